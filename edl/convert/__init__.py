@@ -1,7 +1,8 @@
-"""Custom resources of the systems that kubectl-edl replaces, as labelled Jobs. Pure.
+"""Converts custom resources of the systems that kubectl-edl replaces into labelled Jobs. Pure.
 
-`SOURCES` are the kinds that are read, `unsupported_kinds` those of which there is only something to
-say; everything else is none of ours. Queues become teams, all together: `edl.convert.queues`.
+`SOURCES` lists the kinds that are converted. `unsupported_kinds` lists kinds that are only
+reported. Any other document passes through unchanged. Queues become teams, and because queues
+refer to each other, `edl.convert.queues` reads all of them together.
 """
 
 from collections.abc import Sequence
@@ -44,9 +45,9 @@ SOURCES: Final[tuple[SourceKind, ...]] = (
 
 
 def convert(document: Json) -> Converted | None:
-    """The Jobs that say what `document` said; None for a kind that is not ours to convert.
+    """The Jobs that replace `document`; None for a kind that needs no conversion.
 
-    Raises Malformed with every reason why it cannot be.
+    Raises Malformed with every reason for which it cannot be converted.
     """
     group, _, version = str(document.get("apiVersion") or "").rpartition("/")
     kind = str(document.get("kind"))
@@ -110,7 +111,7 @@ def _read(source: SourceKind, document: Json) -> Converted:
 
 
 def _refusals(manifests: Sequence[Json]) -> list[Remark]:
-    """What the webhook would say of the Jobs."""
+    """The webhook's findings on the converted Jobs."""
     remarks = []
     for manifest in manifests:
         metadata = manifest["metadata"]

@@ -1,4 +1,4 @@
-"""What there is to say about a field of a document, and where it stands."""
+"""Remarks on fields of a source document, with the field's path."""
 
 from collections.abc import Iterable
 from typing import Final, TypeAlias
@@ -8,13 +8,13 @@ import msgspec
 from edl.errors import EdlError
 
 FieldPath: TypeAlias = tuple[str | int, ...]
-"""Where a value stands in a document: `("spec", "volumes", 0, "name")`."""
+"""A field's path in a document: `("spec", "volumes", 0, "name")`."""
 
 _BRACKETED: Final = frozenset("./ ")
 
 
 def path_of(place: FieldPath) -> str:
-    """`spec.volumes[0].name`; keys that are not identifiers are put in brackets."""
+    """`spec.volumes[0].name`; keys that contain a dot, a slash or a space are put in brackets."""
     text = ""
     for step in place:
         if isinstance(step, int) or _BRACKETED & set(step):
@@ -25,7 +25,7 @@ def path_of(place: FieldPath) -> str:
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """Something to say about a field of the document: what was found, and the way out."""
+    """A remark on one field: what was found (`what`), and what to do about it (`instead`)."""
 
     place: FieldPath
     what: str
@@ -38,7 +38,7 @@ class Remark(msgspec.Struct, frozen=True):
 
 
 class Malformed(EdlError):
-    """A document that cannot be converted; carries every reason."""
+    """A document that cannot be converted; `remarks` holds every reason."""
 
     def __init__(self, remarks: Iterable[Remark]) -> None:
         self.remarks = tuple(remarks)

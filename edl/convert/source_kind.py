@@ -1,4 +1,4 @@
-"""What a source kind is, and what comes out of one document. Values only."""
+"""`SourceKind`, which reads one kind of document, and `Converted`, its result. Values only."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,9 +10,9 @@ from edl.writes import Json
 
 
 class Converted(msgspec.Struct, frozen=True):
-    """The manifests that a document became, and what its author should know.
+    """The manifests that replace a document, and remarks for its author.
 
-    `dropped` is what the manifests do not say any more; `notes` are harmless.
+    `dropped` are settings that the manifests do not carry; `notes` report no loss.
     """
 
     manifests: tuple[Json, ...]
@@ -21,11 +21,11 @@ class Converted(msgspec.Struct, frozen=True):
 
 
 class SourceKind(msgspec.Struct, frozen=True):
-    """One source kind: under which names it comes, and how it is read.
+    """One source kind: the API names under which it occurs, and its reader.
 
-    `apis` are pairs of API group and kind, `versions` those of the group that are known. `read`
-    takes every field it carries; what it leaves is reported as dropped. `fits` looks closer, where
-    the kind alone does not tell.
+    `apis` are pairs of API group and kind, `versions` the known versions of the group. `read` takes
+    each field that it carries; a field that it does not take is reported as dropped. `fits` decides
+    by the content if the kind alone is ambiguous.
     """
 
     apis: tuple[tuple[str, str], ...]

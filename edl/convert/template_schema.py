@@ -47,7 +47,7 @@ _WORDS: Final[Mapping[type, str]] = {
 
 
 def misfits(value: object, shape: FieldShape, place: FieldPath) -> Iterator[Remark]:
-    """What is of another kind than it must be; null is as good as absent."""
+    """Remarks on values of the wrong type; null counts as absent."""
     kind = shape if isinstance(shape, type) else type(shape)
     if value is None:
         return

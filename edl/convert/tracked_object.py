@@ -1,7 +1,7 @@
-"""Reading a document field by field, so that no field can be lost silently.
+"""Reads a document field by field, so that no field is lost silently.
 
-Every field that a reader takes is carried over or reported; fields not taken are dropped, and
-said to be, by construction.
+Each field that a reader takes must be carried over or reported by the reader; fields that are
+not taken are reported as dropped automatically.
 """
 
 import copy
@@ -16,7 +16,7 @@ _NOT_CARRIED: Final = "a Job has nothing for it: leave it out, or write it into 
 
 
 class ConversionReport:
-    """What was found in one document, and every object of it that was opened."""
+    """Remarks on one document, and every object of it that was opened."""
 
     def __init__(self) -> None:
         self.dropped: Final[list[Remark]] = []
@@ -25,13 +25,13 @@ class ConversionReport:
         self.opened: Final[list[Fields]] = []
 
     def finish(self) -> None:
-        """Report the fields that were not taken as dropped."""
+        """Report each field that was not taken as dropped."""
         for fields in self.opened:
             self.dropped.extend(fields.leftovers())
 
 
 class Fields:
-    """One object of a document. What has the wrong type is reported, and reads as absent."""
+    """One object of a document. A value of the wrong type is reported and reads as absent."""
 
     def __init__(
         self, found: Mapping[str, Any], place: FieldPath, report: ConversionReport
@@ -42,28 +42,28 @@ class Fields:
         self._report: Final = report
         report.opened.append(self)
 
-    # -- taking ------------------------------------------------------------------------------------
+    # -- reading ----------------------------------------------------------------------------------
 
     def names(self) -> tuple[str, ...]:
-        """The fields that were not taken yet, in the document's order."""
+        """Fields that are not taken yet, in the document's order."""
         return tuple(self._left)
 
     def has(self, name: str) -> bool:
-        """Whether it stands there, taken or not."""
+        """Whether the field is set, taken or not."""
         return self._found.get(name) is not None
 
     def value(self, name: str) -> Any:  # noqa: ANN401 (JSON)
-        """A field as a whole, None without it; what is returned belongs to the caller."""
+        """Take a whole field; None if absent. The caller owns the returned copy."""
         self._left.pop(name, None)
         return copy.deepcopy(self._found.get(name))
 
     def said(self, name: str) -> str:
-        """A text that stays to be taken, or was taken before."""
+        """A string field, without taking it; empty if absent."""
         value = self._found.get(name)
         return value if isinstance(value, str) else ""
 
     def is_array(self, name: str) -> bool:
-        """Whether a field that has two forms is a list; it stays to be taken."""
+        """Whether a field that has two forms is a list; does not take it."""
         return isinstance(self._found.get(name), list)
 
     def text(self, name: str) -> str:
@@ -80,7 +80,7 @@ class Fields:
         return value if value is None else int(value)
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
-        """One of the choices; empty without the field."""
+        """Take one of `choices`; empty if absent, or unknown (reported)."""
         text = self.text(name)
         if text and text not in choices:
             self.wrong(name, f'unknown "{text}"', f"one of {', '.join(choices)}")
@@ -88,18 +88,18 @@ class Fields:
         return text
 
     def shaped(self, name: str, shape: FieldShape) -> Any:  # noqa: ANN401 (JSON)
-        """A field as a whole; None without it, and where a part of it has not the shape."""
+        """Take a whole field; None if absent, or if a part has the wrong type (reported)."""
         found = self.value(name)
         misfits = tuple(template_schema.misfits(found, shape, (*self.place, name)))
         self._report.wrong.extend(misfits)
         return None if misfits else found
 
     def fields(self, name: str) -> "Fields":
-        """An object to be read field by field in its turn."""
+        """Take an object, to be read field by field."""
         return Fields(self._typed(name, dict, "an object") or {}, (*self.place, name), self._report)
 
     def entries(self, name: str) -> "list[Fields]":
-        """A list of objects to be read field by field."""
+        """Take a list of objects, each to be read field by field."""
         items = self._typed(name, list, "a list") or []
         for index, item in enumerate(items):
             if not isinstance(item, dict):
@@ -110,38 +110,38 @@ class Fields:
             if isinstance(item, dict)
         ]
 
-    # -- telling -----------------------------------------------------------------------------------
+    # -- reporting --------------------------------------------------------------------------------
 
     def drop(self, name: str, what: str = "", instead: str = _NOT_CARRIED) -> None:
-        """A field that is known and not carried; nothing to say without it."""
+        """Report a known field that is not carried over, if it is set."""
         value = self.value(name)
         if value is not None:
             said = what or f"{_shown(value)} is not carried"
             self._report.dropped.append(Remark((*self.place, name), said, instead))
 
     def lose(self, name: str, what: str, instead: str) -> None:
-        """A field that was taken, and is not carried as it stands."""
+        """Report a field that was taken and is not carried over as it is."""
         self.lose_at((name,) if name else (), what, instead)
 
     def lose_at(self, steps: FieldPath, what: str, instead: str) -> None:
-        """The same, of a part of a field."""
+        """The same for a part of a field."""
         self._report.dropped.append(Remark((*self.place, *steps), what, instead))
 
     def note(self, name: str, what: str, instead: str = "") -> None:
-        """Something to know about a field that loses nothing; an empty name is the object."""
+        """Report a note that loses nothing; an empty name is the object itself."""
         self._report.notes.append(Remark(self._at(name), what, instead))
 
     def wrong(self, name: str, what: str, allowed: str) -> None:
-        """The document cannot be converted."""
+        """Report an error: the document cannot be converted."""
         self._report.wrong.append(Remark(self._at(name), what, allowed))
 
     def wrong_at(self, place: FieldPath, what: str, allowed: str) -> None:
-        """The same, of a place in the whole document."""
+        """The same with a path from the document's root."""
         self._report.wrong.append(Remark(place, what, allowed))
 
     @property
     def is_wrong(self) -> bool:
-        """Whether anything of the document is."""
+        """Whether the document has an error."""
         return bool(self._report.wrong)
 
     def leftovers(self) -> "tuple[Remark, ...]":
@@ -169,7 +169,7 @@ _LONGEST: Final = 40
 
 
 def _shown(value: object) -> str:
-    """A value in a message: short, and as its author wrote it."""
+    """A value for a message: shortened, and in YAML's spelling."""
     if isinstance(value, dict | list):
         return "what stands here"
     text = f'"{value}"' if isinstance(value, str) else str(value)

@@ -1,4 +1,4 @@
-"""A training job as the source meant it, and the labelled Jobs that say the same."""
+"""A training job read from a source, and the labelled Jobs that express it."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from edl.writes import Json
 
 
 class RoleManifest(msgspec.Struct, frozen=True):
-    """One role. `job` is what its Job's spec says besides the size and the template.
+    """One role. `job` are fields of its Job's spec other than the size and the template.
 
     `labels` and `annotations` are added to the Job's.
     """
@@ -30,28 +30,28 @@ class RoleManifest(msgspec.Struct, frozen=True):
 
     @property
     def entry(self) -> str:
-        """`worker=1..12`, as the annotation `edl.dev/roles` says it."""
+        """`worker=1..12`: the role's entry in the annotation `edl.dev/roles`."""
         least, most = self.sizes.least, self.sizes.most
         return f"{self.role}={most}" if self.sizes.fixed else f"{self.role}={least}..{most}"
 
 
 class TrainingManifest(msgspec.Struct, frozen=True):
-    """All roles of a training job. `annotations` stand on each of its Jobs."""
+    """All roles of a training job. `annotations` are set on each of its Jobs."""
 
     metadata: SourceMetadata
     framework: str
     parts: tuple[RoleManifest, ...]
     annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """By the contract's names."""
+    """Keyed by our annotation names."""
 
 
 _NAMES: Final = {"apiVersion": "batch/v1", "kind": "Job"}
 
 
 def manifests(training: TrainingManifest) -> tuple[Json, ...]:
-    """One Job a role; a role alone is named as the training job itself. They share nothing.
+    """One Job per role; a single role's Job has the training job's name. They share no values.
 
-    None without a name that they could have in common, which is reported.
+    Empty if several roles have no common name, which is reported.
     """
     if len(training.parts) > 1 and not training.metadata.name:
         _miss_name(training.metadata.fields)
@@ -61,7 +61,7 @@ def manifests(training: TrainingManifest) -> tuple[Json, ...]:
 
 
 def _miss_name(metadata: Fields) -> None:
-    """Reported once, for the source's name, instead of for the name of each Job."""
+    """Report the missing name once, not once per Job."""
     name, what = "", "has no name"
     if metadata.has("generateName"):
         name, what = "generateName", "gives no address"
@@ -98,5 +98,5 @@ def named(parts: Sequence[RoleManifest], role: str) -> RoleManifest | None:
 
 
 def saying(part: RoleManifest, job: Json) -> RoleManifest:
-    """The part with more to say in its Job's spec."""
+    """The part with more fields in its Job's spec."""
     return replace(part, job=part.job | job)

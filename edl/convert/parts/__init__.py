@@ -1,1 +1,1 @@
-"""What several source kinds have in common: templates, replicas, policies."""
+"""Parts that several source kinds share: templates, replicas, policies."""

@@ -1,7 +1,8 @@
-"""Shares of a GPU: KubeShare's words on a pod become the contract's on its Job.
+"""GPU shares: KubeShare's labels or annotations on a pod become `edl.dev/gpu` labels on its Job.
 
-The contract says a share below 1 (`edl.dev/gpu: "0.5"`). What it cannot say stays on the pods in
-KubeShare's own words: the webhook translates 1.0's, and 2.0's scheduler reads its own.
+Our labels can express a share below 1 (`edl.dev/gpu: "0.5"`). Requests that they cannot express
+keep KubeShare's keys on the pods: the webhook translates those of 1.0, and the scheduler of 2.0
+reads its own.
 """
 
 import re
@@ -19,7 +20,7 @@ _BYTES: Final = re.compile(r"[1-9][0-9]*")
 
 
 class ShareLabels(msgspec.Struct, frozen=True):
-    """What is written on the Job, and the pods' annotations or labels without it."""
+    """Labels and annotations for the Job; `rest` are the pods' remaining labels or annotations."""
 
     rest: Mapping[str, str]
     labels: Mapping[str, str] = msgspec.field(default_factory=dict)
@@ -27,10 +28,15 @@ class ShareLabels(msgspec.Struct, frozen=True):
 
 
 def of(words: Mapping[str, str], prefix: str) -> ShareLabels:
-    """From `PREFIX/gpu_request`, `gpu_limit` and `gpu_mem` (bytes) among a pod's words."""
+    """Read `PREFIX/gpu_request`, `gpu_limit` and `gpu_mem` (bytes) from a pod's `words`.
+
+    Shares that our labels cannot express stay in `rest`.
+    """
     names = {word: f"{prefix}/gpu_{word}" for word in ("request", "limit", "mem")}
     said = {word: words.get(name, "") for word, name in names.items()}
-    if not all(isinstance(text, str) for text in said.values()):  # no API server takes that
+    if not all(
+        isinstance(text, str) for text in said.values()
+    ):  # the API server accepts only strings
         return ShareLabels(words)
     limit, memory = said["limit"], said["mem"]
     request = said["request"] or limit
@@ -52,7 +58,7 @@ def _is_memory(text: str) -> bool:
 
 
 def on_template(template: Json) -> tuple[Json, ShareLabels]:
-    """A template without KubeShare 1.0's annotations, and what its Job says instead."""
+    """The template without KubeShare 1.0's annotations, and the share for its Job."""
     metadata = template.get("metadata") or {}
     words = metadata.get("annotations") or {}
     share = of(words, "kubeshare")

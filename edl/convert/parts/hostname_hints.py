@@ -1,4 +1,4 @@
-"""Host names that users wrote themselves, as the old operators called their replicas."""
+"""Hard-coded host names in templates that follow the replaced operators' naming."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -15,9 +15,9 @@ _ROLES: Final = (
 
 
 def remarks(name: str, manifests: Sequence[Json]) -> Iterator[Remark]:
-    """What templates say of `NAME-ROLE-INDEX`: every operator had such names, and ours go on.
+    """Remarks on host names `NAME-ROLE-INDEX` in templates: converted pods have other names.
 
-    Programs that ask their variables never see the difference.
+    Programs that read their peers from environment variables are not affected.
     """
     if not name:
         return

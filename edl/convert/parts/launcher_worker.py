@@ -1,4 +1,4 @@
-"""A launcher and workers that wait for its commands: what MPIJob and et-operator have in common."""
+"""A launcher, and workers that wait for its commands: shared by MPIJob and et-operator."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -26,7 +26,7 @@ _DISCOVERY: Final = ("/etc/mpi/discover_hosts.sh", contract.EDL_DISCOVER_HOSTS)
 
 
 def launcher(replica: Replica, failing: tuple[str, Json], policy: RunPolicy) -> RoleManifest:
-    """`failing` as `role_part.of` takes it."""
+    """`failing` is the pair that `role_part.of` takes."""
     replica = replica_specs.with_template(
         replica, _with_discovery(replica.fields, replica.template)
     )
@@ -34,7 +34,7 @@ def launcher(replica: Replica, failing: tuple[str, Json], policy: RunPolicy) -> 
 
 
 def workers(replica: Replica, sizes: Sizes, policy: RunPolicy) -> RoleManifest:
-    """A worker that fails is made again, whatever the source says."""
+    """Failed workers are always replaced, whatever restart policy the source names."""
     restart_policy.remark_on_worker(replica.fields, replica.restart)
     return role_part.of(replica, sizes, restart_policy.replaced(replica.restart), policy)
 
@@ -42,7 +42,7 @@ def workers(replica: Replica, sizes: Sizes, policy: RunPolicy) -> RoleManifest:
 def attached(
     document: Fields, meta: SourceMetadata, framework: str, wanted: str
 ) -> Mapping[str, str]:
-    """The annotation for kubexec or ssh."""
+    """The mode annotation, if kubexec or ssh is not the framework's default for these roles."""
     if wanted == "kubexec":
         namespace = meta.namespace or "NAMESPACE"
         what = "the launcher reaches its workers by exec, which their namespace must allow"
@@ -52,7 +52,7 @@ def attached(
 
 
 def _with_discovery(fields: Fields, template: Json) -> Json:
-    """The discovery script stands beside et-operator's hostfile here."""
+    """Replace the path of the discovery script, which differs from the source operators' path."""
     old, new = _DISCOVERY
     if not any(old in text for text in pod_templates.texts(template)):
         return template

@@ -1,4 +1,4 @@
-"""The metadata of a source object, as far as its Jobs take it over."""
+"""The part of a source object's metadata that its Jobs inherit."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -20,14 +20,14 @@ _SERVERS: Final = (
     "selfLink",
     "clusterName",
 )
-"""What an API server writes, as `kubectl get -o yaml` prints it."""
+"""Fields that only the API server writes; `kubectl get -o yaml` prints them."""
 _ENDS: Final = frozenset({"succeeded", "succeed", "failed", "done", "complete", "completed"})
-"""What the operators' statuses call an end, in their phases or conditions."""
+"""Phases and condition types by which the source operators report a finished job."""
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class SourceMetadata(msgspec.Struct, frozen=True):
-    """What each Job of the training job gets; `others` are fields taken over as they are."""
+    """Metadata that each Job inherits; `others` are fields that are copied as they are."""
 
     name: str
     namespace: str
@@ -35,14 +35,14 @@ class SourceMetadata(msgspec.Struct, frozen=True):
     annotations: Mapping[str, str]
     others: Mapping[str, Any]
     own: Mapping[str, str]
-    """Annotations that only the source's module understands; they go no further."""
+    """Annotations that the source kind's module interprets; the Jobs do not inherit them."""
     annotated: Fields
-    """The annotations, for what there is to say of them."""
+    """The annotations, for reporting remarks at their paths."""
     fields: Fields
-    """The whole, likewise."""
+    """The whole metadata, for reporting remarks."""
 
     def of(self, name: str, labels: Mapping[str, str], annotations: Mapping[str, str]) -> Json:
-        """A Job's metadata: the source's, and what is added."""
+        """A Job's metadata: the source's, with these labels and annotations added."""
         own: Json = {"name": name} if name else {}
         if self.namespace:
             own["namespace"] = self.namespace
@@ -57,9 +57,9 @@ class SourceMetadata(msgspec.Struct, frozen=True):
 
 
 def read(document: Fields, own: Sequence[str] = ()) -> SourceMetadata:
-    """The object's metadata; annotations named in `own` are the source's module's.
+    """Read the object's metadata; `own` names annotations that the source kind's module interprets.
 
-    Leaves the object's status out: it is the old object's.
+    The status describes the old object, so it is left out, which is reported.
     """
     ended = _end(document.value("status"))
     if ended:
@@ -72,7 +72,7 @@ def read(document: Fields, own: Sequence[str] = ()) -> SourceMetadata:
     metadata.drop("finalizers", instead="they belong to the old operator")
     annotated = metadata.fields("annotations")
     _leave_out(annotated, (_LAST_APPLIED,), "written by kubectl apply")
-    # Taken first: the rest is what every Job gets.
+    # `own` annotations are taken first: each Job inherits the rest.
     kept = {name: annotated.text(name) for name in own if name in annotated.names()}
     return SourceMetadata(
         name=metadata.text("name"),
@@ -91,7 +91,7 @@ def read(document: Fields, own: Sequence[str] = ()) -> SourceMetadata:
 
 
 def _end(status: Any) -> str:  # noqa: ANN401 (JSON)
-    """How the old object has ended, in its own words; empty while it has not."""
+    """The status word by which the old object ended; empty if it has not ended."""
     found = status if isinstance(status, dict) else {}
     conditions = found.get("conditions")
     said = [found.get("phase"), found.get("state"), found.get("launcherStatus")]

@@ -1,4 +1,4 @@
-"""Pod templates: taken over whole, with what a Job says elsewhere taken out."""
+"""Pod templates: copied whole, except for fields whose meaning moves to the Job."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
@@ -16,19 +16,19 @@ _KUEUE: Final[Mapping[str, str]] = {
     "kueue.x-k8s.io/podset-required-topology": contract.REQUIRED_TOPOLOGY,
     "kueue.x-k8s.io/podset-preferred-topology": contract.PREFERRED_TOPOLOGY,
 }
-"""Annotations of Kueue's topology-aware scheduling, and ours in their place."""
+"""Annotations of Kueue's topology-aware scheduling, and the ones that replace them."""
 _EMPTY: Final[Json] = {"spec": {"containers": []}}
 
 
 def read(fields: Fields, name: str = "template") -> Json:
-    """The template as it stands; what of it is looked at has the right shape."""
+    """The template, unchanged; fields that `convert` reads are reported if their type is wrong."""
     template: Json | None = fields.shaped(name, template_schema.TEMPLATE)
     if template is None and fields.has(name):
         return _EMPTY
     template = template or {}
     metadata = template.get("metadata") or {}
     if metadata.get("creationTimestamp", "") is None:
-        # What kubectl get prints of every template.
+        # `kubectl get` prints a null creationTimestamp in each template.
         template["metadata"] = metadata = without(metadata, "creationTimestamp")
     if not (template.get("spec") or {}).get("containers"):
         fields.wrong(name, "has no containers", "a pod template: spec.containers with one at least")
@@ -38,7 +38,7 @@ def read(fields: Fields, name: str = "template") -> Json:
 
 
 def _note_topologies(fields: Fields, name: str, annotations: Mapping[str, str]) -> None:
-    """Ours are the training job's: which roles are to be together, its user says."""
+    """Report Kueue's topology annotations on pods: here the user annotates the Jobs instead."""
     for theirs, ours in _KUEUE.items():
         if theirs in annotations:
             what = f"{theirs} is Kueue's, and does nothing here"
@@ -46,7 +46,7 @@ def _note_topologies(fields: Fields, name: str, annotations: Mapping[str, str]) 
 
 
 def todays(fields: Fields, name: str, template: Json) -> Json:
-    """A template in which resources have the names that the API server takes."""
+    """The template with the alpha GPU resource name replaced by the current one."""
     renamed = template | {"spec": _with_todays_gpus(template["spec"])}
     if renamed != template:
         fields.note(name, f"{_OLD_GPU} is {contract.GPU_RESOURCE} today")
@@ -93,20 +93,20 @@ def containers(template: Json) -> list[Json]:
 
 
 def main_container(template: Json, name: str) -> Json:
-    """The container of that name, else the first one."""
+    """The container with that name, or else the first container."""
     found = containers(template)
     return next((one for one in found if one.get("name") == name), found[0] if found else {})
 
 
 def port_named(container: Json, name: str) -> int | None:
-    """The number of a container's port."""
+    """The containerPort with that name; None if the container has no such port."""
     ports: list[Json] = container.get("ports") or []
     number = next((port.get("containerPort") for port in ports if port.get("name") == name), None)
     return number if isinstance(number, int) else None
 
 
 def with_default(fields: Fields, template: Json, field: str, value: str) -> Json:
-    """What the whole training job said of its pods, unless the template says it itself."""
+    """Set a default from the training job's spec; a value in the template wins, which is noted."""
     spec = template["spec"]
     own = spec.get(field)
     if own and value and own != value:
@@ -115,14 +115,14 @@ def with_default(fields: Fields, template: Json, field: str, value: str) -> Json
 
 
 def with_restart(template: Json, policy: str) -> Json:
-    """The pods' restart policy, first in the spec."""
+    """Set the pods' restart policy, as the first field of the spec."""
     return template | {"spec": {"restartPolicy": policy} | template["spec"]}
 
 
 def with_env(template: Json, env: Mapping[str, str | Json]) -> Json:
-    """Variables for every container, in front of the user's own, which win.
+    """Add variables to each container, before the user's own; the user's values win.
 
-    A text is a value, an object says where it comes from.
+    A string becomes `value`, an object `valueFrom`.
     """
     changed = [_with_env(container, env) for container in containers(template)]
     return template | {"spec": template["spec"] | {"containers": changed}}
@@ -140,19 +140,19 @@ def _with_env(container: Json, env: Mapping[str, str | Json]) -> Json:
 
 
 def env_names(template: Json) -> frozenset[str]:
-    """The user's own variables."""
+    """Names of the variables in the containers' `env`."""
     entries = (entry for one in containers(template) for entry in one.get("env") or ())
     return frozenset(str(entry.get("name")) for entry in entries)
 
 
 def with_first(template: Json, change: Callable[[Json], Json]) -> Json:
-    """The template with its first container changed."""
+    """Apply `change` to the first container."""
     changed = [change(one) if index == 0 else one for index, one in enumerate(containers(template))]
     return template | {"spec": template["spec"] | {"containers": changed}}
 
 
 def with_volume(template: Json, volume: Json, mount: Json) -> Json:
-    """A volume more, mounted into the first container."""
+    """Add a volume, and mount it into the first container."""
     mounted = with_first(
         template, lambda one: one | {"volumeMounts": [*(one.get("volumeMounts") or []), mount]}
     )
@@ -161,7 +161,7 @@ def with_volume(template: Json, volume: Json, mount: Json) -> Json:
 
 
 def annotated(template: Json, annotations: Mapping[str, str]) -> Json:
-    """The pods' own annotations win."""
+    """Add annotations to the pods; existing values win."""
     metadata = template.get("metadata") or {}
     own = metadata.get("annotations") or {}
     return {"metadata": metadata | {"annotations": {**annotations, **own}}} | without(
@@ -170,7 +170,7 @@ def annotated(template: Json, annotations: Mapping[str, str]) -> Json:
 
 
 def gpus(template: Json, resource: str) -> int:
-    """Whole GPUs that its containers ask for; the largest amount of one."""
+    """The largest number of whole GPUs in one container's limits."""
     limits = (_limits(container) for container in containers(template))
     return max((whole(str(limit.get(resource, 0))) or 0 for limit in limits), default=0)
 
@@ -181,7 +181,7 @@ def _limits(container: Json) -> Json:
 
 
 def texts(value: Any) -> Iterator[str]:  # noqa: ANN401 (JSON)
-    """Every text in a part of a template."""
+    """Every string in a part of a template."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -193,7 +193,7 @@ def texts(value: Any) -> Iterator[str]:  # noqa: ANN401 (JSON)
 
 
 def replaced(template: Json, old: str, new: str) -> Json:
-    """The template with `new` for `old` in every text."""
+    """Replace `old` by `new` in every string of the template."""
     return {name: _replaced(inner, old, new) for name, inner in template.items()}
 
 
@@ -208,7 +208,7 @@ def _replaced(part: Any, old: str, new: str) -> Any:  # noqa: ANN401 (JSON)
 
 
 def differences(one: Any, other: Any) -> Iterator[FieldPath]:  # noqa: ANN401 (JSON)
-    """Where `one` says what `other` does not."""
+    """Paths at which `one` has a value and `other` does not have the same value."""
     if isinstance(one, dict) and isinstance(other, dict):
         for name, inner in one.items():
             yield from ((name, *place) for place in differences(inner, other.get(name)))

@@ -1,4 +1,4 @@
-"""How small and how large a role may be."""
+"""Minimum and maximum replicas of a role."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ from edl.convert.tracked_object import Fields
 
 
 class Sizes(msgspec.Struct, frozen=True):
-    """How many replicas a role has: at least, to begin with, at most."""
+    """A role's replicas: minimum, initial and maximum."""
 
     least: int
     begin: int
@@ -22,14 +22,14 @@ def exactly(size: int) -> Sizes:
 
 
 class ReplicaBounds(msgspec.Struct, frozen=True):
-    """Least and most replicas, None where the source does not say."""
+    """Minimum and maximum replicas; None if the source does not set them."""
 
     least: int | None
     most: int | None
     names: tuple[str, str] = ("", "")
 
     def around(self, fields: Fields, size: int, name: str = "replicas") -> Sizes:
-        """Those of a role that begins with `size` replicas, which the field `name` says."""
+        """The sizes of a role whose field `name` sets `size` initial replicas."""
         most = self.most or max(size, self.least or 0)
         least = min(size, most) if self.least is None else max(self.least, 1)
         if least > most:
@@ -40,14 +40,14 @@ class ReplicaBounds(msgspec.Struct, frozen=True):
         return Sizes(least, begin, most)
 
     def lose(self, fields: Fields, why: str) -> None:
-        """Both bounds have nothing to bound."""
+        """Report that both bounds are dropped."""
         for name, value in zip(self.names, (self.least, self.most), strict=True):
             if value is not None:
                 fields.lose(name, why, "leave it out")
 
 
 def read(fields: Fields, least: str, most: str) -> ReplicaBounds:
-    """From two fields; a least of 0 is 1 here, for a Job of 0 would be complete at once."""
+    """Read two fields; a minimum of 0 becomes 1, because a Job of 0 pods completes immediately."""
     low = fields.whole(least)
     if low == 0:
         fields.lose(least, "0 is 1 here", "pause the training job to give all its room back")

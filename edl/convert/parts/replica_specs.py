@@ -1,4 +1,4 @@
-"""Replica specs as Kubeflow writes them: `{replicas, restartPolicy, template}` under a role."""
+"""Replica specs in Kubeflow's format: `{replicas, restartPolicy, template}` per role."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,13 +12,13 @@ from edl.writes import Json
 
 
 class Replica(msgspec.Struct, frozen=True):
-    """One role of the source: at least one replica, its template whole, and its own fields."""
+    """One role of the source, with at least one replica, its template, and its own fields."""
 
     role: str
     size: int
     template: Json
     restart: str
-    """One of `restart_policy.POLICIES`; empty where neither the source nor its default says."""
+    """One of `restart_policy.POLICIES`; empty if neither the source nor its default sets one."""
     fields: Fields
 
 
@@ -27,9 +27,9 @@ def with_template(replica: Replica, template: Json) -> Replica:
 
 
 def read(specs: Fields, roles: Mapping[str, str], usual_restart: str) -> tuple[Replica, ...]:
-    """Replicas by role; `roles` are our words for the source's, which may be spelled in any case.
+    """Replicas by role; `roles` maps the source's role names, in lower case, to ours.
 
-    Roles of no replicas are dropped.
+    Roles with 0 replicas are dropped.
     """
     found = []
     for name in specs.names():
@@ -50,7 +50,7 @@ def read(specs: Fields, roles: Mapping[str, str], usual_restart: str) -> tuple[R
 
 
 def one(fields: Fields, role: str, size: int, usual_restart: str) -> Replica:
-    """A replica spec. A restart policy in its template never counted: the role's overwrote it."""
+    """One role's replica spec; its restart policy wins over the template's, as in the operators."""
     template = pod_templates.read(fields)
     said = fields.choice("restartPolicy", restart_policy.POLICIES)
     inner, template = pod_templates.restart_of(fields, template)
@@ -61,7 +61,7 @@ def one(fields: Fields, role: str, size: int, usual_restart: str) -> Replica:
 
 
 def by_template(fields: Fields, role: str, size: int) -> Replica:
-    """A replica spec of the days when the template's own restart policy counted."""
+    """A replica spec of an API version in which the template's own restart policy applied."""
     policy, template = pod_templates.restart_of(fields, pod_templates.read(fields))
     return Replica(role, size, template, policy or "OnFailure", fields)
 
@@ -80,11 +80,11 @@ def _check_once(specs: Fields, found: Sequence[Replica]) -> None:
         seen.add(replica.role)
 
 
-# The port at which the replicas of a training job find each other: one for all of them.
+# The one port at which the replicas of a training job find each other.
 
 
 class RendezvousPort(msgspec.Struct, frozen=True):
-    """How a source names it: a port of a container, and the number where it says nothing."""
+    """The container and port name that a source uses for it, and the default port number."""
 
     container: str
     name: str
@@ -95,7 +95,7 @@ class RendezvousPort(msgspec.Struct, frozen=True):
         return pod_templates.port_named(main, self.name)
 
     def without(self, template: Json, number: int) -> Json:
-        """The template, not listing this port where it says the number and no more."""
+        """Remove this port from the template's list if the entry has no other settings."""
         main = pod_templates.main_container(template, self.container)
         plain = {"name": self.name, "containerPort": number, "protocol": "TCP"}
         left = [port for port in main.get("ports") or () if {"protocol": "TCP"} | port != plain]
@@ -104,7 +104,7 @@ class RendezvousPort(msgspec.Struct, frozen=True):
         return template | {"spec": template["spec"] | {"containers": changed}}
 
     def annotations(self, found: Sequence[Replica]) -> dict[str, str]:
-        """Only where it is not the usual one; a role that says another one is told."""
+        """The port annotation, unless it is the default; a role with another port is reported."""
         numbers = {replica.role: number for replica in found if (number := self.of(replica))}
         first = next(iter(numbers.values()), self.usual)
         for replica in found:

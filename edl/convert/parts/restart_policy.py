@@ -1,8 +1,8 @@
-"""What happens when a replica fails, in the words of a Job.
+"""Restart policies of the source operators, expressed as fields of a Job.
 
-The old operators count over the whole training job, a Job over its own pods; and they recreate a
-pod that was deleted or evicted without counting it. `podFailurePolicy` says that to a Job; it
-takes `restartPolicy: Never` (docs/kubernetes.md 11).
+The operators count failures over the whole training job, a Job over its own pods; and the
+operators recreate a deleted or evicted pod without counting it. A Job does that with a
+`podFailurePolicy`, which requires `restartPolicy: Never` (docs/kubernetes.md 11).
 """
 
 from typing import Final
@@ -12,21 +12,21 @@ from edl.writes import Json
 
 POLICIES: Final = ("Always", "OnFailure", "Never", "ExitCode")
 UNLIMITED: Final = 2**31 - 1
-"""The old operators restart for ever unless they are told a limit; a Job gives up after six."""
+"""The operators restart without limit unless one is set; a Job fails after 6 retries."""
 
 _UNDISTURBED: Final = {
     "action": "Ignore",
     "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
 }
 _PERMANENT: Final = tuple(range(1, 128))
-"""Exit codes that ExitCode never tries again; the operators restart after 128..255."""
+"""Exit codes that ExitCode treats as permanent; the operators restart after 128..255."""
 
 
 def restarted(policy: str, limit: int | None, container: str = "") -> tuple[str, Json]:
-    """The pods' restart policy and the Job's fields, as the tf-operator's family acts.
+    """The pods' restart policy and the Job's fields, as tf-operator and its relatives behave.
 
-    Never: the first failure is the training job's. ExitCode looks at `container`, at all
-    containers without a name.
+    Never: the first failure fails the training job. ExitCode applies to `container`, or to all
+    containers if that is empty.
     """
     if policy == "Never":
         return "Never", {"backoffLimit": 0, "podFailurePolicy": {"rules": [_UNDISTURBED]}}
@@ -40,7 +40,7 @@ def restarted(policy: str, limit: int | None, container: str = "") -> tuple[str,
 
 
 def counted(policy: str, limit: int | None) -> tuple[str, Json]:
-    """As a Job counts, which these launchers were: a missing limit is the API's."""
+    """The same for launchers that were Jobs: without a limit, the API's default applies."""
     if policy == "ExitCode":
         return restarted(policy, limit)
     patience = {} if limit is None else {"backoffLimit": limit}
@@ -48,7 +48,7 @@ def counted(policy: str, limit: int | None) -> tuple[str, Json]:
 
 
 def replaced(policy: str) -> tuple[str, Json]:
-    """A worker that waits for commands: a failed one is made again, for the launcher decides."""
+    """For a worker that waits for commands: a failed one is replaced, as the launcher decides."""
     return "Never" if policy == "Never" else "OnFailure", {"backoffLimit": UNLIMITED}
 
 
@@ -63,7 +63,7 @@ def remark_on_worker(fields: Fields, policy: str) -> None:
 
 
 def remark_on(fields: Fields, policy: str, *, serves: bool) -> None:
-    """What the Job says in other words, and what it cannot say."""
+    """Report what the Job expresses differently, and what it cannot express."""
     if policy == "Always" and serves:
         fields.note("restartPolicy", "Always is OnFailure in a Job", "this role never ends anyway")
     elif policy == "Always":

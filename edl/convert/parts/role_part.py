@@ -1,4 +1,4 @@
-"""A role's part of the training job, from the replicas that the source says."""
+"""A role's part of the training job, from the source's replica spec."""
 
 from edl.convert.parts import gpu_share_labels, pod_templates, run_policy
 from edl.convert.parts.replica_bounds import Sizes
@@ -11,7 +11,7 @@ from edl.writes import Json
 def of(
     replica: Replica, sizes: Sizes, failing: tuple[str, Json], policy: RunPolicy
 ) -> RoleManifest:
-    """`failing`: the pods' restart policy, and what the Job says of failures (`restarts`)."""
+    """`failing`: the pods' restart policy, and the Job's failure fields (`restart_policy`)."""
     restart, patience = failing
     template = run_policy.prioritised(policy, replica.fields, replica.template)
     template, share = gpu_share_labels.on_template(template)

@@ -1,4 +1,4 @@
-"""Run policies: how long, how often, and what remains. Kubeflow writes them in two places."""
+"""Run policies: retries, deadlines and clean-up. Kubeflow's APIs have them in two places."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -21,19 +21,19 @@ _FIELDS: Final = (
 
 
 class RunPolicy(msgspec.Struct, frozen=True):
-    """None and empty where the source says nothing."""
+    """Values are None or empty if the source does not set them."""
 
     retries: int | None = None
     deadline: int | None = None
     keep: int | None = None
-    """Seconds that a finished Job stays."""
+    """Seconds for which a finished Job is kept."""
     clean_up: str = ""
     paused: bool = False
     priority_class: str = ""
 
     @property
     def job(self) -> Json:
-        """Fields of every Job's spec; retries are the role's."""
+        """Fields for every Job's spec, without `backoffLimit`, which each role sets."""
         said = {"activeDeadlineSeconds": self.deadline, "ttlSecondsAfterFinished": self.keep}
         return {name: value for name, value in said.items() if value is not None}
 
@@ -44,9 +44,9 @@ class RunPolicy(msgspec.Struct, frozen=True):
 
 
 def read(spec: Fields, clean_up: str = "") -> RunPolicy:
-    """From `runPolicy`, and from the spec itself, where older versions have the same fields.
+    """Read `runPolicy`, and the same fields in the spec itself, where older versions have them.
 
-    `clean_up` is another name that the clean-up policy once had.
+    `clean_up` is an older name of the clean-up policy.
     """
     inner = spec.fields("runPolicy")
     for name in _FIELDS:
@@ -67,12 +67,12 @@ def read(spec: Fields, clean_up: str = "") -> RunPolicy:
 
 
 def prioritised(policy: RunPolicy, fields: Fields, template: Json) -> Json:
-    """A role's template with the gang's priority class."""
+    """Give a role's template the gang's priority class."""
     return pod_templates.with_default(fields, template, "priorityClassName", policy.priority_class)
 
 
 def remark_on_retries(policy: RunPolicy, spec: Fields, restarts: Sequence[str]) -> None:
-    """`restarts` are the policies of the roles, which shared one limit."""
+    """Report changed retry limits; `restarts` are the roles' policies, which shared one limit."""
     if policy.retries is None:
         return
     said = f"backoffLimit {policy.retries}"
@@ -83,7 +83,7 @@ def remark_on_retries(policy: RunPolicy, spec: Fields, restarts: Sequence[str]) 
 
 
 def _scheduling(fields: Fields) -> str:
-    """The priority class of a gang; what is about how gangs start is ours to decide."""
+    """The gang's priority class; other gang settings are dropped, which is reported."""
     gang = "kubectl-edl starts a training job when every role's minimum fits"
     fields.drop("minAvailable", instead=f"{gang}: {contract.MIN} says it by role")
     fields.drop("minResources", instead=gang)

@@ -1,7 +1,7 @@
-"""Workers whose process 1 is sshd: told to leave, it ends with 0.
+"""Workers whose process 1 is sshd, which exits with 0 on SIGTERM.
 
-A worker that is drained would have succeeded: its index would be done, and never made again. Our
-own workers' command never ends so (`edl.frameworks.scripts`), and runs sshd where it is needed.
+A drained worker would then succeed: its index would be complete and never recreated. Our own
+worker command never exits with 0 (`edl.frameworks.scripts`), and runs sshd where it is needed.
 """
 
 import re
@@ -17,13 +17,13 @@ from edl.writes import Json
 _SHELLS: Final = frozenset({"sh", "bash", "/bin/sh", "/bin/bash"})
 _SYNTAX: Final = re.compile(r"[;&|<>$`()'\"\\\n]")
 _USUAL: Final = frozenset({"sshd", "/usr/sbin/sshd"})
-"""What our own command starts."""
+"""The commands that our own worker command starts, too."""
 _ALIKE: Final = re.compile(r"-[De46q]+")
-"""Flags that change nothing of what it serves."""
+"""Flags that do not change how sshd serves connections."""
 
 
 def replaced(found: Sequence[Replica], mode: str) -> tuple[Replica, ...]:
-    """The roles, with workers that get our command in `mode` in place of plain sshd."""
+    """The roles, with plain sshd in workers replaced by our command for `mode`."""
     return tuple(_worker(one, mode) if one.role == "worker" else one for one in found)
 
 
@@ -42,7 +42,7 @@ def _worker(replica: Replica, mode: str) -> Replica:
 
 
 def _process(container: Json) -> Sequence[str]:
-    """What becomes process 1: a shell runs a command of no syntax in its own place."""
+    """The command of process 1. A shell execs a simple command, so that command replaces it."""
     words: list[str] = [*(container.get("command") or ()), *(container.get("args") or ())]
     match words:
         case [shell, "-c", text] if shell in _SHELLS:
@@ -55,7 +55,7 @@ def _waiting(container: Json) -> Json:
 
 
 def _say_replaced(replica: Replica, mode: str) -> None:
-    """The same server, or none where the launcher comes by exec."""
+    """Report the replacement: our command starts sshd in mode ssh, and no server in other modes."""
     what = "sshd as process 1 ends with 0 when it is drained, and its worker would be done"
     if mode == "ssh":
         replica.fields.note("template", what, "kubectl-edl's own command starts it now")

@@ -1,1 +1,1 @@
-"""Queues of Kueue and of KAI Scheduler, read together, as one document of teams."""
+"""Converts all queues of Kueue and KAI Scheduler together into one document of teams."""

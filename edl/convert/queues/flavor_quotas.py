@@ -1,4 +1,4 @@
-"""Kueue's `resourceGroups`: quotas by flavor and resource, as the capacity of one team."""
+"""Kueue's `resourceGroups`: quotas per flavor and resource become one team's capacity."""
 
 from collections import defaultdict
 from typing import Final
@@ -21,7 +21,7 @@ _UNKNOWN: Final = (
 
 
 class _ResourceQuota(msgspec.Struct, frozen=True):
-    """One resource of one flavor; None where a limit is not set."""
+    """The quota of one resource in one flavor; None if a limit is not set."""
 
     fields: Fields
     resource: str
@@ -31,7 +31,7 @@ class _ResourceQuota(msgspec.Struct, frozen=True):
 
     @property
     def keeps(self) -> bool:
-        """Whether nothing of it is lent."""
+        """Whether nothing of the quota is lent."""
         return self.lending == 0 and self.nominal > 0
 
     @property
@@ -40,7 +40,7 @@ class _ResourceQuota(msgspec.Struct, frozen=True):
 
 
 def read(spec: Fields, *, is_on_top: bool) -> QueueCapacity:
-    """The capacity of a ClusterQueue or Cohort, whose groups are taken here."""
+    """The capacity of a ClusterQueue or Cohort; takes the field `resourceGroups`."""
     quotas = [one for group in spec.entries("resourceGroups") for one in _group(group)]
     guaranteed: defaultdict[str, int] = defaultdict(int)
     borrowing: defaultdict[str, int] = defaultdict(int)
@@ -67,7 +67,7 @@ def _group(group: Fields) -> list[_ResourceQuota]:
 
 
 def _quota(fields: Fields) -> _ResourceQuota | None:
-    """None where teams do not count the resource, which is reported."""
+    """None if teams do not count the resource, which is reported."""
     resource = fields.text("name")
     if not is_resource(resource):
         fields.lose("name", f'"{resource[:63]}" is not carried', _UNKNOWN)
@@ -84,7 +84,7 @@ def _quota(fields: Fields) -> _ResourceQuota | None:
 
 
 def _lends(quotas: list[_ResourceQuota]) -> bool:
-    """Whether the team lends: False only where nothing of any quota is lent."""
+    """Whether the team lends: False only if no quota is lent at all."""
     owned = [one for one in quotas if one.nominal]
     if owned and all(one.keeps for one in owned):
         return False

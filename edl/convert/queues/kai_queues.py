@@ -1,7 +1,7 @@
 """KAI Scheduler's Queue.
 
-Fields: KAI-Scheduler pkg/apis/scheduling/v2. CPU stands in thousandths, memory in 10^6 bytes, GPUs
-in whole ones or parts; -1 means without a bound.
+Fields: KAI-Scheduler pkg/apis/scheduling/v2. CPU is in thousandths, memory in 10^6 bytes, GPUs in
+whole GPUs or fractions; -1 means unlimited.
 """
 
 from math import ceil, floor
@@ -15,7 +15,7 @@ from edl.quantities import CPU, MEMORY
 
 _GPU: Final = "nvidia.com/gpu"
 _RESOURCES: Final = (("gpu", _GPU, 1), ("cpu", CPU, 1), ("memory", MEMORY, 1000 * 1000))
-"""KAI's name, the resource, its units in one of KAI's. The first with a weight has the team's."""
+"""KAI's name, the resource, and our units per KAI unit. The first weight set is the team's."""
 _UNBOUNDED: Final = -1
 _USUAL_PRIORITY: Final = 100
 _SPEC_FIELDS: Final = {
@@ -57,7 +57,7 @@ def _priority(spec: Fields) -> None:
 
 
 def _capacity(resources: dict[str, Fields]) -> QueueCapacity:
-    """A limit of 0, or none, means that nothing goes beyond the quota."""
+    """A limit that is 0 or absent allows nothing beyond the quota."""
     guaranteed: dict[str, int] = {}
     limits: dict[str, int] = {}
     for kai, resource, units in _RESOURCES:
@@ -82,7 +82,7 @@ def _capacity(resources: dict[str, Fields]) -> QueueCapacity:
 
 
 def _units(fields: Fields, name: str, amount: float) -> int:
-    """Whole units: GPUs are rounded down, which is reported."""
+    """Whole units: GPUs are rounded down, which is reported; other resources are rounded up."""
     if amount == int(amount):
         return int(amount)
     if fields.place[-1] != "gpu":

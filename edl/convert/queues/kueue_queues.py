@@ -1,6 +1,6 @@
 """Kueue's ClusterQueue, Cohort, LocalQueue and ResourceFlavor.
 
-Fields: sigs.k8s.io/kueue apis/kueue, v1beta1 and v1beta2 (a queue's `cohort` became `cohortName`).
+Fields: sigs.k8s.io/kueue apis/kueue, v1beta1 and v1beta2 (`cohort` became `cohortName`).
 """
 
 from typing import Any, Final
@@ -52,7 +52,7 @@ def read_cluster_queue(document: Fields) -> QueueFacts:
     spec = document.fields("spec")
     parent, place = _first(spec, ("cohortName", "cohort"))
     capacity = flavor_quotas.read(spec, is_on_top=False)
-    spec.value("flavorFungibility")  # nothing without several flavors, which are reported
+    spec.value("flavorFungibility")  # no effect with one flavor; more flavors are reported
     _queueing(spec)
     _stop_policy(spec)
     for field, instead in _QUEUE_FIELDS.items():
@@ -96,7 +96,7 @@ def read_local_queue(document: Fields) -> NamespaceClaim:
 
 
 def read_flavor(document: Fields) -> None:
-    """A flavor's nodes are chosen by the jobs themselves; there is nothing of it in a team."""
+    """A team has nothing for a flavor: jobs select their nodes themselves."""
     name_of(document)
     spec = document.fields("spec")
     for field, instead in _FLAVOR_FIELDS.items():
@@ -104,7 +104,7 @@ def read_flavor(document: Fields) -> None:
 
 
 def _first(spec: Fields, names: tuple[str, ...]) -> tuple[str, FieldPath]:
-    """The text of the first field that stands there, and its place."""
+    """The first of these fields that is set: its text and path."""
     found = next((name for name in names if spec.has(name)), names[0])
     return spec.text(found), (*spec.place, found)
 
@@ -127,7 +127,7 @@ def _stop_policy(spec: Fields) -> None:
 
 
 def _preemption(fields: Fields) -> bool:
-    """Whether the guarantee takes whole jobs of borrowers."""
+    """Whether the guarantee reclaims whole jobs of borrowers."""
     reclaim = fields.text("reclaimWithinCohort")
     if reclaim == "LowerPriority":
         what = "LowerPriority has no counterpart: only replicas above minimums are taken"

@@ -1,6 +1,6 @@
-"""All queues of a stream as one ConfigMap of teams.
+"""Converts all queues of a stream into one ConfigMap of teams.
 
-Queues name each other, so they are read together; remarks stay with the document that they concern.
+Queues refer to each other, so they are read together; each remark stays with its document.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,20 +48,20 @@ _VERSIONS: Final[Mapping[str, tuple[str, ...]]] = {_KUEUE: _KUEUE_VERSIONS, _KAI
 
 
 class ConvertedQueues(msgspec.Struct, frozen=True):
-    """The ConfigMap, None where a document cannot be converted, and a report per document."""
+    """The ConfigMap, None if a document cannot be converted, and one report per document."""
 
     manifest: Json | None
     reports: tuple[ConversionReport, ...]
 
 
 def is_queue(document: Json) -> bool:
-    """Whether it is read here."""
+    """Whether this module converts the document."""
     api, version = _api(document)
     return api in _READ and version in _VERSIONS[api[0]]
 
 
 def unread_version(document: Json) -> Remark | None:
-    """What there is to say of a queue of another version; None for what is not a queue."""
+    """The remark on a queue of an unknown API version; None for other documents."""
     (group, kind), version = _api(document)
     if (group, kind) not in _READ or version in _VERSIONS[group]:
         return None
@@ -78,9 +78,9 @@ def _api(document: Json) -> tuple[tuple[str, str], str]:
 def teams_of_queues(
     documents: Sequence[Json], system_namespace: str = contract.SYSTEM_NAMESPACE
 ) -> ConvertedQueues:
-    """The teams of all queues; each document is one that `is_queue` takes.
+    """The teams of all queues; `is_queue` must be true for each document.
 
-    `system_namespace` is where kubectl-edl is installed, and reads them.
+    `system_namespace` is the namespace of kubectl-edl, where it reads the ConfigMap.
     """
     reports = tuple(ConversionReport() for _ in documents)
     queues: list[QueueFacts] = []
@@ -108,7 +108,7 @@ def _text(
     claims: Sequence[NamespaceClaim],
     reports: Sequence[ConversionReport],
 ) -> str:
-    """The document; empty where it cannot be made, and where there are no queues."""
+    """The teams document; empty if there are no queues or the conversion fails."""
     every = with_named_cohorts(queues)
     if len(every) > MOST_TEAMS:
         what = f"with it there are {len(every)} queues and cohorts"
@@ -127,7 +127,7 @@ def _text(
 
 
 def _top_down(queues: Sequence[QueueFacts]) -> tuple[QueueFacts, ...]:
-    """Parents before their children."""
+    """Queues ordered with parents before their children."""
     below: dict[QueueKey | None, list[QueueFacts]] = {}
     for queue in queues:
         below.setdefault(queue.parent_key, []).append(queue)
@@ -162,7 +162,7 @@ def _teams(
 
 
 def _check(text: str, queues: Mapping[str, QueueFacts]) -> None:
-    """Report what our own parser refuses, at the queue whose team it is."""
+    """Report errors of our own teams parser at the queue that became the team."""
     first = next(iter(queues.values()))
     try:
         document = load(text, BOUNDS)

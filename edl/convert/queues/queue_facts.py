@@ -1,4 +1,4 @@
-"""What queues and cohorts say of capacity: what each would be as a team, and namespaces."""
+"""Facts read from queues and cohorts: capacity, tree, and namespaces."""
 
 from collections.abc import Mapping
 from typing import Final, TypeAlias
@@ -14,31 +14,31 @@ COHORT: Final = "Cohort"
 LOCAL_QUEUE: Final = "LocalQueue"
 FLAVOR: Final = "ResourceFlavor"
 QUEUE: Final = "Queue"
-"""KAI Scheduler's."""
+"""The kind of KAI Scheduler's queues."""
 
 QueueKey: TypeAlias = tuple[str, str]
-"""Kind and name."""
+"""(kind, name)."""
 QueueAmounts: TypeAlias = Mapping[str, int]
-"""By resource, in the units of `edl.quantities.Resources`."""
+"""Amounts by resource, in the units of `edl.quantities.Resources`."""
 
 
 class QueueCapacity(msgspec.Struct, frozen=True):
-    """What a queue is guaranteed and may use."""
+    """The resources that a queue is guaranteed and may use."""
 
     guaranteed: QueueAmounts = {}
     is_on_top: bool = False
-    """Whether the guarantee comes on top of what the queues below have, as a cohort's does."""
+    """Whether the guarantee is added to that of the queues below, as with cohorts."""
     borrowing: QueueAmounts = {}
-    """The most it may use beyond its guarantee; a resource without it has no such limit."""
+    """The most that it may borrow; a resource that is missing here is not limited."""
     limit: QueueAmounts = {}
-    """The most it may use in all."""
+    """The most that it may use, including its guarantee."""
     lend: bool = True
 
 
 class QueueFacts(msgspec.Struct, frozen=True):
-    """One queue or cohort. `fields` are its document's, for what there is to say of it.
+    """One queue or cohort. `fields` is its document, where remarks are reported.
 
-    `parent` is the name of the cohort or queue above it, read at `parent_place`; empty without.
+    `parent` names the cohort or queue above it, as read at `parent_place`; empty if it has none.
     """
 
     kind: str
@@ -50,7 +50,7 @@ class QueueFacts(msgspec.Struct, frozen=True):
     weight: float = 1.0
     reclaims_jobs: bool = False
     selector: tuple[Requirement, ...] | None = None
-    """Which namespaces may use it; an empty one means all of them, None nothing is said."""
+    """The namespaces that may use it: all of them if empty; None if the queue does not set it."""
 
     @property
     def key(self) -> QueueKey:
@@ -63,7 +63,7 @@ class QueueFacts(msgspec.Struct, frozen=True):
 
 
 class NamespaceClaim(msgspec.Struct, frozen=True):
-    """A LocalQueue: this namespace uses that ClusterQueue."""
+    """A LocalQueue: `namespace` uses the ClusterQueue `queue`."""
 
     namespace: str
     queue: str

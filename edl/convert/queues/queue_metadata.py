@@ -1,4 +1,4 @@
-"""Names of queues; what else their metadata and status say concerns the old objects."""
+"""Names of queues; a team has nothing for the rest of their metadata and status."""
 
 from edl.convert.tracked_object import Fields
 

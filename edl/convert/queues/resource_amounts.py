@@ -1,4 +1,4 @@
-"""Amounts and weights in documents of queues, checked as those of teams are."""
+"""Amounts and weights in queue documents, within the bounds that teams have."""
 
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Final
@@ -15,7 +15,7 @@ _LARGEST_WEIGHT: Final = 999_999
 
 
 def amount(fields: Fields, name: str, resource: str) -> int | None:
-    """A quantity in the units of `Resources`; None without it, and where it is wrong."""
+    """A quantity in the units of `Resources`; None if it is absent or wrong (reported)."""
     value = fields.value(name)
     if value is None:
         return None
@@ -45,7 +45,7 @@ def _exact(value: Any) -> Decimal | None:  # noqa: ANN401 (JSON)
 
 
 def number(fields: Fields, name: str) -> float | None:
-    """A number from 0, -1 where it says so; None without it, and where it is wrong."""
+    """A number from 0, or -1 for unlimited; None if it is absent or wrong (reported)."""
     value = fields.value(name)
     if value is None:
         return None
@@ -57,7 +57,7 @@ def number(fields: Fields, name: str) -> float | None:
 
 
 def weight(fields: Fields, name: str) -> float | None:
-    """A weight as teams have them; None without it, and where it is none of theirs."""
+    """A weight in the range of teams' weights; None if it is absent or wrong (reported)."""
     value = fields.value(name)
     if value is None:
         return None
@@ -75,7 +75,7 @@ def weight(fields: Fields, name: str) -> float | None:
 
 
 def _text(value: Any) -> str:  # noqa: ANN401 (JSON)
-    """A value in a message, never longer than a line."""
+    """A value for a message, shortened to one line."""
     if isinstance(value, dict | list):
         return "what stands here is not a number"
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > LARGEST:

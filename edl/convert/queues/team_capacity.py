@@ -1,4 +1,4 @@
-"""What each queue's team is guaranteed and limited to, from the leaves of the tree up."""
+"""Guarantees and limits of each queue's team, computed from the leaves of the tree upwards."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -16,13 +16,13 @@ from edl.parsing.team_document import quantity_text
 from edl.quantities import CPU, MEMORY, amount_text
 
 _KAI: Final[Mapping[str, str]] = {CPU: "cpu", MEMORY: "memory"}
-"""KAI's names of resources; its GPUs have one."""
+"""KAI's resource names; all GPU resources are "gpu"."""
 
 
 def capacities(top_down: Sequence[QueueFacts]) -> Mapping[QueueKey, QueueCapacity]:
-    """By queue, `guaranteed` being what its team states, and `limit` including what it borrows.
+    """Capacity by queue: `guaranteed` is what its team states; `limit` includes what it may borrow.
 
-    `top_down` has parents before their children. What does not fit together is reported.
+    `top_down` has parents before their children. Inconsistent amounts are reported.
     """
     below: defaultdict[QueueKey, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
     found: dict[QueueKey, QueueCapacity] = {}
@@ -41,7 +41,10 @@ def capacities(top_down: Sequence[QueueFacts]) -> Mapping[QueueKey, QueueCapacit
 
 
 def _stated(queue: QueueFacts, below: QueueAmounts) -> QueueAmounts:
-    """A cohort's own quota comes on top; KAI's quota is never below the sum of its children."""
+    """The team's guarantee: a cohort's own quota is added to the sum of its children's.
+
+    A KAI quota below the sum of its children's is dropped, which is reported.
+    """
     own = queue.capacity.guaranteed
     if queue.capacity.is_on_top:
         return {name: amount + below.get(name, 0) for name, amount in own.items() if amount}
@@ -89,7 +92,7 @@ def _report_low_limit(queue: QueueFacts, resource: str, owed: int) -> None:
 
 
 def report_islands(queues: Sequence[QueueFacts]) -> None:
-    """Cohorts that stand beside each other share nothing in Kueue."""
+    """Note on each root cohort, if there are several: Kueue shares nothing between them."""
     roots = [one for one in queues if one.kind not in (CLUSTER_QUEUE, QUEUE) and not one.parent]
     for queue in roots if len(roots) > 1 else ():
         what = "cohorts share nothing with each other in Kueue, and teams share what is idle"

@@ -1,4 +1,4 @@
-"""What each queue and cohort is called as a team: one name space for all of them."""
+"""Team names of queues and cohorts, which share one name space."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,7 +7,7 @@ from edl.model import DEFAULT_TEAM
 
 
 def named_teams(queues: Sequence[QueueFacts]) -> Mapping[QueueKey, str]:
-    """By queue. Names that are taken are reported: an object that stands twice, too."""
+    """Team names by queue. Two objects with one name, and one object listed twice, are reported."""
     names: dict[QueueKey, str] = {}
     taken: dict[str, QueueFacts] = {}
     for queue in sorted(queues, key=lambda one: one.kind == COHORT):
@@ -30,7 +30,7 @@ def named_teams(queues: Sequence[QueueFacts]) -> Mapping[QueueKey, str]:
 
 
 def _free_name(queue: QueueFacts, taken: Mapping[str, QueueFacts]) -> str:
-    """A label of DNS; cohorts and queues may have one name in Kueue, and `default` is ours."""
+    """A DNS label with a suffix for `default`, and for a cohort that is named like a queue."""
     name = queue.name.replace(".", "-")
     suffix = "cohort" if queue.kind == COHORT else "queue"
     taken_by_queue = queue.kind == COHORT and name in taken

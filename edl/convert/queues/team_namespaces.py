@@ -1,4 +1,4 @@
-"""Which namespaces the team of each queue has: those of its LocalQueues, else its selector's."""
+"""Namespaces of each queue's team: those of its LocalQueues, or else of its selector."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -21,7 +21,7 @@ _SET: Final = "kubectl edl teams set NAME --namespace NAMESPACE"
 
 
 class TeamNamespaces(msgspec.Struct, frozen=True):
-    """Names or a selector; neither where a queue says nothing."""
+    """Names or a selector; both are empty if a queue names no namespaces."""
 
     names: tuple[str, ...] = ()
     selector: tuple[Requirement, ...] = ()
@@ -32,9 +32,9 @@ def namespaces_of(
     claims: Sequence[NamespaceClaim],
     names: Mapping[QueueKey, str],
 ) -> Mapping[QueueKey, TeamNamespaces]:
-    """By queue; what is claimed twice goes to the first, and is reported at the others.
+    """Namespaces by queue; the first claim on a namespace wins, and others are reported.
 
-    names: of the teams, which reports advise to change.
+    `names` are the teams' names, for the commands that reports recommend.
     """
     known = {queue.name for queue in queues if queue.kind == CLUSTER_QUEUE}
     claimed = _claimed(claims, known)
@@ -47,7 +47,7 @@ def namespaces_of(
 
 
 def _claimed(claims: Iterable[NamespaceClaim], known: set[str]) -> Mapping[str, str]:
-    """ClusterQueues by namespace."""
+    """Namespace to ClusterQueue."""
     owners: dict[str, str] = {}
     for claim in claims:
         if claim.queue not in known:
@@ -71,7 +71,7 @@ def _by_queue(owners: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
 def _selected(
     queues: Iterable[QueueFacts], taken: set[str]
 ) -> Iterator[tuple[QueueKey, TeamNamespaces]]:
-    """What the selectors of queues without LocalQueues say."""
+    """Namespaces by the selectors of queues that have no LocalQueue."""
     selectors: set[tuple[Requirement, ...]] = set()
     for queue in queues:
         if queue.selector is None:
@@ -88,14 +88,14 @@ def _selected(
 
 
 def _names(selector: tuple[Requirement, ...]) -> tuple[str, ...]:
-    """Those that a selector names one by one; nothing where it selects by other labels."""
+    """The namespaces that a selector lists by name; empty if it selects by other labels."""
     if len(selector) != 1 or (selector[0].key, selector[0].operator) != (_NAME_LABEL, "In"):
         return ()
     return selector[0].values
 
 
 def _report_unnamed(queues: Sequence[QueueFacts], names: Mapping[QueueKey, str]) -> None:
-    """KAI's pods name their queue themselves: no object says which namespaces it has."""
+    """Note on KAI's queues: their pods name the queue, so no object lists its namespaces."""
     parents = {queue.parent for queue in queues if queue.kind == QUEUE}
     for queue in queues:
         if queue.kind == QUEUE and queue.name not in parents:

@@ -1,4 +1,4 @@
-"""The tree of queues: cohorts that only their members name, and circles."""
+"""The tree of queues: cohorts without an object of their own, and cycles."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -9,9 +9,9 @@ _SHOWN: Final = 8
 
 
 def with_named_cohorts(queues: Sequence[QueueFacts]) -> tuple[QueueFacts, ...]:
-    """The same, and a cohort for each that is named without an object of its own.
+    """`queues`, and a cohort for each one that is named but has no object of its own.
 
-    A parent of KAI's must stand there: what is missing is reported.
+    A missing parent of a KAI queue is reported: it must have an object.
     """
     known = {queue.key for queue in queues}
     added: dict[QueueKey, QueueFacts] = {}
@@ -28,7 +28,7 @@ def with_named_cohorts(queues: Sequence[QueueFacts]) -> tuple[QueueFacts, ...]:
 
 
 def report_circles(queues: Sequence[QueueFacts]) -> None:
-    """Report each circle once, at one of its members."""
+    """Report each cycle once, at one of its members."""
     by_key = {queue.key: queue for queue in queues}
     done: set[QueueKey] = set()
     for queue in queues:

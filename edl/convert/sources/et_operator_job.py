@@ -33,7 +33,7 @@ _SUPERVISOR: Final = "job-supervisor.kube-ai.io/job-status"
 _SSH_SECRET: Final = "arena.kubeflow.org/ssh-secret"  # noqa: S105 (an annotation's name)
 _RETRIES: Final = 6
 _AIACC: Final = ("aiacc", "perseus")
-"""What AIACC's images and commands are called; et-operator itself has no word for the framework."""
+"""Names in images and commands that tell AIACC from Horovod: the API has no field for it."""
 
 
 def read(document: Fields) -> Sequence[Json]:
@@ -62,7 +62,7 @@ def read(document: Fields) -> Sequence[Json]:
 
 
 def _own(meta: SourceMetadata) -> Mapping[str, str]:
-    """The operator's annotations: whether it is suspended, and its ssh keys."""
+    """Annotations for the Jobs, from the operator's own: suspension; its ssh keys are reported."""
     if _SSH_SECRET in meta.own:
         what = "the launcher and its workers get a key pair of their own"
         way_out = f"mount your Secret at {contract.SSH_DIRECTORY} to keep its keys"
@@ -74,7 +74,7 @@ def _own(meta: SourceMetadata) -> Mapping[str, str]:
 
 
 def _launcher(replica: Replica, again: str, policy: RunPolicy) -> RoleManifest:
-    """Either of two policies may start it again; the limit is the training job's, else six."""
+    """The launcher restarts if either policy is OnFailure; without a limit, at most 6 times."""
     restart_policy.remark_on(replica.fields, replica.restart, serves=False)
     limit = _RETRIES if policy.retries is None else policy.retries
     wanted = again if again == "OnFailure" else replica.restart or "Never"
@@ -90,7 +90,7 @@ def _workers(replica: Replica, policy: RunPolicy) -> RoleManifest:
 
 
 def _slots(spec: Fields) -> Mapping[str, str]:
-    """Without a number, both operators count the GPUs of a worker, and else 1."""
+    """Slots per worker; if unset, et-operator and kubectl-edl both count GPUs, or else use 1."""
     slots = spec.whole("slotsPerWorker", least=1)
     return {} if slots is None else {contract.SLOTS: str(slots)}
 
@@ -102,16 +102,16 @@ def _framework(found: Sequence[Replica]) -> str:
     return "horovod"
 
 
-# et-operator's ScaleIn and ScaleOut: operations, which here are commands.
+# et-operator's ScaleIn and ScaleOut are operations: each becomes a command to run.
 
 _USUAL_TIMEOUT: Final = 60
-"""Seconds, as et-operator waits."""
+"""Seconds; et-operator's default."""
 
 
 def read_in(document: Fields) -> Sequence[Json]:
     spec = document.fields("spec")
     timeout = spec.whole("timeout")
-    # Only a script takes time that a limit is for; the workers leave at once.
+    # The time limit concerns the script only: the workers are removed immediately.
     limit = "" if timeout is None or not spec.said("script") else f" --timeout {timeout}s"
     gone = spec.fields("toDelete")
     names = gone.shaped("podNames", [str])
@@ -135,13 +135,13 @@ def read_out(document: Fields) -> Sequence[Json]:
 
 
 def _say(document: Fields, spec: Fields, flags: str, how: str) -> None:
-    """The command that does the same; there is nothing to apply."""
+    """Report the equivalent command; there is no manifest to apply."""
     meta = object_metadata.read(document)
     job = spec.fields("selector").text("name") or "JOB"
     namespace = f" -n {quote(meta.namespace)}" if meta.namespace else ""
     script = "".join(_script(spec))
     command = f"kubectl edl scale {quote(job)}{namespace}{flags}{script}"
-    spec.value("backoffLimit")  # of the operation's own retries: a command that fails is run again
+    spec.value("backoffLimit")  # retries of the operation itself: a failed command can be run again
     way_out = f"run: {command}" + (f" ({how}: kubectl edl status {job})" if how else "")
     document.lose("", "an operation, nothing to apply", way_out)
 

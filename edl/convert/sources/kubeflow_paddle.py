@@ -1,9 +1,8 @@
-"""Kubeflow's PaddleJob: kubeflow.org/v1, its workers, as Paddle's trainers in mode collective.
+"""Kubeflow's PaddleJob, kubeflow.org/v1: its workers become Paddle trainers in mode collective.
 
-Workers run `paddle.distributed.launch`. Launchers take from the list of trainers, which they have
-here, how many they are and where they meet; the launcher that is first keeps their store
-(3.3.1). A Master beside them makes each pod a server and a trainer at once: no mode here is that.
-
+Workers run `paddle.distributed.launch`. A launcher reads its peers and the rendezvous address
+from the list of trainers, and the first launcher runs their store (3.3.1). A PaddleJob with a
+Master is not converted: there, each pod is both server and trainer, which no mode here supports.
 Fields: kubeflow/training-operator pkg/apis/kubeflow.org/v1; variables: its
 pkg/controller.v1/paddlepaddle.
 """
@@ -33,10 +32,10 @@ from edl.writes import Json
 
 _ROLES: Final = {"worker": "trainer"}
 _PORT: Final = RendezvousPort("paddle", "master", 6170)
-"""Not the operator's 36543, which no template says: where our trainers listen."""
+"""Our trainers' port instead of the operator's 36543, which templates do not mention."""
 _HOST: Final = "POD_IP"
 _NAMESPACE: Final = "PADDLE_JOB_NAMESPACE"
-"""A name that no template has: what refers to it stands before the user's own variables."""
+"""A name that no template uses: our variables, which refer to it, precede the user's."""
 
 
 def read(document: Fields) -> Sequence[Json]:
@@ -60,7 +59,7 @@ def _part(replica: Replica, policy: RunPolicy, limits: ReplicaBounds) -> RoleMan
 
 
 def _limits(elastic: Fields) -> ReplicaBounds:
-    """What the operator only wrote down: a PaddleJob never changed its size by itself."""
+    """The bounds; the operator only recorded them, and never resized a PaddleJob by itself."""
     elastic.drop("metrics", instead="idle room and queued jobs decide: no metric does")
     if elastic.whole("maxRestarts") is not None:
         elastic.note("maxRestarts", "it was never counted", "backoffLimit limits restarts")
@@ -76,7 +75,7 @@ def _told(replica: Replica, job: str) -> Replica:
 
 
 def _env(job: str, port: int) -> Mapping[str, str | Json]:
-    """The operator's words. Launchers compare the name in POD_IP with that of the first trainer."""
+    """The operator's variables. Launchers compare POD_IP with the name of the first trainer."""
 
     def host(index: int | str) -> str:
         return addresses.host(job, index, job, f"$({_NAMESPACE})")
@@ -87,7 +86,7 @@ def _env(job: str, port: int) -> Mapping[str, str | Json]:
         _HOST: host(f"$({contract.COMPLETION_INDEX_ENV})"),
         "PADDLE_JOB_ID": job,
         "PADDLE_MASTER": f"{host(0)}:{port}",
-        # As many as there are at each start.
+        # The number of trainers at each start.
         "PADDLE_NNODES": "$(PADDLE_TRAINERS_NUM)",
     }
 

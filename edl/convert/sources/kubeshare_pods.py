@@ -1,6 +1,6 @@
-"""KubeShare's SharePods (1.0), and pods with its labels (2.0): a Job of one pod, of no framework.
+"""KubeShare's SharePods (1.0), and pods with its labels (2.0): a Job of one pod each.
 
-Words: NTHU-LSALAB/KubeShare README and pkg/apis, of each version.
+Fields: NTHU-LSALAB/KubeShare README and pkg/apis, of each version.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,33 +25,33 @@ from edl.convert.training_manifest import RoleManifest, TrainingManifest
 from edl.writes import Json
 
 _PREFIXES: Final = ("kubeshare", "sharedgpu")
-"""1.0's, and 2.0's; a SharePod of the time between had 2.0's as annotations."""
+"""The prefixes of 1.0 and 2.0; SharePods between the two had 2.0's keys as annotations."""
 _HOST_LABEL: Final = "kubernetes.io/hostname"
 _DEVICES: Final = ("kubeshare/GPUID", "sharedgpu/GPUID", "sharedgpu/nodeName")
 _AFFINITIES: Final = tuple(
     f"kubeshare/sched_{word}" for word in ("affinity", "anti-affinity", "exclusion")
 )
 _WRITTEN: Final = ("sharedgpu/gpu_uuid", "sharedgpu/gpu_manager_port", "sharedgpu/cell_id")
-"""By KubeShare's scheduler, when it binds."""
+"""Keys that KubeShare's scheduler writes when it binds a pod."""
 _GROUP: Final = "sharedgpu/group_name"
 
 
 def read_share_pod(document: Fields) -> Sequence[Json]:
-    """Its metadata is its pod's; its share stands in annotations."""
+    """A SharePod: its metadata is its pod's, and its share is in annotations."""
     meta = _metadata(document, _AFFINITIES)
     words = meta.annotations
     share = next(
         (one for prefix in _PREFIXES if (one := gpu_share_labels.of(words, prefix)).labels),
         ShareLabels(words),
     )
-    # What is left of 2.0's words is read from labels alone.
+    # The scheduler of 2.0 reads its remaining keys from labels only.
     labels = {name: text for name, text in share.rest.items() if _is_two(name)}
     kept = {name: text for name, text in share.rest.items() if name not in labels}
     return _job(document, replace(meta, annotations=kept), share, {**meta.labels, **labels})
 
 
 def read_pod(document: Fields) -> Sequence[Json]:
-    """Its share stands in labels; what the contract cannot say of it stays on the pod."""
+    """A pod of 2.0: its share is in labels; what ours cannot express stays on the pod."""
     meta = _metadata(document)
     if _GROUP in meta.labels:
         what = "KubeShare still waits for the whole group, and the queue starts each Job by itself"
@@ -72,7 +72,7 @@ def _metadata(document: Fields, affinities: Sequence[str] = ()) -> SourceMetadat
 
 
 def is_sharing(document: Json) -> bool:
-    """A user's own pod with 2.0's labels; a controller's pods belong to their controller."""
+    """Whether it is a user's own pod with 2.0's labels; pods with an owner are not converted."""
     found = document.get("metadata")
     meta = found if isinstance(found, dict) else {}
     labels = meta.get("labels")
@@ -94,7 +94,7 @@ def _drop(meta: SourceMetadata, names: Sequence[str], instead: str) -> None:
 def _job(
     document: Fields, meta: SourceMetadata, share: ShareLabels, pod_labels: Mapping[str, str]
 ) -> Sequence[Json]:
-    """The pod's annotations go to the pod alone, its labels to both."""
+    """The pod's annotations are set on the pod only, its labels on the pod and on the Job."""
     spec = document.shaped("spec", template_schema.POD) or {}
     if not spec.get("containers"):
         document.wrong("spec", "has no containers", "a pod's spec")
@@ -124,7 +124,7 @@ def _job(
 
 
 def _without_node(document: Fields, spec: Json) -> Json:
-    """A pod with a node's name passes every scheduler by, KubeShare's too."""
+    """Replace `nodeName` by a node selector: `nodeName` bypasses all schedulers."""
     node = spec.get("nodeName")
     if not node:
         return spec

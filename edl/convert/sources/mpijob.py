@@ -1,7 +1,6 @@
-"""MPIJob: kubeflow.org v1alpha1, v1alpha2, v1 and v2beta1, as Horovod's launcher and workers.
+"""MPIJob: kubeflow.org v1alpha1, v1alpha2, v1 and v2beta1, as a Horovod launcher and workers.
 
-Up to v1 the launcher reaches its workers by exec, since v2beta1 by ssh.
-
+Up to v1 the launcher reaches its workers by exec, from v2beta1 by ssh.
 Fields: kubeflow/mpi-operator pkg/apis/kubeflow, kubeflow/training-operator pkg/apis.
 """
 
@@ -30,10 +29,10 @@ from edl.writes import Json
 
 _FRAMEWORK: Final = "horovod"
 _NO_PROCESSING_UNITS: Final = ("kubeflow.org/v1", "kubeflow.org/v2beta1")
-"""Their slots are 1 unless said; older ones count the workers' GPUs, as we do."""
+"""Versions whose default is 1 slot; older ones default to a worker's GPUs, as we do."""
 _KEYS: Final = "ssh-auth"
 _INSIDE: Final = ".ssh"
-"""sshd trusts no directory that others can write, as a volume itself is."""
+"""A subdirectory, because sshd rejects keys in a directory that others can write."""
 _KEY_FILES: Final = [
     {"key": addresses.SSH_PRIVATE_KEY, "path": f"{_INSIDE}/id_rsa"},
     {"key": addresses.SSH_PUBLIC_KEY, "path": f"{_INSIDE}/id_rsa.pub"},
@@ -54,7 +53,7 @@ _IMPLEMENTATIONS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "MPICH": {"HYDRA_HOST_FILE": contract.EDL_HOSTFILE, "HYDRA_LAUNCH_EXTRA_ARGS": _PATIENT},
 }
-"""Launcher variables of v2beta1; Hydra's host lists are `host:slots`, as et-operator's."""
+"""Launcher variables of v2beta1; Hydra's host list is `host:slots`, like et-operator's."""
 
 
 def read(document: Fields) -> Sequence[Json]:
@@ -96,7 +95,7 @@ def _slots(spec: Fields, found: Sequence[Replica], version: str) -> dict[str, st
 
 
 def _with_keys(spec: Fields, found: Sequence[Replica], training_job: str) -> tuple[Replica, ...]:
-    """The key pair where the source's images look for it, if that is not where ours is."""
+    """Mount the ssh keys where the source's images expect them, if that path differs from ours."""
     directory = spec.text("sshAuthMountPath").rstrip("/")
     if directory in ("", contract.SSH_DIRECTORY):
         return tuple(found)
@@ -112,7 +111,7 @@ def _with_keys(spec: Fields, found: Sequence[Replica], training_job: str) -> tup
 
 
 def _with_implementation(spec: Fields, found: Sequence[Replica]) -> tuple[Replica, ...]:
-    """What mpi-operator's images are told of their role and of their MPI."""
+    """Variables by which mpi-operator's images know their role and their MPI implementation."""
     name = spec.choice("mpiImplementation", tuple(_IMPLEMENTATIONS)) or "OpenMPI"
     said = {"launcher": _IMPLEMENTATIONS[name]}
     env = {one.role: {_ROLE_ENV: one.role, **said.get(one.role, {})} for one in found}
@@ -130,7 +129,7 @@ def _note_waiting(spec: Fields) -> None:
 
 
 def _note_elastic(document: Fields, found: Sequence[Replica]) -> None:
-    """Only its command says that an MPIJob is elastic; its operator never resized one."""
+    """Note if its command is elastic: mpi-operator never resized an MPIJob."""
     texts = (text for one in found for text in pod_templates.texts(one.template))
     if any("min-np" in text or "max-np" in text for text in texts):
         way_out = f"write {contract.MIN} and {contract.MAX} on its Job, worker=MIN..MAX on both"
@@ -138,7 +137,7 @@ def _note_elastic(document: Fields, found: Sequence[Replica]) -> None:
 
 
 def _with_main_container(spec: Fields, found: Sequence[Replica]) -> tuple[Replica, ...]:
-    """The container in which kubectl exec runs a command, and kubexec.sh with it."""
+    """Make this the default container for `kubectl exec`, which kubexec.sh uses."""
     name = spec.text("mainContainer")
     if not name:
         return tuple(found)
@@ -149,19 +148,19 @@ def _with_main_container(spec: Fields, found: Sequence[Replica]) -> tuple[Replic
     )
 
 
-# MPIJob v1alpha1: one template for all, and a number of GPUs or other units, or of replicas.
+# MPIJob v1alpha1: one template for all pods, and a number of GPUs, of other units, or of replicas.
 #
-# What the operator made of it: kubeflow/mpi-operator, mpi_job_controller of that version.
+# Defaults as in kubeflow/mpi-operator, mpi_job_controller of that version.
 
 _UNITS: Final = ("processingUnits", "gpus")
 _UNITS_A_NODE: Final = ("processingUnitsPerNode", "gpusPerNode")
 _USUAL_A_NODE: Final = 8
-"""As the operator's own manifest said it: `--gpus-per-node 8`."""
+"""The value in the operator's own manifest: `--gpus-per-node 8`."""
 _MASTER: Final = "node-role.kubernetes.io/master"
 
 
 def read_v1alpha1(spec: Fields) -> tuple[Replica, ...]:
-    """The launcher and the workers, with what the operator added to the template of each."""
+    """The launcher and the workers, each with the operator's changes to the template."""
     policy, template = pod_templates.restart_of(spec, pod_templates.read(spec))
     size, units = _workers(spec)
     launcher = pod_templates.with_first(
@@ -177,7 +176,7 @@ def read_v1alpha1(spec: Fields) -> tuple[Replica, ...]:
 
 
 def _workers(spec: Fields) -> tuple[int, dict[str, int]]:
-    """How many, and the units of each; the operator wants them to come out even."""
+    """Number of workers, and units per worker; the operator requires an even division."""
     resource = spec.text("processingResourceType") or contract.GPU_RESOURCE
     units, a_node = _first(spec, _UNITS), _first(spec, _UNITS_A_NODE)
     replicas = spec.whole("replicas", least=1)
@@ -204,7 +203,7 @@ def _first(spec: Fields, names: tuple[str, str]) -> int | None:
 
 
 def _waiting(container: Json, units: dict[str, int]) -> Json:
-    """The template's command is the launcher's. Units that the template says itself win."""
+    """The worker's container, without the launcher's command; units set in the template win."""
     bare = pod_templates.without(pod_templates.without(container, "command"), "args")
     resources = container.get("resources") or {}
     limits = {**units, **(resources.get("limits") or {})}

@@ -66,14 +66,14 @@ def _part(replica: Replica, policy: RunPolicy, scheduler: str) -> RoleManifest:
 
 
 def _mode(spec: Fields, roles: Sequence[str]) -> dict[str, str]:
-    """Only where the roles do not say it themselves."""
+    """The mode annotation, unless the mode follows from the roles."""
     wanted = _MODES.get(spec.choice("jobMode", tuple(_MODES)), "")
     usual = _FRAMEWORK.mode("", roles)
     return {contract.MODE: wanted} if wanted and usual and usual.name != wanted else {}
 
 
 def _port(found: Sequence[Replica], number: int | None) -> dict[str, str]:
-    """The list form says it at a replica, the map form by a container's port."""
+    """The port annotation: the list form has a port field, the map form a container port."""
     return _PORT.annotations(found) if number is None else replica_specs.said(number, _PORT.usual)
 
 
@@ -110,7 +110,7 @@ _SERVER: Final = "tunerserver"
 
 
 def read_replicas(spec: Fields) -> tuple[tuple[Replica, ...], int | None]:
-    """The replicas, and the scheduler's port where one of them says it."""
+    """The replicas, and the scheduler's port if one of them sets it."""
     if "mxReplicaSpecs" in spec.names():
         found = replica_specs.read(spec.fields("mxReplicaSpecs"), ROLES, "Never")
     else:
@@ -121,7 +121,7 @@ def read_replicas(spec: Fields) -> tuple[tuple[Replica, ...], int | None]:
 
 
 def _entries(spec: Fields) -> Iterator[Replica]:
-    """Older replica specs: an entry's role is its type, or its name in a map."""
+    """Older replica specs: an entry's role is its type, or in a map its key."""
     for fields, said in _named(spec):
         role = ROLES.get(said.lower())
         if role is None:
@@ -142,7 +142,7 @@ def _named(spec: Fields) -> Iterator[tuple[Fields, str]]:
 
 
 def _root_port(found: Sequence[Replica]) -> int | None:
-    """The scheduler's, which any replica may say; None where none does."""
+    """The scheduler's port, which any replica may set; None if none does."""
     said = [
         (replica.fields, name, port)
         for replica in found
@@ -157,7 +157,7 @@ def _root_port(found: Sequence[Replica]) -> int | None:
 
 
 def _with_verbosity(found: Sequence[Replica]) -> tuple[Replica, ...]:
-    """ps-lite reads its own variable."""
+    """Set ps-lite's verbosity variable."""
     said = {replica.role: replica.fields.whole("psVerbose") for replica in found}
     return tuple(
         replica_specs.with_template(
@@ -170,7 +170,7 @@ def _with_verbosity(found: Sequence[Replica]) -> tuple[Replica, ...]:
 
 
 def _with_key(found: Sequence[Replica]) -> tuple[Replica, ...]:
-    """The key of the tuner servers: every pod gets it, as in MX_CONFIG."""
+    """Set the key of the tuner servers on every pod; MX_CONFIG contains it, too."""
     keys = [key for replica in found for key in _keys(replica)]
     if not keys:
         return tuple(found)
@@ -186,7 +186,7 @@ def _with_key(found: Sequence[Replica]) -> tuple[Replica, ...]:
 
 
 def _keys(replica: Replica) -> Iterator[tuple[Fields, str, str]]:
-    """Said by a label of the replicas, in the tuner's spec, or by the pods' annotation."""
+    """Keys from a replica's label, the tuner's spec, and the tuner servers' annotation."""
     fields = replica.fields
     spec = fields.fields("tunerSpec")
     instead = "write a TunerServer into mxReplicaSpecs"

@@ -1,10 +1,9 @@
-"""PaddlePaddle's TrainingJob: paddlepaddle.org/v1, of the EDL controller and of Fluid before it.
+"""PaddlePaddle's TrainingJob, paddlepaddle.org/v1: of the EDL controller, and of Fluid before it.
 
-It has no pod templates: they are made here as the controller made them, and the images of those
-days get their variables, commands and etcd from mode cloud.
-
+The resource has no pod templates, so they are built here as the controller built them. Mode
+cloud provides the variables, commands and etcd that the images of that time expect.
 Fields: elasticdeeplearning/edl and baidu/paddle-on-k8s-operator pkg/apis/paddlepaddle/v1,
-PaddlePaddle/cloud go/edl/resource; what became of them: pkg/updater/jobparser.go.
+PaddlePaddle/cloud go/edl/resource; how pods were built: pkg/updater/jobparser.go.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,14 +41,14 @@ _DROPPED: Final[Mapping[str, str]] = {
 }
 
 
-# The pods of PaddlePaddle's TrainingJob, as its controller made them from a few words.
+# Pods of a TrainingJob, as its controller built them.
 
 _IMAGE: Final = "paddlepaddle/paddlecloud-job"
 _MASTERS_RESOURCES: Final = {
     "limits": {"cpu": "2", "memory": "1Gi"},
     "requests": {"cpu": "1", "memory": "500Mi"},
 }
-"""The controller's own, for every master."""
+"""The controller's fixed resources of every master."""
 _OF_ALL: Final[Mapping[str, tuple[str, FieldShape]]] = {
     "volumes": ("volumes", template_schema.NAMED),
     "imagePullSecrets": ("imagePullSecrets", template_schema.NAMED),
@@ -66,14 +65,14 @@ _OF_CONTAINER: Final[Mapping[str, tuple[str, FieldShape]]] = {
     "readiness_probe": ("readinessProbe", dict),
     "resources": ("resources", template_schema.RESOURCES),
 }
-"""The source's name, a pod's, and what it must be."""
+"""The source's field, the pod's field, and its type."""
 _HOST_NETWORK: Final = ("host_network", "hostNetwork", "HostNetwork")
 _WRITTEN: Final = ("replicaSpec", "index_succeed")
-"""By the controller."""
+"""Fields that the controller writes."""
 
 
 class PaddlePods(msgspec.Struct, frozen=True):
-    """What all pods of the training job have in common."""
+    """Settings that all pods of the training job share."""
 
     image: str
     pod: Json
@@ -87,7 +86,7 @@ class PaddlePods(msgspec.Struct, frozen=True):
         return cls(spec.text("image") or _IMAGE, network | _renamed(spec, _OF_ALL), mounts)
 
     def template(self, fields: Fields, role: str, *, mounts: bool, pulls: bool) -> Json:
-        """One role's template; `mounts`: with the volumes mounted, `pulls`: the image anew."""
+        """One role's template. `mounts`: mount the volumes; `pulls`: always pull the image."""
         container: Json = {"name": role, "image": self.image}
         container |= {"imagePullPolicy": "Always"} if pulls else {}
         container |= _renamed(fields, _OF_CONTAINER)
@@ -120,7 +119,7 @@ def _pre_stop(fields: Fields) -> Json:
     return {"lifecycle": {"preStop": {"exec": {"command": command}}}} if command else {}
 
 
-# The training job.
+# The training job as a whole.
 
 
 def read(document: Fields) -> Sequence[Json]:
@@ -155,7 +154,7 @@ def _is_tolerant(spec: Fields, master: Fields, limits: replica_bounds.ReplicaBou
 def _trainer(
     fields: Fields, pods: PaddlePods, limits: replica_bounds.ReplicaBounds
 ) -> RoleManifest:
-    """It began with its least; the controller grew it from there."""
+    """Trainers: they start at their minimum, as the controller started them."""
     fields.drop("etcd-endpoint", instead="the master brings its etcd")
     sizes = limits.around(fields, max(limits.least or 1, 1), "min-instance")
     template = pods.template(fields, "trainer", mounts=True, pulls=True)
@@ -178,7 +177,7 @@ def _master(fields: Fields, pods: PaddlePods) -> RoleManifest:
 
 
 def _serving(role: str, size: int, template: Json) -> RoleManifest:
-    """The controller made a ReplicaSet of it, which restarts its pods without a limit."""
+    """The controller created a ReplicaSet for it, which restarts its pods without limit."""
     restart, job = restart_policy.restarted("OnFailure", None)
     return RoleManifest(
         role, replica_bounds.exactly(size), pod_templates.with_restart(template, restart), job
@@ -188,7 +187,7 @@ def _serving(role: str, size: int, template: Json) -> RoleManifest:
 def _settings(spec: Fields, trainer: Fields) -> dict[str, str]:
     said: dict[str, str] = {}
     for name, annotation in _NUMBERS.items():
-        # Some wrote the passes beside the trainer's entrypoint.
+        # Some manifests set `passes` on the trainer, next to its entrypoint.
         places = (spec, trainer) if name == "passes" else (spec,)
         found = [(place, value) for place in places if (value := place.whole(name)) is not None]
         for place, value in found[1:]:

@@ -1,8 +1,7 @@
 """PyTorchJob: kubeflow.org/v1, with and without an elastic policy.
 
-torchrun's agents are equals, so Master and Worker are one Job, whose index 0 is the master. The
-variables that the training operator sets beside PET_* stand in the template.
-
+torchrun's agents are peers, so Master and Worker become one Job whose index 0 is the master.
+Variables of the training operator other than PET_* are written into the template.
 Fields: kubeflow/training-operator pkg/apis/kubeflow.org/v1; variables: pkg/controller.v1/pytorch.
 """
 
@@ -40,7 +39,7 @@ _BACKENDS: Final = ("c10d", "etcd", "etcd-v2")
 
 
 class _Words(msgspec.Struct, frozen=True):
-    """What is said by variables of the pods, and by annotations of the Job."""
+    """Variables for the pods, and annotations for the Job."""
 
     env: Mapping[str, str] = msgspec.field(default_factory=dict)
     annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
@@ -93,7 +92,7 @@ def _port(found: Sequence[Replica], said: _Words, *, is_elastic: bool) -> int | 
 
 
 def _kept(found: Sequence[Replica], port: int | None) -> Replica:
-    """The one template that is left: the workers'. What the master's said otherwise is lost."""
+    """The worker's replica, or else the only one; differences of the master's are reported."""
     kept = next((replica for replica in found if replica.role == "worker"), found[0])
     for other in found:
         what = "the Worker's template says it otherwise, and Master and Worker are one Job here"
@@ -107,7 +106,7 @@ def _kept(found: Sequence[Replica], port: int | None) -> Replica:
 
 
 def _differences(other: Replica, kept: Replica, port: int | None) -> Iterator[FieldPath]:
-    """Not the port at which all meet: it is said to all of them."""
+    """Paths at which the templates differ, apart from the rendezvous port, which all share."""
     bare = replica_specs.with_template(other, _PORT.without(other.template, port or 0))
     if _PORT.of(bare):
         return pod_templates.differences(other.template, kept.template)
@@ -116,7 +115,7 @@ def _differences(other: Replica, kept: Replica, port: int | None) -> Iterator[Fi
 
 
 def _classic(name: str, size: int, port: int, said: _Words) -> _Words:
-    """What a program without torchrun reads."""
+    """Variables for programs that do not use torchrun."""
     processes = int(said.annotations.get(contract.SLOTS, "1"))
     return _Words(
         env={
@@ -130,7 +129,7 @@ def _classic(name: str, size: int, port: int, said: _Words) -> _Words:
 
 
 def _processes(fields: Fields, name: str) -> _Words:
-    """Processes a pod: a number, or what torchrun finds out itself (auto, cpu, gpu)."""
+    """Processes per pod: a number, or a value that torchrun resolves itself (auto, cpu, gpu)."""
     value = fields.value(name)
     if value is None:
         return _Words()
@@ -153,7 +152,7 @@ def _elastic(fields: Fields, name: str) -> _Words:
         contract.PET_RDZV_CONF_ENV: ",".join(_conf(fields)),
     }
     if env[contract.PET_RDZV_BACKEND_ENV] == "c10d":
-        del env[contract.PET_RDZV_BACKEND_ENV]  # It is so anyway.
+        del env[contract.PET_RDZV_BACKEND_ENV]  # the default
     restarts_ = fields.whole("maxRestarts")
     said = {name: text for name, text in env.items() if text}
     if restarts_ is not None:
@@ -166,7 +165,7 @@ def _elastic(fields: Fields, name: str) -> _Words:
 
 
 def _endpoint(fields: Fields, name: str, port: int | None) -> str:
-    """Worker 0 keeps the store here, too; only another host must be said."""
+    """The rendezvous endpoint, if it is another host than worker 0, which is the default."""
     host = fields.text("rdzvHost")
     if not host or host == f"{name}-worker-0":
         return ""

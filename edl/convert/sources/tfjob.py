@@ -1,4 +1,4 @@
-"""TFJob: kubeflow.org v1alpha2 to v1, and DRAGON's, which is v1 with bounds and GPU shares.
+"""TFJob: kubeflow.org v1alpha2 to v1, and DRAGON's v1 with bounds and GPU shares.
 
 Fields: kubeflow/training-operator pkg/apis/tensorflow and pkg/apis/kubeflow.org/v1,
 NTHU-LSALAB/DRAGON pkg/apis/tensorflow/v1.
@@ -36,7 +36,7 @@ _ROLES: Final = {
 _FRAMEWORK: Final = FRAMEWORKS["tensorflow"]
 _PORT: Final = RendezvousPort("tensorflow", "tfjob-port", _FRAMEWORK.port)
 _DRAGON_KUBESHARE: Final = "DRAGON_KUBESHARE"
-"""DRAGON's switch between whole GPUs and shares; here the template alone says it."""
+"""DRAGON's switch between whole GPUs and shares; here the pod template decides."""
 
 
 def read(document: Fields) -> Sequence[Json]:
@@ -71,7 +71,7 @@ def _part(
 
 
 def _with_success(spec: Fields, all_roles: tuple[RoleManifest, ...]) -> tuple[RoleManifest, ...]:
-    """AllWorkers counts only without a chief, and a Job can say it of a fixed number."""
+    """AllWorkers applies only without a chief, and a Job can express it only for a fixed size."""
     policy = spec.choice("successPolicy", ("AllWorkers",))
     worker = training_manifest.named(all_roles, "worker")
     if not policy:

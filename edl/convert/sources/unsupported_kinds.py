@@ -1,6 +1,6 @@
-"""Training jobs of these systems that `convert` does not read: known by name, to report them.
+"""Training jobs of these systems that `convert` does not convert: listed to be reported.
 
-Applied again, each of them would be run by its operator, beside the Jobs that came of the others.
+If such a document is applied again, its operator runs it, next to the converted Jobs.
 """
 
 from collections.abc import Mapping
@@ -26,20 +26,20 @@ _UNREAD: Final[Mapping[tuple[str, str], str]] = {
     ("ray.io", "RayJob"): _NO_FRAMEWORK,
     ("batch.volcano.sh", "Job"): "of Volcano is not read",
 }
-"""Why, by API group and kind; only training jobs are listed."""
+"""The reason, by API group and kind; only training jobs are listed."""
 _QUEUED: Final = frozenset({("batch", "Job"), ("batch", "CronJob"), ("", "Pod")})
-"""What Kueue queues and kubectl-edl can complete."""
+"""Kinds that Kueue queues and that kubectl-edl can manage."""
 _WAY_OUT: Final = "its operator would run it: leave it out, or write its Jobs yourself"
 
 
 def remark(group: str, kind: str) -> Remark | None:
-    """What there is to say of a document that no source reads; None for what is none of ours."""
+    """The remark on a kind that is not converted; None for kinds that are not listed."""
     why = _UNREAD.get((group, kind))
     return Remark(("kind",), f"{kind} {why}: left as it is", _WAY_OUT) if why else None
 
 
 def queued_by_kueue(group: str, document: Json) -> Remark | None:
-    """What becomes of an ordinary Job with Kueue's queue label: nothing, and Kueue queues it."""
+    """The note on a workload with Kueue's queue label, which stays in Kueue's queue."""
     kind = str(document.get("kind"))
     if (group, kind) not in _QUEUED:
         return None
