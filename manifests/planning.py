@@ -38,6 +38,8 @@ _EXAMPLES: Final[Mapping[str, object]] = {
     "provisioning_parameters": "maxRunDurationSeconds=86400",
 }
 """Where the option's own default says nothing."""
+_SPELLED: Final = {"priority_weight": "An object: --set reconciler.planning.priorityWeight.1000=2."}
+"""How a value is written that is no text, as the option takes."""
 
 
 def says(description: str, **limits: Any) -> Meta:  # noqa: ANN401 (msgspec's own)
@@ -56,6 +58,8 @@ def _field(option: click.Option) -> tuple[str, Any, Any]:
     text = str(option.help)
     if isinstance(option.type, DurationRange):
         text = f"{text} In seconds."
+    if said := _SPELLED.get(name):
+        text = f"{text} {said}"
     example = _EXAMPLES.get(name, option.default)
     if isinstance(example, float) and example.is_integer():
         example = int(example)
