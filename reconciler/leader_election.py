@@ -116,19 +116,21 @@ class LeaderElector:
     def run(
         self,
         stopped: Event,
-        elected: Callable[[], None] = lambda: None,
+        changed: Callable[[], None] = lambda: None,
         able: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Try until `stopped`; `elected` is called whenever we begin to lead.
+        """Try until `stopped`; `changed` is called whenever we begin to lead, and cease.
 
         While the process is not `able` to lead, its Lease is neither acquired nor renewed.
         """
         while not stopped.is_set():
-            led = self.leading
+            before = self.leading, self._told
             if not able():
                 self._abstain()
-            elif self.attempt() and not led:
-                elected()
+            else:
+                self.attempt()
+            if (self.leading, self._told) != before:
+                changed()
             pause = self._terms.retry_every * random.uniform(1.0, 1.2)  # noqa: S311 - jitter
             stopped.wait(pause)
 

@@ -204,6 +204,19 @@ def test_two_never_lead_at_once(fake: FakeCluster, time: Time) -> None:
     assert led == {"a", "b", "c"}
 
 
+def test_what_waits_is_woken_when_a_term_begins_and_when_it_ends(
+    ann: LeaderElector, fake: FakeCluster, time: Time
+) -> None:
+    told = []
+
+    def changed() -> None:
+        told.append(ann.leading)
+        fake.patch(LEASE, {"spec": {"holderIdentity": "thief", "leaseDurationSeconds": 3600}})
+
+    ann.run(Until(time, time.seconds + 20), changed)
+    assert told == [True, False]
+
+
 def test_a_leader_that_slept_too_long_finds_another_and_gives_up(
     ann: LeaderElector, bob: LeaderElector, time: Time, fake: FakeCluster
 ) -> None:
