@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final
 
@@ -14,6 +14,7 @@ from edl.errors import NotFound
 from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
 from edl.writes import Json
+from kubectl_edl.output.age import duration
 
 _INJECTED: Final = "cert-manager.io/inject-ca-from"
 
@@ -84,11 +85,11 @@ def is_believed(certificate: bytes, trust: bytes) -> bool:
 
 
 def days_left(facts: CertificateInfo, now: datetime) -> str:
-    """`364 days left`, `expired 3 days ago`."""
-    days = facts.left(now).days
-    if facts.left(now).total_seconds() < 0:
-        return f"expired {-days} days ago"
-    return f"{days} days left"
+    """`364 days left`, `5h left`, `expired 6s ago`."""
+    left = facts.left(now)
+    if left < timedelta():
+        return f"expired {duration(-left)} ago"
+    return f"{duration(left)} left" if left < timedelta(days=2) else f"{left.days} days left"
 
 
 def served_outside(cluster: Cluster) -> str:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 SLACK: Final = timedelta(seconds=5)
 """How far the clocks of the reconciler and of the API server may be apart."""
 _USUAL_SECONDS: Final = 15
+_LONGEST: Final = timedelta(minutes=1)
+"""A leader renews its Lease every two seconds, however long the Lease may last."""
 
 
 class Lead(Enum):
@@ -73,7 +75,7 @@ class LeaseView:
     @property
     def overdue(self) -> bool:
         """It was not renewed in its time, by less than clocks may be apart."""
-        return self.lead is Lead.LEADS and self.silence > self.lasts
+        return self.lead is Lead.LEADS and self.silence > min(self.lasts, _LONGEST)
 
     @property
     def clock_is_ahead(self) -> bool:

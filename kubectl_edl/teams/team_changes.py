@@ -45,9 +45,8 @@ def change_teams(
         if not _agreed(world, how, lost, agreed):
             return "left as it is"
         if comments := lost_comments(text, new):
-            world.warn(
-                f"hint: the document has lost {len(comments)} of its comments: {comments[0]}"
-            )
+            count = "1 comment goes" if len(comments) == 1 else f"{len(comments)} comments go"
+            world.warn(f"hint: {count} with what is changed: {comments[0]}")
         return _write(cluster, how, found, new, scope.edl_flags)
 
     return with_fresh_state(once, world.sleep)

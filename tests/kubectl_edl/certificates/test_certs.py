@@ -1,5 +1,6 @@
 import base64
 import json
+from datetime import timedelta
 
 import pytest
 
@@ -43,6 +44,20 @@ def test_show_lists_subject_lifetime_and_place_of_each_certificate(stage: Stage)
         "trusted       kubectl-edl webhook authority   kubectl-edl webhook authority   3650 days le"
         "ft   ValidatingWebhookConfiguration edl\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("after", "left"),
+    [
+        (timedelta(days=363), "2 days left"),
+        (timedelta(days=365, minutes=-5), "5m left"),
+        (timedelta(days=365, seconds=6), "expired 6s ago"),
+        (timedelta(days=366, hours=12), "expired 36h ago"),
+    ],
+)
+def test_the_last_hours_are_counted_as_such(stage: Stage, after: timedelta, left: str) -> None:
+    stage.now = [NOW + after]
+    assert left in stage.run("certs", "show").out
 
 
 def test_show_for_a_script_has_names_and_dates_and_no_key(stage: Stage) -> None:

@@ -318,6 +318,7 @@ def test_an_authority_that_signed_no_certificate_is_a_failure(stage: Stage) -> N
     [
         (200, "ok", "165 days left"),
         (300, "warning", "it should have been renewed by now"),
+        (364, "warning", "has 24h left"),
         (370, "failure", "expired on 2027-11-21"),
     ],
 )
@@ -376,6 +377,17 @@ def test_an_overdue_lease_is_a_warning(stage: Stage) -> None:
     )
     stage.now = [NOW + timedelta(seconds=15)]
     assert only(stage, "leader")[0] == "ok"
+
+
+def test_a_lease_that_lasts_for_an_hour_is_overdue_as_soon(stage: Stage) -> None:
+    taken = {"holderIdentity": "thief", "leaseDurationSeconds": 3600}
+    target = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
+    stage.cluster.patch(target, {"spec": taken})
+    stage.now = [NOW + timedelta(seconds=91)]
+    assert only(stage, "leader")[:2] == (
+        "warning",
+        "thief leads, and is overdue: it renewed its Lease 91s ago, for 60m",
+    )
 
 
 def test_no_reconciler_leads_by_a_released_lease(stage: Stage) -> None:

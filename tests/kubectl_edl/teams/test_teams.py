@@ -149,14 +149,14 @@ def test_a_team_joins_a_list_on_one_line_and_its_comment_stays(stage: Stage) -> 
 def test_comments_that_cannot_stay_are_told(stage: Stage) -> None:
     put(stage, "# none yet\n")
     found = stage.run("teams", "set", "b", "--weight", "2")
-    assert found.err == "hint: the document has lost 1 of its comments: # none yet\n"
+    assert found.err == "hint: 1 comment goes with what is changed: # none yet\n"
 
 
 def test_a_comment_inside_braces_is_lost_and_named(stage: Stage) -> None:
     guaranteed = "{cpu: 10,  # until June\n    memory: 64Gi}  # ticket 12\n"
     put(stage, f"teams:\n- name: a\n  guaranteed: {guaranteed}")
     found = stage.run("teams", "set", "a", "--weight", "3")
-    assert found.err == "hint: the document has lost 1 of its comments: # until June\n"
+    assert found.err == "hint: 1 comment goes with what is changed: # until June\n"
     assert "# ticket 12" in document(stage)
 
 
