@@ -39,7 +39,7 @@ _EXAMPLES: Final[Mapping[str, object]] = {
 }
 """Where the option's own default says nothing."""
 _SPELLED: Final = {"priority_weight": "An object: --set reconciler.planning.priorityWeight.1000=2."}
-"""How a value is written that is no text, as the option takes."""
+"""How a value is written that is an object, where the option takes a text."""
 
 
 def says(description: str, **limits: Any) -> Meta:  # noqa: ANN401 (msgspec's own)

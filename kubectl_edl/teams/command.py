@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from kubectl_edl.cli.candidates import namespaces
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.lazy_group import Listed
@@ -96,6 +97,9 @@ def delete_team(world: CliContext, name: str, writing: TeamWriting, scope: Scope
     world.say(f"team {name} {'deleted' if done.startswith('written') else done}")
 
 
+@click.option(
+    "-n", "--namespace", shell_complete=namespaces, help="The team of this namespace alone."
+)
 @a_cluster
 @printing
 @click.pass_context
@@ -125,6 +129,8 @@ def _report(world: CliContext, scope: Scope) -> "Report":
     settings = deciding(connection, SettingsOverrides(), now).settings
     plan = decide(state, settings.value(), settings.limits)
     found = team_figures(state, (one.job for one in waiting(state, plan)))
+    if scope.namespace:
+        found = tuple(one for one in found if one.team.name == state.team_of(scope.namespace))
     return teams_report(found, Counter(state.namespace_teams.values())).hinting(hints)
 
 

@@ -78,6 +78,12 @@ def test_the_tree_shows_what_each_has(stage: Stage) -> None:
     ]
 
 
+def test_a_namespace_names_its_team(stage: Stage) -> None:
+    put(stage)
+    for namespace, team in (("default", "vision"), ("other", "default")):
+        assert stage.run("teams", "-n", namespace, "-o", "name").out == f"team.edl.dev/{team}\n"
+
+
 def test_scripts_get_the_figures(stage: Stage) -> None:
     put(stage)
     found = json.loads(stage.run("teams", "-o", "json").out)
