@@ -58,7 +58,7 @@ def phase(job: TrainingJob) -> Phase:
         return Phase.INCOMPLETE
     if any(_scales(job, role) for role in job.live):
         return Phase.SCALING
-    if any(not runs(role) for role in job.live):
+    if any(below_minimum(role) or not runs(role) for role in job.live):
         return Phase.STARTING
     return Phase.RUNNING
 
@@ -94,6 +94,21 @@ def runs(role: Role) -> bool:
     return not role.status.suspended and at_work + _gone(role) >= min(
         role.spec.min, role.status.size
     )
+
+
+def below_minimum(role: Role) -> int:
+    """How many replicas the size of a started role lacks of its minimum, which was raised."""
+    if role.status.suspended or role.status.ending:
+        return 0
+    remaining = role.status.remaining
+    least = role.spec.min if remaining is None else min(role.spec.min, remaining)
+    return max(least - role.status.size, 0)
+
+
+def why_below_minimum(job: TrainingJob) -> Reason | None:
+    """What to say of a job with fewer replicas than its minimum."""
+    lacks = sum(map(below_minimum, job.live))
+    return reasons.below_minimum(lacks) if lacks else None
 
 
 def _gone(role: Role) -> int:

@@ -100,6 +100,10 @@ def room_for_minimum(key: JobKey) -> Reason:
     return Reason(Code.RECLAIMED, Minimum(key))
 
 
+def below_minimum(lacks: int) -> Reason:
+    return Reason(Code.BELOW_MIN, Pods(lacks))
+
+
 def missing(lost: int, of: int, back_off: timedelta) -> Reason:
     """Pods of a minimum were lost, and the Job controller is in its back-off."""
     return Reason(Code.PODS_MISSING, LostPods(lost, of, back_off.total_seconds()))

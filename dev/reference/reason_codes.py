@@ -61,6 +61,7 @@ _REASONS: Final[Mapping[StrEnum, str]] = {
     Code.NEARLY_DONE: "It is nearly finished and keeps its size.",
     Code.FIXED_SIZE: "Its size is fixed.",
     Code.AT_MIN: "It has its min.",
+    Code.BELOW_MIN: "Its min was raised above its size: it waits for room, and grows first.",
     Code.UNOBSERVED: "The reconciler has not looked at it yet.",
     Code.UNKNOWN: "Its reason was lost.",
     Code.NOT_PLANNED: "There is room, and the plan does not give it to the job now.",

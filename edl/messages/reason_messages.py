@@ -141,7 +141,9 @@ def _(about: PendingPods, code: Code) -> _Sentence:  # noqa: ARG001 (a sentence'
 
 
 @_about.register
-def _(about: Pods, code: Code) -> _Sentence:  # noqa: ARG001
+def _(about: Pods, code: Code) -> _Sentence:
+    if code is Code.BELOW_MIN:
+        return _Sentence(f"{about.count} below its minimum")
     what = "manual size" if about.manual else "minimum"
     one = f"the pod of its {what} fits"
     return _Sentence(one if about.count == 1 else f"all {about.count} pods of its {what} fit")

@@ -70,6 +70,7 @@ class Code(StrEnum):
     NEARLY_DONE = "NearlyDone"
     FIXED_SIZE = "FixedSize"
     AT_MIN = "AtMin"
+    BELOW_MIN = "BelowMin"
     UNOBSERVED = "Unobserved"
     UNKNOWN = "Unknown"
     NOT_PLANNED = "NotPlanned"

@@ -10,7 +10,7 @@ from edl import reasons
 from edl.lost_pods import why_missing
 from edl.messages import message
 from edl.model import Code, Phase, Pod, PodPhase, Reason, ResizePolicy, Role, TrainingJob
-from edl.phases import ending, phase, unready
+from edl.phases import ending, phase, unready, why_below_minimum
 from kubectl_edl.output.documents.field_kinds import API_VERSION
 
 if TYPE_CHECKING:
@@ -103,14 +103,14 @@ class Why(NamedTuple):
 
 
 def why(job: TrainingJob) -> Why:
-    """The first of: its end, what is wrong or missing, lost pods, why it waits, a role's size."""
+    """The first of: its end, what is wrong, what its minimum lacks, why it waits, a role's size."""
     end = ending(job)
     if end is not None:
         return why_of(reasons.ended(job.key, end))
     if found := unready(job):
         return why_of(found)
-    if lost := why_missing(job):
-        return why_of(lost)
+    if lacks := why_missing(job) or why_below_minimum(job):
+        return why_of(lacks)
     said = min(_said(job), key=lambda found: found[0], default=None)
     if said is not None:
         return said[1]

@@ -9,7 +9,7 @@ from edl import contract
 from edl.lost_pods import longest_wait, why_missing
 from edl.messages import message
 from edl.model import Phase, TrainingJob
-from edl.phases import ending, phase
+from edl.phases import ending, phase, why_below_minimum
 from kubectl_edl.doctor.checks.check import Diagnosis, FixCommand, failure, warning
 from kubectl_edl.model.training_job_view import why
 from kubectl_edl.output.age import duration
@@ -38,6 +38,7 @@ def stuck_rules(log: str, gang_limit: timedelta) -> tuple[StuckRule, ...]:
         _unprovisioned,
         _half_started,
         partial(_lacking_lost_pods, gang_limit),
+        _below_minimum,
         _starting,
         _scaling,
         partial(_finishing, log),
@@ -122,6 +123,14 @@ def _lacking_lost_pods(gang_limit: timedelta, job: TrainingJob, now: datetime) -
     del now
     lacks = why_missing(job)
     if lacks is None or ending(job) or longest_wait(job) <= gang_limit:
+        return None
+    return warning(f"{job.key}: {message(lacks)}", explanation(job))
+
+
+def _below_minimum(job: TrainingJob, now: datetime) -> Diagnosis | None:
+    del now
+    lacks = why_below_minimum(job)
+    if lacks is None or ending(job):
         return None
     return warning(f"{job.key}: {message(lacks)}", explanation(job))
 

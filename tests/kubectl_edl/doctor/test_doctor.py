@@ -773,6 +773,19 @@ def test_a_minimum_that_lacks_lost_pods_for_longer_than_the_gang_limit_is_a_warn
     assert one["message"].startswith(lacks) == (result == "warning")
 
 
+def test_a_job_below_its_raised_minimum_is_a_warning_and_does_not_count_as_running(
+    stage: Stage,
+) -> None:
+    owner = stage.put(job("half", framework="none", min="1", max="8"), suspend=False)
+    stage.create(pod(owner, 0))
+    assert json.loads(stage.run("status", "half", "-o", "json").out)["phase"] == "Running"
+    stage.patch("half", {"metadata": {"labels": {contract.MIN: "3"}}})
+    (one,) = checked(stage)["stuck"]
+    assert (one["result"], one["message"]) == ("warning", "default/half: 2 below its minimum")
+    shown = json.loads(stage.run("status", "half", "-o", "json").out)
+    assert (shown["phase"], shown["reason"]) == ("Starting", "BelowMin")
+
+
 def test_a_start_that_takes_too_long_is_a_warning(stage: Stage) -> None:
     chief = stage.put(job("slow", framework="none"), suspend=False)
     started = (NOW - timedelta(minutes=20)).isoformat()
