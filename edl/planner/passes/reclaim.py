@@ -23,6 +23,7 @@ from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.snapshot.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimScope
+from edl.planner.teams.team_balance import LendingBound
 
 if TYPE_CHECKING:
     from edl.feasibility.constraints import ConstraintCount
@@ -49,8 +50,10 @@ class Reservation:
     evicted: dict[RoleAllocation, list[Placement]] = field(default_factory=dict)
     """Evicted placements by role, in the order of eviction: the last replica first."""
     _positions: list[CursorPosition] = field(init=False)
+    _lending: LendingBound | None = field(init=False)
 
     def __post_init__(self) -> None:
+        self._lending = self.quota_request.lending_bound()
         self._positions = [request.pod_class.future_idle.position() for request in self.requests]
         self.nodes = [
             request.pod_class.future_idle.reserve_pods(request.pods) for request in self.requests
@@ -69,7 +72,8 @@ class Reservation:
         return self.all_placed() and self._allowed()
 
     def _allowed(self) -> bool:
-        return self.quota_request.within_quota() and self.condition()
+        lent = self._lending is None or self._lending.holds()
+        return lent and self.quota_request.within_quota() and self.condition()
 
     def reclaim(self, reclaimable: Reclaimable, scope: ReclaimScope) -> None:
         """Evict extras until the reservation is complete or none is left.

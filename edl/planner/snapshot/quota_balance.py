@@ -12,7 +12,13 @@ import msgspec
 
 from edl.feasibility.horizon import IDLE, Horizon
 from edl.model import ClusterState, JobKey, Pod, Quota, Role, TrainingJob
-from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, TeamCharge, team_limits
+from edl.planner.teams.team_balance import (
+    NO_TEAM,
+    LendingBound,
+    TeamBalance,
+    TeamCharge,
+    team_limits,
+)
 
 if TYPE_CHECKING:
     from edl.planner.snapshot.role_allocation import RoleAllocation
@@ -48,8 +54,6 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
     amounts: tuple[tuple[QuotaLine, int], ...]
     team: TeamCharge | None = None
     """What the pods count in their team; None without teams."""
-    unlent: QuotaLine | None = None
-    """The quota that stands for guaranteed capacity that teams do not lend."""
 
     def exceeded(self, horizon: Horizon, pods: int = 1) -> QuotaLine | None:
         """The first quota that does not allow `pods` more, or None."""
@@ -57,6 +61,11 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
             if quota.left(horizon) < cost * pods:
                 return quota
         return None if self.lends(pods) else self.unlent
+
+    @property
+    def unlent(self) -> QuotaLine | None:
+        """The quota that stands for guaranteed capacity that teams do not lend."""
+        return _line(self.team.unlent()) if self.team else None
 
     @property
     def never_allowed_by(self) -> QuotaLine | None:
@@ -70,13 +79,16 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
 
     def lends(self, pods: int = 1) -> bool:
         """Whether `pods` more stay clear of the capacity that teams do not lend."""
-        if self.unlent is None or self.team is None:
-            return True
-        return self.team.covered_by(pods) >= 0 or self.team.lends(pods)
+        return self.team is None or self.team.lends(pods)
+
+    def lending_bound(self) -> LendingBound | None:
+        """What bounds these pods if teams do not lend; None without a bound."""
+        return self.team.lending_bound() if self.team else None
 
     def allows(self, horizon: Horizon, pods: int = 1) -> bool:
         # Fast path: growth calls this per replica, and most replicas count in no quota.
-        return not (self.amounts or self.unlent) or self.exceeded(horizon, pods) is None
+        kept = self.team is not None and self.team.balance.keepers
+        return not (self.amounts or kept) or self.exceeded(horizon, pods) is None
 
     def within_quota(self) -> bool:
         """Whether none of its quotas is exceeded once terminating pods are gone."""
@@ -102,7 +114,8 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
 
     def amount(self, quota: QuotaLine) -> int:
         """What the request counts in this quota, or 0."""
-        return next((cost for found, cost in self.amounts if found is quota), 0)
+        unlent = self.team.in_unlent(quota.spec) if self.team else 0
+        return next((cost for found, cost in self.amounts if found is quota), unlent)
 
     def is_relieved_by(self, allocation: "RoleAllocation") -> bool:
         """Whether removing a replica of this role lowers an exceeded quota of the request."""
@@ -130,7 +143,6 @@ class QuotaUsage:
     lines: dict[tuple[str, str, str], QuotaLine] = field(init=False)
     _limits: dict[int, list[tuple[str, str, str]]] = field(default_factory=dict)
     """By team, the keys in `lines` of its limits and of the limits of the teams above it."""
-    _unlent: QuotaLine | None = None
     _requests: dict[object, QuotaRequest] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -142,7 +154,6 @@ class QuotaUsage:
             for number, name in enumerate(teams.names):
                 path = state.teams.path(name)
                 self._limits[number] = [_key(one) for team in path for one in limits[team]]
-            self._unlent = _line(teams.unlent) if teams.keepers else None
 
     def pod_request(self, job: TrainingJob, role: Role) -> QuotaRequest:
         """What one pod of this role counts in quotas and in its team."""
@@ -175,7 +186,7 @@ class QuotaUsage:
         costs |= {key: total[key[2]] for key in self._limits.get(team, ()) if total.get(key[2])}
         found = tuple((self.lines[key], cost) for key, cost in sorted(costs.items()))
         if self.teams:
-            return QuotaRequest(found, self.teams.charge(team, total.items()), self._unlent)
+            return QuotaRequest(found, self.teams.charge(team, total.items()))
         return QuotaRequest(found) if found else NOT_COUNTED
 
     def count_role(self, allocation: "RoleAllocation") -> None:

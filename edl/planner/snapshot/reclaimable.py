@@ -6,9 +6,9 @@ furthest above its guarantee.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush, heapreplace
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -25,7 +25,10 @@ from edl.planner.teams.reclaim_priority import (
     ReclaimPriority,
     ReclaimScope,
 )
-from edl.planner.teams.team_balance import NO_TEAM
+from edl.planner.teams.team_balance import NO_TEAM, TeamCharge
+
+if TYPE_CHECKING:
+    from edl.planner.teams.team_balance import Amounts
 
 YieldKey: TypeAlias = tuple[ReclaimPriority, bool, float]
 """(reclaim priority, whether its last replica is near its job's anchors, negated satisfaction)"""
@@ -97,6 +100,9 @@ class Reclaimable:
         self._queued: dict[int, _Rank] = {}
         self._common = 0
         """The number of levels of the team tree that all teams of `_heaps` have in common."""
+        self._unlent: dict[tuple[int, Amounts], tuple[int, ReclaimScope]] = {}
+        """By team and amounts, a claim that the capacity which teams keep has refused: the
+        `TeamBalance.changes` at that time, and its scope."""
         least = rules.min_replicas
         extras = [(one, found) for one in allocations if (found := one.placements[least(one) :])]
         self.capacity = ReclaimableCapacity(snapshot.capacity, extras)
@@ -189,7 +195,30 @@ class Reclaimable:
             quota for quota, cost in quota_request.amounts if not self._allows(quota, cost, scope)
         )
         found = next(short, None)
-        return found or (quota_request.unlent if not quota_request.lends() else None)
+        return found or (None if self._lends(quota_request, scope) else quota_request.unlent)
+
+    def _lends(self, quota_request: QuotaRequest, scope: ReclaimScope) -> bool:
+        """Whether it stays clear of what teams keep, if all extras within reach were evicted."""
+        charge, bound = quota_request.team, quota_request.lending_bound()
+        if charge is None or bound is None or quota_request.lends():
+            return True
+        question = (charge.team, charge.amounts)
+        refused = self._unlent.get(question)
+        if refused and refused[0] == charge.balance.changes and scope.within(refused[1]):
+            return False
+        freed = [
+            (one.quota_request.team, extras)
+            for one in self.allocations
+            if (extras := one.size - self._order.min_replicas(one)) > 0 and scope.includes(one)
+        ]
+        _count(freed, -1)
+        charge.reserve(1)
+        holds = bound.holds()
+        charge.reserve(-1)
+        _count(freed, 1)
+        if not holds:
+            self._unlent[question] = charge.balance.changes, scope
+        return holds
 
     def _allows(self, quota: QuotaLine, cost: int, scope: ReclaimScope) -> bool:
         if quota.future_remaining >= cost:
@@ -224,3 +253,9 @@ class Reclaimable:
     def restore(self, allocation: RoleAllocation, placement: Placement) -> None:
         allocation.restore(placement)
         self.capacity.add(allocation, placement, 1)
+
+
+def _count(replicas: Iterable[tuple[TeamCharge | None, int]], sign: int) -> None:
+    for charge, count in replicas:
+        if charge:
+            charge.reserve(sign * count)

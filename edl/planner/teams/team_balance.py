@@ -102,9 +102,47 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
         names = self.balance.resources
         return tuple(at for at, _ in self.amounts if names[at] in resources)
 
+    def lending_bound(self, pods: int = 1) -> "LendingBound | None":
+        """What bounds `pods` more; None if a guarantee covers them, or if all teams lend."""
+        if not self.balance.keepers or self.covered_by(pods) != NO_TEAM:
+            return None
+        return self.balance.lending_bound(self.amounts)
+
     def lends(self, pods: int = 1) -> bool:
         """Whether `pods` more stay clear of the capacity that teams do not lend."""
-        return not self.balance.keepers or self.balance.lends(self, pods)
+        bound = self.lending_bound(pods)
+        if bound is None:
+            return True
+        self.reserve(pods)
+        holds = bound.holds()
+        self.reserve(-pods)
+        return holds
+
+    def unlent(self) -> Quota:
+        """The capacity beside that which teams keep, as a quota that one more exceeds."""
+        short = (at for at, amount in self.amounts if self.balance.left(at) < amount)
+        return self.balance.unlent(next(short, self.amounts[0][0]))
+
+    def in_unlent(self, quota: Quota) -> int:
+        """What it counts in a quota that `unlent` has made; 0 for any other quota."""
+        if not self.balance.keepers or quota.source != self.balance.unlent_source:
+            return 0
+        names = self.balance.resources
+        return next((amount for at, amount in self.amounts if names[at] == quota.resource), 0)
+
+
+class LendingBound(msgspec.Struct, frozen=True, eq=False):
+    """The most that may be used, or kept by teams with `lend: false`, by resource index.
+
+    That is the sum of the nodes, or what is used and kept already if that is more.
+    """
+
+    kept: KeptCapacity
+    most: Amounts
+
+    def holds(self) -> bool:
+        taken = self.kept.taken
+        return all(taken[at] <= most for at, most in self.most)
 
 
 class TeamBalance:
@@ -176,12 +214,19 @@ class TeamBalance:
         )
 
     @property
-    def unlent(self) -> Quota:
-        """A quota that stands for capacity that teams do not lend, to report it as exceeded."""
-        kept = (at for team in self.keepers for at in self.owed[team])
-        at = next(kept, 0)
-        source = f"capacity that team {self.names[self.keepers[0]]} does not lend"
-        return Quota("", source, self.resources[at], self._totals[at], self._totals[at])
+    def unlent_source(self) -> str:
+        """The source of the quotas that `unlent` makes."""
+        return f"capacity beside what team {self.names[self.keepers[0]]} keeps"
+
+    def left(self, at: int) -> int:
+        """The amount of a resource that is neither used nor kept."""
+        return self._totals[at] - self.kept.taken[at]
+
+    def unlent(self, at: int) -> Quota:
+        """A quota of what nodes have of a resource, less what teams keep; all usage is counted."""
+        used = sum(self.used[one][at] for one, parent in enumerate(self._parents) if parent < 0)
+        most = max(self.left(at) + used, 0)
+        return Quota("", self.unlent_source, self.resources[at], most, used)
 
     def number(self, name: str) -> int:
         """The number of a team; an unknown team counts as `default`."""
@@ -267,13 +312,10 @@ class TeamBalance:
         """Shares of the teams on its path, top first: teams are compared level by level."""
         return tuple(map(self.share, reversed(self.paths[team])))
 
-    def lends(self, charge: TeamCharge, pods: int) -> bool:
-        """Whether used plus kept capacity stays within the nodes, or at most as far above them."""
-        before = self.kept.taken.copy()
-        charge.reserve(pods)
-        after = self.kept.taken.copy()
-        charge.reserve(-pods)
-        return all(after[at] <= max(self._totals[at], before[at]) for at, _ in charge.amounts)
+    def lending_bound(self, amounts: Amounts) -> LendingBound:
+        """The bound of claims that begin now."""
+        taken, totals = self.kept.taken, self._totals
+        return LendingBound(self.kept, tuple((at, max(totals[at], taken[at])) for at, _ in amounts))
 
 
 def team_limits(teams: Teams, usage: Mapping[str, Resources]) -> Mapping[str, Sequence[Quota]]:

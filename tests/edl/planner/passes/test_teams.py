@@ -556,3 +556,49 @@ def test_what_is_lacked_is_read_from_nodes_that_are_large_enough() -> None:
     state = cluster(node("n1", 4, gpu=1), node("n2", 64), *jobs)
     assert sizes(plan_for(with_teams(state, gpus("a", 1), team("b", 1)))) == {}
     assert sizes(plan_for(with_teams(state, gpus("a", 1, cpu=2), team("b", 1)))) == {"b1": 2}
+
+
+def test_a_team_that_does_not_lend_keeps_no_borrower_from_the_extras_of_another() -> None:
+    """Team k uses all of its guarantee, so nothing idle of it is kept; b1 holds all the rest."""
+    jobs = [
+        *of("k", running("k1", 2, 2, ["n1"] * 2)),
+        *of("b", running("b1", 2, 20, ["n1"] * 10)),
+        *of("c", worker("c1", 4, 4)),
+    ]
+    tree = team("k", 2, lend=False), team("b"), team("c")
+    state = with_teams(cluster(node("n1", 12), *jobs), *tree)
+    plan = plan_for(state)
+    assert (sizes(plan), plan.held[0].reason.code) == ({"b1": 6}, Code.PODS_TERMINATING)
+
+
+def test_extras_above_a_guarantee_that_is_not_lent_yield_down_to_it() -> None:
+    """Team k has 8 of 4 guaranteed CPUs; below 4 its guarantee would keep what its job gave."""
+    jobs = [*of("k", running("k1", 1, 20, ["n1"] * 8)), *of("c", worker("c1", 4, 4))]
+    state = with_teams(cluster(node("n1", 8), *jobs), team("k", 4, lend=False), team("c"))
+    assert sizes(plan_for(state)) == {"k1": 4}
+    more = [*of("k", running("k1", 1, 20, ["n1"] * 8)), *of("c", worker("c1", 5, 5))]
+    refused = with_teams(cluster(node("n1", 8), *more), team("k", 4, lend=False), team("c"))
+    plan = plan_for(refused)
+    assert (sizes(plan), started(plan)) == ({}, {})
+    assert message(plan.held[0].reason) == (
+        "capacity beside what team k keeps allows 8 cpu: needs 5; 8 used, 0 left"
+    )
+
+
+def test_idle_capacity_that_is_not_lent_keeps_a_borrower_waiting() -> None:
+    jobs = [*of("k", running("k1", 2, 2, ["n1"] * 2)), *of("c", worker("c1", 4, 4))]
+    state = with_teams(cluster(node("n1", 8), *jobs), team("k", 5, lend=False), team("c"))
+    plan = plan_for(state)
+    assert (sizes(plan), started(plan)) == ({}, {})
+    assert message(plan.held[0].reason) == (
+        "capacity beside what team k keeps allows 5 cpu: needs 4; 2 used, 3 left"
+    )
+
+
+def test_a_new_job_of_a_borrower_takes_extras_of_its_team_beside_what_another_team_keeps() -> None:
+    jobs = [
+        *of("k", running("k1", 2, 2, ["n1"] * 2)),
+        *of("b", running("b1", 1, 8, ["n1"] * 3), worker("b2", 2, 2)),
+    ]
+    state = with_teams(cluster(node("n1", 8), *jobs), team("k", 5, lend=False), team("b"))
+    assert sizes(plan_for(state)) == {"b1": 1}
