@@ -22,8 +22,8 @@ from edl.planner.passes.named_removals import RemovalChoice, leaves_by_name
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.snapshot.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
+from edl.planner.teams.kept_capacity import LendingBound
 from edl.planner.teams.reclaim_priority import ReclaimScope
-from edl.planner.teams.team_balance import LendingBound
 
 if TYPE_CHECKING:
     from edl.feasibility.constraints import ConstraintCount

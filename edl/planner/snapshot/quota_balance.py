@@ -4,21 +4,17 @@ Quotas count pods until they are deleted. As with nodes, a plan decides by the f
 replicas that also fit into the present remainder are created now.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from edl.feasibility.horizon import IDLE, Horizon
-from edl.model import ClusterState, JobKey, Pod, Quota, Role, TrainingJob
-from edl.planner.teams.team_balance import (
-    NO_TEAM,
-    LendingBound,
-    TeamBalance,
-    TeamCharge,
-    team_limits,
-)
+from edl.model import ClusterState, JobKey, Pod, Quota, Role, Teams, TrainingJob
+from edl.planner.teams.kept_capacity import LendingBound
+from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, TeamCharge
+from edl.quantities import Resources
 
 if TYPE_CHECKING:
     from edl.planner.snapshot.role_allocation import RoleAllocation
@@ -147,7 +143,7 @@ class QuotaUsage:
 
     def __post_init__(self) -> None:
         state, teams = self.state, self.teams
-        limits = team_limits(state.teams, state.team_usage) if teams else {}
+        limits = _team_limits(state.teams, state.team_usage) if teams else {}
         found = [*state.quotas, *(quota for quotas in limits.values() for quota in quotas)]
         self.lines = {_key(quota): _line(quota) for quota in sorted(found, key=repr)}
         if teams:
@@ -204,6 +200,28 @@ class QuotaUsage:
         if quota_request is not NOT_COUNTED:
             pods = sum(not pod.ended for pod in role.status.pods)
             quota_request.count_terminating(pods) if leaving else quota_request.reserve(IDLE, pods)
+
+
+def _team_limits(teams: Teams, usage: Mapping[str, Resources]) -> Mapping[str, Sequence[Quota]]:
+    """Each team's limits as quotas over its namespaces, less what other workloads use there."""
+    held: dict[str, Resources] = {}
+    for name, amounts in usage.items():
+        for team in teams.path(name if name in teams else "default"):
+            held[team] = held.get(team, Resources()) + amounts
+    return {
+        team.name: [
+            Quota(
+                namespace="",
+                source=f"limit of team {team.name}",
+                resource=resource,
+                hard=most,
+                others=held.get(team.name, Resources()).get(resource),
+                takes_back=True,
+            )
+            for resource, most in team.limit
+        ]
+        for team in teams
+    }
 
 
 def _key(quota: Quota) -> tuple[str, str, str]:

@@ -28,7 +28,7 @@ from edl.planner.teams.reclaim_priority import (
 from edl.planner.teams.team_balance import NO_TEAM, TeamCharge
 
 if TYPE_CHECKING:
-    from edl.planner.teams.team_balance import Amounts
+    from edl.planner.teams.kept_capacity import Amounts
 
 YieldKey: TypeAlias = tuple[ReclaimPriority, bool, float]
 """(reclaim priority, whether its last replica is near its job's anchors, negated satisfaction)"""

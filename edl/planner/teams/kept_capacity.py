@@ -5,6 +5,12 @@ more. A pod changes only the figures of its team and of the teams above, so only
 """
 
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+Amounts: TypeAlias = tuple[tuple[int, int], ...]
+"""(index of the resource in the balance, amount)"""
 
 
 class KeptCapacity:
@@ -47,3 +53,17 @@ class KeptCapacity:
         if team not in self._keepers or at not in self._owed[team]:
             return below
         return max(below, self._owed[team][at] - self._used[team][at])
+
+
+class LendingBound(msgspec.Struct, frozen=True, eq=False):
+    """The most that may be used, or kept by teams with `lend: false`, by resource index.
+
+    That is the sum of the nodes, or what is used and kept already if that is more.
+    """
+
+    kept: KeptCapacity
+    most: Amounts
+
+    def holds(self) -> bool:
+        taken = self.kept.taken
+        return all(taken[at] <= most for at, most in self.most)

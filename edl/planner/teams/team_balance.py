@@ -10,13 +10,11 @@ from typing import Final, TypeAlias
 import msgspec
 
 from edl.model import Quota, Reclaim, Teams
-from edl.planner.teams.kept_capacity import KeptCapacity
+from edl.planner.teams.kept_capacity import Amounts, KeptCapacity, LendingBound
 from edl.quantities import PODS, Resources
 
 NO_TEAM: Final = -1
 
-Amounts: TypeAlias = tuple[tuple[int, int], ...]
-"""(index of the resource in the balance, amount)"""
 Parts: TypeAlias = tuple[tuple[int, int, float], ...]
 """Per resource: its index, the team's guarantee, and the share that one more unit adds."""
 
@@ -102,7 +100,7 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
         names = self.balance.resources
         return tuple(at for at, _ in self.amounts if names[at] in resources)
 
-    def lending_bound(self, pods: int = 1) -> "LendingBound | None":
+    def lending_bound(self, pods: int = 1) -> LendingBound | None:
         """What bounds `pods` more; None if a guarantee covers them, or if all teams lend."""
         if not self.balance.keepers or self.covered_by(pods) != NO_TEAM:
             return None
@@ -119,30 +117,16 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
         return holds
 
     def unlent(self) -> Quota:
-        """The capacity beside that which teams keep, as a quota that one more exceeds."""
-        short = (at for at, amount in self.amounts if self.balance.left(at) < amount)
-        return self.balance.unlent(next(short, self.amounts[0][0]))
+        """The capacity that teams do not keep, as a quota that one more exceeds."""
+        short = [at for at, amount in self.amounts if self.balance.left(at) < amount]
+        return self.balance.unlent((short or self.amounts[0])[0])
 
     def in_unlent(self, quota: Quota) -> int:
         """What it counts in a quota that `unlent` has made; 0 for any other quota."""
-        if not self.balance.keepers or quota.source != self.balance.unlent_source:
+        names, keepers = self.balance.resources, self.balance.keepers
+        if not keepers or quota.source != self.balance.unlent_source:
             return 0
-        names = self.balance.resources
         return next((amount for at, amount in self.amounts if names[at] == quota.resource), 0)
-
-
-class LendingBound(msgspec.Struct, frozen=True, eq=False):
-    """The most that may be used, or kept by teams with `lend: false`, by resource index.
-
-    That is the sum of the nodes, or what is used and kept already if that is more.
-    """
-
-    kept: KeptCapacity
-    most: Amounts
-
-    def holds(self) -> bool:
-        taken = self.kept.taken
-        return all(taken[at] <= most for at, most in self.most)
 
 
 class TeamBalance:
@@ -215,7 +199,6 @@ class TeamBalance:
 
     @property
     def unlent_source(self) -> str:
-        """The source of the quotas that `unlent` makes."""
         return f"capacity beside what team {self.names[self.keepers[0]]} keeps"
 
     def left(self, at: int) -> int:
@@ -225,8 +208,7 @@ class TeamBalance:
     def unlent(self, at: int) -> Quota:
         """A quota of what nodes have of a resource, less what teams keep; all usage is counted."""
         used = sum(self.used[one][at] for one, parent in enumerate(self._parents) if parent < 0)
-        most = max(self.left(at) + used, 0)
-        return Quota("", self.unlent_source, self.resources[at], most, used)
+        return Quota("", self.unlent_source, self.resources[at], max(self.left(at) + used, 0), used)
 
     def number(self, name: str) -> int:
         """The number of a team; an unknown team counts as `default`."""
@@ -316,25 +298,3 @@ class TeamBalance:
         """The bound of claims that begin now."""
         taken, totals = self.kept.taken, self._totals
         return LendingBound(self.kept, tuple((at, max(totals[at], taken[at])) for at, _ in amounts))
-
-
-def team_limits(teams: Teams, usage: Mapping[str, Resources]) -> Mapping[str, Sequence[Quota]]:
-    """Each team's limits as quotas over its namespaces, less what other workloads use there."""
-    held: dict[str, Resources] = {}
-    for name, amounts in usage.items():
-        for team in teams.path(name if name in teams else "default"):
-            held[team] = held.get(team, Resources()) + amounts
-    return {
-        team.name: [
-            Quota(
-                namespace="",
-                source=f"limit of team {team.name}",
-                resource=resource,
-                hard=most,
-                others=held.get(team.name, Resources()).get(resource),
-                takes_back=True,
-            )
-            for resource, most in team.limit
-        ]
-        for team in teams
-    }

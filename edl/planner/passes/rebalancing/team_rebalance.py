@@ -21,8 +21,9 @@ from edl.planner.passes.team_growth import growth_order
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.reclaimable import Reclaimable, ReclaimOrder, reclaim_order
 from edl.planner.snapshot.role_allocation import RoleAllocation
+from edl.planner.teams.kept_capacity import Amounts
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH, ALL_RECLAIMABLE, Reach, TeamRight
-from edl.planner.teams.team_balance import NO_TEAM, Amounts, TeamBalance, TeamCharge
+from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, TeamCharge
 
 if TYPE_CHECKING:
     from edl.planner.packing.pod_class import PodClass

@@ -8,11 +8,14 @@ import msgspec
 from edl.errors import Forbidden
 from edl.kube.cache.watched_kinds import Stores, read_once
 from edl.kube.cluster import ListOptions, RawList
+from edl.kube.decode.namespace_quotas import QuotaFacts, QuotaRule
 from edl.kube.state.observe import observe
+from edl.kube.state.quota_usage import budgets
 from edl.kube.testing.fake_cluster import FakeCluster
-from edl.model import ClusterState, Quota, QuotaCharge, TrainingJob
+from edl.model import ClusterState, ProvisionalPod, Provisioning, Quota, QuotaCharge, TrainingJob
 from edl.writes import Json
 from tests.edl.kube import manifests
+from tests.edl.trainings import role, training
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
 TEAM = 'ResourceQuota "team"'
@@ -133,3 +136,22 @@ def test_forbidden_quotas_are_reported_and_the_rest_is_read() -> None:
     missed: dict[str, Forbidden] = {}
     assert len(read_once(cluster, missed.__setitem__).jobs) == 1
     assert sorted(missed) == ["LimitRange", "ResourceQuota"]
+
+
+def test_a_provisional_pod_holds_what_a_pod_of_its_role_would_and_no_other_quota() -> None:
+    """Its quota by priority counts no pod of the role: there it is another owner's usage."""
+    source, other = 'ResourceQuota "team"', 'ResourceQuota "provisional"'
+    charges = (QuotaCharge(source, "pods", 1),)
+    placeholder = ProvisionalPod(
+        "p0", "u0", "worker", "n1", NOW, charges=(*charges, QuotaCharge(other, "pods", 1))
+    )
+    queued = training(
+        role("worker", suspended=True).changed(charges=charges),
+        provisioning=Provisioning(pods=(placeholder,)),
+    )
+    rules = [QuotaRule(name, ("pods",)) for name in ("provisional", "team")]
+    quotas = [
+        QuotaFacts(queued.key.namespace, rule, (("pods", 8),), (("pods", 3),)) for rule in rules
+    ]
+    found = budgets(quotas, (), (queued,))
+    assert {quota.source: quota.others for quota in found} == {other: 3, source: 2}

@@ -138,3 +138,14 @@ def test_the_request_of_a_job_that_is_stopped_before_its_pods_are_bound_goes() -
     found = steps(plan, ClusterState(NOW, (), (replace(job, started_at=NOW),))).steps
     gone = [write.target for step in found for write in step.writes if isinstance(write, Delete)]
     assert ObjectRef("ProvisioningRequest", job.key.namespace, made.name) in gone
+
+
+def test_its_limits_are_those_of_the_roles_pods_and_never_below_its_requests() -> None:
+    limits = Resources.of({"cpu": 3000, "memory": 2**29, "ephemeral-storage": 10})
+    (container,) = pod_of(shaped().changed(limits=limits))["spec"]["containers"]
+    assert container["resources"]["limits"] == {
+        "cpu": "3000m",
+        "memory": str(2**30),
+        "nvidia.com/gpu": "2",
+        "ephemeral-storage": "10",
+    }
