@@ -11,12 +11,12 @@ from edl.frameworks.base import Cooldown
 from edl.model import Restart, Role, TrainingJob
 
 LEAST: Final = "10s"
-"""What a job may ask for (`edl.dev/cooldown`) starts here, and ends at `MOST`."""
+"""The smallest `edl.dev/cooldown` that a job may set; the largest is `MOST`."""
 MOST: Final = "1d"
 
 
 def cooldown(job: TrainingJob, usual: timedelta) -> Cooldown:
-    """What the job says, else the longer of its framework's default and the reconciler's."""
+    """The job's own cooldown, else the longer of its framework's default and `usual`."""
     if job.cooldown:
         return Cooldown(job.cooldown, contract.COOLDOWN)
     default = _default(job.framework, job.mode, tuple(role.name for role in job.roles))
@@ -31,7 +31,7 @@ def _default(framework: str, mode: str, roles: Sequence[str]) -> Cooldown | None
 
 
 def resized_at(job: TrainingJob, role: Role) -> datetime | None:
-    """When its size was last changed; None where it still has the size of its start."""
+    """When the role was last resized; None if it still has the size that it started with."""
     if (
         role.record.resized_at is None
         or job.started_at is None

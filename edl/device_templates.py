@@ -1,4 +1,4 @@
-"""GPUs by a DeviceClass: the ResourceClaimTemplate of a training job's pods."""
+"""Whole GPUs requested by DeviceClass: the ResourceClaimTemplate of a training job's pods."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -12,12 +12,15 @@ from edl.writes import Json
 MOST: Final = 32
 """Devices that one ResourceClaim can hold (resource.k8s.io/v1, AllocationResultsMaxSize)."""
 LONGEST: Final = 160
-"""Characters of a class's name, which stands in the template's beside the training job's."""
+"""Characters of a DeviceClass's name, which becomes a part of the template's name."""
 _BETWEEN: Final = "-gpus-"
 
 
 def template(job: str, gpu: Gpu | None) -> DeviceTemplate | None:
-    """Named after what it holds, so that creating it twice can do no harm; None without a class."""
+    """The template that a job's pods need; None without a DeviceClass.
+
+    Its name contains its content (job, count, class), so creating it twice is harmless.
+    """
     if gpu is None or not gpu.device_class:
         return None
     name = f"{job}{_BETWEEN}{gpu.whole}.{gpu.device_class}"
@@ -32,7 +35,7 @@ def spec(found: DeviceTemplate) -> Json:
 
 
 def gpus(pod: Mapping[str, Any]) -> int:
-    """The GPUs that a pod's spec asks for by such a template; 0 for none."""
+    """The number of GPUs that a pod's spec requests through such a template; 0 without one."""
     return sum(_counts(pod))
 
 

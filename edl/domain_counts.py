@@ -1,4 +1,4 @@
-"""The topology domains of pods: how many pods of a role are in each, by node labels."""
+"""How the pods of a role are spread over topology domains: pods per value of a node label."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,7 +8,7 @@ import msgspec
 from edl.model import Node, Topology, TrainingJob
 
 NodeLabels = Mapping[str, Mapping[str, str]]
-"""By the node's name."""
+"""Labels of each node, by its name."""
 
 
 class DomainCounts(msgspec.Struct, frozen=True):
@@ -28,7 +28,10 @@ def labels_of(nodes: Iterable[Node]) -> NodeLabels:
 def counted(
     topology: Topology, nodes: Mapping[str, Iterable[str]], labels: NodeLabels
 ) -> tuple[DomainCounts, ...]:
-    """nodes: by role, the node of each of its pods. Nodes that are not known are left out."""
+    """`nodes` maps a role to the node of each of its pods.
+
+    Nodes missing from `labels` are left out.
+    """
     return tuple(
         DomainCounts(role, label, required, _domains(label, names, labels))
         for role, names in ((role, tuple(found)) for role, found in nodes.items())
@@ -37,7 +40,7 @@ def counted(
 
 
 def running(job: TrainingJob, labels: NodeLabels) -> tuple[DomainCounts, ...]:
-    """Domains of the pods that have a node, or that a plan assigns one."""
+    """Domains of the pods that are bound to a node, or to which a plan has assigned one."""
     nodes = {
         role.name: [pod.node or pod.planned.name for pod in role.status.pods if pod.active]
         for role in job.live
@@ -46,7 +49,7 @@ def running(job: TrainingJob, labels: NodeLabels) -> tuple[DomainCounts, ...]:
 
 
 def _labels(topology: Topology, role: str) -> Iterator[tuple[str, bool]]:
-    """(label, whether it is required) for one role, that of the widest domains first."""
+    """(label, required) for each topology label of one role, the widest domains first."""
     required = {label for name, label in topology.required if name in ("", role)}
     for label in topology.labels:
         if label in required or label in topology.preferred:

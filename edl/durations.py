@@ -1,4 +1,4 @@
-"""Lengths of time as users type them, in flags, annotations, scenarios and traces.
+"""Durations as users type them in flags, annotations, scenarios and traces.
 
 `60`, `60s`, `5m`, `1h30m`, `1d`: a bare number is seconds, as for kubectl.
 """
@@ -18,7 +18,7 @@ _SIZES: Final = ((86_400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 
 def parse_duration(text: str) -> timedelta | None:
-    """None for anything else."""
+    """The duration that a text names; None if the text is not one."""
     if _BARE.fullmatch(text):
         return timedelta(seconds=float(text))
     match = _WITH_UNITS.fullmatch(text)

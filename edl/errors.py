@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """One thing wrong in a manifest: where it stands, what was found, what is allowed."""
+    """One problem in a manifest: the path of the field, what was found, and what is allowed."""
 
     path: str
     what: str

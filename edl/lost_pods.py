@@ -1,8 +1,8 @@
-"""Pods that were lost, until the Job controller makes them again.
+"""Pods that were lost and that the Job controller has not recreated yet.
 
-It waits twice as long after each failure of a Job, and neither says nor records how long. Only a
-pod that succeeds, or a new leader of kube-controller-manager, ends the count: suspending the Job
-does not (docs/kubernetes.md 16).
+The Job controller doubles its back-off after each failure of a Job, and reports the delay nowhere.
+Only a pod that succeeds, or a new leader of kube-controller-manager, resets the count of failures:
+suspending the Job does not (docs/kubernetes.md 16).
 """
 
 from datetime import timedelta
@@ -16,15 +16,16 @@ _FIRST: Final = timedelta(seconds=10)
 _LONGEST: Final = timedelta(minutes=10)
 """`DefaultJobPodFailureBackOff` and `MaxJobPodFailureBackOff` of kube-controller-manager."""
 _DOUBLINGS: Final = 6
-"""This many are beyond the longest."""
+"""After this many doublings the back-off has reached `_LONGEST`."""
 _MOVES: Final = frozenset(
     {Code.NODE_TERMINATING, Code.NODE_UNSCHEDULABLE, Code.NODE_UNNEEDED, Code.NODE_FULL}
 )
-"""Why pods are made again elsewhere without a failure: they come at once."""
+"""Reasons for deleting a pod to move it: no failure is counted, so it is recreated without
+delay."""
 
 
 def lost_pods(role: Role) -> int:
-    """How many pods of its minimum were lost and are not made again yet."""
+    """How many pods of the role's minimum were lost and are not recreated yet."""
     status, least = role.status, _least(role)
     if status.suspended or status.ending or not _lost_any(role):
         return 0
@@ -38,37 +39,41 @@ def lost_pods(role: Role) -> int:
 
 
 def recreated_within(role: Role) -> timedelta:
-    """The Job controller's back-off, at most."""
+    """The longest back-off that the Job controller can be in after this number of failures."""
     return min(_FIRST * (1 << min(max(role.status.failures - 1, 0), _DOUBLINGS)), _LONGEST)
 
 
 def longest_wait(job: TrainingJob) -> timedelta:
-    """How long pods of its minimum may be missing; zero where none is."""
+    """How long pods of the job's minimum may be missing; zero if none is missing."""
     waits = (recreated_within(role) for role in job.live if lost_pods(role))
     return max(waits, default=timedelta())
 
 
 def why_missing(job: TrainingJob) -> Reason | None:
-    """What keeps its minimum from being whole, if that is lost pods."""
+    """The reason for pods missing from the job's minimum; None if no pod was lost."""
     lost = sum(map(lost_pods, job.live))
     return reasons.missing(lost, _minimum(job), longest_wait(job)) if lost else None
 
 
 def stands_still(job: TrainingJob) -> bool:
-    """Whether it trains nothing before its lost pods are made again."""
+    """Whether the job cannot train until its lost pods are recreated."""
     return needs_minimum(job) and any(
         lost_pods(role) and len(_there(role)) < _least(role) for role in job.live
     )
 
 
 def why_returns(job: TrainingJob) -> Reason:
-    """Why a gang that stands still goes back to the queue."""
+    """Why a gang that cannot train goes back to the queue."""
     lost = sum(map(lost_pods, job.live))
     return reasons.lost_minimum(lost, _minimum(job), longest_wait(job))
 
 
 def _lost_any(role: Role) -> bool:
-    """Whether pods were lost since its start, or just before it: all were stopped for that."""
+    """Whether pods were lost since the start.
+
+    A loss that caused this start counts too: then all pods were stopped for it, and the Job
+    controller's back-off continues.
+    """
     if role.record.reason in _MOVES:
         return False
     last = role.record.last

@@ -1,4 +1,4 @@
-"""The node affinity of a gated pod as text, and its restriction to the assigned node."""
+"""The node affinity of a gated pod: saved as text, and narrowed to the assigned node."""
 
 import json
 from typing import Final
@@ -12,23 +12,23 @@ _TERMS: Final = "nodeSelectorTerms"
 
 
 def kept(affinity: Json | None) -> str:
-    """The alternatives of the required node affinity, none where every node will do."""
+    """The terms of the required node affinity as JSON; `[]` if every node is eligible."""
     required = ((affinity or {}).get(_NODE) or {}).get(_REQUIRED) or {}
     return json.dumps(required.get(_TERMS) or [], separators=(",", ":"))
 
 
 def narrowed(text: str, node: str) -> Json:
-    """The merge patch of an `affinity`, of which this is kept, that leaves its pod this node only.
+    """The merge patch that narrows an affinity, saved as `text` by `kept`, to one node.
 
-    The API server lets each alternative ask for more, and none come or go (KEP-3838). One that asks
-    for nothing matches no node, and may not ask for anything.
+    While a pod is gated, the API server lets each term gain requirements, but lets no term be added
+    or removed (KEP-3838). An empty term matches no node and must stay empty.
     """
     found = [_on(term, node) if term else term for term in json.loads(text)]
     return {_NODE: {_REQUIRED: {_TERMS: found or [_on({}, node)]}}}
 
 
 def widened(affinity: Json, node: str) -> Json:
-    """An `affinity` as it was before it was narrowed to this node; one that was not is the same."""
+    """The affinity before `narrowed` restricted it to this node; any other is unchanged."""
     own = affinity.get(_NODE) or {}
     terms = (own.get(_REQUIRED) or {}).get(_TERMS) or []
     last = _on({}, node)["matchFields"]
@@ -44,13 +44,13 @@ def widened(affinity: Json, node: str) -> Json:
 
 
 def _before(term: Json) -> Json:
-    """An alternative without the last of its fields."""
+    """The term without its last matchFields entry."""
     fields = term["matchFields"][:-1]
     kept = {name: part for name, part in term.items() if name != "matchFields"}
     return kept | {"matchFields": fields} if fields else kept
 
 
 def _on(term: Json, node: str) -> Json:
-    """An alternative on this node only, by its name: a label may say something else."""
+    """The term restricted to this node by metadata.name: a hostname label may differ from it."""
     name = {"key": "metadata.name", "operator": "In", "values": [node]}
     return term | {"matchFields": [*(term.get("matchFields") or []), name]}

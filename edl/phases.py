@@ -1,4 +1,4 @@
-"""A training job's phase, read off its roles: nothing is stored that could be derived."""
+"""A training job's phase, derived from its roles: nothing is stored that can be derived."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -18,14 +18,15 @@ from edl.model import (
 )
 
 _MADE_BY: Final = timedelta(seconds=10)
-"""A pod that is so much younger than a resize was made by it; a later one replaces a lost one."""
+"""A pod created within this time of a resize belongs to it; a later one replaces a lost pod."""
 
 
 def ending(job: TrainingJob) -> JobEnd | None:
-    """How the training job ended: as its deciding role did; before that, with any that failed.
+    """How the job ended: as its leader role did, or Failed once any role failed; else None.
 
-    A Job fails when its retries are used up, so a training job without it would wait for ever.
-    Complete at size 0 does not decide: `edl.steps.finish` ended that Job because another failed.
+    A Job fails when its retries are used up; the training job could never complete without it. A
+    leader that is complete at size 0 does not count: `edl.steps.finish` ended that Job because
+    another role failed.
     """
     decided = next(
         (role.status.ending for role in job.roles if role.spec.is_leader and role.status.size), None
@@ -35,20 +36,20 @@ def ending(job: TrainingJob) -> JobEnd | None:
 
 
 def blocked(job: TrainingJob) -> Reason:
-    """Why plans leave out a job that has a `blocker`."""
+    """Why plans leave out a job that has a `blocker` (an invalid manifest, or a refused start)."""
     code = Code.INVALID if job.problem else Code.START_REFUSED
     return reasons.quoted(code, job.blocker)
 
 
 def unready(job: TrainingJob) -> Reason | None:
-    """What keeps a job from being planned that neither room nor time helps."""
+    """Why plans leave the job out, whatever capacity is free; None if they do not."""
     if job.blocker:
         return blocked(job)
     return reasons.incomplete(job.missing) if job.missing else None
 
 
 def phase(job: TrainingJob) -> Phase:
-    """The phase, as users watch it."""
+    """The phase that users see."""
     end = ending(job)
     if end is not None:
         return _ended(job, end)
@@ -64,7 +65,7 @@ def phase(job: TrainingJob) -> Phase:
 
 
 def waits(job: TrainingJob) -> bool:
-    """Whether it waits in the queue, or for a moment to return to its nodes at a new size."""
+    """Whether the job is queued, or suspended for a restart at a new size."""
     return phase(job) in (Phase.QUEUED, Phase.SCALING) and all(
         role.status.suspended for role in job.live
     )
@@ -85,7 +86,7 @@ def _waiting(job: TrainingJob) -> Phase:
 
 
 def runs(role: Role) -> bool:
-    """Whether the role's minimum is at work: running now, or already done."""
+    """Whether the role's minimum of replicas is ready or has already succeeded."""
     at_work = sum(
         pod.ready or pod.phase is PodPhase.SUCCEEDED
         for pod in role.status.pods
@@ -112,7 +113,7 @@ def why_below_minimum(job: TrainingJob) -> Reason | None:
 
 
 def _gone(role: Role) -> int:
-    """How many have ended for good, and their pods are not there any more."""
+    """Indexes that have succeeded and whose pods are deleted."""
     return (
         len(role.status.completed_indexes - {pod.index for pod in role.status.pods})
         if role.status.completed_indexes
@@ -121,7 +122,7 @@ def _gone(role: Role) -> int:
 
 
 def _scales(job: TrainingJob, role: Role) -> bool:
-    """Whether a new size of this role is on its way: pods of it come, or leave."""
+    """Whether a resize of this role is in progress: its pods are being created or terminated."""
     if role.status.suspended:
         return role.restart is Restart.STOPPED
     if role.request.removing or (role.request.scaling and role.request.scaling.since):
@@ -133,13 +134,13 @@ def _scales(job: TrainingJob, role: Role) -> bool:
         pod.terminating and pod.index >= role.status.size for pod in role.status.pods
     ):
         return True
-    # Below its minimum it counts as starting, unless it restarts for its size.
+    # Below its minimum a role counts as starting, unless it restarts to be resized.
     grown = runs(role) and (started is None or resized > started)
     return (grown or role.restart is Restart.STARTED) and _comes(role, resized)
 
 
 def _comes(role: Role, resized: datetime) -> bool:
-    """Whether pods that this resize asked for do not run yet."""
+    """Whether pods that this resize added are not ready yet."""
     there = sum(not pod.terminating for pod in role.status.pods)
     if role.spec.indexed and there + _gone(role) < role.status.size:
         return True

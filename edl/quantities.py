@@ -1,6 +1,6 @@
 """Amounts of resources, exactly as Kubernetes counts them.
 
-Grammar and rounding: k8s.io/apimachinery/pkg/api/resource. A pod's effective request:
+Grammar and rounding follow k8s.io/apimachinery/pkg/api/resource. A pod's effective request follows
 k8s.io/component-helpers/resource, which kube-scheduler uses.
 """
 
@@ -14,16 +14,16 @@ import msgspec
 
 Json = Mapping[str, Any]
 Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-"""What a Kubernetes quantity can hold; read from JSON it holds no more."""
+"""The range of a Kubernetes quantity (int64); decoding JSON rejects larger values."""
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
 PODS: Final = "pods"
 SHARED_GPU: Final = "shared GPU"
-"""Thousandths of the GPUs that KubeShare hands out; Kubernetes knows no such resource."""
+"""GPUs that KubeShare shares, in thousandths; Kubernetes itself has no such resource."""
 
 DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
-"""Before the name of a DeviceClass: the resource that stands for its devices (KEP-5004)."""
+"""Prefix of the resource that stands for the devices of a DeviceClass (KEP-5004)."""
 
 _BINARY: Final = {f"{letter}i": 1024**power for power, letter in enumerate("KMGTPE", 1)}
 _DECIMAL: Final = {
@@ -43,7 +43,7 @@ _LARGEST: Final = Decimal(2**63 - 1)
 _NANO: Final = Decimal("1e-9")
 _EXPONENT_DIGITS: Final = 9
 _KEPT: Final = 64
-"""Characters of a quantity that is read once only; a client chooses how long its own are."""
+"""The longest quantity, in characters, that is cached; clients choose how long theirs are."""
 
 
 def quantity(text: str) -> Decimal:
@@ -77,7 +77,10 @@ _known: Final = lru_cache(maxsize=4096)(_read)
 
 
 def _representable(value: Decimal, exact: Context) -> Decimal:
-    """What a Quantity can hold: capped at 2^63 - 1, rounded away from zero to nano."""
+    """The nearest value that a Quantity can hold: at most 2^63 - 1, rounded up to nano.
+
+    Negative values are rounded and capped in the same way, away from zero.
+    """
     if value.copy_abs() >= _LARGEST:
         return _LARGEST.copy_sign(value)
     return exact.quantize(value, _NANO).normalize(exact) if value else Decimal(0)
@@ -98,7 +101,7 @@ def _amount(name: str, found: object) -> int:
 class Resources(msgspec.Struct, frozen=True):
     """Integers by resource name: cpu and shared GPUs in thousandths, the rest in whole base units.
 
-    A resource that is not named counts 0, and 0 is not kept: equal amounts are equal values.
+    A resource that is absent counts 0, and zeros are dropped: equal amounts compare equal.
     """
 
     items: tuple[tuple[str, Amount], ...] = ()
@@ -106,12 +109,12 @@ class Resources(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, amounts: Mapping[str, int]) -> Self:
-        """From integers already in our units: `Resources.of({"cpu": 500, "pods": 1})`."""
+        """Amounts from integers in these units: `Resources.of({"cpu": 500, "pods": 1})`."""
         return cls(tuple(sorted((name, amount) for name, amount in amounts.items() if amount)))
 
     @classmethod
     def parse(cls, manifest: Json | None) -> Self:
-        """From a manifest's `{"cpu": "100m", "memory": "1Gi"}`; numbers may be YAML numbers.
+        """Amounts from a manifest's `{"cpu": "100m", "memory": "1Gi"}`; values may be YAML numbers.
 
         Raises ValueError that names the resource.
         """
@@ -141,13 +144,13 @@ class Resources(msgspec.Struct, frozen=True):
     __rmul__ = __mul__
 
     def most(self, other: Self) -> Self:
-        """The larger amount of each resource (init containers run one after another)."""
+        """The larger amount of each resource: init containers run one after another."""
         mine, theirs = dict(self.items), dict(other.items)
         names = mine.keys() | theirs.keys()
         return self.of({name: max(mine.get(name, 0), theirs.get(name, 0)) for name in names})
 
     def __str__(self) -> str:
-        """`4 CPU, 8Gi memory, 2 nvidia.com/gpu`; a pod's own slot is left out."""
+        """`4 CPU, 8Gi memory, 2 nvidia.com/gpu`; the one pod slot of a single pod is left out."""
         shown = [(name, amount) for name, amount in told(self) if (name, amount) != (PODS, 1)]
         first = (CPU, MEMORY)
         shown.sort(key=lambda item: (item[0] not in first, item[0] == PODS, item[0]))
@@ -181,15 +184,15 @@ def number_text(name: str, amount: int) -> str:
 
 
 def devices_text(name: str, noun: str = "devices") -> str:
-    """Such a resource as users read it: its DeviceClass, and whether a claim asks for more."""
+    """A DeviceClass resource as users read it, and whether claims select among its devices."""
     found, bracket, _ = name.removeprefix(DEVICE_CLASS).partition("[")
     return f"{noun} of DeviceClass {found}" + " that claims select" * bool(bracket)
 
 
 def told(amounts: Resources) -> Iterator[tuple[str, int]]:
-    """Those that users are told of: of each DeviceClass one kind, the widest first.
+    """The amounts that users see: one kind of device per DeviceClass, the largest amount.
 
-    A device counts in each kind that it matches, in those of other users too.
+    A device counts in every kind that it matches, so kinds of one class overlap.
     """
     known: set[str] = set()
     kinds = [(name.partition("[")[0], -amount, name) for name, amount in amounts.items]
@@ -210,11 +213,11 @@ def _bytes_text(amount: int) -> str:
 
 
 def pod_requests(pod_spec: Json) -> Resources:
-    """What a pod (its `spec` as JSON) asks of a node, as kube-scheduler does, and 1 pod slot.
+    """What a pod (its `spec` as JSON) requests of a node, as for kube-scheduler, plus 1 pod slot.
 
-    max(containers + sidecars, each init container + the sidecars started before it), then the
-    pod's own `resources` (KEP-2837) for cpu, memory and huge pages, then overhead.
-    Raises ValueError for what is not a quantity.
+    max(containers + sidecars, each init container + the sidecars started before it), then the pod's
+    own `resources` (KEP-2837) for cpu, memory and huge pages, then overhead. Raises ValueError for
+    a value that is not a quantity.
     """
     effective = _effective(pod_spec, _asked)
     named = {name for container in _all_containers(pod_spec) for name in _asked(container)}
@@ -231,7 +234,7 @@ def pod_requests(pod_spec: Json) -> Resources:
 def pod_limits(pod_spec: Json) -> Resources:
     """The limits of a pod (its `spec` as JSON), as quotas count them.
 
-    A container without one counts 0. Raises ValueError for what is not a quantity.
+    A container without a limit counts 0. Raises ValueError for a value that is not a quantity.
     """
     found = dict(_effective(pod_spec, _limits).items)
     own = {name: text for name, text in _limits(pod_spec).items() if _pod_level(name)}
@@ -282,7 +285,7 @@ def _limits(owner: Json) -> Json:
 
 
 def _asked(owner: Json) -> Json:
-    """Requests of a container or pod; the limit stands in where a request is missing."""
+    """Requests of a container or pod; a missing request defaults to the limit."""
     return {**_limits(owner), **_requests(owner)}
 
 

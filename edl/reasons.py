@@ -1,4 +1,7 @@
-"""Constructors of all reasons; no other module builds one, so each code keeps to its subjects."""
+"""Constructors of all reasons.
+
+No other module builds one, so each code keeps to its subject types.
+"""
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
@@ -67,12 +70,12 @@ UNOBSERVED: Final = Reason(Code.UNOBSERVED)
 UNKNOWN: Final = Reason(Code.UNKNOWN)
 
 TIMED: Final = frozenset({Code.COOLDOWN, Code.BACK_OFF})
-"""What time alone ends."""
+"""Reasons that end when their time is over."""
 PROMISING: Final = frozenset(
     {Code.PODS_TERMINATING, Code.PLACEMENT_ORDER, Code.REBALANCING, Code.MINIMUM_FIRST}
     | {Code.WAITING_FOR_NODES}
 )
-"""What is wanted comes by itself, with what is on its way."""
+"""Reasons that announce the wanted change: operations in progress will bring it about."""
 _CORDONED: Final = frozenset({NodeRule.UNSCHEDULABLE, NodeRule.OTHERS_UNSCHEDULABLE})
 
 
@@ -105,17 +108,17 @@ def below_minimum(lacks: int) -> Reason:
 
 
 def missing(lost: int, of: int, back_off: timedelta) -> Reason:
-    """Pods of a minimum were lost, and the Job controller is in its back-off."""
+    """Pods of a minimum were lost, and the Job controller's back-off delays their replacements."""
     return Reason(Code.PODS_MISSING, LostPods(lost, of, back_off.total_seconds()))
 
 
 def lost_minimum(lost: int, of: int, back_off: timedelta) -> Reason:
-    """Why a gang goes back to the queue that does not train before that back-off ends."""
+    """Why a gang that cannot train until that back-off ends goes back to the queue."""
     return Reason(Code.GANG_UNSCHEDULABLE, LostPods(lost, of, back_off.total_seconds()))
 
 
 def after_loss(last: Reason) -> Reason:
-    """Why a job that was stopped for such a reason does not start yet."""
+    """Why a job that was stopped by `lost_minimum` does not start yet."""
     return Reason(Code.BACK_OFF, last.about)
 
 
@@ -129,18 +132,18 @@ def gave(gives: Code, key: JobKey) -> Reason:
 
 
 def off_nodes(pods: Sequence[str], nodes: Iterable[str], taints: Iterable[str] = ()) -> Reason:
-    """Pods move off nodes that their taints take away; without any, off cordoned ones."""
+    """Pods move off nodes with these taints; without taints, off cordoned nodes."""
     about = OffNodes(tuple(pods), tuple(sorted(nodes)), tuple(sorted(taints)))
     return Reason(Code.NODE_TERMINATING if about.taints else Code.NODE_UNSCHEDULABLE, about)
 
 
 def preempted(asker: Reason) -> Reason:
-    """Why a whole job of a lower priority was taken off its nodes."""
+    """Why a whole job of a lower priority was evicted."""
     return Reason(Code.PREEMPTED, asker.about)
 
 
 def guarantee_reclaimed(asker: Reason) -> Reason:
-    """Why a whole job that borrows was taken off its nodes, whatever its priority is."""
+    """Why a whole job of a borrowing team was evicted, whatever its priority."""
     return Reason(Code.GUARANTEE_RECLAIMED, asker.about)
 
 
@@ -153,7 +156,7 @@ def ceiling(share: float, resource: str) -> Reason:
 
 
 def leaving(pods: int, givers: Iterable[JobKey] = ()) -> Reason:
-    """Pods wait for terminating ones; `givers` are jobs that give up capacity in this plan."""
+    """Pods wait for terminating pods; `givers` are the jobs that give up capacity in this plan."""
     return Reason(Code.PODS_TERMINATING, Awaiting(pods, tuple(sorted(givers))))
 
 
@@ -184,7 +187,7 @@ def no_node(found: NoEligibleNode) -> Reason:
 
 
 def in_budget(budget: Quota, needs: int, used: int) -> Reason:
-    """Why nothing more fits into a quota, or into the namespace's GPU budget."""
+    """Why the quota, or the namespace's GPU budget, has too little left."""
     return Reason(Code.QUOTA_EXCEEDED, Usage(budget, needs, used))
 
 
@@ -193,12 +196,12 @@ def above_budget(budget: Quota) -> Reason:
 
 
 def waits_for_nodes(pods: int, said: str) -> Reason:
-    """An autoscaler is asked for nodes for this number of pods; `said`: its own message."""
+    """An autoscaler was asked for nodes for this many pods; `said` is the autoscaler's message."""
     return Reason(Code.WAITING_FOR_NODES, NodesAsked(pods, said))
 
 
 def not_provisioned(said: str) -> Reason:
-    """Nodes that it asked for did not come in time."""
+    """Nodes that an autoscaler was asked for did not arrive in time."""
     return Reason(Code.NODES_NOT_PROVISIONED, NodesAsked(0, said))
 
 
@@ -207,12 +210,12 @@ def fixed(role: Role) -> Reason:
 
 
 def removed(pods: Iterable[str]) -> Reason:
-    """Its user named these pods."""
+    """The job's user named these pods for removal."""
     return Reason(Code.PODS_REMOVED, PodNames(tuple(sorted(pods))))
 
 
 def node_full(pod: str) -> Reason:
-    """Others have taken the room that the plan had for it."""
+    """Other pods took the capacity that the plan had assigned to this pod."""
     return Reason(Code.NODE_FULL, PodNames((pod,)))
 
 
@@ -221,47 +224,46 @@ def scale_failed(growth: Growth) -> Reason:
 
 
 def ended(key: JobKey, end: JobEnd) -> Reason:
-    """How a training job ended."""
     return Reason(Code.COMPLETE if end is JobEnd.COMPLETE else Code.FAILED, Other(key))
 
 
 def incomplete(missing: Sequence[str]) -> Reason:
-    """It waits for the Jobs of these roles."""
+    """The job waits for the Jobs of these roles."""
     return Reason(Code.INCOMPLETE, Roles(tuple(missing)))
 
 
 def quoted(code: Code, text: str) -> Reason:
-    """In the words of a validation, of the API server, or of what stands on a Job."""
+    """A message from elsewhere: from validation, the API server, or an annotation of a Job."""
     return Reason(code, Told(text))
 
 
 def restart(reason: Reason) -> Reason:
-    """Why a training job is stopped and started again at another size."""
+    """Why a training job is stopped, to start again at another size."""
     return replace(reason, restart=Restart.STOPPED)
 
 
 def restarted(reason: Reason) -> Reason:
-    """The reason of a restart, when it is done."""
+    """The reason of a restart, once the job has started again."""
     return replace(reason, restart=Restart.STARTED)
 
 
 def grew_smaller(reason: Reason) -> Reason:
-    """Why a job has started that was stopped to grow, and came back smaller."""
+    """Why a job that was stopped to scale up has started at a smaller size."""
     return replace(restarted(GROWTH_REVERTED), attempts=reason.attempts)
 
 
 def of_foreign_job(reason: Reason, uid: str, team: str) -> Reason:
-    """What it is about has no name for users of another namespace."""
+    """The reason without the name of its subject, which users of another namespace may not see."""
     return replace(reason, about=ForeignJob(uid, team, isinstance(reason.about, Minimum)))
 
 
 def of_foreign_pods(reason: Reason, priority: int) -> Reason:
-    """The same of pods."""
+    """As `of_foreign_job`, for pods."""
     return replace(reason, about=PendingPods("", priority))
 
 
 def is_never(reason: Reason) -> bool:
-    """Whether it can never start on the present nodes and quotas, even as the only running job."""
+    """Whether the job could not start even as the only one on the present nodes and quotas."""
     match reason.about:
         case Usage(budget, needs):
             return needs > budget.hard
@@ -271,5 +273,5 @@ def is_never(reason: Reason) -> bool:
 
 
 def promises(reason: Reason) -> bool:
-    """Whether this says that what is wanted comes by itself."""
+    """Whether this reason announces that the wanted change will come without further action."""
     return reason.code in PROMISING

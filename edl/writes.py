@@ -1,6 +1,6 @@
-"""Writes to the cluster, as values: the last result of the pure core.
+"""Writes to the cluster, as values: the final result of the pure core.
 
-`edl/steps` makes them from a plan, `edl/kube/writer/executor` performs them.
+`edl/steps` derives them from a plan, `edl/kube/writer/executor` performs them.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ import msgspec
 from edl.model import Code, JobKey, ObjectRef
 
 Json: TypeAlias = dict[str, Any]
-"""A manifest, or a part of one, as it comes from JSON. The only place where `Any` enters."""
+"""A manifest, or a part of one, decoded from JSON. The only place where `Any` enters."""
 
 
 class Patch(msgspec.Struct, frozen=True):
@@ -22,34 +22,37 @@ class Patch(msgspec.Struct, frozen=True):
     version: str
     body: Mapping[str, Any]
     dry_run: bool = False
-    """Only ask whether the API server would accept it."""
+    """Only check whether the API server would accept the patch."""
     unless_changed: Mapping[str, Any] | None = None
-    """Where these fields are still so, a newer version will do too: only others have changed."""
+    """Fields with the values that the patch relies on: if they are unchanged, the patch is retried
+    on a newer version of the object."""
 
 
 class Create(msgspec.Struct, frozen=True):
-    """A new object; an existing one is left as it is."""
+    """Create an object; an existing one is left as it is."""
 
     target: ObjectRef
     manifest: Mapping[str, Any]
 
 
 class CreateKeys(msgspec.Struct, frozen=True):
-    """A new Secret with a fresh SSH key pair, made when it is written: no step ever holds a key.
+    """Create a Secret with a fresh SSH key pair.
 
-    An existing Secret keeps its keys.
+    The executor generates the pair, so no step ever holds a private key. An existing Secret keeps
+    its keys.
     """
 
     target: ObjectRef
     manifest: Mapping[str, Any]
-    """All but its `data`."""
+    """The Secret without its `data`."""
 
 
 class Delete(msgspec.Struct, frozen=True):
-    """Delete an object in the background: exactly the version that was seen, or of any version.
+    """Delete an object in the background.
 
-    `uid` is for what others go on writing to, such as the status of a PodDisruptionBudget: another
-    object that took its name is spared.
+    `version` (metadata.resourceVersion), unless empty, and `uid`, unless empty, are preconditions.
+    `uid` fits objects that other clients keep changing, such as the status of a
+    PodDisruptionBudget: an object that has since taken its name is spared.
     """
 
     target: ObjectRef
@@ -61,7 +64,7 @@ Write: TypeAlias = Patch | Create | CreateKeys | Delete
 
 
 class Action(StrEnum):
-    """What an Event tells of, as its `action`; its `reason` says why."""
+    """What was done, as the `action` of an Event; the `reason` of the Event says why."""
 
     STARTED = "Started"
     SCALED_UP = "ScaledUp"
@@ -77,7 +80,7 @@ class Action(StrEnum):
 
 
 class Note(msgspec.Struct, frozen=True):
-    """An Event about a Job: why, what was done, and a sentence for users."""
+    """An Event about a Job: its reason, the action, and a sentence for users."""
 
     target: ObjectRef
     uid: str
@@ -88,14 +91,14 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """What is done for one training job now: writes in order, the first failure ends the step.
+    """The writes for one training job, in order; the first failure ends the step.
 
-    Writes of pods that follow one another are done at once, those of each pod in order.
-    The notes become Events only when every write succeeded.
+    Consecutive writes to pods run in parallel, those to one pod in order. The notes become Events
+    only if every write succeeded.
     """
 
     job: JobKey
     writes: tuple[Write, ...]
     notes: tuple[Note, ...] = ()
     starts: bool = False
-    """Its job is yet to start: while the API server refuses this, it cannot."""
+    """The step starts the job, so the job cannot start while the API server refuses the step."""

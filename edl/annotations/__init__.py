@@ -1,1 +1,1 @@
-"""Typed values that decisions keep on Jobs and pods, as text."""
+"""Typed values that decisions keep in annotations of Jobs and pods."""

@@ -1,7 +1,7 @@
-"""The nodes that a plan has for a role's replicas, as text on its Job: `0:node-a*2,node-b`.
+"""The nodes that a plan assigned to a role's replicas, as text on its Job: `0:node-a*2,node-b`.
 
-So the next decision knows what the plan assigned, after a crash as well. Pods that have a node
-carry it themselves.
+The next decision reads the assignment from there, even after a crash. Pods that are bound record
+their node themselves.
 """
 
 from itertools import groupby
@@ -10,14 +10,14 @@ from typing import Final
 from edl.model import Assignment
 
 LONGEST: Final = 64 * 1024
-"""Most characters; a longer assignment is not kept, and the next plan assigns nodes again."""
+"""Characters; a longer assignment is not kept, and the next plan assigns nodes again."""
 _MOST: Final = 100_000
-"""Replicas; an annotation can be edited."""
+"""Replicas; an annotation can be edited by hand."""
 _DIGITS: Final = 9
 
 
 def text(assigned: Assignment) -> str:
-    """The annotation that keeps it; empty where there is nothing to keep, or too much to keep."""
+    """The annotation's text; empty if there is no assignment, or if it is too long."""
     runs = ((node, len(list(found))) for node, found in groupby(assigned.nodes))
     parts = (f"{node}*{count}" if count > 1 else node for node, count in runs)
     found = f"{assigned.first}:{','.join(parts)}" if assigned.nodes else ""
@@ -25,7 +25,7 @@ def text(assigned: Assignment) -> str:
 
 
 def read(annotation: str) -> Assignment:
-    """Empty if it is missing or invalid."""
+    """The assignment in an annotation; empty if it is missing or invalid."""
     first, _, rest = annotation.partition(":")
     if len(annotation) > LONGEST or not _is_number(first) or not rest:
         return Assignment()

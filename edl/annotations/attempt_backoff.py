@@ -1,6 +1,7 @@
-"""What failed for a training job, as an annotation keeps it, and when it is tried again.
+"""Failed attempts of a training job, kept in annotations, and the back-off after each.
 
-Twice as long each time. Other clients may write the annotation: what they say is bounded.
+The back-off doubles with each failure. Other clients may write the annotation, so its values are
+bounded.
 """
 
 from datetime import datetime, timedelta
@@ -13,27 +14,28 @@ from edl.model import FailedAttempt
 
 _DOUBLINGS: Final = 16
 _MOST_ATTEMPTS: Final = 10**6
-"""The largest count of attempts that is believed."""
+"""The largest count of attempts that is accepted."""
 MOST: Final = 1024
-"""Characters of others' words that are kept, as many as an Event takes."""
+"""Characters of a quoted message that are kept: as many as an Event holds."""
 _Attempt = TypeVar("_Attempt", bound=FailedAttempt)
 
 
 class Backoff(NamedTuple):
-    """From the first pause to the longest."""
+    """The first and the longest pause between attempts."""
 
     first: timedelta
     longest: timedelta
 
     def pause(self, failure: FailedAttempt) -> timedelta:
-        """How long nothing is tried after it."""
+        """How long to wait after this failure before the next attempt."""
         doublings = min(max(failure.attempts - 1, 0), _DOUBLINGS)
         return min(self.first * (1 << doublings), self.longest)
 
 
 STARTS: Final = Backoff(timedelta(seconds=1), timedelta(minutes=1))
-"""A quota on Services, an admission webhook, a missing right: what refuses one training job's start
-says nothing about the others, so it leaves the plan until a dry run of its start is accepted."""
+"""A quota on Services, an admission webhook or a missing permission that refuses one job's start
+says nothing about other jobs. The job therefore leaves the plan until a dry run of its start
+succeeds."""
 NODES: Final = Backoff(timedelta(minutes=1), timedelta(minutes=30))
 """As Kueue does with ProvisioningRequests (backoffBaseSeconds 60, backoffMaxSeconds 1800)."""
 
@@ -41,24 +43,24 @@ NODES: Final = Backoff(timedelta(minutes=1), timedelta(minutes=30))
 def failed(
     kind: type[_Attempt], before: FailedAttempt | None, message: str, now: datetime
 ) -> _Attempt:
-    """One more, after those that `before` counts."""
+    """One more failure, after those that `before` counts."""
     return kind(now, before.attempts + 1 if before else 1, quoted(message))
 
 
 def quoted(message: str) -> str:
-    """Others' words on one line, cut to what is kept of them."""
+    """A foreign message on one line, cut to `MOST` characters."""
     shown = (one if one.isprintable() else " " for one in message[: 4 * MOST])
     line = " ".join("".join(shown).split())
     return line if len(line) <= MOST else f"{line[: MOST - 1]}…"
 
 
 def text(failure: FailedAttempt) -> str:
-    """The annotation that keeps it."""
+    """The annotation's text."""
     return msgspec.json.encode(failure).decode()
 
 
 def read(annotation: str, kind: type[_Attempt]) -> _Attempt | None:
-    """None where there is none, or none of ours."""
+    """The failure in an annotation; None if it is missing or invalid."""
     try:
         found = msgspec.json.decode(annotation, type=kind)
     except (msgspec.MsgspecError, RecursionError):

@@ -1,8 +1,8 @@
-"""Replicas that were moved off a node for a pod that may use few nodes: how often they came back.
+"""Counts how often replicas came back to a node that they were moved off.
 
-Another one of the role takes the place of each that is moved, wherever kube-scheduler puts it. If
-that is the same node again, moving it frees nothing. The reconciler counts on the Job, so that
-the next leader continues to count.
+A replica is moved off a node to free it for a pod that is eligible for few nodes. kube-scheduler
+places the replacement; if it picks the same node again, the move freed nothing. The count is kept
+on the Job, so the next leader continues it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,18 +14,19 @@ import msgspec
 from edl.model import Clearing, Role
 
 REMEMBERED: Final = timedelta(minutes=10)
-"""After this time it is tried again: the cluster may have changed."""
+"""A move is forgotten after this time and may be tried again: the cluster may have changed."""
 _TRIES: Final = 3
-"""One replica may slip in beside the pod that it is moved for: that happens once, or twice."""
+"""Moves per node. A replacement may get there before the pod that it was moved for, once or
+twice."""
 _MOST: Final = 32
-"""Nodes that are remembered, the latest."""
+"""The most recent nodes that are remembered."""
 _MOST_TIMES: Final = 10**6
 """A larger count was not written by the reconciler."""
 _decoder: Final = msgspec.json.Decoder(tuple[Clearing, ...])
 
 
 def cleared(role: Role, nodes: Sequence[str], now: datetime) -> tuple[Clearing, ...]:
-    """What is known once replicas of this role have been moved off these nodes."""
+    """The record of this role after its replicas have been moved off these nodes."""
     before = {
         one.node: one for one in role.record.cleared if one.node not in nodes and _counts(one, now)
     }
@@ -37,29 +38,29 @@ def cleared(role: Role, nodes: Sequence[str], now: datetime) -> tuple[Clearing, 
 
 
 def exhausted(role: Role) -> Iterator[Clearing]:
-    """The nodes off which replicas of this role are moved no more while that is remembered."""
+    """Nodes off which replicas of this role are not moved again while the record lasts."""
     return (one for one in role.record.cleared if one.times >= _TRIES and _back(role, one))
 
 
 def _counts(one: Clearing, now: datetime) -> bool:
-    """Also if it was written by a clock that is a little ahead."""
+    """Whether the move is recent; a clock that is a little ahead may have written it."""
     return abs(now - one.at) < REMEMBERED
 
 
 def _back(role: Role, one: Clearing) -> bool:
-    """Whether a replica came to the node since."""
+    """Whether a replica has come to the node since the move."""
     return any(
         pod.node == one.node and pod.active and pod.created_at >= one.at for pod in role.status.pods
     )
 
 
 def text(found: tuple[Clearing, ...]) -> str:
-    """The annotation that keeps it."""
+    """The annotation's text."""
     return msgspec.json.encode(found).decode()
 
 
 def read(annotation: str) -> tuple[Clearing, ...]:
-    """Empty if it is missing or invalid."""
+    """The record in an annotation; empty if it is missing or invalid."""
     try:
         found = _decoder.decode(annotation)
     except (msgspec.MsgspecError, RecursionError):

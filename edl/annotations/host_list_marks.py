@@ -1,4 +1,4 @@
-"""Annotations of launchers' pods about the workers that leave their host list."""
+"""Annotations on launchers' pods about the workers that leave their host list."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ _decoder: Final = msgspec.json.Decoder(_Written)
 
 
 def leaving_text(leaving: Leaving) -> str:
-    """The annotation that keeps it."""
+    """The annotation's text."""
     found = _Written(
         sorted(leaving.pods), leaving.size, msgspec.Raw(text_of(leaving.reason).encode())
     )
@@ -28,7 +28,7 @@ def leaving_text(leaving: Leaving) -> str:
 
 
 def read_leaving(annotation: str) -> Leaving | None:
-    """None if it is missing or invalid."""
+    """The value of an annotation; None if it is missing or invalid."""
     if not annotation:
         return None
     try:
@@ -39,6 +39,9 @@ def read_leaving(annotation: str) -> Leaving | None:
 
 
 def _reason(text: str) -> Reason:
-    """A list restarts no training job: any user with the right to patch pods may write one."""
+    """The reason, never with a restart.
+
+    Any user who may patch pods can write this annotation, and it must not restart a training job.
+    """
     found = read_reason(text) or reasons.UNKNOWN
     return replace(found, restart=Restart.NONE)

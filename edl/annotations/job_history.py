@@ -1,7 +1,7 @@
-"""The history of a training job, kept on its Jobs: Events are gone after an hour.
+"""The history of a training job, kept on its Jobs: Events expire after an hour.
 
-An operation is one line of an annotation, written by the patch that executes it, so that it costs
-no write of its own and is never lost or recorded twice.
+An operation is one line of an annotation. The patch that performs the operation also writes the
+line, so it needs no write of its own and is never lost or recorded twice.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,23 +18,23 @@ from edl.parsing.yaml_values import timestamp, whole
 
 MOST: Final = 50
 LONGEST: Final = 4096
-"""Characters of a Job's whole history; the oldest entries go first."""
+"""Characters of a Job's whole history; the oldest entries are dropped first."""
 _LONGEST_MESSAGE: Final = 200
 
 
 class Operation(StrEnum):
-    """The kind of an operation on a role; an Event's `action` says the same in the same word."""
+    """The kind of an operation on a role, in the words of an Event's `action`."""
 
     STARTED = "Started"
     RESTARTED = "Restarted"
     RESUMED = "Resumed"
-    """Started again, after it was paused or went back to the queue."""
+    """Started again, after a pause or after a return to the queue."""
     SCALED_UP = "ScaledUp"
     SCALED_DOWN = "ScaledDown"
     REMOVED = "PodsRemoved"
-    """Named pods left."""
+    """Pods were removed by name."""
     FAILED = "ScaleFailed"
-    """A scale-up that was not ready in time, and was reverted."""
+    """A scale-up that was not ready in time and was reverted."""
     SUSPENDED = "Suspended"
     ENDED = "Ended"
 
@@ -58,7 +58,7 @@ class OperationPhase(StrEnum):
 class HistoryEntry(msgspec.Struct, frozen=True):
     """One operation: the role's size before and after it, and why.
 
-    `code` is None in a line of an unknown release.
+    `code` is None in a line that an unknown release wrote.
     """
 
     at: datetime
@@ -70,7 +70,7 @@ class HistoryEntry(msgspec.Struct, frozen=True):
 
 
 def annotation(role: Role, entries: Sequence[HistoryEntry]) -> dict[str, str]:
-    """The history of `role` with these entries as an annotation; nothing without entries."""
+    """The annotation with the role's history and these new entries; empty without new entries."""
     if not entries:
         return {}
     lines = [*role.record.history.splitlines(), *map(_line, entries)][-MOST:]
@@ -80,7 +80,7 @@ def annotation(role: Role, entries: Sequence[HistoryEntry]) -> dict[str, str]:
 
 
 def entries(history: str) -> tuple[HistoryEntry, ...]:
-    """The oldest first. Invalid lines are left out."""
+    """The entries of a history, the oldest first. Invalid lines are left out."""
     found = (_entry(line) for line in history.splitlines())
     return tuple(entry for entry in found if entry)
 
@@ -89,7 +89,7 @@ def _line(entry: HistoryEntry) -> str:
     message = " ".join(entry.message.split())
     if len(message) > _LONGEST_MESSAGE:
         message = message[: _LONGEST_MESSAGE - 1] + "…"
-    # Milliseconds: operations of one second on different roles keep their order.
+    # Milliseconds keep the order of operations on different roles within one second.
     at = entry.at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     code = f" {entry.code}" if entry.code else ""
     return f"{at} {entry.operation} {entry.before} {entry.after}{code} {message}".rstrip()

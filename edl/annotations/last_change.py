@@ -1,6 +1,6 @@
-"""The reason of a role's last change, as its Job keeps it from one decision to the next.
+"""The reason of a role's last change, kept on its Job from one decision to the next.
 
-Other clients may write it, too: what is read is bounded, and may be invalid.
+Other clients may write it too: its length is bounded, and it may be invalid.
 """
 
 from typing import Final
@@ -10,19 +10,19 @@ import msgspec
 from edl.model.reason_codes import Reason
 
 _LONGEST: Final = 65_536
-"""Characters: it stands on a Job twice, as JSON and as a sentence, and all of a Job's annotations
-may have 256 KiB."""
+"""Characters. The reason is on a Job twice, as JSON and as a sentence, and all annotations of a Job
+together may have 256 KiB."""
 
 _decoder: Final = msgspec.json.Decoder(Reason)
 
 
 def text_of(reason: Reason) -> str:
-    """The annotation that keeps it (`edl.dev/last-change`)."""
+    """The text of the annotation `edl.dev/last-change`."""
     return msgspec.json.encode(reason).decode()
 
 
 def read_reason(annotation: str) -> Reason | None:
-    """None if it is missing or invalid."""
+    """The reason in an annotation; None if it is missing or invalid."""
     if not annotation or len(annotation) > _LONGEST:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Starts that the API server refused: which one counts, and when one is tried again."""
+"""Starts that the API server refused: which refusal counts, and when the start is tried again."""
 
 from datetime import datetime, timedelta
 
@@ -9,9 +9,9 @@ from edl.model import StartRefusal, TrainingJob
 
 
 def time_left(refusal: StartRefusal, now: datetime) -> timedelta | None:
-    """How long until the start is tried again; None when it is due.
+    """How long until the start is tried again; None if it is due.
 
-    A time that lies still further ahead was written by a clock that is wrong.
+    A time left of more than twice the back-off comes from a wrong clock, and is ignored.
     """
     wait = STARTS.pause(refusal)
     left = wait - (now - refusal.at)
@@ -19,14 +19,14 @@ def time_left(refusal: StartRefusal, now: datetime) -> timedelta | None:
 
 
 def waits(job: TrainingJob) -> bool:
-    """Whether a role of it is yet to start: only then a refused start concerns it."""
+    """Whether a role of the job has yet to start: only then a refused start concerns it."""
     return any(role.status.suspended for role in job.live)
 
 
 def with_refusal(job: TrainingJob, known: StartRefusal | None = None) -> TrainingJob:
-    """With the latest refusal of its start, of those on its Jobs and `known`.
+    """The job with the latest refusal of its start, among those on its Jobs and `known`.
 
-    The number of attempts tells, for one may be written by a clock that is wrong.
+    The latest is the one with most attempts: its time may come from a wrong clock.
     """
     if not waits(job):
         return job

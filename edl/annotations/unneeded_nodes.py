@@ -1,6 +1,6 @@
-"""Since when plans have found nodes unneeded: what a leader remembers, and leaves to the next one.
+"""Since when plans have found nodes unneeded, handed from one leader to the next.
 
-It stands on the Lease, which is written anyway: no plan costs a write for it.
+The record is an annotation of the Lease, which is renewed anyway: no plan costs an extra write.
 """
 
 from collections.abc import Iterable
@@ -11,26 +11,26 @@ from typing import Final, TypeAlias
 import msgspec
 
 Since: TypeAlias = tuple[tuple[str, datetime], ...]
-"""(node, moment), sorted by name."""
+"""(node, time) sorted by name."""
 
 _MOST: Final = 1000
-"""Nodes that the Lease tells of, those first that have waited longest."""
+"""Nodes that the Lease records; those that are unneeded longest come first."""
 MOST_BYTES: Final = 64 * 1024
-"""Bytes of their annotation: names may have 253 characters."""
+"""Bytes of the annotation: a name may have 253 characters."""
 _AROUND: Final = len('"":"2026-01-01T00:00:00Z",')
 _AHEAD: Final = timedelta(minutes=1)
-"""So far clocks of two leaders may differ."""
+"""The clocks of two leaders may differ by this much."""
 _decoder: Final = msgspec.json.Decoder(dict[str, datetime])
 
 
 def noted(before: Since, names: Iterable[str], now: datetime) -> Since:
-    """What is remembered once a plan has found these nodes unneeded."""
+    """The record after a plan found exactly these nodes unneeded."""
     known = dict(before)
     return tuple((name, known.get(name, now)) for name in sorted(names))
 
 
 def text(since: Since) -> str:
-    """The annotation that keeps it; whole seconds."""
+    """The annotation's text, in whole seconds."""
     longest = sorted(since, key=lambda found: (found[1], found[0]))[:_MOST]
     sizes = accumulate((len(name.encode()) + _AROUND for name, _ in longest), initial=2)
     longest = [
@@ -43,7 +43,10 @@ def text(since: Since) -> str:
 
 
 def read(annotation: str, now: datetime) -> Since:
-    """Empty if it is missing or invalid: any client with rights on the Lease may write it."""
+    """The record in an annotation; empty if it is missing or invalid.
+
+    Any client that may update the Lease can write it.
+    """
     try:
         found = _decoder.decode(annotation)
     except (msgspec.MsgspecError, RecursionError):

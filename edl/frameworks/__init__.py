@@ -15,9 +15,9 @@ FRAMEWORKS: Final[Mapping[str, Framework]] = {
 
 
 def resizing(framework: str, mode: str, roles: Sequence[str]) -> ResizePolicy | None:
-    """How a training job of these roles takes a new size.
+    """How a training job of these roles is resized.
 
-    None for a mode that it does not have, and for an unknown framework.
+    None for an unknown framework, and for a mode that it does not have.
     """
     found = _mode(framework, mode, roles)
     return found.resizing if found else None
@@ -29,22 +29,23 @@ def _mode(framework: str, name: str, roles: Sequence[str]) -> Mode | None:
 
 
 def restarts_together(job: TrainingJob) -> bool:
-    """Whether its framework knows one way to another set of processes: all start again."""
+    """Whether every resize restarts all pods of the job."""
     roles = [role.name for role in job.roles]
     return resizing(job.framework, job.mode, roles) is ResizePolicy.RESTART
 
 
 def needs_minimum(job: TrainingJob) -> bool:
-    """Whether its other pods stand still while some of its minimum are missing."""
+    """Whether the remaining pods cannot train while pods of the minimum are missing."""
     mode = _mode(job.framework, job.mode, [role.name for role in job.roles])
     return mode is not None and mode.name == FRAMEWORKS[job.framework].meets
 
 
 def needs_placement(framework: str, mode: str, roles: Sequence[str]) -> bool:
-    """Whether the plan itself gives the pods of such a training job their nodes.
+    """Whether the plan itself assigns nodes to the pods of such a training job.
 
-    Where all come together or none is of use: several roles, or processes that all start again for
-    a new size or are told each other's addresses. A role alone that takes any size needs no plan.
+    It does where pods are useful only together: a job of several roles, or one whose processes all
+    restart for a new size or get each other's addresses at the start. A single role that runs at
+    any size needs no assignment.
     """
     found = _mode(framework, mode, roles)
     return found is not None and (
@@ -53,20 +54,20 @@ def needs_placement(framework: str, mode: str, roles: Sequence[str]) -> bool:
 
 
 def is_leader(spec: JobSpec) -> bool:
-    """Whether this role's end is the training job's end."""
+    """Whether the end of this role is the end of the training job."""
     return (
         FRAMEWORKS[spec.framework].decider([bounds.role for bounds in spec.all_roles]) == spec.role
     )
 
 
 def execs(spec: JobSpec) -> bool:
-    """Whether pods of this role run commands in those of others: they need the right to."""
+    """Whether pods of this role run commands in other pods, for which they need RBAC."""
     mode = _mode(spec.framework, spec.mode, [bounds.role for bounds in spec.all_roles])
     return bool(mode and mode.execs) and is_leader(spec)
 
 
 def needs_kubexec(job: TrainingJob) -> bool:
-    """Whether its namespace must let its launcher do so."""
+    """Whether the job's namespace must allow its launcher to exec into workers."""
     mode = _mode(job.framework, job.mode, [role.name for role in job.roles])
     return bool(mode and mode.execs)
 

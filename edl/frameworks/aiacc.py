@@ -1,4 +1,4 @@
-"""AIACC: as Horovod, with the paths that its images know."""
+"""AIACC: the same as Horovod, whose paths its images use."""
 
 from typing import Final
 

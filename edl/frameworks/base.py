@@ -1,4 +1,4 @@
-"""What a framework is, and what it says that a task needs. Values only: `edl.inject` merges them.
+"""What a framework is, and what the pods of its roles need: values that `edl.inject` merges.
 
 A framework module describes; it never touches a manifest.
 """
@@ -22,21 +22,21 @@ class RoleKind(msgspec.Struct, frozen=True):
     single: bool = False
     """Exactly one replica."""
     trains: bool = False
-    """It computes as a worker does, although it is called otherwise."""
+    """The role computes as a worker does, despite its name."""
 
 
 class Env(msgspec.Struct, frozen=True):
-    """An environment variable: a text, or the value of a pod annotation or field."""
+    """An environment variable: a literal value, or that of a pod annotation or field."""
 
     name: str
     value: str = ""
     annotation: str = ""
     field: str = ""
-    """A path that the downward API knows, such as `status.podIP`."""
+    """A path of the downward API, such as `status.podIP`."""
 
 
 class LiveFile(msgspec.Struct, frozen=True):
-    """A file that shows a pod annotation and follows it while the pod lives."""
+    """A file whose content is a pod annotation, and follows it while the pod lives."""
 
     directory: str
     name: str
@@ -45,7 +45,7 @@ class LiveFile(msgspec.Struct, frozen=True):
 
 
 class Companion(msgspec.Struct, frozen=True):
-    """A container beside the user's, unless the pod has one of that name."""
+    """A container added to the user's, unless the pod has one of that name."""
 
     name: str
     image: str
@@ -53,28 +53,29 @@ class Companion(msgspec.Struct, frozen=True):
 
 
 class Needs(msgspec.Struct, frozen=True):
-    """What the pods of one role need. Everything the user set himself wins over it."""
+    """What the pods of one role need. Whatever the user has set takes precedence."""
 
     env: tuple[Env, ...] = ()
     files: tuple[LiveFile, ...] = ()
     annotations: tuple[tuple[str, str], ...] = ()
-    """First contents of the live files, on the pod."""
+    """Initial contents of the live files, as annotations of the pod."""
     labels: tuple[tuple[str, str], ...] = ()
     """Labels of the pod by which the user's own programs find it."""
     ports: tuple[tuple[str, int], ...] = ()
     command: tuple[str, ...] = ()
-    """For the first container, when it has neither command nor args."""
+    """For the first container, if it has neither command nor args."""
     gated: bool = False
-    """Waits for its first host list behind `contract.HOSTS_GATE`."""
+    """The pod waits for its first host list behind the scheduling gate `contract.HOSTS_GATE`."""
     kubectl: bool = False
-    """Runs commands in its workers' pods: gets kubectl and a ServiceAccount that may exec."""
+    """The pod runs commands in its workers' pods: it gets kubectl and a ServiceAccount that may
+    exec."""
     keys: bool = False
-    """Gets the training job's key pair in root's .ssh."""
+    """The pod gets the training job's key pair in root's .ssh."""
     lists_pods: bool = False
-    """Finds its peers by their labels: gets a ServiceAccount that may list pods."""
+    """The pod finds its peers by their labels: it gets a ServiceAccount that may list pods."""
     companion: Companion | None = None
     leaving: tuple[str, ...] = ()
-    """What the first container runs before it is told to end."""
+    """The preStop command of the first container."""
     shares_processes: bool = False
     """Share the process namespace, so that no program is PID 1: some exit 0 on SIGTERM then."""
     first_decides: bool = False
@@ -86,7 +87,8 @@ class Needs(msgspec.Struct, frozen=True):
 class Cooldown(msgspec.Struct, frozen=True):
     """The least time between two resizes of a role: each one stalls the program.
 
-    `source`: the annotation, the program whose default it is, or empty for the reconciler's.
+    `source` is the annotation that sets it, or the program whose default it is; empty for the
+    reconciler's.
     """
 
     least: timedelta
@@ -99,37 +101,37 @@ class Mode(msgspec.Struct, frozen=True):
     name: str
     resizing: ResizePolicy
     role: str = ""
-    """The role that selects this mode; empty: any roles do."""
+    """The role that selects this mode; empty if the mode fits any roles."""
     needed: tuple[str, ...] = ()
-    """Roles that it cannot be without."""
+    """Roles that the mode requires."""
     roles: tuple[str, ...] = ()
-    """All roles that it knows; empty: all of the framework's."""
+    """All roles that the mode knows; empty for all of the framework's."""
     single: tuple[str, ...] = ()
     """Roles that have exactly one replica in this mode."""
     asked: bool = False
-    """Never the default: the user names it."""
+    """Never the default: the user must name it."""
     execs: bool = False
-    """Launchers run commands in their workers' pods: they need the right to."""
+    """Launchers run commands in their workers' pods, for which they need RBAC."""
     keys: bool = False
-    """Its pods reach each other by ssh: they need a key pair."""
+    """Pods reach each other by ssh, for which they need a key pair."""
     lists_pods: bool = False
-    """Its pods find each other by their labels: they need the right to list them."""
+    """Pods find each other by their labels, for which they need the right to list pods."""
     told: bool = False
     """The member list is written at every start even though replicas change while it runs."""
     newcomers: str = ""
     """The role whose hosts are published, one per line, and whose pods learn if they join later."""
     threads: bool = False
-    """Without GPUs, a worker has a slot for each CPU that it asks for."""
+    """A worker without GPUs has a slot for each CPU that it requests."""
     port: int = 0
-    """Its own default port, 0 for the framework's."""
+    """The mode's default port; 0 for the framework's."""
     cooldown: Cooldown | None = None
-    """None where the reconciler's own cooldowns are long enough."""
+    """None if the reconciler's own cooldown is long enough."""
 
 
 class FrameworkOption(msgspec.Struct, frozen=True):
-    """An annotation that means something to one framework alone.
+    """An annotation that has a meaning for one framework alone.
 
-    `whole`: a number from 1, `most` the largest.
+    `whole`: its value is a number from 1 to `most`.
     """
 
     annotation: str
@@ -139,7 +141,7 @@ class FrameworkOption(msgspec.Struct, frozen=True):
 
 
 class Framework(msgspec.Struct, frozen=True, dict=True):
-    """One training framework, as a row of facts and one function.
+    """One training framework: a row of facts and one function.
 
     `deciders` in order: the first of them that the job has decides how the training job ends.
     `ranked`: every pod has an index and an address.
@@ -154,16 +156,16 @@ class Framework(msgspec.Struct, frozen=True, dict=True):
     port: int = 0
     ranked: bool = True
     at_start: Callable[[Mapping[str, Sequence[str]]], Mapping[str, str]] | None = None
-    """From `host:port` by role to pod annotations, written at each start: the running members."""
+    """Maps `host:port` by role, the running members, to pod annotations; called at each start."""
     publishes: str = ""
-    """The role whose hosts are published to the launcher, empty if none are."""
+    """The role whose hosts are published to the launcher; empty if there is none."""
     settings: tuple[FrameworkOption, ...] = ()
     fewest: str = ""
-    """The variable that tells pods how many of them must come together: `4`, or `4:8`."""
+    """The variable that gives pods the number of peers to wait for: `4`, or `4:8`."""
     meets: str = ""
-    """The mode in which pods wait for each other, and train nothing with less than the minimum."""
+    """The mode in which pods wait for each other, and do not train below the minimum."""
     first_by_name: str = ""
-    """The role whose first pod peers know by its bare host name where the role stands alone."""
+    """The role whose first pod peers address by its bare host name if the job has no other role."""
 
     @cached_property
     def kinds(self) -> Mapping[str, RoleKind]:
@@ -174,7 +176,7 @@ class Framework(msgspec.Struct, frozen=True, dict=True):
         return next((name for name in self.deciders if name in roles), "")
 
     def only_one(self, role: str, mode: Mode) -> str:
-        """Why the role has exactly one replica, and which roles bring more; empty where it may."""
+        """Why the role is limited to one replica, and what lifts that; empty if it is not."""
         if self.kinds[role].single:
             return f"{self.name} has exactly one"
         if role not in mode.single:
@@ -185,7 +187,7 @@ class Framework(msgspec.Struct, frozen=True, dict=True):
         return f"mode {mode.name} has exactly one{more}"
 
     def mode(self, name: str, roles: Sequence[str]) -> Mode | None:
-        """The mode of that name, or the default one for an empty name; None if there is none."""
+        """The mode of that name, or the default mode for an empty name; None if no mode fits."""
         shown = [mode for mode in self.modes if not mode.role or mode.role in roles]
         if name:
             return next((mode for mode in shown if mode.name == name), None)

@@ -1,8 +1,8 @@
 """Horovod, elastic: a launcher that reads a live host list, and workers that wait for commands.
 
-The launcher reaches them by exec (mode kubexec), or by ssh with a key pair of the training job's
-own (mode ssh: no kubectl, no rights). Paths and variables are et-operator's, because users'
-commands hard-code them.
+The launcher reaches the workers by exec (mode kubexec), or by ssh with a key pair of the training
+job's own (mode ssh: needs neither kubectl nor RBAC). Paths and variables are et-operator's, because
+users' commands hard-code them.
 """
 
 from typing import Final

@@ -1,8 +1,8 @@
-"""MXNet: servers and workers that a scheduler brings together, told by DMLC_* and MX_CONFIG.
+"""MXNet: servers and workers that a scheduler connects, configured by DMLC_* and MX_CONFIG.
 
 Names and shapes are the MXNet operators' (kubeflow's v1, and training-operator's), because users'
-scripts read them. A scheduler expects a fixed number of peers, so every resize is a
-restart of all: how many run is chosen at each start, and read from that start's annotations.
+scripts read them. A scheduler expects a fixed number of peers, so every resize restarts all pods:
+each start writes the number of replicas to annotations, which the pods read.
 """
 
 import json
@@ -47,7 +47,7 @@ def _widest_cluster(spec: JobSpec) -> str:
 
 
 def _mx_config(spec: JobSpec, cluster: str) -> Env:
-    # Composed as text: the index is a number, and the cluster JSON, that the kubelet expands.
+    # Composed as text: the kubelet expands the index to a number and the cluster to JSON.
     roles = sorted(bounds.role for bounds in spec.all_roles)
     keys = {role: _SERVER_KEY if role == _TUNER_SERVER else "" for role in roles}
     labels = json.dumps(keys, separators=(",", ":"))
@@ -63,7 +63,7 @@ def _itself(spec: JobSpec) -> tuple[Env, ...]:
 
 
 def _trained(spec: JobSpec) -> tuple[Env, ...]:
-    """A scheduler, servers and workers."""
+    """The variables of a scheduler, servers and workers."""
     (scheduler,) = addresses.hosts(spec, _SCHEDULER, 1)
     sizes = {bounds.role: bounds.max for bounds in spec.all_roles}
     env = (
@@ -83,7 +83,7 @@ def _workers(spec: JobSpec) -> int:
 
 
 def _told(spec: JobSpec) -> tuple[Env, ...]:
-    """What depends on how many workers run."""
+    """The variables that depend on the number of running workers."""
     if spec.rank is not None:
         # Bare pods are never resized: they are all pods of the job.
         return (
@@ -98,7 +98,7 @@ def _told(spec: JobSpec) -> tuple[Env, ...]:
 
 
 def _tuned(spec: JobSpec) -> tuple[Env, ...]:
-    """A tracker, servers that measure, and a tuner (TVM's auto-tuning)."""
+    """The variables of a tracker, measuring servers and a tuner (TVM's auto-tuning)."""
     (tracker,) = addresses.hosts(spec, _TRACKER, 1)
     return (
         Env(contract.DMLC_TUNER_SERVER_KEY_ENV, annotation=contract.TUNER_SERVER_KEY),
@@ -110,11 +110,11 @@ def _tuned(spec: JobSpec) -> tuple[Env, ...]:
 
 
 def _forked(spec: JobSpec) -> Needs:
-    """The elastic fork: its scheduler reads the workers of the next epoch at each epoch.
+    """The elastic fork, whose scheduler reads the workers of the next epoch at each epoch.
 
-    EPOCH_BEGIN belongs to that scheduler alone: it sets it for the workers that it starts.
+    EPOCH_BEGIN is left to that scheduler, which sets it for the workers that it starts.
     """
-    # Late workers, and all members, are known once the pods exist; for bare pods before.
+    # Joining workers, and all members, are known only once the pods exist; for bare pods before.
     waits = spec.rank is None and spec.role != _SERVER
     env = (*_trained(spec), Env(contract.ELASTIC_TRAINING_ENV, "1"), *_told_by_role(spec))
     needs = replace(_needs(spec, env), gated=waits)
@@ -155,7 +155,7 @@ def describe(spec: JobSpec) -> Needs:
 
 
 def at_start(members: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
-    """MX_CONFIG's cluster and DMLC_NUM_WORKER for the size that runs."""
+    """MX_CONFIG's cluster and DMLC_NUM_WORKER for the running size."""
     return {
         contract.CLUSTER: _cluster(members),
         contract.WORKERS: str(len(members.get(_WORKER, ()))),

@@ -1,4 +1,4 @@
-"""No framework: a plain Job whose indexes, if it has any, are pieces of work."""
+"""No framework: a plain Job whose indexes, if it has any, are work items."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
 """PaddlePaddle: today's collective, parameter server and elastic modes, and v1's cloud mode.
 
-Collective and ps as paddle.distributed's role maker and init_parallel_env read them (3.3.1). They
-expect a fixed number of trainers, so every resize is a restart of all.
+Collective and ps follow paddle.distributed's role maker and init_parallel_env (3.3.1). They expect
+a fixed number of trainers, so every resize restarts all pods.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ _PSERVER: Final = "pserver"
 _TRAINER: Final = "trainer"
 _SERVED: Final = (_PSERVER, _TRAINER)
 _PORT: Final = 6170
-"""Where Paddle's own launchers begin to count."""
+"""The first port of Paddle's own launchers."""
 _PORT_NAME: Final = "paddle"
 
 
@@ -29,7 +29,7 @@ def _endpoints(spec: JobSpec, role: str) -> str:
 
 
 def _trainers(spec: JobSpec) -> tuple[Env, ...]:
-    """How many trainers there are, and where."""
+    """The number of trainers, and their endpoints."""
     number, where = "PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ENDPOINTS"
     if spec.rank is None:
         return (Env(number, annotation=contract.WORKERS), Env(where, annotation=contract.CLUSTER))
@@ -80,7 +80,7 @@ def describe(spec: JobSpec) -> Needs:
 
 
 def at_start(members: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
-    """The trainers that run: where they are, and how many."""
+    """The endpoints and the number of the running trainers."""
     trainers = members.get(_TRAINER, ())
     return {contract.CLUSTER: ",".join(trainers), contract.WORKERS: str(len(trainers))}
 

@@ -1,8 +1,8 @@
-"""Paddle's cloud mode: what PaddlePaddle's EDL controller gave the images of its v1 and Fluid days.
+"""Paddle's cloud mode: what PaddlePaddle's EDL controller gave the images of v1 and Fluid.
 
-Names, values and commands as its pkg/updater/jobparser.go writes them (podEnv, podPorts, parseTo…).
-A master among the roles is what its spec called fault_tolerant: then trainers join and leave by the
-tasks that the master hands out. Without one, every number is that of the last start.
+Names, values and commands are those of its pkg/updater/jobparser.go (podEnv, podPorts, parseTo…). A
+master among the roles is what its spec called fault_tolerant: the master hands out tasks, so
+trainers join and leave at any time. Without a master, every number is that of the last start.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from edl.spec.job_spec import JobSpec
 
 _LAST_PORT: Final = 65535
 _MOST_PORTS: Final = 1000
-"""Each is listed in the container."""
+"""Each port is listed in the container."""
 SETTINGS: Final = (
     FrameworkOption(contract.PORTS_NUM, "1", whole=True, most=_MOST_PORTS),
     FrameworkOption(contract.PORTS_NUM_FOR_SPARSE, "1", whole=True, most=_MOST_PORTS),
@@ -61,13 +61,13 @@ def describe(spec: JobSpec) -> Needs:
         labels=((_LABELS[spec.role], spec.job),),
         command=(_TOLERANT if tolerant else _STATIC)[spec.role],
         companion=Companion("etcd", image, _ETCD) if master else None,
-        # A bare pod cannot wait for its account.
+        # A bare pod cannot wait for its ServiceAccount.
         lists_pods=spec.rank is None,
     )
 
 
 def _ports(spec: JobSpec) -> tuple[tuple[str, int], ...]:
-    """Raises Denied for ports that the API server would refuse."""
+    """The container ports. Raises Denied for ports that the API server would refuse."""
     names = (contract.PORTS_NUM, contract.PORTS_NUM_FOR_SPARSE)
     count = sum(int(spec.setting(name)) for name in names)
     if spec.port + count > _LAST_PORT + 1:

@@ -1,11 +1,11 @@
 """Paddle's elastic mode: `paddle.distributed.launch`, configured by its own variables.
 
-Launchers meet at an etcd, which is the master. Each keeps a key there that lives while its heart
-beats, and every change of the keys lets all of them end their scripts and start them again.
+Launchers meet at an etcd, which is the role `master`. Each keeps a key with a lease there, and on
+every change of the keys all of them stop their scripts and start them again.
 
-Two properties of theirs (seen in 3.3.1) decide the numbers below. A joining launcher deletes all
-keys, and the others write theirs again within five seconds. And a launcher that misses its minimum
-ends with 0, as if the training were done.
+Two properties of the launcher (observed in 3.3.1) explain the numbers below. A joining launcher
+deletes all keys, and the others write theirs again within five seconds. And a launcher that times
+out below its minimum exits with 0, as if the training were done.
 """
 
 from datetime import timedelta
@@ -19,11 +19,12 @@ PORT: Final = 2379
 COOLDOWN: Final = Cooldown(timedelta(seconds=60), "paddle.distributed.launch")
 """docs/performance.md, "seconds without a step": 11.3 and 18.3 s when trainers come and go."""
 _TIMEOUT: Final = "7"
-"""Seconds without a change that make a world. Below five, two of them would train at once."""
+"""Seconds without a change of the keys before a group is formed. Below five, two groups would train
+at the same time."""
 _PATIENCE: Final = "360"
-"""The same where no other number will do; the launcher takes it ten times."""
+"""The same for a fixed number of trainers; the launcher multiplies it by ten."""
 _RESTARTS: Final = "1000"
-"""Every world costs its launchers one."""
+"""Each new group costs its launchers one restart."""
 
 _LEAVE: Final = """\
 # Leaves the others well: this launcher's key goes first, and all of them end their scripts by
@@ -75,7 +76,7 @@ def _master(spec: JobSpec, host: str) -> Needs:
         *("--listen-client-urls", f"http://0.0.0.0:{spec.port}"),
         *("--advertise-client-urls", f"http://{host}:{spec.port}"),
     )
-    # As process 1 etcd would leave a drained node with 0, and its Job would be complete.
+    # As PID 1 etcd would exit with 0 on a drained node, and its Job would be complete.
     return Needs(command=command, ports=(("etcd", spec.port),), shares_processes=True)
 
 
@@ -84,7 +85,7 @@ def _trainer(spec: JobSpec, server: str) -> Needs:
     pairs = {
         "PADDLE_MASTER": f"etcd://{server}",
         "PADDLE_JOB_ID": spec.job,
-        # The gang starts with its minimum; a launcher that waited for it would end with 0.
+        # A gang starts with its minimum; a launcher that waited for that minimum would exit with 0.
         "PADDLE_NNODES": f"1:{spec.scaling.max}" if elastic else str(spec.scaling.max),
         "PADDLE_NPROC_PER_NODE": str(spec.resources.slots),
         "PADDLE_MAX_RESTART": _RESTARTS,

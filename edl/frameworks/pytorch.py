@@ -17,11 +17,12 @@ from edl.spec.job_spec import JobSpec
 _RENDEZVOUS: Final = "rendezvous"
 _WORKER: Final = "worker"
 _LAST_CALL: Final = "last_call_timeout=2"
-"""Seconds that a world above its minimum waits for more; torchrun's 30 would stall each resize."""
+"""Seconds that a rendezvous with enough agents waits for more; torchrun's default of 30 would stall
+each resize."""
 _COOLDOWN: Final = Cooldown(timedelta(seconds=60), "torchrun")
 """docs/performance.md, "seconds without a step": 22.3 and 26.6 s when workers come and go."""
 _RESTARTS: Final = "1000"
-"""Every worker that leaves costs each of the others one restart."""
+"""Each worker that leaves costs every other worker one restart."""
 
 _STORE: Final = """\
 import pickle, signal, sys, time
@@ -70,15 +71,15 @@ def _worker(spec: JobSpec) -> Needs:
 
 
 def _meeting(spec: JobSpec) -> tuple[str, str]:
-    """The store's host, and PET_RDZV_CONF."""
+    """The store's host, and the value of PET_RDZV_CONF."""
     if any(bounds.role == _RENDEZVOUS for bounds in spec.all_roles):
         (host,) = addresses.hosts(spec, _RENDEZVOUS, 1)
         return host, f"{_LAST_CALL},is_host=0"
     if spec.rank is not None:
         (host,) = addresses.hosts(spec, spec.role, 1)
         return host, f"{_LAST_CALL},is_host={int(spec.rank == 0)}"
-    # An agent becomes the host by comparing the endpoint with its own bare host name. Older ones
-    # compare with nothing else that is known here, and newer ones would have to wait for DNS.
+    # An agent becomes the host if the endpoint equals its own bare host name. Older releases of
+    # torchrun compare nothing else that is known here, and newer ones would have to wait for DNS.
     return addresses.hostname(addresses.job_name(spec, spec.role), 0), _LAST_CALL
 
 

@@ -27,11 +27,10 @@ while wait "$command"; status=$?; kill -0 "$command" 2>/dev/null; do :; done
 kill -KILL "$watcher"
 exit "$status"
 """
-"""Runs its argument while its standard input is open. Then it ends it and all that it started.
+"""Runs its argument while standard input is open; then terminates it with all its processes.
 
-A command does not end when its exec is broken off, but its standard input does. An exec begins a
-process group, so `-$$` is every process in it, the shell included.
-"""
+A command does not end when its exec is aborted, but its standard input does. An exec begins a
+process group, so `-$$` is every process in it, the shell included."""
 
 KUBEXEC: Final = rf"""#!/bin/sh
 # kubexec.sh HOST COMMAND...: run COMMAND by sh in the pod behind HOST, as ssh would.
@@ -108,12 +107,11 @@ trap leave TERM INT
 
 WAIT_FOR_COMMANDS: Final = f"""{_LEAVE}while :; do sleep 3600 & wait "$!"; done
 """
-"""A worker's command: waits for execs. Asked to leave, it lets them end first, within its grace.
+"""A worker's command: it waits for execs. On SIGTERM it terminates them, and waits for their end
+within the grace period.
 
-So a process that is told to go (by the host list, which no longer names a pod that ends) goes well.
-It never leaves with 0: a drained worker's index would be done then, and never made again, and the
-last one would complete the Job. What is to end for good is ended by its size.
-"""
+It never exits with 0: the index of a drained worker would then be complete and never recreated, and
+the last one would complete the Job. A role that should end for good is ended by its size."""
 
 WAIT_FOR_SSH: Final = f"""{_LEAVE}mkdir -p /run/sshd
 ssh-keygen -A >/dev/null
@@ -122,7 +120,6 @@ wait "$!"
 echo "sshd has ended: is it in this image, and does the pod run as root?" >&2
 exit 1
 """
-"""The same with ssh (et-operator's workers run `/usr/sbin/sshd && sleep 365d`).
+"""As `WAIT_FOR_COMMANDS`, with ssh (et-operator's workers run `/usr/sbin/sshd && sleep 365d`).
 
-On SIGTERM the server accepts no new connections, and its sessions continue.
-"""
+On SIGTERM the server accepts no new connections, and its sessions continue."""

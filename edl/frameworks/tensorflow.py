@@ -1,10 +1,10 @@
-"""TensorFlow: everything by TF_CONFIG.
+"""TensorFlow, configured by TF_CONFIG.
 
 Mode ps: the worker list always has `max` entries, so that workers come and go while chief and ps
-are never touched (DRAGON's rule). Mode collective: strategies that wait for every listed task, also
-ParameterServerStrategy, need the size that really runs; it is chosen at each start and read from
-the annotation `edl.dev/cluster`. Mode sparse: as ps, but a worker knows of no other worker; only ps
-need the whole list ("No worker known as …" otherwise ends the worker that calls).
+stay unchanged (DRAGON's rule). Mode collective: strategies that wait for every listed task,
+ParameterServerStrategy among them, need the size that really runs; each start writes it to the
+annotation `edl.dev/cluster`. Mode sparse: as ps, but a worker knows no other worker; only ps need
+the whole list ("No worker known as …" otherwise ends the worker that calls).
 """
 
 import json
@@ -23,11 +23,11 @@ _CHIEF: Final = "chief"
 _WORKER: Final = "worker"
 _PS: Final = "ps"
 _EVALUATOR: Final = "evaluator"
-"""Watches checkpoints from outside: TensorFlow wants it to be no part of the cluster."""
+"""Reads checkpoints from outside: TensorFlow keeps it out of the cluster."""
 
 
 def _tf_config(role: str, cluster: str) -> str:
-    # Composed as text: the index is a number that the kubelet expands.
+    # Composed as text: the kubelet expands the index to a number.
     task = f'{{"type":"{role}","index":{addresses.INDEX}}}'
     return f'{{"cluster":{cluster},"task":{task},"environment":"cloud"}}'
 
@@ -37,7 +37,10 @@ def _inside(members: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
 
 
 def _sparse(spec: JobSpec) -> Mapping[str, Sequence[str] | Mapping[str, str]]:
-    """What this role must know; `tf.train.ClusterSpec` takes a map of a task's index."""
+    """The cluster as this role must know it.
+
+    `tf.train.ClusterSpec` accepts a map from index to task.
+    """
     members = _inside(addresses.members(spec))
     if spec.role == _CHIEF:
         return {role: hosts for role, hosts in members.items() if role != _WORKER}
@@ -54,7 +57,7 @@ def _known(spec: JobSpec) -> str:
 
 
 def at_start(members: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
-    """TF_CONFIG's cluster for the size that runs."""
+    """TF_CONFIG's cluster for the running size."""
     return {contract.CLUSTER: json.dumps(_inside(members), separators=(",", ":"))}
 
 

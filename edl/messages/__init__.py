@@ -1,6 +1,6 @@
-"""What users read of decisions and explanations: no other package makes these sentences.
+"""The sentences about decisions and explanations that users read. No other package writes them.
 
-No clock readings: the same situation always reads the same.
+They contain no current time: the same situation always reads the same.
 """
 
 from edl.messages.blocker_messages import cause, remedy

@@ -1,4 +1,4 @@
-"""What users read of a cause: what is in the way, and what would change it."""
+"""Sentences about a blocker: what blocks a job, and what would change it."""
 
 from functools import singledispatch
 
@@ -27,13 +27,13 @@ from edl.quantities import Resources, amount_text, told
 
 @singledispatch
 def cause(found: Blocker) -> str:
-    """What is in the way, as a part of a sentence."""
+    """What blocks the job, as a part of a sentence."""
     raise TypeError(f"no sentence for {found!r}")
 
 
 @singledispatch
 def remedy(found: Blocker) -> str:  # noqa: ARG001 (a sentence's shape)
-    """What would change it; empty where it passes by itself."""
+    """What would remove the blocker; empty if it passes by itself."""
     return ""
 
 
@@ -84,7 +84,7 @@ def _(found: OwnCondition) -> str:
     if found.what is JobCondition.MISSING and isinstance(found.reason.about, Roles):
         names = found.reason.about.names
         return f"kubectl apply the Job{'s' if len(names) > 1 else ''} of {', '.join(names)}"
-    # A problem says itself what puts it right.
+    # The text of a problem includes its fix.
     return "resuming it (kubectl edl resume)" if found.what is JobCondition.PAUSED else ""
 
 
@@ -100,7 +100,7 @@ def _(found: InsufficientResources) -> str:
 
 
 def _most(found: InsufficientResources) -> str:
-    """How much is free where most is free; of what no node has enough of."""
+    """The largest free amounts of the scarce resources, or that no node has all of them at once."""
     places = _places(found)
     short = _short(found.requests, found.free)
     if not short:
@@ -203,7 +203,7 @@ def _(found: QuotaExceeded) -> str:
 
 
 def _short(requests: Resources, most: Resources) -> Resources:
-    """What no node has enough of, as one pod asks for it; empty if each is there somewhere."""
+    """The part of a pod's requests that no node has enough of; empty if each fits somewhere."""
     return Resources.of({name: need for name, need in requests if need > most.get(name)})
 
 

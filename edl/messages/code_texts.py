@@ -1,4 +1,4 @@
-"""The texts of codes, restarts and attempts, and of what has no name for users of a namespace."""
+"""Texts of codes, restarts and attempts, and of subjects that a namespace's users may not see."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -50,7 +50,7 @@ TO: Final[Mapping[Code, str]] = {
     **BALANCED,
     Code.RECLAIMED: RECLAIMED,
 }
-"""Before the name of the training job that gets the room."""
+"""The words before the name of the training job that gets the capacity."""
 SUSPENDED_FOR: Final[Mapping[Code, str]] = {
     Code.PREEMPTED: "its priority is lower",
     Code.GUARANTEE_RECLAIMED: "its team borrows what another is guaranteed",
@@ -63,11 +63,11 @@ ATTEMPTS: Final[Mapping[Attempted, str]] = {
     Attempted.PLACEMENT: "its nodes are taken or gone: back to the queue",
 }
 UNNAMED_POD: Final = "a pod of another namespace"
-"""In place of its name."""
+"""Replaces the name of a pod that the reader may not see."""
 
 
 def unnamed_jobs(team: str, count: int = 1) -> str:
-    """Training jobs of other namespaces; `team` is empty where no teams are configured."""
+    """Training jobs of other namespaces, unnamed; `team` is empty if teams are not configured."""
     if team:
         owner = f"of team {team}"
     else:

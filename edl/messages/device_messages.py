@@ -1,4 +1,4 @@
-"""What users read of devices that a plan counts otherwise than kube-scheduler allocates them."""
+"""Messages about devices that a plan counts differently from how kube-scheduler allocates them."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -17,5 +17,5 @@ _TEXTS: Final[Mapping[CaveatCode, str]] = {
 
 
 def caveat(found: Caveat) -> str:
-    """Where kube-scheduler may allocate other devices than the plan counts."""
+    """How the plan's count differs from what kube-scheduler may allocate."""
     return _TEXTS[found.code].format(found.subject)

@@ -1,6 +1,6 @@
-"""What users read of a reason.
+"""Sentences that tell users the reason of a decision.
 
-No clock readings: the same situation always reads the same.
+They contain no current time: the same situation always reads the same.
 """
 
 from collections.abc import Sequence
@@ -61,21 +61,21 @@ from edl.model.scarcity import NoEligibleNode, NoRoom, Shortage
 
 
 class _Sentence(NamedTuple):
-    """`figures` are those of the moment: what is stored would be out of date at once."""
+    """A sentence. `figures` are momentary values, which are not stored: they soon go stale."""
 
     text: str
     figures: str = ""
 
 
 def message(reason: Reason, until: datetime | None = None) -> str:
-    """The whole sentence; `until`: when time alone ends what it says."""
+    """The whole sentence. `until` is when the reason ends by itself."""
     found = _sentence(reason)
     text = "; ".join(filter(None, (RESTART[reason.restart] + found.text, found.figures)))
     return f"{text} (until {until:%H:%M:%S} UTC)" if until else text
 
 
 def lasting(reason: Reason) -> str:
-    """Without the figures of the moment."""
+    """The sentence without its momentary figures, to be stored."""
     return RESTART[reason.restart] + _sentence(reason).text
 
 
@@ -85,7 +85,7 @@ def messages(reasons: Sequence[Reason]) -> str:
 
 
 def precedence(code: Code) -> str:
-    """Why others come first, before their names."""
+    """Why others come first: the words before their names."""
     if code is Code.QUEUE_ORDER:
         return "the job that has waited longest starts first:"
     first = "room goes first to"

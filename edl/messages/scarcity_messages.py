@@ -1,4 +1,4 @@
-"""What users read of nodes and of what they have too little of."""
+"""Messages about nodes, and about the resources or devices that they lack."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -9,12 +9,12 @@ from edl.model.topology_domains import Domain
 from edl.quantities import CPU, DEVICE_CLASS, devices_text
 
 NAMED: Final = 3
-"""This many are named, the others counted."""
+"""This many names are listed; the rest are counted."""
 SCARCE: Final[Mapping[Scarce, str]] = {
     Scarce.RULES: "its pod (anti-)affinity or topology spread rules",
     Scarce.DEVICES: "the shares that others have of its GPUs",
 }
-"""What keeps a pod off nodes whose sums have room for it."""
+"""What keeps a pod off nodes whose free resources would suffice."""
 
 _SHARED: Final = " (for a share of a GPU, on nodes with KubeShare)"
 
@@ -31,12 +31,12 @@ def resource(name: str) -> str:
 
 
 def scarce(name: str) -> str:
-    """A resource's name in kube-scheduler's words, which has none for a DeviceClass."""
+    """A resource's name in kube-scheduler's words; DeviceClasses have words of our own."""
     return devices_text(name) if name.startswith(DEVICE_CLASS) else name
 
 
 def node_rule(found: NoEligibleNode) -> str:
-    """Which rule keeps pods off every node."""
+    """Which rule excludes every node."""
     wanted = ", ".join(f"{key}={value}" for key, value in found.selector)
     labels = ", ".join(key for key, _ in found.selector)
     kubeshare = _SHARED if contract.SHARED_GPU_NODE in dict(found.selector) else ""
@@ -56,7 +56,7 @@ def needs(found: Sequence[ResourceNeed]) -> str:
 
 
 def insufficient(lack: Lack) -> str:
-    """What is insufficient; resources in kube-scheduler's words."""
+    """What is insufficient, with resources in kube-scheduler's words."""
     if lack.scarce is Scarce.RESOURCE:
         return f"Insufficient {scarce(lack.resource)}"
     found = SCARCE.get(lack.scarce)
@@ -64,16 +64,16 @@ def insufficient(lack: Lack) -> str:
 
 
 def required(domains: Sequence[Domain]) -> str:
-    """` in one domain of LABEL`, nothing where no topology is required."""
+    """` in one domain of LABEL`; empty if no topology is required."""
     parts = (f"{one.label} for {one.role}" if one.role else one.label for one in domains)
     return f" in one domain of {', one of '.join(parts)}" if domains else ""
 
 
 def kept_to(domains: Sequence[Domain]) -> str:
-    """` in LABEL=VALUE`, nothing where no topology is required."""
+    """` in LABEL=VALUE`; empty if no topology is required."""
     return f" in {', '.join(map(str, domains))}" if domains else ""
 
 
 def best(domains: Sequence[Domain]) -> str:
-    """` in LABEL=VALUE, where most do`, nothing where no topology is required."""
+    """` in LABEL=VALUE, where most do`; empty if no topology is required."""
     return f"{kept_to(domains)}, where most do" if domains else ""

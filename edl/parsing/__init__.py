@@ -1,1 +1,1 @@
-"""A labelled manifest is read into a JobSpec, or into all findings at once."""
+"""Parses a labelled manifest into a JobSpec, or reports all findings at once."""

@@ -23,14 +23,17 @@ _PERCENT: Final = re.compile(r"(?P<number>[0-9]{1,3}(\.[0-9]{1,9})?)(?P<sign>%?)
 _DEVICE_CLASS: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _POD_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _MOST_FINDINGS: Final = 100
-"""Findings of one manifest: each new one is compared with those before it."""
+"""Findings per manifest: each new one is compared with all before it."""
 MOST_REPLICAS: Final = 100_000
-"""The API server takes no more in an Indexed Job (maxParallelismForIndexedJob)."""
+"""The most that the API server accepts in an Indexed Job (maxParallelismForIndexedJob)."""
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 class ManifestReader:
-    """Reads one Job or pod manifest; what cannot be read becomes a finding, never an exception."""
+    """Reads the manifest of a Job or pod.
+
+    A value that cannot be read becomes a finding, never an error.
+    """
 
     def __init__(self, manifest: Json) -> None:
         metadata = _mapping(manifest.get("metadata"))
@@ -50,7 +53,7 @@ class ManifestReader:
         self.created: Final = contract.INJECTED_MAX in self.annotations
 
     def _texts(self, metadata: Mapping[str, Any], place: str) -> Mapping[str, str]:
-        """Labels or annotations: the API server reads null as empty, and refuses numbers."""
+        """Labels or annotations. The API server reads null as empty, and refuses numbers."""
         return {
             name: value
             if isinstance(value, str)
@@ -67,7 +70,7 @@ class ManifestReader:
 
     @property
     def job_name(self) -> str:
-        """The training job's name; empty under generateName."""
+        """The training job's name; empty if only generateName is set."""
         return self.labels.get(contract.JOB, "") or self.name
 
     @property
@@ -80,7 +83,7 @@ class ManifestReader:
 
     @cached_property
     def own_gpus(self) -> int:
-        """Whole GPUs that the pod's containers ask for themselves; the largest amount of one."""
+        """Whole GPUs that the pod's containers request: the largest amount of one container."""
         containers = self.pod.get("containers")
         limits = [
             _mapping(_mapping(_mapping(container).get("resources")).get("limits"))
@@ -91,7 +94,7 @@ class ManifestReader:
 
     @property
     def own_cpus(self) -> int:
-        """Whole CPUs that the first container asks for, rounded up; 0 if it does not say."""
+        """CPUs that the first container requests, rounded up to whole ones; 0 without a request."""
         containers = self.pod.get("containers")
         first = containers[0] if isinstance(containers, list) and containers else None
         resources = _mapping(_mapping(first).get("resources"))
@@ -103,12 +106,12 @@ class ManifestReader:
 
     @property
     def completions(self) -> int | None:
-        """`spec.completions`, as the API server has it: 1 beside no size at all, else as given."""
+        """`spec.completions` with the API server's default: 1 if parallelism is absent as well."""
         given, sized = self.whole("completions"), self.job.get("parallelism") is not None
         return given if sized or self.is_pod or given is not None else 1
 
     def whole(self, field: str) -> int | None:
-        """A number of the Job's spec, None where it is absent or not a number."""
+        """A number of the Job's spec; None if it is absent or not a number."""
         value = self.job.get(field)
         if value is None or (isinstance(value, int) and not isinstance(value, bool)):
             return value
@@ -129,7 +132,7 @@ class ManifestReader:
     def count(
         self, name: str, *, label: bool = False, least: int = 1, most: int | None = None
     ) -> int | None:
-        """A whole number within bounds, None where it is absent or wrong."""
+        """A whole number within bounds; None if it is absent or invalid."""
         text = (self.labels if label else self.annotations).get(name)
         if text is None:
             return None
@@ -141,7 +144,10 @@ class ManifestReader:
         return int(text)
 
     def duration(self, name: str, least: str = "", most: str = "") -> timedelta | None:
-        """Above 0, within bounds that are spelled as it is; None where it is absent or wrong."""
+        """A duration above 0 and within bounds; None if it is absent or invalid.
+
+        The bounds are durations as text.
+        """
         text = self.annotations.get(name)
         length = None if text is None else parse_duration(text)
         low, high = parse_duration(least), parse_duration(most)
@@ -154,7 +160,7 @@ class ManifestReader:
         return length
 
     def part(self, name: str) -> float | None:
-        """`93` or `93%` as 0.93; None where it is absent or wrong."""
+        """A percentage as a fraction: `93` or `93%` as 0.93; None if it is absent or invalid."""
         text = self.annotations.get(name)
         if text is None:
             return None
@@ -170,7 +176,7 @@ class ManifestReader:
         return part
 
     def names(self, name: str) -> tuple[str, ...]:
-        """Names of pods between commas; none where it is absent or wrong."""
+        """Pod names separated by commas; empty if the annotation is absent or invalid."""
         text = self.annotations.get(name)
         found = [] if text is None else text.split(",")
         wrong = [one for one in found if not _POD_NAME.fullmatch(one)]
@@ -190,7 +196,7 @@ class ManifestReader:
             return usual
 
     def gpu(self) -> Gpu | None:
-        """`edl.dev/gpu` with its limit and memory: whole GPUs or a share of one."""
+        """`edl.dev/gpu` with its limit and memory: whole GPUs, or a share of one."""
         text = self.labels.get(contract.GPU)
         if text is None:
             self._refuse_share_settings(f"{contract.GPU} is absent", f"add {contract.GPU}: 0.5")
@@ -220,7 +226,7 @@ class ManifestReader:
             self.found(path, f"belongs to whole GPUs, and {why}", allowed)
 
     def _gpu_class(self, gpus: int) -> str:
-        """The DeviceClass of whole GPUs, empty without one."""
+        """The DeviceClass of whole GPUs; empty if none is named."""
         text = self.annotations.get(contract.GPU_CLASS)
         if text is None:
             return ""

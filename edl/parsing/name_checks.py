@@ -1,4 +1,4 @@
-"""Checks of names by which a labelled object's peers, and its own pods, are found."""
+"""Checks of the names by which a labelled object's peers and its own pods are found."""
 
 import re
 from collections.abc import Sequence
@@ -19,7 +19,6 @@ _NAME: Final = "metadata.name"
 def check(
     form: ManifestReader, framework: Framework, bounds: RoleBounds, all_roles: Sequence[RoleBounds]
 ) -> None:
-    """Findings for every invalid name."""
     if form.is_pod:
         _check_pod(form, bounds, all_roles)
     else:
@@ -35,7 +34,7 @@ def check(
 
 
 def _check_pod(form: ManifestReader, bounds: RoleBounds, all_roles: Sequence[RoleBounds]) -> None:
-    """A bare pod finds its peers by this label alone."""
+    """Bare pods find their peers by the label edl.dev/job alone."""
     if contract.JOB not in form.labels and (bounds.max > 1 or all_roles or not form.name):
         what = "a bare pod finds its peers by it"
         form.found(form.label_path(contract.JOB), what, "write the same name on each of them")
@@ -47,7 +46,7 @@ def _check_job(
     if bounds.role not in framework.kinds or (
         all_roles and all(one.role != bounds.role for one in all_roles)
     ):
-        return  # it is said, and what the name should be follows from it
+        return  # A finding exists already, and the expected name depends on the corrected role.
     expected = f"{form.job_name}-{bounds.role}"
     if not form.name and (framework.ranked or all_roles):
         what = "generateName gives no address"
@@ -59,7 +58,7 @@ def _check_job(
 
 
 def _check_template(form: ManifestReader, framework: Framework, role: str) -> None:
-    """Pods with another name would not belong to the training job."""
+    """The template's labels must not contradict the Job's, or its pods would not belong to it."""
     said = {contract.FRAMEWORK: framework.name, contract.JOB: form.job_name, contract.ROLE: role}
     for name, value in said.items():
         given = form.pod_labels.get(name, value)
@@ -76,7 +75,7 @@ def _check_template(form: ManifestReader, framework: Framework, role: str) -> No
 
 
 def _check_hosts(form: ManifestReader, bounds: RoleBounds) -> None:
-    """The Service's name and the longest host name, as DNS labels (docs/kubernetes.md 14)."""
+    """The Service's name and the longest host name must be DNS labels (docs/kubernetes.md 14)."""
     job = form.job_name
     path = form.label_path(contract.JOB) if form.labels.get(contract.JOB) else _NAME
     if not _SERVICE.fullmatch(job):

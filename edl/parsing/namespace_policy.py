@@ -1,4 +1,4 @@
-"""Settings of a namespace for its Jobs: injection, defaults, limits. Parsed once."""
+"""Settings that a namespace has for its Jobs: injection, defaults and limits."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,9 +22,9 @@ _WHOLE: Final = re.compile(r"[0-9]{1,9}")
 _GPUS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 _CLASS: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _CLOSE: Final = 0.85
-"""Similarity of a near miss: lower values would match by the common prefix alone."""
+"""The least similarity of a near miss; below it the common prefix alone would match."""
 _MOST: Final = 10
-"""Unknown names that are reported: each is compared with all known ones."""
+"""Unknown names that are reported: each is compared with all known names."""
 _LONGEST: Final = 63
 """Characters of a name that are compared, or quoted."""
 _SETTINGS: Final = {
@@ -34,11 +34,11 @@ _SETTINGS: Final = {
         ("annotations", EntryKind.NAMESPACE_ANNOTATION),
     )
 }
-"""What users may write on a Namespace, by the part of its metadata."""
+"""The settings that users may write on a Namespace, by the part of its metadata."""
 
 
 class NamespacePolicy(msgspec.Struct, frozen=True):
-    """Settings of one namespace; None or empty where it has none."""
+    """Settings of one namespace; None or empty if a setting is absent."""
 
     namespace: str = ""
     kubexec: bool = False
@@ -54,14 +54,15 @@ class NamespacePolicy(msgspec.Struct, frozen=True):
     default_provision: str = ""
     largest_max: int | None = None
     gpu_budget: Decimal | None = None
-    """GPUs of all training jobs together, and of each at its max; shares as fractions."""
+    """GPUs that all training jobs together may have, each counted at its max; shares are
+    fractions."""
     findings: tuple[Finding, ...] = ()
-    """Invalid and unknown settings. Until they are corrected no Job grows: one may have been a
-    limit."""
+    """Invalid and unknown settings. Until they are corrected no Job is scaled up, as one of them
+    may have been meant as a limit."""
 
     @property
     def without_defaults(self) -> "NamespacePolicy":
-        """Its limits alone, and invalid settings."""
+        """The same policy with its limits and findings, but without its defaults."""
         return replace(
             self,
             adopts=False,
@@ -74,11 +75,11 @@ class NamespacePolicy(msgspec.Struct, frozen=True):
 
     @property
     def limits(self) -> bool:
-        """Whether the namespace limits anything."""
+        """Whether the namespace limits its training jobs."""
         return self.largest_max is not None or self.gpu_budget is not None or bool(self.findings)
 
     def says(self, name: str) -> str:
-        """For messages: which annotation of which namespace."""
+        """The setting and its namespace, for messages."""
         return f"the {name} of {self}"
 
     def __str__(self) -> str:
@@ -86,11 +87,11 @@ class NamespacePolicy(msgspec.Struct, frozen=True):
 
 
 SILENT: Final = NamespacePolicy()
-"""The settings of a namespace without any, or of one that was not read."""
+"""The settings of a namespace that has none, or that was not read."""
 
 
 def read(manifest: Json) -> NamespacePolicy:
-    """The policy of a Namespace."""
+    """The policy of a Namespace manifest."""
     metadata = manifest.get("metadata") or {}
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     return policy(metadata.get("name") or "", labels, annotations)
@@ -104,7 +105,7 @@ def policy(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any])
 
 
 def _known(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any]) -> NamespacePolicy:
-    """What its settings that exist say."""
+    """The policy of the known settings, with findings for their invalid values."""
     lines = _Lines(annotations)
     said = NamespacePolicy(
         namespace=name,
@@ -125,7 +126,7 @@ def _known(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any])
 def check(manifest: Json, old: Json | None) -> None:
     """Raises Denied for settings that this change of a Namespace makes invalid.
 
-    What was invalid before may stay so: the namespace must remain editable.
+    A setting that was invalid before may stay invalid: the namespace must remain editable.
     """
     before = _invalid(old) if old else ()
     findings = [finding for finding in _invalid(manifest) if finding not in before]
@@ -136,23 +137,23 @@ def check(manifest: Json, old: Json | None) -> None:
 
 
 def problems(manifest: Json) -> tuple[Finding, ...]:
-    """All that is wrong with what a Namespace says to us."""
+    """All findings about the labels and annotations of a Namespace."""
     return (*_invalid(manifest), *_no_settings(_unknown(manifest.get("metadata") or {})))
 
 
 def allow_kubexec(namespace: str) -> str:
-    """The command that lets launchers in it exec into their workers."""
+    """The command that allows launchers in the namespace to exec into their workers."""
     return f"kubectl label namespace {namespace} {contract.KUBEXEC}={contract.ENABLED}"
 
 
 def no_kubexec(namespace: str) -> str:
-    """Why a launcher does not start in it, and the remedy."""
+    """Why a launcher in this namespace does not start, and the command that allows it."""
     what = f"namespace {namespace} does not let launchers exec into workers"
     return f"{what}: {allow_kubexec(namespace)}"
 
 
 def withheld(spec: JobSpec, policy: NamespacePolicy) -> tuple[str, ...]:
-    """What a Job needs of its namespace and does not get; empty if the namespace was not read."""
+    """Permissions that a Job needs and its namespace does not grant; empty if it was not read."""
     asked = policy.namespace and not policy.kubexec and frameworks.execs(spec)
     return (no_kubexec(policy.namespace),) if asked else ()
 
@@ -194,7 +195,7 @@ class _Lines:
         return SILENT.framework
 
     def _text(self, name: str, pattern: re.Pattern[str], allowed: str) -> str:
-        """Empty where it is absent or cannot be read."""
+        """The text of an annotation; empty if it is absent or invalid."""
         text = self._annotations.get(name)
         if text is None or (isinstance(text, str) and pattern.fullmatch(text)):
             return text or ""
@@ -221,7 +222,10 @@ def _contradictions(said: NamespacePolicy) -> list[Finding]:
 
 
 def _invalid(manifest: Json) -> tuple[Finding, ...]:
-    """Findings about settings that exist, and about labels, whose values do not block Jobs."""
+    """Findings about known settings.
+
+    Invalid labels are among them, although they do not block Jobs.
+    """
     metadata = manifest.get("metadata") or {}
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     wrong = (
@@ -234,7 +238,7 @@ def _invalid(manifest: Json) -> tuple[Finding, ...]:
 
 
 def _unknown(metadata: Json) -> set[tuple[str, str]]:
-    """Labels and annotations of ours that mean nothing on a namespace, each with its part."""
+    """(part, name) of labels and annotations with our prefix that are unknown on a Namespace."""
     return {
         (part, name)
         for part, known in _SETTINGS.items()
@@ -251,7 +255,7 @@ def _no_settings(unknown: Iterable[tuple[str, str]]) -> Iterator[Finding]:
 
 
 def _meant(name: str) -> str:
-    """The nearest setting, including one of the same name in the other part of the metadata."""
+    """The nearest known setting, or the other part of the metadata if the name belongs there."""
     for part, known in _SETTINGS.items():
         if name in known:
             return f"it is one of metadata.{part}"

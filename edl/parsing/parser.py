@@ -24,7 +24,7 @@ from edl.writes import Json
 
 
 def parse(manifest: Json) -> JobSpec:
-    """Read a Job or a pod that carries `edl.dev/framework`; raises Denied with every finding."""
+    """Parses a Job or pod that carries `edl.dev/framework`. Raises Denied with every finding."""
     form = ManifestReader(manifest)
     framework = _framework(form)
     if framework is None:
@@ -45,7 +45,7 @@ def _framework(form: ManifestReader) -> Framework | None:
 
 
 def _read(form: ManifestReader, framework: Framework) -> JobSpec:
-    """The spec of a manifest; valid only if there are no findings."""
+    """The spec of a manifest; it is valid only if the form has no findings."""
     role = _role(form, framework)
     all_roles = read_roles(form, framework)
     bounds = read_bounds(form, role, all_roles)
@@ -149,7 +149,7 @@ def _mode(
         )
         form.found(form.annotation_path(contract.MODE), f'"{name}" does not fit', f"one of {known}")
     if unread:
-        return mode  # What follows from a role that is wrong itself is said of the right one.
+        return mode  # Findings that follow from an invalid role would mislead.
     path = form.annotation_path(contract.ROLES)
     absent = [role for role in mode.needed if role not in roles] if mode else []
     for role in absent:
@@ -190,7 +190,7 @@ def _check_role(
 
 
 def _check_ranks(form: ManifestReader) -> None:
-    """Ranked pods: as many completions as pods."""
+    """The pods of a ranked Job: `completions`, if set, must equal `parallelism`."""
     completions = form.completions
     if completions is not None and completions != form.parallelism:
         form.found(
@@ -203,7 +203,10 @@ def _check_ranks(form: ManifestReader) -> None:
 def _resizing(
     framework: Framework, bounds: RoleBounds, mode: Mode | None, size: int
 ) -> ResizePolicy:
-    """Equal min and max mean a fixed size, unless the current size differs after an edit."""
+    """How the role is resized.
+
+    Equal min and max mean a fixed size, unless the current size differs after an edit.
+    """
     kind = framework.kinds.get(bounds.role)
     elastic = kind and kind.resizable and not bounds.min == bounds.max == size
     return mode.resizing if mode and elastic else ResizePolicy.FIXED
@@ -236,10 +239,10 @@ def _settings(form: ManifestReader, framework: Framework) -> tuple[tuple[str, st
 
 
 def _restart(form: ManifestReader) -> RestartPolicy | None:
-    """What happens when a pod fails, None where the Job's own fields decide."""
+    """What happens when a pod fails; None if the Job's own fields decide."""
     if contract.RESTART not in form.annotations:
         if form.pod.get("restartPolicy") == "Always" and not form.is_pod:
-            # The API server writes its default, Always, before it calls the webhook.
+            # The API server sets its default, Always, before it calls the webhook.
             where, way_out = "spec.template.spec.restartPolicy", "write OnFailure or Never"
             form.found(where, 'it is absent or "Always"', way_out)
         return None
@@ -264,7 +267,7 @@ def _paused(form: ManifestReader) -> bool:
 
 
 def _rank(form: ManifestReader, bounds: RoleBounds) -> int:
-    """A bare pod's index, 0 without it."""
+    """A bare pod's index; 0 if it is absent."""
     rank = form.count(contract.RANK, least=0) or 0
     if rank >= bounds.max:
         path = form.annotation_path(contract.RANK)
@@ -277,7 +280,10 @@ def _rank(form: ManifestReader, bounds: RoleBounds) -> int:
 def _check_account(
     form: ManifestReader, framework: Framework, role: str, mode: Mode | None
 ) -> None:
-    """A Job's pods wait for the ServiceAccount to exist; the API server refuses a bare pod."""
+    """A bare pod needs its ServiceAccount in advance.
+
+    The pods of a Job wait until the account exists; the API server refuses a bare pod without it.
+    """
     own = form.pod.get("serviceAccountName") or form.pod.get("serviceAccount")
     execs = form.is_pod and mode and mode.execs and role in framework.deciders
     if execs and own in (None, "", "default"):

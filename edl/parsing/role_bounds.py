@@ -20,7 +20,7 @@ _CAST_EXAMPLE: Final = 'write it as "chief=1,ps=2,worker=1..12"'
 
 
 def read_roles(form: ManifestReader, framework: Framework) -> tuple[RoleBounds, ...]:
-    """The seats of `edl.dev/roles`, none without it."""
+    """The roles of `edl.dev/roles` with their bounds; empty without that annotation."""
     text = form.annotations.get(contract.ROLES)
     if text is None:
         return ()
@@ -61,7 +61,7 @@ def unread(form: ManifestReader) -> bool:
 
 
 def read_bounds(form: ManifestReader, role: str, all_roles: Sequence[RoleBounds]) -> RoleBounds:
-    """This object's own bounds: its labels, else `edl.dev/roles`, else `spec.parallelism`."""
+    """This object's own bounds: from its labels, else `edl.dev/roles`, else `spec.parallelism`."""
     listed = next((bounds for bounds in all_roles if bounds.role == role), None)
     path = form.annotation_path(contract.ROLES)
     if all_roles and listed is None and not unread(form):

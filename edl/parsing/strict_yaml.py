@@ -9,7 +9,7 @@ import yaml
 from edl.errors import Denied, Finding
 
 YamlValue: TypeAlias = "str | list[YamlValue] | dict[str, YamlValue] | None"
-"""Numbers and booleans stay as written: the reader of the field knows its type."""
+"""Numbers and booleans stay text: the reader of the field knows its type."""
 
 _EMPTY: Final = ("", "~", "null", "Null", "NULL")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -24,9 +24,9 @@ class YamlBounds(msgspec.Struct, frozen=True):
 
 
 def load(text: str, bounds: YamlBounds) -> YamlValue:
-    """The one document of a text; None for an empty one. Raises Denied that names the line.
+    """Parses the single document of a text; None if it is empty. Raises Denied that names the line.
 
-    Anchors, aliases and tags are refused, and keys that stand twice: one value would be lost.
+    Anchors, aliases, tags and merge keys are refused, and duplicate keys: one value would be lost.
     """
     size = len(text.encode(errors="replace"))
     if size > bounds.size:
@@ -41,7 +41,7 @@ def load(text: str, bounds: YamlBounds) -> YamlValue:
 
 
 def not_yaml(error: yaml.YAMLError) -> Finding:
-    """What a parser says, in one line: `line 3: is not YAML: …`."""
+    """A YAML error in one line: `line 3: is not YAML: …`."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     said = (getattr(error, "context", None), getattr(error, "problem", None))
     what = ", ".join(part for part in said if part) or "a character may not stand there"
@@ -54,7 +54,7 @@ def _refused(event: yaml.Event, what: str, allowed: str = "") -> Denied:
 
 
 class _Document:
-    """Builds the value from PyYAML's events, which are read no further than to the first error."""
+    """Builds the value from PyYAML's events. Reading stops at the first error."""
 
     def __init__(self, events: Iterator[yaml.Event], depth: int) -> None:
         self._events = events

@@ -1,4 +1,4 @@
-"""The ConfigMap `edl-teams`: from its `data` to `Teams`, or to every finding with its path."""
+"""Reads `Teams` from the `data` of the ConfigMap `edl-teams`, or reports every finding."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -13,7 +13,7 @@ _LONGEST: Final = 63
 
 
 def teams_of(data: Mapping[str, str]) -> Teams:
-    """The teams in the data of the ConfigMap; empty data means none. Raises Denied."""
+    """The teams in the ConfigMap's data; no teams if it is empty. Raises Denied."""
     if not data:
         return Teams()
     other = sorted(data.keys() - {contract.TEAMS_KEY})
@@ -34,7 +34,7 @@ def teams_of(data: Mapping[str, str]) -> Teams:
 
 
 def check(manifest: Mapping[str, object]) -> None:
-    """A manifest of it, as a client wrote it. Raises Denied."""
+    """Checks a manifest of the ConfigMap, as a client sent it. Raises Denied."""
     data = manifest.get("data") or {}
     if manifest.get("binaryData"):
         raise Denied([Finding("binaryData", "is not read", f"write {PATH}")])

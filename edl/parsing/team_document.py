@@ -1,4 +1,4 @@
-"""The document of the ConfigMap `edl-teams` as `Teams`, and back."""
+"""Parses the document of the ConfigMap `edl-teams` into `Teams`, and renders it."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,15 +18,18 @@ BOUNDS: Final = YamlBounds(size=512 * 1024, depth=7)
 MOST_TEAMS: Final = 2000
 MOST_LEVELS: Final = 32
 MOST_PATTERNS: Final = 2000
-"""Patterns of all teams: each new namespace is compared with each of them."""
+"""Patterns of all teams together: each new namespace is matched against each of them."""
 MOST_RESOURCES: Final = 256
-"""Resources that all teams name: each level of teams sums up those below it."""
+"""Resources that all teams name together: each level of the tree sums up those below it."""
 _SHOWN: Final = 8
 _THOUSAND: Final = 1000
 
 
 def parse_teams(text: str) -> Teams:
-    """The teams of a document. Raises Denied with every finding, each with its field's path."""
+    """The teams of a document.
+
+    Raises Denied with every finding, each with the path of its field.
+    """
     document = load(text, BOUNDS)
     findings = Findings()
     if document is None:
@@ -58,7 +61,7 @@ def parse_teams(text: str) -> Teams:
 
 
 def _check(teams: Sequence[Team], findings: Findings) -> None:
-    """What teams say of each other; sums only where the tree is one."""
+    """Checks across teams. Sums are checked only if the parents form a tree."""
     _check_names(teams, findings)
     _check_namespaces(teams, findings)
     _check_resources(teams, findings)
@@ -84,7 +87,10 @@ def _check_names(teams: Sequence[Team], findings: Findings) -> None:
 
 
 def _check_namespaces(teams: Sequence[Team], findings: Findings) -> None:
-    """Whether two teams name the same; which namespaces two patterns match, a cluster shows."""
+    """Whether two teams claim the same namespace.
+
+    Overlapping patterns are found only in a cluster.
+    """
     first: dict[object, int] = {}
     left = MOST_PATTERNS
     for place, team in enumerate(teams):
@@ -168,7 +174,7 @@ def _over_committed(resource: str, amount: int, owed: Sequence[tuple[str, int]])
 
 
 def _below(tree: Teams, name: str) -> Mapping[str, Sequence[tuple[str, int]]]:
-    """By resource the teams right below one, and what each of them is guaranteed."""
+    """For each resource, the children of a team and what each of them is guaranteed."""
     found: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
     for child in tree.children.get(name, ()):
         for resource, amount in tree.guaranteed[child]:
@@ -177,7 +183,7 @@ def _below(tree: Teams, name: str) -> Mapping[str, Sequence[tuple[str, int]]]:
 
 
 def quantity_text(resource: str, amount: int) -> str:
-    """An amount exactly as documents write it: `400`, `0.5`, `64Gi`."""
+    """An amount exactly, in the notation of documents: `400`, `0.5`, `64Gi`."""
     if resource in (CPU, SHARED_GPU):
         return f"{Decimal(amount) / _THOUSAND:f}"
     whole_mebibytes = resource == MEMORY and amount % 1024**2 == 0
@@ -190,7 +196,7 @@ def _written(resource: str, amount: int) -> str | int:
 
 
 def render_teams(teams: Teams) -> str:
-    """The document of these teams; `parse_teams` reads them back from it."""
+    """The document of these teams. `parse_teams` reads it back as the same teams."""
     listed = [dict(_fields(team)) for team in teams if team != Team(DEFAULT_TEAM)]
     if not listed and teams:
         listed = [{"name": DEFAULT_TEAM}]
@@ -198,7 +204,7 @@ def render_teams(teams: Teams) -> str:
 
 
 def _fields(team: Team) -> Iterator[tuple[str, object]]:
-    """Those that differ from what they are where they are left out."""
+    """The fields of a team that differ from their defaults."""
     yield "name", team.name
     if team.parent:
         yield "parent", team.parent

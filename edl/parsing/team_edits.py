@@ -1,4 +1,4 @@
-"""One team of a document changed: whatever else stands there stays, its comments too."""
+"""Edits one team in a document; the rest of the text stays as it is, including comments."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,9 +16,10 @@ _TEAMS: Final = "teams"
 
 
 def with_team(text: str, name: str, changes: Mapping[str, object]) -> str:
-    """The document with these fields of a team, which is new where there is none of this name.
+    """The document with these fields of a team set; a team that does not exist is added.
 
-    An empty value takes a field out. Raises Denied where the document is not read then.
+    An empty value removes its field. Raises Denied if the document before or after the change is
+    invalid.
     """
     teams = _listed(parse_teams(text))
     fields = next((one for one in teams if one["name"] == name), None)
@@ -32,7 +33,7 @@ def with_team(text: str, name: str, changes: Mapping[str, object]) -> str:
 
 
 def without_team(text: str, name: str) -> str:
-    """The document without a team. Raises Denied where there is none, or it has teams below it."""
+    """The document without a team. Raises Denied if the team does not exist, or has child teams."""
     teams = _listed(parse_teams(text))
     left = [one for one in teams if one["name"] != name]
     if len(left) == len(teams):
@@ -46,13 +47,13 @@ def without_team(text: str, name: str) -> str:
 
 
 def _listed(teams: Teams) -> list[dict[str, Any]]:
-    """The teams of a document as its fields."""
+    """The teams of a document, each as a mapping of its fields."""
     found: list[dict[str, Any]] = yaml.safe_load(render_teams(teams))[_TEAMS] or []
     return found
 
 
 def _written(text: str, teams: list[dict[str, Any]]) -> str:
-    """As little of the text as possible differs; where that goes wrong, all is written anew."""
+    """The text with as few changes as possible; rendered anew if it cannot be edited in place."""
     whole = yaml.safe_dump({_TEAMS: teams}, sort_keys=False, width=100)
     wanted = parse_teams(whole)
     before = {_TEAMS: _in_order_of(text, _listed(parse_teams(text)))}
@@ -65,7 +66,7 @@ def _written(text: str, teams: list[dict[str, Any]]) -> str:
 
 
 def _in_order_of(text: str, teams: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """As they stand in the text, new ones at the end."""
+    """The teams in the order of the text, new ones at the end."""
     document = load(text, BOUNDS)
     listed = document.get(_TEAMS) if isinstance(document, dict) else None
     names = [one.get("name") for one in listed or () if isinstance(one, dict)]
@@ -74,7 +75,7 @@ def _in_order_of(text: str, teams: list[dict[str, Any]]) -> list[dict[str, Any]]
 
 
 def taken_away(before: Teams, after: Teams) -> tuple[str, ...]:
-    """What teams have less of than before, for a question."""
+    """What the change takes from teams, as sentences for a confirmation prompt."""
     told = []
     for name in sorted({team.name for team in before} - {DEFAULT_TEAM}):
         if name not in after:

@@ -1,4 +1,4 @@
-"""The fields of one team, read from a document: what cannot be read becomes a finding."""
+"""Reads the fields of one team from a document; a value that cannot be read becomes a finding."""
 
 import re
 from collections.abc import Iterable
@@ -13,11 +13,12 @@ from edl.parsing.strict_yaml import YamlValue
 from edl.quantities import CPU, DEVICE_CLASS, MEMORY, PODS, SHARED_GPU, Resources, quantity
 
 SHARES: Final = "sharedgpu/gpu_request"
-"""How documents name GPUs that KubeShare hands out in parts: 2.5 of them."""
+"""The name in documents for GPUs that KubeShare shares; the amount may be a fraction, such as
+2.5."""
 LARGEST: Final = 2**60
 MOST_FINDINGS: Final = 100
 _MOST_ENTRIES: Final = 1000
-"""Entries of one team's list or mapping."""
+"""Entries of one list or mapping of a team."""
 _MOST_RESOURCES: Final = 64
 _LONGEST: Final = 63
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -30,7 +31,7 @@ _DEVICE_CLASS: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _NATIVE: Final = (CPU, MEMORY, PODS, "ephemeral-storage")
 FRACTIONS: Final = (CPU, MEMORY, SHARES)
-"""Resources of which parts can be guaranteed; of the others whole numbers."""
+"""Resources whose amount may be a fraction; other amounts are whole numbers."""
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 FIELDS: Final = (
     *("name", "parent", "namespaces", "guaranteed", "limit", "weight", "lend"),
@@ -41,7 +42,7 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 class Findings(list[Finding]):
-    """Most findings that are reported."""
+    """A list of findings that stops growing at `MOST_FINDINGS`."""
 
     def found(self, path: str, what: str, allowed: str = "") -> None:
         if not self.full:
@@ -49,12 +50,12 @@ class Findings(list[Finding]):
 
     @property
     def full(self) -> bool:
-        """Nothing more is reported, so nothing more need be looked for."""
+        """Whether further findings would be dropped, so that checks may stop."""
         return len(self) >= MOST_FINDINGS
 
 
 def quoted(value: YamlValue) -> str:
-    """What stands there, shortened, for a message."""
+    """The value, shortened for a message."""
     if isinstance(value, str):
         return f'"{value}"' if len(value) <= _LONGEST else f'"{value[:_LONGEST]}…"'
     if value is None:
@@ -63,12 +64,12 @@ def quoted(value: YamlValue) -> str:
 
 
 def resource_name(resource: str) -> str:
-    """As documents name it."""
+    """The name of a resource in documents."""
     return SHARES if resource == SHARED_GPU else resource
 
 
 class TeamReader:
-    """Reads the mapping of one team at `path`."""
+    """Reads the mapping of one team, which stands at `path` in the document."""
 
     def __init__(self, path: str, fields: dict[str, YamlValue], findings: Findings) -> None:
         self._path = path
@@ -76,7 +77,7 @@ class TeamReader:
         self._findings = findings
 
     def team(self) -> Team:
-        """What could be read; whatever could not is a finding."""
+        """The team as far as it could be read; the rest became findings."""
         for name in list(self._fields)[:_MOST_ENTRIES]:
             if name not in FIELDS:
                 self._found(name[:_LONGEST], "unknown field", f"one of {', '.join(FIELDS)}")
@@ -241,7 +242,7 @@ class TeamReader:
 
 
 def is_resource(name: str) -> bool:
-    """Whether documents of teams may name it."""
+    """Whether documents of teams may name this resource."""
     named = name in _NATIVE or (name.startswith("hugepages-") and len(name) <= _LONGEST)
     if named or name == SHARES:
         return True

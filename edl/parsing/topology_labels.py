@@ -1,4 +1,4 @@
-"""What `edl.dev/required-topology` and `edl.dev/preferred-topology` say."""
+"""Parses `edl.dev/required-topology` and `edl.dev/preferred-topology`."""
 
 import re
 from typing import Final
@@ -11,16 +11,16 @@ _LABEL: Final = re.compile(
     r"(?:(?=[^/]{1,253}/)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*/)?"
     r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 )
-"""A label's key (Kubernetes, qualified name)."""
+"""The key of a label (a qualified name of Kubernetes)."""
 _MOST: Final = 8
-"""Labels: clusters have a handful of levels."""
+"""Labels per annotation: clusters have a handful of topology levels."""
 _EXAMPLE: Final = "the key of a node label, such as topology.kubernetes.io/zone"
 
 
 def read(form: ManifestReader, roles: frozenset[str]) -> Topology:
-    """Nothing where the annotations are absent, or wrong: then the form has findings.
+    """The topology that the annotations require. Empty if they are absent.
 
-    roles: those that the training job has.
+    If they are invalid the form has findings. `roles` are the training job's.
     """
     required = [_required(form, part, roles) for part in _parts(form, contract.REQUIRED_TOPOLOGY)]
     named = [role for role, _ in required]

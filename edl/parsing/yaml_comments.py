@@ -1,7 +1,8 @@
-"""Comments of ruamel.yaml's documents, moved to where they belong.
+"""Moves comments in ruamel.yaml's documents along with the values that they precede.
 
-ruamel.yaml keeps what stands between two values with the last scalar before it; where one of both
-is taken out or a third one comes between, that text has to go with the value that it precedes.
+ruamel.yaml attaches the text between two values to the last scalar before it. When that scalar is
+removed, or a value is inserted after it, the text must move to stay above the value that it
+precedes.
 """
 
 import re
@@ -18,26 +19,32 @@ _COMMENT: Final = re.compile(r"#[^\r\n]*")
 _SCANNER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BLOCK_STYLES: Final = ("|", ">")
 _BEFORE: Final = 1
-"""Where ruamel.yaml keeps what stands before a key or an item."""
+"""The slot in which ruamel.yaml keeps the comment before a key or an item."""
 
 CommentedNode: TypeAlias = CommentedMap | CommentedSeq
 
 
 def comments(text: str) -> tuple[str, ...]:
-    """All of a text, each from its `#`; what stands in values is none. Raises YAMLError."""
+    """All comments of a text, each from its `#`; a `#` inside a value does not count.
+
+    Raises YAMLError.
+    """
     found: list[str] = []
     end = 0
     for token in yaml.scan(text, Loader=_SCANNER):
         found += _COMMENT.findall(text, end, token.start_mark.index)
         end = max(end, token.end_mark.index)
-        if getattr(token, "style", None) in _BLOCK_STYLES:  # its header may have one
+        if getattr(token, "style", None) in _BLOCK_STYLES:  # a block's header may have one
             header = text.find("\n", token.start_mark.index)
             found += _COMMENT.findall(text, token.start_mark.index, header)
     return tuple(comment.rstrip() for comment in found)
 
 
 def taken_trailing(node: CommentedNode, key: Any) -> str:  # noqa: ANN401 - a key or an index
-    """The lines below a value, up to the next one, which the document loses; each ends."""
+    """Removes and returns the comment lines between a value and the next one.
+
+    Each line ends with a newline.
+    """
     found = ""
     while _is_block(inner := node[key]):
         found = _taken_end(inner) + found
@@ -59,7 +66,7 @@ def taken_trailing(node: CommentedNode, key: Any) -> str:  # noqa: ANN401 - a ke
 
 
 def given_trailing(node: CommentedNode, key: Any, lines: str) -> None:  # noqa: ANN401 - a key or an index
-    """Below the value, after all that stands there."""
+    """Appends comment lines below a value, after those that are there."""
     if not lines:
         return
     while _is_block(inner := node[key]):
@@ -69,13 +76,13 @@ def given_trailing(node: CommentedNode, key: Any, lines: str) -> None:  # noqa: 
     if isinstance(token, CommentToken):
         token.value += lines
     else:
-        # A block of lines has ended its last one already.
+        # The last line of a block scalar has its newline already.
         begin = "" if isinstance(inner, _BLOCKS) else "\n"
         slots[_after(node)] = CommentToken(begin + lines, CommentMark(0), None)
 
 
 def put_before(node: CommentedNode, key: Any, lines: str) -> None:  # noqa: ANN401 - a key or an index
-    """Above the first value."""
+    """Puts comment lines above a value."""
     if not lines:
         return
     column = len(lines) - len(lines.lstrip(" "))
@@ -99,7 +106,7 @@ def _after(node: CommentedNode) -> int:
 
 
 def _taken_end(node: CommentedNode) -> str:
-    """What ruamel.yaml keeps at the end of a map or list itself."""
+    """Removes and returns the comments that ruamel.yaml attaches to the end of a map or list."""
     found = "".join(" " * token.column + token.value for token in node.ca.end)
     node.ca.end = []
     return found

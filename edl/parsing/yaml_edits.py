@@ -1,7 +1,7 @@
-"""A YAML text with some values changed: all else stays as it is written, comments included.
+"""Changes values in a YAML text; the rest stays as it is written, including comments.
 
-Scalars are texts here, as they are written: what they mean is for the reader of the document.
-The caller reads the result and compares: aliases may stand for values that were to differ.
+Scalars are strings here, as written: the reader of the document interprets them. The caller must
+parse the result and compare: an alias may share a value of which only one copy should change.
 """
 
 import io
@@ -29,21 +29,21 @@ from edl.parsing.yaml_comments import comments, given_trailing, put_before, take
 _NULL: Final = Tag(suffix="tag:yaml.org,2002:null")
 _TEXT: Final = Tag(suffix="tag:yaml.org,2002:str")
 _NO_TEXT_ELSEWHERE: Final = re.compile(r"[-+]?[0-9.]+[eE][-+]?[0-9]+|[yYnN]|[-+]?0o[0-7_]+")
-"""Plain texts for PyYAML that kubectl reads as numbers or as yes and no: a rate of 1e-3."""
+"""Plain scalars that are strings for PyYAML but numbers or booleans for kubectl, such as 1e-3."""
 _REST: Final = r"[ ]*(?:#[^\n]*)?\n(?:[ ]*(?:#[^\n]*)?\n)*"
-"""What may follow a key on its line and below it: comments."""
+"""Comments that may follow a key on its line and on the lines below it."""
 _LIST: Final = re.compile(rf"^( *)[^\s#-][^\n]*:{_REST}( *)- ", re.MULTILINE)
 _MAP: Final = re.compile(rf"^( *)[^\s#-][^\n]*:{_REST}( +)[^\s#-]", re.MULTILINE)
 
 EditError: Final = (
     YAMLError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError
 )  # fmt: skip
-"""What `edited` raises where the text cannot be changed in place."""
+"""What `edited` raises if the text cannot be changed in place."""
 MISREAD: Final = "a comment stands where the new values cannot be told apart"
 
 
 class _AsWritten(VersionedResolver):
-    """Plain scalars are texts, and nothing at all is null."""
+    """Resolves plain scalars to strings, and an empty value to null."""
 
     def resolve(self, kind: type, value: Any, implicit: Any) -> Tag:  # noqa: ANN401 - ruamel's
         if kind is ScalarNode and implicit[0]:
@@ -53,9 +53,9 @@ class _AsWritten(VersionedResolver):
 
 
 def edited(text: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """The text of `before` with what differs in `after`. Both are what the document says, as JSON.
+    """The text of `before`, changed to say `after`. Both are the document's content as JSON.
 
-    Raises one of EditError: also where the result does not read as what was to be written.
+    Raises one of EditError, also if the result does not read as `after`.
     """
     if "\r\n" in text:
         return edited(text.replace("\r\n", "\n"), before, after).replace("\n", "\r\n")
@@ -71,9 +71,9 @@ def edited(text: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> st
 
 
 def lost_comments(before: str, after: str) -> tuple[str, ...]:
-    """Comments that stand in the first text and not in the second.
+    """Comments that the first text contains and the second does not.
 
-    They are lost with what they stand in, and inside of a map in braces over several lines.
+    Comments are lost with a deleted value, and inside a flow mapping that spans several lines.
     """
     try:
         found = Counter(comments(before)) - Counter(comments(after))
@@ -90,7 +90,7 @@ def _reads_as(root: CommentedMap, text: str) -> bool:
 
 
 def _writer(text: str) -> YAML:
-    """Indents as the text does, where it does so for the first time."""
+    """A writer with the indents of the text's first list and first mapping."""
     writer = YAML()
     writer.Resolver = _AsWritten
     writer.preserve_quotes = True
@@ -125,15 +125,16 @@ def _change(node: CommentedMap | CommentedSeq, key: Any, before: Any, after: Any
     elif isinstance(inner, CommentedSeq) and isinstance(before, list) and isinstance(after, list):
         _change_list(inner, before, after)
     else:
-        node[key] = None  # A text in its place would be quoted as the one before.
+        node[key] = None  # A string assigned in its place would inherit the quotes of the old one.
         node[key] = _node(after)
     given_trailing(node, key, trailing)
 
 
 def _change_list(node: CommentedSeq, before: list[Any], after: list[Any]) -> None:
-    """Items are known by their names, else by all that they say, or by their place if none came.
+    """Matches items by their names, else by their whole content.
 
-    Raises ValueError where they have another order.
+    Items without names are matched by position if their number is unchanged. Raises ValueError if
+    the order changed.
     """
     old, new = list(map(_identity, before)), list(map(_identity, after))
     unnamed = len(before) == len(after) and not any(map(_name, (*before, *after)))
@@ -161,7 +162,7 @@ def _identity(item: object) -> str:
 
 
 def _delete(node: CommentedMap | CommentedSeq, key: Any) -> None:  # noqa: ANN401 - a key or an index
-    """What stands below it belongs to what follows."""
+    """The comment lines below the deleted value move to its neighbour."""
     keys = list(node) if isinstance(node, CommentedMap) else list(range(len(node)))
     at, trailing = keys.index(key), taken_trailing(node, key)
     del node[key]
@@ -172,7 +173,7 @@ def _delete(node: CommentedMap | CommentedSeq, key: Any) -> None:  # noqa: ANN40
 
 
 def _insert(node: CommentedMap | CommentedSeq, at: int, key: Any, value: Any) -> None:  # noqa: ANN401 - JSON
-    """What stands below its predecessor goes on standing above its successor."""
+    """The comment lines below the predecessor stay above the successor."""
     keys = list(node) if isinstance(node, CommentedMap) else list(range(len(node)))
     trailing = taken_trailing(node, keys[at - 1]) if at else ""
     if isinstance(node, CommentedMap):

@@ -1,4 +1,4 @@
-"""Values that should be texts: YAML reads `true`, `8` and nothing at all as something else."""
+"""Values that should be strings: YAML reads `true`, `8` and an empty value as other types."""
 
 import re
 from datetime import UTC, datetime
@@ -10,12 +10,12 @@ _WHOLE: Final = re.compile(r"[0-9]{1,18}")
 
 
 def whole(text: str) -> int | None:
-    """A whole number that 64 bits hold, of the digits 0 to 9 alone; None for anything else."""
+    """A whole number of the digits 0 to 9 that fits into 64 bits; None for anything else."""
     return int(text) if _WHOLE.fullmatch(text) else None
 
 
 def timestamp(text: str) -> datetime | None:
-    """An RFC 3339 time of an annotation, in UTC; None when it is absent, or has no zone."""
+    """An annotation's RFC 3339 time, in UTC; None if it is absent, invalid or without a zone."""
     if not text:
         return None
     try:
@@ -26,7 +26,7 @@ def timestamp(text: str) -> datetime | None:
 
 
 def misread(path: str, value: Any) -> Finding:  # noqa: ANN401 - JSON enters here
-    """What to write instead."""
+    """The finding for a value that is not a string, with what to write instead."""
     if value is None:
         return Finding(path, "is empty", "write its value, or remove it")
     if isinstance(value, dict | list):
@@ -35,7 +35,7 @@ def misread(path: str, value: Any) -> Finding:  # noqa: ANN401 - JSON enters her
 
 
 def written(value: Any) -> str:  # noqa: ANN401 - JSON enters here
-    """As its user most likely meant it."""
+    """The string that the user most likely meant."""
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:.0f}" if isinstance(value, float) and value.is_integer() else str(value)

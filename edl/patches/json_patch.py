@@ -1,7 +1,7 @@
-"""RFC 6902 patches: what an admission answer says, computed from the object before and after.
+"""RFC 6902 patches: the body of an admission response, computed from the object before and after.
 
-A wrong patch is worse than none: the API server answers it with an error 500. So every operation
-here stands on a parent that exists, and removes or replaces only what is there.
+A wrong patch is worse than none: the API server answers error 500. So every operation has a parent
+that exists, and removes or replaces only what exists.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,10 +10,10 @@ from edl.writes import Json
 
 
 def diff(before: Json, after: Json) -> list[Json]:
-    """Operations (add, remove, replace) that turn `before` into `after`; empty when they are equal.
+    """Operations (add, remove, replace) that turn `before` into `after`; empty if they are equal.
 
-    Values are compared as JSON: true, 1 and 1.0 are three different values. The operations share
-    their values with `after`.
+    Values are compared as JSON: true, 1 and 1.0 differ. The operations share their values with
+    `after`.
     """
     return list(_members("", before, after))
 
@@ -25,8 +25,8 @@ def _members(path: str, before: Json, after: Json) -> Iterator[Json]:
         elif (new := after[key]) is old:
             continue
         elif old is None:
-            # `add` sets a member that exists as well. `replace` is not certain to: the API
-            # server's patch library reads a null member as a missing one.
+            # `add` also sets a member that exists. `replace` may fail: the API server's patch
+            # library treats a null member as missing.
             yield {"op": "add", "path": _join(path, key), "value": new}
         else:
             yield from _value(_join(path, key), old, new)
@@ -45,20 +45,23 @@ def _value(path: str, old: object, new: object) -> Iterator[Json]:
 
 
 def _items(path: str, old: Sequence[object], new: Sequence[object]) -> Iterator[Json]:
-    """Lists of one length item by item; lists that only gained items by these; else the whole."""
+    """Operations for two lists: by item if their lengths are equal, else by insertions.
+
+    If items were removed or changed as well, the whole list is replaced.
+    """
     if len(old) == len(new):
         for index, (was, becomes) in enumerate(zip(old, new, strict=True)):
             yield from _value(f"{path}/{index}", was, becomes)
     elif (gained := _insertions(old, new)) is None:
         yield {"op": "replace", "path": path, "value": new}
     else:
-        # From left to right, so that an index in `new` is one in the list as it is by then.
+        # From left to right: then an index in `new` is also the index in the list at that moment.
         for index in gained:
             yield {"op": "add", "path": f"{path}/{index}", "value": new[index]}
 
 
 def _insertions(old: Sequence[object], new: Sequence[object]) -> list[int] | None:
-    """The indexes of `new` that are not in `old`, or None when `old` lost or changed items."""
+    """The indexes of `new` that are not in `old`; None if items of `old` are missing or changed."""
     kept = 0
     gained = []
     for index, value in enumerate(new):
@@ -70,7 +73,11 @@ def _insertions(old: Sequence[object], new: Sequence[object]) -> list[int] | Non
 
 
 def _same(old: object, new: object) -> bool:
-    """Python's own comparison first: it is fast; only equal numbers of two types it misjudges."""
+    """Whether two values are equal as JSON.
+
+    Python's comparison comes first, as it is fast; it alone would equate numbers of different
+    types.
+    """
     return old == new and next(_value("", old, new), None) is None
 
 

@@ -8,7 +8,10 @@ from edl.writes import Json
 
 
 def merged(document: Mapping[str, Any], patch: Mapping[str, Any]) -> Json:
-    """Null removes, objects merge, everything else replaces; shares nothing with `patch`."""
+    """The document with the patch applied: null removes, objects merge, any other value replaces.
+
+    The result shares nothing with `patch`.
+    """
     result = dict(document)
     for name, value in patch.items():
         if value is None:

@@ -1,1 +1,1 @@
-"""What a labelled manifest asks for, read once with all findings."""
+"""The typed specification of a labelled Job or pod, and the names that follow from it."""

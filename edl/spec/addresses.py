@@ -1,4 +1,4 @@
-"""Names inside a training job: its Jobs, its pods' hosts, and their dependents."""
+"""Names inside a training job: of its Jobs, its pods' hosts, and its dependent objects."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -12,22 +12,26 @@ SSH_PUBLIC_KEY: Final = "id_rsa.pub"
 SSH_CONFIG: Final = "config"
 
 INDEX: Final = f"$({contract.COMPLETION_INDEX_ENV})"
-"""A pod's index in a variable: the kubelet writes it in."""
+"""A pod's index as a reference to a variable, which the kubelet expands."""
 LONGEST_VARIABLE: Final = 131_072
-"""Bytes of `NAME=value` that Linux starts a program with, the final 0 included (MAX_ARG_STRLEN)."""
+"""Bytes of `NAME=value` with which Linux starts a program, the final 0 included
+(MAX_ARG_STRLEN)."""
 
 
 def job_name(spec: JobSpec, role: str) -> str:
-    """The Job of a role: `mnist-worker`, or the object's own name when it stands alone.
+    """The Job of a role: `mnist-worker`, or the object's own name if it is the only role.
 
-    Bare pods have no Job; their hosts are named as if they had: `mnist-worker-0`.
+    Bare pods have no Job; their hosts are named as if they had one: `mnist-worker-0`.
     """
     alone = len(spec.all_roles) == 1 and spec.rank is None
     return spec.name if alone else f"{spec.job}-{role}"
 
 
 def hostname(job: str, index: int | str) -> str:
-    """A pod's host name, as the Job controller makes it; a text is one that the kubelet expands."""
+    """A pod's host name, as the Job controller sets it.
+
+    `index` may be a text that the kubelet expands.
+    """
     return f"{job}-{index}"
 
 
@@ -37,9 +41,9 @@ def host(job: str, index: int | str, service: str, namespace: str) -> str:
 
 
 def hosts(spec: JobSpec, role: str, count: int) -> Sequence[str]:
-    """The addresses of a role's first `count` pods, in order of their indexes.
+    """The addresses of a role's first `count` pods, in the order of their indexes.
 
-    Raises Denied, and builds none, where no variable holds them.
+    Raises Denied, before any is built, if they would not fit into an environment variable.
     """
     _check_length(spec, {role: count})
     job = job_name(spec, role)
@@ -62,7 +66,7 @@ def _check_length(spec: JobSpec, counts: Mapping[str, int]) -> None:
 
 
 def length(spec: JobSpec, counts: Mapping[str, int]) -> int:
-    """Characters of the addresses of the given number of pods per role: computed, not built."""
+    """Characters of the addresses of `counts[role]` pods per role: computed, not built."""
     return sum(_length(spec, role, count) for role, count in counts.items())
 
 
@@ -78,22 +82,22 @@ def too_many_hosts(what: str) -> Finding:
 
 
 def own_host(spec: JobSpec) -> str:
-    """A pod's own address: the kubelet writes its index in."""
+    """A pod's own address; the kubelet expands the index."""
     return host(job_name(spec, spec.role), INDEX, spec.job, spec.namespace)
 
 
 def launcher_account(job: str) -> str:
-    """The ServiceAccount (and RoleBinding) of a training job's launcher."""
+    """The name of the ServiceAccount and RoleBinding of a training job's launcher."""
     return f"{job}-launcher"
 
 
 def peers_account(job: str) -> str:
-    """The ServiceAccount (and RoleBinding) of pods that find their peers by listing them."""
+    """The name of the ServiceAccount and RoleBinding of pods that list their peers."""
     return f"{job}-peers"
 
 
 def ssh_secret(job: str) -> str:
-    """The Secret with the key pair of a training job whose launcher reaches its workers by ssh.
+    """The name of the Secret with the key pair of a training job whose launcher uses ssh.
 
     Its keys are `SSH_PRIVATE_KEY`, `SSH_PUBLIC_KEY` and `SSH_CONFIG`, as et-operator names them.
     """

@@ -1,4 +1,4 @@
-"""A user's rules about completion indexes: they must be satisfiable at every size of a Job."""
+"""A user's rules about completion indexes must be satisfiable at every size of the Job."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -12,9 +12,10 @@ _LIMIT: Final = "maxFailedIndexes"
 
 
 def findings(manifest: Json, spec: JobSpec) -> list[Finding]:
-    """Ranked pods: `completions` comes down to min, and no rule may need more.
+    """Findings for rules that need more pods than the role's min.
 
-    Checked on creation and when min is lowered; running Jobs are left alone.
+    A scale-down of ranked pods lowers `completions` to min. Checked on creation and when min is
+    lowered; running Jobs are left alone.
     """
     allowed = f"at most {contract.MIN}, or raise that"
     return [
@@ -29,7 +30,7 @@ def findings(manifest: Json, spec: JobSpec) -> list[Finding]:
 
 
 def _needed(job: Json) -> Iterator[tuple[str, int]]:
-    """Where a rule stands, and how many pods it needs (batch/validation)."""
+    """(path, pods) of each rule: how many pods it needs (batch/validation)."""
     yield f"spec.{_LIMIT}", _whole(job.get(_LIMIT))
     policy = job.get("successPolicy")
     rules = policy.get("rules") if isinstance(policy, dict) else None
@@ -45,6 +46,6 @@ def _whole(value: Any) -> int:  # noqa: ANN401 - JSON enters here
 
 
 def _last(text: Any) -> int:  # noqa: ANN401 - JSON enters here
-    """Of `0,2-4` the 4; -1 of anything else, of which the API server says what is wrong."""
+    """The last index of a list such as `0,2-4`; -1 for a list that the API server will refuse."""
     last = str(text or "").rpartition(",")[2].rpartition("-")[2]
     return int(last) if last.isdecimal() and len(last) < len(str(2**31)) else -1

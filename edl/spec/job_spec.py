@@ -1,4 +1,4 @@
-"""What a labelled manifest asks for; `edl.parsing.parser` makes it."""
+"""What a labelled manifest asks for; `edl.parsing.parser` builds it."""
 
 from datetime import timedelta
 from typing import Final
@@ -10,7 +10,7 @@ from edl.model import ResizePolicy, Topology
 
 
 class RoleBounds(msgspec.Struct, frozen=True):
-    """One role of a training job, `worker=1..12`: from min to max replicas."""
+    """The bounds of one role of a training job: `worker=1..12` is from 1 to 12 replicas."""
 
     role: str
     min: int
@@ -18,23 +18,24 @@ class RoleBounds(msgspec.Struct, frozen=True):
 
 
 class Gpu(msgspec.Struct, frozen=True):
-    """Whole GPUs (`whole` > 0), or a KubeShare share of one; texts as the user wrote them."""
+    """Whole GPUs (`whole` > 0), or a KubeShare share of one. Texts are as the user wrote them."""
 
     whole: int = 0
     request: str = ""
     limit: str = ""
     memory: int | None = None
-    """Bytes of the shared GPU, None for KubeShare's default."""
+    """Bytes of the shared GPU's memory; None for KubeShare's default."""
     device_class: str = ""
-    """The DeviceClass of whole ones; empty where a device plugin, or KubeShare, counts them."""
+    """The DeviceClass of whole GPUs; empty if a device plugin or KubeShare counts them."""
 
 
 RETRIES: Final = 6
-"""The API's default `backoffLimit`, for a whole Job: here it counts for each replica."""
+"""The API's default `backoffLimit`, which counts for a whole Job; here it counts per replica."""
 
 HELD_TTL: Final = 2**31 - 1
-"""`ttlSecondsAfterFinished` while the Job's own waits in `edl.dev/ttl-seconds-after-finished`: the
-longest that the API takes, so that a removed field differs from one that was left as it is."""
+"""`ttlSecondsAfterFinished` while the user's own value is kept in
+`edl.dev/ttl-seconds-after-finished`: the largest that the API accepts, so that a removed field can
+be told from an untouched one."""
 
 POD_POLICIES: Final = {
     contract.RestartPolicy.ALWAYS: "OnFailure",
@@ -42,23 +43,24 @@ POD_POLICIES: Final = {
     contract.RestartPolicy.NEVER: "Never",
     contract.RestartPolicy.EXIT_CODE: "Never",
 }
-"""A template's restartPolicy. A Job takes no Always: a container that ends with 0 is done."""
+"""The restartPolicy of the pod template. A Job rejects Always, and OnFailure is the nearest: a
+container that exits with 0 is done."""
 
 
 class ScalingSpec(msgspec.Struct, frozen=True):
-    """How many replicas the role may have, and how it takes a new size."""
+    """The bounds of a role, and how it is resized."""
 
     min: int
     max: int
     resizing: ResizePolicy
     replicas: int | None = None
     timeout: timedelta | None = None
-    """How long `replicas` may take to come before `fallback` is requested again."""
+    """How long a scale-up to `replicas` may take before `fallback` is requested instead."""
     fallback: int | None = None
     cooldown: timedelta | None = None
-    """The least time between two resizes of a role, as its user says."""
+    """The least time between two resizes of the role, as set by the user."""
     removing: tuple[str, ...] = ()
-    """Names of pods that are to go, whatever their index."""
+    """Names of pods to remove, whatever their index."""
     paused: bool = False
 
 
@@ -68,9 +70,9 @@ class SchedulingSpec(msgspec.Struct, frozen=True):
     topology: Topology = Topology()
     provision: contract.Provision = contract.Provision.MINIMUM
     duration: timedelta | None = None
-    """How long it is expected to run, as its user says; for estimates only."""
+    """The expected run time, as given by the user; used for estimates only."""
     progress: float | None = None
-    """The part of its work that is done, 0..1, as its user or its script says."""
+    """The fraction of the work that is done, 0..1, as reported by the user or the script."""
 
 
 class ResourceSpec(msgspec.Struct, frozen=True):
@@ -79,25 +81,25 @@ class ResourceSpec(msgspec.Struct, frozen=True):
     gpu: Gpu | None = None
     kubeshare: contract.KubeShare = contract.KubeShare.TWO
     accelerated: bool = False
-    """It has a GPU or a share of one, by its label or by its containers' own words."""
+    """The pod has a GPU or a share of one, by its label or by its containers' limits."""
     slots: int = 1
-    """Processes that a launcher starts in it."""
+    """Processes that a launcher starts in the pod."""
 
 
 class LifecycleSpec(msgspec.Struct, frozen=True):
-    """What becomes of pods that fail, and of the Job once the training job has ended."""
+    """What happens to pods that fail, and to the Job once the training job has ended."""
 
     clean_up: contract.CleanUp = contract.CleanUp.RUNNING
     ttl: int | None = None
-    """Seconds until its Job is deleted, from the end of the whole training job."""
+    """Seconds from the end of the whole training job until its Job is deleted."""
     restart: contract.RestartPolicy | None = None
 
 
 class JobSpec(msgspec.Struct, frozen=True):
     """A labelled Job, or a bare pod, with every value checked.
 
-    `name` is empty under generateName. `all_roles`: those of the training job in order, this one
-    among them; a Job alone has one. `job` is the training job's name.
+    `name` is empty if only generateName is set. `job` is the training job's name. `all_roles` lists
+    the roles of the training job in order, this one included; a single Job has one.
     """
 
     namespace: str
@@ -116,7 +118,7 @@ class JobSpec(msgspec.Struct, frozen=True):
     rank: int | None = None
     """A bare pod's index in its role; None for Jobs."""
     settings: tuple[tuple[str, str], ...] = ()
-    """The framework's own annotations, those that are absent by their defaults."""
+    """The framework's own annotations; absent ones have their defaults."""
 
     def setting(self, annotation: str) -> str:
         return dict(self.settings)[annotation]
