@@ -287,6 +287,7 @@ def test_one_that_came_in_while_we_were_away_lets_nothing_new_in_and_stops_no_na
     installed.apply(torch("before", max="2"))
     with webhook.dead():
         annotate(installed, f"{contract.LARGEST_MAX}=four", f"{contract.GPU_BUDGET}=2")
+        annotate(installed, "edl.dev/larges-max=4")
         name = f"{installed.namespace}-gone"
         installed.kubectl("create", "namespace", name)
         installed.kubectl("annotate", "namespace", name, f"{contract.LARGEST_MAX}=four")
@@ -294,9 +295,12 @@ def test_one_that_came_in_while_we_were_away_lets_nothing_new_in_and_stops_no_na
     assert (
         f'namespace "{installed.namespace}" metadata.annotations[edl.dev/largest-max]: "four"'
     ) in said
+    assert "metadata.annotations[edl.dev/larges-max]: a namespace has no such setting" in said
     installed.kubectl("label", "job", "before", "team=vision")
     annotate(installed, "team=vision", f"{contract.GPU_BUDGET}=4")
     annotate(installed, f"{contract.LARGEST_MAX}=4")
+    assert is_refused(installed)
+    annotate(installed, "edl.dev/larges-max-")
     installed.until(lambda: not is_refused(installed), "it is mended")
     installed.kubectl("delete", "namespace", name, "--timeout=60s")
 
