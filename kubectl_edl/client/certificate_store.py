@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final
 
-from certs.bundle import KeyPair, each_certificate
+from certs.bundle import CertificateError, KeyPair, each_certificate
 from certs.secrets import CONFIGURATION, WEBHOOK_KINDS, read_issuer, read_pair, usual
 from certs.verify import CertificateInfo, is_signed_by
-from edl.errors import NotFound
+from edl.errors import Forbidden, NotFound
 from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
 from edl.writes import Json
@@ -23,6 +23,7 @@ class CertificateStore(Enum):
     """The component that issues and renews: the reconciler by default."""
 
     RECONCILER = "the reconciler"
+    LEADER = "the reconciler of a webhook outside the cluster"
     CERT_MANAGER = "cert-manager"
     DIRECTORY = "a directory of its own"
 
@@ -49,7 +50,7 @@ def authorities(cluster: Cluster) -> tuple[bytes, ...]:
 
     Raises ClusterError, CertificateError for a Secret that holds no authority.
     """
-    if keeper(cluster) is not CertificateStore.RECONCILER:
+    if keeper(cluster) not in (CertificateStore.RECONCILER, CertificateStore.LEADER):
         return ()
     authority = usual(namespace=cluster.system_namespace).authority
     return each_certificate(read_issuer(cluster, authority).trust)
@@ -60,7 +61,18 @@ def keeper(cluster: Cluster) -> CertificateStore:
     found = _configuration(cluster)
     if _INJECTED in (found.get("metadata", {}).get("annotations") or {}):
         return CertificateStore.CERT_MANAGER
-    return CertificateStore.DIRECTORY if _url(found) else CertificateStore.RECONCILER
+    if not _url(found):
+        return CertificateStore.RECONCILER
+    return CertificateStore.LEADER if _is_stored(cluster) else CertificateStore.DIRECTORY
+
+
+def _is_stored(cluster: Cluster) -> bool:
+    """Whether the API server trusts what the Secret holds."""
+    try:
+        certificate = served(cluster).certificate
+    except (CertificateError, NotFound, Forbidden):
+        return False
+    return any(is_believed(certificate, one.certificates) for one in trusted(cluster))
 
 
 def trusted(cluster: Cluster) -> Iterator[Trusted]:

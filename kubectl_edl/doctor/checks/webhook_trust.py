@@ -23,6 +23,7 @@ from kubectl_edl.doctor.checks.check import Diagnoses, FixCommand, Patient, fail
 _RENEW: Final = "kubectl edl certs renew"
 _FIXES: Final[Mapping[CertificateStore, str]] = {
     CertificateStore.RECONCILER: _RENEW,
+    CertificateStore.LEADER: "kubectl delete secret edl-webhook-tls -n {namespace}",
     CertificateStore.CERT_MANAGER: (
         "kubectl describe certificate,certificaterequest -n {namespace}"
     ),

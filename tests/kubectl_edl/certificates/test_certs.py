@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from certs.bundle import each_certificate
+from certs.issue import issue
 from certs.secrets import WEBHOOK_KINDS, usual
 from certs.verify import facts_of
 from edl.errors import Forbidden, Invalid
@@ -128,12 +129,33 @@ def test_renew_fills_a_damaged_secret_anew(stage: Stage) -> None:
     assert stage.run("certs", "verify").code == 0
 
 
-def test_a_webhook_that_keeps_its_certificate_itself_is_left_alone(stage: Stage) -> None:
+def served_outside(stage: Stage, trust: bytes = b"") -> None:
     for kind in WEBHOOK_KINDS:
         webhooks = stage.cluster.get(target(kind, "edl"))["webhooks"]
         for one in webhooks:
             one["clientConfig"]["url"] = "https://127.0.0.1:8443/mutate"
+            if trust:
+                one["clientConfig"]["caBundle"] = base64.b64encode(trust).decode()
         stage.cluster.patch(target(kind, "edl"), {"webhooks": webhooks})
+
+
+def test_what_a_leader_keeps_for_a_webhook_outside_is_looked_at_and_renewed_by_it(
+    stage: Stage,
+) -> None:
+    served_outside(stage)
+    assert stage.run("certs", "renew").err == (
+        "error: the reconciler of a webhook outside the cluster keeps the certificates of this "
+        "installation: kubectl delete secret edl-webhook-tls -n edl-system has it renewed\n"
+    )
+    assert "authority" in stage.run("certs", "show").out
+    stage.now = [NOW + timedelta(days=366)]
+    verified = stage.run("certs", "verify")
+    assert verified.code == 1
+    assert "fix: kubectl delete secret edl-webhook-tls -n edl-system" in verified.out
+
+
+def test_a_webhook_that_keeps_its_certificate_itself_is_left_alone(stage: Stage) -> None:
+    served_outside(stage, issue(usual().names, NOW).issuer.trust)
     before = stage.cluster.get(SECRET)
     found = stage.run("certs", "renew")
     assert found.code == 1
