@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.kube.decode import pod_affinity
-from edl.kube.decode.node_selector import terms
+from edl.kube.decode.node_selector import NODE_NAME, both, terms
 from edl.kube.decode.pod_affinity import NO_IDENTITY, PodIdentity
 from edl.kube.decode.schemas import Container, PodResourceClaim, PodSpec, RawJson
 from edl.model import ClaimRef, Requirement, Shape, Share, Toleration
@@ -91,10 +91,17 @@ class ShapeInterner:
     def of_json(
         self, spec: Json, share: Share | None = None, identity: PodIdentity = NO_IDENTITY
     ) -> Shape:
-        """The shape of a decoded `spec` of a pod template, with all claims that it names."""
+        """The shape of a decoded `spec` of a pod template, with all claims that it names.
+
+        `nodeName` binds its pods without kube-scheduler: they may use that node only.
+        """
         found = _specs.decode(msgspec.json.encode(spec))
         refs = (claim_ref(identity.namespace, claim) for claim in found.resource_claims or ())
-        return self.of(found, identity, share, tuple(ref for ref in refs if ref))
+        shape = self.of(found, identity, share, tuple(ref for ref in refs if ref))
+        if not found.node_name:
+            return shape
+        only = ((Requirement(NODE_NAME, "In", (found.node_name,)),),)
+        return self._one(replace(shape, affinity=both(shape.affinity, only)))
 
     def _one(self, shape: Shape) -> Shape:
         """One object for all equal shapes: repeated comparisons are fast."""

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.contract import CleanUp
+from edl.feasibility.eligibility import Eligibility
 from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.decode import job_facts, object_facts
 from edl.kube.decode.object_facts import OwnedObjectRef
@@ -82,6 +83,19 @@ def test_a_role_asks_for_what_its_pods_really_ask_for() -> None:
     before, after = only(look(snapshot(jobs))), only(look(snapshot(jobs, pods)))
     assert before.roles[0].template.shape.requests == Resources.of({"pods": 1})
     assert after.roles[0].template.shape.requests == Resources.of({"cpu": 3000, "pods": 1})
+
+
+def test_pods_whose_template_names_a_node_may_use_that_node_only() -> None:
+    """The API server binds them: kube-scheduler does not see that the node is full."""
+    other = {"matchExpressions": [{"key": "absent", "operator": "Exists"}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [other]}}
+    affinity = {"affinity": {"nodeAffinity": required}}
+    labels = {"edl.dev/framework": "none"}
+    for spec, kept_off in (({}, False), (affinity, True)):
+        template = {"nodeName": "n2", **spec}
+        state = look(snapshot([job("sweep", labels=labels, pod=template, suspend=True)]))
+        shape = only(state).roles[0].template.shape
+        assert Eligibility(state.nodes).mask(shape).tolist() == [False, not kept_off]
 
 
 def test_pending_pods_of_others_ask_together_by_shape_and_priority() -> None:
