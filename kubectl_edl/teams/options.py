@@ -24,8 +24,12 @@ class TeamFields:
         metavar="NAME|PATTERN",
         help="A namespace, or a pattern with *; may be repeated. They replace those before.",
     )
-    guaranteed: str | None = option(metavar="RESOURCE=AMOUNT[,…]", help="What it is owed.")
-    limit: str | None = option(metavar="RESOURCE=AMOUNT[,…]", help="The most it may use.")
+    guaranteed: tuple[str, ...] = option(
+        metavar="RESOURCE=AMOUNT[,…]", help="What it is owed; may be repeated."
+    )
+    limit: tuple[str, ...] = option(
+        metavar="RESOURCE=AMOUNT[,…]", help="The most it may use; may be repeated."
+    )
     weight: str | None = option(metavar="NUMBER", help="Its part of idle capacity.")
     lend: bool | None = option(default=None, help="Whether others may use what it leaves.")
     reclaim: str | None = option(
@@ -39,9 +43,9 @@ class TeamFields:
             found["parent"] = self.parent
         if self.namespaces:
             found["namespaces"] = [one for one in self.namespaces if one]
-        for field, text in (("guaranteed", self.guaranteed), ("limit", self.limit)):
-            if text is not None:
-                found[field] = _amounts(field, text)
+        for field, texts in (("guaranteed", self.guaranteed), ("limit", self.limit)):
+            if texts:
+                found[field] = _amounts(field, ",".join(texts))
         if self.weight is not None:
             found["weight"] = self.weight
         if self.lend is not None:

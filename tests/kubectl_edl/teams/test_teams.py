@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import yaml
 
 from edl import contract
 from edl.errors import NotFound
@@ -182,6 +183,17 @@ def test_a_resource_with_two_amounts_is_refused(stage: Stage, option: str) -> No
     assert found.code == 2
     assert f"{option}: cpu is given more than once: keep one amount." in found.err
     assert document(stage) == TEXT
+
+
+@pytest.mark.parametrize("option", ["--guaranteed", "--limit"])
+def test_amounts_of_a_repeated_option_are_all_set(stage: Stage, option: str) -> None:
+    put(stage)
+    more = (option, "cpu=9", option, "memory=4Gi,nvidia.com/gpu=2")
+    assert stage.run("teams", "set", "vision", *more, "-y").code == 0
+    (vision,) = (one for one in yaml.safe_load(document(stage))["teams"] if one["name"] == "vision")
+    assert vision[option.removeprefix("--")] == {"cpu": 9, "memory": "4Gi", "nvidia.com/gpu": 2}
+    twice = stage.run("teams", "set", "vision", option, "cpu=1", option, "cpu=2", "-y")
+    assert (twice.code, "cpu is given more than once" in twice.err) == (2, True)
 
 
 def test_less_is_asked_for_and_taken_on_yes(stage: Stage) -> None:
