@@ -1,4 +1,4 @@
-"""The plugin's entry point, and its only exit."""
+"""The plugin's entry point, and the one place where it exits."""
 
 from __future__ import annotations
 
@@ -31,24 +31,26 @@ if TYPE_CHECKING:
 
 
 _YOUNG: Final = 200_000
-"""Objects between two collections of garbage: of a thousand Jobs' hardly any is some."""
+"""Allocations between two garbage collections: objects read from Jobs are rarely garbage."""
 
 
 def main() -> None:
     """The console script `kubectl-edl`."""
     gc.set_threshold(_YOUNG)
     code = run(sys.argv[1:], this_process(), os.environ)
-    atexit._run_exitfuncs()  # noqa: SLF001 (os._exit runs none)
+    atexit._run_exitfuncs()  # noqa: SLF001 (os._exit skips the exit functions)
     _leave(code)
 
 
 def _leave(code: int) -> None:
-    """At once: Python would first wait for threads that wait for an answer, also after Ctrl-C.
+    """Exit at once: Python would first wait for threads with a pending request, even after Ctrl-C.
 
-    And it would take all apart that is loaded, and what a thousand Jobs have left.
+    It would also free all modules and objects, which takes time after reading a thousand Jobs.
     """
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError, AttributeError):  # closed: `run` has told what it could
+        with suppress(
+            OSError, ValueError, AttributeError
+        ):  # closed: `run` has already reported what it could
             stream.flush()
     os._exit(code)
 
@@ -62,7 +64,7 @@ def run(args: Sequence[str], world: CliContext, environ: Mapping[str, str]) -> i
         return world.connect(scope)
 
     try:
-        # Not CLI.main: it has exits of its own (a closed pipe is 1 there) and writes on stderr.
+        # Not CLI.main: it exits by itself (with 1 on a closed pipe) and writes to stderr.
         with CLI.make_context(
             "kubectl edl", list(args), obj=replace(world, connect=connected)
         ) as context:
@@ -74,7 +76,7 @@ def run(args: Sequence[str], world: CliContext, environ: Mapping[str, str]) -> i
         return _misused(error, world)
     except (click.Abort, KeyboardInterrupt):
         return Exit.INTERRUPTED
-    except BrokenPipeError:  # `| head` has read enough
+    except BrokenPipeError:  # a reader such as `| head` has closed the pipe
         _silence_stdout()
         return Exit.DONE
     except Exception as error:
@@ -146,7 +148,7 @@ def _watched(
 
 
 def _kubectl(arguments: Sequence[str], text: str) -> int:
-    """The program whose plugin we are: it is there, and connects as its user does."""
+    """Run kubectl, whose plugin this is, so that it is normally installed and configured."""
     import subprocess  # noqa: PLC0415 (only scripts need it)
     from shutil import which  # noqa: PLC0415 (the same)
 
@@ -156,7 +158,7 @@ def _kubectl(arguments: Sequence[str], text: str) -> int:
 
 
 def this_process() -> CliContext:
-    """This process's own streams, clock and cluster."""
+    """The context of this process: its own streams, clock and cluster."""
     out, stdin, attention = printing(sys.stdout), reading(sys.stdin), Attention()
     return CliContext(
         out=out,
@@ -177,12 +179,12 @@ def this_process() -> CliContext:
 
 
 def _colourless(environ: Mapping[str, str]) -> bool:
-    """https://no-color.org, and terminals that know no colours."""
+    """Whether colours are disabled (https://no-color.org) or the terminal has none."""
     return bool(environ.get("NO_COLOR")) or environ.get("TERM") == "dumb"
 
 
 def _silence_stdout() -> None:
-    """The interpreter flushes stdout once more when it ends; that must not fail again."""
+    """Redirect stdout, because the interpreter flushes it again on exit, which must not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

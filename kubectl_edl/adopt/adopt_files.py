@@ -1,4 +1,4 @@
-"""Adds labels to the manifests of files."""
+"""Adds labels to the Jobs, CronJobs and pods in manifest files."""
 
 from typing import TYPE_CHECKING, TextIO
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 def adopt_files(stdin: TextIO, named: Named, labels: LabelOptions) -> list[Rewritten]:
-    """The files' documents (`-` is stdin) with labels on each Job, CronJob and pod, or on one only.
+    """The files' documents (`-` is stdin), with labels on all Jobs, CronJobs and pods or on one.
 
-    Raises Denied with the findings of all of them, Missing if the named one is not in the files,
-    Refused when there is nothing to label, Unreadable for a file that does not hold manifests.
+    Raises Denied with all findings, Missing if the named object is not in the files, Refused when
+    there is nothing to label, Unreadable for a file that does not contain manifests.
     """
     found = sources(named.filenames, stdin)
     name, where = plain(named.name), names_of(found)
@@ -41,7 +41,7 @@ def adopt_files(stdin: TextIO, named: Named, labels: LabelOptions) -> list[Rewri
 
 
 def print_yaml(world: CliContext, found: "Sequence[Rewritten]") -> None:
-    """The documents; on stderr what they have lost."""
+    """Print the documents, and warn on stderr about what rewriting loses, such as comments."""
     for hint in hints(found):
         world.warn(hint)
     world.out.write(joined(one.text for one in found))
@@ -52,7 +52,7 @@ def names_of(found: "Sequence[ManifestSource]") -> str:
 
 
 class _Labeller:
-    """Labels one manifest after the other and gathers what is wrong with any."""
+    """Labels manifests one by one, and collects all findings."""
 
     def __init__(self, name: str, labels: LabelOptions) -> None:
         self._name = name
@@ -61,7 +61,7 @@ class _Labeller:
         self.findings: list[Finding] = []
 
     def change(self, manifest: Json, where: str) -> Json | None:
-        """The labelled manifest, None for one that stays as it is."""
+        """The labelled manifest; None if it stays unchanged."""
         if manifest.get("kind") not in JOB_KINDS:
             return None
         name = name_of(manifest)

@@ -1,4 +1,4 @@
-"""Adds the contract's labels to a manifest, purely."""
+"""Adds kubectl-edl's labels and annotations to a manifest. Pure."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -29,7 +29,7 @@ _ANNOTATIONS: Final[Mapping[str, str]] = {"roles": contract.ROLES, "mode": contr
 
 @option_group
 class LabelOptions:
-    """What the user asked for; empty fields were not given."""
+    """Labels and annotations from the command line; empty fields were not given."""
 
     framework: str = option(type=click.Choice(tuple(FRAMEWORKS)), help="Needed once.")
     min: str = option(metavar="N", help="Fewest replicas; default: parallelism.")
@@ -42,13 +42,13 @@ class LabelOptions:
 
     @property
     def flags(self) -> str:
-        """The same on a command line: `--framework horovod --min 2`."""
+        """These options as written on a command line: `--framework horovod --min 2`."""
         given = ((field.name, getattr(self, field.name)) for field in fields(self))
         return " ".join(f"--{name} {value}" for name, value in given if value)
 
 
 def labelled(manifest: Json, labels: LabelOptions) -> Json:
-    """A Job, a CronJob or a bare pod with the labels; raises Denied with every finding."""
+    """A labelled Job, CronJob or bare pod; raises Denied with every finding."""
     changed: Json = deepcopy(manifest)
     target = _labelled_part(changed)
     metadata = target.setdefault("metadata", {}) or {}
@@ -62,7 +62,7 @@ def labelled(manifest: Json, labels: LabelOptions) -> Json:
 
 
 def _labelled_part(manifest: Json) -> Json:
-    """A CronJob's Jobs get what its jobTemplate has."""
+    """The part that gets the labels: of a CronJob its jobTemplate, from which its Jobs inherit."""
     if manifest.get("kind") != "CronJob":
         return manifest
     part: Json = manifest["spec"]["jobTemplate"]
@@ -70,7 +70,7 @@ def _labelled_part(manifest: Json) -> Json:
 
 
 def _move_down(above: Json, below: Json) -> None:
-    """Move our labels and annotations from a CronJob, where they do nothing, to its jobTemplate."""
+    """Move our labels and annotations of a CronJob, ignored there, to its jobTemplate."""
     for place in ("labels", "annotations"):
         ours = {name: text for name, text in (above.get(place) or {}).items() if _is_ours(name)}
         if ours:
@@ -88,7 +88,7 @@ def _chosen(names: Mapping[str, str], labels: LabelOptions) -> dict[str, str]:
 
 
 def _role(name: str, labels: LabelOptions) -> dict[str, str]:
-    """The Jobs of several roles are named JOB-ROLE: the role need not be said for each."""
+    """The role label, from the Job's name if that is TRAINING_JOB-ROLE and no role is given."""
     prefix = f"{labels.job}-"
     if labels.role or not labels.job or not labels.roles or not name.startswith(prefix):
         return {}

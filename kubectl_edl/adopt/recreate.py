@@ -1,7 +1,7 @@
 """Recreates a live Job with labels: delete, wait until it is gone, create.
 
-Between deletion and creation the Job exists only here, so every failure in between prints its
-manifest.
+Between deletion and creation, only this process holds the manifest, so every failure in between
+prints it.
 """
 
 from contextlib import suppress
@@ -33,7 +33,7 @@ from kubectl_edl.resources.source_manifest import controller_of, source_of
 
 @option_group
 class Recreation:
-    """Whether and how a live Job is recreated; `timeout` bounds the deletion of the old one."""
+    """Whether to recreate a live Job; `timeout` limits the wait for the deletion of the old one."""
 
     recreate: bool = option(help="Delete the Job and create it again.")
     yes: bool = given(YES, unsaid=False)
@@ -53,7 +53,7 @@ class Recreation:
 
 @dataclass(frozen=True, slots=True)
 class Rebirth:
-    """The Job as it was found, and the manifest that replaces it."""
+    """A live Job, and the manifest that replaces it."""
 
     target: ObjectRef
     found: Json
@@ -67,7 +67,7 @@ def adopt_job(
     labels: LabelOptions,
     how: Recreation,
 ) -> None:
-    """Make the Job anew if that is what the user wants; else raise Refused with how to."""
+    """Recreate a live Job if `--recreate` is given, or raise Refused with the command for it."""
     target = ObjectRef("Job", connection.namespace, plain(name))
     try:
         rebirth = _plan(connection, target, labels)
@@ -110,7 +110,10 @@ def _say_created(world: CliContext, name: str, fresh: Json, flags: str) -> None:
 
 
 def _plan(connection: ClusterConnection, target: ObjectRef, labels: LabelOptions) -> Rebirth:
-    """Raises NotFound, Denied with every finding, Refused for a Job that a controller creates."""
+    """Read the Job and label its manifest.
+
+    Raises NotFound, Denied with every finding, Refused for a Job that a controller creates.
+    """
     found = connection.cluster.get(target)
     if controller := controller_of(found):
         raise Refused(
@@ -121,11 +124,12 @@ def _plan(connection: ClusterConnection, target: ObjectRef, labels: LabelOptions
 
 
 def _check_welcome(connection: ClusterConnection, rebirth: Rebirth) -> None:
-    """Raises what the API server says against the new Job, while the old one still exists.
+    """Create the new Job in a dry run, and raise the API server's error, while the old Job exists.
 
-    Above all the ceilings of its namespace, which its user may not be able to read.
+    The API server enforces limits, such as those of the namespace, that the user may be unable to
+    read.
     """
-    with suppress(Conflict):  # its name is taken, by itself
+    with suppress(Conflict):  # the old Job still has the name
         connection.cluster.create(rebirth.target, rebirth.fresh, dry_run=True)
 
 
@@ -136,7 +140,7 @@ def _recreate(
     labels: LabelOptions,
     timeout: timedelta,
 ) -> Json:
-    """The new Job. Raises Refused when the old one does not go or the new one is not accepted."""
+    """Recreate the Job. Raises Refused if the old one stays or the new one is not accepted."""
     cluster = connection.cluster
 
     def take_away() -> Rebirth:

@@ -1,4 +1,4 @@
-"""Removes everything of kubectl-edl from the manifests of files."""
+"""Removes kubectl-edl's labels, annotations and gates from the manifests in files."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TextIO
@@ -23,10 +23,10 @@ Documents = Sequence[Rewritten]
 
 
 def release_files(stdin: TextIO, named: Named) -> Documents:
-    """Every document of the files (`-` is stdin); with a name only that Job is changed.
+    """The files' documents (`-` is stdin) without our labels; a name restricts this to that Job.
 
     Raises Denied for fields of the wrong type, Missing if the named Job is not in the files,
-    Refused when they hold nothing of kubectl-edl, Unreadable for a file that is malformed.
+    Refused if there is nothing to remove, Unreadable for a file that is malformed.
     """
     found = sources(named.filenames, stdin)
     name, where = plain(named.name), names_of(found)
@@ -43,7 +43,7 @@ def release_files(stdin: TextIO, named: Named) -> Documents:
 
 
 class _Remover:
-    """Takes ours off one manifest after the other, and remembers which there were."""
+    """Removes our labels from manifests one by one, and records the Jobs' names."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -52,7 +52,7 @@ class _Remover:
         self.changed = False
 
     def change(self, manifest: Json, where: str) -> Json | None:
-        """The manifest without ours, None for one that stays as it is."""
+        """The manifest without our labels; None if it stays unchanged."""
         is_job, name = manifest.get("kind") in JOB_KINDS, name_of(manifest)
         if is_job:
             self.names.append(name)
@@ -69,7 +69,7 @@ class _Remover:
 
 
 def _print_json(world: CliContext, found: Documents) -> None:
-    """JSON has no comments, so none are reported as lost."""
+    """Print JSON. It cannot contain comments, so no lost comments are reported."""
     world.out.write(json_stream([one.value for one in found]))
 
 

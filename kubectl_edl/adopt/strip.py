@@ -1,4 +1,4 @@
-"""Removes the contract's labels, annotations and injected parts from manifests and Jobs."""
+"""Removes kubectl-edl's labels, annotations and scheduling gates from manifests and Jobs."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -34,7 +34,7 @@ _START: Final = "kubectl patch job {name}{flags} -p '{body}'"
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """The Jobs as they are now, and what their user should know."""
+    """The changed Jobs, a sentence that reports the change, and hints for the user."""
 
     sentence: str
     manifests: tuple[Json, ...]
@@ -47,7 +47,7 @@ def unlabelled(manifest: Json) -> Json:
 
 
 def without_labels(manifest: Json) -> Json:
-    """A manifest of any kind without our labels and annotations, in its pods' template too."""
+    """A manifest of any kind without our labels and annotations, in its pod template as well."""
     changed: Json = deepcopy(manifest)
     for metadata in _metadata(changed):
         for place in _PLACES:
@@ -61,7 +61,7 @@ def without_labels(manifest: Json) -> Json:
 
 
 def _ungated(part: Json) -> Json:
-    """Without our gates, in a pod or in the template from which pods are made."""
+    """A pod, or an object with a pod template, without our scheduling gates."""
     spec = part.get("spec") or {}
     for field in ("jobTemplate", "template"):
         if spec.get(field):
@@ -70,7 +70,7 @@ def _ungated(part: Json) -> Json:
 
 
 def _member(part: Json, name: str) -> Json:
-    """An object in it; what is not an object is none of ours."""
+    """The object in a field; empty if the field has another type."""
     found = part.get(name)
     return found if isinstance(found, dict) else {}
 
@@ -82,7 +82,7 @@ def ours(name: str) -> bool:
 def release_job(
     world: CliContext, connection: ClusterConnection, name: str, writing: Writing
 ) -> None:
-    """Take everything of ours off every Job of the training job, as one user's change.
+    """Remove all that is ours from every Job of the training job, retrying on write conflicts.
 
     Raises Missing, Refused, ClusterError.
     """
@@ -99,7 +99,7 @@ def release_job(
 
 
 def _metadata(manifest: Json) -> Iterator[Json]:
-    """Metadata of the object itself, of a CronJob's Jobs, and of their pods."""
+    """The metadata of the object itself, of its jobTemplate, and of its pod template."""
     part = manifest
     for field in ("", "jobTemplate", "template"):
         if field:
@@ -109,7 +109,7 @@ def _metadata(manifest: Json) -> Iterator[Json]:
 
 
 def _jobs_of(name: str, connection: ClusterConnection, world: CliContext) -> list[Json]:
-    """The Jobs of a training job, by its name or by that of one of them; also unreadable ones."""
+    """The Jobs of a training job, found by its name or by a Job's name; includes malformed Jobs."""
     name = plain(name)
     selection = ListOptions("Job", connection.namespace, contract.FRAMEWORK)
     listed = [
@@ -138,13 +138,15 @@ def _target(job: Json) -> ObjectRef:
 
 
 def _removal(job: Json) -> Json:
-    """A merge patch that takes the names out: null removes."""
+    """A merge patch that removes our labels and annotations by setting them to null."""
     metadata: Json = {
         place: {name: None for name in job["metadata"].get(place) or {} if ours(name)}
         for place in _PLACES
     }
     if all(map(ours, job["metadata"].get("labels") or {})):
-        metadata["labels"] |= others_labels(job)  # without any, those of its pods come back
+        metadata["labels"] |= others_labels(
+            job
+        )  # an empty map would be filled again with the labels of the pods
     patch: Json = {"metadata": {place: names for place, names in metadata.items() if names}}
     spec = own_fields(job)
     return patch | ({"spec": spec} if spec else {})
@@ -162,7 +164,7 @@ def _outcome(job: Json, flags: str) -> str:
 
 
 def _hints(jobs: list[Json], flags: str) -> Iterator[str]:
-    """What kubectl-edl no longer does for the released Jobs."""
+    """Hints about functions of kubectl-edl that the released Jobs lose."""
     gated = [job["metadata"]["name"] for job in with_gates(jobs)]
     if gated:
         patch = f"{REMOVE_GATES}{flags}"
@@ -178,7 +180,7 @@ def _hints(jobs: list[Json], flags: str) -> Iterator[str]:
 
 
 def _lift_budgets(connection: ClusterConnection, done: _Done, writing: Writing) -> Iterator[str]:
-    """Our disruption budgets would hold a drain back for ever; addresses and rights stay."""
+    """Delete our PodDisruptionBudgets, which would block drains forever; other objects are kept."""
     if writing.dry_run != "none":
         return
     names = {one["metadata"]["name"] for one in done.manifests}

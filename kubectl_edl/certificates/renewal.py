@@ -38,7 +38,7 @@ _ELSEWHERE: Final[Mapping[CertificateStore, str]] = {
 
 
 def listed(connection: ClusterConnection, now: datetime) -> Report:
-    """All certificates of the installation; what may not be read is a hint."""
+    """All certificates of the installation; certificates that cannot be read become hints."""
     cluster, flags = connection.cluster, connection.scope.edl_flags
     secrets = usual(namespace=cluster.system_namespace)
     believed = list(of_configurations(list(trusted(cluster))))
@@ -74,9 +74,9 @@ def _read(
 
 
 def renew(connection: ClusterConnection, now: datetime, *, authority: bool) -> Installed:
-    """A new serving certificate in the Secret, or another authority that is trusted.
+    """Renew the serving certificate in its Secret, or replace the authority and trust the new one.
 
-    Raises Refused where nothing would serve with it, ClusterError, CertificateError.
+    Raises Refused if another component manages the certificates, ClusterError, CertificateError.
     """
     cluster = connection.cluster
     secrets = usual(namespace=cluster.system_namespace)

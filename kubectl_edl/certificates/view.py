@@ -1,4 +1,4 @@
-"""The screen of `kubectl edl certs show`."""
+"""The output of `kubectl edl certs show`."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _NOTHING: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A certificate, what it is for, and where it lies; `problem` where it cannot be read."""
+    """A certificate, its purpose and its location; `problem` is set if it cannot be read."""
 
     what: str
     where: ObjectRef
@@ -34,7 +34,7 @@ class Shown:
 
 
 def of_authority(authorities: Sequence[bytes], where: ObjectRef) -> Iterator[Shown]:
-    """The authority, and those before it that are still trusted."""
+    """The authority, and earlier authorities that are still trusted."""
     for place, one in enumerate(authorities):
         yield _shown("predecessor" if place else "authority", where, one)
 
@@ -45,7 +45,7 @@ def of_pair(pair: KeyPair, where: ObjectRef) -> Iterator[Shown]:
 
 
 def of_configurations(found: Sequence[Trusted]) -> Iterator[Shown]:
-    """Certificates that the API server trusts; entries with the same CA bundle are shown once."""
+    """Certificates that the API server trusts; identical ones in one configuration appear once."""
     seen = dict.fromkeys((one.target, one.certificates) for one in found)
     for where, certificates in seen:
         for one in each_certificate(certificates):
@@ -53,7 +53,7 @@ def of_configurations(found: Sequence[Trusted]) -> Iterator[Shown]:
 
 
 def certs_report(certificates: Sequence[Shown], now: datetime, flags: str) -> Report:
-    """One row a certificate; `flags` follow the command that is suggested where there is none."""
+    """One row per certificate; `flags` are appended to the command suggested if there is none."""
     return Report(
         sections=(Table.of(_columns(now), certificates),),
         objects=tuple(map(_document, certificates)),
@@ -64,7 +64,7 @@ def certs_report(certificates: Sequence[Shown], now: datetime, flags: str) -> Re
 
 
 def news(installed: Installed, now: datetime, *, authority: bool) -> str:
-    """The outcome of a renewal."""
+    """The sentence that reports a renewal."""
     if authority or installed.pair is None or not _signed(installed.pair, installed.issuer):
         return (
             "another authority is trusted; the reconciler has its certificate served once every "

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 _KINDS: Final = frozenset({"job", "jobs", "job.batch", "jobs.batch"})
-"""As `-o name` prints them, and as kubectl takes them."""
+"""The kinds as `-o name` prints them, and as kubectl accepts them."""
 
 
 def plain(name: str) -> str:
-    """`job.batch/mnist` → `mnist`; other kinds stay, so that nothing of that name is found."""
+    """`job.batch/mnist` → `mnist`; names with another kind are unchanged, and so match no Job."""
     kind, _, rest = name.partition("/")
     return rest if rest and kind.lower() in _KINDS else name
 
@@ -36,7 +36,7 @@ def job_names(
     param: click.Parameter,  # noqa: ARG001 (click's signature)
     incomplete: str,
 ) -> list[CompletionItem]:
-    """Training jobs of the namespace that the command line names."""
+    """Training jobs in the namespace that the command line names."""
     selection = ListOptions("Job", labels=contract.FRAMEWORK)
     return _candidates(ctx, selection, incomplete, training_job_name)
 
@@ -46,7 +46,7 @@ def role_names(
     param: click.Parameter,  # noqa: ARG001 (the same)
     incomplete: str,
 ) -> list[CompletionItem]:
-    """Roles of the training job that the command line names; of all there, before it does."""
+    """Roles of the training job that the command line names, or else of all in the namespace."""
     job = plain(ctx.params.get("job") or "")
     labels = f"{contract.JOB}={job}" if job else contract.FRAMEWORK
     return _candidates(ctx, ListOptions("Job", labels=labels), incomplete, role_name)
@@ -57,7 +57,7 @@ def plain_job_names(
     param: click.Parameter,  # noqa: ARG001 (the same)
     incomplete: str,
 ) -> list[CompletionItem]:
-    """Jobs that are not elastic yet."""
+    """Jobs without our label."""
     selection = ListOptions("Job", labels=f"!{contract.FRAMEWORK}")
     return _candidates(ctx, selection, incomplete, object_name)
 
@@ -90,7 +90,7 @@ def _candidates(
 
 
 def decoded(raw: bytes) -> Json:
-    """A whole object of a list."""
+    """An object of a list, decoded."""
     manifest: Json = json.loads(raw)
     return manifest
 
@@ -101,12 +101,12 @@ def object_name(raw: bytes) -> str:
 
 
 def training_job_name(raw: bytes) -> str:
-    """The training job that a Job belongs to; without our label its own name."""
+    """The training job that a Job belongs to; without our label, the Job's own name."""
     labels: dict[str, str] = json.loads(raw)["metadata"].get("labels") or {}
     return labels.get(contract.JOB) or object_name(raw)
 
 
 def role_name(raw: bytes) -> str:
-    """The role of a labelled Job."""
+    """The role label of a Job; empty if it has none."""
     labels: dict[str, str] = json.loads(raw)["metadata"].get("labels") or {}
     return labels.get(contract.ROLE, "")

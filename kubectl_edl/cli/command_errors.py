@@ -44,7 +44,7 @@ _MEANINGS: Final[Mapping[int, str]] = {
 
 
 def exit_codes(own: Mapping[int, str] | None = None) -> str:
-    """The line at the end of a command's help; `own` are codes that others do not have."""
+    """The line on exit codes at the end of a command's help; `own` are additional codes."""
     meanings = {**_MEANINGS, **(own or {})}
     return f"Exit codes: {', '.join(f'{code} {meanings[code]}' for code in sorted(meanings))}."
 
@@ -55,15 +55,15 @@ _SUGGESTIONS: Final = 3
 
 
 class Refused(EdlError):
-    """A valid command that the object's state does not allow; the text says the remedy."""
+    """A valid command that the object's state does not allow; the message names the remedy."""
 
 
 class Misused(Refused):
-    """The command line is invalid, whatever the cluster holds."""
+    """A command line that is invalid, independent of the cluster."""
 
 
 class MisusedOptions(Denied):
-    """An invalid command line, with a finding for each option."""
+    """An invalid command line, with one finding per option."""
 
 
 class Missing(EdlError):
@@ -71,15 +71,15 @@ class Missing(EdlError):
 
 
 class TakenBack(EdlError):
-    """A scale-up that was not ready in time: the previous size is restored."""
+    """A scale-up that was not ready in time and was reverted to the previous size."""
 
 
 class TimedOut(EdlError):
-    """The awaited state was not reached in time; it may still be."""
+    """The awaited state was not reached in time, but may still be."""
 
 
 class EndedOtherwise(EdlError):
-    """The awaited state cannot be reached any more: the training job has ended."""
+    """The awaited state can no longer be reached: the training job has ended."""
 
 
 _CODES: Final[tuple[tuple[type[EdlError], Exit], ...]] = (
@@ -92,7 +92,7 @@ _CODES: Final[tuple[tuple[type[EdlError], Exit], ...]] = (
 
 
 def exit_code(error: EdlError) -> Exit:
-    """The code for an error."""
+    """The exit code for an error."""
     for kind, code in _CODES:
         if isinstance(error, kind):
             return code
@@ -100,7 +100,7 @@ def exit_code(error: EdlError) -> Exit:
 
 
 def no_such_job(name: str, known: Sequence[str], connection: ClusterConnection) -> Missing:
-    """`known` are the names of the training jobs there; the nearest are suggested."""
+    """The error for an unknown training job; suggests the closest names among `known`."""
     where = f"in namespace {connection.namespace}" if connection.namespace else "in any namespace"
     found = f'no training job "{name}" {where}'
     every = f"kubectl edl status -A{connection.scope.edl_flags}"
@@ -108,14 +108,14 @@ def no_such_job(name: str, known: Sequence[str], connection: ClusterConnection) 
 
 
 def no_such_plain_job(name: str, known: Sequence[str], connection: ClusterConnection) -> Missing:
-    """`known` are the names of all Jobs there."""
+    """The error for an unknown Job; suggests the closest names among `known`, all Jobs there."""
     found = f'no Job "{name}" in namespace {connection.namespace}'
     every = f"kubectl get jobs -A{connection.scope.cluster_flags}"
     return Missing(f"{found}; {_nearest(name, known)}all of them: {every}")
 
 
 def no_such_job_in(where: str, name: str, known: Sequence[str]) -> Missing:
-    """`where` are files, `known` the names of what could be meant in them."""
+    """The error for a Job missing from files; suggests the closest of their names (`known`)."""
     close = _nearest(name, known).strip()
     return Missing(f'{where} has no Job "{name}"{f"; {close}" if close else ""}')
 
@@ -128,7 +128,7 @@ def _nearest(name: str, known: Sequence[str]) -> str:
 
 
 def not_elastic(name: str, connection: ClusterConnection, slips: Sequence[str] = ()) -> Refused:
-    """A Job of that name exists, without our label; `slips` are of its other labels."""
+    """The error for a Job that exists without our label; `slips` are errors in other labels."""
     found = f"it has no label {contract.FRAMEWORK}{''.join(f'; {slip}' for slip in slips)}"
     return Refused(
         f'Job "{name}" is not elastic: {found}; kubectl edl adopt '

@@ -1,7 +1,7 @@
-"""`kubectl_complete-edl`: what kubectl asks for candidates when Tab is pressed after `kubectl edl`.
+"""`kubectl_complete-edl`, which kubectl runs to complete the arguments of `kubectl edl`.
 
-kubectl calls it with the words after `edl`, the last one unfinished (maybe empty), and reads
-cobra's protocol: one candidate a line, with a description after a tab, and last a directive.
+Its arguments are the words after `edl`, the last one incomplete (maybe empty). The output follows
+cobra's protocol: one candidate per line, with a description after a tab, and a final directive.
 """
 
 import sys
@@ -17,7 +17,7 @@ from kubectl_edl.main import this_process
 
 
 class Directive(IntEnum):
-    """cobra's ShellCompDirective, as far as we need it."""
+    """The values of cobra's ShellCompDirective that we use."""
 
     FILES = 0
     NO_FILES = 4
@@ -30,12 +30,12 @@ def main() -> None:
 
 
 def answer(words: Sequence[str], world: CliContext) -> str:
-    """The candidates for the last word, and the directive."""
+    """The candidates for the last word, and the directive, in cobra's format."""
     *before, unfinished = words or [""]
     shell = ShellComplete(CLI, {"obj": world}, "kubectl edl", "")
     try:
         items = shell.get_completions(list(before), unfinished)
-    except UsageError:  # a command that does not exist has nothing to offer
+    except UsageError:  # an unknown command has no candidates
         items = []
     lines = [_line(item) for item in items if item.type == "plain"]
     files = any(item.type != "plain" for item in items)

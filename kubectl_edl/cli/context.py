@@ -1,4 +1,4 @@
-"""The outside of a command, as arguments: streams, a clock and a connection to the cluster."""
+"""The environment of a command as values: streams, a clock and a connection to the cluster."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _harmless(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The cluster and namespace that the user means; empty fields were not given."""
+    """The cluster and namespace from the command line; empty fields were not given."""
 
     namespace: str = ""
     all_namespaces: bool = False
@@ -37,13 +37,13 @@ class Scope:
     as_uid: str = ""
     as_groups: tuple[str, ...] = ()
     system_namespace: str = ""
-    """Where kubectl-edl is installed."""
+    """The namespace of the installation."""
     request_timeout: timedelta | None = None
-    """How long one request may take; None where nothing is said."""
+    """Time limit of one request; None if not given."""
 
     @property
     def connection_flags(self) -> list[str]:
-        """The same cluster, as the same user, for kubectl itself."""
+        """Options that give kubectl the same cluster and user."""
         given = {
             "--context": self.context,
             "--kubeconfig": self.kubeconfig,
@@ -57,30 +57,30 @@ class Scope:
 
     @property
     def cluster_flags(self) -> str:
-        """The same at the end of a command that we suggest: ` --context prod`, or nothing."""
+        """The same options, to append to a suggested command: ` --context prod`, or nothing."""
         return "".join(f" {quote(text)}" for text in self.connection_flags)
 
     @property
     def edl_flags(self) -> str:
-        """For a command of ours about the installation, which is where the user said it is."""
+        """Options to append to a suggested `kubectl edl` command about the installation."""
         there = self.system_namespace
         return self.cluster_flags + (f" --system-namespace {quote(there)}" if there else "")
 
     @property
     def flags(self) -> str:
-        """With the namespace before them: ` -n team --context prod`, ` -A` or nothing."""
+        """The same with the namespace: ` -n team --context prod`, ` -A` or nothing."""
         if self.all_namespaces:
             return f" -A{self.cluster_flags}"
         return self.flags_in(self.namespace) if self.namespace else self.cluster_flags
 
     def flags_in(self, namespace: str) -> str:
-        """For a command about an object of this namespace: ` -n team --context prod`."""
+        """Options for a command about an object in this namespace: ` -n team --context prod`."""
         return f" -n {namespace}{self.cluster_flags}"
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterConnection:
-    """A cluster and the user's namespace in it, empty for all namespaces."""
+    """A cluster, and the user's namespace in it; an empty namespace means all."""
 
     cluster: PluginCluster
     namespace: str
@@ -89,9 +89,9 @@ class ClusterConnection:
 
 
 class Changes(Protocol):
-    """Yields when a selected object may have changed, until the user stops it.
+    """Yields when a selected object may have changed, until the user ends the command.
 
-    Also at each of the `deadlines`, which are counted from now.
+    Also yields after each of the `deadlines`, which count from the call.
     """
 
     def __call__(
@@ -100,7 +100,7 @@ class Changes(Protocol):
 
 
 class Watched(Protocol):
-    """A cluster that answers lists of these selections from watches, where it can."""
+    """Returns a cluster that serves lists of these selections from watches, if it can."""
 
     def __call__(
         self, cluster: PluginCluster, selections: Sequence[ListOptions]
@@ -118,7 +118,7 @@ def _no_kubectl(arguments: Sequence[str], text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CliContext:
-    """`width` is the terminal's in characters, None when stdout is a pipe or a file."""
+    """A command's environment; `width` is the terminal's in columns, None without a terminal."""
 
     out: TextIO
     err: TextIO
@@ -129,21 +129,21 @@ class CliContext:
     changes: Changes
     watched: Watched = _unwatched
     listening: Callable[[], AbstractContextManager[None]] = nullcontext
-    """While it lasts, keys and a terminal of another size interrupt the wait for changes."""
+    """A context in which keys and a resized terminal interrupt the wait for changes."""
     width: int | None = None
     coloured: bool = False
-    """Whether stdout shows colours, and its reader wants them."""
+    """Whether stdout supports colours and the user has not disabled them."""
     size: Callable[[], tuple[int, int]] | None = None
-    """The terminal's columns and lines as they are now; None where `width` is all that is known."""
+    """Returns the terminal's current columns and lines; None if only `width` is known."""
     unicode: bool = True
-    """Whether the reader's terminal knows more than ASCII."""
+    """Whether the terminal supports more than ASCII."""
     kubectl: Callable[[Sequence[str], str], int] = _no_kubectl
-    """Runs kubectl with these arguments and this standard input, on our streams; its exit code."""
+    """Runs kubectl with arguments and stdin text, on our streams; returns its exit code."""
 
     def say(self, text: str) -> None:
-        """One line on stdout, whatever of the cluster it quotes."""
+        """Write one line to stdout, with control characters escaped."""
         self.out.write(f"{_harmless(text)}\n")
 
     def warn(self, text: str) -> None:
-        """One line on stderr: hints, and everything that is not the answer."""
+        """Write one line to stderr, likewise: hints and all other text that is not the result."""
         self.err.write(f"{_harmless(text)}\n")

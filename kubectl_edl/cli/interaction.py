@@ -1,4 +1,4 @@
-"""What a command says and asks: confirmations, a wait, and the report of a change."""
+"""Confirmation prompts, waiting with a time limit, and the report of a change."""
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -16,7 +16,7 @@ _Item = TypeVar("_Item")
 
 
 def confirmed(world: CliContext, question: str) -> bool:
-    """Raises Refused where no terminal can answer."""
+    """Ask the user. Raises Refused if stdin is not a terminal."""
     if not world.stdin.isatty():
         raise Refused(f"{question} No terminal can answer: add --yes")
     world.err.write(f"{harmless_lines(question)} [y/N] ")
@@ -25,7 +25,7 @@ def confirmed(world: CliContext, question: str) -> bool:
 
 
 def waited(world: CliContext, missing: Callable[[], _Missing], timeout: timedelta) -> _Missing:
-    """Poll `missing` until it finds nothing or the time is up; returns its last result."""
+    """Poll `missing` until its result is empty or the time is up; returns its last result."""
     until = world.now() + timeout
     found = missing()
     for _ in range(round(timeout / _PAUSE)):
@@ -42,7 +42,7 @@ def waited_gone(
     is_there: Callable[[_Item], bool],
     timeout: timedelta,
 ) -> list[_Item]:
-    """Those that are still there when the time is up; each is asked about until it is gone."""
+    """Poll until the items are gone or the time is up; returns those that are still there."""
     left = list(items)
 
     def still() -> list[_Item]:
@@ -53,11 +53,11 @@ def waited_gone(
 
 
 PATIENCE: Final = timedelta(seconds=5)
-"""So long an estimate may take; in a large cluster with many jobs it may not be ready by then."""
+"""Time limit of an estimate; a large cluster with many jobs may need longer."""
 
 
 def patient(world: CliContext) -> Callable[[], bool]:
-    """Whether the user has waited long enough."""
+    """A function that tells whether PATIENCE has passed since this call."""
     begun = world.now()
     return lambda: world.now() - begun > PATIENCE
 
@@ -69,7 +69,7 @@ def say_changed(
     manifests: Sequence[Json],
     hints: Sequence[str] = (),
 ) -> None:
-    """The sentence, or the changed objects where `-o` asks for them; hints go to stderr."""
+    """Print the sentence, or with `-o` the changed objects; hints go to stderr."""
     for hint in hints:
         world.warn(hint)
     if not output:
@@ -82,7 +82,7 @@ def say_changed(
 
 
 def _shown(manifest: Json) -> Json:
-    """The object as kubectl shows it: without `metadata.managedFields`."""
+    """The object without `metadata.managedFields`, as kubectl shows it."""
     metadata = {
         name: value for name, value in manifest["metadata"].items() if name != "managedFields"
     }

@@ -7,17 +7,17 @@ import click
 from click.shell_completion import CompletionItem
 
 _FEW: Final = 12
-"""Names that an error lists; `--help` shows more of them better."""
+"""The most names that an error lists; `--help` lists more of them better."""
 
 
 class Listed(click.Group):
-    """A group of subcommands from a table of names and lines, which completion and help show.
+    """A group of subcommands, built from a table of names and summaries for help and completion.
 
-    `load` makes a subcommand; `order` puts its name first on the command line.
+    `load` imports a subcommand; `order` moves its name to the front of the arguments.
     """
 
     renamed: ClassVar[Mapping[str, str]] = {}
-    """New names by old ones, which still run the command and say the new name."""
+    """New names by old names; an old name still works, with a warning."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Listed(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 (click's signature)
-        """An option without its value is an error of the subcommand: click leaves that open."""
+        """Report an option without a value as an error of the subcommand, which click does not."""
         try:
             return super().invoke(ctx)
         except click.UsageError as error:
@@ -68,7 +68,7 @@ class Listed(click.Group):
             raise
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """`help COMMAND` is `COMMAND --help`, as in kubectl."""
+        """Treat `help COMMAND` as `COMMAND --help`, as kubectl does."""
         helped = [*args[1:], "--help"] if args[:1] == ["help"] else args
         return super().parse_args(ctx, self._order(helped))
 

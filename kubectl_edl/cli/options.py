@@ -1,4 +1,4 @@
-"""The flags that commands share, in kubectl's spelling, each group as one value."""
+"""Options that several commands share, spelled as in kubectl; each group becomes one value."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import MISSING, dataclass, field, fields
@@ -26,7 +26,7 @@ _Kind = TypeVar("_Kind")
 
 @dataclass(frozen=True, slots=True)
 class _Declared:
-    """What click is told of a field, but for what follows from its name and type."""
+    """A field's click settings, except for those that follow from its name and type."""
 
     decorator: Callable[..., Decorator]
     names: tuple[str, ...]
@@ -34,7 +34,7 @@ class _Declared:
     settings: dict[str, Any]
 
     def as_field(self, name: str, kind: str) -> Any:  # noqa: ANN401 (a field of any type)
-        """`--name`, a flag for a truth value, `--name/--no-name` where that has a default."""
+        """The field as click option `--name`; a bool with a default becomes `--name/--no-name`."""
         settings, names = dict(self.settings), self.names
         if self.decorator is click.option:
             long, is_pair = (
@@ -49,7 +49,7 @@ class _Declared:
         return field(default=self._default(kind), metadata={_DECLARED: declared})
 
     def _default(self, kind: str) -> Any:  # noqa: ANN401 (the same)
-        """Its value where nothing was given: `unsaid` or `default`, else that of its type."""
+        """The value if the option is not given: `unsaid`, `default`, or the default of the type."""
         if self.unsaid is not MISSING:
             return self.unsaid
         if kind.startswith("tuple["):
@@ -59,23 +59,23 @@ class _Declared:
 
 
 def option(*names: str, unsaid: Any = MISSING, **settings: Any) -> Any:  # noqa: ANN401 (a field of any type)
-    """A field of an option group that is an option; `unsaid` is its value without one."""
+    """Declare a field of an option group as an option; `unsaid` is its value if it is not given."""
     return _Declared(click.option, names, unsaid, settings)
 
 
 def argument(**settings: Any) -> Any:  # noqa: ANN401 (the same)
-    """The same of an argument."""
+    """Declare a field of an option group as an argument."""
     return _Declared(click.argument, (), MISSING, settings)
 
 
 def given(declared: Decorator, unsaid: Any) -> Any:  # noqa: ANN401 (the same)
-    """A field that is one of the options below, which several groups have."""
+    """Declare a field as one of the shared options below."""
     return _Declared(lambda _: declared, (), unsaid, {})
 
 
 @dataclass_transform(frozen_default=True)
 def option_group(kind: type[_Kind]) -> type[_Kind]:
-    """A frozen dataclass of which `group` makes options: their names and kinds are the fields'."""
+    """A frozen dataclass whose fields `group` turns into options of their name and type."""
     for name, annotation in kind.__annotations__.items():
         if isinstance(found := vars(kind).get(name), _Declared):
             is_class = isinstance(annotation, type) and not hasattr(annotation, "__args__")
@@ -105,7 +105,7 @@ _OFFERED: Final = (
 
 
 class _Form(click.ParamType[str]):
-    """The value of `-o`: checked where it is read, so that a mistake costs no request."""
+    """The value of `-o`, checked while options are parsed, before any request."""
 
     name = _SPELLED
 
@@ -148,7 +148,7 @@ _SCOPE: Final = (
     click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces."),
     click.option("--context", help="Context of the kubeconfig."),
     click.option("--kubeconfig", help="Path of the kubeconfig."),
-    # kubectl's, which hides them, too: `kubectl edl --help` names them once.
+    # kubectl hides these options too; `kubectl edl --help` lists them once.
     click.option("--cluster", hidden=True, help="Cluster of the kubeconfig."),
     click.option("--user", hidden=True, help="User of the kubeconfig."),
     click.option("--as", "as_user", hidden=True, help="User to impersonate."),
@@ -160,7 +160,7 @@ _SCOPE: Final = (
 
 
 def _selector(_ctx: click.Context, _param: click.Parameter, text: str | None) -> str | None:
-    """As it is given, refused before a cluster is asked. Raises click.BadParameter."""
+    """The selector, unchanged; raises click.BadParameter if it is malformed, before any request."""
     from edl.kube.cache.label_selector import is_selector  # noqa: PLC0415 (not for a command without one)
 
     if text and not is_selector(text):
@@ -175,7 +175,7 @@ SELECTOR: Final = click.option(
 
 
 def _filenames(*, required: bool) -> Decorator:
-    """`sources` reports unreadable files: those are errors, not wrong usage."""
+    """The option `-f`. `sources` reports unreadable files, because those are not usage errors."""
     return click.option(
         "-f",
         "--filename",
@@ -193,7 +193,7 @@ FILENAMES_IF_ANY: Final[Decorator] = _filenames(required=False)
 
 @option_group
 class OutputOptions:
-    """How a list is chosen and printed; `output` as `printers.form` reads it."""
+    """How a list is filtered and printed; `printers.form` parses `output`."""
 
     selector: str = given(SELECTOR, "")
     output: str = option("-o", unsaid="table", type=FORM, help="Output format.")
@@ -208,7 +208,7 @@ class OutputOptions:
 
 @option_group
 class Writing:
-    """How a change is made and reported; an empty `output` is a sentence for people."""
+    """How a change is made and reported; an empty `output` prints a sentence."""
 
     dry_run: str = given(DRY_RUN, "none")
     output: str = option(
@@ -219,22 +219,22 @@ class Writing:
 
 
 def not_both(name: str | None, reading: OutputOptions) -> None:
-    """As kubectl: a name and a selector exclude each other. Raises click.UsageError."""
+    """Raise click.UsageError if both a name and a selector are given, as kubectl does."""
     if name and reading.selector:
         raise click.UsageError("A name and a selector (-l) exclude each other: leave out one.")
 
 
 def group(kind: type, name: str, *, without: Collection[str] = ()) -> Decorator:
-    """The options that are the fields of `kind`, but some, as its parameter `name`."""
+    """The fields of `kind` as options, except `without`, passed to the command as `name`."""
     declared = [one for one in fields(kind) if _DECLARED in one.metadata]
     options = [one.metadata[_DECLARED](one.name) for one in declared if one.name not in without]
     return bundled(kind, name, options)
 
 
 def bundled(kind: Callable[..., object], name: str, options: Sequence[Decorator]) -> Decorator:
-    """Declare the options, and hand what they were given to the command as one `kind`.
+    """Declare the options, and pass their values to the command as one `kind`.
 
-    What was not given is left to the defaults of `kind`.
+    Options that are not given keep the defaults of `kind`.
     """
     known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
 
@@ -254,7 +254,7 @@ def bundled(kind: Callable[..., object], name: str, options: Sequence[Decorator]
 
 
 a_cluster: Final = bundled(Scope, "scope", _SCOPE[2:])
-"""`--context --kubeconfig`, as `scope`: for what no namespace has to do with."""
+"""`--context --kubeconfig`, as `scope`: for commands that do not depend on a namespace."""
 everywhere: Final = bundled(Scope, "scope", _SCOPE)
 """`-n -A --context --kubeconfig`, as `scope`."""
 one_namespace: Final = bundled(Scope, "scope", (_SCOPE[0], *_SCOPE[2:]))

@@ -1,4 +1,4 @@
-"""Values of options: lengths of time and images."""
+"""Types of option values: durations and images."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _LONGEST: Final = timedelta(days=365)
-"""Later than the calendar's end nothing can be waited for."""
+"""A limit, because a deadline beyond the calendar's last year cannot be computed."""
 
 
 class Duration(click.ParamType["timedelta"]):
-    """A length of time; 0 is to look once, unless it must be `above_zero`."""
+    """A duration; 0 means to check once, unless `above_zero` forbids it."""
 
     name = "DURATION"
 
@@ -45,7 +45,7 @@ class Duration(click.ParamType["timedelta"]):
 
 
 def repeated(names: Iterable[str]) -> str:
-    """The first name that occurs more than once; empty where none does."""
+    """The first name that occurs more than once; empty if there is none."""
     return next((name for name, times in Counter(names).items() if times > 1), "")
 
 
@@ -53,12 +53,12 @@ EXAMPLE: Final = "registry.example/kubectl-edl:0.1.0"
 
 
 def is_image(text: str) -> bool:
-    """Whether it may be one; the registry knows the rest."""
+    """Whether `text` can be an image reference; only the registry can check more."""
     return bool(text) and not any(letter.isspace() for letter in text)
 
 
 class Image(click.ParamType[str]):
-    """The value of `--image` where there is one; an empty one would say nothing, unnoticed."""
+    """The value of `--image`; an empty one is an error, because it would be ignored silently."""
 
     name = "IMAGE"
 

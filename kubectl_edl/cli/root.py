@@ -38,7 +38,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "uninstall": "Uninstall kubectl-edl; Jobs are kept.",
     "version": "Print the plugin's version.",
 }
-"""Each command and its line in the overview, which must not load the command's module."""
+"""Each command and its summary, listed here so that help need not import the commands."""
 
 _ELSEWHERE: Final[Mapping[str, str]] = {
     "certs": "certificates.command",
@@ -47,10 +47,10 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     "uninstall": "install.command",
     "upgrade": "install.command",
 }
-"""Modules of commands that have no folder of their own name; the function has the command's."""
+"""Modules of commands that have no folder of their own; the function has the command's name."""
 
 _RENAMED: Final[Mapping[str, str]] = {"label": "adopt", "unlabel": "release"}
-"""Old names and new ones; 0.2 drops the old ones."""
+"""New names by old names; 0.2 removes the old ones."""
 
 WITH_VALUE: Final = frozenset(
     {"-n", "--namespace", "--context", "--kubeconfig", "-l", "--selector", "-o", "--output"}
@@ -82,11 +82,10 @@ def _load(name: str) -> click.Command:
 
 
 def command_first(args: list[str], with_value: Collection[str] = WITH_VALUE) -> list[str]:
-    """`-n team status` → `status -n team`: kubectl takes its flags on either side.
+    """`-n team status` → `status -n team`: kubectl accepts options before the command, too.
 
-    `--version` is `version`.
-
-    Raises click.BadOptionUsage for a flag without its value: click would not know it.
+    `--version` becomes `version`.
+    Raises click.BadOptionUsage for an option without its value, which click would not detect.
     """
     flags: list[str] = []
     rest = ["version", *args[1:]] if args[:1] == ["--version"] else list(args)

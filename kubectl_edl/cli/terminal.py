@@ -1,4 +1,4 @@
-"""The terminal: streams that may be closed (`>&-`) or limited to ASCII, keys, and its size."""
+"""The terminal: streams that may be closed (`>&-`) or ASCII only, key presses, and size."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ if TYPE_CHECKING:
 
 
 def draws(stream: TextIO, environ: Mapping[str, str]) -> bool:
-    """Whether it is a terminal on which a cursor moves."""
+    """Whether the stream is a terminal that supports cursor movement."""
     return stream.isatty() and environ.get("TERM") != "dumb"
 
 
 def knows_unicode(environ: Mapping[str, str]) -> bool:
-    """As the locale says; LC_CTYPE may be Python's own word for the locale C (PEP 538)."""
+    """Whether the locale is UTF-8; Python sets LC_CTYPE=C.UTF-8 in the locale C (PEP 538)."""
     spoken = environ.get("LC_CTYPE", "")
     said = environ.get("LC_ALL") or (spoken != "C.UTF-8" and spoken) or environ.get("LANG", "")
     return "utf8" in said.lower().replace("-", "")
 
 
 def printing(stream: TextIO | None) -> TextIO:
-    """Python has None for one that is closed. A letter that it has no byte for is escaped."""
+    """An output stream; Python has None for a closed one. Unencodable characters are escaped."""
     if stream is None:
         return _nothing()
     if isinstance(stream, io.TextIOWrapper):
-        # What programs read is manifests: UTF-8, as those that we read.
+        # Programs read manifests from a pipe: those are UTF-8, as our input is.
         encoding = None if stream.isatty() else "utf-8"
         stream.reconfigure(encoding=encoding, errors="backslashreplace")
     return stream
 
 
 def reading(stream: TextIO | None) -> TextIO:
-    """A closed stream cannot be read, and says so; an empty one could be."""
+    """An input stream; reading a closed stdin raises an error, as it must not look empty."""
     return _nothing() if stream is None else stream
 
 
@@ -48,11 +48,11 @@ def _nothing() -> TextIO:
 
 _ENDS: Final = frozenset(b"qQ")
 _LOOK: Final = 0.2
-"""Seconds between two looks whether the keys still matter."""
+"""Seconds between checks whether key presses are still read."""
 
 
 class Attention:
-    """Wakes the drawing thread; set by another thread or a signal handler."""
+    """Wakes the drawing thread; called by other threads and by signal handlers."""
 
     def __init__(self) -> None:
         self._woken = Event()
@@ -60,11 +60,11 @@ class Attention:
         self._at_once = False
 
     def wake(self) -> None:
-        """Something may have changed."""
+        """Report a possible change."""
         self._woken.set()
 
     def redraw(self) -> None:
-        """The picture is wrong until it is drawn again."""
+        """Request an immediate redraw."""
         self._at_once = True
         self._woken.set()
 
@@ -73,19 +73,19 @@ class Attention:
         self._woken.set()
 
     def wait(self, seconds: float) -> bool:
-        """Until something happens, at most so long; whether it is drawn at once."""
+        """Wait for an event, at most `seconds`; returns whether to redraw immediately."""
         self._woken.wait(seconds)
         at_once, self._at_once = self._at_once, False
         return at_once
 
     def forget(self) -> None:
-        """What happens from now on wakes again."""
+        """Reset: only later events end the next wait."""
         self._woken.clear()
 
 
 @contextmanager
 def listening(attention: Attention, stdin: TextIO) -> Iterator[None]:
-    """As long as a terminal shows a picture: `q` ends it, and a new size draws it again."""
+    """While the context is active, `q` ends the command, and a resized terminal is redrawn."""
     with ExitStack() as stack:
         if hasattr(signal, "SIGWINCH"):
             before = signal.signal(signal.SIGWINCH, lambda *_: attention.redraw())
@@ -96,16 +96,16 @@ def listening(attention: Attention, stdin: TextIO) -> Iterator[None]:
 
 
 def _in_background(terminal: int) -> bool:
-    """A background process that changes the terminal is stopped by it (SIGTTOU)."""
+    """Whether this is a background process, which SIGTTOU would stop if it changed the terminal."""
     try:
         return os.tcgetpgrp(terminal) != os.getpgrp()
-    except OSError:  # a terminal that is not this process's own
+    except OSError:  # not this process's controlling terminal
         return False
 
 
 @contextmanager
 def _keys(attention: Attention, terminal: int) -> Iterator[None]:
-    """Key by key, and without an echo; Ctrl-C stays what it is."""
+    """Read single key presses without echo; Ctrl-C still interrupts."""
     import termios  # noqa: PLC0415 (only where keys are read)
     import tty  # noqa: PLC0415 (the same)
 
@@ -127,7 +127,7 @@ def _read(attention: Attention, terminal: int, done: Event) -> None:
         if not select.select([terminal], [], [], _LOOK)[0]:
             continue
         typed = os.read(terminal, 64)
-        if not typed:  # it is closed
+        if not typed:  # the terminal is closed
             return
         if not _ENDS.isdisjoint(typed):
             attention.end()

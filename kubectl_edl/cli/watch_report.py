@@ -1,4 +1,4 @@
-"""Printing a report once, or again and again as the cluster changes."""
+"""Prints a report once, or again after each change in the cluster."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ Read = Callable[[], Report]
 
 
 def show(world: CliContext, reading: OutputOptions, read: Read) -> None:
-    """Once."""
+    """Print the report once."""
     report, chosen = read(), form(reading.output)
     _say_beside(world, chosen, report)
     if report.objects or not chosen.people:
@@ -31,7 +31,7 @@ def show(world: CliContext, reading: OutputOptions, read: Read) -> None:
 
 
 def follow(world: CliContext, reading: OutputOptions, read: Read, changes: Iterator[None]) -> None:
-    """Until `changes` end: a terminal's table is drawn again, everything else goes on in lines."""
+    """Print until `changes` end: redraw a table on a terminal, append everything else as lines."""
     if world.width is not None and form(reading.output).people:
         _draw(world, reading, reports(world, read, changes))
     else:
@@ -45,7 +45,7 @@ def printed(
     cluster: "Cluster",
     selection: "ListOptions",
 ) -> None:
-    """Once, or with `--watch` whenever an object of the selection changes."""
+    """Print once, or with `--watch` after each change of a selected object."""
     if reading.watch:
         follow(world, reading, read, world.changes(cluster, selection))
     else:
@@ -55,7 +55,7 @@ def printed(
 def continued(
     world: CliContext, reading: OutputOptions, read: Read, changes: Iterator[None]
 ) -> None:
-    """In lines, also on a terminal: what was printed stays, and what is new comes below it."""
+    """Append new or changed lines, on a terminal too: earlier output is kept."""
     chosen = form(reading.output)
     lines = _Lines(chosen, layout(replace(world, width=None, size=None), reading), reading)
     for number, report in enumerate(reports(world, read, changes)):
@@ -66,7 +66,7 @@ def continued(
 
 
 def layout(world: CliContext, reading: OutputOptions) -> Layout:
-    """As stdout is now: a terminal may be resized between two pictures."""
+    """The layout for stdout as it is now: the terminal may be resized between two reports."""
     width, height = world.size() if world.size else (world.width, None)
     return Layout(
         width=width,
@@ -79,7 +79,7 @@ def layout(world: CliContext, reading: OutputOptions) -> Layout:
 
 
 def _draw(world: CliContext, reading: OutputOptions, reports: Iterator[Report]) -> None:
-    """On the alternate screen; the last picture stays on the usual one."""
+    """Redraw on the alternate screen; the last report stays on the normal screen."""
     picture = ""
     try:
         with world.listening():
@@ -96,7 +96,7 @@ def _draw(world: CliContext, reading: OutputOptions, reports: Iterator[Report]) 
 
 
 class _Lines:
-    """Remembers what was printed, and prints what is new or different since."""
+    """Remembers what was printed, and prints new and changed rows."""
 
     def __init__(self, chosen: OutputForm, plain: Layout, reading: OutputOptions) -> None:
         self._form = chosen
@@ -117,9 +117,9 @@ class _Lines:
         return self._text(report.only(new) if report.list_kind else report)
 
     def _contents(self, report: Report) -> Sequence[object]:
-        """The contents compared to detect a change: the cells of a table without the age.
+        """The contents that are compared to detect a change: a table's cells without the age.
 
-        Kubernetes' own objects change when they change; ours carry more than a table shows.
+        Kubernetes' own objects are compared whole; ours contain more than a table shows.
         """
         table = self._form.table(report)
         if table is None or not self._form.people or report.list_version != API_VERSION:
@@ -142,7 +142,7 @@ class _Lines:
 
 
 def reports(world: CliContext, read: Read, changes: Iterator[None]) -> Iterator[Report]:
-    """One report now and one after each change; an API server that is away is waited for."""
+    """One report now and one after each change; while the API server is unreachable, it waits."""
     yield read()
     away = False
     for _ in changes:
@@ -157,15 +157,15 @@ def reports(world: CliContext, read: Read, changes: Iterator[None]) -> Iterator[
 
 
 def last(reports: Iterator[Report]) -> Report:
-    """The last of them: there is one at least."""
+    """The last report; there is at least one."""
     report = next(reports)
-    for report in reports:  # noqa: B007 (the last one is what is wanted)
+    for report in reports:  # noqa: B007 (only the last report is needed)
         pass
     return report
 
 
 def _say_beside(world: CliContext, chosen: OutputForm, report: Report) -> None:
-    """Print hints, and the note on an empty list, to stderr."""
+    """Print hints, and the message for an empty list, to stderr."""
     for hint in report.hints:
         world.warn(hint)
     if not report.objects and chosen.people:
@@ -173,6 +173,6 @@ def _say_beside(world: CliContext, chosen: OutputForm, report: Report) -> None:
 
 
 def _key(document: JsonDocument) -> tuple[str, str]:
-    """Namespace and name; a report about the whole cluster has neither."""
+    """Namespace and name; both are empty for a report about the whole cluster."""
     metadata = document.get("metadata") or {}
     return metadata.get("namespace", ""), metadata.get("name", "")

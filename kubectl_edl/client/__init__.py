@@ -1,1 +1,1 @@
-"""What commands read from the cluster, and how they write to it."""
+"""Reads and writes of the cluster that commands share."""

@@ -1,4 +1,4 @@
-"""The webhook's certificates as the cluster keeps them: the Secrets, and what is trusted."""
+"""The webhook's certificates in the cluster: its Secrets, and the trusted CA bundles."""
 
 import base64
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _INJECTED: Final = "cert-manager.io/inject-ca-from"
 
 
 class CertificateStore(Enum):
-    """The component that issues and renews: the reconciler by default."""
+    """The component that issues and renews the certificates: the reconciler by default."""
 
     RECONCILER = "the reconciler"
     LEADER = "the reconciler of a webhook outside the cluster"
@@ -41,14 +41,14 @@ class Trusted:
 
 
 def served(cluster: Cluster) -> KeyPair:
-    """What the webhook's Secret holds. Raises ClusterError, CertificateError when there is none."""
+    """The serving key pair in the webhook's Secret. Raises ClusterError, CertificateError."""
     return read_pair(cluster, usual(namespace=cluster.system_namespace).serving)
 
 
 def authorities(cluster: Cluster) -> tuple[bytes, ...]:
-    """The authority, then those before it that are still trusted; none where they lie elsewhere.
+    """The authority and its still trusted predecessors; empty unless the reconciler manages them.
 
-    Raises ClusterError, CertificateError for a Secret that holds no authority.
+    Raises ClusterError, CertificateError for a Secret without an authority.
     """
     if keeper(cluster) not in (CertificateStore.RECONCILER, CertificateStore.LEADER):
         return ()
@@ -57,7 +57,7 @@ def authorities(cluster: Cluster) -> tuple[bytes, ...]:
 
 
 def keeper(cluster: Cluster) -> CertificateStore:
-    """What renews the certificates of this installation."""
+    """The component that renews the certificates of this installation."""
     found = _configuration(cluster)
     if _INJECTED in (found.get("metadata", {}).get("annotations") or {}):
         return CertificateStore.CERT_MANAGER
@@ -76,7 +76,7 @@ def _is_stored(cluster: Cluster) -> bool:
 
 
 def trusted(cluster: Cluster) -> Iterator[Trusted]:
-    """Entry by entry, of the configurations that exist."""
+    """The CA bundles of all entries of the webhook configurations that exist."""
     for kind in WEBHOOK_KINDS:
         target = ObjectRef(kind, "", CONFIGURATION)
         try:
@@ -86,13 +86,13 @@ def trusted(cluster: Cluster) -> Iterator[Trusted]:
         for webhook in webhooks:
             encoded = webhook["clientConfig"].get("caBundle") or ""
             text = base64.b64decode(encoded)
-            # The newline after the last certificate is optional.
+            # A PEM bundle may omit the newline after its last certificate.
             whole = text if text.endswith(b"\n") or not text else text + b"\n"
             yield Trusted(target, webhook["name"], whole)
 
 
 def is_believed(certificate: bytes, trust: bytes) -> bool:
-    """Whether any authority among `trust` signed the certificate."""
+    """Whether one of the authorities in `trust` signed the certificate."""
     return any(is_signed_by(certificate, authority) for authority in each_certificate(trust))
 
 
@@ -105,12 +105,12 @@ def days_left(facts: CertificateInfo, now: datetime) -> str:
 
 
 def served_outside(cluster: Cluster) -> str:
-    """Where a webhook outside of the cluster is served; empty for the usual one."""
+    """The URL of a webhook outside of the cluster; empty for one behind a Service."""
     return _url(_configuration(cluster))
 
 
 def served_in(cluster: Cluster) -> str:
-    """The namespace of the Service that the API server calls; empty where it calls none."""
+    """The namespace of the webhook's Service; empty if the API server calls a URL."""
     webhooks = _configuration(cluster).get("webhooks") or ()
     services = (one["clientConfig"].get("service") or {} for one in webhooks)
     return next((str(one["namespace"]) for one in services if one), "")

@@ -1,4 +1,4 @@
-"""When to read again: after a change in the cluster, or after an interval."""
+"""Signals when to read the cluster again: after a change, or after an interval."""
 
 import logging
 import time
@@ -12,16 +12,16 @@ from edl.kube.cluster import Cluster, ListOptions, PluginCluster, RawList
 from kubectl_edl.cli.terminal import Attention
 
 _PATIENCE: Final = 5.0
-"""Seconds without a change after which ages are worth printing again."""
+"""Seconds after which output is refreshed without a change, because ages grow."""
 _GATHER: Final = 0.2
-"""Seconds in which several changes count as one: a resize touches many objects."""
+"""Seconds in which several changes count as one: a resize changes many objects."""
 
 
 class WatchedLists:
-    """A cluster whose lists of some selections are kept by watches; `changed` follows each event.
+    """A cluster whose lists of some selections come from watches; each event calls `changed`.
 
-    Each is listed once and then watched from its version, as informers do it: a watch that ends is
-    resumed, and an API server that is away is asked ever more slowly. All else is asked directly.
+    An informer lists each selection once and then watches it; it resumes a closed watch, and backs
+    off while the API server is unreachable. All other requests go to the API server directly.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class WatchedLists:
         return getattr(self._cluster, name)
 
     def list(self, selection: ListOptions) -> RawList:
-        """From the watch, once it has listed. Raises ClusterError before."""
+        """The watched list; until it is synced, a request that may raise ClusterError."""
         store = self._stores.get(selection)
         if store is None or not store.synced:
             return self._cluster.list(selection)
@@ -54,7 +54,7 @@ class WatchedLists:
 def watched(
     attention: Attention, cluster: Cluster, selections: Sequence[ListOptions]
 ) -> PluginCluster:
-    """The same cluster, as WatchedLists; a change wakes `attention`."""
+    """The cluster as WatchedLists; a change wakes `attention`."""
     return cast("PluginCluster", WatchedLists(cluster, selections, attention.wake))
 
 
@@ -64,13 +64,13 @@ def wakes(
     attention: Attention,
     deadlines: Sequence[timedelta] = (),
 ) -> Iterator[None]:
-    """Until its user has seen enough. Without the right to watch, every 5 s.
+    """Yield after each change until `attention` has ended; every 5 s without the right to watch.
 
-    Also when each of the `deadlines`, counted from now, is over.
+    Also yields when one of the `deadlines`, counted from now, has passed.
     """
     lists: WatchedLists | None = cluster if isinstance(cluster, WatchedLists) else None
     if lists is None:
-        # What reads the cluster at each change says itself that the API server is away.
+        # The code that reads the cluster after each change reports an unreachable API server.
         logging.getLogger(informer.__name__).addHandler(logging.NullHandler())
         lists = WatchedLists(cluster, [selection], attention.wake)
     return _wakes(lists, attention, deadlines, time.monotonic())
@@ -93,6 +93,6 @@ def _wakes(
 
 
 def patience(deadlines: Sequence[timedelta], since: float) -> float:
-    """Seconds to wait for a change, `since` seconds after the deadlines' beginning."""
+    """Seconds to wait for a change, `since` seconds after the start of the deadlines."""
     left = [deadline.total_seconds() - since for deadline in deadlines]
     return min([_PATIENCE, *(seconds for seconds in left if seconds > 0)])

@@ -1,7 +1,7 @@
-"""Reads the cluster for a command: the same facts and the same `observe` as the reconciler.
+"""Reads the cluster for a command, with the same facts and the same `observe` as the reconciler.
 
-A user of one namespace may read its Jobs and pods and nothing else; then a survey still answers,
-and its hints say what is missing.
+A user who may read only the Jobs and pods of one namespace still gets a survey, whose hints name
+what is missing.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -31,7 +31,7 @@ _Fact = TypeVar("_Fact")
 
 
 class Survey(msgspec.Struct, frozen=True):
-    """Training jobs, by namespace and name. `hints` name what could not be read, for stderr."""
+    """Training jobs by namespace and name. `hints` name what could not be read, for stderr."""
 
     jobs: tuple[TrainingJob, ...]
     hints: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class Survey(msgspec.Struct, frozen=True):
 
 
 def survey_jobs(connection: ClusterConnection, now: datetime) -> Survey:
-    """The training jobs without their pods: enough to change one. Raises Forbidden."""
+    """The training jobs without their pods, which suffices to change one. Raises Forbidden."""
     return Survey(_observed(ClusterFacts(jobs=_jobs(connection)), now).jobs)
 
 
@@ -50,9 +50,9 @@ def survey_training(
     now: datetime,
     asked: PrefetchedLists | None = None,
 ) -> Survey:
-    """The training jobs with their pods; `selector` chooses among them by their Jobs' labels.
+    """The training jobs with their pods; `selector` matches their Jobs' labels.
 
-    `asked`: what was asked for before. Raises Forbidden when the Jobs themselves may not be listed.
+    `asked`: lists that are already requested. Raises Forbidden if the Jobs may not be listed.
     """
     hints: list[str] = []
     found = _observed(_training(asked or PrefetchedLists(connection), hints), now)
@@ -60,16 +60,16 @@ def survey_training(
 
 
 def survey_ruled(connection: ClusterConnection, now: datetime) -> Survey:
-    """The same, with what quotas and LimitRanges of their namespaces refuse and add."""
+    """The same, including the effects of their namespaces' quotas and LimitRanges."""
     hints: list[str] = []
     found = _observed(_ruled(connection, _training(PrefetchedLists(connection), hints), hints), now)
     return Survey(found.jobs, tuple(hints), found.bare_jobs)
 
 
 def survey_created(connection: ClusterConnection, jobs: Sequence[Json], now: datetime) -> Survey:
-    """Jobs that were just created, as a reconciler will see them; by the rules of survey_ruled.
+    """Newly created Jobs as a reconciler will see them, with quotas and LimitRanges.
 
-    `hints` name what only their namespace knows.
+    `hints` name checks that need objects which the user may not read.
     """
     hints: list[str] = []
     shapes = ShapeInterner()
@@ -131,7 +131,7 @@ def _ruled(connection: ClusterConnection, found: ClusterFacts, hints: list[str])
 
 
 def survey_cluster(cluster: Cluster, now: datetime, hints: list[str] | None = None) -> ClusterState:
-    """The whole cluster, as the reconciler sees it; `hints` gets what is missing in it.
+    """The whole cluster as the reconciler sees it; `hints` receives a line per unreadable kind.
 
     Raises Forbidden.
     """
@@ -155,7 +155,7 @@ def _jobs(connection: ClusterConnection, selector: str = "") -> list[JobFacts]:
 def allowed(
     read: Callable[[], Sequence[_Fact]], consequence: str, hints: list[str]
 ) -> Sequence[_Fact]:
-    """Read if allowed; else an empty list and a hint, because the result is useful without it."""
+    """Read if allowed; otherwise return nothing and add a hint: the result is useful without it."""
     try:
         return read()
     except Forbidden as error:
@@ -164,7 +164,7 @@ def allowed(
 
 
 def _observed(found: ClusterFacts, now: datetime) -> ClusterState:
-    """Unread objects are assumed to be right: the job has no problem if the user lacks a right."""
+    """Assume valid values for objects that the user may not read, so that jobs show no problem."""
     known = {priority.name for priority in found.priorities}
     unread = {job.priority_class for job in found.jobs} - known - {""}
     assumed = tuple(PriorityClassFacts(name, 0, default=False) for name in unread)
@@ -180,7 +180,7 @@ def _observed(found: ClusterFacts, now: datetime) -> ClusterState:
 def selected(
     jobs: Iterable[TrainingJob], connection: ClusterConnection, selector: str
 ) -> tuple[TrainingJob, ...]:
-    """A training job is chosen as a whole, when any of its Jobs is."""
+    """A training job is selected as a whole if any of its Jobs matches."""
     if not selector:
         return tuple(jobs)
     chosen = {job.key for job in _jobs(connection, selector)}

@@ -1,4 +1,4 @@
-"""Events about the training jobs that exist now, their Jobs and their pods, by time."""
+"""Events about existing training jobs, their Jobs and their pods, ordered by time."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -16,14 +16,14 @@ _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class Incarnation(NamedTuple):
-    """One Job: its uid, and when its training job was created."""
+    """One Job: its uid, and the creation time of its training job."""
 
     uid: str
     since: datetime
 
 
 Jobs: TypeAlias = Mapping[tuple[str, str], Incarnation]
-"""By namespace and name."""
+"""Jobs by (namespace, name)."""
 
 
 def jobs_of(found: Iterable[TrainingJob]) -> Jobs:
@@ -35,10 +35,10 @@ def jobs_of(found: Iterable[TrainingJob]) -> Jobs:
 
 
 def about(events: Collection[EventFacts], jobs: Jobs) -> list[EventFacts]:
-    """Those about these Jobs and about pods of theirs, which may be gone.
+    """The Events about these Jobs and their pods, including deleted pods.
 
-    A pod is an earlier Job's if the first Event about it is older than the Job, by the API server's
-    clock: its last ones may be younger, because it ends while the next Job starts.
+    A pod belongs to an earlier Job of the same name if the first Event about it is older than the
+    Job. Its last Events may be newer, because it terminates while the next Job starts.
     """
     known: dict[str, set[str]] = {}
     for namespace, name in jobs:
@@ -63,7 +63,7 @@ def _is_about(
 
 
 def owner(pod: str, jobs: Iterable[str]) -> str:
-    """The Job that made a pod of this name, which may be gone; empty for none of these.
+    """The Job among `jobs` that created a pod of this name; empty if none did. The pod may be gone.
 
     The Job controller names pods JOB-INDEX-xxxxx, and JOB-xxxxx without indexes.
     """
@@ -73,7 +73,7 @@ def owner(pod: str, jobs: Iterable[str]) -> str:
 
 
 def _first_seen(events: Iterable[EventFacts]) -> Mapping[str, datetime]:
-    """When the first Event about each object was stored."""
+    """The creation time of the first Event about each object."""
     found: dict[str, datetime] = {}
     for event in events:
         stored = timestamp(event.body["metadata"].get("creationTimestamp") or "") or _NEVER
@@ -83,20 +83,20 @@ def _first_seen(events: Iterable[EventFacts]) -> Mapping[str, datetime]:
 
 
 def _identity(event: EventFacts) -> str:
-    """The involved object: its uid, else its namespace, kind and name."""
+    """The involved object: its uid, or else its namespace, kind and name."""
     return event.uid or f"{event.body['metadata'].get('namespace')}/{event.kind}/{event.name}"
 
 
 _ONE_A_POD: Final = frozenset({"SuccessfulCreate", "SuccessfulDelete"})
-"""The Job controller's; the table of pods says it better, and they would push out the rest."""
+"""The Job controller's reasons per pod; the table of pods shows the same, in fewer lines."""
 
 
 def events_of(
     cluster: Cluster, namespace: str, jobs: Jobs, *, ours: bool
 ) -> tuple[EventFacts, ...]:
-    """Those about these Jobs and about their pods; the newest last.
+    """Events about these Jobs and their pods, newest last.
 
-    `ours`: and all that kubectl-edl reports, about Jobs that are gone, too. Raises Forbidden.
+    `ours` adds all Events that kubectl-edl reported, also about deleted Jobs. Raises Forbidden.
     """
     listed = event_facts(cluster.list(ListOptions("Event", namespace)).items)
     chosen = {one.body["metadata"]["uid"] for one in about(listed, jobs)}

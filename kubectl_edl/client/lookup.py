@@ -12,9 +12,9 @@ from kubectl_edl.client.cluster_view import Survey
 
 
 def training_job(name: str, survey: Survey, connection: ClusterConnection) -> TrainingJob:
-    """The training job of this name, or the one that a Job of this name belongs to.
+    """The training job of this name, or the one to which a Job of this name belongs.
 
-    Raises Missing with the nearest names, Refused for a Job without our label or when several
+    Raises Missing with the closest names, Refused for a Job without our label or when several
     namespaces have one.
     """
     name = plain(name)
@@ -34,13 +34,13 @@ def training_job(name: str, survey: Survey, connection: ClusterConnection) -> Tr
 
 
 def named_role(name: str, job: TrainingJob) -> str:
-    """The role whose own Job the name is; empty where it is the training job's."""
+    """The role whose Job has this name; empty if the name is the training job's."""
     name = plain(name)
     return next((role.name for role in job.roles if role.job == name != job.key.name), "")
 
 
 def only(key: JobKey, survey: Survey) -> TrainingJob | None:
-    """The same training job in a later survey; None when it is gone."""
+    """The same training job in a later survey; None if it no longer exists."""
     return next((job for job in survey.jobs if job.key == key), None)
 
 

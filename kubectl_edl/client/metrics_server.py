@@ -11,7 +11,7 @@ from edl.writes import Json
 
 _UNKNOWN: Final = "hint: what is used is not known"
 Used = Mapping[tuple[str, str], Resources]
-"""By namespace and name; nodes have no namespace."""
+"""Usage by (namespace, name); nodes have no namespace."""
 
 
 def used_by_pods(cluster: Cluster, namespace: str, hints: list[str]) -> Used | None:
@@ -23,7 +23,7 @@ def used_by_nodes(cluster: Cluster, hints: list[str]) -> Used | None:
 
 
 def _used(cluster: Cluster, selection: ListOptions, hints: list[str]) -> Used | None:
-    """`hints` gets why nothing is known."""
+    """The usage; None with a hint if it is not available."""
     try:
         found = [json.loads(item) for item in cluster.list(selection).items]
     except NotFound:
@@ -41,6 +41,6 @@ def _key(one: Json) -> tuple[str, str]:
 
 
 def _usage(one: Json) -> Resources:
-    """A node's own, or its containers' together."""
+    """A node's usage, or the sum of a pod's containers."""
     parts = [container.get("usage") for container in one.get("containers") or ()]
     return sum(map(Resources.parse, parts or [one.get("usage")]), Resources())

@@ -1,4 +1,4 @@
-"""Patches as `--dry-run` asks for them, tried again from fresh state after a conflict."""
+"""Patches that respect `--dry-run`, and a retry from fresh state after a conflict."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ REMARKS: Final[Mapping[str, str]] = {
     "client": " (dry run)",
     "server": " (server dry run)",
 }
-"""What follows every sentence about what was done, by `--dry-run`."""
+"""Appended to each sentence about a change, by `--dry-run`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patcher:
-    """Performs patches as `--dry-run` says.
+    """Sends patches as `--dry-run` specifies.
 
-    server: the API server and its webhooks check them, and change nothing. client: nothing is sent;
-    the object is read, and shown as it would become.
+    server: the API server and its webhooks validate them without changing anything. client: nothing
+    is sent; the object is read and the patch is applied to it locally.
     """
 
     cluster: Cluster
@@ -34,7 +34,7 @@ class Patcher:
         return REMARKS[self.dry_run]
 
     def patch(self, patch: Patch) -> Json:
-        """The object as it is afterwards. Raises Conflict when its version is not the newest."""
+        """The patched object. Raises Conflict if `patch.version` is not the newest version."""
         if self.dry_run == "client":
             found = self.cluster.get(patch.target)
             if found["metadata"]["resourceVersion"] != patch.version:
@@ -50,7 +50,7 @@ _Result = TypeVar("_Result")
 
 
 def with_fresh_state(change: Callable[[], _Result], sleep: Callable[[float], None]) -> _Result:
-    """Run `change`, which reads, decides and writes, again after each write conflict."""
+    """Run `change`, which reads, decides and writes, and retry it after each write conflict."""
     for attempt in range(_ATTEMPTS):
         try:
             return change()

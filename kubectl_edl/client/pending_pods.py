@@ -1,4 +1,4 @@
-"""Pods of a training job that do not run, and what the scheduler or the kubelet says of them."""
+"""Pending pods of a training job, and the reasons from the scheduler or the kubelet."""
 
 import json
 from collections.abc import Collection, Iterator
@@ -16,18 +16,18 @@ from edl.parsing.yaml_values import timestamp
 from edl.writes import Json
 
 _AFTER_THE_POD: Final = frozenset({"WaitForFirstConsumer", "WaitForPodScheduled"})
-"""Event reasons of claims that bind after the pod is scheduled: they block no node."""
+"""Event reasons of claims that are bound after the pod is scheduled: they block no node."""
 
 
 class PodCauses:
-    """The claims and the Events of one namespace, read once and only where a pod asks."""
+    """PersistentVolumeClaims and Events of one namespace, each listed once and on demand."""
 
     def __init__(self, cluster: Cluster, namespace: str) -> None:
         self._cluster = cluster
         self._namespace = namespace
 
     def claims(self, pod: Json) -> str:
-        """The PersistentVolumeClaims without which no node takes it; empty where none is."""
+        """The PersistentVolumeClaims that block scheduling, with reasons; empty if none."""
         names = tuple(_claimed(pod))
         if not names or self._known is None:
             return ""
@@ -35,7 +35,7 @@ class PodCauses:
         return "; ".join(f"PersistentVolumeClaim {name} {why}" for name, why in told.items() if why)
 
     def warning(self, pod: Json) -> str:
-        """The last Warning about it, such as a volume that cannot be mounted."""
+        """The last Warning Event about the pod, such as a failed mount; empty if there is none."""
         event = self._events.get(("Pod", pod["metadata"]["name"]))
         if event is None or event.uid not in ("", pod["metadata"]["uid"]):
             return ""
@@ -56,7 +56,7 @@ class PodCauses:
 
     @cached_property
     def _known(self) -> dict[str, Json] | None:
-        """The claims by name, None where they may not be read."""
+        """The claims by name; None if the user may not list them."""
         try:
             listed = self._list("PersistentVolumeClaim")
         except Forbidden:
@@ -65,7 +65,7 @@ class PodCauses:
 
     @cached_property
     def _events(self) -> dict[tuple[str, str], EventFacts]:
-        """The last Event about each object."""
+        """The last Event about each object, by (kind, name)."""
         try:
             listed = self._cluster.list(ListOptions("Event", self._namespace)).items
         except Forbidden:
@@ -92,20 +92,20 @@ def _told(event: EventFacts) -> str:
 NO_IMAGE: Final = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}
 )
-"""The kubelet's codes for a container whose image it cannot get."""
+"""The kubelet's reasons for a container whose image cannot be pulled."""
 REMOVE_GATES: Final = (
     """kubectl patch pod POD --type=merge -p '{"spec":{"schedulingGates":null}}'"""
 )
-"""For the user of a pod whose gates no reconciler opens."""
+"""The command for a pod whose scheduling gates no reconciler removes."""
 _STARTING: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
-"""The kubelet's codes while it mounts a pod's volumes, whether or not it succeeds."""
+"""The kubelet's reasons while it mounts a pod's volumes, whether or not that succeeds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unplaced:
-    """One pod; `why` as its own status says it, `node` empty while it has none.
+    """One pending pod; `why` comes from its status, and `node` is empty if it is not bound.
 
-    `reason` is the kubelet's code for what a container waits for, empty where none waits.
+    `reason` is the kubelet's waiting reason of a container; empty if none waits.
     """
 
     name: str
@@ -115,11 +115,11 @@ class Unplaced:
     why: str
     reason: str = ""
     claims: bool = False
-    """It waits for a PersistentVolumeClaim, whatever capacity is free."""
+    """It waits for a PersistentVolumeClaim, not for capacity."""
 
 
 def unplaced(cluster: Cluster, namespace: str, jobs: Collection[str]) -> tuple[Unplaced, ...]:
-    """Pods of these Jobs that wait, in the order of their names. Raises Forbidden."""
+    """Pending pods of these Jobs, sorted by name. Raises Forbidden."""
     listing = cluster.list(ListOptions("Pod", namespace, contract.FRAMEWORK))
     pods, causes = map(json.loads, listing.items), PodCauses(cluster, namespace)
     found = (
@@ -153,9 +153,9 @@ def _unplaced(pod: Json, job: str, causes: PodCauses) -> Unplaced | None:
 
 
 def _reasons(spec: Json, status: Json) -> Iterator[tuple[str, str]]:
-    """The scheduler's sentence, else what its containers wait for, else where it stands.
+    """(reason, text) of each cause: gates, the scheduler's message, then waiting containers.
 
-    Before each the kubelet's code for it, or nothing.
+    The reason is the kubelet's code; empty for causes that have none.
     """
     gates = [gate["name"] for gate in spec.get("schedulingGates") or ()]
     if contract.PLACEMENT_GATE in gates:

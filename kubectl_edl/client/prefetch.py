@@ -1,4 +1,4 @@
-"""Lists requested before the modules that read them are imported: both take equally long."""
+"""Requests lists before the modules that read them are imported: both take equally long."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Answers(NamedTuple):
-    """The items of each list, or the error that it met, when they are asked for."""
+    """Functions that return the items of each list, or raise the error of its request."""
 
     jobs: Callable[[], tuple[bytes, ...]]
     pods: Callable[[], tuple[bytes, ...]]
@@ -29,7 +29,7 @@ _Futures: TypeAlias = "tuple[list[Future[RawList]], Future[Json] | None]"
 
 
 class PrefetchedLists:
-    """What a survey reads: asked for at once when this is made, and anew whenever it is read again.
+    """The lists that a survey reads: requested on creation, and again for each further read.
 
     Not thread-safe.
     """
@@ -41,14 +41,14 @@ class PrefetchedLists:
         self._lease: Future[Json] | None = None
 
     def answers(self) -> Answers:
-        """Wait for all answers first: parsing one while others arrive only slows them down."""
+        """Wait for all lists before parsing any: parsing while others arrive slows both down."""
         (listings, self._lease), self._futures = self._futures or self._ask(), None
         wait(listings)
         wait([self._lease] if self._lease else [])
         return Answers(*(lambda one=one: one.result().items for one in listings))
 
     def lease(self) -> Json:
-        """The reconciler's, as it was with the last answers. Raises NotFound, Forbidden."""
+        """The reconciler's Lease, as of the last answers. Raises NotFound, Forbidden."""
         return self._lease.result() if self._lease else self._read_lease()
 
     def _ask(self) -> _Futures:
@@ -57,7 +57,7 @@ class PrefetchedLists:
             ListOptions("Pod", self.connection.namespace, contract.FRAMEWORK),
             ListOptions("PriorityClass"),
         )
-        # The short ones follow whichever is done first: a connection of its own costs more.
+        # Fewer workers than lists: a short list is cheaper on a used connection than on a new one.
         pool = ThreadPoolExecutor(len(selections) - 1)
         listings = [pool.submit(self.connection.cluster.list, one) for one in selections]
         lease = pool.submit(self._read_lease) if self._with_lease else None
@@ -71,6 +71,6 @@ class PrefetchedLists:
 
 
 def jobs_of(connection: ClusterConnection, selector: str = "") -> ListOptions:
-    """Our Jobs; their pods carry the same label."""
+    """The selection of our Jobs; their pods carry the same label."""
     labels = f"{contract.FRAMEWORK},{selector}" if selector else contract.FRAMEWORK
     return ListOptions("Job", connection.namespace, labels)

@@ -1,4 +1,4 @@
-"""Whether a reconciler leads now, judged by its Lease for all commands."""
+"""Whether a reconciler leads now, judged by its Lease."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from kubectl_edl.cli.context import ClusterConnection
 
 SLACK: Final = timedelta(seconds=5)
-"""How far the clocks of the reconciler and of the API server may be apart."""
+"""The tolerated difference between the clocks of the reconciler and of the API server."""
 _USUAL_SECONDS: Final = 15
 _LONGEST: Final = timedelta(minutes=1)
 """A leader renews its Lease every two seconds, however long the Lease may last."""
 
 
 class Lead(Enum):
-    """What the Lease says of the reconciler."""
+    """The reconciler's state as its Lease shows it."""
 
     LEADS = auto()
     EXPIRED = auto()
     RELEASED = auto()
     NEVER = auto()
-    """It names a holder, and was not renewed once."""
+    """It has a holder, but was never renewed."""
     ABSENT = auto()
     UNREADABLE = auto()
-    """The user may not read it: nothing is known."""
+    """The user may not read it, so the state is unknown."""
 
 
 _STALLED: Final = frozenset({Lead.EXPIRED, Lead.RELEASED, Lead.NEVER, Lead.ABSENT})
@@ -48,7 +48,7 @@ _STALLED: Final = frozenset({Lead.EXPIRED, Lead.RELEASED, Lead.NEVER, Lead.ABSEN
 
 @dataclass(frozen=True, slots=True)
 class LeaseView:
-    """`silence` is the time since the Lease was renewed, negative where that is still to come."""
+    """The Lease's state; `silence` is the time since its renewal, negative if that lies ahead."""
 
     lead: Lead
     where: str
@@ -56,25 +56,25 @@ class LeaseView:
     holder: str = ""
     silence: timedelta = timedelta()
     lasts: timedelta = timedelta()
-    """The Lease's own length."""
+    """The Lease's duration."""
     settings: str | None = None
-    """The annotation that says how it decides."""
+    """The annotation with the reconciler's settings."""
     refusal: Forbidden | None = None
     missing: MissingRights | None = None
-    """Writes that the leader lacks rights for; None if it does not publish them."""
+    """Writes for which the leader lacks rights; None if it does not publish them."""
     flags: str = ""
-    """How a command that is suggested reaches the cluster: ` --context prod`."""
+    """Options for a suggested command: ` --context prod`."""
     queue_as_of: datetime | None = None
-    """Until when each ConfigMap `edl-queue` was right; None where it does not say."""
+    """The time of each published ConfigMap `edl-queue`; None if it does not state one."""
 
     @property
     def stalled(self) -> bool:
-        """No reconciler works: nothing starts and nothing is resized."""
+        """Whether no reconciler works, so that nothing is started or resized."""
         return self.lead in _STALLED
 
     @property
     def overdue(self) -> bool:
-        """It was not renewed in its time, by less than clocks may be apart."""
+        """Whether it was not renewed in time, but within the tolerated clock difference."""
         return self.lead is Lead.LEADS and self.silence > min(self.lasts, _LONGEST)
 
     @property
@@ -93,7 +93,7 @@ class LeaseView:
 
     @property
     def hints(self) -> tuple[str, ...]:
-        """For stderr; empty while a reconciler leads and may write, and where nothing is known."""
+        """Hints for stderr; empty if a reconciler leads and may write, or if that is unknown."""
         doctor = f"kubectl edl doctor{self.flags}"
         if self.missing and self.missing.rights and self.lead is Lead.LEADS:
             what = f"hint: the reconciler may not {self.missing}"
@@ -105,7 +105,7 @@ class LeaseView:
 
 
 def leadership(connection: ClusterConnection, now: datetime) -> LeaseView:
-    """By the API server's clock: this machine's may be wrong."""
+    """The Lease's state by the API server's clock, because this machine's may be wrong."""
     cluster = connection.cluster
     return read(connection, lambda: cluster.get(lease_ref(cluster)), now)
 
@@ -115,7 +115,7 @@ def lease_ref(cluster: Cluster) -> ObjectRef:
 
 
 def read(connection: ClusterConnection, lease: Callable[[], Json], now: datetime) -> LeaseView:
-    """The same, of a Lease that may have been asked for before."""
+    """The same for a Lease that may be requested already."""
     found = _read(connection.cluster, lease, now)
     return replace(found, flags=connection.scope.edl_flags)
 
@@ -154,9 +154,9 @@ def judged(where: str, lease: Json, now: datetime) -> LeaseView:
 def unattended(
     connection: ClusterConnection, now: datetime, dry_run: str = "none"
 ) -> tuple[str, ...]:
-    """What a command says after a change: that no reconciler sees it.
+    """Hints after a change: no reconciler will see it.
 
-    The change is made already, so a failure to read the Lease is not an error.
+    The change is already made, so a failure to read the Lease is not an error.
     """
     if dry_run != "none":
         return ()

@@ -1,6 +1,6 @@
-"""The reconciler's policy and limits, published on its Lease; flags replace them for a what-if.
+"""The reconciler's policy and limits, as published on its Lease; options override them for what-if.
 
-A plan under other settings than the reconciler's would mislead, so every answer names them.
+A plan under settings other than the reconciler's would mislead, so every output names them.
 """
 
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @option_group
 class SettingsOverrides:
-    """Settings from the command line that replace the reconciler's; None if not given."""
+    """Settings from the command line that override the reconciler's; None if not given."""
 
     policy: str | None = option(
         type=click.Choice(list(POLICIES)),
@@ -44,13 +44,13 @@ asking: Final = group(SettingsOverrides, "asked")
 
 @dataclass(frozen=True, slots=True)
 class Deciding:
-    """`source` is `reconciler`, `flags` or `default`; `hints` qualify it for the user."""
+    """Settings that decisions use. `source` is `reconciler`, `flags` or `default`."""
 
     settings: Settings
     source: str
     hints: tuple[str, ...] = ()
     stalled: str = ""
-    """Why no reconciler decides anything now; empty where one leads, or where that is unknown."""
+    """The reason why no reconciler decides now; empty if one leads or that is unknown."""
 
     @property
     def says(self) -> str:
@@ -72,7 +72,7 @@ class Deciding:
 
 
 def deciding(connection: ClusterConnection, asked: SettingsOverrides, now: datetime) -> Deciding:
-    """The reconciler's settings where it says them, with what the user asks instead."""
+    """The reconciler's settings if published, with the overrides from the command line."""
     lead = leadership(connection, now)
     found = replace(_published(lead), stalled=lead.why)
     settings = found.settings
@@ -88,15 +88,15 @@ def deciding(connection: ClusterConnection, asked: SettingsOverrides, now: datet
 
 
 def unattended(by: Deciding) -> Estimate:
-    """When a job starts or grows while no reconciler leads: nothing comes of a plan."""
+    """The estimate while no reconciler leads: unknown, because no plan is executed."""
     return Estimate(Certainty.UNKNOWN, reason=f"no reconciler is at work now ({by.stalled})")
 
 
 def _published(lead: LeaseView) -> Deciding:
-    """As the Lease says it."""
+    """The settings that the Lease publishes, or else assumed ones with a hint."""
     if lead.refusal:
         return _assumed(f"hint: assumed settings: {lead.refusal}")
-    if lead.lead is Lead.ABSENT:  # said already
+    if lead.lead is Lead.ABSENT:  # already reported
         return _assumed()
     if lead.settings is None:
         return _assumed(

@@ -1,7 +1,7 @@
-"""Completion scripts: what `kubectl edl completion SHELL` prints.
+"""Completion scripts that `kubectl edl completion SHELL` prints.
 
-kubectl asks `kubectl_complete-edl` by itself wherever its own completion is loaded; so a script
-loads that if needed, and also completes `kubectl-edl` when it is called by its own name.
+kubectl's own completion calls `kubectl_complete-edl`, so a script loads that completion if
+needed. It also completes `kubectl-edl` called by its own name.
 """
 
 from collections.abc import Mapping
@@ -80,4 +80,4 @@ complete -c kubectl-edl -f -a '(__kubectl_edl)'
 """
 
 SCRIPTS: Final[Mapping[str, str]] = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
-"""By the name of the shell."""
+"""Scripts by shell."""

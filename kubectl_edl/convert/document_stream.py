@@ -1,6 +1,6 @@
 """Converts a stream of documents: known kinds are converted, others pass through unchanged.
 
-Queues name each other across documents: they are collected, and their teams come last.
+Queues refer to each other across documents: they are collected, and their teams come last.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,32 +23,32 @@ _WEBHOOK: Final = Context(frozenset(), "kubectl-edl")
 
 @dataclass(slots=True)
 class DocumentStream:
-    """Output and remarks so far; remarks name file, document and line."""
+    """The output and the remarks so far; remarks name file, document and line."""
 
     manifests: list[Json] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     empty: bool = True
-    """Not one document was found."""
+    """Whether no document was found."""
     queues: "list[_Queue]" = field(default_factory=list)
-    """Documents of queues, until all are read."""
+    """Documents of queues, collected until all are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Queue:
     document: Document
     place: FieldPath
-    """In the document: a list's item has one."""
+    """The path in the document; not empty for an item of a list."""
     value: Json
 
 
 def converted(
     sources: Iterable[ManifestSource], system_namespace: str = contract.SYSTEM_NAMESPACE
 ) -> DocumentStream:
-    """Everything in these files, in order; what cannot be read is among the errors.
+    """Convert everything in these files, in order; unreadable files are reported in `errors`.
 
-    Teams belong into `system_namespace`, where kubectl-edl is installed.
+    The teams' ConfigMap is in `system_namespace`, where kubectl-edl is installed.
     """
     stream = DocumentStream()
     for source in sources:
@@ -76,7 +76,7 @@ def _add_teams(stream: DocumentStream, system_namespace: str) -> None:
 
 
 def _with_items(document: Document, stream: DocumentStream) -> list[Json]:
-    """A list's items are converted each; one that nothing changed stays as it was."""
+    """Convert each item of a list; a list in which nothing changes is kept as it is."""
     items = document.value.get("items")
     kind = str(document.value.get("kind") or "")
     if not kind.endswith("List") or not isinstance(items, list):
@@ -95,7 +95,7 @@ def _with_items(document: Document, stream: DocumentStream) -> list[Json]:
 
 
 def _named(item: Any, listing: Json) -> Any:  # noqa: ANN401 (JSON)
-    """The items of a TFJobList need not say that they are TFJobs."""
+    """An item with its kind; items of a TFJobList may omit it."""
     kind = str(listing["kind"]).removesuffix("List")
     if not isinstance(item, dict) or not kind or "kind" in item:
         return item
@@ -130,7 +130,7 @@ def _lines(
 
 
 def _refusals(manifests: Iterable[Json]) -> Iterator[Remark]:
-    """What the webhook would refuse of the Jobs when it completes them."""
+    """Remarks on Jobs that the webhook would refuse."""
     for manifest in manifests:
         try:
             mutate(AdmissionRequest("CREATE", manifest, None, user=""), _WEBHOOK)

@@ -66,7 +66,7 @@ Examples:
 
 @dataclass(frozen=True, slots=True)
 class CreateOptions:
-    """The command line without its roles: their sizes and pod options."""
+    """The command line without the options by role, which set sizes and pods."""
 
     name: str
     command: tuple[str, ...] = ()
@@ -127,7 +127,7 @@ def _settings(framework: Framework) -> Decorator:
 
 
 def _completions(framework: Framework) -> tuple[Decorator, ...]:
-    """Work items, for frameworks that have them."""
+    """The option for work items, for frameworks that have them."""
     if all(mode.resizing is not ResizePolicy.ITEMS for mode in framework.modes):
         return ()
     text = "Work items, an index each; default: a work queue."
@@ -139,7 +139,7 @@ def _parameter(role: str) -> str:
 
 
 def _size(kind: RoleKind, *, hidden: bool) -> Decorator:
-    """A role's option. The only one of its kind need not be counted: `--chief`."""
+    """A role's size option; a role with exactly one replica needs no number: `--chief`."""
     names = (_parameter(kind.name), *flags(kind))
     text = _role_help(kind)
     if kind.single:
@@ -159,7 +159,7 @@ def _role_help(kind: RoleKind) -> str:
 
 
 def _foreign_roles(framework: Framework) -> list[RoleKind]:
-    """Roles of other frameworks: known, so that their refusal can say what this one has."""
+    """Roles of other frameworks: hidden options, so that an error can name this one's roles."""
     others = {kind.name: kind for other in FRAMEWORKS.values() for kind in other.roles}
     return [kind for name, kind in others.items() if name not in framework.kinds]
 
@@ -208,7 +208,7 @@ def _framework_help(framework: Framework) -> str:
 
 
 def _sample(framework: Framework) -> list[tuple[str, str]]:
-    """Roles and sizes of an example: what the first mode needs, and workers."""
+    """Roles and sizes for an example: those that the default mode needs, and workers."""
     mode = next(mode for mode in framework.modes if not mode.asked)
     wanted = {*mode.needed, mode.role, framework.worker} - {""}
     return [
@@ -229,13 +229,13 @@ def _create(world: CliContext, scope: Scope, writing: Writing, wish: CreateReque
 
 
 def _range(stored: Json) -> str:
-    """As `edl.dev/roles` spells it: `worker=4..6`, with what its namespace made of the size."""
+    """The stored size in the format of `edl.dev/roles`, `worker=4..6`, with namespace defaults."""
     spec = parse(stored)
     return RequestedRoles((RoleBounds(spec.role, spec.scaling.min, spec.scaling.max),), ()).text
 
 
 def _by_itself(made: list[Json]) -> Iterator[str]:
-    """Hints for a mode that the user may not have meant, because a role was forgotten."""
+    """Hints on a single-role mode that the user may have chosen by forgetting a role."""
     for one in made:
         spec = parse(one)
         framework = FRAMEWORKS[spec.framework]
@@ -260,7 +260,7 @@ def _rehearsed(world: CliContext, scope: Scope, made: list[Json]) -> list[Json]:
     return rehearse(world.connect(scope), made)
 
 
-def _written(world: CliContext, scope: Scope, made: list[Json]) -> list[Json]:  # noqa: ARG001 (the same)
+def _written(world: CliContext, scope: Scope, made: list[Json]) -> list[Json]:  # noqa: ARG001 (same signature as the others)
     return made
 
 

@@ -1,7 +1,7 @@
-"""Creates several Jobs as one: all of them exist in the end, or none.
+"""Creates several Jobs together: in the end all of them exist, or none.
 
-A server dry run of all comes first, so that most refusals happen before anything is created.
-Jobs created before a later one failed are deleted again; none of them has started, because a
+A server dry run of all comes first, so that most errors occur before anything is created. If one
+creation fails, the Jobs created before it are deleted; none of them has started, because a
 training job waits for all its roles.
 """
 
@@ -22,7 +22,7 @@ from kubectl_edl.resources.source_manifest import LAST_APPLIED, as_applied
 def create_all(
     world: CliContext, connection: ClusterConnection, manifests: Sequence[Json]
 ) -> list[Json]:
-    """The Jobs as they are stored. Raises Denied with every refusal, before any is created."""
+    """The stored Jobs. Raises Denied with every error before any Job is created."""
     rehearse(connection, manifests)
     created: list[Json] = []
     try:
@@ -52,7 +52,7 @@ def _unanswered(connection: ClusterConnection, manifest: Json) -> list[Json]:
 
 
 def rehearse(connection: ClusterConnection, manifests: Sequence[Json]) -> list[Json]:
-    """The Jobs as they would be stored. Raises Denied with every refusal."""
+    """The Jobs as they would be stored. Raises Denied with every error."""
     answers = [_asked(connection, manifest) for manifest in manifests]
     findings = [answer for answer in answers if isinstance(answer, Finding)]
     findings = findings or _joined(connection, manifests)
@@ -68,7 +68,7 @@ def rehearse(connection: ClusterConnection, manifests: Sequence[Json]) -> list[J
 
 
 def _joined(connection: ClusterConnection, manifests: Sequence[Json]) -> list[Finding]:
-    """A training job of this name that has other Jobs: these would contradict its roles."""
+    """The finding that a training job of this name has other Jobs, whose roles would conflict."""
     own = manifests[0]["metadata"]
     job = own["labels"].get(contract.JOB, own["name"])
     wanted = ListOptions("Job", connection.namespace, f"{contract.JOB}={job}")
@@ -104,7 +104,7 @@ def _create(connection: ClusterConnection, manifest: Json, *, dry_run: bool) -> 
 
 
 def _taken_back(world: CliContext, connection: ClusterConnection, created: Sequence[Json]) -> str:
-    """Deletes what was created; a sentence about what stands now."""
+    """Delete the created Jobs; returns a sentence about what remains."""
     standing = [
         one["metadata"]["name"] for one in created if not _deleted(world, connection.cluster, one)
     ]
@@ -119,7 +119,7 @@ def _taken_back(world: CliContext, connection: ClusterConnection, created: Seque
 
 
 def _deleted(world: CliContext, cluster: Cluster, created: Json) -> bool:
-    """Whether this very object is gone; a newer one of the same name is not touched."""
+    """Whether this object is gone; a newer one of the same name is kept."""
     metadata = created["metadata"]
     target = ObjectRef("Job", metadata["namespace"], metadata["name"])
 

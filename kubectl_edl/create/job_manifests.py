@@ -1,4 +1,4 @@
-"""The manifests of a training job's Jobs, built purely from the user's options."""
+"""The manifests of a training job's Jobs, built from the user's options. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ _OPTIONS: Final[Mapping[str, str]] = {
     f"metadata.annotations[{contract.PREFERRED_TOPOLOGY}]": "--preferred-topology",
     "spec.completions": "--completions",
 }
-"""How the command line calls what a manifest's findings are about."""
+"""The option for each manifest path, for findings."""
 _SIZES: Final = frozenset(
     {
         "spec.parallelism",
@@ -41,7 +41,7 @@ _SIZES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class CreateRequest:
-    """What a user asked for; `sizes` are texts by role. Empty fields were not given."""
+    """A user's request; `sizes` are texts by role. Empty fields were not given."""
 
     framework: str
     name: str
@@ -53,12 +53,12 @@ class CreateRequest:
     priority_class: str = ""
     completions: int | None = None
     namespace: str = ""
-    """Written into the manifests; empty for none."""
+    """The namespace for the manifests; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A wish, read."""
+    """A parsed request."""
 
     wish: CreateRequest
     framework: Framework
@@ -67,7 +67,7 @@ class _Draft:
 
 
 def manifests(wish: CreateRequest) -> list[Json]:
-    """One Job per role, as written by hand; raises MisusedOptions with all findings."""
+    """One Job per role, as a user would write it; raises MisusedOptions with all findings."""
     framework = FRAMEWORKS[wish.framework]
     requested = requested_roles(framework, wish.mode, wish.sizes)
     roles = [bounds.role for bounds in requested.all_roles]
@@ -79,15 +79,15 @@ def manifests(wish: CreateRequest) -> list[Json]:
         what = "every role here has a command of its own"
         findings.append(Finding("COMMAND", what, "leave it out; see --set and --mode"))
     if findings:
-        # Each Job reports the same findings about the roles.
+        # Findings about the roles are the same for each Job.
         raise MisusedOptions(tuple(dict.fromkeys(findings)))
     return [manifest for manifest, _ in judged]
 
 
 def _judged(draft: _Draft, bounds: RoleBounds) -> tuple[Json, list[Finding]]:
-    """The Job of one role, and what is wrong with it.
+    """The Job of one role, and its findings.
 
-    The command is left out where the framework brings one.
+    The command is omitted if the framework provides one.
     """
     findings = [] if bounds.role in draft.details.image else [_without_image(draft, bounds)]
     try:
@@ -99,7 +99,7 @@ def _judged(draft: _Draft, bounds: RoleBounds) -> tuple[Json, list[Finding]]:
 
 
 def _commands(job: Json) -> bool:
-    """Whether its container runs the user's command."""
+    """Whether the container runs the user's command."""
     return any("command" in one for one in job["spec"]["template"]["spec"]["containers"])
 
 
@@ -111,14 +111,14 @@ def _without_image(draft: _Draft, bounds: RoleBounds) -> Finding:
 
 
 def _translated(draft: _Draft, bounds: RoleBounds, finding: Finding) -> Finding:
-    """A finding of a manifest in the words of the command line."""
+    """A manifest's finding, expressed in terms of the command line."""
     own = flag(draft.framework, bounds.role)
     path = own if finding.path in _SIZES else _option(finding.path)
     return Finding(path, finding.what, in_options(draft.framework, finding.allowed))
 
 
 def in_options(framework: Framework, text: str) -> str:
-    """What a manifest's finding advises, as options: `add --workers`."""
+    """A manifest finding's advice, expressed with options: `add --workers`."""
     return _ADD.sub(lambda match: f"add {flag(framework, match[1])}", text)
 
 
@@ -141,7 +141,7 @@ def _job(draft: _Draft, bounds: RoleBounds, command: tuple[str, ...]) -> Json:
 def _metadata(draft: _Draft, bounds: RoleBounds) -> Json:
     wish, alone = draft.wish, draft.requested.alone
     usual = alone and bounds.role == draft.framework.worker
-    # A range is meant, also one of a single size: a number leaves its bounds to the namespace.
+    # `4..4` sets bounds, too; a plain number leaves them to the namespace's defaults.
     elastic = alone and (bounds.min < bounds.max or ".." in wish.sizes.get(bounds.role, ""))
     labels = {
         contract.FRAMEWORK: wish.framework,
@@ -159,7 +159,7 @@ def _metadata(draft: _Draft, bounds: RoleBounds) -> Json:
         **draft.details.settings,
     }
     if draft.details.gpu and not labels[contract.GPU]:
-        annotations.pop(contract.GPU_CLASS, None)  # of the roles that have GPUs
+        annotations.pop(contract.GPU_CLASS, None)  # only for roles with GPUs
     return _said(
         {
             "name": wish.name if alone else f"{wish.name}-{bounds.role}",
@@ -171,7 +171,7 @@ def _metadata(draft: _Draft, bounds: RoleBounds) -> Json:
 
 
 def _sizes(draft: _Draft, bounds: RoleBounds) -> Json:
-    """The size that it starts with, and work items."""
+    """The initial size, and the number of work items."""
     items = draft.wish.completions
     sizes = {"parallelism": bounds.min} if bounds.min > 1 or not draft.framework.ranked else {}
     return sizes | ({} if items is None else {"completions": items, "completionMode": "Indexed"})
@@ -206,10 +206,10 @@ def _pod(draft: _Draft, bounds: RoleBounds, command: tuple[str, ...]) -> Json:
 
 
 def _said(members: Mapping[str, object]) -> Json:
-    """Without what is empty."""
+    """The members without empty values."""
     return {name: value for name, value in members.items() if value}
 
 
 def _volume(claim: str) -> str:
-    """A claim's name may have dots, a volume's may not."""
+    """A valid volume name for a claim: unlike a claim's name, it may not contain dots."""
     return claim.replace(".", "-")

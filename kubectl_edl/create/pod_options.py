@@ -1,4 +1,4 @@
-"""Pod options by role, as users write them: `4` for all roles, `ps=4` for one."""
+"""Pod options per role, as users write them: `4` for all roles, `ps=4` for one."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,11 +20,11 @@ _VARIABLE: Final = re.compile(r"(?P<name>[^=]+)=(?P<value>.*)", re.DOTALL)
 _LABEL: Final = re.compile(r"(?P<name>[^=\s]+)=(?P<value>[^=\s]*)")
 _CLAIM: Final = re.compile(r"(?P<claim>[a-z0-9]([-a-z0-9.]*[a-z0-9])?):(?P<path>/[^:]*)")
 _ELSEWHERE: Final = frozenset(
-    {contract.ROLES, contract.MODE, contract.SLOTS}  # options of their own
-    | {contract.REQUIRED_TOPOLOGY, contract.PREFERRED_TOPOLOGY}  # the same
-    | {contract.REPLICAS, contract.PAUSED, contract.REMOVE}  # for what runs already
-    | {contract.SCALE_TIMEOUT, contract.SCALE_FALLBACK}  # the same
-    | {contract.RANK, contract.SIZE}  # for bare pods
+    {contract.ROLES, contract.MODE, contract.SLOTS}  # have their own options
+    | {contract.REQUIRED_TOPOLOGY, contract.PREFERRED_TOPOLOGY}  # likewise
+    | {contract.REPLICAS, contract.PAUSED, contract.REMOVE}  # only for existing training jobs
+    | {contract.SCALE_TIMEOUT, contract.SCALE_FALLBACK}  # likewise
+    | {contract.RANK, contract.SIZE}  # only for bare pods
 )
 _SETTINGS: Final = tuple(
     entry.name
@@ -35,7 +35,7 @@ _SETTINGS: Final = tuple(
 
 
 def settings_of(framework: Framework) -> tuple[str, ...]:
-    """Further settings of the framework's Jobs: annotations of the contract without the prefix."""
+    """Names for `--set`: annotations that this framework's users may set, without the prefix."""
     own = {setting.annotation for setting in framework.settings}
     others = {setting.annotation for one in FRAMEWORKS.values() for setting in one.settings} - own
     return tuple(name.removeprefix(contract.PREFIX) for name in _SETTINGS if name not in others)
@@ -43,10 +43,10 @@ def settings_of(framework: Framework) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RolePodOptions:
-    """The options' texts: `VALUE` or `ROLE=VALUE`.
+    """The options' values: `VALUE` or `ROLE=VALUE`.
 
     `env` and `set` are `NAME=VALUE`, `node_selector` is `LABEL=VALUE[,…]`, `pvc` is `CLAIM:PATH`;
-    topologies are as in their annotations.
+    topologies have their annotations' format.
     """
 
     image: tuple[str, ...] = ()
@@ -64,9 +64,9 @@ class RolePodOptions:
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """Values by role; `requests` by resource and role; `claims` are names and mount paths.
+    """Values by role; `requests` by resource and role; `claims` are (name, mount path).
 
-    `settings` are annotations of the contract, empty for none.
+    `settings` are annotations of ours; an empty value means unset.
     """
 
     image: Mapping[str, str]
@@ -81,7 +81,7 @@ class Details:
 
 
 def details(told: RolePodOptions, framework: Framework, roles: Sequence[str]) -> Details:
-    """`roles`: all of the job; GPUs without a role are for those of them that train."""
+    """Parse the options; `roles` are the job's. GPUs without a role are for roles that train."""
     reader = _Reader(roles)
     kinds = framework.kinds
     training = [role for role in roles if role == framework.worker or kinds[role].trains]
@@ -111,7 +111,7 @@ def details(told: RolePodOptions, framework: Framework, roles: Sequence[str]) ->
 
 
 class _Reader:
-    """Reads one option after the other, and gathers what is wrong with any."""
+    """Parses options one by one, and collects all findings."""
 
     def __init__(self, roles: Sequence[str]) -> None:
         self._roles = {name: role for role in roles for name in (role, plural(role))}
@@ -120,7 +120,7 @@ class _Reader:
     def by_role(
         self, option: str, texts: Iterable[str], all_roles: Iterable[str]
     ) -> dict[str, str]:
-        """Options of one role override those of all roles."""
+        """Values by role; a value for one role overrides the value for all roles."""
         common: dict[str, str] = {}
         own: dict[str, str] = {}
         for text in texts:
@@ -155,7 +155,7 @@ class _Reader:
         return values
 
     def settings(self, texts: Iterable[str], known: Sequence[str]) -> dict[str, str]:
-        """By the annotations' whole names."""
+        """Settings by the full name of their annotation."""
         pairs = self.pairs("--set", texts, _VARIABLE, "write NAME=VALUE")
         one_of = f"one of {', '.join(known)}"
         self.findings.extend(
@@ -168,7 +168,7 @@ class _Reader:
     def pairs(
         self, option: str, texts: Iterable[str], form: re.Pattern[str], allowed: str
     ) -> tuple[tuple[str, str], ...]:
-        """The two halves of each text, which are the first and the last group of `form`."""
+        """The two halves of each text: the first and the last group of `form`."""
         matches = {text: form.fullmatch(text) for text in texts}
         self.findings.extend(
             Finding(option, f'"{text}"', allowed)

@@ -13,9 +13,9 @@ from kubectl_edl.cli.context import ClusterConnection
 def hints(
     connection: ClusterConnection, stored: Sequence[Json], now: datetime, way_out: str
 ) -> Iterator[str]:
-    """Hints why the new job will not start, or starts all pods at once.
+    """Hints why the new job will not start, or why its pods would all start at once.
 
-    The job is created already, so a failure to read is not an error. `way_out`: the remedy for pods
+    The job is already created, so a failed read is not an error. `way_out`: the remedy for pods
     without requests.
     """
     from kubectl_edl.client.cluster_view import survey_created  # noqa: PLC0415 (not for --help)

@@ -1,4 +1,4 @@
-"""The roles of `kubectl edl create`, completed and ordered by the frameworks' table."""
+"""The roles of `kubectl edl create`, completed and ordered by the framework."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ class RequestedRoles:
 
     @property
     def text(self) -> str:
-        """`chief=1,ps=2,worker=1..12`, as the contract spells it."""
+        """`chief=1,ps=2,worker=1..12`, the format of `edl.dev/roles`."""
         return ",".join(f"{bounds.role}={_bounds(bounds)}" for bounds in self.all_roles)
 
 
@@ -37,23 +37,23 @@ def plural(role: str) -> str:
 
 
 def flags(kind: RoleKind) -> tuple[str, ...]:
-    """The spellings of a role's option, the natural one first: `--workers`, `--worker`."""
+    """The spellings of a role's option, the preferred one first: `--workers`, `--worker`."""
     names = (kind.name, plural(kind.name))
     return tuple(dict.fromkeys(f"--{name}" for name in (names if kind.single else names[::-1])))
 
 
 def flag(framework: Framework, role: str) -> str:
-    """How a role's option is called in messages."""
+    """The preferred spelling of a role's option, for messages."""
     every = chain((framework,), FRAMEWORKS.values())
     kinds = (one.kinds[role] for one in every if role in one.kinds)
     return flags(next(kinds, RoleKind(role)))[0]
 
 
 def requested_roles(framework: Framework, mode: str, sizes: Mapping[str, str]) -> RequestedRoles:
-    """`sizes` are texts by role: `2` or `1..12`. Without any, one worker.
+    """Parse `sizes`, texts by role such as `2` or `1..12`; without any, one worker.
 
-    Roles that the mode needs exactly one of are added. A size that cannot be read counts as one,
-    so that nothing else is found because of it.
+    Single-replica roles that the mode needs are added. An unreadable size counts as 1, so that it
+    causes no further findings.
     """
     asked = dict(sizes) or {framework.worker: "1"}
     findings = [*_unknown_roles(framework, asked), *_unreadable(framework, asked)]
@@ -102,7 +102,7 @@ def _bounds_of(role: str, text: str) -> RoleBounds:
 
 
 def _added(framework: Framework, name: str, given: Mapping[str, str]) -> tuple[str, ...]:
-    """Roles that go without saying: the single ones that the mode which fits needs besides."""
+    """Roles to add: those with a single replica that the matching mode needs as well."""
     chosen = framework.mode(name, tuple(given))
     if chosen and _complete(chosen, given):
         return ()
@@ -112,7 +112,7 @@ def _added(framework: Framework, name: str, given: Mapping[str, str]) -> tuple[s
         single = all(framework.kinds[role].single or role in mode.single for role in missing)
         if single and _complete(mode, (*given, *missing)):
             return missing
-    # No mode is complete: leave out of the error the roles that the first mode can add itself.
+    # No mode is complete, so add the roles that the first mode can add, to shorten the error.
     needed = modes[0].needed if modes else ()
     return tuple(role for role in needed if role not in given and framework.kinds[role].single)
 

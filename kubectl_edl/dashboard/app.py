@@ -31,7 +31,7 @@ from kubectl_edl.dashboard.request_auth import PAGE_HEADER, AuthRefusal, Request
 
 MOST_STREAMS: Final = 64
 _LIMIT: Final = 4096
-"""Bytes of a body: a name and a number."""
+"""The largest request body in bytes: enough for names and a number."""
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
     "form-action 'none'; base-uri 'none'; frame-ancestors 'none'; "
@@ -57,13 +57,13 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class DashboardContext:
-    """What the paths need. `resize` is None where nothing may be changed."""
+    """The dependencies of the routes. `resize` is None in a read-only dashboard."""
 
     gate: RequestAuth
     board: PageBroadcast
     imagine: Callable[[what_if_job.WhatIfRequest], Json]
     about: Json
-    """`server`, `namespace` (empty for all) and `version`, for the page's head."""
+    """`server`, `namespace` (empty for all) and `version`, for the page header."""
     resize: Callable[[page_resize.ResizeRequest], str] | None = None
     cookie: str = "edl-dashboard"
 
@@ -108,7 +108,7 @@ def _said(header: str) -> str:
 
 
 def _given() -> str:
-    """A token in the address: only the page's own, which takes it away at once."""
+    """The token in the query string, accepted only for `/`, which moves it to a cookie."""
     return request.args.get("token", "") if request.path == "/" else ""
 
 
@@ -120,7 +120,7 @@ def _harden(response: Response) -> Response:
 
 def _page(context: DashboardContext) -> AnyResponse:
     if context.gate.knows(token := _given()):
-        # Not in the address any longer: histories and shoulders would read it there.
+        # Remove the token from the address, which browser histories and bystanders can read.
         answer = redirect("/", HTTPStatus.SEE_OTHER)
         answer.set_cookie(context.cookie, token, httponly=True, samesite="Strict")
         return answer
@@ -155,7 +155,7 @@ def _scale(context: DashboardContext) -> Response:
 
 
 def _body(kind: type[_T]) -> _T:
-    """Raises msgspec.DecodeError (ValidationError is one)."""
+    """The parsed body. Raises msgspec.DecodeError, of which ValidationError is a subclass."""
     return msgspec.json.decode(request.get_data(), type=kind)
 
 
@@ -180,6 +180,6 @@ def _misshapen(error: msgspec.DecodeError) -> Response:
 
 
 def _unknown(error: HTTPException) -> Response:
-    """Flask's own errors: an unknown path, another method, a body that is too large."""
+    """Flask's own errors: an unknown path, a wrong method, a body that is too large."""
     status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
     return _json({"error": f"{request.method} {request.path}: {error.name}"}, status)

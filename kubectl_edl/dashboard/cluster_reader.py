@@ -1,4 +1,4 @@
-"""Two readers: cluster-wide informers if the user's rights allow it, else one namespace."""
+"""Two readers: cluster-wide informers if the user's rights allow it, or else one namespace."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ _HINT: Final = (
 
 
 class Look(Protocol):
-    """A reader of the cluster: reports possible changes, and the state after them."""
+    """A reader of the cluster: signals possible changes, and returns the current state."""
 
     def start(self, changed: Callable[[], None]) -> None: ...
 
     def seen(self) -> Seen | None:
-        """None until everything was read once. Raises ClusterError."""
+        """The state; None until every kind has been listed. Raises ClusterError."""
         ...
 
     def stop(self) -> None: ...
@@ -64,7 +64,7 @@ class Look(Protocol):
 def looking(
     world: CliContext, connection: ClusterConnection, monotonic: Callable[[], float]
 ) -> Look:
-    """The best look that this user may have. Raises ClusterError where there is none."""
+    """The most complete reader that the user's rights allow. Raises ClusterError if none."""
     missing = _missing(connection.cluster)
     needed = {kind: error for kind, error in missing.items() if kind not in RULES}
     if not needed:
@@ -74,12 +74,14 @@ def looking(
         ]
         return Whole(world, connection, Estimates(monotonic), sorted(hints))
     error = needed[min(needed)]
-    survey_training(connection, "", world.now())  # raises Forbidden if not even this is allowed
+    survey_training(
+        connection, "", world.now()
+    )  # raises Forbidden if the user may not read the namespace either
     return Narrow(world, connection, f"{_HINT}: {error}")
 
 
 def _missing(cluster: Cluster) -> dict[str, Forbidden]:
-    """What may not be read, by kind: the first page of a list says it."""
+    """The errors of kinds that the user may not list, found by requesting the first page."""
 
     def asked(selection: ListOptions) -> tuple[str, Forbidden] | None:
         try:
@@ -100,12 +102,12 @@ def _missing(cluster: Cluster) -> dict[str, Forbidden]:
 
 
 def _followed(stores: Stores) -> list[tuple[ListOptions, Store[Any]]]:
-    """Stores without a job's dependents, which matter only to the writing reconciler."""
+    """Stores without the dependents of jobs, which only the reconciler's writes need."""
     return [pair for pair in stores if pair[0].kind not in SURROUNDINGS]
 
 
 class Whole:
-    """The reconciler's own way: informers, a census, one decision."""
+    """Reads as the reconciler does: informers, incremental state, one decision."""
 
     def __init__(
         self,
@@ -167,13 +169,13 @@ class Whole:
         return self._estimates.of(state, by.settings, keys)
 
     def _synced(self) -> bool:
-        """Rules that may not be read are never there."""
+        """Whether all readable kinds are synced; quota kinds may be unreadable and never sync."""
         pairs = _followed(self._stores)
         return all(store.synced for selection, store in pairs if selection.kind not in RULES)
 
 
 class Narrow:
-    """The Jobs and pods of a namespace, listed again after each change."""
+    """Reads the Jobs and pods of one namespace, and lists them again after each change."""
 
     def __init__(self, world: CliContext, connection: ClusterConnection, hint: str) -> None:
         self._world = world
@@ -206,9 +208,9 @@ class Narrow:
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """`jobs` and `waiting` of the namespace that is shown; `state` is the whole cluster.
+    """`jobs` and `waiting` are those of the shown namespace; `state` is the whole cluster.
 
-    `state` and `deciding` are None without rights to read all of it: no what-if is possible then.
+    `state` and `deciding` are None without rights to read the cluster; then there is no what-if.
     """
 
     at: datetime
@@ -222,12 +224,12 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 _PATIENCE: Final = 1.0
-"""Seconds that one may take: what is not known by then is called unknown."""
+"""Time limit of one forecast in seconds; starts not found by then are unknown."""
 _FRESH: Final = 20.0
 
 
 class Estimates:
-    """`monotonic` gives seconds. Used by one thread."""
+    """Cached start estimates. `monotonic` returns seconds. For use by one thread."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
@@ -238,7 +240,7 @@ class Estimates:
     def of(
         self, state: ClusterState, settings: Settings, waiting: Sequence[JobKey]
     ) -> Mapping[JobKey, Estimate]:
-        """The same as before, unless others wait now or some time has passed."""
+        """Estimates by job, recomputed when other jobs wait or the cached ones are old."""
         now, asked = self._monotonic(), tuple(waiting)
         if asked != self._asked or now >= self._until:
             late = now + _PATIENCE
@@ -249,7 +251,7 @@ class Estimates:
 
 
 class RecentCosts:
-    """Costs of the nodes of now, and hours that are at most `_FRESH` seconds old."""
+    """Costs of the current nodes, and resource-hours cached for `_FRESH` seconds."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic

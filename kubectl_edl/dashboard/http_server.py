@@ -1,9 +1,9 @@
-"""The HTTP server: werkzeug, one thread per connection.
+"""The HTTP server: werkzeug, with one thread per connection.
 
-The page serves one user and colleagues: dozens of connections, each a stream that mostly sleeps. An
-asynchronous server would need an adapter around Flask that is longer than this file, and would
-run Flask in threads all the same. Limits protect the threads: the number of connections, and the
-time that a peer may stay silent or not read.
+The page serves a user and some colleagues: dozens of connections, each a mostly idle stream. An
+asynchronous server would need an adapter for Flask that is longer than this file, and would still
+run Flask in threads. Limits protect the threads: the number of connections, and the time for
+which a peer may neither send nor read.
 """
 
 import errno
@@ -20,10 +20,10 @@ from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 from kubectl_edl.cli.command_errors import Refused
 
 _SILENCE: Final = 10.0
-"""Seconds in which a peer must say, or take, something."""
+"""Seconds within which a peer must send or read."""
 _MOST: Final = 200
 _LOOK: Final = 0.1
-"""So often the server looks whether it is to stop."""
+"""Seconds between checks whether the server is to stop."""
 _log: Final = logging.getLogger(__name__)
 
 
@@ -34,15 +34,15 @@ class _Handler(WSGIRequestHandler):
         return "kubectl-edl"
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Requests are not logged."""
+        """Do not log requests."""
 
     def log_error(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401 (http.server's)
-        """Peers that disconnect or time out are logged at debug level only."""
+        """Log peers that disconnect or time out at debug level only."""
         _log.debug(format, *args)
 
 
 class _Server(ThreadedWSGIServer):
-    """Closes connections beyond the limit at once."""
+    """Closes connections beyond the limit immediately."""
 
     daemon_threads = True
 
@@ -65,7 +65,7 @@ class _Server(ThreadedWSGIServer):
 
 @dataclass(frozen=True, slots=True)
 class DashboardAddress:
-    """`host` is an address, not a name; `loopback`: reachable from this machine only."""
+    """`host` is an IP address; `loopback` means reachable from this machine only."""
 
     host: str
     port: int
@@ -76,7 +76,7 @@ class DashboardAddress:
 
     @property
     def url(self) -> str:
-        """How a browser on this machine reaches it."""
+        """The address for a browser on this machine."""
         address = ip_address(self.host)
         host = self.host
         if address.is_unspecified:
@@ -85,7 +85,7 @@ class DashboardAddress:
 
 
 def listening(host: str, port: int) -> tuple[socket.socket, DashboardAddress]:
-    """A socket that listens there; port 0 takes a free one. Raises Refused with the way out."""
+    """A listening socket; port 0 selects a free port. Raises Refused with a remedy."""
     try:
         family, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         taken = socket.create_server((place[0], port), family=family)
@@ -95,7 +95,7 @@ def listening(host: str, port: int) -> tuple[socket.socket, DashboardAddress]:
 
 
 def way_out(host: str, port: int, error: OSError) -> str:
-    """Why it cannot listen there, and what to do instead."""
+    """The reason why listening fails, and a remedy."""
     if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
         why = f"is not an address of this machine ({error.strerror}); such as 127.0.0.1"
         return f"--address {host} {why}"
@@ -110,12 +110,12 @@ def way_out(host: str, port: int, error: OSError) -> str:
 
 
 class Serving:
-    """An app that is served from a thread, until `stop`."""
+    """Serves an app from a thread until `stop`."""
 
     def __init__(
         self, app: WSGIApplication, listener: socket.socket, address: DashboardAddress
     ) -> None:
-        # werkzeug's own way to bind ends the process when that fails; a descriptor it takes.
+        # werkzeug exits the process if it fails to bind, so it gets a bound descriptor.
         fd = listener.fileno()
         self._server = _Server(address.host, address.port, app, handler=_Handler, fd=fd)
         listener.close()

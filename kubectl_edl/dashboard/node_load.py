@@ -13,11 +13,11 @@ _MOST: Final = 4
 _STEPS: Final = (25, 50, 75, 95)
 _GIB: Final = 2**30
 _LARGE: Final = 100 * _GIB
-"""From here on, whole ones."""
+"""From this many bytes on, whole GiB are shown."""
 
 
 def names(nodes: Iterable[Node]) -> tuple[str, ...]:
-    """The resources worth showing: CPU, memory, then devices (`nvidia.com/gpu`) by name."""
+    """The resources to show: CPU, memory, then devices (`nvidia.com/gpu`) by name."""
     offered = {name for node in nodes for name, _ in node.allocatable}
     devices = sorted(name for name in offered if "/" in name or name.startswith("shared"))
     return (*(name for name in _FIRST if name in offered), *devices)[:_MOST]
@@ -29,7 +29,7 @@ def title(name: str) -> str:
 
 
 def amount(name: str, value: int) -> str:
-    """A bare figure: cores, GiB, or pieces."""
+    """An amount for display: cores, GiB, or a count."""
     if name == CPU:
         return f"{value / 1000:.6g}"
     if name == MEMORY:
@@ -38,13 +38,13 @@ def amount(name: str, value: int) -> str:
 
 
 def share(used: Resources, offered: Resources, name: str) -> int:
-    """Whole percent; 0 of nothing, and above 100 on a node that became smaller."""
+    """Used per allocatable in percent: 0 without any, and above 100 if a node shrank."""
     most = offered.get(name)
     return round(100 * used.get(name) / most) if most else 0
 
 
 def totals(nodes: Sequence[Node]) -> list[Json]:
-    """Used and allocatable in the whole cluster, one entry per resource."""
+    """Used and allocatable of the whole cluster, one entry per resource."""
     shown = names(nodes)
     used = {name: sum(node.used.get(name) for node in nodes) for name in shown}
     offered = {name: sum(node.allocatable.get(name) for node in nodes) for name in shown}
@@ -52,7 +52,7 @@ def totals(nodes: Sequence[Node]) -> list[Json]:
 
 
 def each(nodes: Sequence[Node]) -> list[Json]:
-    """The first `MOST_NODES` by name, a line each."""
+    """The first `MOST_NODES` nodes by name, one entry per node."""
     shown = names(nodes)
     first = sorted(nodes, key=lambda node: node.name)[:MOST_NODES]
     return [
@@ -67,7 +67,7 @@ def each(nodes: Sequence[Node]) -> list[Json]:
 
 
 def spread(nodes: Sequence[Node]) -> list[Json]:
-    """How many nodes are how full in CPU: one line a step of load."""
+    """The number of nodes per range of CPU load."""
     loads = [share(node.used, node.allocatable, CPU) for node in nodes]
     bounds = [*zip((0, *_STEPS), _STEPS, strict=False), (_STEPS[-1], None)]
     return [

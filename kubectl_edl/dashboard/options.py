@@ -8,9 +8,9 @@ from kubectl_edl.top.options import NO_PRICES, CostOptions
 
 @option_group
 class DashboardOptions:
-    """Where it listens, whether sizes may be set there, and whether a browser is opened.
+    """The listening address, write access to sizes, and whether a browser is opened.
 
-    `costs`: what the costs on it are computed with.
+    `costs`: options of the cost computation.
     """
 
     port: int = option(

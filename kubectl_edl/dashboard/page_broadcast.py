@@ -1,6 +1,6 @@
 """The newest page state for all connected browsers, encoded once, without a queue per connection.
 
-A slow connection skips states in between, never the last one, and costs no memory.
+A slow connection skips intermediate states, never the last one, and needs no extra memory.
 """
 
 from collections.abc import Iterator
@@ -9,21 +9,21 @@ from threading import Condition
 from typing import Final
 
 BEAT_SECONDS: Final = 10.0
-"""So often a stream says something, so that both ends see when the other one is gone."""
+"""Seconds between heartbeats, by which each end notices that the other is gone."""
 _BEAT: Final = b"event: beat\ndata:\n\n"
 _RETRY: Final = b"retry: 2000\n\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """`body` is JSON in one line; pictures are numbered from 1."""
+    """A page state; `body` is JSON on one line. Numbers start at 1."""
 
     number: int
     body: bytes
 
 
 class PageBroadcast:
-    """Thread-safe."""
+    """Holds the newest state. Thread-safe."""
 
     def __init__(self) -> None:
         self._turned = Condition()
@@ -35,7 +35,7 @@ class PageBroadcast:
         return self._closed
 
     def show(self, body: bytes) -> None:
-        """Publish a new state; one that equals the last is dropped."""
+        """Publish a new state, unless it equals the last one."""
         with self._turned:
             last = self._picture
             if last is None or last.body != body:
@@ -43,13 +43,13 @@ class PageBroadcast:
                 self._turned.notify_all()
 
     def after(self, number: int, seconds: float) -> Picture | None:
-        """The newest one, as soon as it is newer than that; None when the time is up."""
+        """The newest state, once its number exceeds `number`; None after `seconds`."""
         with self._turned:
             self._turned.wait_for(lambda: self._closed or self._newer(number), seconds)
             return self._picture if self._newer(number) else None
 
     def close(self) -> None:
-        """Streams end."""
+        """End all streams."""
         with self._turned:
             self._closed = True
             self._turned.notify_all()
@@ -59,7 +59,7 @@ class PageBroadcast:
 
 
 def stream(board: PageBroadcast, beat: float = BEAT_SECONDS) -> Iterator[bytes]:
-    """Server-sent events: `state` with a picture, the newest one at once; `beat` in between."""
+    """Server-sent events: `state` for each new state, starting with the newest, or else `beat`."""
     yield _RETRY
     number = 0
     while not board.closed:

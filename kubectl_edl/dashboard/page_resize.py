@@ -12,7 +12,7 @@ from kubectl_edl.scale.resize import Beside, ResizeTask, carry_out
 
 @dataclass(frozen=True, slots=True)
 class ResizeRequest:
-    """A size to hold; None gives it back to the reconciler."""
+    """A manual size; None returns the role to automatic scaling."""
 
     namespace: str
     name: str
@@ -20,7 +20,7 @@ class ResizeRequest:
 
 
 def resize(world: CliContext, connection: ClusterConnection, wish: ResizeRequest) -> str:
-    """The sentence about what was done. Raises what `kubectl edl scale` prints as an error."""
+    """Resize, and return the confirmation. Raises the errors that `kubectl edl scale` prints."""
     if connection.namespace not in ("", wish.namespace):
         raise Refused(f"{wish.namespace} is not shown here; only {connection.namespace} is")
     scope = replace(connection.scope, namespace=wish.namespace, all_namespaces=False)
@@ -28,5 +28,5 @@ def resize(world: CliContext, connection: ClusterConnection, wish: ResizeRequest
     asked = size_validation.SizeRequest(size=wish.size, auto=wish.size is None, flags=scope.flags)
     said = replace(world, out=StringIO(), err=StringIO())
     carry_out(ResizeTask(said, there, wish.name, asked, Writing("none")), Beside())
-    assert isinstance(said.out, StringIO)  # noqa: S101 (two lines above)
+    assert isinstance(said.out, StringIO)  # noqa: S101 (set two lines above)
     return said.out.getvalue().strip()

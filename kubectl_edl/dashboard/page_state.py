@@ -2,7 +2,7 @@
 
 `page` is {"cluster", "nodes", "jobs", "queue", "teams", "costs", "hints"}; times are whole seconds
 since 1970. All lists are bounded, so that the state of the largest cluster is still small; the
-figures beside them count everything.
+totals count everything.
 """
 
 from collections import deque
@@ -45,7 +45,7 @@ _STOPS: Final = frozenset({Operation.SUSPENDED, Operation.ENDED})
 _UNPRICED: Final = "To see what they cost, start the dashboard with --price TYPE=AMOUNT."
 _NO_COSTS: Final = "hint: --price shows no costs: they need the nodes and pods of the whole cluster"
 _NO_SIZE: Final = frozenset({Operation.REMOVED})
-"""Named pods left; the size before and after is told by what shrank."""
+"""Operations that set no size: a removal of named pods records its size by a resize of its own."""
 
 
 SPACING: Final = timedelta(seconds=10)
@@ -54,7 +54,7 @@ MOST: Final = 360
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """`shares` in percent of what the nodes offer, by resource; `running` and `queued` are jobs."""
+    """`shares`: used percent of allocatable by resource; `running` and `queued` count jobs."""
 
     at: datetime
     shares: tuple[tuple[str, int], ...]
@@ -63,18 +63,18 @@ class Sample:
 
 
 class Samples:
-    """The latest samples, `SPACING` apart; older ones are dropped."""
+    """The latest samples, at least `SPACING` apart; the oldest are dropped."""
 
     def __init__(self, most: int = MOST) -> None:
         self._kept: deque[Sample] = deque(maxlen=most)
 
     def put(self, sample: Sample) -> None:
-        """Within `SPACING` of the last one it changes nothing."""
+        """Add a sample, unless it is within `SPACING` of the last one."""
         if not self._kept or sample.at - self._kept[-1].at >= SPACING:
             self._kept.append(sample)
 
     def values(self) -> tuple[Sample, ...]:
-        """The oldest first."""
+        """The samples, oldest first."""
         return tuple(self._kept)
 
 
@@ -84,7 +84,7 @@ def page(
     asked: CostOptions = NO_PRICES,
     costs: Callable[[ClusterState, CostOptions], ClusterCosts] = cluster_costs,
 ) -> Json:
-    """Everything that is shown; costs are computed as `asked`."""
+    """The whole page; `asked` are the options for costs."""
     nodes = seen.state.nodes if seen.state else ()
     jobs = sorted(seen.jobs, key=lambda job: (phase(job) in _OVER, job.key))
     labels = labels_of(nodes)
@@ -118,7 +118,7 @@ def _hints(seen: Seen, asked: CostOptions) -> tuple[str, ...]:
 
 
 def sample(seen: Seen) -> Sample:
-    """One moment, for the ring."""
+    """A sample of the current state."""
     nodes = seen.state.nodes if seen.state else ()
     return Sample(
         at=seen.at,
@@ -176,7 +176,7 @@ def _job(job: TrainingJob) -> Json:
 
 
 def _domains(job: TrainingJob, labels: NodeLabels) -> list[Json]:
-    """Domains of its topology labels, by role: where its pods are."""
+    """Topology domains of the job's running pods, by role."""
     return [
         {
             "role": one.role,
@@ -203,7 +203,7 @@ def _team(one: TeamFigures) -> Json:
 
 
 def _costs(state: ClusterState, found: ClusterCosts, asked: CostOptions) -> Json:
-    """What `kubectl edl top cluster` says below its table."""
+    """The costs that `kubectl edl top cluster` prints below its table."""
     rows = [("Node-hours", found.nodes.nodes), ("Cost", found.nodes.hourly)] if state.nodes else []
     return {
         "rows": [_shares(title, shares) for title, shares in rows if shares],
@@ -225,9 +225,9 @@ def _shares(title: str, found: NodeShares) -> Json:
 
 
 def line(role: Role, started: datetime | None, size: int) -> list[tuple[datetime, int]]:
-    """The role's sizes since it began, (when, size) of each change, from what its Job remembers.
+    """The role's sizes over time, (time, size) per change, from its Job's history.
 
-    A Job that remembers nothing has had the size of now since its start.
+    Without a history, its current size since the start.
     """
     told = [entry for entry in entries(role.record.history) if entry.operation not in _NO_SIZE]
     found = [(entry.at, 0 if entry.operation in _STOPS else entry.after) for entry in told]

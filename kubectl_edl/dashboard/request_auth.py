@@ -1,9 +1,9 @@
 """Authentication of requests: the `Host` header, the token, and for writes the page's own secret.
 
-- A foreign page whose name is made to point here (DNS rebinding) sends its own name in `Host`: only
-  addresses and our own names are answered.
-- A foreign page that writes (CSRF) cannot know the secret in our page, and the browser sends its
-  `Origin`.
+- A foreign page whose name resolves to this address (DNS rebinding) sends its own name in `Host`:
+  only IP addresses and our own names are accepted.
+- A foreign page that writes (CSRF) does not know the secret in our page, and the browser sends
+  its `Origin`.
 """
 
 from dataclasses import dataclass
@@ -15,29 +15,29 @@ from urllib.parse import urlsplit
 
 PAGE_HEADER: Final = "X-EDL-Page"
 OPEN: Final = "/static/"
-"""Files without data of the cluster, served without a token: scripts and styles."""
+"""Scripts and styles: they contain no cluster data, so they need no token."""
 _SAME: Final = frozenset({"", "same-origin", "none"})
 _READS: Final = frozenset({"GET", "HEAD"})
 
 
 @dataclass(frozen=True, slots=True)
 class RequestOrigin:
-    """What of a request decides. `tokens` are all that it shows: cookie, header, address."""
+    """The parts of a request that decide. `tokens` are from cookie, header and query string."""
 
     path: str
     method: str
     host: str
     origin: str = ""
     site: str = ""
-    """`Sec-Fetch-Site`."""
+    """The header `Sec-Fetch-Site`."""
     page: str = ""
-    """The secret that it knows."""
+    """The page's secret, as the request repeats it."""
     tokens: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class AuthRefusal:
-    """Why not, and what to do instead."""
+    """The status and the reason of a refusal, with a remedy."""
 
     status: HTTPStatus
     text: str
@@ -45,15 +45,15 @@ class AuthRefusal:
 
 @dataclass(frozen=True, slots=True)
 class RequestAuth:
-    """`names` are ours besides addresses; an empty `token` asks for none."""
+    """The rules. `names` are accepted in `Host`; an empty `token` means that none is needed."""
 
     page: str
-    """The secret that only our own page knows."""
+    """The secret that only our own page contains."""
     names: frozenset[str] = frozenset({"localhost"})
     token: str = ""
 
     def refusal(self, asked: RequestOrigin) -> AuthRefusal | None:
-        """None if the request is allowed."""
+        """The reason to refuse a request; None if it is allowed."""
         return self._host(asked) or self._known(asked) or self._writes(asked)
 
     def knows(self, token: str) -> bool:
@@ -102,7 +102,7 @@ def _same(given: str, secret: str) -> bool:
 
 
 def _is_address(name: str) -> bool:
-    """An address cannot be made to point elsewhere."""
+    """Whether `name` is an IP address, which DNS rebinding cannot redirect."""
     try:
         ip_address(name)
     except ValueError:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Dashboard:
-    """A running dashboard. `url` opens it, with its token if it needs one."""
+    """A running dashboard. `url` opens it, and includes the token if one is needed."""
 
     url: str
     address: DashboardAddress
@@ -44,7 +44,7 @@ class Dashboard:
 
 
 def started(world: CliContext, connection: ClusterConnection, asked: DashboardOptions) -> Dashboard:
-    """It serves when this returns. Raises Refused, or ClusterError when the cluster says no."""
+    """Start a dashboard that serves on return. Raises Refused, or ClusterError from the cluster."""
     listener, address = listening(asked.address, asked.port)
     try:
         look = looking(world, connection, time.monotonic)
@@ -52,7 +52,7 @@ def started(world: CliContext, connection: ClusterConnection, asked: DashboardOp
         listener.close()
         raise
     live = Live(look, board := PageBroadcast(), time.monotonic, asked.costs)
-    # Any client that reaches the port could use our rights: every user of the machine on loopback.
+    # Any client that reaches the port acts with our rights; on loopback, every user of the machine.
     private = address.loopback and not asked.allow_scale
     token = "" if private else secrets.token_urlsafe(32)
     imagination = Imagination()
@@ -66,7 +66,7 @@ def started(world: CliContext, connection: ClusterConnection, asked: DashboardOp
             "version": version("kubectl-edl"),
         },
         resize=partial(resize, world, connection) if asked.allow_scale else None,
-        cookie=f"edl-dashboard-{address.port}",  # cookies do not know ports
+        cookie=f"edl-dashboard-{address.port}",  # cookies are shared between ports
     )
     serving = Serving(create_app(context), listener, address)
     live.start()
@@ -75,7 +75,7 @@ def started(world: CliContext, connection: ClusterConnection, asked: DashboardOp
 
 
 def _names(asked: DashboardOptions, address: DashboardAddress) -> frozenset[str]:
-    """How browsers may call us, besides by address."""
+    """Names in `Host` that browsers may use, in addition to IP addresses."""
     if address.loopback:
         return frozenset({"localhost"})
     own = (asked.address, socket.gethostname(), socket.getfqdn())
@@ -83,12 +83,12 @@ def _names(asked: DashboardOptions, address: DashboardAddress) -> frozenset[str]
 
 
 def can_show(environ: Mapping[str, str], platform: str = sys.platform) -> bool:
-    """Not in a terminal: without a display, webbrowser would take lynx."""
+    """Whether a graphical browser can open; in a terminal, webbrowser would start lynx."""
     if platform in ("darwin", "win32") or environ.get("BROWSER"):
         return True
     return bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))
 
 
 def show(url: str) -> bool:
-    """Whether a browser was found."""
+    """Open the page; returns whether a browser was found."""
     return webbrowser.open(url)

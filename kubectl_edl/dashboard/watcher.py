@@ -1,4 +1,4 @@
-"""One watcher for all connections: it reads the cluster after a change and publishes the page."""
+"""Reads the cluster after each change, once for all connections, and publishes the page."""
 
 import logging
 from collections.abc import Callable
@@ -17,15 +17,15 @@ from kubectl_edl.top.options import NO_PRICES, CostOptions
 _log: Final = logging.getLogger(__name__)
 
 _GATHER: Final = 0.3
-"""Seconds in which several changes count as one: a resize touches many objects."""
+"""Seconds in which several changes count as one: a resize changes many objects."""
 _REST: Final = 4
-"""Rest after a read, as a multiple of its duration: a large cluster does not cost a whole core."""
+"""Rest after a read, as a multiple of its duration, so that a large cluster takes no whole core."""
 _PATIENCE: Final = 5.0
-"""Seconds without a change after which time alone may have changed something."""
+"""Seconds after which the page is refreshed without a change, because ages and estimates change."""
 
 
 class Live:
-    """The newest state of the cluster, and its publication to the page."""
+    """Reads the cluster's state, and publishes the page."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Live:
 
     @property
     def seen(self) -> Seen | None:
-        """None until the cluster was read once."""
+        """The newest state; None until the cluster has been read once."""
         return self._seen
 
     def start(self) -> None:
@@ -71,7 +71,7 @@ class Live:
             self._changed.clear()
 
     def turn(self) -> None:
-        """One look. What goes wrong is shown beside the last that was right."""
+        """Read and publish once. An error is shown next to the last good state."""
         trouble = ""
         try:
             if found := self._look.seen():
@@ -79,7 +79,7 @@ class Live:
             self._troubled = False
         except EdlError as error:
             trouble = str(error)
-        except Exception as error:  # noqa: BLE001 — a dead watcher would show old news for ever
+        except Exception as error:  # noqa: BLE001 — a dead watcher would show an old state forever
             trouble = f"unexpected {type(error).__name__}: {error}"
             if not self._troubled:
                 _log.exception("cannot look at the cluster, will try again")

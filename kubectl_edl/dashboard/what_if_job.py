@@ -1,4 +1,4 @@
-"""What-if with another max of one job, by the engine of `kubectl edl simulate --live`."""
+"""What-if for one job's max, with the engine of `kubectl edl simulate --live`."""
 
 import re
 import time
@@ -20,7 +20,7 @@ from kubectl_edl.simulate.run_variants import Run, Variant
 from kubectl_edl.simulate.what_if_view import what_if_report
 
 HORIZON: Final = 600.0
-"""Seconds that are looked ahead, as `kubectl edl simulate --live` does."""
+"""Seconds to simulate, as in `kubectl edl simulate --live`."""
 _PATIENCE: Final = 10.0
 _MOST: Final = 50
 _AS_IS: Final = "as-is"
@@ -29,7 +29,7 @@ _WHAT_IF: Final = "what-if"
 
 @dataclass(frozen=True, slots=True)
 class WhatIfRequest:
-    """A job, and the max that it might have."""
+    """A job, and the max to try."""
 
     namespace: str
     name: str
@@ -37,21 +37,21 @@ class WhatIfRequest:
 
 
 class _TooLongError(Exception):
-    """Out of the middle of a simulation."""
+    """Aborts a simulation that exceeds its time limit."""
 
 
 @dataclass(slots=True)
 class Imagination:
-    """Answers one at a time: simulating takes the whole interpreter, and the page has to go on."""
+    """Computes one answer at a time: a simulation occupies the interpreter of the server."""
 
     monotonic: Callable[[], float] = time.monotonic
     patience: float = _PATIENCE
     _lock: Lock = field(default_factory=Lock)
     _known: tuple[ClusterState, Run] | None = None
-    """As it would go on without a change: the same for every place of the slider."""
+    """The run without the change, which is the same for each position of the slider."""
 
     def answer(self, seen: Seen | None, wish: WhatIfRequest) -> Json:
-        """Final size of each role, as it is and what if. Raises Refused, Missing."""
+        """The final size of each role, with and without the change. Raises Refused, Missing."""
         if seen is None:
             raise Refused("the cluster has not been read yet; try again in a moment")
         if seen.state is None or seen.deciding is None:
@@ -94,7 +94,7 @@ class Imagination:
 
 
 def _alike(one: ClusterState, other: ClusterState) -> bool:
-    """A census keeps what does not differ: these are the same objects then."""
+    """Whether two states share their objects: the incremental state reuses unchanged ones."""
     return one.jobs is other.jobs and one.nodes is other.nodes and one.demands == other.demands
 
 
@@ -106,7 +106,7 @@ def _too_long(setting: str, patience: float) -> str:
 
 
 def _answer(jobs: list[TrainingJob], runs: list[Run], wish: WhatIfRequest, by: Deciding) -> Json:
-    """The job itself first, then the jobs that the change would affect."""
+    """The row of the job itself, then those of other jobs that the change affects."""
     found = [_row(one) for one in what_if_report(jobs, runs, "").objects]
     asked = (wish.namespace, wish.name)
     own = [row for row in found if (row["namespace"], row["name"]) == asked]
@@ -133,12 +133,12 @@ def _row(document: JsonDocument) -> Json:
 
 
 def _differs(row: Json) -> bool:
-    """By what happens, not by how the reason reads."""
+    """Whether the outcome differs; the message alone does not count."""
     return any(row["asIs"][what] != row["whatIf"][what] for what in ("size", "starts", "ends"))
 
 
 def _outcome(run: Json) -> Json:
-    """`size` at the end, None for a job that has ended; seconds until it starts and ends."""
+    """`size` at the end, None for a job that has ended; seconds until start and end."""
     ended = run["endSeconds"]
     return {
         "size": None if ended is not None else run["replicas"],

@@ -42,7 +42,7 @@ _NAMED: Final = 5
 
 @option_group
 class DeleteOptions:
-    """`timeout` is for the Jobs to be gone; `output` is `name` or empty."""
+    """Options of the deletion; `timeout` limits the wait, `output` is `name` or empty."""
 
     yes: bool = given(YES, unsaid=False)
     dry_run: str = given(DRY_RUN, "none")
@@ -53,7 +53,7 @@ class DeleteOptions:
 
 
 _Jobs = Mapping[JobKey, Sequence[Json]]
-"""By training job."""
+"""Jobs by training job."""
 
 
 def _found(connection: ClusterConnection, choice: JobSelection, how: DeleteOptions) -> _Jobs:
@@ -78,11 +78,11 @@ def _found(connection: ClusterConnection, choice: JobSelection, how: DeleteOptio
 
 
 _ByName = Mapping[str, Sequence[Json]]
-"""By training job of one namespace."""
+"""Jobs by the training job's name, in one namespace."""
 
 
 def _whole(names: Iterable[str], listed: _ByName) -> dict[str, None]:
-    """All Jobs of a training job, as `-o name` prints them, stand for the training job."""
+    """Replace the names of all Jobs of a training job, as `-o name` prints them, by its name."""
     named = dict.fromkeys(names)
     for whole, jobs in listed.items():
         own = {job["metadata"]["name"] for job in jobs}
@@ -102,9 +102,10 @@ def _is_known(name: str, listed: _ByName) -> bool:
 
 
 def _refuse(name: str, listed: _ByName, connection: ClusterConnection, spared: str) -> None:
-    """A Job's name means that Job alone, and never the training job around it.
+    """Raise Refused or Missing for a name other than a training job's, such as one of its Jobs'.
 
-    `spared` ends the sentence: what became of the other names.
+    A Job's name never stands for its whole training job. `spared` ends the sentence: it reports on
+    the other names.
     """
     flags = connection.scope.flags
     for whole, jobs in listed.items():
@@ -167,7 +168,7 @@ def _delete(
 
 
 def _delete_one(cluster: PluginCluster, job: Json, dry_run: str) -> None:
-    """That very Job: another one of its name may be there by now."""
+    """Delete this Job by its uid: a newer one may have its name."""
     if dry_run == "client":
         return
     try:

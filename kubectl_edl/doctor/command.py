@@ -40,7 +40,7 @@ def doctor(ctx: click.Context, scope: Scope, reading: OutputOptions) -> None:
 
     world = ctx.ensure_object(CliContext)
     examined = examine(lambda: world.connect(scope), world.now())
-    # People see each section as it comes: a look at a broken cluster takes its time.
+    # Print each section when it is done: checks of a broken cluster take long.
     printed = print_each if reading.output in ("table", "wide") else print_all
     if is_ill(printed(world, reading, examined)):
         ctx.exit(Exit.REFUSED)

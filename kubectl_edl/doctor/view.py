@@ -1,4 +1,4 @@
-"""The screen of `kubectl edl doctor`."""
+"""The output of `kubectl edl doctor`."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ CUT_SHORT: Final = "Remaining checks skipped: they depend on this one."
 def print_each(
     world: CliContext, reading: OutputOptions, examined: Iterable[Examined]
 ) -> list[Examined]:
-    """Each section as it comes, and what they come to."""
+    """Print each section when it is done, then the summary."""
     sections: list[Examined] = []
     how = layout(world, reading)
     for section in examined:
@@ -52,7 +52,7 @@ def print_each(
 def print_all(
     world: CliContext, reading: OutputOptions, examined: Iterable[Examined]
 ) -> list[Examined]:
-    """As a document for other programs."""
+    """Print one document for other programs."""
     sections = list(examined)
     report = Report(sections=(), objects=(document(sections),), names=())
     show(world, reading, lambda: report)
@@ -60,7 +60,7 @@ def print_all(
 
 
 def section_text(examined: Examined, how: Layout) -> str:
-    """A title, and one line a finding; a fix stands on a line of its own, to be copied."""
+    """The title, and a line per finding; a fix has a line of its own, to be copied."""
     lines = [examined.title, *(line for one in _distinct(examined) for line in _lines(one, how))]
     if examined.cut_short:
         lines += ["", CUT_SHORT]
@@ -68,7 +68,7 @@ def section_text(examined: Examined, how: Layout) -> str:
 
 
 def summary(sections: Sequence[Examined]) -> str:
-    """The last line."""
+    """The last line, with the numbers of findings."""
     counts = Counter(one.verdict for section in sections for one in _distinct(section))
     well = counts[Verdict.OK]
     bad = [_count(counts[Verdict.FAILURE], "failure"), _count(counts[Verdict.WARNING], "warning")]
@@ -85,7 +85,7 @@ def _distinct(examined: Examined) -> list[Diagnosis]:
 
 
 def document(sections: Sequence[Examined]) -> "CheckReportDocument":
-    """For `-o json`."""
+    """The document for `-o json`."""
     return {
         "apiVersion": API_VERSION,
         "kind": "CheckReport",
@@ -125,7 +125,7 @@ def _mark(verdict: Verdict, how: Layout) -> str:
 
 
 def _shown(text: str, how: Layout) -> str:
-    """On one line, as far as the terminal can show it."""
+    """The text on one line, in ASCII if the terminal supports no more."""
     line = harmless(" ".join(text.split()))
     return line if how.unicode else ascii_only(line)
 

@@ -1,4 +1,4 @@
-"""The screen of `kubectl edl events`."""
+"""The output of `kubectl edl events`."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,7 +11,7 @@ from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in
 
 
 def events_report(found: Sequence[EventFacts], now: datetime, namespace: str, whose: str) -> Report:
-    """One line an Event, as `kubectl events` has it; `whose` they are: a training job or all."""
+    """One row per Event, as `kubectl events` prints it; `whose` names the job, or all jobs."""
     return Report(
         sections=(events_table(found, now, namespace),),
         objects=tuple(one.body for one in found),

@@ -34,7 +34,7 @@ def stops_document(stops: Blockers | None) -> BlockersDocument | None:
 
 
 def published_document(stops: PublishedStops | None) -> BlockersDocument | None:
-    """The same, as the reconciler published it: without the fields of each type."""
+    """Blockers as the reconciler published them, without the fields of each type."""
     if stops is None:
         return None
     blockers: list[BlockerDocument] = [
@@ -46,7 +46,7 @@ def published_document(stops: PublishedStops | None) -> BlockersDocument | None:
 
 @singledispatch
 def _with_fields(one: Blocker) -> BlockerDocument:
-    """Its type, the sentences, and what its type has besides."""
+    """A blocker's type, its sentences, and the fields of its type."""
     raise TypeError(f"no document for {one!r}")
 
 

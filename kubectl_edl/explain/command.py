@@ -131,14 +131,14 @@ def _report(
 def _as_published(
     explained: "Explained", published: PublishedView, job: TrainingJob
 ) -> "Explained":
-    """With what the reconciler published about it."""
+    """Add what the reconciler published about the job."""
     explained = replace(explained, as_of=published.as_of, team=published.queue.team)
     told = published.job(job.key)
     return replace(explained, published=told, estimate=estimate_of(told)) if told else explained
 
 
 def _figures(state: ClusterState, job: TrainingJob) -> "TeamFigures | None":
-    """What its team has."""
+    """The figures of the job's team."""
     from edl.visibility.team_figures import team_figures  # noqa: PLC0415 (the same)
 
     team = state.team_of(job.key.namespace)
@@ -146,7 +146,7 @@ def _figures(state: ClusterState, job: TrainingJob) -> "TeamFigures | None":
 
 
 def _capacity(state: ClusterState, job: TrainingJob) -> "JobCapacity | None":
-    """What of it is guaranteed, by the state that knows of devices."""
+    """The job's guaranteed and borrowed capacity, from the state that includes devices."""
     from edl.visibility.job_capacity import job_capacity  # noqa: PLC0415 (numpy)
 
     found = next((one for one in state.jobs if one.key == job.key), None)
@@ -154,7 +154,7 @@ def _capacity(state: ClusterState, job: TrainingJob) -> "JobCapacity | None":
 
 
 def _caveats(state: ClusterState, job: TrainingJob) -> tuple[tuple[str, Caveat], ...]:
-    """Caveats by role; device data needs rights to read the whole cluster."""
+    """Caveats by role; they need device data, and so rights to read the whole cluster."""
     found = (one for one in state.jobs if one.key == job.key)
     return tuple(
         (role.name, caveat)
@@ -177,7 +177,7 @@ def _cluster(
 def _published(
     connection: ClusterConnection, job: TrainingJob, now: datetime, hints: list[str]
 ) -> PublishedView | None:
-    """What the reconciler published in the namespace of a waiting job."""
+    """The reconciler's published queue of the namespace, if the job waits."""
     if not waits(job):
         return None
     found = read_published(connection, now, hints, job.key.namespace)

@@ -1,4 +1,4 @@
-"""One training job as it is explained, within the user's rights, and the texts about it."""
+"""The explanation of one training job, as far as the user's rights allow, and its texts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,10 +32,10 @@ _NAMED: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """One training job, as far as it may be explained.
+    """The data of an explanation, as far as the user's rights allow.
 
-    `explanation` and `estimate` are None where the whole cluster may not be read. `roles` are the
-    names of those that are shown.
+    `explanation` and `estimate` are None without rights to read the whole cluster. `roles` are the
+    names of the roles to show.
     """
 
     view: JobView
@@ -46,9 +46,9 @@ class Explained:
     unplaced: tuple[Unplaced, ...]
     past: tuple[Past, ...]
     caveats: tuple[tuple[str, Caveat], ...] = ()
-    """By role."""
+    """(role, caveat)."""
     domains: tuple[DomainCounts, ...] | None = None
-    """Where its pods are; None where the nodes may not be read."""
+    """The topology domains of its pods; None if the nodes may not be read."""
     published: PublishedJob | None = None
     """The reconciler's published entry, if the user may not read the whole cluster."""
     as_of: datetime | None = None
@@ -62,7 +62,7 @@ class Explained:
 
     @property
     def position(self) -> int | None:
-        """In the queue, from 1; None where it has none, or where it is not known."""
+        """The position in the queue, from 1; None if it has none or that is unknown."""
         if self.explanation:
             return self.explanation.position or None
         return self.published.position if self.published else None
@@ -85,7 +85,7 @@ class Explained:
 
     @property
     def place(self) -> str:
-        """The same as users read it: `position 3, behind a, b`."""
+        """The position as users read it: `position 3, behind a, b`."""
         if self.explanation:
             return _place(self.explanation)
         return place_text(self.published) if self.published else ""
@@ -106,7 +106,7 @@ _TEAMS_NAMED: Final = 8
 
 
 def guaranteed_text(found: JobCapacity | None) -> str:
-    """`8 CPU, 2 nvidia.com/gpu`; `nothing` where all is borrowed."""
+    """`8 CPU, 2 nvidia.com/gpu`; `nothing` if all is borrowed."""
     return str(found.guaranteed) if found else ""
 
 
@@ -135,7 +135,7 @@ def capacity_document(found: JobCapacity | None) -> "JobCapacityDocument | None"
 
 
 def stop_sections(found: Explanation, roles: Sequence[str]) -> Iterator[str]:
-    """Why it does not start, or why each of these roles has no more."""
+    """Why the job does not start, or why each of these roles does not grow."""
     if found.start_blockers:
         yield _stops(f"Why {found.job.name} does not start:", found.start_blockers)
     for role in found.roles:
@@ -147,13 +147,13 @@ def stop_sections(found: Explanation, roles: Sequence[str]) -> Iterator[str]:
 
 
 def told_stops(job: JobKey, stops: PublishedStops) -> str:
-    """Why it does not start, as the reconciler published it."""
+    """Why the job does not start, as published by the reconciler."""
     told = [(one.message, one.remediation) for one in stops.blockers]
     return _listed(f"Why {job.name} does not start:", told, complete=stops.complete)
 
 
 def _is_fixed(stops: Blockers) -> bool:
-    """The table says it."""
+    """Whether the role is fixed, which the table of roles already shows."""
     return any(
         isinstance(one, OwnCondition) and one.what is JobCondition.FIXED for one in stops.blockers
     )

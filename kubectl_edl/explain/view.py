@@ -1,4 +1,4 @@
-"""The screen of `kubectl edl explain`."""
+"""The output of `kubectl edl explain`."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -48,7 +48,7 @@ _LABEL: Final = 13
 
 
 def explain_report(explained: Explained, now: datetime) -> Report:
-    """Where it stands, each role's size and why, what is in the way, its pods, its past."""
+    """The job's state, the roles' sizes and reasons, blockers, pending pods, past operations."""
     return Report(
         sections=(
             _header(explained, now),
@@ -87,7 +87,7 @@ def _header(explained: Explained, now: datetime) -> str:
 
 
 def _reclaims(explained: Explained) -> str:
-    """The setting of its team that keeps a waiting job from its guarantee, as a trial showed."""
+    """The team's setting that keeps the job from its guarantee, found by a trial decision."""
     team = explained.explanation.reclaiming_team if explained.explanation else ""
     return team and (
         "only replicas above borrowers' minimum; whole jobs too, which makes room for it, with: "
@@ -106,7 +106,7 @@ def _domains(explained: Explained) -> Sequence[DomainCounts] | None:
 
 
 def _waits_for(explained: Explained) -> Reason | None:
-    """The plan's reason for a job that waits, or may not grow."""
+    """The plan's reason why the job waits, or does not grow."""
     found, key = explained.explanation, explained.view.job.key
     held = found.plan.held if found else ()
     return next((one.reason for one in held if one.job == key), None)
@@ -119,14 +119,14 @@ def _topology(explained: Explained) -> "ExplainedTopologyDocument | None":
 
 
 def _wishes(explained: Explained) -> Iterator[Role]:
-    """The roles of which a size is held."""
+    """Shown roles that have a manual size."""
     for role in explained.view.job.live:
         if role.request.replicas is not None and role.name in explained.roles:
             yield role
 
 
 def _held(role: Role) -> str:
-    """A size that is not reached says what it waits for."""
+    """The manual size; if it is not reached, what it waits for."""
     short = (role.request.replicas or 0) - role.status.size
     if role.status.suspended or short <= 0:
         return f"{role.name}={role.request.replicas}"
@@ -144,7 +144,7 @@ def _cooldown(explained: Explained) -> Cooldown | None:
 
 
 def _until(explained: Explained) -> datetime | None:
-    """The end of a cooldown or back-off, as the plan says it."""
+    """The end of a cooldown or back-off, from the plan."""
     found, key = explained.explanation, explained.view.job.key
     held = found.plan.held if found else ()
     return next((one.until for one in held if one.job == key), None)
@@ -156,7 +156,7 @@ def _pacing(explained: Explained) -> str:
 
 
 def _unrequested(explained: Explained) -> str:
-    if explained.view.job.problem:  # perhaps of a quota that refuses them
+    if explained.view.job.problem:  # the problem may be a quota that refuses such pods
         return ""
     roles = [
         role for role in request_warnings.roles(explained.view.job) if role.name in explained.roles
@@ -169,7 +169,7 @@ def _unrequested(explained: Explained) -> str:
 
 
 def _when(explained: Explained, now: datetime) -> dict[str, str]:
-    """When it starts, or grows; nothing where no role may grow: the table says why not."""
+    """The estimated start or growth; empty if no role may grow, because the table says why."""
     live = explained.view.job.live
     if explained.estimate is None:
         return {}

@@ -1,4 +1,4 @@
-"""The screen of `kubectl edl history`."""
+"""The output of `kubectl edl history`."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def history_report(
     job: TrainingJob, past: Sequence[Past], now: datetime, warnings: Sequence[EventFacts] = ()
 ) -> Report:
-    """One line an operation, the newest last, and what Kubernetes warned of."""
+    """One row per operation, newest last, and Warning Events below."""
     columns: tuple[Column[Past], ...] = (
         Column("OPERATION", lambda one: one.operation.value),
         Column("PHASE", lambda one: one.phase.value, colour=meaning),

@@ -43,7 +43,7 @@ _NOTHING: Final = (
 
 @option_group
 class InjectOptions:
-    """Which manifests, where they will live, and what is to be printed."""
+    """The manifests, their namespace, and the output format."""
 
     filenames: tuple[str, ...] = given(FILENAMES, ())
     output: str = option(
@@ -67,7 +67,7 @@ class InjectOptions:
 
     @property
     def form(self) -> str:
-        """`diff` and `explain` are forms, too."""
+        """The output format, which `--diff` and `--explain` replace."""
         return "diff" if self.diff else "explain" if self.explain else self.output
 
 

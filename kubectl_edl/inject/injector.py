@@ -1,6 +1,6 @@
-"""Injection without a cluster: the webhook's own function on every manifest of some files.
+"""Injection without a cluster: the webhook's own function, applied to each manifest of some files.
 
-Defaults and limits of a namespace apply if the Namespace itself is among the manifests.
+A namespace's defaults and limits apply if its Namespace is among the manifests.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 _USER: Final = "kubectl-edl inject"
 _NAMES: Final = {"Job": "job.batch", "Pod": "pod", "Namespace": "namespace"}
-"""The kinds that the webhook reviews, as kubectl names them."""
+"""The kinds that the webhook reviews, and their names in kubectl."""
 
 
 @dataclass(frozen=True, slots=True)
 class InjectionContext:
-    """Where the manifests will be applied, and the image from which launchers take kubectl."""
+    """The namespace for manifests that name none, and the image with kubectl for launchers."""
 
     namespace: str
     image: str
@@ -46,7 +46,7 @@ class InjectionContext:
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """One manifest that the webhook completes; `where` is its file and document."""
+    """One manifest that the webhook changes; `where` is its file and document."""
 
     where: str
     before: Json
@@ -54,7 +54,7 @@ class Injection:
 
     @property
     def name(self) -> str:
-        """`job.batch/mnist-worker`, as kubectl names it."""
+        """`job.batch/mnist-worker`, kubectl's format."""
         return named(self.before)
 
 
@@ -62,8 +62,8 @@ class Injection:
 class InjectedStream:
     """All documents of some files, in order.
 
-    `injections` are those of them, and of their Lists' items, that were completed, and the Jobs of
-    `cron_jobs`, which themselves stay as they are.
+    `injections` are the documents and List items that changed, and the Jobs of `cron_jobs`; a
+    CronJob itself does not change.
     """
 
     documents: tuple[Rewritten, ...]
@@ -86,9 +86,9 @@ def inject(
     setting: InjectionContext,
     warn: Callable[[str], None] = lambda _: None,
 ) -> InjectedStream:
-    """`warn` receives the webhook's warnings, also if a document is refused.
+    """Apply the webhook's function; `warn` receives its warnings, even if a document is refused.
 
-    Raises Denied with the findings of all documents, Unreadable for a file that does not hold
+    Raises Denied with the findings of all documents, Unreadable for a file that does not contain
     manifests.
     """
     found = [document for source in sources for document in documents(source)]
@@ -102,7 +102,7 @@ def inject(
 
 
 class _Injector:
-    """Completes one manifest after the other, and gathers what is wrong with any."""
+    """Injects into manifests one by one, and collects all findings."""
 
     def __init__(self, setting: InjectionContext, policies: Mapping[str, NamespacePolicy]) -> None:
         self._namespace = setting.namespace
@@ -114,11 +114,11 @@ class _Injector:
         self.warnings: list[str] = []
 
     def document(self, document: Document) -> Rewritten:
-        """As it was where nothing is to be done."""
+        """The document, rewritten only if a manifest in it changes."""
         return rewritten(document, changed(document, self._manifest))
 
     def _manifest(self, manifest: Json, where: str) -> Json | None:
-        """None where nothing is to be done."""
+        """The changed manifest; None if it stays unchanged."""
         kind = manifest.get("kind")
         if kind == "CronJob":
             self._cron_job(manifest, where)
@@ -133,7 +133,7 @@ class _Injector:
         return self._completed(manifest, where, f"{where}: {named(manifest)}: ")
 
     def _completed(self, manifest: Json, where: str, place: str) -> Json | None:
-        """A Job or pod as it will be stored; findings and warnings begin with `place`."""
+        """A Job or pod as it will be stored; findings and warnings start with `place`."""
         before = _as_sent(manifest, self._namespace)
         try:
             mutate(self._creation(_defaulted(before)), self._context)
@@ -151,7 +151,7 @@ class _Injector:
         return after
 
     def _cron_job(self, manifest: Json, where: str) -> None:
-        """What becomes of its Jobs; it is stored as it is."""
+        """Check the Jobs that a CronJob will create; the CronJob itself is stored unchanged."""
         at = f"{where}: cronjob.batch/{name_of(manifest)}"
         if said := unknown_keys.on_cron_job(manifest):
             self.warnings.append(f"{at}: {said}; kubectl edl adopt -f FILE puts them there")
@@ -161,7 +161,7 @@ class _Injector:
             self.cron_jobs.append(at)
 
     def _judge(self, manifest: Json, where: str) -> None:
-        """A Namespace is validated, never mutated."""
+        """Validate a Namespace, which is never mutated."""
         try:
             validate(AdmissionRequest("CREATE", manifest, None, _USER), self._context)
         except Denied as denied:
@@ -173,7 +173,7 @@ class _Injector:
 
 
 def _policies(found: Iterable[Document]) -> Mapping[str, NamespacePolicy]:
-    """What the Namespaces among the documents say about the Jobs in them."""
+    """The policies of Namespaces among the documents, by name."""
     policies: list[NamespacePolicy] = []
 
     def read(manifest: Json, where: str) -> None:
@@ -186,9 +186,9 @@ def _policies(found: Iterable[Document]) -> Mapping[str, NamespacePolicy]:
 
 
 def _as_sent(manifest: Json, namespace: str) -> Json:
-    """With its namespace, which addresses hold, and the labels that the API server defaults.
+    """The manifest with its namespace, which addresses contain, and with default labels.
 
-    A Job without labels has those of its pods (batch/v1, SetDefaults_Job).
+    The API server gives a Job without labels those of its pods (batch/v1, SetDefaults_Job).
     """
     metadata = manifest.get("metadata") or {}
     if manifest["kind"] == "Job" and not labels(manifest) and labels(template(manifest)):
@@ -204,7 +204,7 @@ def _with_namespace(manifest: Json, namespace: str) -> Json:
 
 
 def _defaulted(manifest: Json) -> Json:
-    """The Job with batch/v1's default for its containers: they restart always."""
+    """The Job with batch/v1's default restartPolicy, Always."""
     if manifest["kind"] != "Job":
         return manifest
     spec = manifest.get("spec") or {}
@@ -216,7 +216,7 @@ def _defaulted(manifest: Json) -> Json:
 
 
 def _in_order_of(before: Json, after: Json) -> Json:
-    """The same with the members that were there first where they were: a diff shows what is new."""
+    """Reorder `after` as `before`, so that a diff shows only what is new."""
     kept = {name: _ordered(before[name], after[name]) for name in before if name in after}
     return kept | {name: value for name, value in after.items() if name not in kept}
 
@@ -231,6 +231,6 @@ def _ordered(old: object, new: object) -> object:
 
 
 def _name(item: object) -> str:
-    """Empty for what has none."""
+    """The name of an item; empty if it has none."""
     name = item.get("name") if isinstance(item, dict) else None
     return name if isinstance(name, str) else ""

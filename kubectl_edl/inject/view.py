@@ -17,8 +17,8 @@ _CHANGES: Final[tuple[Column[FieldChange], ...]] = (
 )
 
 
-def yaml_stream(stream: InjectedStream, layout: Layout) -> str:  # noqa: ARG001 (every form's shape)
-    """As it came, the completed documents written anew."""
+def yaml_stream(stream: InjectedStream, layout: Layout) -> str:  # noqa: ARG001 (all forms share this signature)
+    """The documents as text; only changed ones are rewritten."""
     return joined(one.text for one in stream.documents)
 
 
@@ -27,12 +27,12 @@ def json_stream(stream: InjectedStream, layout: Layout) -> str:  # noqa: ARG001 
 
 
 def differences(stream: InjectedStream, layout: Layout) -> str:  # noqa: ARG001 (the same)
-    """A unified diff for each manifest that was completed."""
+    """A unified diff for each changed manifest."""
     return "".join(_difference(injection) for injection in stream.injections)
 
 
 def reasons(stream: InjectedStream, layout: Layout) -> str:
-    """A table for each manifest that was completed: where, what, why."""
+    """A table for each changed manifest: path, value, reason."""
     return "\n".join(_explained(injection, layout) for injection in stream.injections)
 
 

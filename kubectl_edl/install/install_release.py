@@ -32,7 +32,7 @@ from kubectl_edl.output.serialize import STREAMS
 
 @option_group
 class InstallOptions:
-    """How it is done; an empty `output` are sentences, `timeout` for both to be ready."""
+    """Options of an installation; an empty `output` prints sentences, `timeout` limits the wait."""
 
     dry_run: str = option(
         type=click.Choice(DRY_RUNS),
@@ -55,7 +55,7 @@ class InstallOptions:
 def install(
     world: CliContext, scope: Scope, asked: InstallationChoice, how: InstallOptions
 ) -> None:
-    """Where nothing of ours is, or half of it. Raises Misused without an image: none is public."""
+    """Install, or complete an installation. Raises Misused without an image: none is public."""
     given = installation_values.chosen(asked, {}, world.stdin)
     if how.dry_run == "client":
         _check_image(given, "install", scope)
@@ -88,7 +88,7 @@ def _check_image(given: Json, verb: str, scope: Scope) -> None:
 def upgrade(
     world: CliContext, scope: Scope, asked: InstallationChoice, how: InstallOptions
 ) -> None:
-    """To this plugin's version, with the values of before where nothing else is said."""
+    """Upgrade to this plugin's version; values that are not given keep their previous setting."""
     cluster = world.connect(scope).cluster
     _refuse_a_second(cluster, scope)
     if find(cluster, _webhook(cluster)) is None:
@@ -127,7 +127,7 @@ def _webhook(cluster: PluginCluster) -> ObjectRef:
 
 
 def _refuse_a_second(cluster: PluginCluster, scope: Scope) -> None:
-    """The webhook configurations are the cluster's: they serve one installation."""
+    """Refuse a second installation: the cluster-wide webhook configurations serve only one."""
     where = served_in(cluster)
     if where not in ("", cluster.system_namespace):
         raise Refused(
@@ -144,7 +144,7 @@ def _put(
     check_rights(cluster, documents)
     rehearsal = Apply(cluster, dry_run=True, force=how.force_conflicts)
     apply = replace(rehearsal, dry_run=how.dry_run == "server")
-    if not apply.dry_run:  # what is refused is refused before anything is written
+    if not apply.dry_run:  # a server dry run first, so that an error occurs before any write
         deque(in_order(documents, rehearsal), maxlen=0)
     sentences = not how.output
     done = [_told(world, one, how) if sentences else one for one in in_order(documents, apply)]

@@ -1,4 +1,4 @@
-"""The values of an installation: from a file, `--set`, `--image`, and the previous installation."""
+"""The values of an installation: from files, `--set`, `--image`, and the previous installation."""
 
 import re
 from collections.abc import Sequence
@@ -20,16 +20,16 @@ from manifests import installation, values
 from manifests.documents import Documents
 
 KEPT: Final = "edl-values"
-"""The ConfigMap of what was chosen: an upgrade starts from it."""
+"""The ConfigMap of the chosen values, from which an upgrade starts."""
 _FILE: Final = "values.yaml"
 _DEEPEST: Final = 100
-"""Levels of a file of values."""
+"""The deepest nesting in a values file."""
 _DOT: Final = re.compile(r"(?<!\\)\.")
 
 
 @option_group
 class InstallationChoice:
-    """The command line's words."""
+    """Values from the command line."""
 
     image: str = option(type=Image(), help="Where the cluster finds our image.")
     settings: tuple[str, ...] = option(
@@ -46,9 +46,9 @@ class InstallationChoice:
 
 
 def chosen(asked: InstallationChoice, before: Json, stdin: TextIO) -> Json:
-    """What differs from the defaults, by its names; the later wins, file by file as with Helm.
+    """The values that differ from the defaults; later ones win, as with Helm.
 
-    Raises Refused and Unreadable for files, click.UsageError for the rest.
+    Raises Refused and Unreadable for files, click.UsageError for other errors.
     """
     found = before
     for source in sources(asked.filenames, stdin):
@@ -59,16 +59,16 @@ def chosen(asked: InstallationChoice, before: Json, stdin: TextIO) -> Json:
 
 
 def documents(given: Json, namespace: str) -> Documents:
-    """Everything that is installed, and what was chosen last. Raises ValuesError."""
+    """All objects of the installation, and the ConfigMap of its values. Raises ValuesError."""
     found = installation.documents(values.read(given), namespace)
     ours = 1 if found[0]["kind"] == installation.NAMESPACE else 0
     return (*found[:ours], _kept(given, namespace), *found[ours:])
 
 
 def kept(cluster: Cluster) -> Json | None:
-    """What was chosen before; None where kubectl-edl was installed in another way.
+    """The values of the previous installation; None if it was installed in another way.
 
-    Raises Unreadable for what another client has written there.
+    Raises Unreadable if another client changed the ConfigMap to something malformed.
     """
     try:
         found = cluster.get(ObjectRef("ConfigMap", cluster.system_namespace, KEPT))
@@ -105,7 +105,7 @@ def _read(source: ManifestSource) -> Json:
 
 
 def _is_too_deep(text: str) -> bool:
-    """Counted from parser events: building a deep tree takes seconds and overflows the stack."""
+    """Whether the nesting is too deep, by parser events: building the tree could overflow."""
     depth = 0
     for event in yaml.parse(text):
         depth += isinstance(event, yaml.CollectionStartEvent)
@@ -116,7 +116,7 @@ def _is_too_deep(text: str) -> bool:
 
 
 def _named(found: Json) -> Json:
-    """Names are text, also those that YAML takes for numbers (priorities)."""
+    """Values with all names as text; YAML reads some, such as priorities, as numbers."""
     return {
         str(name): _named(value) if isinstance(value, dict) else value
         for name, value in found.items()
@@ -138,7 +138,7 @@ def _set(found: Json, setting: str) -> Json:
 
 
 def _put(found: Json, names: Sequence[str], value: object) -> Json:
-    """With the value at the path; None takes it away, so that its default is back."""
+    """Set the value at the path; None removes it, which restores the default."""
     name, *rest = names
     if not rest:
         return {key: each for key, each in found.items() if key != name} | (

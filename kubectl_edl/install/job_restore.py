@@ -1,7 +1,7 @@
-"""Suspended Jobs get back what only the reconciler would restore: their times to live and gates.
+"""Restores what only the reconciler would restore: Jobs' time to live, and scheduling gates.
 
-It restores `ttlSecondsAfterFinished` when all Jobs of a training job have ended, and opens the
-scheduling gates of its pods. Uninstalling does it once no webhook puts them there any more.
+The reconciler restores `ttlSecondsAfterFinished` when all Jobs of a training job have ended, and
+removes the scheduling gates of its pods. Uninstalling does so once no webhook adds them any more.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,35 +19,35 @@ from edl.writes import Json
 
 _ATTEMPTS: Final = 8
 _PAUSE: Final = 0.05
-"""Doubled each time: the API server still asks a webhook for a moment after it is deleted."""
+"""Doubled each time: the API server calls a deleted webhook for another moment."""
 
 
 def with_held_ttl(jobs: Iterable[Json]) -> Iterator[Json]:
-    """Those whose own time to live does not count yet."""
+    """Jobs whose own time to live is held back."""
     return (job for job in jobs if held_ttl.FIELD in own_fields(job))
 
 
 def with_gates(jobs: Iterable[Json]) -> Iterator[Json]:
-    """Those that keep our gates, as their template cannot change: their new pods are not scheduled.
+    """Jobs that keep our gates, as their template is immutable: their new pods stay unscheduled.
 
-    What has not started gets its pods without them.
+    A Job that has not started can still lose them.
     """
     ungated = (scheduling_gates.give_back(job, job) for job in jobs)
     return (job for job in ungated if scheduling_gates.has_ours(job))
 
 
 def own_fields(job: Json) -> Json:
-    """Fields of its spec as a merge patch that gives them back; empty where nothing is held.
+    """A merge patch of the spec that restores its own fields; empty if there is nothing to restore.
 
-    Each API server accepts it: the gates of a Job that has run are left out.
+    Every API server accepts it: the gates of a Job that has run are left out.
     """
     return _fields(job, scheduling_gates.give_back(job, job)["spec"]["template"])
 
 
 def asked_fields(job: Json) -> Json:
-    """The same with the gates of a Job that was stopped, which an API server may accept or refuse.
+    """The same with the gates of a suspended Job, which an API server may accept or refuse.
 
-    Since Kubernetes 1.36 it accepts them once the Job controller has ended its pods.
+    From Kubernetes 1.36 it accepts them once the Job controller has ended the pods.
     """
     template = job["spec"]["template"]
     stopped = job["spec"].get("suspend")
@@ -55,7 +55,7 @@ def asked_fields(job: Json) -> Json:
 
 
 def start_fields(job: Json) -> Json:
-    """What starts a suspended Job, as the reconciler would: with no fewer pods than its minimum."""
+    """Fields that start a suspended Job as the reconciler would: at its minimum or above."""
     start: Json = {"suspend": False}
     with suppress(Denied):
         spec = parse(job)
@@ -78,9 +78,9 @@ def _fields(job: Json, template: Json) -> Json:
 
 
 def give_back(cluster: Cluster, job: Json, sleep: Callable[[float], None]) -> tuple[Json, str]:
-    """The Job as it was seen last, and why it keeps what it has: nothing where its own is back.
+    """Restore a Job's fields; returns the last read Job, and why a field was not restored, or "".
 
-    Each field is patched by itself: a template that is refused keeps no time to live.
+    Each field is patched separately, so that a refused template does not keep the time to live.
     """
     target = ObjectRef("Job", job["metadata"]["namespace"], job["metadata"]["name"])
     seen = job

@@ -1,4 +1,4 @@
-"""Objects of kubectl-edl in the cluster: what is installed, and what runs there makes."""
+"""Objects of kubectl-edl in the cluster: those installed, and those created at run time."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -47,7 +47,7 @@ KINDS: Final = (
 
 
 def installed(cluster: PluginCluster) -> tuple[ObjectRef, ...]:
-    """Everything that carries our label, in the order of `KINDS`."""
+    """All objects with our label, in the order of `KINDS`."""
     return tuple(target for kind in KINDS for target in _labelled(cluster, kind))
 
 
@@ -59,7 +59,7 @@ def superseded(cluster: PluginCluster, wanted: Sequence[ObjectRef]) -> tuple[Obj
 def remove(
     cluster: PluginCluster, targets: Sequence[ObjectRef], *, dry_run: bool = False
 ) -> Iterator[ObjectRef]:
-    """Each that was there."""
+    """Delete the objects, and yield each that existed."""
     for target in targets:
         try:
             cluster.delete(target, dry_run=dry_run)
@@ -75,7 +75,7 @@ def wait_until_gone(
     timeout: timedelta,
     flags: str,
 ) -> None:
-    """Raise TimedOut, naming what is still there; `flags` reach it by the suggested command."""
+    """Raise TimedOut, naming what still exists; `flags` are appended to the suggested command."""
     if left := waited_gone(world, targets, lambda one: find(cluster, one) is not None, timeout):
         names = ", ".join(f"{target.kind} {target.name}" for target in left)
         first = left[0]
@@ -91,7 +91,7 @@ def _labelled(cluster: PluginCluster, kind: str) -> Iterator[ObjectRef]:
     namespace = cluster.system_namespace if RESOURCES[kind].namespaced else ""
     try:
         listing = cluster.list(ListOptions(kind, namespace, PART_OF))
-    except NotFound:  # a kind of another project's, which is not in this cluster
+    except NotFound:  # the API of another project, which this cluster does not have
         return
     for item in listing.items:
         yield ObjectRef(kind, namespace, json.loads(item)["metadata"]["name"])
@@ -103,11 +103,11 @@ _OF_OTHERS: Final = (
 )
 """Kinds whose objects would be lost with the namespace."""
 _OF_KUBERNETES: Final = {"kube-root-ca.crt", "openshift-service-ca.crt"}
-"""ConfigMaps that are in every namespace."""
+"""ConfigMaps that Kubernetes or OpenShift creates in every namespace."""
 
 
 def of_others(cluster: PluginCluster) -> Iterator[ObjectRef]:
-    """What users keep in our namespace, such as the teams; objects with an owner go with it."""
+    """Users' objects in our namespace, such as the teams; objects with an owner are not counted."""
     ours = {ObjectRef(kind, cluster.system_namespace, name) for kind, name in IN_ITS_NAMESPACE}
     part, _, of_ours = PART_OF.partition("=")
     for kind in _OF_OTHERS:
@@ -127,8 +127,9 @@ IN_ITS_NAMESPACE: Final = (
     ("Secret", SECRET),
     ("Secret", "edl-authority"),
 )
-"""By kind and name. The Secrets are installed, and made again without a label where they lack; the
-last one is cert-manager's."""
+"""(kind, name). The Secrets are installed, and recreated without our label if they are missing; the
+last one is cert-manager's.
+"""
 AMONG_USERS: Final = (
     ListOptions("ConfigMap", labels=SELECTOR, name=CONFIG_MAP),
     ListOptions(
@@ -136,17 +137,18 @@ AMONG_USERS: Final = (
         labels=f"{contract.PROVISIONAL},app.kubernetes.io/managed-by={contract.MANAGED_BY}",
     ),
 )
-"""In any namespace: queues that are of no use without the reconciler, and provisional pods, for
-which an autoscaler would keep nodes."""
+"""Objects in any namespace: published queues, which are useless without the reconciler, and
+provisional pods, for which an autoscaler would keep nodes.
+"""
 REQUESTS: Final = tuple(
     ListOptions(kind, labels=AMONG_USERS[1].labels)
     for kind in ("ProvisioningRequest", "PodTemplate")
 )
-"""The same, where the API server serves ProvisioningRequests."""
+"""The same for API servers that serve ProvisioningRequests."""
 
 
 def created(cluster: PluginCluster) -> Iterator[ObjectRef]:
-    """Those that are there. Raises ClusterError."""
+    """Objects that the reconciler created at run time. Raises ClusterError."""
     for kind, name in IN_ITS_NAMESPACE:
         target = ObjectRef(kind, cluster.system_namespace, name)
         if find(cluster, target) is not None:

@@ -1,4 +1,4 @@
-"""Waits until webhook and reconciler are ready, and says why they are not."""
+"""Waits until webhook and reconciler are ready, and reports why they are not."""
 
 import json
 from collections.abc import Iterator
@@ -22,9 +22,9 @@ _CONFIGURATION: Final = ObjectRef("MutatingWebhookConfiguration", "", "edl")
 
 
 def wait(world: CliContext, cluster: PluginCluster, timeout: timedelta, scope: Scope) -> None:
-    """Raise Refused for what will not come by itself, TimedOut for what has not come yet.
+    """Wait; raises Refused if a component cannot become ready by itself, TimedOut if it is late.
 
-    `scope` is the cluster of the commands that are suggested.
+    `scope` is the cluster for suggested commands.
     """
 
     def missing() -> str:
@@ -41,7 +41,7 @@ def wait(world: CliContext, cluster: PluginCluster, timeout: timedelta, scope: S
 
 
 def _missing(cluster: PluginCluster) -> str:
-    """Which component is not ready; empty when all are."""
+    """The components that are not ready; empty if all are."""
     late = [name for name in DEPLOYMENTS if not _rolled_out(cluster, name)]
     if late:
         return f"{' and '.join(late)} {'are' if len(late) > 1 else 'is'} not rolled out"
@@ -81,7 +81,7 @@ def _no_image(image: str, waiting: Json, flags: str) -> str:
 
 
 def image_remedy(verb: str, flags: str) -> str:
-    """How nodes get an image: loaded on kind, pulled from a registry elsewhere."""
+    """How to provide the image: load it on kind, or push it to a registry."""
     local, pulled = values.DEFAULTS.image, f"REGISTRY/{values.DEFAULTS.image}"
     then = f"kubectl edl {verb}{flags} --image"
     return (
@@ -92,7 +92,7 @@ def image_remedy(verb: str, flags: str) -> str:
 
 
 def _pending(cluster: PluginCluster) -> Iterator[str]:
-    """The scheduler's messages about pods without a node."""
+    """The scheduler's messages about unscheduled pods."""
     for pod in _pods(cluster):
         for condition in (pod.get("status") or {}).get("conditions") or ():
             if condition["type"] == "PodScheduled" and condition["status"] == "False":
@@ -100,7 +100,7 @@ def _pending(cluster: PluginCluster) -> Iterator[str]:
 
 
 def _pods(cluster: PluginCluster) -> list[Json]:
-    """Pods of the current templates: older ones are about to be deleted."""
+    """Pods of the current templates; older pods are about to be deleted."""
     selection = ListOptions("Pod", cluster.system_namespace, PART_OF)
     pods = [json.loads(item) for item in cluster.list(selection).items]
     wanted = [_runs(template) for template in _templates(cluster)]
@@ -114,7 +114,7 @@ def _templates(cluster: PluginCluster) -> Iterator[Json]:
 
 
 def _runs(pod: Json) -> list[tuple[str, list[str]]]:
-    """Images and arguments of a pod, or of a template."""
+    """Images and arguments of a pod or a pod template."""
     return [(each["image"], each.get("args", [])) for each in pod["spec"]["containers"]]
 
 

@@ -1,4 +1,4 @@
-"""Applies documents in order by server-side apply, after the user's rights are checked."""
+"""Applies documents in order by server-side apply, after a check of the user's rights."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _SERVERS: Final = ("managedFields", "resourceVersion", "generation", "uid", "cre
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """One object before (None: there was none) and after."""
+    """One object before (None if it did not exist) and after."""
 
     target: ObjectRef
     before: Json | None
@@ -31,7 +31,7 @@ class Applied:
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """`spec.replicas: 2 → 3`, a line each; none of a new object."""
+        """`spec.replicas: 2 → 3`, one per field; empty for a new object or a Secret."""
         if self.before is None or self.target.kind == "Secret":
             return ()
         return tuple(_differences(_said(self.before), _said(self.after), ""))
@@ -39,14 +39,14 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """`dry_run` on the server only; `force` takes ownership of conflicting fields."""
+    """`dry_run` is the API server's; `force` takes ownership of conflicting fields."""
 
     cluster: PluginCluster
     dry_run: bool = False
     force: bool = False
 
     def __call__(self, document: Json) -> Applied:
-        """Raise Refused with the way out, or ClusterError."""
+        """Apply one document. Raises Refused with a remedy, or ClusterError."""
         target = target_of(document)
         before = find(self.cluster, target)
         try:
@@ -63,7 +63,7 @@ class Apply:
         return Applied(target, before, after)
 
     def _missing(self, document: Json, error: NotFound) -> Json:
-        """Our namespace, which a dry run does not make; or a kind that the cluster lacks."""
+        """Handle NotFound: a dry run created no namespace, or the cluster lacks the kind."""
         if self.dry_run and find(self.cluster, _namespace(self.cluster)) is None:
             return document
         kind, version = document["kind"], document["apiVersion"]
@@ -83,14 +83,14 @@ def target_of(document: Json) -> ObjectRef:
 
 
 def name_of(target: ObjectRef) -> str:
-    """`deployment.apps/edl-webhook`, as kubectl names it."""
+    """`deployment.apps/edl-webhook`, kubectl's format."""
     resource = RESOURCES[target.kind]
     group = f".{resource.group}" if resource.group else ""
     return f"{target.kind.lower()}{group}/{target.name}"
 
 
 def refuse_helm(cluster: PluginCluster, instead: Callable[[str, str], str]) -> None:
-    """Raise Refused where Helm installed it; `instead` says what to type, by release and place."""
+    """Raise Refused if Helm installed it; `instead` gives the command by release and namespace."""
     configuration = find(cluster, ObjectRef("MutatingWebhookConfiguration", "", "edl"))
     notes = (configuration or {}).get("metadata", {}).get("annotations") or {}
     if release := notes.get(_HELM):
@@ -99,7 +99,7 @@ def refuse_helm(cluster: PluginCluster, instead: Callable[[str, str], str]) -> N
 
 
 def _said(document: Json) -> Json:
-    """The document as applied: without the fields that the API server fills in."""
+    """The document without the fields that the API server fills in."""
     metadata = {name: value for name, value in document["metadata"].items() if name not in _SERVERS}
     return {name: value for name, value in document.items() if name != "status"} | {
         "metadata": metadata
@@ -119,14 +119,14 @@ def _differences(before: object, after: object, path: str) -> Iterator[str]:
 
 
 def _named(value: object) -> bool:
-    """Containers, variables, webhooks: lists of what has a name."""
+    """Whether it is a list of objects with names, such as containers, variables or webhooks."""
     return isinstance(value, list) and all(
         isinstance(each, dict) and "name" in each for each in value
     )
 
 
 def _by_name(value: object) -> Json:
-    assert isinstance(value, list)  # noqa: S101 - `_named`
+    assert isinstance(value, list)  # noqa: S101 (checked by `_named`)
     return {each["name"]: each for each in value}
 
 
@@ -139,7 +139,7 @@ def _short(value: object) -> str:
 
 
 def in_order(documents: Sequence[Json], apply: Apply) -> Iterator[Applied]:
-    """Apply in the given order: dependencies first."""
+    """Apply in the given order, dependencies first."""
     for document in documents:
         yield apply(document)
 
@@ -148,7 +148,7 @@ _APPLY: Final = ("get", "create", "patch")
 
 
 def check_rights(cluster: Cluster, documents: Sequence[Json]) -> None:
-    """Raise Refused with every right that is missing."""
+    """Raise Refused with every missing right."""
     if is_granted(cluster, AccessRight("*", "*", "*")):
         return
     needed = sorted({right for document in documents for right in _rights(document)})

@@ -16,7 +16,7 @@ from kubectl_edl.install.server_side_apply import name_of, refuse_helm
 
 @option_group
 class UninstallOptions:
-    """How it is done; `timeout` for it to be gone."""
+    """Options of the removal; `timeout` limits the wait for it."""
 
     yes: bool = given(YES, unsaid=False)
     dry_run: str = given(DRY_RUN, "none")
@@ -25,7 +25,7 @@ class UninstallOptions:
 
 
 def uninstall(world: CliContext, scope: Scope, how: UninstallOptions) -> None:
-    """Raises Refused without confirmation, TimedOut when an object stays."""
+    """Uninstall. Raises Refused without confirmation, TimedOut if an object remains."""
     cluster = world.connect(scope).cluster
     refuse_helm(cluster, lambda release, place: f"helm uninstall {release} -n {place}")
     installed, theirs = prune.installed(cluster), tuple(prune.of_others(cluster))
@@ -53,7 +53,7 @@ def uninstall(world: CliContext, scope: Scope, how: UninstallOptions) -> None:
     _remove(world, cluster, webhooks)
     _give_back(world, cluster, scope.cluster_flags)
     _remove(world, cluster, installed[len(webhooks) :])
-    # Once more, and last: until its rights were gone the reconciler may have made others.
+    # Once more at the end: the reconciler may have created others until its rights were deleted.
     targets = tuple(dict.fromkeys((*targets, *created(cluster))))
     _remove(world, cluster, targets[len(installed) :])
     if how.wait:
@@ -73,12 +73,12 @@ def _told(cluster: PluginCluster, target: ObjectRef) -> str:
 
 
 def _is_ours(cluster: PluginCluster, target: ObjectRef) -> bool:
-    """Not among users' objects: there a pod of a lost node may stay as long as the node does."""
+    """Whether to wait for it; in users' namespaces, a pod of a lost node may remain long."""
     return target.namespace in ("", cluster.system_namespace)
 
 
 def _give_back(world: CliContext, cluster: PluginCluster, flags: str) -> None:
-    """Jobs have their own times to live and gates again: nothing else would give them back."""
+    """Restore the Jobs' time to live and gates: nothing else would."""
     for job in filter(job_restore.asked_fields, uninstall_summary.elastic_jobs(cluster)):
         seen, why = job_restore.give_back(cluster, job, world.sleep)
         if why:

@@ -23,7 +23,7 @@ _FIELDS: Final = {held_ttl.FIELD: contract.TTL, "template": "its scheduling gate
 
 
 def sentences(cluster: PluginCluster, flags: str) -> list[str]:
-    """For the user, before the answer; `flags` reach the same cluster by suggested commands."""
+    """Sentences for the user, before the confirmation; `flags` are for suggested commands."""
     elastic = elastic_jobs(cluster)
     jobs = [job for job in elastic if not has_ended(job)]
     queued = [job for job in jobs if job["spec"].get("suspend")]
@@ -50,7 +50,7 @@ def _queued(jobs: Sequence[Json], flags: str) -> list[str]:
 
 
 def _gated(jobs: Sequence[Json], flags: str) -> list[str]:
-    """Jobs that have run: pods behind the gates would wait for the reconciler, and so for ever."""
+    """Jobs that have run: their new pods would wait forever for the gates' removal."""
     gated = list(job_restore.with_gates(jobs))
     stopped = [job for job in gated if job["spec"].get("suspend")]
     running = [job for job in gated if job not in stopped]
@@ -65,7 +65,7 @@ def _behind(gated: Sequence[Json], state: str, unless: str, flags: str) -> list[
 
 
 def _held(elastic: Sequence[Json]) -> list[str]:
-    """Jobs of several whose time to live counts only when all have ended."""
+    """Jobs whose time to live starts only when all Jobs of the training job have ended."""
     held = list(job_restore.with_held_ttl(elastic))
     if not held:
         return []
@@ -75,7 +75,7 @@ def _held(elastic: Sequence[Json]) -> list[str]:
 
 
 def kept(job: Json, why: str, flags: str) -> str:
-    """For the user, where a Job's own fields could not be given back."""
+    """The sentence on a Job whose own fields could not be restored."""
     fields, own = job_restore.asked_fields(job), job_restore.own_fields(job)
     kept = " and ".join(_FIELDS[field] for field in fields)
     said = [f"{_name(job)} keeps {kept}: {why}"]
@@ -87,7 +87,7 @@ def kept(job: Json, why: str, flags: str) -> str:
 
 
 def stays(namespace: ObjectRef, theirs: Sequence[ObjectRef], flags: str) -> str:
-    """Why the namespace is kept, and how it goes with what others have put there."""
+    """Why the namespace is kept, and the command that deletes it with users' objects."""
     return (
         f"{name_of(namespace)} stays, with what is not kubectl-edl's: "
         f"{_listed(list(map(name_of, theirs)))}. "

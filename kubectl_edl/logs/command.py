@@ -55,7 +55,7 @@ _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 @option_group
 class LogOptions:
-    """Which logs, which part of them, and how they are printed."""
+    """The logs to read, the part of them, and the output format."""
 
     follow: bool = option("-f", help="Follow the logs until the job has ended.")
     role: tuple[str, ...] = option(shell_complete=role_names, help="Only this one; repeatable.")
@@ -72,7 +72,7 @@ class LogOptions:
     prefix: bool = option(default=True, help="Each line with its role and index.")
 
     def wanted(self, name: str, job: TrainingJob) -> LogSelection:
-        """The name of one of its Jobs chooses that one's role."""
+        """The selection; the name of one Job of the training job selects that Job's role."""
         named = named_role(name, job)
         return LogSelection(self.role or ((named,) if named else ()), self.index, self.container)
 
@@ -108,7 +108,7 @@ def logs(world: CliContext, job: str, asked: LogOptions, scope: Scope) -> None:
 def _watching(
     world: CliContext, connection: ClusterConnection, namespace: str
 ) -> ClusterConnection:
-    """The same, and the lists of each look come from watches of Jobs and pods."""
+    """The same connection, with lists of Jobs and pods served from watches."""
     selections = [jobs_of(connection), elastic_pods(namespace)]
     return replace(connection, cluster=world.watched(connection.cluster, selections))
 
@@ -120,7 +120,7 @@ def _look(
     wanted: LogSelection,
     unwatched: ClusterConnection,
 ) -> FollowedPods:
-    """The last look lists the pods itself: their watch may be behind that of the Jobs."""
+    """Look once. The last look lists pods directly: their watch may lag behind that of the Jobs."""
     job = only(key, survey_jobs(connection, world.now()))
     if job is None:
         return FollowedPods((), f"{key.name} is gone", over=True)

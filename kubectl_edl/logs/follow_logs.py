@@ -1,7 +1,7 @@
 """Follows the logs of a training job, including pods created later, until the job has ended.
 
-One thread per log reads it; one more waits for changes in the cluster. They only put messages into
-one inbox, and the main thread does everything else.
+One thread per log reads it; one more waits for changes in the cluster. They only put messages
+into one inbox, and the main thread does everything else.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from edl.kube.cluster import Log
 
 MOST: Final = 100
-"""Logs that are followed at once: each is a connection through the API server to a kubelet."""
+"""The most logs followed at once: each is a connection through the API server to a kubelet."""
 _WAITING: Final = 10_000
 """Lines that readers may be ahead of the printer."""
 _Run: TypeAlias = tuple[str, str, int]
@@ -29,9 +29,9 @@ _Run: TypeAlias = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class FollowedPods:
-    """The training job at one moment: its logs, and its state in a sentence.
+    """The logs of the training job at one moment, and its state in a sentence.
 
-    `over`: it has ended; no further pods are expected.
+    `over`: it has ended, and no further pods are expected.
     """
 
     sources: tuple[LogTarget, ...]
@@ -47,7 +47,7 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """A log ended, cleanly without an `error`."""
+    """The end of a log; without an `error` it ended normally."""
 
     run: _Run
     error: ClusterError | None
@@ -65,7 +65,7 @@ _Message: TypeAlias = _Line | _End | _Wake
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where log lines and messages go."""
+    """Where log lines and messages are written."""
 
     line: Callable[[str, LogTarget], None]
     beside: Callable[[str], None]
@@ -92,7 +92,7 @@ class Reader:
         error: ClusterError | None = None
         try:
             self._log = self._cluster.log(self._wanted)
-            if self._closed:  # while it was being opened
+            if self._closed:  # closed while it was being opened
                 self._log.close()
             for line in self._log:
                 inbox.put(_Line(run, line))
@@ -104,7 +104,7 @@ class Reader:
 
 @dataclass(slots=True)
 class _Track:
-    """What is known of one log: its reader while it is read, and the time of its last line."""
+    """The state of one log: its reader while it is read, and the time of its last line."""
 
     source: LogTarget
     reader: Reader | None = None
@@ -112,11 +112,11 @@ class _Track:
     resumed: bool = False
     complete: bool = False
     excused: bool = False
-    """That it cannot be read now has been said; each wake tries again."""
+    """It was reported as unreadable; each wake-up tries again."""
 
 
 class Follower:
-    """Follows the logs of one training job. `first` says how each of those there now begins."""
+    """Follows the logs of one training job. `first` requests logs that exist at the start."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class Follower:
         self._over = False
 
     def run(self, changes: Iterator[None]) -> None:
-        """Until the training job has ended, or `changes` have. Raises what a look or a log does."""
+        """Run until the training job or `changes` has ended. Raises errors of looks and logs."""
         self._look_again()
         seen = Semaphore(0)
         Thread(target=self._watch, args=(changes, seen), daemon=True).start()
@@ -162,7 +162,7 @@ class Follower:
             self._inbox.put(_Wake(last=True))
 
     def _look_again(self) -> None:
-        """Start reading what has begun since; when the job is over, leave what goes on anyway."""
+        """Read logs that have begun; once the job is over, close logs of pods that run on."""
         if self._over:
             return
         try:
@@ -205,7 +205,7 @@ class Follower:
         time = time_of(text)
         if track.resumed and time <= track.last:  # the API resumes at whole seconds
             return
-        # From here on the lines are new, also several of one moment.
+        # From here on all lines are new, even if several have the same time.
         track.last, track.resumed, track.excused = time, False, False
         self._output.line(text, track.source)
 
@@ -220,7 +220,7 @@ class Follower:
             raise error
 
     def _stop(self) -> None:
-        """Close every log that is still followed, unless the job is over already."""
+        """Close every log that is still followed, unless the job is already over."""
         if self._over:
             return
         self._over = True

@@ -22,7 +22,7 @@ SIMULATED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class LogSelection:
-    """What the user chose; empty and None if not given."""
+    """The user's selection; empty or None if not given."""
 
     roles: tuple[str, ...] = ()
     index: int | None = None
@@ -31,10 +31,10 @@ class LogSelection:
 
 @dataclass(frozen=True, slots=True)
 class LogTarget:
-    """One container of one pod, as it is now; `restarts` tells its runs apart."""
+    """One container of one pod, as it is now; `restarts` distinguishes its runs."""
 
     label: str
-    """`worker-3`: the role and the index; without ranks, the end of the pod's name."""
+    """`worker-3`: the role and the index; without an index, the end of the pod's name."""
     role: str
     pod: ObjectRef
     uid: str
@@ -44,18 +44,18 @@ class LogTarget:
     """Why it has no log yet; empty once it has started."""
     ended: bool
     stays: bool
-    """It runs on although its training job has ended."""
+    """It keeps running after its training job has ended."""
     simulated: bool = False
-    """It runs, and no runtime has a container for it: kwok's nodes are so."""
+    """It runs without a container runtime, as on kwok's nodes."""
 
     @property
     def run(self) -> tuple[str, str, int]:
-        """The identity of one log: it changes when the container restarts."""
+        """The identity of one log, which changes when the container restarts."""
         return self.uid, self.container, self.restarts
 
 
 def sources(job: TrainingJob, pods: Iterable[Json], wanted: LogSelection) -> tuple[LogTarget, ...]:
-    """Ordered by role, index and age. Raises Refused for unknown names."""
+    """The targets ordered by role, index and age. Raises Refused for unknown names."""
     roles = _chosen_roles(job, wanted.roles)
     mine = _pods_by_role(roles, pods)
     found = [
@@ -106,7 +106,7 @@ def _containers(pod: Json) -> list[str]:
 
 
 def _container(pod: Json, name: str) -> str | None:
-    """The chosen one, or the one that kubectl would choose; None for a pod without it."""
+    """The chosen container, or the one kubectl would choose; None for a pod without it."""
     known = _containers(pod)
     if name:
         return name if name in known else None
@@ -145,7 +145,7 @@ def _container_status(status: Json, name: str) -> Json:
 
 
 def _waiting(pod: Json, found: Json) -> str:
-    """Why a container has nothing to show; empty where it has, or may have."""
+    """Why a container has no log; empty if it has one, or may have."""
     state = found.get("state") or {}
     if "waiting" in state and "terminated" not in (found.get("lastState") or {}):
         return _said(state["waiting"], "it is waiting to start")

@@ -1,4 +1,4 @@
-"""The logs of a training job as they are now: its pods, one after the other."""
+"""Reads the current logs of a training job, pod by pod."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -30,17 +30,17 @@ class Style:
 
 
 def colours(roles: Iterable[str]) -> Mapping[str, int]:
-    """A colour for each role, in their order; the first comes again when there are no more."""
+    """A colour per role in their order; colours repeat if there are too few."""
     return {role: _COLOURS[at % len(_COLOURS)] for at, role in enumerate(roles)}
 
 
 def time_of(line: str) -> str:
-    """The RFC 3339 time that a line of the API begins with."""
+    """The RFC 3339 time with which each line from the API starts."""
     return line.partition(" ")[0]
 
 
 def shown(line: str, source: LogTarget, style: Style) -> str:
-    """`[worker-3] step 1`, from a line that begins with its time."""
+    """`[worker-3] step 1`, from a line that starts with its time."""
     text = line if style.timestamps else line.partition(" ")[2]
     if not style.prefix:
         return text
@@ -52,7 +52,7 @@ def shown(line: str, source: LogTarget, style: Style) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LogPart:
-    """How much of each log; `since` is how old it may be, None for all."""
+    """The part of each log to read; `since` is the maximum age of lines, None for all."""
 
     tail: int | None = None
     since: timedelta | None = None
@@ -62,7 +62,7 @@ class LogPart:
 def find(
     connection: ClusterConnection, job: TrainingJob, wanted: LogSelection
 ) -> tuple[LogTarget, ...]:
-    """The sources of a training job now. Raises Refused for names that are unknown."""
+    """The log targets of a training job. Raises Refused for unknown names."""
     listed = connection.cluster.list(elastic_pods(job.key.namespace)).items
     return sources(job, map(json.loads, listed), wanted)
 
@@ -72,7 +72,7 @@ def elastic_pods(namespace: str) -> ListOptions:
 
 
 def no_pods(job: TrainingJob, wanted: LogSelection) -> str:
-    """Why there is nothing to show; of one index the whole job's phase says nothing."""
+    """Why there are no logs; for one index, the job's phase would not explain it."""
     chosen = ", ".join(wanted.roles) + ("" if wanted.index is None else f" index {wanted.index}")
     whose = f" of {chosen.strip()}" if chosen else ""
     if wanted.index is not None:
@@ -89,7 +89,7 @@ def read(
     part: LogPart,
     style: Style,
 ) -> None:
-    """Print the log of each source. Raises Refused where none of them has any."""
+    """Print the log of each target. Raises Refused if none has a log."""
     missing = [why for source in found if (why := _print(world, connection, source, part, style))]
     told = dict.fromkeys(missing)
     if missing and len(missing) == len(found):
@@ -111,7 +111,7 @@ def request(source: LogTarget, part: LogPart) -> LogRequest:
 def _print(
     world: CliContext, connection: ClusterConnection, source: LogTarget, part: LogPart, style: Style
 ) -> str:
-    """Empty, or why there is no log."""
+    """Print one log; returns why there is none, or an empty text."""
     if source.waiting and not part.previous:
         return f"{source.label} has no log yet: {source.waiting}"
     try:

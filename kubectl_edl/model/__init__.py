@@ -1,1 +1,1 @@
-"""Training jobs as users read them: values, no cluster."""
+"""Training jobs as users see them: values, without access to the cluster."""

@@ -1,4 +1,4 @@
-"""Load of the cluster and length of the queue in one line, refreshed every few seconds."""
+"""The cluster's load and the queue's length in one line, refreshed every few seconds."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 _FRESH: Final = timedelta(seconds=10)
 _PATIENCE: Final = 1.0
-"""Seconds that the first picture waits for it: of a large cluster it may not be there by then."""
+"""Seconds that the first output waits for the line; in a large cluster it may appear later."""
 
 
 class ClusterLoad:
-    """Empty where the whole cluster may not be read. Used by one thread."""
+    """Computes the line; empty without rights to read the whole cluster. For use by one thread."""
 
     def __init__(self, connection: ClusterConnection) -> None:
         self._cluster = connection.cluster
@@ -70,5 +70,5 @@ def _named(name: str) -> str:
 
 
 def _amount(name: str, amount: int) -> str:
-    """`320Gi`, without the name behind it."""
+    """`320Gi`: the amount without the resource's name."""
     return str(Resources.of({name: amount})).split(" ")[0]

@@ -1,4 +1,4 @@
-"""The training jobs a command applies to: by name, by selector, or all."""
+"""Selects the training jobs of a command: by name, by selector, or all."""
 
 from collections.abc import Callable, Collection, Iterable
 from typing import Final, TypeVar
@@ -17,7 +17,7 @@ _Item = TypeVar("_Item")
 
 @option_group
 class JobSelection:
-    """Exactly one of the three."""
+    """The selection; exactly one of the three must be given."""
 
     names: tuple[str, ...] = argument(metavar="[JOB]...", nargs=-1, shell_complete=job_names)
     selector: str = given(SELECTOR, "")
@@ -33,9 +33,9 @@ choosing: Final = group(JobSelection, "choice")
 
 
 def check(choice: JobSelection, scope: Scope) -> None:
-    """Raises click.UsageError unless it is one of the three ways to choose.
+    """Raise click.UsageError unless exactly one way to select is used.
 
-    All namespaces alone choose nothing, and a name belongs to one namespace, as for kubectl.
+    As in kubectl, `--all-namespaces` alone selects nothing, and a name needs one namespace.
     """
     given = [bool(choice.names), bool(choice.selector), choice.everything]
     if not any(given):
@@ -51,19 +51,19 @@ def check(choice: JobSelection, scope: Scope) -> None:
 
 
 def shown(key: JobKey, scope: Scope) -> str:
-    """`mnist`, or `team-a/mnist` where training jobs of all namespaces are meant."""
+    """`mnist`, or `team-a/mnist` if all namespaces are selected."""
     return str(key) if scope.all_namespaces else key.name
 
 
 def flags(key: JobKey, scope: Scope) -> str:
-    """Flags of a suggested command for one training job."""
+    """Options for a suggested command on one training job."""
     return scope.flags_in(key.namespace) if scope.all_namespaces else scope.flags
 
 
 def each(world: CliContext, items: Iterable[_Item], do: Callable[[_Item], None]) -> None:
-    """One after the other, as kubectl: one that fails keeps no other from its turn.
+    """Process items one by one, as kubectl does: a failure does not stop the others.
 
-    Raises the last error; the others are said before.
+    Raises the last error; earlier ones are printed.
     """
     errors: list[EdlError] = []
     for item in items:
@@ -78,7 +78,7 @@ def each(world: CliContext, items: Iterable[_Item], do: Callable[[_Item], None])
 
 
 def none_found(world: CliContext, namespace: str, chosen: Collection[object]) -> bool:
-    """Whether a selector or --all chose nothing, which is said and no error."""
+    """Whether the selection is empty, which is reported but is not an error."""
     if not chosen:
         world.warn(nothing_in(namespace, "training jobs found"))
     return not chosen

@@ -1,4 +1,4 @@
-"""The changes of a plan, role by role, as lines for users."""
+"""The changes of a plan, per role, for display."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from kubectl_edl.model.training_job_view import job_names
 
 
 class PlannedAction(StrEnum):
-    """What a plan does to a training job."""
+    """A plan's action on a training job."""
 
     START = "Start"
     SCALE_UP = "ScaleUp"
@@ -20,12 +20,12 @@ class PlannedAction(StrEnum):
     RESTART = "Restart"
     SUSPEND = "Suspend"
     EVICT = "Evict"
-    """Pods are deleted on their node, and recreated on another one."""
+    """Pods are deleted, and recreated on another node."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
-    """One change of one training job; `sizes` by role: before and after; `pods` that move."""
+    """One change of one job; `sizes` are (role, before, after); `pods` are those to be moved."""
 
     job: JobKey
     action: PlannedAction
@@ -34,13 +34,13 @@ class PlannedChange:
     message: str
     pods: tuple[str, ...] = ()
     domains: tuple[DomainCounts, ...] = ()
-    """Domains of the pods that get nodes, if their job asks for a topology."""
+    """Topology domains of the pods that get nodes, if their job requests a topology."""
     job_names: str = ""
     """The training job's Jobs, as `-o name` prints them."""
 
     @property
     def text(self) -> str:
-        """`chief=1,worker=4` for a start, `worker=4→6` for a new size, `worker-3,…` for pods."""
+        """`chief=1,worker=4` for a start, `worker=4→6` for a resize, `worker-3,…` for pods."""
         if self.pods:
             return ",".join(self.pods)
         return ",".join(
@@ -50,7 +50,7 @@ class PlannedChange:
 
 
 def moves(state: ClusterState, plan: Plan) -> tuple[PlannedChange, ...]:
-    """Every change of a plan: what leaves first, then what shrinks, what grows, what starts."""
+    """Every change of a plan: suspensions, resizes, starts, evictions."""
     jobs = {job.key: job for job in state.jobs}
     labels = labels_of(state.nodes)
     found = (
@@ -90,7 +90,7 @@ def _admission(one: Admission, topology: Topology, labels: NodeLabels) -> Planne
 
 
 def short(state: ClusterState) -> Mapping[JobKey, str]:
-    """Message for each job below its manual size: `worker has the manual size 28, 9 short`."""
+    """A message for each job below its manual size: `worker has the manual size 28, 9 short`."""
     found: dict[JobKey, list[str]] = {}
     for job in state.jobs:
         for role in job.live:

@@ -1,4 +1,4 @@
-"""What the reconciler publishes of the queue in a namespace, for users without cluster rights."""
+"""The queue of a namespace as published by the reconciler for users without cluster-wide rights."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,12 +35,12 @@ _HANGS_ON: Final = {
     Certainty.UNKNOWN: "it depends on jobs whose end is not known",
 }
 _OWN: Final = frozenset({Code.INCOMPLETE, Code.INVALID, Code.PAUSED, Code.START_REFUSED})
-"""Codes of jobs that wait for no other job: what their start depends on is their message."""
+"""Codes of jobs that wait for no other job: their message says what the start depends on."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedView:
-    """The queue of one namespace as it was `ago`; `as_of` by the API server's clock."""
+    """A namespace's published queue; `as_of` by the API server's clock, `ago` is its age."""
 
     namespace: str
     queue: NamespaceQueue
@@ -55,7 +55,7 @@ class PublishedView:
 
     @property
     def hint(self) -> str:
-        """For stderr: where this comes from, and how old it is."""
+        """The source and the age of the queue, for stderr."""
         return (
             f"hint: the queue is shown as the reconciler published it {duration(self.ago)} ago "
             f"(ConfigMap {self.namespace}/{CONFIG_MAP})"
@@ -65,7 +65,7 @@ class PublishedView:
 def read_published(
     connection: ClusterConnection, now: datetime, hints: list[str], namespace: str = ""
 ) -> PublishedView | None:
-    """None where nothing is published, or where it cannot be read, which `hints` say then."""
+    """The published queue; None if there is none or, with a hint, if it cannot be read."""
     target = ObjectRef("ConfigMap", namespace or connection.namespace, CONFIG_MAP)
     where = f"ConfigMap {target.namespace}/{CONFIG_MAP}"
     try:
@@ -83,7 +83,7 @@ def read_published(
 
 
 def _harmless(value: object) -> object:
-    """The same, and no text of it steers a terminal: others may write to the ConfigMap."""
+    """The value with terminal control sequences escaped: other users may write to the ConfigMap."""
     if isinstance(value, str) and not isinstance(value, Enum):
         return harmless(value)
     if isinstance(value, tuple):
@@ -95,7 +95,7 @@ def _harmless(value: object) -> object:
 
 
 def _confirmed(connection: ClusterConnection, now: datetime) -> datetime | None:
-    """Until when everything that is published was right, as the Lease says."""
+    """The time at which the Lease last confirmed everything published."""
     try:
         return leadership(connection, now).queue_as_of
     except ClusterError:
@@ -134,7 +134,7 @@ def _jobs(count: int) -> str:
 
 
 def place_text(job: PublishedJob) -> str:
-    """`position 3, behind 2 jobs of team vision`; empty where it has no position."""
+    """`position 3, behind 2 jobs of team vision`; empty without a position."""
     if job.position is None:
         return ""
     if job.position == 1:

@@ -1,4 +1,4 @@
-"""Limits on how often a training job is resized, as a sentence and for documents."""
+"""The limit on how often a training job is resized, as a sentence and for documents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LONGEST: Final = 3650 * 24 * 3600.0
 
 
 class Pacing(msgspec.Struct, frozen=True):
-    """The reconciler's cooldowns in seconds, None where they are not known."""
+    """The reconciler's cooldowns in seconds; None if unknown."""
 
     growth_cooldown: float | None = None
     restart_cooldown: float | None = None
@@ -34,7 +34,7 @@ class _Settings(msgspec.Struct, frozen=True):
 
 
 def published(settings: str | None) -> Pacing:
-    """From the annotation of the reconciler's Lease; what it does not say is not known."""
+    """Cooldowns from the annotation of the reconciler's Lease."""
     try:
         found = msgspec.json.decode(settings or "{}", type=_Settings).limits
     except msgspec.DecodeError:
@@ -44,7 +44,7 @@ def published(settings: str | None) -> Pacing:
 
 
 def pace(job: TrainingJob, usual: Pacing) -> Cooldown | None:
-    """Its cooldown, with the source; None if it is never resized, or if that is unknown."""
+    """The job's cooldown and its source; None if it is never resized, or if that is unknown."""
     ways = {role.spec.resizing for role in job.live} - {ResizePolicy.FIXED}
     seconds = usual.restart_cooldown if ResizePolicy.RESTART in ways else usual.growth_cooldown
     found = cooldown(job, timedelta(seconds=seconds or 0))
@@ -63,7 +63,7 @@ def text(found: Cooldown | None) -> str:
 
 
 def document(found: Cooldown | None) -> CooldownDocument | None:
-    """For `-o json`."""
+    """The document for `-o json`."""
     if found is None:
         return None
     return {"periodSeconds": found.least.total_seconds(), "source": found.source}

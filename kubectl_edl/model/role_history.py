@@ -1,4 +1,4 @@
-"""The history of a training job, from the annotations of its Jobs: one entry per operation."""
+"""A training job's history, from the annotations of its Jobs: one entry per operation."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,11 +40,11 @@ _ENDINGS: Final = {
 _Kind = tuple[Operation, OperationPhase, Code | None]
 
 known: Final = lru_cache(maxsize=4096)(entries)
-"""A watch reads the same histories again and again."""
+"""Cached, because a watch parses the same histories repeatedly."""
 
 
 class _Told(NamedTuple):
-    """An entry of one role, with its phase."""
+    """One role's entry, with its phase."""
 
     entry: HistoryEntry
     phase: OperationPhase
@@ -61,7 +61,7 @@ class _Told(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """One operation, of one role or of several at once; `sizes` by role: before and after."""
+    """One operation of one or several roles at once; `sizes` are (role, before, after)."""
 
     at: datetime
     operation: Operation
@@ -72,7 +72,7 @@ class Past:
 
     @property
     def text(self) -> str:
-        """`chief=1,worker=2`, or `worker=2→4` for what changed."""
+        """`chief=1,worker=2`, or `worker=2→4` for a change."""
         return ",".join(
             f"{role}={after}" if before == after else f"{role}={before}→{after}"
             for role, before, after in self.sizes
@@ -87,7 +87,7 @@ def role_changes(sizes: Sequence[tuple[str, int, int]]) -> "list[RoleChangeDocum
 
 
 def past(job: TrainingJob) -> tuple[Past, ...]:
-    """The oldest first; what is not over yet has the phase of what is on its way."""
+    """The operations, oldest first; one that is not finished has the phase of the job."""
     order = [role.name for role in job.roles]
     told = merge(*map(_told, job.roles), key=attrgetter("at"))
     groups = _together(told)
@@ -102,7 +102,7 @@ def _told(role: Role) -> Iterator[_Told]:
 
 
 def _together(told: Iterable[_Told]) -> list[list[_Told]]:
-    """Roles that start together do so for the same reason; a crash may lie between them."""
+    """Group entries of roles that started together, for one reason and within `_TOGETHER`."""
     groups: list[list[_Told]] = []
     last: dict[_Kind, list[_Told]] = {}
     for one in told:
@@ -123,7 +123,7 @@ def _with_later(
 
 
 def _phase(entry: HistoryEntry, later: HistoryEntry | None) -> OperationPhase:
-    """A growth that the next entry of its role takes back has failed."""
+    """The phase; a scale-up that the role's next entry reverts has failed."""
     taken_back = later is not None and later.operation is Operation.FAILED
     if entry.operation is Operation.SCALED_UP and taken_back:
         return OperationPhase.SCALE_FAILED
@@ -137,7 +137,7 @@ def _merged(group: Sequence[_Told]) -> Past:
 
 
 def _current(job: TrainingJob, found: list[Past]) -> list[Past]:
-    """The last one may still be on its way, as may a start that has only given back replicas."""
+    """Mark the last operation, or a start followed only by scale-downs, as still in progress."""
     now = phase(job)
     if not found:
         return found
@@ -156,7 +156,7 @@ def _in(one: Past, now: OperationPhase) -> Past:
 
 
 def _end(job: TrainingJob) -> Iterable[Past]:
-    """The end, read from the Jobs' own status: the history annotation does not store it."""
+    """The job's end, from its Jobs' status, because the history annotation does not store it."""
     end = ending(job)
     times = [
         role.status.ended_at

@@ -1,4 +1,4 @@
-"""Sizes over time, from the histories that the Jobs themselves carry."""
+"""Sizes over time, from the histories in the Jobs' annotations."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -22,24 +22,24 @@ _GONE: Final = frozenset({Operation.SUSPENDED, Operation.ENDED})
 class SizeSteps(msgspec.Struct, frozen=True):
     """Replicas from each time on, oldest first; unknown before the first.
 
-    `whole`: the first is the start of the job, not where an old history was cut.
+    `whole`: the first is the start of the job, not the end of a truncated history.
     """
 
     points: tuple[tuple[datetime, int], ...]
     whole: bool = True
 
     def at(self, moment: datetime) -> int | None:
-        """None before all that is known."""
+        """The size at a moment; None before the first known one."""
         return next((size for since, size in reversed(self.points) if since <= moment), None)
 
     def spans(self, until: datetime) -> list[tuple[timedelta, int]]:
-        """How long which size lasted."""
+        """(duration, size) of each step."""
         ends = (*self.points, (until, 0))
         return [(max(end - begin, timedelta()), size) for (begin, size), (end, _) in pairwise(ends)]
 
 
 def steps(job: TrainingJob, role: Role) -> SizeSteps:
-    """A role's sizes: 0 while it was suspended, and after its end."""
+    """A role's sizes: 0 while it is suspended, and after its end."""
     told = known(role.record.history)
     points = [(entry.at, 0 if entry.operation in _GONE else entry.after) for entry in told]
     whole = len(told) < MOST and (not told or told[0].operation is Operation.STARTED)
@@ -52,7 +52,7 @@ def steps(job: TrainingJob, role: Role) -> SizeSteps:
     if not points:
         return SizeSteps(tuple(_since(job, now)) if now else ())
     last_at, last = points[-1]
-    if last != now:  # an update of ours that a user's patch came before
+    if last != now:  # a user's patch preceded our last update
         points.append((max(last_at, role.record.resized_at or last_at), now))
     return SizeSteps(tuple(points), whole)
 
@@ -62,7 +62,7 @@ def _since(job: TrainingJob, size: int) -> list[tuple[datetime, int]]:
 
 
 def window(jobs: Iterable[TrainingJob], now: datetime) -> timedelta:
-    """How far back a trend goes, so that all of these have begun in it; a week at most."""
+    """The length of a trend in which all these jobs were created; at most a week."""
     begun = (job.queued_at for job in jobs)
     wanted = now - min(begun, default=now)
     return next((length for length in _WINDOWS if wanted <= length), _WINDOWS[-1])
@@ -71,7 +71,7 @@ def window(jobs: Iterable[TrainingJob], now: datetime) -> timedelta:
 def trend(
     job: TrainingJob, roles: Sequence[Role], now: datetime, length: timedelta
 ) -> list[int | None]:
-    """Replicas of these roles together at `SIGNS` moments up to now; None before the job was."""
+    """The roles' total replicas at `SIGNS` moments up to now; None before the job was created."""
     lines = [steps(job, role) for role in roles]
     moments = [now - length * back / SIGNS for back in reversed(range(SIGNS))]
     return [

@@ -1,4 +1,4 @@
-"""Estimated start times as users read them: how long from now, and how certain."""
+"""Estimated start times for display: how long from now, and how certain."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -29,14 +29,14 @@ def when(estimate: Estimate, now: datetime) -> str:
 
 
 def starts(estimate: Estimate, now: datetime) -> str:
-    """As a part of a sentence: `starts in about 25m`, `never starts with …`."""
+    """The estimate as part of a sentence: `starts in about 25m`, `never starts with …`."""
     if estimate.certainty is Certainty.NEVER:
         return f"never starts {_TODAY}: {estimate.reason}"
     return f"starts {when(estimate, now)}"
 
 
 def short(estimate: Estimate, now: datetime) -> str:
-    """For a cell: `now`, `~25m`, `<~3h`, `unknown` or `never`."""
+    """The estimate for a table cell: `now`, `~25m`, `<~3h`, `unknown` or `never`."""
     if estimate.certainty is Certainty.NOW:
         return "now"
     if estimate.at is None:
@@ -46,7 +46,7 @@ def short(estimate: Estimate, now: datetime) -> str:
 
 
 def document(estimate: Estimate) -> "EstimateDocument":
-    """For `-o json`."""
+    """The document for `-o json`."""
     return {
         "certainty": estimate.certainty.value,
         "time": time_text(estimate.at),

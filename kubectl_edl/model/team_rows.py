@@ -1,4 +1,4 @@
-"""Teams as a tree of rows, each resource as parts of a bar. Values for a page or a screen."""
+"""Teams as a tree of rows, with a bar per resource. Values for the page and the terminal."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -9,15 +9,15 @@ from edl.quantities import Resources, amount_text
 from edl.visibility.team_figures import TeamFigures
 
 MOST_TEAMS: Final = 100
-"""Teams that are shown, from the top of the tree."""
+"""The most teams that are shown, from the top of the tree."""
 _MOST_RESOURCES: Final = 4
 
 
 class TeamBar(msgspec.Struct, frozen=True):
     """One resource of a team; parts are percent of the larger of its guarantee and its usage.
 
-    What is used within the guarantee, borrowed and lent stand beside each other in this order;
-    what is missing to 100 is idle and not lent.
+    The parts are drawn in this order: used within the guarantee, borrowed, lent. The rest up to 100
+    is idle and not lent.
     """
 
     resource: str
@@ -29,14 +29,14 @@ class TeamBar(msgspec.Struct, frozen=True):
 
 
 def shown(teams: Sequence[TeamFigures]) -> tuple[TeamFigures, ...]:
-    """The first of them by level, in their order."""
+    """The topmost `MOST_TEAMS` teams, in their order."""
     first = sorted(range(len(teams)), key=lambda place: (teams[place].level, place))
     kept = set(first[:MOST_TEAMS])
     return tuple(one for place, one in enumerate(teams) if place in kept)
 
 
 def bars(one: TeamFigures) -> tuple[TeamBar, ...]:
-    """The resources that the team is guaranteed, then others that it uses."""
+    """Bars of the resources that the team is guaranteed, then of others that it uses."""
     owed = [name for name, _ in one.guaranteed]
     others = [name for name, _ in one.used if name not in owed]
     return tuple(_bar(one, name) for name in (*owed, *others)[:_MOST_RESOURCES])
@@ -63,7 +63,7 @@ def _percent(amount: int, whole: int) -> float:
 
 
 def _figure(name: str, amount: int) -> str:
-    """Without the resource's name, which stands once behind the guarantee."""
+    """An amount without the resource's name, which follows the guarantee."""
     return amount_text(name, amount).partition(" ")[0]
 
 

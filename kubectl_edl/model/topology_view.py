@@ -1,4 +1,4 @@
-"""What users see of a topology: the labels that a training job asks for, and its pods' domains."""
+"""A job's topology for display: the labels that it requests, and the domains of its pods."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     )
 
 _NAMED: Final = 8
-"""Domains; of more than these only the number is said."""
+"""The most domains that are named; of the others only the number is shown."""
 _UNLABELLED: Final = "no such label"
 _Item = TypeVar("_Item")
 
 
 def table(counts: Sequence[DomainCounts]) -> Table:
-    """A line for each role and label; nothing without a topology."""
+    """One row per role and label; no rows without a topology."""
     return Table.of(columns(lambda one: one), counts)
 
 
 def columns(counts: Callable[[_Item], DomainCounts]) -> tuple[Column[_Item], ...]:
-    """Columns of a table whose items have these counts."""
+    """Columns for a table whose items have these counts."""
     return (
         Column("ROLE", lambda one: counts(one).role),
         Column("TOPOLOGY", lambda one: counts(one).label),
@@ -51,14 +51,14 @@ def domains(found: Sequence[tuple[str, int]]) -> str:
 def document(
     topology: Topology, counts: Sequence[DomainCounts] | None
 ) -> "TopologyDocument | None":
-    """For `-o json`; null without a topology. No counts: the nodes may not be read."""
+    """The document for `-o json`; null without a topology. `counts` is None if unknown."""
     if (found := _asked(topology)) is None:
         return None
     return {**found, "domains": None if counts is None else domains_document(counts)}
 
 
 def waiting_document(topology: Topology, reason: Reason | None) -> "TopologyWaitDocument | None":
-    """Document for a job that waits for this reason; null without a topology."""
+    """The document for a job that waits for this reason; null without a topology."""
     if (found := _asked(topology)) is None:
         return None
     return {**found, "nearest": nearest_document(reason)}
@@ -84,7 +84,7 @@ def domains_document(counts: Sequence[DomainCounts]) -> "list[DomainPodsDocument
 
 
 def nearest(reason: Reason | None) -> str:
-    """`example.com/rack=r3: 6 of 8 pods fit`; empty where no domain is required."""
+    """`example.com/rack=r3: 6 of 8 pods fit`; empty if no domain is required."""
     found = _shortage(reason)
     if reason is None or found is None:
         return ""
@@ -94,7 +94,7 @@ def nearest(reason: Reason | None) -> str:
 
 
 def nearest_document(reason: Reason | None) -> "NearestDomainsDocument | None":
-    """The domains where most of its pods fit, null where none is required, or all pods fit."""
+    """The domains where most pods fit; null if none is required or all pods fit."""
     found = _shortage(reason)
     if reason is None or found is None:
         return None

@@ -1,4 +1,4 @@
-"""Training jobs as users read them: the figures of the tables and the shape of `-o json`."""
+"""Training jobs for display: the figures of the tables, and the documents of `-o json`."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -28,45 +28,45 @@ _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 
 class RoleView(msgspec.Struct, frozen=True):
-    """One role; `size` is what it has been given now: 0 while suspended and after its end."""
+    """One role; `size` is its current number of replicas, 0 while suspended and after its end."""
 
     role: Role
     size: int
     running: int
     pending: int
-    """Pods that are asked for and do not run; for a queued role, its minimum."""
+    """Requested pods that do not run; for a queued role, its minimum."""
 
     @property
     def bounds(self) -> str:
-        """`2`, or `1..12` for a role that can be resized, as `edl.dev/roles` spells it."""
+        """`2`, or `1..12` for an elastic role, in the format of `edl.dev/roles`."""
         fixed = self.role.spec.min == self.role.spec.max
         return str(self.role.spec.max) if fixed else f"{self.role.spec.min}..{self.role.spec.max}"
 
     @property
     def text(self) -> str:
-        """`worker=4/1..12`: the size now, and min..max."""
+        """`worker=4/1..12`: the current size, and min..max."""
         return f"{self.role.name}={self.size}/{self.bounds}"
 
 
 class JobView(msgspec.Struct, frozen=True):
-    """One training job."""
+    """One training job for display."""
 
     job: TrainingJob
     phase: Phase
     roles: tuple[RoleView, ...]
     flags: str = ""
-    """How commands that are suggested about it reach its cluster: ` --context prod`."""
+    """Options for suggested commands: ` --context prod`."""
 
     @property
     def name(self) -> str:
-        """Its Jobs, a line each."""
+        """The names of its Jobs, one per line."""
         return job_names(self.job)
 
     @property
     def sizes(self) -> str:
         """All roles in one cell without spaces: `chief=1/1,worker=4/1..12,ps=0/?`.
 
-        A role whose Job does not exist has no replicas; its bounds are not known here.
+        A role whose Job does not exist has no replicas and unknown bounds.
         """
         missing = (f"{name}={NO_REPLICAS}" for name in self.job.missing)
         return ",".join((*(role.text for role in self.roles), *missing))
@@ -77,7 +77,7 @@ class JobView(msgspec.Struct, frozen=True):
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """Where its pods are, each once, sorted."""
+        """The names of the nodes of its pods, sorted."""
         pods = (pod for role in self.roles for pod in role.role.status.pods if not pod.ended)
         return tuple(sorted({pod.node for pod in pods if pod.node}))
 
@@ -87,14 +87,14 @@ class JobView(msgspec.Struct, frozen=True):
 
 
 class Why(NamedTuple):
-    """The reason for a training job's state: `reason` for machines, None if none is recorded."""
+    """The reason for a training job's state; `reason` is its code, None if none is recorded."""
 
     reason: Code | None
     message: str
 
     @property
     def code(self) -> str:
-        """For a cell; empty where none is recorded."""
+        """The code for a cell; empty if none is recorded."""
         return self.reason.value if self.reason else ""
 
     @property
@@ -118,7 +118,7 @@ def why(job: TrainingJob) -> Why:
 
 
 def _said(job: TrainingJob) -> Iterator[tuple[tuple[bool, bool], Why]]:
-    """The reason on each Job, and its rank. The reason of a wait is on the first Job alone."""
+    """Each role's reason, ranked. The reason of a wait is on the first Job only."""
     for role in job.roles:
         if (found := why_of_role(role)).reason:
             fixed = role.spec.resizing is ResizePolicy.FIXED and not job.suspended
@@ -126,10 +126,10 @@ def _said(job: TrainingJob) -> Iterator[tuple[tuple[bool, bool], Why]]:
 
 
 def why_of_role(role: Role) -> Why:
-    """The error in the user's request, else the reason on the role's Job.
+    """The error in the user's request, or else the reason on the role's Job.
 
-    A manual size of what the role has already resizes nothing, so no reason is written for it;
-    nor is one when a manual size is given back.
+    No reason is written for a manual size that equals the role's size, because nothing is resized,
+    and none when a manual size is removed.
     """
     if role.request.problem:
         return Why(Code.INVALID, role.request.problem)
@@ -149,18 +149,18 @@ def why_of_role(role: Role) -> Why:
 
 
 def why_of(reason: Reason) -> Why:
-    """A reason of the planner's as users read it."""
+    """A planner's reason, with its message."""
     return Why(reason.code, message(reason))
 
 
 def view(job: TrainingJob, flags: str = "") -> JobView:
-    """A training job's figures."""
+    """A training job with its figures."""
     now = phase(job)
     return JobView(job, now, tuple(_role(role, now) for role in job.roles), flags)
 
 
 def document(shown: JobView, cooldown: "CooldownDocument | None") -> "TrainingJobDocument":
-    """One training job for `-o json`."""
+    """The document of one training job for `-o json`."""
     job = shown.job
     return {
         "apiVersion": API_VERSION,
@@ -184,7 +184,7 @@ def document(shown: JobView, cooldown: "CooldownDocument | None") -> "TrainingJo
 
 
 def job_names(job: TrainingJob) -> str:
-    """Its Jobs as `-o name` prints them, and as kubectl takes them: a line each."""
+    """Its Jobs as `-o name` prints them and kubectl accepts them, one per line."""
     return "\n".join(f"job.batch/{role.job}" for role in job.roles)
 
 
@@ -194,7 +194,7 @@ def time_text(moment: datetime | None) -> str | None:
 
 
 def pod_status(pod: Pod) -> str:
-    """A pod's STATUS, in kubectl's words."""
+    """A pod's status, in the words of `kubectl get pods`."""
     if pod.terminating:
         return "Terminating"
     if pod.gated:

@@ -1,1 +1,1 @@
-"""The forms that `-o` chooses from: kubectl's."""
+"""The output formats of `-o`, which are kubectl's."""

@@ -1,4 +1,4 @@
-"""How long ago, as kubectl writes it: `45s`, `3m20s`, `7h5m`, `2d3h`, `90d`, `2y40d`."""
+"""Ages in kubectl's format: `45s`, `3m20s`, `7h5m`, `2d3h`, `90d`, `2y40d`."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -8,8 +8,8 @@ _HOUR: Final = 60 * _MINUTE
 _DAY: Final = 24 * _HOUR
 _YEAR: Final = 365 * _DAY
 
-# Below `limit` seconds an age is written in whole `unit`s, and with the rest in `rest` if there
-# is one. k8s.io/apimachinery/pkg/util/duration.HumanDuration.
+# (limit, unit, rest): an age below `limit` seconds is written in whole `unit`s, followed by `rest`
+# units if there is a remainder. As k8s.io/apimachinery/pkg/util/duration.HumanDuration.
 _STEPS: Final = (
     (2 * _MINUTE, (1, "s"), None),
     (10 * _MINUTE, (_MINUTE, "m"), (1, "s")),
@@ -25,12 +25,12 @@ _INVALID: Final = "<invalid>"
 
 
 def age(since: datetime | None, now: datetime) -> str:
-    """The time from `since` to `now`; one second in the future is a clock's tolerance."""
+    """The time from `since` to `now`; up to one second in the future is tolerated."""
     return UNKNOWN if since is None else duration(now - since)
 
 
 def duration(length: timedelta) -> str:
-    """A length of time in at most two units."""
+    """A duration in at most two units."""
     seconds = int(length.total_seconds())
     if seconds < -1:
         return _INVALID

@@ -1,4 +1,4 @@
-"""Draws text on a terminal's alternate screen, over the previous one."""
+"""Draws text on a terminal's alternate screen, replacing the previous text."""
 
 import re
 from typing import Final
@@ -13,7 +13,7 @@ _RESET = "\x1b[0m"
 
 
 ENTER: Final = "\x1b[?1049h\x1b[?25l"
-"""The alternate screen, which leaves no line of a picture in the scrollback; without a cursor."""
+"""The alternate screen keeps the scrollback free of intermediate output; the cursor is hidden."""
 LEAVE: Final = "\x1b[?25h\x1b[?1049l"
 _HOME: Final = "\x1b[H"
 _REST_OF_LINE: Final = "\x1b[K"
@@ -21,13 +21,16 @@ _REST: Final = "\x1b[J"
 
 
 def over(picture: str) -> str:
-    """The picture in the place of whatever is on the screen, without a moment of nothing."""
+    """Text that overwrites the screen in place, without clearing it first, which would flicker."""
     lines = picture.replace("\n", f"{_REST_OF_LINE}\n")
     return f"{_HOME}{lines}{_REST}"
 
 
 def fitted(text: str, layout: Layout) -> str:
-    """No line wraps, and the cursor's own line stays free: else the next picture goes astray."""
+    """Cut text to the terminal's size, so that nothing scrolls and displaces the next output.
+
+    No line wraps, and the last line stays free.
+    """
     lines = text.splitlines()
     if layout.height is not None and len(lines) >= layout.height:
         shown = max(layout.height - 2, 0)
@@ -39,7 +42,7 @@ def fitted(text: str, layout: Layout) -> str:
 
 
 def cut(line: str, width: int) -> str:
-    """The first `width` columns of a line; escape sequences take no room."""
+    """The first `width` columns of a line; escape sequences have no width."""
     if columns(_ESCAPE.sub("", line)) <= width:
         return line
     kept, left = "", width

@@ -1,4 +1,4 @@
-"""Amounts in cells: one figure and one unit."""
+"""Amounts for table cells: one number and one unit."""
 
 from typing import Final
 
@@ -24,26 +24,26 @@ def memory(amount: int) -> str:
 
 
 def decimal(number: float) -> str:
-    """One decimal at most, and none where there is nothing to say."""
+    """At most one decimal, and none if it is 0."""
     return f"{number:.1f}".removesuffix(".0")
 
 
 def percent(part: int, whole: int) -> str:
-    """`75%`; nothing of nothing."""
+    """`75%`; empty if the whole is 0."""
     return f"{part / whole:.0%}" if whole else ""
 
 
 def fine_percent(part: float) -> str:
-    """`12.5%` of a part of 1, in three digits."""
+    """`12.5%` of a fraction of 1, with three digits."""
     return f"{100 * part:.3g}%"
 
 
 def gpus(resources: Resources) -> int:
-    """Whole GPUs of all makers and shares together, in thousandths, as pods ask for them."""
+    """GPUs of all vendors and GPU shares together, in thousandths, as pods request them."""
     whole = sum(amount for name, amount in resources if name.endswith(_GPU))
     return whole * _CORE + resources.get(SHARED_GPU)
 
 
 def offered_gpus(allocatable: Resources) -> int:
-    """The same of a node: whose GPUs are shared counts each once."""
+    """The same for a node, on which each shared GPU counts once."""
     return allocatable.get(SHARED_GPU) or gpus(allocatable)

@@ -1,4 +1,4 @@
-"""How many columns of a terminal a text takes: wide letters take two, combining marks none."""
+"""The width of text on a terminal: wide characters take two columns, combining marks none."""
 
 from functools import lru_cache
 from unicodedata import category, east_asian_width
@@ -10,7 +10,7 @@ def columns(text: str) -> int:
 
 
 def cut_to(text: str, most: int) -> str:
-    """The longest beginning that takes `most` columns at most."""
+    """The longest prefix of at most `most` columns."""
     if text.isascii():
         return text[: max(most, 0)]
     left = most
@@ -22,7 +22,7 @@ def cut_to(text: str, most: int) -> str:
 
 
 def padded(text: str, least: int) -> str:
-    """With blanks behind it, so that it takes `least` columns at least."""
+    """The text, padded with blanks to at least `least` columns."""
     return text + " " * (least - columns(text))
 
 

@@ -1,4 +1,4 @@
-"""Colours by meaning. No information is in a colour alone."""
+"""Colours by meaning. No information is conveyed by colour alone."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -20,7 +20,7 @@ _WORDS: Final[Mapping[str, str]] = {
 
 
 def meaning(text: str) -> str:
-    """The colour of a phase or status: of its last word that has one (`1 Pending`)."""
+    """The colour of a phase or status: that of its last word that has one (`1 Pending`)."""
     return next((_WORDS[word] for word in reversed(text.split()) if word in _WORDS), PLAIN)
 
 

@@ -11,19 +11,19 @@ from kubectl_edl.output.table import Column, Table
 
 
 class Columns(msgspec.Struct, frozen=True):
-    """Titles, and the field of an object that stands under each."""
+    """Column titles, and the path of the field in each column."""
 
     titles: tuple[str, ...]
     paths: tuple[Path, ...]
 
     def table(self, report: Report) -> Table:
-        """A row an object; raises TemplateError for a path that cannot be applied to one."""
+        """One row per object; raises TemplateError for a path that cannot be applied."""
         rows = tuple(tuple(_cell(path, one) for path in self.paths) for one in report.objects)
         return Table(tuple(Column(title, blank=True) for title in self.titles), rows)
 
 
 def of_spec(spec: str) -> Columns:
-    """`TITLE:FIELD,…`. Raises TemplateError."""
+    """Parse `TITLE:FIELD,…`. Raises TemplateError."""
     pairs = [part.partition(":") for part in spec.split(",")]
     for title, colon, field in pairs:
         if not (colon and field):
@@ -34,7 +34,7 @@ def of_spec(spec: str) -> Columns:
 
 
 def of_file(text: str) -> Columns:
-    """A line of titles and a line of fields, separated by blanks. Raises TemplateError."""
+    """Parse a line of titles and a line of fields, separated by blanks. Raises TemplateError."""
     titles, fields = ([*text.splitlines(), "", ""][number].split() for number in (0, 1))
     if not titles or len(titles) != len(fields):
         raise jsonpath.TemplateError(

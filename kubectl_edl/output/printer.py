@@ -1,4 +1,4 @@
-"""`-o`: each form, how it prints a report, and how `--watch` goes on with it."""
+"""Output formats: how each prints a report, and a changed object with `--watch`."""
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -31,17 +31,17 @@ class BadForm(EdlError):
 
 
 class OutputForm(msgspec.Struct, frozen=True):
-    """`table` is the one table of a list, for forms of lines; `one` prints a changed object."""
+    """One format. `table` returns a list's only table, `one` prints a changed object."""
 
     prints: Print
     table: Callable[[Report], Table | None] = lambda _: None
     one: Callable[[JsonDocument], str] | None = None
     people: bool = False
-    """For eyes: drawn again on a terminal, and silent where there is nothing to show."""
+    """For people: redrawn on a terminal, and without output if there are no objects."""
 
 
 def print_report(report: Report, layout: Layout) -> str:
-    """Sections with an empty line between them; tables without rows are left out."""
+    """Sections separated by empty lines; tables without rows are omitted."""
     sections = (
         _text(section, layout) if isinstance(section, str) else render(section, layout)
         for section in report.sections
@@ -51,7 +51,7 @@ def print_report(report: Report, layout: Layout) -> str:
 
 @lru_cache
 def form(spelled: str) -> OutputForm:
-    """`json`, `jsonpath={.items[*].phase}`, …. Raises BadForm."""
+    """Parse `json`, `jsonpath={.items[*].phase}`, …. Raises BadForm."""
     if found := _PLAIN.get(spelled):
         return found
     name, _, text = spelled.partition("=")
@@ -83,7 +83,7 @@ def _in_columns(table: Callable[[Report], Table]) -> OutputForm:
     def read(report: Report) -> Table:
         return _applied(lambda: table(report))
 
-    # As kubectl: neither cut nor translated.
+    # As in kubectl, neither truncated nor transliterated.
     return OutputForm(
         lambda report, layout: render(
             read(report), Layout(header=layout.header, floor=layout.floor)
@@ -119,7 +119,7 @@ def _text(section: str, layout: Layout) -> str:
 
 
 def _list_table(report: Report) -> Table | None:
-    """The table of a list, None for a report about one object."""
+    """The table of a list; None for a report about one object."""
     first = report.sections[0]
     return first if report.list_kind and isinstance(first, Table) else None
 

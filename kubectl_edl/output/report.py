@@ -1,4 +1,4 @@
-"""The result of a command, before it is printed in one format."""
+"""The result of a command, independent of the output format."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,12 +8,12 @@ from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.output.table import Layout, Table
 
 JsonDocument: TypeAlias = Mapping[str, Any]
-"""What `-o json` prints of one object: one of `output.documents`, or an object of Kubernetes."""
+"""An object for `-o json`: one of `output.documents`, or a Kubernetes object."""
 
 
 @dataclass(frozen=True, slots=True)
 class Made(Sequence[JsonDocument]):
-    """Documents that are built when they are read: a table of a thousand jobs needs none."""
+    """Documents that are built on access: a table of a thousand jobs needs none of them."""
 
     make: Callable[[int], JsonDocument]
     many: int
@@ -32,11 +32,11 @@ class Made(Sequence[JsonDocument]):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The same finding as text and as documents.
+    """A result as text and as documents.
 
-    `objects` and `names` stand in the same order; a name is a line or more, as kubectl resolves
-    them (`job.batch/mnist-worker`). With `list_kind` each object is one row of the only table.
-    Objects carry times, never ages: two reports of an unchanged cluster are equal.
+    `objects` and `names` have the same order; a name has one or more lines that kubectl accepts
+    (`job.batch/mnist-worker`). With `list_kind` each object is one row of the only table. Objects
+    contain times, never ages, so that two reports of an unchanged cluster are equal.
     """
 
     sections: tuple[str | Table, ...]
@@ -45,17 +45,17 @@ class Report:
     list_kind: str = ""
     """The kind of the list in documents; empty for a report about one object."""
     nothing: str = ""
-    """What stderr says when there are no objects."""
+    """The message on stderr if there are no objects."""
     hints: tuple[str, ...] = ()
-    """What stderr says besides: what could not be read."""
+    """Further messages for stderr, such as what could not be read."""
     list_version: str = API_VERSION
-    """The version of `list_kind`, where the objects are Kubernetes' own."""
+    """The API version of `list_kind`, which differs for Kubernetes' own objects."""
     picture: Callable[[Layout], str] | None = field(default=None, compare=False)
-    """What a terminal shows while it is watched, in as many lines as it has; else the sections."""
+    """Text for a watching terminal, fitted to its height; None prints the sections."""
 
     @property
     def document(self) -> JsonDocument:
-        """What `-o json` prints."""
+        """The document of `-o json`."""
         if not self.list_kind:
             return self.objects[0]
         return {
@@ -68,7 +68,7 @@ class Report:
         return replace(self, hints=(*self.hints, *hints))
 
     def only(self, indexes: Sequence[int]) -> "Report":
-        """A list with some of its objects."""
+        """The report with only these objects of its list."""
         return replace(
             self,
             sections=tuple(

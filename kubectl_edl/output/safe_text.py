@@ -1,4 +1,4 @@
-"""Symbols that a terminal may lack, and text without its control sequences."""
+"""ASCII replacements for symbols, and text without terminal control sequences."""
 
 import re
 from collections.abc import Mapping
@@ -11,35 +11,35 @@ _CONTROL: Final = str.maketrans(
     {code: f"^{chr(code ^ 64)}" for code in (*range(32), 127)}
     | {code: f"^[{chr(code - 64)}" for code in range(128, 160)}
     | {ord(blank): " " for blank in "\t\n\r"}
-    # Signs that turn the order of what follows, or begin another line.
+    # Characters that change the text direction or start a new line.
     | dict.fromkeys((0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)), "?")
 )
 _IN_JSON: Final = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def ascii_only(text: str) -> str:
-    """The same with signs that every terminal has; what is left of others is a question mark."""
+    """The text in ASCII; characters without a replacement become question marks."""
     return text.translate(_ASCII).encode("ascii", "replace").decode()
 
 
 def harmless(text: str) -> str:
-    """On one line, and without control characters: text from the cluster is untrusted."""
+    """Text on one line without control characters: text from the cluster is untrusted."""
     return text if text.isprintable() else text.translate(_CONTROL)
 
 
 def labelled(lines: Mapping[str, str], width: int) -> str:
-    """`Phase:    Queued`, a line for each text; an empty one has none, no text makes several."""
+    """`Phase:    Queued`, one line per non-empty text; a text cannot produce further lines."""
     return "".join(
         f"{f'{label}:'.ljust(width)}{harmless(text)}\n" for label, text in lines.items() if text
     )
 
 
 def harmless_lines(text: str) -> str:
-    """The same of each line, where tabs stay."""
+    """The same for each line of a text; tabs are kept."""
     parts = re.split("([\n\t])", text)
     return "".join(part if part in "\n\t" else harmless(part) for part in parts)
 
 
 def harmless_json(text: str) -> str:
-    """The same document; JSON itself escapes only what is below a space."""
+    """JSON with control characters escaped; JSON itself escapes only those below U+0020."""
     return _IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

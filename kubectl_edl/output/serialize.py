@@ -1,4 +1,4 @@
-"""Documents for other programs: JSON and YAML, and names for `xargs`."""
+"""Documents for other programs, as JSON and YAML."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def json_text(document: Mapping[str, object]) -> str:
-    """Indented as kubectl does, with a newline at the end."""
+    """JSON, indented as kubectl does, with a final newline."""
     return harmless_json(json.dumps(document, indent=4, ensure_ascii=False)) + "\n"
 
 
 def json_stream(documents: Sequence[Mapping[str, object]]) -> str:
-    """One document as it is, several as a List, as kubectl prints them; nothing for none."""
+    """One document as it is, several as a List, as kubectl prints them; empty for none."""
     if len(documents) == 1:
         return json_text(documents[0])
     several = {"apiVersion": "v1", "kind": "List", "items": list(documents)}
@@ -25,14 +25,14 @@ def json_stream(documents: Sequence[Mapping[str, object]]) -> str:
 
 
 def yaml_text(document: Mapping[str, object]) -> str:
-    """Keys in the order of the document."""
+    """YAML with keys in the document's order."""
     from kubectl_edl.output.yaml_writer import dump  # noqa: PLC0415 (YAML is a third of a cold start)
 
     return dump(document)
 
 
 def yaml_stream(documents: Sequence[Mapping[str, object]]) -> str:
-    """One document after the other."""
+    """YAML documents, one after another."""
     from kubectl_edl.output.yaml_writer import dump, joined  # noqa: PLC0415 (as above)
 
     return joined(map(dump, documents))
@@ -42,4 +42,4 @@ STREAMS: Final[Mapping[str, Callable[[Sequence[Mapping[str, object]]], str]]] = 
     "json": json_stream,
     "yaml": yaml_stream,
 }
-"""By the value of `-o`."""
+"""Functions by the value of `-o`."""

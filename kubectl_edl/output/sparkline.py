@@ -5,12 +5,12 @@ from math import ceil
 from typing import Final
 
 CELLS: Final = 12
-"""Width of a bar; up to this max, one cell is one replica."""
+"""Width of a bar; with a max of at most this many, one cell is one replica."""
 _LEVELS: Final = "▁▂▃▄▅▆▇"
 
 
 def bar(running: int, size: int, most: int) -> str:
-    """`███░····`: what runs, what is on its way, and what there may be; never a wrong nothing."""
+    """`███░····`: running, pending, and up to max; a non-zero number shows at least one cell."""
     cells = min(most, CELLS)
     full = _share(running, most, cells)
     coming = max(_share(size, most, cells) - full, 0)
@@ -22,7 +22,7 @@ def _share(amount: int, most: int, cells: int) -> int:
 
 
 def sparkline(values: Sequence[int | None], most: int) -> str:
-    """A sign a value: the lowest is 0, the highest `most`; a blank where nothing was."""
+    """One character per value: the lowest is 0, the highest `most`; a blank for None."""
     return "".join(" " if value is None else _LEVELS[_level(value, most)] for value in values)
 
 

@@ -1,4 +1,4 @@
-"""Aligned columns, as `kubectl get` prints them."""
+"""Tables of aligned columns, as `kubectl get` prints them."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Generic, TypeVar
@@ -13,24 +13,24 @@ from kubectl_edl.output.safe_text import ascii_only, harmless
 
 _GAP: Final = "   "
 _LEAST: Final = 3
-"""kubectl's columns are six wide at least, three of it the gap (cli-runtime, GetNewTabWriter)."""
+"""kubectl's columns have at least six characters, three of them the gap (GetNewTabWriter)."""
 _NARROWEST: Final = 12
 _LONGEST: Final = 160
-"""Columns of a terminal that a bounded cell takes; `-o wide` has it whole."""
+"""The most columns of a `bounded` cell; `-o wide` prints it whole."""
 _CUT: Final = {True: "…", False: "..."}
 NOTHING: Final = "<none>"
-"""What an empty cell shows, so that columns can be counted."""
+"""The text of an empty cell, so that scripts can count columns."""
 _Item = TypeVar("_Item")
 
 
 class Column(msgspec.Struct, Generic[_Item], frozen=True):
-    """A title, and the cell of an item.
+    """A title, and a function for an item's cell.
 
-    `wide`: shown with `-o wide` only, which cuts nothing. `shrinks`: cut first on a terminal that
-    is too narrow. `bounded`: cut where it would make the table unreadable, on every output.
-    `spare`: left out where that is not enough, the highest first, of equals the last; 0 never.
-    `last`: cut where that is not enough either. No other is cut: names are there to be copied.
-    `blank`: an empty cell stays empty. `colour` is a cell's.
+    `wide`: shown only with `-o wide`, which truncates nothing. `shrinks`: truncated first on a
+    narrow terminal. `bounded`: truncated at a fixed length on every output. `spare`: omitted if
+    shrinking is not enough, the highest value first, the rightmost among equals; 0 is never
+    omitted. `last`: truncated if that is not enough. Other columns are never truncated, so that
+    names can be copied. `blank`: an empty cell stays empty. `colour` returns a cell's colour.
     """
 
     title: str
@@ -45,27 +45,27 @@ class Column(msgspec.Struct, Generic[_Item], frozen=True):
 
 
 class Table(msgspec.Struct, frozen=True):
-    """Rows hold a cell for every column, wide ones included."""
+    """Columns, and rows with a cell for each column, including wide ones."""
 
     columns: tuple[Column[Any], ...]
     rows: tuple[tuple[str, ...], ...]
 
     @classmethod
     def of(cls, columns: Iterable[Column[_Item]], items: Iterable[_Item]) -> "Table":
-        """A row an item."""
+        """One row per item."""
         every = tuple(columns)
         return cls(every, tuple(tuple(one.cell(item) for one in every) for item in items))
 
     def only(self, indexes: Sequence[int]) -> "Table":
-        """The same columns with some of the rows."""
+        """The same columns with only these rows."""
         return replace(self, rows=tuple(self.rows[index] for index in indexes))
 
     def narrow(self) -> "Table":
-        """Without the columns for `-o wide`."""
+        """The table without the columns for `-o wide`."""
         return self._with([n for n, column in enumerate(self.columns) if not column.wide])
 
     def without(self, left_out: int) -> "Table":
-        """Without the column of this number."""
+        """The table without the column of this index."""
         return self._with([n for n in range(len(self.columns)) if n != left_out])
 
     def _with(self, shown: Sequence[int]) -> "Table":
@@ -76,10 +76,10 @@ class Table(msgspec.Struct, frozen=True):
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """How a table is to be laid out.
+    """The layout of a table.
 
-    `width` is the terminal's, None where lines may be of any length; so is `height`. `header` is
-    left out for lines that continue an earlier table, which keep at least its widths: `floor`.
+    `width` and `height` are the terminal's, None for unlimited. `header` is off for rows that
+    continue an earlier table, whose column widths (`floor`) they keep at least.
     """
 
     wide: bool = False
@@ -88,22 +88,22 @@ class Layout(msgspec.Struct, frozen=True):
     floor: tuple[int, ...] = ()
     height: int | None = None
     unicode: bool = True
-    """Whether the reader's terminal knows more than ASCII."""
+    """Whether the terminal supports more than ASCII."""
     coloured: bool = False
 
 
 def in_namespaces(namespace: str, cell: Callable[[_Item], str]) -> tuple[Column[_Item], ...]:
-    """The column that tells namespaces apart where all are shown; none where one is named."""
+    """The column NAMESPACE if all namespaces are shown; empty if `namespace` is given."""
     return () if namespace else (Column("NAMESPACE", cell),)
 
 
 def nothing_in(namespace: str, what: str) -> str:
-    """What an empty list says: `No training jobs found in team-a namespace.`."""
+    """The message for an empty list: `No training jobs found in team-a namespace.`."""
     return f"No {what}{f' in {namespace} namespace' if namespace else ''}."
 
 
 def render(table: Table, layout: Layout) -> str:
-    """Lines that end with a newline each; empty for a table without rows."""
+    """The table as lines, each with a newline; empty for a table without rows."""
     if not table.rows:
         return ""
     shown = _spared(_shown(table, layout), layout)
@@ -116,7 +116,7 @@ def render(table: Table, layout: Layout) -> str:
 
 
 def widths(table: Table, layout: Layout) -> tuple[int, ...]:
-    """The width that each shown column needs, `layout.floor` at least."""
+    """The width that each shown column needs, at least `layout.floor`."""
     return _needed(_lines(_shown(table, layout), layout), layout)
 
 
@@ -131,7 +131,7 @@ def _shown(table: Table, layout: Layout) -> Table:
 
 
 def _lines(shown: Table, layout: Layout) -> list[list[str]]:
-    """The titles and the rows, every cell filled."""
+    """The titles and the rows, with empty cells filled."""
     titles = [column.title for column in shown.columns]
     rows = [
         [_filled(cell, column, layout) for cell, column in zip(row, shown.columns, strict=True)]
@@ -150,7 +150,7 @@ def _filled(cell: str, column: Column[Any], layout: Layout) -> str:
 
 
 def _spared(shown: Table, layout: Layout) -> Table:
-    """Drop spare columns until the table fits the terminal; `-o wide` keeps all."""
+    """Omit spare columns until the table fits the terminal; `-o wide` keeps all."""
     while layout.width is not None and not layout.wide:
         spare = [(column.spare, n) for n, column in enumerate(shown.columns) if column.spare]
         needed = _needed(_lines(shown, layout), layout)
@@ -165,7 +165,7 @@ def _spared(shown: Table, layout: Layout) -> Table:
 
 
 def _fitted(needed: Sequence[int], columns: Sequence[Column[Any]], width: int | None) -> list[int]:
-    """Takes what is too much for the terminal from the columns that shrink, the widest first."""
+    """Column widths that fit the terminal: columns that shrink lose width, the widest first."""
     sizes = list(needed)
     excess = 0 if width is None else sum(sizes) + len(_GAP) * (len(sizes) - 1) - width
     cut = [index for index, column in enumerate(columns) if column.shrinks or column.last]
@@ -188,7 +188,7 @@ def _line(
 
 
 def _coloured(cell: str, column: Column[Any]) -> str:
-    """Only the text: blanks behind it have no colour."""
+    """Colour the text of a cell, but not the padding after it."""
     if column.colour is None:
         return cell
     text = cell.rstrip()

@@ -9,16 +9,16 @@ import yaml
 
 
 class _Readable(yaml.SafeDumper):
-    """Scripts stay blocks of lines, and nothing becomes an alias."""
+    """Writes multi-line texts as blocks, and no aliases."""
 
     def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 (PyYAML's signature)
         return True
 
 
 _NO_TEXT_ELSEWHERE: Final = re.compile(r"[-+]?[0-9.]+[eE][-+]?[0-9]+|[yYnN]|[-+]?0o[0-7_]+")
-"""Plain texts here that kubectl reads as numbers or as yes and no: a learning rate of 1e-3."""
+"""Plain scalars for PyYAML that kubectl reads as numbers or booleans, such as 1e-3: quoted."""
 _OTHER_LINE_ENDS: Final = re.compile("[\\x85\\u2028\\u2029]")
-"""YAML's, which would be read again as other blanks than they were."""
+"""YAML's other line breaks, which would be read back as different whitespace: quoted."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
@@ -38,7 +38,7 @@ _Readable.add_representer(list, _list)
 
 
 def dump(manifest: Mapping[str, object]) -> str:
-    """One YAML document, keys in their order."""
+    """One YAML document with keys in their order."""
     text: str = yaml.dump(
         manifest, Dumper=_Readable, sort_keys=False, allow_unicode=True, width=math.inf
     )

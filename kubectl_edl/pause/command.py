@@ -30,21 +30,21 @@ from kubectl_edl.model.job_selection import (
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """The value to set, and the messages after the change or without one; `{job}` is filled in."""
+    """The value to set, and messages for each outcome; `{job}` is replaced."""
 
     paused: bool
     done: str
     unattended: str
-    """Instead of `done` while no reconciler is at work."""
+    """Instead of `done` if no reconciler leads."""
     already: str
     queued: str = ""
-    """Instead of `done` for a job without pods; empty if the same text fits."""
+    """Instead of `done` for a job without pods; empty to use `done`."""
 
 
 def flip(
     world: CliContext, choice: JobSelection, scope: Scope, writing: Writing, switch: Switch
 ) -> None:
-    """Write the annotation wherever it differs, and say so, job by job.
+    """Set the annotation on each Job where it differs, and print one message per training job.
 
     Raises Missing before anything is written.
     """
@@ -79,7 +79,7 @@ def flip(
 
 
 def _chosen(choice: JobSelection, survey: Survey, connection: ClusterConnection) -> list[JobKey]:
-    """A selector and --all pass over those that have ended."""
+    """The selected jobs; a selector and `--all` skip jobs that have ended."""
     if choice.by_name:
         named = [training_job(name, survey, connection).key for name in choice.names]
         return list(dict.fromkeys(named))

@@ -98,7 +98,7 @@ def _report(
 def _last_said(
     world: CliContext, connection: ClusterConnection, by: Deciding, error: Forbidden
 ) -> Report:
-    """Without the cluster there is no plan, but the reasons that the reconciler wrote down."""
+    """A report without a plan: the reasons that the reconciler last wrote on the user's jobs."""
     from kubectl_edl.plan.view import Planned, plan_report  # noqa: PLC0415 (not for --help)
 
     now = world.now()

@@ -1,4 +1,4 @@
-"""The screen of `kubectl edl plan`."""
+"""The output of `kubectl edl plan`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ class _RoleChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The shown part of a plan, and the number of changes outside it."""
+    """The part of a plan that is shown, and the number of other changes."""
 
     at: datetime
     namespace: str
@@ -44,16 +44,16 @@ class Planned:
     moves: tuple[PlannedChange, ...]
     held: tuple[Held, ...]
     complete: bool = True
-    """Without the whole cluster there is no plan, only what was last said of one's own jobs."""
+    """False without rights to read the cluster: then there is no plan, only reasons on jobs."""
     elsewhere: int = 0
     """Changes in namespaces that are not shown."""
     recheck_after: timedelta | None = None
     short: Mapping[JobKey, str] = field(default_factory=dict)
-    """Message for each job that is below its manual size: how many replicas are missing."""
+    """A message for each job below its manual size, with the number of missing replicas."""
 
 
 def plan_report(planned: Planned, *, diff: bool) -> Report:
-    """Changes, blocked jobs, and the settings; `diff`: before and after, role by role."""
+    """Changes, blocked jobs, and the settings; `diff`: sizes before and after, per role."""
     held = () if diff else planned.held
     return Report(
         sections=(
@@ -99,7 +99,7 @@ def _diff(planned: Planned) -> Table:
 
 
 def _domains(planned: Planned) -> Table:
-    """Domains of pods that get nodes in this plan."""
+    """Topology domains of the pods that get nodes in this plan."""
     columns: tuple[Column[tuple[PlannedChange, DomainCounts]], ...] = (
         *in_namespaces(planned.namespace, lambda pair: pair[0].job.namespace),
         Column("NAME", lambda pair: pair[0].job.name),

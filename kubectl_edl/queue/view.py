@@ -1,4 +1,4 @@
-"""The screen of `kubectl edl queue`."""
+"""The output of `kubectl edl queue`."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -28,9 +28,9 @@ _NAMED: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class WaitingJob:
-    """A queued training job. `position` counts from 1, 0 starts now; None: it has none.
+    """A queued training job. `position` counts from 1, and 0 starts now; None: it has none.
 
-    Where the whole cluster may not be read, positions are not `known`.
+    `known` is False if positions are unknown without rights to read the cluster.
     """
 
     job: TrainingJob
@@ -38,36 +38,36 @@ class WaitingJob:
     ahead: tuple[JobKey, ...]
     why: Why
     estimate: Estimate | None = None
-    """When it starts; None where the whole cluster may not be read."""
+    """The estimated start; None without rights to read the cluster."""
     known: bool = True
     held: Reason | None = None
-    """Why the plan does not start it; None without a plan, or where it starts."""
+    """Why the plan does not start it; None without a plan, or if the plan starts it."""
     counted: tuple[TeamCount, ...] = ()
-    """The jobs ahead by team, where they may not be named."""
+    """The number of jobs ahead by team, for users who may not see their names."""
     team: str = ""
-    """Its namespace's; empty where no teams are configured, or where that is not known."""
+    """The team of its namespace; empty if no teams are configured or that is unknown."""
     position_in_team: int | None = None
-    """Among the queued jobs of its team, from 1."""
+    """Its position among the queued jobs of its team, from 1."""
     share: float | None = None
-    """Its team's weighted dominant share of what is borrowed; None where that is not known."""
+    """Its team's weighted dominant share of borrowed capacity; None if unknown."""
     as_of: datetime | None = None
-    """When that was so, where the reconciler published it; None where it is of now."""
+    """The time at which the reconciler published this; None if it is current."""
 
     @property
     def minimum(self) -> tuple[tuple[str, int], ...]:
-        """The gang: (role, replicas) of all that must fit at once."""
+        """The gang's minimum: (role, replicas) of all that must fit at once."""
         return tuple((role.name, role.spec.min) for role in self.job.live)
 
     @property
     def requests(self) -> Resources:
-        """Requests of all pods of the gang together."""
+        """The requests of the gang's minimum."""
         return sum(
             (role.spec.min * role.template.shape.requests for role in self.job.live), Resources()
         )
 
 
 def queue_report(queue: Sequence[WaitingJob], now: datetime, namespace: str) -> Report:
-    """One line a waiting training job; `namespace` is empty for all, which then are a column."""
+    """One row per waiting training job; an empty `namespace` shows all, with a column NAMESPACE."""
     return Report(
         sections=(Table.of(_columns(now, namespace), queue),),
         objects=tuple(_document(waiting) for waiting in queue),
@@ -100,7 +100,7 @@ def _share(waiting: WaitingJob) -> str:
 
 
 def _team(waiting: WaitingJob) -> str:
-    """`vision#2`: the second of its team."""
+    """`vision#2`: the second job of team vision."""
     place = waiting.position_in_team
     return f"{waiting.team}#{place}" if waiting.team and place else waiting.team
 
@@ -112,9 +112,9 @@ def _position(waiting: WaitingJob) -> str:
 
 
 def _ahead(waiting: WaitingJob, namespace: str) -> str:
-    """The first of them by name; a plan names only a few, the place says how many they are.
+    """Jobs ahead: the first by name, and the number of others. A plan names only a few.
 
-    By team where they have no names: `vision+2,deals+1,+4`.
+    By team if names are not available: `vision+2,deals+1,+4`.
     """
     if waiting.counted:
         return ",".join(f"{one.team}+{one.jobs}" for one in waiting.counted)
@@ -151,10 +151,10 @@ def _document(waiting: WaitingJob) -> "QueuedTrainingJobDocument":
 
 
 def quantities(resources: Iterable[tuple[str, int]]) -> dict[str, str]:
-    """As Kubernetes spells them: millicores of CPU, whole units of the rest."""
+    """Amounts as Kubernetes writes them: millicores of CPU, whole units otherwise."""
     return {name: f"{amount}m" if name == CPU else str(amount) for name, amount in resources}
 
 
 def quantity(name: str, amount: int) -> str:
-    """One of them; nothing is `0`."""
+    """One amount; zero is `0`."""
     return quantities(((name, amount),))[name] if amount else "0"

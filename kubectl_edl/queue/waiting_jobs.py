@@ -1,4 +1,4 @@
-"""Queued jobs in the planner's order; by arrival if the user may not read the cluster."""
+"""Queued jobs in the planner's order, or by arrival if the user may not read the cluster."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -23,10 +23,10 @@ _WOULD_START: Final = "would start"
 
 
 def in_plan(state: ClusterState, plan: Plan, stalled: str = "") -> tuple[WaitingJob, ...]:
-    """The whole queue: jobs that start in this very plan, then the others with their position.
+    """The whole queue: jobs that this plan starts, then the others by position.
 
-    Jobs that cannot be planned, or never start, come last without a position. `stalled` says why
-    no reconciler carries the plan out: then jobs that would start have no position either.
+    Jobs that cannot be planned or never start come last, without a position. `stalled` is the
+    reason why no reconciler executes the plan; then jobs that would start have none either.
     """
     starts, first = (_WOULD_START, None) if stalled else (_STARTS_NOW, 0)
     jobs = {job.key: job for job in state.jobs}
@@ -47,7 +47,7 @@ def in_plan(state: ClusterState, plan: Plan, stalled: str = "") -> tuple[Waiting
 
 
 def _in_teams(state: ClusterState, queue: Iterable[WaitingJob]) -> Iterator[WaitingJob]:
-    """Each with its team, and its place among those of the team that have a position."""
+    """Add each job's team, and its position among the team's jobs that have one."""
     places: Counter[str] = Counter()
     shares = weighted_shares(state, own_usage(state))
     for one in queue:
@@ -67,7 +67,7 @@ def by_arrival(
 ) -> tuple[WaitingJob, ...]:
     """Queued training jobs of one namespace, by priority and arrival.
 
-    Positions and jobs ahead are known if the reconciler published them, and then order the queue.
+    Published positions, if any, are added, and then determine the order.
     """
     queued = [_unplanned(job, published) for job in jobs if waits(job)]
     return tuple(sorted(queued, key=_arrival))
@@ -97,7 +97,7 @@ def _unplanned(job: TrainingJob, published: PublishedView | None) -> WaitingJob:
 
 
 def _place_in_team(team: str, found: PublishedJob) -> int | None:
-    """None without teams, and where too many teams are ahead to count each apart."""
+    """The position in the team; None without teams, or if the team has no count of its own."""
     if not team or found.position is None:
         return None
     ahead = {one.team: one.jobs for one in found.ahead}

@@ -1,6 +1,6 @@
-"""The manifests of a document: itself, or the items of a List; and what is wrong with their types.
+"""The manifests of a document (itself, or the items of a List), and errors in their types.
 
-The API server checks types before it calls the webhook; the manifests of a file are checked here.
+The API server checks types before it calls the webhook; manifests in files are checked here.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,15 +13,15 @@ from edl.writes import Json
 from kubectl_edl.resources.yaml_reader import Document
 
 JOB_KINDS: Final = ("Job", "CronJob", "Pod")
-"""The kinds on which our labels and annotations do something."""
+"""Kinds on which our labels and annotations have an effect."""
 JOB_TEMPLATE: Final = "spec.jobTemplate"
-"""Where a CronJob has the metadata and the spec of its Jobs."""
+"""The path of the metadata and spec of a CronJob's Jobs."""
 
 
 def changed(document: Document, change: Callable[[Json, str], Json | None]) -> Json | None:
-    """The document, changed; None where `change` returns None for each of its manifests.
+    """The changed document; None if `change` returns None for each of its manifests.
 
-    `change` gets a manifest and where it stands: `jobs.yaml: document 2, item 1`.
+    `change` receives a manifest and its location: `jobs.yaml: document 2, item 1`.
     """
     return _changed(document.value, str(document.origin), change)
 
@@ -44,20 +44,20 @@ def _changed(manifest: Json, where: str, change: Callable[[Json, str], Json | No
 
 
 def name_of(manifest: Json) -> str:
-    """Its name, empty where it has none, whatever its shape is otherwise."""
+    """The name; empty if there is none, or if the manifest is malformed."""
     metadata = manifest.get("metadata")
     return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
 
 
 def job_template(cron_job: Json) -> Json | None:
-    """A CronJob's, None where it has none that is an object."""
+    """A CronJob's jobTemplate; None if it is not an object."""
     spec = cron_job.get("spec")
     found = spec.get("jobTemplate") if isinstance(spec, dict) else None
     return found if isinstance(found, dict) else None
 
 
 def made_job(cron_job: Json) -> Json:
-    """A Job as the CronJob makes it, named as the one of the first minute of 1970."""
+    """A Job as the CronJob creates it, with the name of the first one in 1970."""
     template = cron_job["spec"]["jobTemplate"]
     above, own = cron_job.get("metadata") or {}, template.get("metadata") or {}
     metadata = {"name": f"{name_of(cron_job)}-00000000", "namespace": above.get("namespace")}
@@ -71,12 +71,12 @@ def made_job(cron_job: Json) -> Json:
 
 
 def prefixed(place: str, findings: Iterable[Finding]) -> list[Finding]:
-    """The findings with their place before each path."""
+    """The findings with `place` before each path."""
     return [Finding(f"{place}{one.path}", one.what, one.allowed) for one in findings]
 
 
 def misshapen(manifest: Json, where: str) -> list[Finding]:
-    """What `edl.inject.manifest_types` finds, of a CronJob also in the Jobs that it makes."""
+    """The findings of `edl.inject.manifest_types`, for a CronJob on its jobTemplate as well."""
     if manifest.get("kind") != "CronJob":
         return _findings(manifest, f"{where}: ")
     own: Json = {"kind": "Job", "metadata": manifest.get("metadata")}
@@ -97,7 +97,7 @@ def _findings(manifest: Json, place: str) -> list[Finding]:
 
 
 def _others(manifest: Json, found: Iterable[Finding]) -> list[Finding]:
-    """What is wrong with the labels of the same manifest, at other places."""
+    """Findings on the labels of the same manifest, at other paths."""
     known = {one.path for one in found}
     try:
         if manifest_types.is_labelled(manifest):

@@ -1,4 +1,4 @@
-"""The sources that `-f` names: a file, every manifest below a folder, `-` for stdin."""
+"""The sources of `-f`: a file, all manifests below a folder, or `-` for stdin."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ from kubectl_edl.cli.command_errors import Misused, Refused
 _STDIN: Final = "-"
 _LONGEST_NAME: Final = 255
 LARGEST: Final = 16 * 2**20
-"""Bytes of a file: ten times what an API server takes as one object."""
+"""The largest file in bytes: ten times the largest object that an API server accepts."""
 TOO_DEEP: Final = "nested too deeply"
 _ENDINGS: Final = (".yaml", ".yml", ".json")
 
 
 class Unreadable(EdlError):
-    """A malformed document; the text says the file, the document's number and the line."""
+    """A malformed document; the message has the file, the document's number and the line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """Manifests, the Job in them or on the cluster, or both."""
+    """Manifest files and the name of a Job, in them or in the cluster; either may be empty."""
 
     name: str = ""
     filenames: tuple[str, ...] = ()
@@ -30,23 +30,23 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class ManifestSource:
-    """One file, by its name in messages; `found` is its text, or why it has none."""
+    """One file and its name in messages; `found` is its text, or the error from decoding it."""
 
     name: str
     found: str | Unreadable
 
     @property
     def text(self) -> str:
-        """Raises Unreadable if the file is not text."""
+        """The text. Raises Unreadable if the file is not text."""
         if isinstance(self.found, Unreadable):
             raise self.found
         return self.found
 
 
 def sources(names: Sequence[str], stdin: TextIO) -> list[ManifestSource]:
-    """All that was named, in order; a folder's in the order of their paths.
+    """The files of all names, in order; a folder's files are sorted by path.
 
-    Raises Refused for what is not there, and for a folder without manifests.
+    Raises Refused for a missing file, and for a folder without manifests.
     """
     return [source for name in names for source in _named(name, stdin)]
 
@@ -71,7 +71,7 @@ def _is_folder(name: str) -> bool:
     try:
         return Path(name).is_dir()
     except OSError as error:
-        # A manifest's text in place of its name is a common slip: it may hold secrets.
+        # Users often pass a manifest's text instead of its name, and it may contain secrets.
         shown = name if len(name) <= _LONGEST_NAME else f"{name.splitlines()[0][:40]}…"
         raise Refused(f"{shown} cannot be read: {error.strerror}") from error
 
@@ -94,7 +94,7 @@ def _read(path: Path) -> str | Unreadable:
 
 
 def _read_all(stdin: TextIO) -> str | Unreadable:
-    """The bytes: as text, the locale would say what they mean, and let through what is none."""
+    """Read stdin as bytes, because a text stream would use the locale and accept invalid text."""
     try:
         content: bytes | str = getattr(stdin, "buffer", stdin).read(LARGEST + 1)
     except OSError as error:

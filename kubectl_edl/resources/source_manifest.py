@@ -1,4 +1,4 @@
-"""A live Job's manifest as its user would write it: without what the API server added."""
+"""A live Job's manifest as its user wrote it, without fields that the API server added."""
 
 import json
 from collections.abc import Mapping
@@ -34,14 +34,14 @@ _SETTINGS: Final = frozenset(
 )
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _ESCAPED: Final = {letter: f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
-"""What Go's encoding/json escapes in strings."""
+"""Characters that Go's encoding/json escapes in strings."""
 
 
 def source_of(manifest: Json) -> Json:
     """The manifest from which to recreate the Job.
 
-    The webhook has added fields to a labelled Job. So that one is recreated from what
-    was last given to `kubectl apply`, with the labels as they are now; raises Refused without it.
+    The webhook has added fields to a labelled Job, so that one is recreated from its last
+    `kubectl apply` manifest, with the current labels; raises Refused if it has none.
     """
     if contract.INJECTED_MAX not in _annotations(manifest):
         return reborn(manifest)
@@ -57,9 +57,10 @@ def source_of(manifest: Json) -> Json:
 
 
 def as_written(manifest: Json) -> Json:
-    """A Job, CronJob or pod of a file: where it was read from the cluster, as its user wrote it.
+    """A Job, CronJob or pod from a file; a live one is reduced to its user's manifest.
 
-    Without owners: the garbage collector would delete it with them, or at once where they are gone.
+    Its owners are removed: the garbage collector would delete it with them, or immediately if they
+    no longer exist.
     """
     metadata = manifest.get("metadata") or {}
     if "uid" not in metadata:
@@ -81,13 +82,13 @@ def has_ended(manifest: Json) -> bool:
 
 
 def controller_of(manifest: Json) -> str:
-    """`CronJob/nightly` for a Job that a controller creates, else empty."""
+    """`CronJob/nightly` for a Job that a controller creates; otherwise empty."""
     owners = manifest["metadata"].get("ownerReferences") or ()
     return next((f"{one['kind']}/{one['name']}" for one in owners if one.get("controller")), "")
 
 
 def reborn(manifest: Json) -> Json:
-    """The manifest to create again; a selector that the user chose himself stays."""
+    """The manifest to recreate a Job; a selector is kept only if the user chose it."""
     fresh: Json = deepcopy(manifest)
     fresh.pop("status", None)
     _drop(fresh["metadata"], _SERVER_METADATA)
@@ -103,7 +104,7 @@ def reborn(manifest: Json) -> Json:
 
 
 def _with_settings(source: Json, live: Json) -> Json:
-    """Labels and annotations of the contract may have been changed since."""
+    """Apply the live Job's values of our labels and annotations, which may have changed since."""
     metadata = source["metadata"]
     for place in ("labels", "annotations"):
         now = live["metadata"].get(place) or {}
@@ -130,9 +131,10 @@ def _annotations(manifest: Json) -> Mapping[str, Any]:
 
 
 def as_applied(manifest: Json, namespace: str) -> Json:
-    """As kubectl apply would create it: so it can be applied again later, changed or not.
+    """The manifest with the annotation of `kubectl apply`, so that it can be applied again later.
 
-    The text is kubectl's to the byte, or it would find a change (util.GetModifiedConfiguration).
+    The annotation equals kubectl's byte for byte, as otherwise kubectl would see a change
+    (util.GetModifiedConfiguration).
     """
     metadata = {"namespace": namespace, "annotations": {}} | manifest["metadata"]
     source = manifest | {"metadata": metadata}

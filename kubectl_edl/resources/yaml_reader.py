@@ -1,4 +1,4 @@
-"""Documents of files and streams as kubectl reads them, each knowing the lines of its fields."""
+"""Reads documents of files and streams as kubectl does, with the line of each field."""
 
 import json
 import re
@@ -14,14 +14,14 @@ from edl.writes import Json
 from kubectl_edl.resources.manifest_sources import TOO_DEEP, ManifestSource, Unreadable, position
 
 _DEEPEST: Final = 100
-"""Levels: far more than any object of Kubernetes has, and fewer than Python's own limit takes."""
+"""The deepest nesting: more than any Kubernetes object has, and within Python's recursion limit."""
 _MOST: Final = 1_000_000
-"""Values of a document with its aliases written out: a few of them stand for billions."""
+"""The most values of a document with its aliases expanded: a few aliases can yield billions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a document stands: its file, its number in it, and its text as it came."""
+    """The origin of a document: its file, its number in it, and its original text."""
 
     where: str
     number: int
@@ -33,7 +33,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One object of a file. `line_of` says where a field begins, or the nearest one above it."""
+    """One object of a file. `line_of` returns the line of a field, or of its nearest ancestor."""
 
     value: Json
     origin: Origin
@@ -45,15 +45,15 @@ class Document:
 
 
 def documents(source: ManifestSource) -> Iterator[Document]:
-    """Every document of a file that is YAML, or JSON; empty ones count and are left out.
+    """The documents of a YAML or JSON file; empty ones are counted but omitted.
 
-    Raises Unreadable, after the documents before it.
+    Raises Unreadable, after yielding the documents before the malformed one.
     """
     text, where = source.text, source.name
     if where.endswith(".json"):
         return _json_documents(text, where)
     if text.lstrip().startswith("{"):
-        # JSON that YAML does not accept: indented with tabs.
+        # Tab-indented JSON, which YAML does not accept.
         with suppress(Unreadable):
             return iter(list(_json_documents(text, where)))
     return _yaml_documents(text, where)
@@ -63,7 +63,7 @@ def documents(source: ManifestSource) -> Iterator[Document]:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML as kubectl reads it: times and keys are strings, 1:30 is a string, 1e3 a number."""
+    """YAML as kubectl reads it: times, keys and 1:30 are strings, 1e3 is a number."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 (PyYAML's)
     _depth = 0
@@ -71,7 +71,7 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         """Raises RecursionError below _DEEPEST levels.
 
-        PyYAML's scanner needs seconds for a thousand open brackets, Python's own limit.
+        At Python's own limit of a thousand levels, PyYAML's scanner takes seconds.
         """
         if self._depth > _DEEPEST:
             raise RecursionError
@@ -81,7 +81,7 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 (PyYAML's)
-        """A key that occurs twice is refused: one of its values would be lost."""
+        """Reject duplicate keys, because one of the values would be lost."""
         seen: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
@@ -120,7 +120,7 @@ def _yaml_documents(text: str, where: str) -> Iterator[Document]:
             if _values(node, {}) > _MOST:
                 raise ValueError(f"its aliases stand for more than {_MOST} values")  # noqa: TRY301
             value = loader.construct_document(node)
-            json.dumps(value)  # An alias may be a part of itself in YAML, and nowhere else.
+            json.dumps(value)  # YAML allows an alias inside its own anchor, JSON does not
             if value is not None:
                 yield _document(value, Origin(where, number, own_text), _line_of(node, 0))
             number += 1
@@ -133,14 +133,16 @@ def _composed(
     loader: Any,  # noqa: ANN401 (PyYAML's parser is untyped)
     text: str,
 ) -> Iterator[tuple[yaml.Node, str]]:
-    """Each document's node, and its text without what separates documents."""
+    """Each document's node, and its text without document markers."""
     first = True
     while loader.check_node():
         start = loader.get_event()
         node = loader.compose_node(None, None)
         end = loader.get_event()
         loader.anchors = {}
-        begin = start.end_mark.index if start.explicit else 0  # Only the first needs no marker.
+        begin = (
+            start.end_mark.index if start.explicit else 0
+        )  # only the first document may omit the marker
         own = text[begin : end.start_mark.index]
         if start.explicit:
             above = text[: start.start_mark.index] if first else ""
@@ -150,13 +152,13 @@ def _composed(
 
 
 def _only_comments(text: str) -> str:
-    """What stands above the first marker, unless that is a directive."""
+    """The comments above the first marker; empty if there is anything else, such as a directive."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return text if lines and all(line.startswith("#") for line in lines) else ""
 
 
 def _values(node: yaml.Node, known: dict[int, int]) -> int:
-    """How many values a node stands for; a node that holds itself counts once there."""
+    """The number of values of an expanded node; recursion into itself counts as one."""
     if id(node) not in known:
         known[id(node)] = 1
         if isinstance(node, yaml.MappingNode):
@@ -171,7 +173,7 @@ def _ended(text: str) -> str:
 
 
 def _problem(error: Exception, text: str) -> tuple[int, str]:
-    """The line and the reason of what PyYAML says."""
+    """The line and the reason of a PyYAML error."""
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
         said = ", ".join(part for part in (error.context, error.problem) if part)
@@ -185,7 +187,7 @@ def _problem(error: Exception, text: str) -> tuple[int, str]:
 
 
 def _line_of(root: yaml.Node, before: int) -> Callable[[FieldPath], int]:
-    """Lines by place; `before` lines stand in front of the text that `root` was read from."""
+    """A function from path to line; `before` is the number of lines before the text of `root`."""
 
     def line(place: FieldPath) -> int:
         node, mark = root, root.start_mark
@@ -201,7 +203,7 @@ def _line_of(root: yaml.Node, before: int) -> Callable[[FieldPath], int]:
 
 
 def _child(node: yaml.Node, step: str | int) -> tuple[yaml.Node, yaml.Node] | None:
-    """The node that a line is told of, and the value."""
+    """The node that has the line, and the value's node."""
     if isinstance(node, yaml.MappingNode):
         return next((pair for pair in reversed(node.value) if pair[0].value == step), None)
     if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
@@ -243,7 +245,7 @@ def _object(pairs: list[tuple[str, Any]]) -> Json:
 
 
 def _json_line_of(text: str, before: int) -> Callable[[FieldPath], int]:
-    """JSON is nearly always YAML, too, which knows its lines."""
+    """Lines from YAML's parser, because nearly all JSON is YAML as well."""
     try:
         node = yaml.compose(text, _Loader)
     except (yaml.YAMLError, RecursionError):
@@ -272,7 +274,7 @@ def _document(value: object, origin: Origin, line_of: Callable[[FieldPath], int]
 
 
 def _too_deep(value: Json) -> bool:
-    """Level by level, for what may be too deep for a function that calls itself."""
+    """Whether the nesting is too deep, checked iteratively because recursion could overflow."""
     level: list[object] = [value]
     for _ in range(_DEEPEST):
         level = [child for one in level for child in _children(one)]

@@ -1,4 +1,4 @@
-"""Rewrites streams of manifests: each document as it was, except for changed fields."""
+"""Rewrites streams of manifests; only changed fields differ from the original text."""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -13,7 +13,7 @@ from kubectl_edl.resources.yaml_reader import Document, documents
 
 
 class Rewritten(NamedTuple):
-    """A document as text and as value; `hint` says which comments it has lost, if any."""
+    """A document as text and as value; `hint` reports lost comments, if any."""
 
     text: str
     value: Json
@@ -23,9 +23,9 @@ class Rewritten(NamedTuple):
 def rewrite(
     found: Iterable[ManifestSource], change: Callable[[Json, str], Json | None]
 ) -> list[Rewritten]:
-    """Every document, its manifests changed as `manifest_items.changed` says.
+    """The documents, with manifests changed as in `manifest_items.changed`.
 
-    Raises Unreadable for a document that is malformed.
+    Raises Unreadable for a malformed document.
     """
     return [
         rewritten(document, changed(document, change))
@@ -35,7 +35,7 @@ def rewrite(
 
 
 def rewritten(document: Document, new: Json | None) -> Rewritten:
-    """The document with what changed; written anew where it is JSON or its aliases differ."""
+    """The document with the changes; rewritten whole if it is JSON or aliases prevent edits."""
     text = document.origin.text
     if new is None:
         return Rewritten(text, document.value)
@@ -47,7 +47,7 @@ def rewritten(document: Document, new: Json | None) -> Rewritten:
 
 
 def _edited(document: Document, new: Json) -> str:
-    """Text that reads as `new`."""
+    """A text that parses as `new`."""
     text = document.origin.text
     if text.lstrip().startswith("{"):
         return dump(new)
@@ -59,5 +59,5 @@ def _edited(document: Document, new: Json) -> str:
 
 
 def hints(found: Iterable[Rewritten]) -> list[str]:
-    """What to say on stderr beside the texts."""
+    """Hints on lost comments, for stderr."""
     return [one.hint for one in found if one.hint]

@@ -59,14 +59,14 @@ _EXIT_CODES: Final = exit_codes(
 
 
 class RoleReplicas(NamedTuple):
-    """Replicas, of a role where one is named."""
+    """A number of replicas, and the role if one is named."""
 
     size: int
     role: str = ""
 
 
 class _RoleReplicas(click.ParamType[RoleReplicas]):
-    """`6`, or `worker=6`."""
+    """Parses `6`, or `worker=6`."""
 
     name = "N|ROLE=N"
 
@@ -106,7 +106,7 @@ _ASKED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ScaleOptions(SizeRequest):
-    """A size request and its options. The size is given as an argument or as `--replicas`."""
+    """A size request with its options. The size is given as an argument or as `--replicas`."""
 
     positional: RoleReplicas | None = None
     replicas: RoleReplicas | None = None
@@ -131,7 +131,7 @@ def scale(world: CliContext, job: str, asked: ScaleOptions, scope: Scope, writin
 
 
 def _with_size(asked: ScaleOptions) -> ScaleOptions:
-    """Its size and role, from whichever way they are spelled. Raises click.UsageError."""
+    """Combine the two ways to give size and role. Raises click.UsageError if both are used."""
     if asked.positional and asked.replicas:
         raise click.UsageError("Replicas are given twice: leave out --replicas or the argument.")
     found = asked.positional or asked.replicas

@@ -26,7 +26,7 @@ _NO_DRY_RUN: Final = "none"
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Options beside the patch: wait for the outcome, a script in the launcher."""
+    """Steps in addition to the patch: wait for the outcome, run a script in the launcher."""
 
     wait: bool = False
     script: Hook | None = None
@@ -50,13 +50,13 @@ class _Decided:
 
     @property
     def joining(self) -> list[str]:
-        """`host:slots` of the workers that a growth adds."""
+        """`host:slots` of the workers that a scale-up adds."""
         size = self.scaling.size or 0
         return self._hosts(list(range(self.scaling.role.status.size, size)))
 
     @property
     def leaving(self) -> list[str]:
-        """Hosts of the pods that end: the named ones and, as a Job drops them, the highest."""
+        """Hosts of pods that end: the named ones, and the highest indexes, which a Job drops."""
         size = self.scaling.role.status.size
         kept = size if self.scaling.size is None else self.scaling.size
         named = {pod.index for pod in self.scaling.removed}
@@ -67,9 +67,9 @@ class _Decided:
 
 
 def carry_out(task: ResizeTask, beside: Beside) -> None:
-    """Scripts run before workers leave and after they came, as et-operator's do.
+    """Resize; the script runs before workers leave and after new ones are ready, as in et-operator.
 
-    A script that fails before a shrink prevents it; one that fails after a growth takes it back.
+    A script that fails before a scale-down prevents it; one that fails after a scale-up reverts it.
     """
     decided = _decide(task)
     _check_timeout(decided, task.wish, beside)
@@ -87,7 +87,7 @@ def carry_out(task: ResizeTask, beside: Beside) -> None:
 
 
 def _check_timeout(decided: _Decided, wish: SizeRequest, beside: Beside) -> None:
-    """Raises Misused where it would limit nothing."""
+    """Raise Misused if `--timeout` would have no effect."""
     if not wish.timeout or decided.scaling.limited or beside.wait or beside.script:
         return
     raise Misused(
@@ -138,7 +138,7 @@ def _goal(decided: _Decided, wish: SizeRequest) -> Goal:
 
 
 def _run_after(task: ResizeTask, decided: _Decided, script: Hook) -> None:
-    """The launcher may be another one by now; the new workers are listed already."""
+    """Run the script after a scale-up, in the current launcher; revert the scale-up if it fails."""
     job = _decide(task).job
     try:
         resize_script.run(task.world, task.connection, job, script, decided.joining)
@@ -161,6 +161,6 @@ def _taking_back(task: ResizeTask, decided: _Decided, size: int) -> Callable[[],
 
 
 def _say(task: ResizeTask, sentence: str) -> None:
-    """Documents on stdout stay documents."""
+    """Print the sentence to stderr if stdout is for documents."""
     say = task.world.warn if task.writing.output else task.world.say
     say(sentence)

@@ -1,4 +1,4 @@
-"""The outcome of a resize: `kubectl edl scale --wait`."""
+"""The outcome of a resize, for `kubectl edl scale --wait`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ from kubectl_edl.client.lookup import only
 from kubectl_edl.client.reconciler_lease import Lead, leadership
 
 _GRACE: Final = timedelta(seconds=15)
-"""The reconciler takes a growth back when its time is up; so long we wait for that to be said.
+"""Wait after the timeout, in which the reconciler reverts the scale-up.
 
-A reconciler that has died is replaced within that time.
+It is long enough to replace a reconciler that has died.
 """
 
 
@@ -35,14 +35,14 @@ class Goal:
     size: int | None
     removed: frozenset[str]
     limited: bool
-    """It is a growth that is taken back when it takes too long."""
+    """It is a scale-up that is reverted when the timeout passes."""
     timeout: timedelta | None
     known: tuple[HistoryEntry, ...]
-    """The role's history as it was before."""
+    """The role's history before the change."""
 
 
 def wait(world: CliContext, connection: ClusterConnection, goal: Goal) -> str:
-    """The sentence about what came. Raises TakenBack, TimedOut, Missing, or Refused."""
+    """Wait; returns a sentence on the outcome. Raises TakenBack, TimedOut, Missing, Refused."""
     begun = world.now()
     limit = _TimeLimit(world, connection, goal)
     selection = ListOptions("Job", goal.job.namespace, contract.FRAMEWORK)
@@ -59,7 +59,7 @@ def wait(world: CliContext, connection: ClusterConnection, goal: Goal) -> str:
 
 
 def _came(job: TrainingJob, goal: Goal) -> str | None:
-    """None while it is on its way."""
+    """The sentence on the outcome; None while the resize is in progress."""
     role = next((role for role in job.roles if role.name == goal.role), None)
     if role is None:
         raise Missing(f"the Job of {goal.role} was deleted meanwhile")
@@ -82,7 +82,7 @@ def _came(job: TrainingJob, goal: Goal) -> str | None:
 
 
 def _failed(history: Sequence[HistoryEntry], goal: Goal) -> HistoryEntry | None:
-    """The entry that takes this growth back. Those that were known before are about others."""
+    """The history entry that reverts this scale-up; entries known before concern others."""
     if not goal.limited:
         return None
     new = [entry for entry in history if entry not in goal.known]
@@ -93,7 +93,7 @@ def _failed(history: Sequence[HistoryEntry], goal: Goal) -> HistoryEntry | None:
 
 
 def _is_there(role: Role, goal: Goal) -> bool:
-    """Whether the role has the goal's size with all pods ready; any stable size without a goal."""
+    """Whether the role has the goal's size with all pods ready; without a size, its current one."""
     limited = role.request.scaling is not None and role.request.scaling.timeout is not None
     if limited or role.status.suspended or role.status.size != (goal.size or role.status.size):
         return False
@@ -101,7 +101,7 @@ def _is_there(role: Role, goal: Goal) -> bool:
 
 
 def _is_lost(connection: ClusterConnection, now: datetime) -> bool:
-    """Whether no reconciler leads, and none is about to: a released Lease soon has a new holder."""
+    """Whether no reconciler leads or is about to: a released Lease soon has a new holder."""
     try:
         found = leadership(connection, now)
     except ClusterError:
@@ -110,7 +110,7 @@ def _is_lost(connection: ClusterConnection, now: datetime) -> bool:
 
 
 class _TimeLimit:
-    """What `--timeout` allows; a growth gets some time more, in which it is taken back."""
+    """The limit of `--timeout`; a scale-up gets additional time in which it is reverted."""
 
     def __init__(self, world: CliContext, connection: ClusterConnection, goal: Goal) -> None:
         self._world = world
@@ -126,7 +126,7 @@ class _TimeLimit:
         return (timeout, timeout + _GRACE) if self._goal.limited else (timeout,)
 
     def check(self, waited: timedelta, now: datetime) -> None:
-        """Raises TimedOut; at once where no reconciler is there to take a growth back."""
+        """Raise TimedOut if the time is over; at once if no reconciler can revert a scale-up."""
         timeout = self._goal.timeout
         if timeout is None or waited < timeout:
             return

@@ -1,7 +1,7 @@
-"""A user's script in the launcher, run when workers join or leave: et-operator's hook.
+"""A user's script in the launcher, run when workers join or leave, like et-operator's hook.
 
-It runs as `sh SCRIPT host:slots,…`, under `timeout`, by `kubectl exec`: with the rights of the user
-of the command only. No shell parses the arguments on the way, so nothing needs quoting.
+It runs as `sh SCRIPT host:slots,…`, under `timeout`, by `kubectl exec`: only with the rights of
+the user of the command. No shell parses the arguments, so nothing needs quoting.
 """
 
 import re
@@ -19,13 +19,13 @@ from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 
 USUAL_TIMEOUT: Final = timedelta(seconds=60)
-"""et-operator's."""
+"""et-operator's default."""
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """What to run: words of a command line in the launcher, or the text of a file that is here."""
+    """A script: words of a command line in the launcher, or the text of a local file."""
 
     words: tuple[str, ...]
     text: str = ""
@@ -34,7 +34,7 @@ class Hook:
 
 
 def hook(script: str, env: Sequence[str], timeout: timedelta | None) -> Hook:
-    """`PATH [ARGUMENT…]` in the launcher, or `@FILE [ARGUMENT…]` here; raises click.UsageError."""
+    """Parse `PATH [ARGUMENT…]` in the launcher, or `@FILE [ARGUMENT…]`; raises click.UsageError."""
     for pair in env:
         if not _VARIABLE.fullmatch(pair):
             raise click.UsageError(f'--env "{pair}": write NAME=VALUE.')
@@ -53,7 +53,7 @@ def hook(script: str, env: Sequence[str], timeout: timedelta | None) -> Hook:
 
 
 def check(job: TrainingJob) -> Pod:
-    """The launcher that runs; raises Refused where there is none."""
+    """The running launcher pod; raises Refused if there is none."""
     launchers = [role for role in job.roles if role.name == "launcher"]
     if not launchers:
         roles = ", ".join(role.name for role in job.roles)
@@ -76,7 +76,7 @@ def run(
     script: Hook,
     hosts: Sequence[str],
 ) -> None:
-    """Raises Refused when the script fails, or takes longer than it may."""
+    """Run the script. Raises Refused when it fails or exceeds its time limit."""
     pod = check(job)
     seconds = max(int(script.timeout.total_seconds()), 1)
     command = ["timeout", str(seconds), "sh", *script.words, ",".join(hosts)]
@@ -85,7 +85,7 @@ def run(
         *connection.scope.connection_flags,
         *("--", "env", *script.env, *command),
     ]
-    world.out.flush()  # what was said before comes before what the script says
+    world.out.flush()  # earlier output must precede the script's output
     code = world.kubectl(arguments, script.text)
     if code:
         why = f"it took longer than {seconds} s" if code == _TIMED_OUT else f"exit code {code}"
@@ -93,4 +93,4 @@ def run(
 
 
 _TIMED_OUT: Final = 124
-"""What `timeout` says of a command that it had to end (coreutils)."""
+"""Exit code of coreutils' `timeout` for a command that it stopped."""

@@ -1,4 +1,4 @@
-"""Validates what `kubectl edl scale` may do to a role, without access to the cluster."""
+"""Validates a size request of `kubectl edl scale`, without access to the cluster."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,11 +16,10 @@ from kubectl_edl.scale.worker_removal import named_pods
 
 @dataclass(frozen=True, slots=True)
 class SizeRequest:
-    """What the user asked for: a size to hold, or to give it back (`auto`), and new bounds.
+    """A size request: a manual size, or return to automatic scaling (`auto`), and new bounds.
 
-    `remove` names workers that leave; without a size, what is left of the size now is held.
-    `timeout` is for a growth, which is taken back when it takes longer. `flags` follow the
-    commands that messages suggest.
+    `remove` names workers that leave; without `size`, the remaining number becomes the manual size.
+    `timeout` reverts a scale-up that takes longer. `flags` are appended to suggested commands.
     """
 
     size: int | None = None
@@ -35,22 +34,22 @@ class SizeRequest:
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """The patch of one role's Job, and what it means in a sentence."""
+    """The patch of one role's Job, and a sentence that describes it."""
 
     patch: Patch
     sentence: str
     role: Role
     size: int | None = None
-    """The size that is held, None where none is."""
+    """The manual size; None for automatic scaling."""
     limited: bool = False
-    """It is a growth that is taken back when it takes too long."""
+    """It is a scale-up that is reverted when the timeout passes."""
     removed: tuple[Pod, ...] = ()
     shrinks: bool = False
-    """Replicas leave, of a role that runs."""
+    """A running role loses replicas."""
 
 
 def resizable_roles(job: TrainingJob) -> tuple[Role, ...]:
-    """The roles whose number the framework lets change."""
+    """The roles that the framework allows to resize."""
     framework = FRAMEWORKS.get(job.framework)
     kinds = framework.kinds if framework else {}
     return tuple(
@@ -62,7 +61,7 @@ def resizable_roles(job: TrainingJob) -> tuple[Role, ...]:
 
 
 def chosen_role(job: TrainingJob, wish: SizeRequest) -> Role:
-    """The role that is meant; raises Refused where that is not clear."""
+    """The role to resize; raises Refused if it is ambiguous or cannot be resized."""
     roles = {role.name: role for role in resizable_roles(job)}
     known = ", ".join(roles)
     name = job.key.name
@@ -80,7 +79,7 @@ def chosen_role(job: TrainingJob, wish: SizeRequest) -> Role:
 
 
 def scaling(job: TrainingJob, wish: SizeRequest, manifest: Json) -> Scaling:
-    """`manifest` is the role's Job. Raises Refused with the bounds and the way out."""
+    """Validate the request. `manifest` is the role's Job. Raises Refused with bounds and remedy."""
     role = chosen_role(job, wish)
     name = f"{job.key.name}: {role.name}"
     if role.status.ending is not None:
@@ -108,7 +107,7 @@ def scaling(job: TrainingJob, wish: SizeRequest, manifest: Json) -> Scaling:
 
 
 def _left(role: Role, removed: int) -> int:
-    """The size after a removal, from the smaller of the present and the requested size."""
+    """The size after a removal, from the smaller of the current and the manual size."""
     return (
         role.status.size
         if role.request.replicas is None
@@ -119,7 +118,7 @@ def _left(role: Role, removed: int) -> int:
 def _size_notes(
     role: Role, wish: SizeRequest, held: int | None, *, limited: bool
 ) -> dict[str, str | None]:
-    """The size; and for a growth in time, to which hold it goes back."""
+    """Annotations for the size, and for a limited scale-up also its timeout and fallback size."""
     notes: dict[str, str | None] = {contract.REPLICAS: None if held is None else str(held)}
     if wish.size is None and not wish.auto:
         return notes
@@ -137,7 +136,7 @@ def _removal_note(role: Role, removed: Sequence[Pod]) -> dict[str, str]:
 
 
 def _check_injected(name: str, role: Role, wish: SizeRequest, manifest: Json) -> None:
-    """No more pods than the Job was completed for: their names and addresses end there."""
+    """Refuse more pods than the Job was injected for: only those have names and addresses."""
     injected = whole(_annotations(manifest).get(contract.INJECTED_MAX, ""))
     most = max(wish.size or 0, wish.max or 0)
     if injected is None or most <= injected:
@@ -149,7 +148,7 @@ def _check_injected(name: str, role: Role, wish: SizeRequest, manifest: Json) ->
 
 
 def _check_told(name: str, role: Role, wish: SizeRequest, manifest: Json, framework: str) -> None:
-    """No fewer pods than wait for each other: a lower min would be refused."""
+    """Refuse fewer pods than wait for each other: the webhook would refuse such a min, too."""
     from edl.inject.update_policy import fewest  # noqa: PLC0415 (only for refusals)
 
     low, size = fewest(manifest, FRAMEWORKS[framework].fewest), wish.size or 0
@@ -213,9 +212,9 @@ def _sentence(job: TrainingJob, role: Role, wish: SizeRequest, bounds: tuple[int
 
 
 def next_step(found: Scaling, *, attended: bool) -> str:
-    """A sentence about what follows the patch; `attended`: a reconciler leads, as far as is known.
+    """A sentence on what follows the patch; `attended`: a reconciler leads, as far as is known.
 
-    Only growth waits for capacity, and a size that is there already stays.
+    Only a scale-up waits for capacity; a size that is already reached does not change.
     """
     role = found.role
     if found.size == role.status.size and not (found.removed or role.status.suspended):

@@ -1,4 +1,4 @@
-"""The workers that `--remove` names, found among a role's pods: by whole names, never by a part."""
+"""Finds the workers that `--remove` names among a role's pods, by whole names only."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -11,9 +11,9 @@ _SHOWN: Final = 8
 
 
 def named_pods(job: TrainingJob, role: Role, text: str) -> tuple[Pod, ...]:
-    """The pods behind `worker-3,worker-5`, each once; raises Refused for an unknown name.
+    """The pods of `worker-3,worker-5`, each once; raises Refused for an unknown name.
 
-    A worker is called by its role and index, its host name, its host name with the domain, or its
+    A worker's names are its role and index, its host name, its host name with the domain, and its
     pod's name.
     """
     known = {name: pod for pod in _alive(role) for name in _names(job, role, pod)}
@@ -26,7 +26,7 @@ def named_pods(job: TrainingJob, role: Role, text: str) -> tuple[Pod, ...]:
 
 
 def hosts(job: TrainingJob, role: Role, indexes: Iterator[int] | list[int]) -> list[str]:
-    """`host:slots` of these workers, as host lists spell them."""
+    """`host:slots` of these workers, in the format of host files."""
     service, namespace = job.key.name, job.key.namespace
     return [
         f"{addresses.host(role.job, index, service, namespace)}:{role.spec.slots}"

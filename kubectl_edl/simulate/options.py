@@ -11,7 +11,7 @@ from kubectl_edl.cli.options import FORM, option, option_group
 from kubectl_edl.cli.param_types import Duration
 
 _LONGEST: Final = timedelta(days=36_500)
-"""As of all times in a scenario."""
+"""The longest time, the same as for all times in a scenario."""
 
 
 def _one_file(_context: click.Context, _option: click.Parameter, names: tuple[str, ...]) -> str:

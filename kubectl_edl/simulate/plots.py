@@ -1,4 +1,4 @@
-"""Pictures of simulations: sizes over time, the queue, utilisation, and each job's bar (Gantt).
+"""Plots of simulations: sizes over time, the queue, utilisation, and a Gantt chart of jobs.
 
 matplotlib is an extra (`plots`) that only this module needs.
 """
@@ -27,18 +27,18 @@ _MISSING: Final = (
     " or pip install matplotlib in its environment"
 )
 _MOST_BARS: Final = 60
-"""Jobs in a Gantt chart; more bars would be too thin to read."""
+"""The most jobs in a Gantt chart; more bars would be too thin to read."""
 _COLOURS: Final = ("#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#bbbbbb")
-"""Paul Tol's bright scheme: to be told apart without seeing all colours."""
+"""Paul Tol's bright scheme, which is distinguishable for colour-blind readers."""
 _HOUR: Final = 3600
 _MINUTE: Final = 60
 _WAITS: Final = "waits"
 _RUNS: Final = ((0.25, "runs, a quarter of its max"), (0.5, "half"), (1.0, "its max"))
-"""Shades of the Gantt that the legend names: parts of a job's max."""
+"""Shades in the Gantt chart's legend: fractions of a job's max."""
 
 
 def check(path: str) -> None:
-    """Raises Refused before anything is simulated for a picture that cannot be drawn."""
+    """Raise Misused or Refused before the simulation if the plot cannot be written."""
     if Path(path).suffix not in ENDINGS:
         raise Misused(f"--plot {path}: not a picture; one that ends with {', '.join(ENDINGS)}")
     if Path(path).is_dir():
@@ -49,7 +49,7 @@ def check(path: str) -> None:
 
 
 def plot(runs: Sequence[Run], path: str) -> None:
-    """A column of four panels a run, into the file. Raises Refused where it cannot be written."""
+    """Write the plot, a column of four panels per run. Raises Refused if it cannot be written."""
     figure = drawn(runs)
     try:
         figure.savefig(path, metadata={} if path.endswith(".png") else {"Date": None})
@@ -60,7 +60,7 @@ def plot(runs: Sequence[Run], path: str) -> None:
 
 
 def drawn(runs: Sequence[Run]) -> Any:  # noqa: ANN401 (an extra's class)
-    """The figure: runs that are compared share their axes."""
+    """The figure; compared runs share their axes."""
     figure, axes = _pyplot().subplots(
         4,
         len(runs),
@@ -107,7 +107,7 @@ def summary(result: Result) -> str:
 
 
 class _Panels:
-    """Draws one result; `scale` is the seconds of a unit of the time axis."""
+    """Draws one result; `scale` is the number of seconds per unit of the time axis."""
 
     def __init__(self, result: Result, scale: float) -> None:
         self._result = result
@@ -115,14 +115,14 @@ class _Panels:
         self._until = result.last
 
     def _steps(self, line: StepSeries[Any], read: Any) -> tuple[list[float], list[float]]:  # noqa: ANN401
-        """The corners of a stairs plot."""
+        """Corner points for a step plot."""
         spans = line.spans(0, self._until)
         times = [begin / self._scale for begin, _, _ in spans]
         values = [read(value) for *_, value in spans]
         return [*times, self._until / self._scale], [*values, *values[-1:]]
 
     def sizes(self, axis: Any) -> None:  # noqa: ANN401
-        """Replicas on nodes of each job: by name, as far as there are colours for them."""
+        """Scheduled replicas of each job; jobs are named if there are enough colours."""
         jobs = self._result.jobs
         few = len(jobs) <= len(_COLOURS)
         for number, job in enumerate(jobs):
@@ -139,7 +139,7 @@ class _Panels:
         axis.set_ylabel("jobs waiting")
 
     def utilisation(self, axis: Any) -> None:  # noqa: ANN401
-        """Requests of bound pods, as a part of what the nodes offer at that time."""
+        """Requests of bound pods as a fraction of allocatable at that time."""
         timeline = self._result.timeline
         offered = timeline.offered.values[-1] if timeline.offered.values else {}
         names = [name for name in offered if name != PODS and self._result.utilisation(name)]
@@ -153,7 +153,7 @@ class _Panels:
         _legend(axis)
 
     def gantt(self, axis: Any) -> None:  # noqa: ANN401
-        """A line a job, in the colours that its legend names."""
+        """One bar per job, in the legend's colours."""
         jobs = self._result.jobs[:_MOST_BARS]
         for number, job in enumerate(jobs):
             self._bar(axis, number, job)
@@ -177,12 +177,12 @@ class _Panels:
 
 
 def _legend(axis: Any) -> None:  # noqa: ANN401
-    """Above the panel, where it covers no line; none where nothing is named."""
+    """Place the legend above the panel, where it covers no line; none without labels."""
     if axis.get_legend_handles_labels()[1]:
         place = {"loc": "lower right", "bbox_to_anchor": (1, 1), "borderaxespad": 0.2}
         axis.legend(**place, ncols=4, fontsize=8, frameon=False)
 
 
 def _shade(part: float) -> tuple[str, float]:
-    """A colour and how much of it: grey for nothing, and darker the more it is."""
+    """(colour, opacity): grey for 0, and darker for larger fractions."""
     return (_COLOURS[0], 0.25 + 0.75 * min(part, 1)) if part else (_COLOURS[6], 0.5)

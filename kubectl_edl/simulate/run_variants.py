@@ -1,4 +1,4 @@
-"""Running simulations for a command: each variant in turn, with a bar on a terminal."""
+"""Runs the simulations of a command: each variant in turn, with a progress bar on a terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One run: the scenario, how it is scheduled, and its name in the report."""
+    """One run: the scenario, the control mode, and its name in the report."""
 
     name: str
     world: Scenario
@@ -37,9 +37,9 @@ class Run:
 
 
 def run(variants: Sequence[Variant], until: float, err: TextIO) -> list[Run]:
-    """All of them until then, one after the other; a bar on `err` if it is a terminal.
+    """Run all variants up to `until` seconds, one after another; progress is shown on a terminal.
 
-    Raises Refused for what ends later than a date can say.
+    Raises Refused if a simulation passes the last date that Python can represent.
     """
     runs = []
     for variant in variants:
@@ -58,7 +58,7 @@ def _result(variant: Variant, until: float, watcher: Watcher) -> Result:
 
 @contextmanager
 def _bar(err: TextIO, name: str, until: float) -> Iterator[Callable[[float], None]]:
-    """Called with the simulated time, in seconds. A run without an end has no bar, only a name."""
+    """Yields a callback for the simulated time in seconds. Without an end there is only a name."""
     if not err.isatty():
         yield lambda _now: None
         return

@@ -42,7 +42,7 @@ _LIVE_SECONDS: Final = 600.0
 
 
 def scenario(world: CliContext, _scope: Scope, asked: SimulateOptions) -> None:
-    """A file, its jobs and those of traces."""
+    """Simulate a scenario file, with its own jobs and those of traces."""
     _check_plot(asked)
     files = sources([asked.filename], world.stdin)
     if len(files) != 1:
@@ -72,7 +72,7 @@ def scenario(world: CliContext, _scope: Scope, asked: SimulateOptions) -> None:
 
 
 def _grown(limits: Limits, modes: Sequence[str]) -> Iterator[tuple[Sequence[str], Limits]]:
-    """These limits in each growth mode, with what tells them apart."""
+    """The limits in each growth mode, and the words that distinguish them in the report."""
     for mode in modes:
         yield [mode] if len(modes) > 1 else [], replace(limits, growth=GrowthMode(mode))
     if not modes:
@@ -80,7 +80,7 @@ def _grown(limits: Limits, modes: Sequence[str]) -> Iterator[tuple[Sequence[str]
 
 
 def _never_started(runs: Sequence[Run], until: float, *, wide: bool) -> Iterator[str]:
-    """A hint for each run with jobs that never start: they distort its mean."""
+    """A hint for each run with jobs that never start, which distort its mean wait."""
     for one in runs:
         never, name = one.result.never, one.variant.name
         if never:
@@ -93,7 +93,7 @@ def _never_started(runs: Sequence[Run], until: float, *, wide: bool) -> Iterator
 
 
 def live(world: CliContext, scope: Scope, asked: SimulateOptions) -> None:
-    """The cluster as it stands: as it would go on, and with what is asked for."""
+    """Simulate the live cluster twice: unchanged, and with the requested change."""
     _check_plot(asked)
     connection = world.connect(scope)
     now = world.now()

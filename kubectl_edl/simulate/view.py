@@ -1,4 +1,4 @@
-"""The screen of `kubectl edl simulate`: runs side by side."""
+"""The output of `kubectl edl simulate`: runs next to each other."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -31,10 +31,10 @@ _NEITHER: Final = "-"
 
 
 def runs_report(runs: Sequence[Run], *, wide: bool) -> Report:
-    """One line a run; wide: and one a job."""
+    """One row per run; `wide` adds one row per job."""
     table = Table.of(_run_columns(runs), runs)
     jobs = Table.of(_JOBS, [_RunJob(run, one) for run in runs for one in run.result.jobs])
-    # Where jobs with a topology ran when they first started.
+    # The topology domains in which jobs first ran.
     found = ((run, job, one) for run in runs for job in run.result.jobs for one in job.domains)
     domains = Table.of(_DOMAINS, [_RunDomains(*one) for one in found])
     return Report(
@@ -57,7 +57,7 @@ class _RunDomains(NamedTuple):
 
 
 def _resources(runs: Sequence[Run]) -> list[str]:
-    """Resources that nodes offer and jobs request."""
+    """Resources that nodes have and jobs request."""
     found = {name for run in runs for used in run.result.timeline.used.values for name in used}
     asked = {
         name
@@ -72,7 +72,7 @@ def _title(resource: str) -> str:
 
 
 def _run_columns(runs: Sequence[Run]) -> tuple[Column[Run], ...]:
-    """What nodes cost where any has a price, and the resources that are used."""
+    """Columns of runs: costs if a node has a price, and the resources that are used."""
     costs: tuple[Column[Run], ...] = (
         Column("NODE-HOURS", lambda run: f"{run.result.node_hours:.1f}"),
         Column("COST", lambda run: f"{run.result.cost:.2f}"),
@@ -107,7 +107,7 @@ def _makespan(result: Result) -> str:
 
 
 def _wait(result: Result, which: Literal["mean", "median", "most"]) -> str:
-    """Where some jobs never ran, what it is at least."""
+    """A wait; a lower bound (`>`) if some jobs never ran."""
     found = _known_waits(result)
     if not result.never:
         return time_cell(getattr(found, which))
@@ -115,12 +115,12 @@ def _wait(result: Result, which: Literal["mean", "median", "most"]) -> str:
 
 
 def _known_waits(result: Result) -> Summary:
-    """Waits, empty if no job ran: waiting until the end says nothing."""
+    """Waits; empty if no job ran, because waiting until the end says nothing."""
     return Summary.of(()) if result.never == len(result.jobs) else result.waits
 
 
 def time_cell(seconds: float | None) -> str:
-    """As kubectl writes lengths of time; nothing where there is none."""
+    """A duration in kubectl's format; `-` if there is none."""
     if seconds is None or not isfinite(seconds):
         return _NEITHER
     return duration(timedelta(seconds=round(seconds)))
@@ -156,7 +156,7 @@ def bounds(job: JobResult) -> str:
 
 
 def _mean_size(job: JobResult) -> float:
-    """Replicas on nodes, on average while it had some."""
+    """The mean number of scheduled replicas, while the job had any."""
     track = job.track
     since, until = track.placed, track.ended or job.until
     if since is None or until <= since:
@@ -169,7 +169,7 @@ def _mean_size(job: JobResult) -> float:
 
 
 def run_document(run: Run) -> "SimulationDocument":
-    """A run for `-o json`."""
+    """The document of a run for `-o json`."""
     result = run.result
     return {
         "apiVersion": API_VERSION,
@@ -241,5 +241,5 @@ def _spread(found: Summary) -> "SpreadDocument":
 
 
 def _number(value: float) -> float | None:
-    """JSON knows neither nan nor infinity."""
+    """None for nan and infinity, which JSON does not have."""
     return value if isfinite(value) else None

@@ -1,4 +1,4 @@
-"""What-if on a cluster's state: more nodes, other bounds of a job."""
+"""Changes a cluster's state for what-if: more nodes, or other bounds of a job."""
 
 import re
 from collections import Counter
@@ -18,21 +18,21 @@ from kubectl_edl.cli.command_errors import Missing, Misused, Refused
 from kubectl_edl.cli.param_types import repeated
 
 _COMMON: Final = (CPU, MEMORY, "ephemeral-storage")
-"""Resources that each node has."""
+"""Resources that every node has."""
 _MOST_PODS: Final = 110
 """The kubelet's default."""
 _CLOSE: Final = 0.7
-"""difflib's ratio of a slip: `gpu` is none of `cpu`, which are two thirds alike."""
+"""The least similarity (difflib) of a misspelt name: `gpu` and `cpu`, at two thirds, differ."""
 _SHOWN: Final = 63
-"""Characters of a resource's name in a message."""
+"""The most characters of a resource's name in a message."""
 _SET: Final = re.compile(r"job/((?P<namespace>[^/.]+)/)?(?P<name>.+)\.(?P<field>\w+)=(?P<value>.+)")
 _SET_FORM: Final = "job/NAME.max=40, job/NAMESPACE/NAME.min=2, .priority=10, .replicas=8"
 
 
 def with_nodes(state: ClusterState, count: int, like: str, flags: str = "") -> ClusterState:
-    """`count` empty nodes more: as a node of that name, of these amounts, or as most are.
+    """Add `count` empty nodes: like a named node, with given amounts, or like the most common kind.
 
-    Raises Refused for what is neither; `flags` follow the command that is suggested.
+    Raises Missing, Misused or Refused if `like` is invalid; `flags` are for the suggested command.
     """
     pattern = _pattern(state, like, flags)
     known = {node.name for node in state.nodes}
@@ -66,7 +66,7 @@ def _kind(node: Node) -> tuple[object, ...]:
 
 
 def _node_of(text: str, state: ClusterState) -> Node:
-    """`cpu=16,memory=64Gi,nvidia.com/gpu=4`; what is left out of it is as the largest node has."""
+    """A node of `cpu=16,memory=64Gi,nvidia.com/gpu=4`; other amounts are the largest node's."""
     amounts = _amounts(text)
     _check_known(text, amounts, state)
     try:
@@ -79,7 +79,7 @@ def _node_of(text: str, state: ClusterState) -> Node:
 
 
 def hints(state: ClusterState, like: str) -> list[str]:
-    """For amounts that `--like` does not give and the largest node has, and for new resources."""
+    """Hints on amounts taken from the largest node, and on unknown resources."""
     amounts = _amounts(like) if "=" in like else {}
     known = _known(state)
     found = [
@@ -101,7 +101,7 @@ def _amounts(like: str) -> dict[str, str]:
 
 
 def _largest(amounts: Mapping[str, str], state: ClusterState) -> dict[str, int]:
-    """By resource that each pod may ask for, and that is not among `amounts`."""
+    """The largest amount on any node of each common resource that is not in `amounts`."""
     most = {
         name: max((node.allocatable.get(name) for node in state.nodes), default=0)
         for name in _COMMON
@@ -111,7 +111,7 @@ def _largest(amounts: Mapping[str, str], state: ClusterState) -> dict[str, int]:
 
 
 def _check_known(text: str, amounts: Iterable[str], state: ClusterState) -> None:
-    """Raises Misused for a name without a domain that no node has and no pod asks for."""
+    """Raise Misused for a name without a domain that no node has and no pod requests."""
     known = _known(state)
     for name in amounts:
         if not name:
@@ -122,7 +122,7 @@ def _check_known(text: str, amounts: Iterable[str], state: ClusterState) -> None
 
 
 def _known(state: ClusterState) -> list[str]:
-    """Resources that a node has or a pod asks for, sorted."""
+    """Resources that a node has or a pod requests, sorted."""
     shapes = [role.template.shape for job in state.jobs for role in job.roles]
     shapes += [demand.shape for demand in state.demands]
     listed = [node.allocatable for node in state.nodes] + [shape.requests for shape in shapes]
@@ -140,7 +140,7 @@ def _meant(name: str, known: Sequence[str]) -> str:
 
 
 def with_setting(state: ClusterState, setting: str, namespace: str) -> ClusterState:
-    """`job/NAME.max=40`. Raises Refused for another form, Missing for a job that is not there."""
+    """Apply `job/NAME.max=40`. Raises Misused, Refused, or Missing if there is no such job."""
     match = _SET.fullmatch(setting)
     if match is None or match["field"] not in _FIELDS:
         raise Misused(f"--set {setting}: not understood; {_SET_FORM}")
@@ -164,7 +164,7 @@ def _check(job: TrainingJob, setting: str) -> None:
 
 
 def _bounds(job: TrainingJob, bounded: Callable[[Role], Role]) -> TrainingJob:
-    """Apply the bounds to each role with min < max, else to the leader roles."""
+    """Set the bounds of each role with min < max, or else of the leader roles."""
     names = [role.name for role in job.roles]
     how = resizing(job.framework, job.mode, names) or ResizePolicy.FIXED
 
@@ -180,7 +180,7 @@ def _bounds(job: TrainingJob, bounded: Callable[[Role], Role]) -> TrainingJob:
 
 
 def _elastic(job: TrainingJob) -> frozenset[str]:
-    """Roles that a new bound is meant for: those with min < max, else the leader roles."""
+    """The roles to which a bound applies: those with min < max, or else the leader roles."""
     found = frozenset(role.name for role in job.roles if role.spec.min < role.spec.max)
     return found or frozenset(role.name for role in job.roles if role.spec.is_leader)
 
@@ -200,10 +200,10 @@ _FIELDS: Final[Mapping[str, Callable[[TrainingJob, int], TrainingJob]]] = {
 
 
 def remaining(state: ClusterState) -> Callable[[TrainingJob], Work | None]:
-    """Remaining work of a job, as start estimates count it; None if unknown."""
+    """A function that returns a job's remaining work, as in start estimates; None if unknown."""
     return lambda job: left(job, state.observed_at).work
 
 
 def in_order(jobs: Iterable[TrainingJob]) -> list[TrainingJob]:
-    """As the planner takes them: by priority, then first come first served."""
+    """The jobs in the planner's order: by priority, then by arrival."""
     return sorted(jobs, key=queue_order)

@@ -1,4 +1,4 @@
-"""The screen of `kubectl edl simulate --live`: what a change would do now."""
+"""The output of `kubectl edl simulate --live`: the effect of a change from now on."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -22,7 +22,7 @@ _Outcomes: TypeAlias = Mapping[JobKey, JobResult]
 
 
 def what_if_report(jobs: Sequence[TrainingJob], runs: Sequence[Run], namespace: str) -> Report:
-    """One line a training job: its size now, and in each run at its end and when it starts."""
+    """One row per training job: its size now, and for each run its final size and start."""
     found = [(run.variant.name, _outcomes(run)) for run in runs]
     return Report(
         sections=(Table.of(_columns(found, namespace), jobs),),
@@ -61,7 +61,7 @@ def _later(found: _Outcomes, job: TrainingJob) -> str:
 
 
 def _starts(found: _Outcomes, job: TrainingJob) -> str:
-    """Empty for a job that runs already."""
+    """The start in this run; empty for a job that already runs."""
     placed = found[job.key].track.placed
     if _now(job, found):
         return ""

@@ -95,7 +95,7 @@ def status(
     if reading.watch:
         watch_report.follow(world, reading, read, changes)
         wait.conclude()
-    else:  # in silence; at last the answer once
+    else:  # silently; the result is printed once, at the end
         report = watch_report.last(watch_report.reports(world, read, changes))
         wait.conclude()
         watch_report.show(world, reading, lambda: report)

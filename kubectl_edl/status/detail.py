@@ -38,7 +38,7 @@ def closeup(
     now: datetime,
     lead: LeaseView,
 ) -> tuple[JobView, Report]:
-    """The training job of this name in the survey, as `kubectl_edl.client.lookup` looks for it."""
+    """The view and the report of this training job; raises errors as `lookup.training_job` does."""
     found = training_job(name, survey, connection)
     jobs = [role.job for role in found.roles]
     hints: list[str] = []
@@ -70,12 +70,12 @@ def closeup(
 def _published(
     job: TrainingJob, connection: ClusterConnection, now: datetime
 ) -> PublishedView | None:
-    """None for a job that does not wait, and where nothing is published."""
+    """The published queue; None if the job does not wait or nothing is published."""
     return read_published(connection, now, [], job.key.namespace) if waits(job) else None
 
 
 def _place(job: TrainingJob, view: PublishedView | None, now: datetime) -> str:
-    """Its place in the queue and when it starts; empty where nothing is published."""
+    """The published queue position and start; empty if nothing is published."""
     told = view.job(job.key) if view else None
     if view is None or told is None:
         return ""
@@ -88,7 +88,7 @@ def _place(job: TrainingJob, view: PublishedView | None, now: datetime) -> str:
 def _domains(
     job: TrainingJob, connection: ClusterConnection, hints: list[str]
 ) -> tuple[DomainCounts, ...] | None:
-    """None where the nodes may not be read; they are read only for a topology."""
+    """The pods' topology domains, if the job has a topology; None if nodes may not be read."""
     if not job.topology:
         return ()
     nodes = allowed(

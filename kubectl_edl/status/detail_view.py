@@ -1,4 +1,4 @@
-"""The trees of `kubectl edl status`: one training job in detail, or all while watched."""
+"""The trees of `kubectl edl status`: one training job in detail, or all of them while watched."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -34,14 +34,14 @@ _Told: TypeAlias = tuple[Past, JobView]
 _DETAIL_LABEL: Final = 12
 _DECISIONS_SHOWN: Final = 5
 _AROUND: Final = 6
-"""Lines of the tree of many jobs besides the jobs, including the cursor's own."""
+"""Lines that the tree of many jobs needs apart from the jobs, including the cursor's line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detail:
     """One training job: its last Events, newest last, and its blockers.
 
-    `why` holds the reasons of its waiting pods, by pod name.
+    `why` has the reasons of its waiting pods, by pod name.
     """
 
     view: JobView
@@ -49,17 +49,17 @@ class Detail:
     obstacles: tuple[Obstacle, ...] = ()
     why: Mapping[str, str] | None = None
     cooldown: Cooldown | None = None
-    """None where it is not known, or never resized."""
+    """The limit on resizes; None if it is unknown or the job is never resized."""
     domains: tuple[DomainCounts, ...] | None = ()
-    """Where its pods are, by the labels of its topology; None where the nodes may not be read."""
+    """Topology domains of its pods; None if nodes may not be read."""
     queue: str = ""
-    """Its place in the queue and when it starts, as the reconciler published it last."""
+    """The queue position and the estimated start, as last published by the reconciler."""
     team: str = ""
-    """Its namespace's, as the reconciler published it; empty where it does not wait."""
+    """The team of its namespace, as published; empty if the job does not wait."""
 
 
 def detail_report(detail: Detail, now: datetime) -> Report:
-    """A header, the tree of its roles and pods, the last decisions, and what is in its way."""
+    """A header, the tree of its roles and pods, the last decisions, and the blockers."""
     view, header = detail.view, _header(detail, now)
     forest = Forest((view,), now, why=detail.why or {})
     told = past(view.job)[-_DECISIONS_SHOWN:]
@@ -89,9 +89,9 @@ def _document(detail: Detail, told: Sequence[Past]) -> "TrainingJobDetailDocumen
 
 
 def fleet(views: Sequence[JobView], now: datetime, namespace: str, layout: Layout) -> str:
-    """The picture of many: how they are, the tree, and what was decided last; empty for none.
+    """Many jobs on a terminal: phases, the tree, and the last decisions; empty for none.
 
-    `namespace` is empty for all of them.
+    An empty `namespace` means all namespaces.
     """
     if not views:
         return ""
@@ -107,7 +107,7 @@ def fleet(views: Sequence[JobView], now: datetime, namespace: str, layout: Layou
 
 
 def _job_rows(forest: Forest, layout: Layout, room: int) -> str:
-    """The first of many, and how many there are besides."""
+    """The first jobs, one row each, and the number of the others."""
     shown = replace(forest, views=forest.views[: max(room, 1)])
     more = len(forest.views) - len(shown.views)
     below = f"… {more} more training jobs: -n and -l choose among them\n"
@@ -159,7 +159,7 @@ def _type(one: EventFacts) -> str:
 def _picture(
     above: tuple[str | Table, ...], forest: Forest, below: tuple[str | Table, ...]
 ) -> Callable[[Layout], str]:
-    """As deep as the terminal is high; at last without what stands below the tree."""
+    """A function that draws the tree as deep as fits the terminal, at last without `below`."""
 
     def draw(layout: Layout) -> str:
         text = ""
@@ -199,7 +199,7 @@ def _header(detail: Detail, now: datetime) -> str:
 
 
 def _last(view: JobView, now: datetime) -> str:
-    """The last operation and what became of it."""
+    """The last operation and its outcome."""
     last = next(reversed(past(view.job)), None)
     if last is None:
         return ""

@@ -14,7 +14,7 @@ from kubectl_edl.model.training_job_view import JobView, pod_status
 from kubectl_edl.output.safe_text import harmless
 
 _SOON: Final = timedelta(seconds=30)
-"""So long nothing is stuck: pods come, images are pulled."""
+"""A wait up to this long is normal: pods are created, and images are pulled."""
 _LATELY: Final = timedelta(minutes=10)
 _DOCTOR: Final = "kubectl edl doctor"
 _CORRECT: Final = "correct its file and apply it again; where that is refused, delete the Job first"
@@ -23,7 +23,7 @@ _CONFIG: Final = frozenset({"CreateContainerConfigError", "CreateContainerError"
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """One blocker in a sentence, and the user's remedy; empty where the sentence has it."""
+    """One blocker in a sentence, and the remedy; empty if the sentence contains it."""
 
     what: str
     way_out: str
@@ -36,9 +36,9 @@ def obstacles(
     lead: LeaseView,
     now: datetime,
 ) -> tuple[Obstacle, ...]:
-    """The most important first; none for a job that goes on by itself.
+    """Blockers, the most important first; empty for a job that makes progress by itself.
 
-    `waiting` are its pods that do not run, `changes` the last Events of its Jobs.
+    `waiting` are its pending pods, `changes` the last Events of its Jobs.
     """
     found: Iterable[Obstacle] = _OF_PHASE.get(view.phase, _of_pods)(view, now)
     if view.phase is Phase.QUEUED and lead.stalled:
@@ -49,7 +49,7 @@ def obstacles(
 
 
 def in_the_way(found: Iterable[Obstacle]) -> str:
-    """A section of a screen, empty for none."""
+    """The section `Blockers:` of a report; empty for none."""
     lines = [
         f"  {number}. {harmless(one.what)}\n"
         + (f"     fix: {harmless(one.way_out)}\n" if one.way_out else "")
@@ -68,14 +68,14 @@ def _there(view: JobView) -> str:
 
 def _problem(view: JobView) -> Iterator[Obstacle]:
     if view.job.problem:
-        # Where no label can be read the findings say what is allowed, not how it gets there.
+        # If no label can be read, the findings lack a remedy.
         yield Obstacle(view.job.problem, "" if view.job.roles else _CORRECT)
     if view.job.refusal and view.job.refused:
         yield Obstacle(str(view.job.refusal), "change what refuses it: its start is tried again")
 
 
 def incomplete(view: JobView) -> Iterator[Obstacle]:
-    """The Jobs that it lacks, before it starts or while it runs."""
+    """Blockers for missing Jobs, before the start or while it runs."""
     job = view.job
     if not job.missing:
         return
@@ -98,10 +98,10 @@ def _queued(view: JobView, now: datetime) -> Iterator[Obstacle]:
     why, new = view.why, now - view.job.queued_at <= _SOON
     if view.job.blocker or (new and why.reason in reasons.PROMISING):
         return
-    # `explain` runs its own decision, so it explains a new job before the reconciler has seen it.
+    # `explain` makes its own decision, so it explains a new job before the reconciler has seen it.
     unseen = why.reason is Code.UNOBSERVED and not new
     way = f"{_DOCTOR}{view.flags}" if unseen else f"kubectl edl explain {_flags(view)}"
-    # What is wrong with a job says itself what puts it right.
+    # The message of an invalid job already contains the remedy.
     yield Obstacle(why.message, "" if why.reason is Code.INVALID else way)
 
 
@@ -120,7 +120,7 @@ def _failed(view: JobView, now: datetime) -> Iterator[Obstacle]:
 
 
 def _of_pods(view: JobView, now: datetime) -> Iterator[Obstacle]:
-    """Pods that run, and never become ready."""
+    """Running pods that never become ready."""
     for role in view.roles:
         late = [pod for pod in role.role.status.pods if _never_ready(pod, now)]
         are = "is" if len(late) == 1 else "are"
@@ -139,7 +139,7 @@ def _never_ready(pod: Pod, now: datetime) -> bool:
 def _of_missing_pods(
     view: JobView, changes: Sequence[EventFacts], now: datetime
 ) -> Iterator[Obstacle]:
-    """Pods that the Job controller cannot make: it says why in an Event."""
+    """Pods that the Job controller cannot create; its Event has the reason."""
     for shown in view.roles:
         role = shown.role
         said = [one for one in changes if one.warning and one.name == role.job]
@@ -156,7 +156,7 @@ def _is_old(event: EventFacts, now: datetime) -> bool:
 
 
 def _of_waiting(view: JobView, waiting: Sequence[Unplaced], now: datetime) -> Iterator[Obstacle]:
-    """Pods that wait, those with one reason together."""
+    """Pending pods, grouped by reason."""
     late = [pod for pod in waiting if pod.since is None or now - pod.since > _SOON]
     for why in dict.fromkeys(pod.why for pod in late):
         same = [pod for pod in late if pod.why == why]

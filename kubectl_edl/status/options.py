@@ -1,4 +1,4 @@
-"""`--for --timeout` of `kubectl edl status`; `until` waits."""
+"""The options `--for --timeout` of `kubectl edl status`; `phase_wait` waits for them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _OneGoal(click.ParamType["Phase | Code"]):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Phases, and the codes once the word begins with `reason=`."""
+        """Phases, and reason codes once the word starts with `reason=`."""
         kind, equals, code = incomplete.partition("=")
         if not (equals and kind == _REASON):
             return _phases().shell_complete(ctx, param, incomplete)
@@ -60,7 +60,7 @@ class _OneGoal(click.ParamType["Phase | Code"]):
 
 
 def _meant(name: str, spelled: Mapping[str, str]) -> str:
-    """`did you mean Running? `; empty where none is near."""
+    """`did you mean Running? `; empty if no name is similar."""
     from difflib import get_close_matches  # noqa: PLC0415 (only for mistakes)
 
     close = get_close_matches(name.casefold(), spelled, n=1)
@@ -81,7 +81,7 @@ def _phases() -> click.Choice[Phase]:
 
 @option_group
 class AwaitedPhase:
-    """Phases and reasons of which one is to be reached, within `timeout`; without, to look on."""
+    """Phases and reasons, one of which is awaited for at most `timeout`; empty to only watch."""
 
     goals: tuple[Phase | Code, ...] = option(
         "--for",

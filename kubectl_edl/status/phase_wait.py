@@ -1,4 +1,4 @@
-"""Waiting for a phase: `kubectl edl status --for Running --timeout 5m`."""
+"""Waits for a phase or reason: `kubectl edl status --for Running --timeout 5m`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -12,12 +12,12 @@ from kubectl_edl.status.options import AwaitedPhase
 _ALSO: Final[Mapping[Phase, frozenset[Phase]]] = {
     Phase.RUNNING: frozenset({Phase.RUNNING, Phase.SCALING})
 }
-"""Phases that count as another one: a job that scales is running."""
+"""Phases that count as another phase: a job that scales is running."""
 _ENDED: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 
 class Wait:
-    """Checks one report after the other until the wait is over."""
+    """Checks each report until the wait is over."""
 
     def __init__(self, wanted: AwaitedPhase, world: CliContext, scope: Scope) -> None:
         self._wanted = wanted
@@ -30,7 +30,7 @@ class Wait:
         self._codes = frozenset(one for one in wanted.goals if isinstance(one, Code))
 
     def look(self, views: Sequence[JobView]) -> None:
-        """Raises EndedOtherwise for a job that will not come there any more, Missing for none."""
+        """Check the jobs. Raises EndedOtherwise if one ended without the goal, Missing if none."""
         self._views = tuple(views)
         if not self._wanted.goals:
             return
@@ -42,14 +42,14 @@ class Wait:
                 raise EndedOtherwise(f"{one.job.key.name} is {one.phase.value}: {one.why.message}")
 
     def until(self, changes: Iterator[None]) -> Iterator[None]:
-        """The changes before it is reached, or too late."""
+        """Pass on changes until the goal is reached or the time is over."""
         while not (self._reached or self._late):
             if next(changes, changes) is changes:
                 return
             yield
 
     def conclude(self) -> None:
-        """Raises TimedOut where there was something to reach that was not."""
+        """Raise TimedOut if a goal was given and not reached."""
         missed = [one for one in self._views if not self._is_there(one)]
         if self._wanted.goals and missed:
             names = ", ".join(f"{one.job.key.name} is {one.phase.value}" for one in missed)

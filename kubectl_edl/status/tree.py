@@ -21,18 +21,18 @@ from kubectl_edl.output.table import Column, Table
 
 
 class Depth(IntEnum):
-    """How far a tree is unfolded, the deepest first."""
+    """The level to which a tree is expanded, the deepest first."""
 
     PODS = 0
     TROUBLED = 1
-    """Pods that do not run, one by one; the others are counted."""
+    """Lists pods that are not ready; the others are counted."""
     ROLES = 2
     JOBS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """Training jobs to draw, at one time. `why` holds the reasons of waiting pods, by pod name."""
+    """Training jobs to draw, at one time. `why` has the reasons of waiting pods, by pod name."""
 
     views: tuple[JobView, ...]
     now: datetime
@@ -42,7 +42,7 @@ class Forest:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """Cells of one line; `below` are its branches."""
+    """The cells of one row; `below` are its child rows."""
 
     name: str
     status: str = ""
@@ -62,7 +62,7 @@ class _Row:
 
 
 def tree(forest: Forest, depth: Depth) -> Table:
-    """One line a training job, role or pod."""
+    """One row per training job, role or pod."""
     length = window([view.job for view in forest.views], forest.now)
     rows = [_job(view, forest, depth, length) for view in forest.views]
     return Table(
@@ -81,7 +81,7 @@ def tree(forest: Forest, depth: Depth) -> Table:
 
 
 def lines(forest: Forest, depth: Depth) -> int:
-    """How many it has at least, known without drawing it."""
+    """The least number of lines, computed without drawing the tree."""
     roles = [role for view in forest.views for role in view.roles if depth < Depth.JOBS]
     pods = sum(len(role.role.status.pods) for role in roles) if depth is Depth.PODS else 0
     missing = sum(len(view.job.missing) for view in forest.views) if depth < Depth.JOBS else 0
@@ -141,7 +141,7 @@ def _role(view: JobView, shown: RoleView, forest: Forest, depth: Depth, length: 
 
 
 def _status(shown: RoleView) -> str:
-    """`Running`, `2 Pending`, how it ended, or nothing while it is suspended."""
+    """`Running`, `2 Pending`, the result of an ended Job, or nothing while it is suspended."""
     if shown.role.status.ending:
         return shown.role.status.ending.value
     if shown.role.status.suspended:

@@ -1,6 +1,6 @@
-"""The reports of `kubectl edl status`, from the lists that it requested: a line per training job.
+"""The table of `kubectl edl status`: one row per training job.
 
-Trees and details are in `detail_view`, which a table has no need of.
+Trees and details are in `detail_view`, which is imported only when needed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kubectl_edl.output.table import Layout
 
 _LOW: Final = 12
-"""Lines of a terminal that has room for the training jobs alone."""
+"""Terminals with fewer lines show only the training jobs."""
 
 
 def list_report(
@@ -39,10 +39,10 @@ def list_report(
     above: str = "",
     settings: str | None = None,
 ) -> Report:
-    """One line a training job; `namespace` is empty for all, which then are a column.
+    """One row per training job; an empty `namespace` shows all, with a column NAMESPACE.
 
-    Watched on a terminal it is a tree, with the line `above` over it. `settings` are the
-    reconciler's, as its Lease says them.
+    When watched on a terminal it is a tree below the text `above`. `settings` are the reconciler's,
+    from its Lease.
     """
     return Report(
         sections=(Table.of(_columns(now, namespace), views),),
@@ -104,7 +104,7 @@ def _started(job: TrainingJob, now: datetime) -> str:
 def listed(
     asked: PrefetchedLists, selector: str, now: datetime, above: str = ""
 ) -> tuple[tuple[JobView, ...], Report]:
-    """All training jobs that are selected; `above` is a line over their picture."""
+    """All selected training jobs; `above` is printed above them when watched."""
     survey = survey_training(asked.connection, selector, now, asked)
     views = tuple(view(job) for job in survey.jobs)
     lead = _leadership(asked, now)
@@ -115,7 +115,7 @@ def listed(
 def detailed(
     asked: PrefetchedLists, name: str, now: datetime
 ) -> tuple[tuple[JobView, ...], Report]:
-    """The one of this name."""
+    """The training job of this name."""
     from kubectl_edl.status.detail import closeup  # noqa: PLC0415 (not for all of them)
 
     survey = survey_training(asked.connection, "", now, asked)
@@ -125,5 +125,5 @@ def detailed(
 
 
 def _leadership(asked: PrefetchedLists, now: datetime) -> reconciler_lease.LeaseView:
-    """Its hints: no reconciler leads, and what is shown does not go on."""
+    """The reconciler's Lease; its hints say if no reconciler leads."""
     return reconciler_lease.read(asked.connection, asked.lease, now)

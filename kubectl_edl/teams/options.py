@@ -8,7 +8,7 @@ from kubectl_edl.cli.param_types import repeated
 
 @option_group
 class TeamWriting:
-    """How a change is made."""
+    """How a change is written."""
 
     yes: bool = given(YES, unsaid=False)
     dry_run: str = given(DRY_RUN, "none")
@@ -16,7 +16,7 @@ class TeamWriting:
 
 @option_group
 class TeamFields:
-    """Fields as they were given; None where nothing was said."""
+    """Fields from the command line; None if not given."""
 
     parent: str | None = option(metavar="TEAM", help="The team above it.")
     namespaces: tuple[str, ...] = option(
@@ -37,7 +37,7 @@ class TeamFields:
     )
 
     def changes(self) -> dict[str, object]:
-        """As the document writes them. Raises click.UsageError."""
+        """The changes in the format of the teams document. Raises click.UsageError."""
         found: dict[str, object] = {}
         if self.parent is not None:
             found["parent"] = self.parent

@@ -1,4 +1,4 @@
-"""Changes of the teams' ConfigMap, validated before they are written; conflicts are retried."""
+"""Changes the teams' ConfigMap: validates the result before writing it, and retries conflicts."""
 
 from collections.abc import Callable
 from typing import Final
@@ -25,7 +25,7 @@ _MOST: Final = 5
 def change_teams(
     world: CliContext, scope: Scope, how: TeamWriting, edit: Callable[[str], str]
 ) -> str:
-    """The suffix of a message about the change; "unchanged" if there was nothing to do.
+    """Change the document; returns the end of the message, "unchanged" if nothing changes.
 
     `edit` returns the new document for the old one. Raises Denied, and Refused without a terminal
     to confirm.
@@ -55,7 +55,7 @@ def change_teams(
 def _agreed(
     world: CliContext, how: TeamWriting, lost: tuple[str, ...], agreed: list[tuple[str, ...]]
 ) -> bool:
-    """Asked once for the same losses; a dry run takes nothing away."""
+    """Ask for confirmation of losses, once for the same ones; a dry run needs none."""
     if not lost or how.yes or how.dry_run != "none" or lost in agreed:
         return True
     more = f" and {len(lost) - _MOST} more" if len(lost) > _MOST else ""
@@ -94,6 +94,6 @@ def _create(
 ) -> None:
     try:
         cluster.create(target, whole, dry_run=how.dry_run == "server")
-    except NotFound as error:  # of its namespace
+    except NotFound as error:  # the namespace does not exist
         way = f"kubectl edl install --image IMAGE{flags}"
         raise Refused(f"kubectl-edl is not installed here: {error}; {way}") from error

@@ -1,4 +1,4 @@
-"""The screen of `kubectl edl teams`."""
+"""The output of `kubectl edl teams`."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
@@ -19,7 +19,7 @@ RESOURCE: Final = "team.edl.dev"
 
 
 def teams_report(found: Sequence[TeamFigures], namespaces: Mapping[str, int]) -> Report:
-    """One line a team, each below its parent. `namespaces`: how many belong to each, by name."""
+    """One row per team, below its parent's. `namespaces`: the number of each team's, by team."""
     return Report(
         sections=(Table.of(_columns(namespaces), found),),
         objects=tuple(_document(one, namespaces) for one in found),
@@ -47,7 +47,7 @@ def _columns(namespaces: Mapping[str, int]) -> tuple[Column[TeamFigures], ...]:
 
 
 def _amounts(found: Resources) -> str:
-    """As `teams set` takes them: `cpu=800,nvidia.com/gpu=64`."""
+    """Amounts in the format of `teams set`: `cpu=800,nvidia.com/gpu=64`."""
     return ",".join(f"{resource_name(name)}={number_text(name, amount)}" for name, amount in found)
 
 

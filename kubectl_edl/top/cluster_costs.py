@@ -1,6 +1,6 @@
 """Costs of a cluster: hourly, by what uses its nodes, and of its training jobs so far.
 
-`kubectl edl top cluster` and the dashboard show what `cluster_costs` finds.
+Used by `kubectl edl top cluster` and the dashboard.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 
 @dataclass(frozen=True, slots=True)
 class NodeShares:
-    """Nodes, or their price of an hour, by what takes them."""
+    """Node counts or their hourly price, divided by what uses the nodes."""
 
     minimums: float = 0
-    """By replicas up to the minimum of their role."""
+    """Used by replicas up to the minimum of their role."""
     extras: float = 0
-    """By replicas beyond it."""
+    """Used by replicas above the minimum."""
     others: float = 0
     idle: float = 0
 
@@ -41,7 +41,7 @@ class NodeShares:
         return self.minimums + self.extras + self.others + self.idle
 
     def plus(self, parts: tuple[float, float, float], worth: float) -> NodeShares:
-        """With a node of which these parts are taken."""
+        """Add a node, of which these fractions are used."""
         minimums, extras, others = (part * worth for part in parts)
         return NodeShares(
             self.minimums + minimums,
@@ -53,18 +53,18 @@ class NodeShares:
 
 @dataclass(frozen=True, slots=True)
 class NodeCosts:
-    """Totals of all nodes; `hourly` is None where no price is given."""
+    """Totals of all nodes; `hourly` is None if no price is given."""
 
     nodes: NodeShares
     hourly: NodeShares | None = None
     unpriced: int = 0
-    """Nodes without a price, which cost nothing."""
+    """Nodes without a price, which count as free."""
     unlabelled: int = 0
-    """Those of them that have neither an instance type nor a pool."""
+    """The unpriced nodes that have neither an instance type nor a node pool."""
 
 
 def node_costs(state: ClusterState, prices: Mapping[str, float]) -> NodeCosts:
-    """`prices` of an hour are by instance type, or by node pool."""
+    """Costs of the nodes; `prices` per hour are by instance type, or by node pool."""
     held = _held(state)
     nodes = hourly = NodeShares()
     unpriced = unlabelled = 0
@@ -88,7 +88,7 @@ def _price_names(node: Node) -> tuple[str, str]:
 
 
 def _parts(node: Node, minimums: Resources, extras: Resources) -> tuple[float, float, float]:
-    """A node's shares: minimums, extras, other pods; at most 1 together."""
+    """Fractions of a node used by minimums, extras and other pods; at most 1 in total."""
     asks = gpus if offered_gpus(node.allocatable) else _cpu
     offered = offered_gpus(node.allocatable) or node.allocatable.get(CPU)
     if not offered:
@@ -103,7 +103,7 @@ def _cpu(requests: Resources) -> int:
 
 
 def _held(state: ClusterState) -> Mapping[str, tuple[Resources, Resources]]:
-    """By node, what minimums and extras request."""
+    """(requests of minimums, requests of extras) by node."""
     found: defaultdict[str, tuple[Resources, Resources]]
     found = defaultdict(lambda: (Resources(), Resources()))
     for role in (role for job in state.jobs for role in job.roles):
@@ -118,7 +118,7 @@ def _held(state: ClusterState) -> Mapping[str, tuple[Resources, Resources]]:
 
 
 def _placed(role: Role) -> Iterator[Pod]:
-    """Those that hold room, the lowest indexes first."""
+    """Scheduled pods that have not ended, lowest index first."""
     pods = (pod for pod in role.status.pods if pod.node and not pod.ended)
     yield from sorted(pods, key=lambda pod: (pod.index, pod.created_at, pod.name))
 
@@ -128,25 +128,25 @@ _UNITS: Final = ("GPU", "CPU")
 
 @dataclass(frozen=True, slots=True)
 class ClusterCosts:
-    """`hours` of the jobs with GPUs together, and of the others."""
+    """Costs of nodes, and resource-hours: one total for jobs with GPUs, one for the others."""
 
     nodes: NodeCosts
     hours: tuple[Hours, ...]
 
 
 def cluster_costs(state: ClusterState, asked: CostOptions) -> ClusterCosts:
-    """At the time when the state was observed."""
+    """Costs at the time when the state was observed."""
     return ClusterCosts(node_costs(state, asked.prices), hours_so_far(state, asked))
 
 
 def hours_so_far(state: ClusterState, asked: CostOptions) -> tuple[Hours, ...]:
-    """Reads the history of each job, which takes a second for some thousand."""
+    """Resource-hours from the history of each job, which takes a second for some thousand jobs."""
     found = [hours(job, state.observed_at, asked.serial) for job in state.jobs]
     return tuple(total(found, unit) for unit in _UNITS)
 
 
 def unpriced(costs: NodeCosts) -> str:
-    """Which nodes count as free, and what to do about it; empty where all have a price."""
+    """A note on nodes without a price, with a remedy; empty if all have one."""
     if not costs.unpriced:
         return ""
     nodes = "1 node has" if costs.unpriced == 1 else f"{costs.unpriced} nodes have"
@@ -156,7 +156,7 @@ def unpriced(costs: NodeCosts) -> str:
 
 
 def held(found: Hours) -> str:
-    """`6 GPU-h`; `>6 GPU-h` where it was more."""
+    """`6 GPU-h`; `>6 GPU-h` if the history is incomplete."""
     return ("" if found.whole else ">") + hours_text(found.held, found.unit)
 
 
@@ -165,7 +165,7 @@ def hours_text(amount: float, unit: str) -> str:
 
 
 def against(found: Hours) -> str:
-    """What was held, compared with a fixed maximum size; empty where that is not known."""
+    """The used hours compared with a fixed maximum size; empty if that is unknown."""
     if found.saved is None:
         return ""
     part = f"{abs(found.saved):.0%}"

@@ -134,7 +134,7 @@ def cluster(world: CliContext, scope: Scope, reading: OutputOptions, costs: Cost
 
 
 def _order(args: list[str]) -> list[str]:
-    """`top`, `top -A` and `top mnist` mean the training jobs."""
+    """`top`, `top -A` and `top mnist` become `top jobs …`."""
     ordered = command_first(args, WITH_VALUE | {"--serial", "--price"})
     if not ordered or ordered[0] in ("-h", "--help") or ordered[0] in _LINES:
         return ordered or ["jobs"]

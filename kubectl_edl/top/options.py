@@ -1,4 +1,4 @@
-"""`--price` and `--serial`: what the costs of a cluster are computed with."""
+"""The options `--price` and `--serial`, for costs of a cluster."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _AMOUNT: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
 @dataclass(frozen=True, slots=True)
 class CostOptions:
-    """`prices` of an hour of a node are by instance type, or by node pool.
+    """Inputs of the cost computation. Hourly `prices` of nodes are by instance type, or node pool.
 
-    `serial` is the part of a job's work that more replicas do not make faster; 0: not known.
+    `serial` is the fraction of a job's work that more replicas do not speed up; 0 means unknown.
     """
 
     prices: Mapping[str, float] = field(default_factory=dict)
@@ -35,7 +35,7 @@ NO_PRICES: Final = CostOptions()
 def _prices(
     _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
 ) -> Mapping[str, float]:
-    """By what stands before the "="; the last of one name counts."""
+    """Prices by the name before the "="; the last one of a name counts."""
     found = {}
     for text in given:
         name, sign, amount = text.rpartition("=")

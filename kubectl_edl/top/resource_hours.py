@@ -1,7 +1,7 @@
-"""Resource-hours of a training job, and those of the same job at a fixed maximum size.
+"""Resource-hours of a training job, and those of the same work at a fixed maximum size.
 
-Equal work: what the replicas of its resizable roles did, by Amdahl's law. At a fixed maximum the
-same work takes a time of its own, for which every role, also the fixed ones, holds its pods.
+The work is what the replicas of its resizable roles did, by Amdahl's law. At a fixed maximum the
+same work takes a different time, for which every role, including fixed ones, keeps its pods.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _THOUSAND: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Hours:
-    """Hours of `unit` (GPU, or CPU without GPUs) so far; `at_max` for the same work.
+    """Hours of `unit` (GPU, or CPU without GPUs) so far; `at_max` for the same work at max.
 
-    `whole` is false where the history does not reach back to the start: then it was more.
+    `whole` is False if the history does not reach back to the start; then the hours were more.
     """
 
     unit: str
@@ -40,16 +40,16 @@ class Hours:
     at_max: float
     whole: bool
     compared: bool = True
-    """Whether it is known how the work divides: without, a smaller size can only seem to lose."""
+    """Whether the serial fraction is known: without it, a smaller size never shows an advantage."""
 
     @property
     def saved(self) -> float | None:
-        """The part of `at_max` that was not needed; below 0 where it was more."""
+        """The fraction of `at_max` that was saved; negative if more was used."""
         return 1 - self.held / self.at_max if self.at_max and self.compared else None
 
 
 def hours(job: TrainingJob, now: datetime, serial: float) -> Hours:
-    """`serial` is the part of its work that more replicas do not make faster."""
+    """The job's hours; `serial` is the fraction of work that more replicas do not speed up."""
     asks: Callable[[Resources], int] = gpus
     unit = "GPU"
     if not any(gpus(role.template.shape.requests) for role in job.roles):
@@ -71,7 +71,7 @@ def hours(job: TrainingJob, now: datetime, serial: float) -> Hours:
 
 
 def total(found: Sequence[Hours], unit: str) -> Hours:
-    """Those of one unit together."""
+    """The total of all hours of one unit."""
     same = [one for one in found if one.unit == unit]
     return Hours(
         unit,
@@ -87,7 +87,7 @@ def _replica_hours(line: SizeSteps, now: datetime) -> float:
 
 
 def _hours_at_max(line: SizeSteps, role: Role, now: datetime, serial: float) -> float:
-    """How long its maximum takes for what it did."""
+    """Hours that the role's maximum size would take for the work done so far."""
     speed = Amdahl(serial)
     work = sum(length / _HOUR * speed(size) for length, size in line.spans(now))
     return work / speed(role.spec.max)

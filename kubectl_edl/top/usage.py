@@ -1,4 +1,4 @@
-"""Requested and used: of a training job, a node, the whole cluster."""
+"""Requested and used resources of a training job, a node, and the whole cluster."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ Amount = Callable[[Resources], int]
 
 @dataclass(frozen=True, slots=True)
 class JobUsage:
-    """`used` is None if none of its pods is measured; `measured` of the `running` pods are."""
+    """A job's usage. `measured` counts measured running pods; if none, `used` is None."""
 
     view: JobView
     pods: int
@@ -32,11 +32,11 @@ class JobUsage:
 
 @dataclass(frozen=True, slots=True)
 class NodeUsage:
-    """`idle` is what pods may still ask for: nothing on a node that takes none."""
+    """A node's usage; `idle` is 0 on an unschedulable node."""
 
     node: Node
     training: int
-    """Pods of training jobs on it."""
+    """Pods of training jobs on the node."""
     used: Resources | None
 
     @property
@@ -53,7 +53,7 @@ class NodeUsage:
 
 @dataclass(frozen=True, slots=True)
 class UsageLine:
-    """One resource of the whole cluster; `queued` is what the minimum of all that waits asks."""
+    """One resource of the whole cluster; `queued` are the requests of waiting jobs' minimums."""
 
     name: str
     offered: int
@@ -70,11 +70,11 @@ LINES: Final[tuple[tuple[str, Amount, Amount], ...]] = (
     ("gpu", offered_gpus, gpus),
     (PODS, lambda found: found.get(PODS), lambda found: found.get(PODS)),
 )
-"""Each resource: of what nodes offer, and of what pods ask for."""
+"""(resource, its amount on nodes, its amount in requests)."""
 
 
 def job_usage(view: JobView, used: Used | None, hours: Hours) -> JobUsage:
-    """Requests of the pods that there are and have not ended."""
+    """Usage of a job's existing pods that have not ended."""
     alive = [
         (role.role, pod) for role in view.roles for pod in role.role.status.pods if not pod.ended
     ]
@@ -92,7 +92,7 @@ def job_usage(view: JobView, used: Used | None, hours: Hours) -> JobUsage:
 
 
 def node_usage(state: ClusterState, used: Used | None) -> tuple[NodeUsage, ...]:
-    """All nodes, by name."""
+    """Usage of all nodes, sorted by name."""
     training = Counter(pod.node for _, pod in _placed(state))
     return tuple(
         NodeUsage(node, training[node.name], _measured([("", node.name)], used))
@@ -101,7 +101,7 @@ def node_usage(state: ClusterState, used: Used | None) -> tuple[NodeUsage, ...]:
 
 
 def cluster_usage(state: ClusterState, nodes: Sequence[NodeUsage]) -> tuple[UsageLine, ...]:
-    """One line a resource; what is used, where every node is measured."""
+    """One line per resource; `used` is None unless every node is measured."""
     training = _requests(_placed(state))
     queued = _sum(
         role.spec.min * role.template.shape.requests
@@ -130,12 +130,12 @@ def cluster_usage(state: ClusterState, nodes: Sequence[NodeUsage]) -> tuple[Usag
 
 
 def phases(state: ClusterState) -> dict[str, int]:
-    """How many training jobs are in each phase."""
+    """The number of training jobs in each phase."""
     return dict(Counter(phase(job).value for job in state.jobs))
 
 
 def _placed(state: ClusterState) -> list[tuple[Role, Pod]]:
-    """Pods of training jobs that hold room on a node."""
+    """Scheduled pods of training jobs that have not ended."""
     return [
         (role, pod)
         for job in state.jobs
@@ -161,7 +161,7 @@ def _sum(amounts: Iterable[Resources]) -> Resources:
 
 @dataclass(frozen=True, slots=True)
 class ClusterUsage:
-    """The whole cluster; `phases` counts its training jobs."""
+    """Usage of the whole cluster; `phases` counts its training jobs."""
 
     lines: tuple[UsageLine, ...]
     nodes: tuple[NodeUsage, ...]

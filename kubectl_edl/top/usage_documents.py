@@ -1,4 +1,4 @@
-"""The documents of `kubectl edl top`."""
+"""Documents of `kubectl edl top`."""
 
 from typing import TYPE_CHECKING
 
@@ -99,7 +99,7 @@ def _line_document(one: UsageLine) -> "ResourceUsageDocument":
 
 
 def _quantity(name: str, amount: int) -> str:
-    """GPUs and CPU are counted in thousandths."""
+    """A quantity; GPU amounts are in thousandths."""
     if name == "gpu":
         return thousandths(amount)
     return quantity(name, amount)

@@ -1,4 +1,4 @@
-"""The screens of `kubectl edl top`."""
+"""The output of `kubectl edl top`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -32,12 +32,12 @@ from kubectl_edl.top.usage_documents import (
 
 
 def job_report(one: JobUsage, now: datetime) -> Report:
-    """The same line for one that was named, and its document alone."""
+    """The same row for one named job, with its document instead of a list."""
     return replace(jobs_report((one,), now, one.view.job.key.namespace), list_kind="")
 
 
 def jobs_report(found: Sequence[JobUsage], now: datetime, namespace: str) -> Report:
-    """One line a training job; `namespace` is empty for all, which then are a column."""
+    """One row per training job; an empty `namespace` shows all, with a column NAMESPACE."""
     return Report(
         sections=(Table.of(_job_columns(found, now, namespace), found),),
         objects=tuple(job_document(one) for one in found),
@@ -65,7 +65,7 @@ def _job_columns(
         Column("MEM-USED", lambda one: _measured(one, MEMORY, memory)),
         Column("GPU-REQ", lambda one: thousandths(gpus(one.requested)), spare=4),
         Column("HOURS", lambda one: held(one.hours), spare=4),
-        # Where it is known how the work divides.
+        # Shown only if the serial fraction is known.
         *(at_max if any(one.hours.compared for one in found) else ()),
         Column("AGE", lambda one: age(one.view.job.queued_at, now), spare=3),
     )
@@ -81,7 +81,7 @@ def _measured(one: JobUsage, name: str, text: Callable[[int], str]) -> str:
 
 
 def nodes_report(found: Sequence[NodeUsage]) -> Report:
-    """One line a node."""
+    """One row per node."""
     return Report(
         sections=(Table.of(_NODES, found),),
         objects=tuple(node_document(one) for one in found),
@@ -139,7 +139,7 @@ def _part(text: str, part: int, whole: int) -> str:
 
 
 def cluster_report(found: ClusterUsage) -> Report:
-    """One line a resource, and what stands below them."""
+    """One row per resource, and further totals below."""
     shown = [one for one in found.lines if one.offered or one.requested]
     return Report(
         sections=(Table.of(_CLUSTER, shown), _footer(found)),
@@ -186,7 +186,7 @@ def _footer(found: ClusterUsage) -> str:
 
 
 def _shares(costs: NodeCosts) -> list[str]:
-    """What takes the nodes in each hour, and what it costs."""
+    """The use of nodes per hour, and its cost."""
     lines = [f"Node-hours per hour: {_shared(costs.nodes)}"] if costs.nodes.total else []
     if costs.hourly is None:
         return lines

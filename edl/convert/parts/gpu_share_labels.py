@@ -34,9 +34,7 @@ def of(words: Mapping[str, str], prefix: str) -> ShareLabels:
     """
     names = {word: f"{prefix}/gpu_{word}" for word in ("request", "limit", "mem")}
     said = {word: words.get(name, "") for word, name in names.items()}
-    if not all(
-        isinstance(text, str) for text in said.values()
-    ):  # the API server accepts only strings
+    if not all(isinstance(text, str) for text in said.values()):  # invalid in Kubernetes
         return ShareLabels(words)
     limit, memory = said["limit"], said["mem"]
     request = said["request"] or limit

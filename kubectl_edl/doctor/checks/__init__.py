@@ -90,11 +90,11 @@ CERTIFICATES: Final = Section(
         Check("webhook-answers", webhook_calls.answers),
     ),
 )
-"""The checks of `certs verify`; the last one has the API server call the webhook."""
+"""The checks of `certs verify`; in the last one, the API server calls the webhook."""
 
 
 def examine(connect: Callable[[], ClusterConnection], now: datetime) -> Iterator[Examined]:
-    """Section after section, up to the first whose vital check failed."""
+    """Run the sections in order, up to the first in which a vital check fails."""
     try:
         patient = Patient(connect(), now)
     except EdlError as error:
@@ -112,7 +112,7 @@ def examine(connect: Callable[[], ClusterConnection], now: datetime) -> Iterator
 
 
 def look_at(section: Section, patient: Patient) -> Examined:
-    """One section, up to a vital check that failed."""
+    """Run one section, up to a vital check that fails."""
     found: list[Diagnosis] = []
     for check in section.checks:
         said = [
@@ -125,7 +125,7 @@ def look_at(section: Section, patient: Patient) -> Examined:
 
 
 def _carefully(check: Check, patient: Patient) -> Iterator[Diagnosis]:
-    """An error of a check is a finding."""
+    """Run a check; an error becomes a finding."""
     try:
         yield from check.at(patient)
     except EdlError as error:
@@ -133,7 +133,7 @@ def _carefully(check: Check, patient: Patient) -> Iterator[Diagnosis]:
 
 
 def _of_error(error: EdlError) -> Diagnosis:
-    """A warning if the user lacks a right, a failure if the API server does not answer."""
+    """The finding for an error: a warning if the user lacks a right, otherwise a failure."""
     if isinstance(error, Forbidden) and error.status != 401:  # noqa: PLR2004 - HTTP
         return warning(f"not looked at: {error}", "run kubectl edl doctor as an administrator")
     if isinstance(error, Unreachable):

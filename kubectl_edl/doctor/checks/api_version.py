@@ -1,4 +1,4 @@
-"""Whether there is an API server, and whether it is new enough."""
+"""Checks that the API server answers, and that its version is supported."""
 
 import re
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from kubectl_edl.doctor.checks.check import Diagnoses, Patient, failure, warning, well
 
 OLDEST: Final = (1, 33)
-"""On older ones nothing was tried (docs/compatibility.md)."""
+"""Older versions are not tested (docs/compatibility.md)."""
 _NUMBERS: Final = re.compile(r"v?(\d+)\.(\d+)")
 
 

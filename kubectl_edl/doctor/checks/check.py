@@ -1,4 +1,4 @@
-"""The types that all checks share: the installation under test, findings and remedies."""
+"""Types that all checks share: the installation under test, findings and fixes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,23 +22,23 @@ _ANY_SCOPE: Final = Scope()
 
 
 class FixCommand(str):
-    """A fix that is a command, or ends with one: the flags of the user's connection follow it."""
+    """A fix that is a command or ends with one; the connection's options are appended."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """One sentence about one thing; `fix` is a command to copy, empty where all is well."""
+    """One finding, in one sentence; `fix` is a command to copy, empty if none is needed."""
 
     verdict: Verdict
     says: str
     fix: str = ""
     check: str = ""
-    """The name of the check that found it, for scripts."""
+    """The name of the check that reported it, for scripts."""
 
     def named(self, check: str, scope: Scope = _ANY_SCOPE) -> "Diagnosis":
-        """With the flags of `scope` after a command, by which it reaches the same cluster."""
+        """Add the check's name, and options by which the fix's command uses this cluster."""
         if not isinstance(self.fix, FixCommand):
             return replace(self, check=check)
         flags = scope.edl_flags if self.fix.startswith("kubectl edl ") else scope.cluster_flags
@@ -61,7 +61,7 @@ _SHOWN: Final = 10
 
 
 def first(said: Sequence[Diagnosis], others: str) -> Iterator[Diagnosis]:
-    """Some of them, and how many are left out; `others` is the command that shows all."""
+    """The first findings, and a count of the rest; `others` is the command that lists all."""
     yield from said[:_SHOWN]
     if len(said) > _SHOWN:
         yield warning(f"and {len(said) - _SHOWN} more like them", others)
@@ -69,21 +69,21 @@ def first(said: Sequence[Diagnosis], others: str) -> Iterator[Diagnosis]:
 
 @dataclass(frozen=True, slots=True)
 class Patient:
-    """A cluster, as one of its users reaches it, at one moment."""
+    """The installation under test, as one user reaches it at one moment."""
 
     connection: ClusterConnection
     now: datetime
     surveyed: list[Survey] = field(default_factory=list, compare=False)
-    """The training jobs, once they were listed: a check after another reads the same."""
+    """The training jobs, once listed, so that all checks read the same."""
 
     @property
     def flags(self) -> str:
-        """How a command that is suggested reaches this cluster: ` --context prod`."""
+        """Options for a suggested command to reach this cluster: ` --context prod`."""
         return self.connection.scope.cluster_flags
 
     @property
     def system_namespace(self) -> str:
-        """Where kubectl-edl is installed."""
+        """The namespace of the installation."""
         return self.connection.cluster.system_namespace
 
 
@@ -91,7 +91,7 @@ class Patient:
 class Check:
     """One check. If a `vital` one fails, the later ones are skipped.
 
-    `at` may raise any EdlError: a missing right becomes a warning, the rest a failure.
+    `at` may raise any EdlError: a missing right becomes a warning, other errors a failure.
     """
 
     name: str

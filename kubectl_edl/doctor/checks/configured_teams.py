@@ -1,4 +1,4 @@
-"""Whether the ConfigMap's teams are valid, and the nodes cover their guarantees."""
+"""Checks that the teams' ConfigMap is valid, and that the nodes cover the guarantees."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ _MOST: Final = 10
 
 
 def teams(patient: Patient) -> Diagnoses:
-    """A document that cannot be read is a failure: the one before it goes on."""
+    """Check the ConfigMap. An invalid one is a failure: the previous teams stay in effect."""
     namespace, edit = patient.system_namespace, _edit(patient)
     where = f"ConfigMap {namespace}/{contract.TEAMS_CONFIG_MAP}"
     target = ObjectRef("ConfigMap", namespace, contract.TEAMS_CONFIG_MAP)
@@ -55,7 +55,7 @@ def _edit(patient: Patient) -> str:
 
 
 def _above_nodes(patient: Patient, found: Teams) -> Iterator[Diagnosis]:
-    """Nodes come and go: what is guaranteed may be more than there is for a while."""
+    """Warn if guarantees exceed the nodes' capacity, which may be temporary: nodes come and go."""
     owed: defaultdict[str, int] = defaultdict(int)
     for name in found.children.get("", ()):
         for resource, amount in found.guaranteed[name]:
@@ -81,7 +81,7 @@ def _allocatable(patient: Patient) -> Mapping[str, int]:
 
 
 def _contradictions(patient: Patient, found: Teams) -> Iterator[Diagnosis]:
-    """Namespaces that two teams claim by patterns or labels: the first by name has them."""
+    """Namespaces that two teams claim by patterns or labels: the first by name gets them."""
     for raw in patient.connection.cluster.list(ListOptions("Namespace")).items:
         facts = namespace(raw)
         matching = found.matches(facts.name, dict(facts.labels))

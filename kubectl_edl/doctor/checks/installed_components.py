@@ -1,4 +1,4 @@
-"""Whether kubectl-edl is there at all: its configurations, its Deployments, their release."""
+"""Checks that kubectl-edl is installed: its webhook configurations, Deployments and release."""
 
 from collections.abc import Iterable
 from importlib.metadata import version as installed
@@ -35,7 +35,7 @@ def configurations(patient: Patient) -> Diagnoses:
 
 
 def deployments(patient: Patient) -> Diagnoses:
-    """Outside of the cluster (a sandbox, a test) there are none, and nothing is wrong."""
+    """Check both Deployments. If the webhook runs outside of the cluster, there are none."""
     outside, here = served_outside(patient.connection.cluster), patient.system_namespace
     for name in DEPLOYMENTS:
         deployment = found(patient, ObjectRef("Deployment", patient.system_namespace, name))
@@ -48,7 +48,7 @@ def deployments(patient: Patient) -> Diagnoses:
 
 
 def release(patient: Patient) -> Diagnoses:
-    """The plugin and what runs in the cluster decide by the same code only in the same release."""
+    """Compare releases: plugin and cluster make the same decisions only in the same release."""
     mine = installed(contract.MANAGED_BY)
     images = {
         name: _image(deployment)
@@ -65,7 +65,7 @@ def release(patient: Patient) -> Diagnoses:
 
 
 def _home(configurations: Iterable[Json | None]) -> str:
-    """The namespace whose teams the webhook reviews; empty where no entry is about one."""
+    """The namespace whose teams the webhook reviews; empty if no entry names one."""
     entries = (entry for one in configurations for entry in (one or {}).get("webhooks") or ())
     rules = (
         rule
@@ -77,7 +77,7 @@ def _home(configurations: Iterable[Json | None]) -> str:
 
 
 def _fix(patient: Patient) -> str:
-    """To look where the API server finds the webhook, or to install it."""
+    """The command that selects the namespace of the webhook's Service, or else installs."""
     where = served_in(patient.connection.cluster)
     if where in ("", patient.system_namespace):
         return INSTALL
@@ -85,7 +85,7 @@ def _fix(patient: Patient) -> str:
 
 
 def found(patient: Patient, target: ObjectRef) -> Json | None:
-    """None where there is none. Raises the other errors of the API server."""
+    """The object, or None if it does not exist. Raises other errors of the API server."""
     return find(patient.connection.cluster, target)
 
 
@@ -109,6 +109,6 @@ def _image(deployment: Json) -> str:
 
 
 def _tag(image: str) -> str:
-    """Empty where an image is chosen by its digest or by nothing."""
+    """The image's tag; empty if it has none or is selected by digest."""
     name, colon, tag = image.rpartition("/")[2].partition(":")
     return tag if name and colon and "@" not in image else ""

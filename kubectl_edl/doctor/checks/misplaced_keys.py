@@ -1,4 +1,4 @@
-"""Labels and annotations of ours without effect: misspelt, or on the wrong object."""
+"""Finds labels and annotations of ours that have no effect: misspelt, or on the wrong object."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -25,11 +25,11 @@ from kubectl_edl.resources.source_manifest import controller_of, has_ended
 
 _NAMESPACES: Final = ListOptions("Namespace")
 _PODS: Final = f"!{contract.JOB_NAME_LABEL}"
-"""A Job's pods have what its template has."""
+"""Excludes pods of Jobs, which have the labels of the Job's template."""
 
 
 def unheeded(patient: Patient) -> Diagnoses:
-    """On Jobs and bare pods: the webhook's warnings reach only users who apply them by hand."""
+    """Keys on Jobs and bare pods: the webhook's warnings reach only users who apply by hand."""
     yield from first(
         list(_said(patient, "Job", "")), FixCommand("kubectl get jobs -A --show-labels")
     )
@@ -39,12 +39,12 @@ def unheeded(patient: Patient) -> Diagnoses:
 
 
 def cron_jobs(patient: Patient) -> Diagnoses:
-    """On CronJobs and in their templates: no webhook is asked about them."""
+    """Keys on CronJobs and in their templates, which no webhook reviews."""
     yield from first(list(_of_cron_jobs(patient)), FixCommand("kubectl get cronjobs -A"))
 
 
 def namespaces(patient: Patient) -> Diagnoses:
-    """Settings that were stored while the webhook was away, or before it was installed."""
+    """Invalid namespace settings that were stored while no webhook reviewed them."""
     said = [
         warning(
             f"namespace {manifest['metadata']['name']} {finding}",
@@ -71,7 +71,7 @@ def _mend(manifest: Json) -> str:
 
 
 def _may_change(manifest: Json) -> bool:
-    """Whether the webhook lets the object have what is meant, or it has to be made anew."""
+    """Whether the corrected object can be applied, or has to be recreated."""
     if not is_labelled(manifest):
         return False
     meant = unknown_keys.corrected(manifest)

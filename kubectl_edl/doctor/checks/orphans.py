@@ -1,4 +1,4 @@
-"""Dependents of training jobs that no longer exist."""
+"""Finds dependents of training jobs that no longer exist."""
 
 import json
 from collections.abc import Iterator
@@ -23,16 +23,16 @@ from kubectl_edl.doctor.checks.check import (
 _KINDS: Final = ("Service", "PodDisruptionBudget", "ServiceAccount", "RoleBinding")
 _OURS: Final = f"{contract.JOB},app.kubernetes.io/managed-by={contract.MANAGED_BY}"
 _OWNERS: Final = frozenset({"Job", "Pod"})
-"""Kinds to which the reconciler gives dependents; an owner of another kind is taken to exist."""
+"""Kinds that own dependents of ours; an owner of another kind is assumed to exist."""
 _ALL: Final = FixCommand(
     f"kubectl get {','.join(RESOURCES[kind].plural for kind in _KINDS)} -A -l '{_OURS}'"
 )
 _SWEPT: Final = timedelta(minutes=2)
-"""The garbage collector needs a moment after a Job."""
+"""The age from which orphans are reported: the garbage collector deletes with a delay."""
 
 
 def orphans(patient: Patient) -> Diagnoses:
-    """Objects that we created for Jobs that no longer exist; nothing else deletes them."""
+    """Report objects that we created for Jobs that no longer exist; nothing else deletes them."""
     namespace = patient.connection.scope.namespace
     labelled = frozenset(_uids(patient, namespace))
     alone = [
@@ -60,7 +60,7 @@ def _uids(patient: Patient, namespace: str) -> Iterator[str]:
 
 
 def _listed(patient: Patient, selection: ListOptions) -> Iterator[Json]:
-    """The metadata of each."""
+    """The objects' metadata."""
     for item in patient.connection.cluster.list(selection).items:
         yield json.loads(item)["metadata"]
 
@@ -71,7 +71,7 @@ def _is_settled(metadata: Json, patient: Patient) -> bool:
 
 
 def _has_owner(metadata: Json, labelled: frozenset[str], patient: Patient) -> bool:
-    """Bare pods may be owners too, and Jobs that lost their labels: these are asked one by one."""
+    """Whether an owner exists; bare pods and Jobs that lost their labels are read one by one."""
     owners = metadata.get("ownerReferences") or ()
     if any(owner["uid"] in labelled for owner in owners):
         return True
@@ -79,7 +79,7 @@ def _has_owner(metadata: Json, labelled: frozenset[str], patient: Patient) -> bo
 
 
 def _exists(owner: Json, namespace: str, patient: Patient) -> bool:
-    """The very one: another of the same name may have come after it."""
+    """Whether this owner exists; a newer object of the same name does not count."""
     target = ObjectRef(owner["kind"], namespace, owner["name"])
     if target.kind not in _OWNERS:
         return True

@@ -1,6 +1,7 @@
-"""Whether our service accounts have the rights they need, and the user those of the plugin.
+"""Checks the rights of our service accounts, and the rights of the user for the plugin.
 
-The API server is asked for each right: few users may read roles, and their sum is hard to tell.
+Each right is checked by asking the API server: few users may read roles, and combining roles
+would be error-prone.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,14 +23,14 @@ from kubectl_edl.doctor.checks.installed_components import UPGRADE, found
 from manifests import installation, values
 
 _SYSTEM: Final = contract.SYSTEM_NAMESPACE
-"""Stands for the namespace of the installation, whichever that is."""
+"""Placeholder for the installation's namespace."""
 _NOT_IN_NAMES: Final = str.maketrans("/%", "--")
-"""Replaces characters that the name of a binding may not contain."""
+"""Replaces characters that a binding's name may not contain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """As in a ClusterRole: every verb on every resource. No `namespace` is the whole cluster."""
+    """A rule as in a ClusterRole: every verb on every resource. An empty `namespace` means all."""
 
     verbs: tuple[str, ...]
     resources: tuple[str, ...]
@@ -87,7 +88,7 @@ YOURS: Final = (
 
 
 def ours(patient: Patient) -> Diagnoses:
-    """All that the manifests grant. Raises Forbidden for a user who may not ask about others."""
+    """Check all rights that the manifests grant. Raises Forbidden if the user may not do that."""
     cluster = patient.connection.cluster
     chosen = values.read({"certManager": {"enabled": _kept_elsewhere(cluster)}})
     documents = installation.documents(chosen, patient.system_namespace)
@@ -108,7 +109,7 @@ def ours(patient: Patient) -> Diagnoses:
 
 
 def _account(patient: Patient, name: str) -> str:
-    """The ServiceAccount of its Deployment; that of the manifests where none is seen."""
+    """The Deployment's ServiceAccount, or the manifests' one if the Deployment is not readable."""
     try:
         deployment = found(patient, ObjectRef("Deployment", patient.system_namespace, name))
     except Forbidden:
@@ -120,7 +121,7 @@ def _account(patient: Patient, name: str) -> str:
 
 
 def _kept_elsewhere(cluster: Cluster) -> bool:
-    """False if reading is forbidden: the check of the user's own rights reports that."""
+    """Whether cert-manager issues certificates; False if unreadable, which `yours` reports."""
     try:
         return keeper(cluster) is CertificateStore.CERT_MANAGER
     except Forbidden:
@@ -128,7 +129,7 @@ def _kept_elsewhere(cluster: Cluster) -> bool:
 
 
 def granted(account: str, documents: Iterable[Json]) -> list[AccessRight]:
-    """What the roles among these documents give one of our service accounts, each right once."""
+    """The rights that these documents' roles grant to one of our service accounts, each once."""
     found = tuple(documents)
     roles = {(one["kind"], one["metadata"]["name"]): one for one in found if "rules" in one}
     bound = (
@@ -149,7 +150,7 @@ def _rights(role: Json) -> Iterator[AccessRight]:
 
 
 def yours(patient: Patient) -> Diagnoses:
-    """The user's own rights. A missing one is a warning: many users need one namespace only."""
+    """Check the user's rights. A missing one is a warning: many users need only one namespace."""
     cluster, namespace = patient.connection.cluster, patient.connection.namespace
     without = {}
     for need in YOURS:
@@ -177,7 +178,7 @@ def _grant_takes(need: NeededRight) -> str:
 def _within(
     right: AccessRight, need: NeededRight, namespace: str, system_namespace: str
 ) -> AccessRight:
-    """The same right in the namespace that the user works in, or in the installation's."""
+    """The same right in the user's namespace, or in the installation's."""
     if right.namespace == _SYSTEM:
         namespace = system_namespace
     elif need.cluster_wide:
@@ -186,7 +187,7 @@ def _within(
 
 
 def _grant(need: NeededRight, me: str, namespace: str) -> str:
-    """The command for an administrator, with one binding per user because names are unique."""
+    """The administrator's command; the binding is named after the user, which makes it unique."""
     binding = f'"{need.role}-{me.translate(_NOT_IN_NAMES)}"'
     to = f'--clusterrole={need.role} --user="{me}"'
     if need.cluster_wide:

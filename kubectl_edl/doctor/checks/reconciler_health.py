@@ -1,4 +1,4 @@
-"""Whether a reconciler holds the lease, and its settings."""
+"""Checks that a reconciler leads, and reads the settings and rights that it publishes."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ _LOGS: Final = "kubectl logs -n {namespace} -l app.kubernetes.io/name=edl-reconc
 
 
 def way_out(patient: Patient, outside: str = "look at its log", inside: str = _LOGS) -> str:
-    """`outside`: what to do where no Deployment of the cluster runs it."""
+    """Where to look or what to do; `outside` applies if no Deployment runs the reconciler."""
     namespace = patient.system_namespace
     inside = FixCommand(inside.format(namespace=namespace))
     try:
@@ -34,7 +34,7 @@ def way_out(patient: Patient, outside: str = "look at its log", inside: str = _L
 
 
 def leads(patient: Patient) -> Diagnoses:
-    """Raises Forbidden where the Lease may not be read."""
+    """Check the Lease. Raises Forbidden if the user may not read it."""
     lease = leadership(patient.connection, patient.now)
     if lease.refusal:
         raise lease.refusal
@@ -61,7 +61,7 @@ def leads(patient: Patient) -> Diagnoses:
 
 
 def writes(patient: Patient) -> Diagnoses:
-    """What the leader says of its own rights; an older one says nothing."""
+    """Check the leader's rights as it publishes them; an older reconciler does not."""
     lease = leadership(patient.connection, patient.now)
     missing = lease.missing
     if missing is None or lease.lead is not Lead.LEADS:
@@ -78,7 +78,7 @@ def writes(patient: Patient) -> Diagnoses:
 
 
 def settings(patient: Patient) -> Diagnoses:
-    """`plan` and `explain` need the settings that the reconciler decides by. Raises Forbidden."""
+    """Check that settings are published, which `plan` and `explain` need. Raises Forbidden."""
     lease = leadership(patient.connection, patient.now)
     if lease.refusal:
         raise lease.refusal
@@ -95,7 +95,7 @@ def settings(patient: Patient) -> Diagnoses:
 
 
 def provisioner(patient: Patient) -> Diagnoses:
-    """Where it asks for nodes by ProvisioningRequests, the API server has to serve these."""
+    """Check that the API server serves ProvisioningRequests if the reconciler creates them."""
     by = deciding(patient.connection, SettingsOverrides(), patient.now)
     if by.settings.limits.asks.provisioner is not Provisioner.REQUEST:
         return

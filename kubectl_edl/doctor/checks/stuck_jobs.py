@@ -1,4 +1,4 @@
-"""Training jobs that need a user's action to make progress."""
+"""Finds training jobs that make no progress without an action by the user."""
 
 import dataclasses
 from collections import defaultdict
@@ -37,11 +37,11 @@ _SHOWN: Final = 10
 _ALL: Final = FixCommand("kubectl edl status -A")
 _CLASSES: Final = FixCommand("kubectl get priorityclasses")
 _TRIED: Final = 20
-"""Queued jobs that are tried alone: each takes a decision over all nodes."""
+"""The most queued jobs that are tried alone: each takes a decision over all nodes."""
 
 
 def stuck(patient: Patient) -> Diagnoses:
-    """Jobs stuck by phase and reason: an unmet wait, a partial start, an end that does not come."""
+    """Jobs stuck in a phase: an unmet wait, an incomplete start, an end that does not come."""
     jobs = _jobs(patient).jobs
     by = deciding(patient.connection, SettingsOverrides(), patient.now)
     rules = stuck_rules(reconciler_health.way_out(patient), by.settings.limits.gang_limit)
@@ -52,10 +52,10 @@ def stuck(patient: Patient) -> Diagnoses:
 
 
 def unrequested(patient: Patient) -> Diagnoses:
-    """Elastic roles whose pods ask for nothing: they grow to their max, whatever capacity is free.
+    """Elastic roles whose pods request nothing, and so grow to max regardless of free capacity.
 
-    Where a quota refuses such pods, `stuck` says so. Where rules of namespaces may not be read,
-    only pods that exist tell: a LimitRange may give requests to others.
+    If a quota refuses such pods, `stuck` reports that. If quotas and LimitRanges may not be read,
+    only existing pods are checked, because a LimitRange may add requests.
     """
     from edl.inject.warnings.request_warnings import roles  # noqa: PLC0415 (not for --help)
 
@@ -77,7 +77,7 @@ def unrequested(patient: Patient) -> Diagnoses:
 
 
 def never(patient: Patient) -> Diagnoses:
-    """Queued jobs that would not even start if they were alone in the cluster."""
+    """Queued jobs that could not start even alone in the cluster."""
     from edl.planner.decide import decide  # noqa: PLC0415 (numpy, not for --help)
 
     state = survey_cluster(patient.connection.cluster, patient.now)
@@ -91,7 +91,7 @@ def never(patient: Patient) -> Diagnoses:
     hopeless = 0
     for job in queued[:_TRIED]:
         plan = decide(alone(state, job), by.settings.value(), by.settings.limits)
-        # Jobs that fit now, or only wait for a time, may still start.
+        # Jobs that fit now, or only wait for a point in time, may still start.
         if plan.admissions or plan.recheck_after is not None:
             continue
         hopeless += 1
@@ -109,7 +109,7 @@ def never(patient: Patient) -> Diagnoses:
 
 
 def topologies(patient: Patient) -> Diagnoses:
-    """Labels of topologies that no node has."""
+    """Topology labels of jobs that no node has."""
     asking = [job for job in _jobs(patient).jobs if not ending(job) and job.topology]
     if not asking:
         return
@@ -134,7 +134,7 @@ def _unlabelled(job: TrainingJob, label: str) -> Diagnosis:
 
 
 def consent(patient: Patient) -> Diagnoses:
-    """Launchers that exec into their workers: their namespace must let them."""
+    """Jobs whose launcher execs into workers, in namespaces that do not allow it."""
     found = _jobs(patient)
     waiting: defaultdict[str, list[str]] = defaultdict(list)
     for job in (*found.jobs, *found.bare):
@@ -153,9 +153,9 @@ def consent(patient: Patient) -> Diagnoses:
 
 
 def default_priorities(patient: Patient) -> Diagnoses:
-    """PriorityClasses that namespaces give their Jobs, and that do not exist."""
+    """Default PriorityClasses of namespaces that do not exist."""
     cluster = patient.connection.cluster
-    with suppress(Forbidden):  # a user of some namespaces: their Jobs say it themselves
+    with suppress(Forbidden):  # the user's own Jobs report it if namespaces are not readable
         listed = [namespace(raw) for raw in cluster.list(ListOptions("Namespace")).items]
         giving = [one for one in listed if one.policy.default_priority]
         classes = cluster.list(ListOptions("PriorityClass")).items if giving else ()
@@ -181,7 +181,7 @@ def _consents(patient: Patient, namespace: str) -> bool:
 
 
 def alone(state: ClusterState, job: TrainingJob) -> ClusterState:
-    """The same cluster without the other training jobs and all that their pods hold."""
+    """The cluster without other training jobs and without the resources that their pods hold."""
     given_back: defaultdict[str, Resources] = defaultdict(Resources)
     for role in (role for one in state.jobs for role in one.roles):
         for pod in role.status.pods:

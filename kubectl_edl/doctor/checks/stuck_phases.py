@@ -1,4 +1,4 @@
-"""Phases in which a training job waits without progress."""
+"""Rules that report a training job which waits in its phase without progress."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -27,9 +27,9 @@ StuckRule: TypeAlias = Callable[[TrainingJob, datetime], Diagnosis | None]
 
 
 def stuck_rules(log: str, gang_limit: timedelta) -> tuple[StuckRule, ...]:
-    """The first that holds speaks: the others say the same less well.
+    """The rules in order: only the first that applies is reported.
 
-    `log` is where to look for a reconciler that does nothing, `gang_limit` is its setting.
+    `log` says where to look if the reconciler does nothing; `gang_limit` is its setting.
     """
     return (
         _unreadable,
@@ -46,7 +46,7 @@ def stuck_rules(log: str, gang_limit: timedelta) -> tuple[StuckRule, ...]:
 
 
 def _unreadable(job: TrainingJob, now: datetime) -> Diagnosis | None:
-    """A job that has ended is left out: it holds no capacity, whatever is wrong with it."""
+    """The job's problem, unless it has ended: then it holds no capacity."""
     del now
     if not job.problem or ending(job) is not None:
         return None
@@ -105,7 +105,7 @@ def _unprovisioned(job: TrainingJob, now: datetime) -> Diagnosis | None:
 
 
 def _half_started(job: TrainingJob, now: datetime) -> Diagnosis | None:
-    """A gang starts whole; the reconciler completes a start or takes it back within minutes."""
+    """An incomplete start: the reconciler completes or reverts one within minutes."""
     waiting = [role.name for role in job.live if role.status.suspended]
     since = job.started_at
     if ending(job) or not waiting or len(waiting) == len(job.live) or since is None:

@@ -1,4 +1,4 @@
-"""Whether the API server calls the webhook for the right objects, and gets an answer."""
+"""Checks that the API server calls the webhook for the right objects, and gets an answer."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -34,14 +34,14 @@ ENTRIES: Final[Mapping[str, Mapping[str, str]]] = {
         "teams.edl.dev": "Ignore",
     },
 }
-"""Each entry of manifests/base/admission.yaml, and its failurePolicy."""
+"""The entries of manifests/base/admission.yaml, each with its failurePolicy."""
 _OF_OTHERS: Final[Mapping[str, str]] = {
     "keys.edl.dev": "Jobs with a slip in a name of ours are refused while the webhook is away",
     "teams.edl.dev": "teams cannot be changed while the webhook is away",
     "settings.edl.dev": "namespaces cannot be changed while the webhook is away",
 }
 _OWN: Final = frozenset({"teams.edl.dev"})
-"""About an object of the installation."""
+"""Entries that review an object in the installation's own namespace."""
 _LOGS: Final = (
     "kubectl get pods,endpointslices -n {namespace}{flags}; "
     "kubectl logs -n {namespace} deploy/edl-webhook"
@@ -53,7 +53,7 @@ _OUTSIDE: Final = (
 
 
 def configuration(patient: Patient) -> Diagnoses:
-    """Entries, failure policies and selectors: our outage may affect labelled objects only."""
+    """Check entries, failure policies and selectors: an outage may affect labelled objects only."""
     wrong: list[Diagnosis] = []
     for kind in WEBHOOK_KINDS:
         webhooks = (found(patient, ObjectRef(kind, "", CONFIGURATION)) or {}).get("webhooks") or ()
@@ -69,7 +69,7 @@ def configuration(patient: Patient) -> Diagnoses:
 
 
 def answers(patient: Patient) -> Diagnoses:
-    """A dry run of a labelled Job: the API server must return it completed."""
+    """Create a labelled Job in a dry run: the API server must return it with our fields."""
     namespace, here = patient.connection.namespace or "default", patient.system_namespace
     probe = _probe(f"edl-doctor-{int(patient.now.timestamp())}", namespace)
     target = ObjectRef("Job", namespace, probe["metadata"]["name"])
@@ -125,7 +125,7 @@ def _selects_system(where: str, entry: Json, system_namespace: str) -> Iterator[
 
 
 def _is_scoped(entry: Json) -> bool:
-    """Only objects with our label, or in a namespace that opted in."""
+    """Whether the entry covers only objects with our label, or namespaces that opted in."""
     label = (contract.FRAMEWORK, "Exists")
     return label in _expressions(entry, "objectSelector") or any(
         key == contract.INJECTION and operator == "In"
@@ -149,7 +149,7 @@ def _excluded(entry: Json) -> frozenset[str]:
 
 
 def _probe(name: str, namespace: str) -> Json:
-    """An ordinary Job with the label that opts in, which the dry run never creates."""
+    """An ordinary Job with our label, for a dry run only."""
     container = {"name": "main", "image": "none"}
     return {
         "apiVersion": "batch/v1",

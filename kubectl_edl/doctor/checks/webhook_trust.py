@@ -1,4 +1,4 @@
-"""Whether the API server trusts the webhook's certificate, and for how long."""
+"""Checks that the API server trusts the webhook's certificate, and for how long."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -32,7 +32,7 @@ _FIXES: Final[Mapping[CertificateStore, str]] = {
 
 
 def trusted(patient: Patient) -> Diagnoses:
-    """The caBundle of each entry: there, readable, the same, and not about to expire."""
+    """Check each entry's caBundle: present, readable, equal to the others, not about to expire."""
     cluster = patient.connection.cluster
     found, fix = list(entries(cluster)), _fix(patient, keeper(cluster))
     bad = [(one, problem) for one in found if (problem := _problem(one, patient))]
@@ -55,7 +55,7 @@ def trusted(patient: Patient) -> Diagnoses:
 
 
 def serving(patient: Patient) -> Diagnoses:
-    """The serving certificate in its Secret: good, in time, and signed by the trusted authority."""
+    """Check the serving certificate: valid, in time, and signed by the trusted authority."""
     cluster = patient.connection.cluster
     where, by = _usual(patient).serving, keeper(cluster)
     named = f"Secret {where.namespace}/{where.name}"
@@ -116,6 +116,6 @@ def _served(found: KeyPair, named: str, patient: Patient, fix: str) -> Diagnoses
 
 
 def _distrusting(certificate: bytes, patient: Patient) -> Trusted | None:
-    """The first entry that does not believe it."""
+    """The first entry that does not trust the certificate."""
     found = entries(patient.connection.cluster)
     return next((one for one in found if not is_believed(certificate, one.certificates)), None)

@@ -1,1 +1,1 @@
-"""The fields of every document of `-o json` and `-o yaml`; docs/reference/outputs.md lists them."""
+"""The fields of all documents of `-o json` and `-o yaml`; docs/reference/outputs.md lists them."""

@@ -1,4 +1,4 @@
-"""The documents about the cluster and the installation: `top`, `doctor`, `certs`, `version`."""
+"""Documents about the cluster and the installation: `top`, `doctor`, `certs`, `version`."""
 
 from __future__ import annotations
 

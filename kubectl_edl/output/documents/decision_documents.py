@@ -1,4 +1,4 @@
-"""The documents about decisions: `plan` and `explain`."""
+"""Documents about decisions: `plan` and `explain`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Parts that several documents have in common.
+"""Parts that several documents share.
 
-A field's description stands in its annotation; mypy holds what builds a document to the fields.
+A field's description is in its annotation; mypy checks the code that builds a document.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kubectl_edl.output.documents.field_kinds import DATE_TIME, QUANTITY, REASON
 Timestamp = Annotated[str, DATE_TIME]
 ReasonCode = Annotated[str, REASON]
 Quantities = dict[str, Annotated[str, QUANTITY]]
-"""By resource, as Kubernetes writes them: millicores of CPU, whole units of the rest."""
+"""Amounts by resource as Kubernetes writes them: millicores of CPU, whole units otherwise."""
 
 
 class NameDocument(TypedDict):

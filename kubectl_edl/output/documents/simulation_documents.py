@@ -1,4 +1,4 @@
-"""The documents of `simulate`. All times are seconds from the beginning of the scenario."""
+"""Documents of `simulate`. All times are seconds from the start of the scenario."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kubectl edl teams` prints with `-o json`, and what other commands say of teams."""
+"""Documents about teams: `teams`, and the teams in documents of other commands."""
 
 from __future__ import annotations
 

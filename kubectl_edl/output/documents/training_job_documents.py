@@ -1,4 +1,4 @@
-"""The documents about training jobs: `status`, `history`, `queue`, `top jobs`."""
+"""Documents about training jobs: `status`, `history`, `queue`, `top jobs`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts as Go reads and writes them: quoted literals, and values where a template prints them."""
+"""Go's formats: quoted literals, and values as templates print them."""
 
 import json
 import re
@@ -8,7 +8,7 @@ _ESCAPE: Final = re.compile(
     r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3})|(.))", re.DOTALL
 )
 _LETTERS: Final = dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True))
-"""Any other letter stands for itself."""
+"""Any other escaped letter stands for itself."""
 HTML: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 _LONGEST_WHOLE: Final = 1e21
 
@@ -27,18 +27,18 @@ def _letter(match: re.Match[str]) -> str:
 
 
 def json_line(value: object) -> str:
-    """Go's encoding/json: sorted keys, no blanks, safe inside of HTML."""
+    """JSON as Go's encoding/json writes it: sorted keys, no blanks, safe in HTML."""
     text = json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
     return text.translate(HTML)
 
 
 def plain(value: object) -> str:
-    """How a template prints a value: objects and lists as JSON."""
+    """A value as a template prints it: objects and lists as JSON."""
     return json_line(value) if isinstance(value, dict | list) else go_text(value)
 
 
 def go_text(value: object) -> str:
-    """Go's `%v`: `map[a:1 b:2]`, `[x y]`, `true`, `<nil>`; custom columns print so."""
+    """Go's `%v`, used by custom columns: `map[a:1 b:2]`, `[x y]`, `true`, `<nil>`."""
     if value is None:
         return "<nil>"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The syntax tree of a template: steps of paths, and ranges over the values they find."""
+"""The syntax tree of a template: paths of steps, and ranges over the values they select."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Text as it stands; inside braces it was quoted."""
+    """Literal text; inside braces it was quoted."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number or truth value, to compare with."""
+    """A number or boolean, for comparisons."""
 
     value: float | bool
 
@@ -32,12 +32,12 @@ class Every:
 
 @dataclass(frozen=True, slots=True)
 class Below:
-    """`..`: everything below that has something below it, and itself."""
+    """`..`: the value itself and all its descendants that have children."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """`[first:last:step]`; `[n]` has a `last` that was not written."""
+    """`[first:last:step]`; for `[n]`, `single` is set and `last` is n + 1."""
 
     first: int | None
     last: int | None
@@ -47,14 +47,14 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """`['a','b']`: what each of these paths finds, one after another."""
+    """`['a','b']`: the values of each of these paths, one after another."""
 
     paths: tuple[Path, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """`[?(left operator right)]`; without an operator: for which `left` finds something."""
+    """`[?(left operator right)]`; without an operator, items in which `left` selects a value."""
 
     left: Path
     operator: str
@@ -67,7 +67,7 @@ Path: TypeAlias = tuple[PathStep, ...]
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """`{range PATH}…{end}`: the template for each value that the path finds."""
+    """`{range PATH}…{end}`: the template, repeated for each value that the path selects."""
 
     path: Path
     body: Template

@@ -1,4 +1,4 @@
-"""Evaluates a template on a document, and prints the values it finds."""
+"""Evaluates a template on a document, and prints the selected values."""
 
 import json
 import operator
@@ -36,12 +36,12 @@ _EQUALITY: Final = frozenset({"==", "!="})
 
 
 def execute(template: Template, document: object) -> str:
-    """What it prints; raises TemplateError for what cannot be applied to this document."""
+    """The printed text; raises TemplateError if the template cannot be applied to the document."""
     return "".join(" ".join(map(plain, values)) for values in _results(template, document))
 
 
 def as_json(template: Template, document: object) -> str:
-    """The same as JSON, a list for each part of the template."""
+    """The selected values as JSON, one list per part of the template."""
     return "".join(
         json.dumps(values, indent=4, sort_keys=True, ensure_ascii=False).translate(HTML) + "\n"
         for values in _results(template, document)
@@ -49,12 +49,12 @@ def as_json(template: Template, document: object) -> str:
 
 
 def found(path: Path, document: object) -> Values:
-    """The values that a path leads to; none where it leads nowhere."""
+    """The values that a path selects; empty if it matches nothing."""
     return _walk([document], path)
 
 
 def _results(template: Template, document: object) -> Iterator[Values]:
-    """What each part finds, one after another."""
+    """The values of each part of the template."""
     for part in template:
         if isinstance(part, Text):
             yield [part.text]
@@ -160,7 +160,7 @@ _KINDS: Final[tuple[tuple[type, str], ...]] = (
     (dict, "an object"),
     (list, "a list"),
 )
-"""bool before int, which it is in Python."""
+"""bool before int, because in Python a bool is an int."""
 _INCOMPARABLE: Final = frozenset({"an object", "a list", "null"})
 
 

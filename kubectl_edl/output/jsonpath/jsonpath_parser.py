@@ -1,4 +1,4 @@
-"""Text → template. Its grammar and its limits are those of client-go's parser."""
+"""Parses a template. The grammar and its limits are those of client-go's parser."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -36,11 +36,11 @@ OPERATORS: Final = ("==", "!=", "<", "<=", ">", ">=")
 
 
 class TemplateError(ValueError):
-    """What is wrong with a template, or why it cannot be applied to this object."""
+    """An error in a template, or the reason why it cannot be applied to an object."""
 
 
 def template(text: str) -> Template:
-    """Raises TemplateError with the place."""
+    """Parse a template. Raises TemplateError with the position."""
     reader = _Reader(text)
     found, ended = reader.template()
     if ended:
@@ -49,9 +49,9 @@ def template(text: str) -> Template:
 
 
 def relaxed(text: str) -> Path:
-    """`metadata.name`, `.metadata.name`, `{metadata.name}` or `{.metadata.name}`.
+    """Parse a custom column's field, which may omit braces and the first dot. Raises TemplateError.
 
-    As custom columns spell a field. Raises TemplateError.
+    The forms: `metadata.name`, `.metadata.name`, `{metadata.name}` or `{.metadata.name}`.
     """
     match = _RELAXED.fullmatch(text)
     if match is None:
@@ -60,21 +60,21 @@ def relaxed(text: str) -> Path:
 
 
 def _path(text: str) -> Path:
-    """The inside of one pair of braces, which is all there is."""
+    """Parse a text that is the inside of a single pair of braces."""
     reader = _Reader(f"{{{text}}}")
     reader.at = 1
     return reader.path()[1]
 
 
 class _Reader:
-    """Goes over the text once; `at` is the place."""
+    """Parses the text in one pass; `at` is the position."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
 
     def template(self) -> tuple[Template, bool]:
-        """Up to its end or to an {end}; and whether that was one."""
+        """The template up to its end or to an {end}, and whether it ended with {end}."""
         parts: list[Text | Range | Path] = []
         while self.at < len(self.text):
             begin = self.text.find("{", self.at)
@@ -92,7 +92,7 @@ class _Reader:
         return tuple(parts), False
 
     def path(self) -> tuple[str, Path]:
-        """A keyword or nothing, and the steps up to the closing brace."""
+        """A keyword or an empty text, and the steps up to the closing brace."""
         word, steps = "", list[PathStep]()
         while not self._take("}"):
             if self._take(" ") or self._take("@") or self._take("$"):
@@ -206,4 +206,4 @@ _READERS: Final[Mapping[str, Callable[[_Reader], Path]]] = {
     '"': _Reader.quoted,
     "'": _Reader.quoted,
 }
-"""The longer signs first."""
+"""Longer prefixes first."""

@@ -59,7 +59,7 @@ def trace(where: str, text: str) -> tuple[Training, ...]:
     try:
         if not findings:
             found.extend(_Line(where, rows.line_num, row, findings).training() for row in rows)
-    except csv.Error as error:  # of the lines: those of the titles are found above
+    except csv.Error as error:  # raised for rows; errors in titles are reported above
         findings.append(Finding(f"{where}:{rows.line_num + 1}", f"not CSV: {error}"))
     if findings:
         raise Denied(findings)
@@ -89,11 +89,11 @@ class _Line:
     where: str
     number: int
     row: Mapping[str | None, str | list[str] | None]
-    """By column; by None all cells behind the last one."""
+    """Cells by column; None maps to the cells beyond the last column."""
     findings: list[Finding]
 
     def training(self) -> Training | None:
-        """None where the line makes no sense, which is found."""
+        """The job; None if the line is invalid, which is reported."""
         before = len(self.findings)
         self._check_cells()
         at = self._read("submit", _seconds, 0.0, TIME)

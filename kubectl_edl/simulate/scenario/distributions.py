@@ -1,6 +1,7 @@
-"""Values that are drawn: `{choices: [1, 2]}`, `{between: [1, 8]}`, `{exponential: 10m}`.
+"""Random values: `{choices: [1, 2]}`, `{between: [1, 8]}`, `{exponential: 10m}`.
 
-A scenario is drawn by replacing them in the document, and then read as if they had been written.
+They are replaced by drawn values in the document, which is then read as if those had been
+written.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,11 +12,11 @@ from edl.durations import parse_duration
 from kubectl_edl.simulate.scenario.field_reader import SHOWN, TIME, Field, as_number
 
 Pick = Callable[[str, object], object]
-"""From a way of drawing and its argument to a value."""
+"""A function from the kind of distribution and its argument to a value."""
 
 
 def drawn(value: object, pick: Pick) -> object:
-    """The same with everything drawn that is to be drawn."""
+    """The value with every distribution in it replaced by a drawn value."""
     if isinstance(value, list):
         return [drawn(one, pick) for one in value]
     if not isinstance(value, Mapping):
@@ -27,7 +28,7 @@ def drawn(value: object, pick: Pick) -> object:
 
 
 def at_random(random: Random) -> Pick:
-    """One of the choices; evenly between two numbers or times; exponential around a mean time."""
+    """Draws a choice, a uniform value between two numbers or times, or an exponential time."""
 
     def pick(way: str, argument: object) -> object:
         return _WAYS[way](random, argument)
@@ -36,7 +37,7 @@ def at_random(random: Random) -> Pick:
 
 
 def each(number: int) -> Pick:
-    """The choice of that number, or the last: so that every one of them is checked."""
+    """Takes the choice of that number, or the last, so that every choice can be checked."""
 
     def pick(_: str, argument: object) -> object:
         choices = argument if isinstance(argument, list) else [argument]
@@ -46,7 +47,7 @@ def each(number: int) -> Pick:
 
 
 def check(field: Field) -> int:
-    """Find what cannot be drawn in this value; the most choices that any draw in it has."""
+    """Report invalid distributions in this value; returns the largest number of choices in it."""
     way = _way(field.value)
     if not way:
         parts = [part for _, part in field.parts()]
@@ -67,7 +68,7 @@ _ENDS: Final = 2
 
 
 def _way(value: object) -> str:
-    """How a value is drawn; empty for one that stands as it is."""
+    """The kind of distribution; empty for a plain value."""
     if isinstance(value, Mapping) and len(value) == 1:
         (name,) = value
         return name if name in _WAYS else ""

@@ -1,4 +1,4 @@
-"""Reading a scenario field by field: every finding with its file and line, all of them at once."""
+"""Reads a scenario field by field and collects all findings, each with its file and line."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ _SHARE: Final = f"; a share of a GPU is said by a job's manifest, with the label
 
 
 def amount(resource: str, value: object) -> Resources:
-    """So much of one resource. Raises ValueError that says what is allowed."""
+    """An amount of one resource. Raises ValueError with the allowed values."""
     found = Resources.parse({resource: value})
     if any(number < 0 for _, number in found):
         raise ValueError(f"{value} is below 0; allowed: 0 or more")
@@ -29,7 +29,7 @@ def amount(resource: str, value: object) -> Resources:
 
 
 def _device(resource: str) -> bool:
-    """Kubernetes hands out what has a domain (`nvidia.com/gpu`) only as a whole."""
+    """Whether it is an extended resource (`nvidia.com/gpu`), assigned in whole units."""
     return "/" in resource
 
 
@@ -39,15 +39,15 @@ def _number(value: object) -> Decimal:
 
 TIME: Final = "seconds, or 90s, 5m, 2h30m, 1d"
 LONGEST: Final = 100 * 365 * 86_400
-"""Seconds of the longest time: 100 years. Sums of some of them still have a date."""
+"""The longest time in seconds: 100 years. Sums of a few of them are still valid dates."""
 SHOWN: Final = 80
-"""Characters of a value in a message."""
+"""The most characters of a value in a message."""
 TOO_LONG: Final = "more than 100 years"
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One document, and what is wrong with it so far."""
+    """One document, and its findings so far."""
 
     document: Document
     _found: list[tuple[int, Finding]] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Reading:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Each once, in the order of their lines."""
+        """Findings without repetition, in the order of their lines."""
         ordered = sorted(dict.fromkeys(self._found), key=lambda pair: pair[0])
         return tuple(finding for _, finding in ordered)
 
@@ -67,16 +67,16 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A value of the document and its place, `jobs[2].roles.worker`; None where nothing stands."""
+    """A value of the document and its path, `jobs[2].roles.worker`; None if it is absent."""
 
     reading: Reading
     place: FieldPath
     value: object
     ways: tuple[str, ...] = ()
-    """How its values may be drawn, where they may: for those who misspell one."""
+    """The distributions that are allowed here, for messages about misspelt ones."""
 
     def found(self, what: str, allowed: str = "") -> None:
-        """Something is wrong here."""
+        """Report a finding on this field."""
         document = self.reading.document
         line = document.line_of(self.place)
         where = f"{document.origin.where}:{line}"
@@ -85,7 +85,7 @@ class Field:
         self.reading.add(line, Finding(path, what, allowed))
 
     def __bool__(self) -> bool:
-        """Whether something stands here."""
+        """Whether the field is set."""
         return self.value is not None
 
     # -- parts -------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ class Field:
         return replace(self, place=(*self.place, step), value=value)
 
     def only(self, names: Sequence[str]) -> "Field":
-        """This object, after finding what it has beside these fields."""
+        """This object, after reporting fields other than these."""
         if self and not isinstance(self.value, Mapping):
             self.found(_kind(self.value), f"an object with {', '.join(names)}")
         for name, part in self.parts():
@@ -107,24 +107,24 @@ class Field:
         return self
 
     def parts(self) -> Iterator[tuple[str, "Field"]]:
-        """The fields of an object, none for anything else."""
+        """The fields of an object; none for other values."""
         if isinstance(self.value, Mapping):
             for name, value in self.value.items():
                 yield name, self._part(name, value)
 
     def members(self) -> Iterator[tuple[str, "Field"]]:
-        """The fields of what must be an object."""
+        """The fields of an object; another type of value is reported."""
         if self and not isinstance(self.value, Mapping):
             self.found(_kind(self.value), "an object, such as {name: value}")
         return self.parts()
 
     def items(self) -> list["Field"]:
-        """The items of a list; one value stands for a list of it."""
+        """The items of a list; a single value counts as a list of one."""
         values = self.value if isinstance(self.value, list) else [self.value] if self else []
         return [self._part(at, one) for at, one in enumerate(values)]
 
     def listed(self) -> list["Field"]:
-        """The items of what must be a list."""
+        """The items of a list; another type of value is reported."""
         if self and not isinstance(self.value, list):
             self.found(_kind(self.value), "a list")
             return []
@@ -148,7 +148,7 @@ class Field:
         return found
 
     def whole(self, default: int, least: int = 0, most: int | None = None) -> int:
-        """A whole number from `least` on, up to `most`."""
+        """A whole number from `least` to `most`; another value is reported."""
         if not self:
             return default
         found, end = self.value, inf if most is None else most
@@ -174,7 +174,7 @@ class Field:
         return default
 
     def seconds(self, default: float) -> float:
-        """A time: seconds, or a duration as annotations spell it."""
+        """A time in seconds, or a duration in the format of annotations."""
         found = self._seconds(default)
         if found > LONGEST and self:
             self.found(f"{self.value} is {TOO_LONG}", TIME)
@@ -191,7 +191,7 @@ class Field:
         return length.total_seconds()
 
     def resources(self, names: Mapping[str, str]) -> Resources:
-        """Quantities: `names` maps fields to resources."""
+        """Quantities; `names` maps fields to resources."""
         amounts = Resources()
         for name, resource in names.items():
             part = self[name]
@@ -202,7 +202,7 @@ class Field:
         return amounts
 
     def _misread(self, allowed: str) -> None:
-        """Another kind of value than is allowed; of an object what is unknown in it is named."""
+        """Report a value of the wrong type; for an object, each unknown field in it."""
         unknown = [(name, part) for name, part in self.parts() if name not in self.ways]
         drawn = f", or drawn by one of {', '.join(self.ways)}" if self.ways else ""
         for name, part in unknown:
@@ -212,7 +212,7 @@ class Field:
 
 
 def as_number(value: object) -> float | None:
-    """A number that a float holds; None for anything else."""
+    """A number that a float can represent; None for anything else."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     try:
@@ -228,6 +228,6 @@ def _no_field(name: str, names: Sequence[str]) -> str:
 
 
 def _kind(value: object) -> str:
-    """What was found, as users wrote it."""
+    """The value as users wrote it, for a message."""
     names = {dict: "an object", list: "a list", type(None): "nothing"}
     return names.get(type(value), f'"{str(value)[:SHOWN]}"')

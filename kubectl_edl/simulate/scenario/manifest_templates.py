@@ -1,4 +1,4 @@
-"""Training jobs of ordinary manifests, completed as by the webhook; and names of their own."""
+"""Training jobs from ordinary manifests, injected as by the webhook, and copies with new names."""
 
 import json
 from collections import defaultdict
@@ -29,9 +29,9 @@ _CREATED: Final = "2026-01-01T00:00:00Z"
 
 @lru_cache(maxsize=64)
 def template(path: str) -> TrainingJob:
-    """The one training job of a file or folder, suspended.
+    """The single training job of a file or folder, suspended.
 
-    Raises Denied, Unreadable or Refused for what is wrong in it, ValueError where there is not one.
+    Raises Denied, Unreadable or Refused for errors in it, ValueError unless there is exactly one.
     """
     stream = inject(sources([path], StringIO()), _SETTING)
     shapes = ShapeInterner()
@@ -63,7 +63,7 @@ def _gathered(key: JobKey, facts: list[JobFacts]) -> TrainingJob:
 
 
 def named(job: TrainingJob, name: str, priority: int) -> TrainingJob:
-    """Another one like it."""
+    """A copy of the job with another name and priority."""
     alone = len(job.roles) == 1
     roles = (
         role.changed(job=name if alone else f"{name}-{role.name}", uid=f"{name}-{role.name}")
@@ -82,7 +82,7 @@ def _jobs(values: Iterable[object]) -> Iterator[Json]:
 
 
 def _stored(manifest: Json) -> bytes:
-    """With what the API server adds."""
+    """The manifest with fields that the API server adds."""
     metadata = manifest["metadata"]
     name = metadata.get("name") or f"{metadata.get('generateName', 'job-')}x"
     added = {"uid": name, "resourceVersion": "1", "creationTimestamp": _CREATED, "name": name}
@@ -95,9 +95,9 @@ Hints = tuple[str, ...]
 
 
 def told_apart(own: Sequence[Training], traced: Sequence[Training]) -> tuple[Trainings, Hints]:
-    """All jobs; a traced job whose name is taken is renamed NAME-2, NAME-3 and so on.
+    """All jobs, and hints; a traced job whose name is taken is renamed NAME-2, NAME-3 and so on.
 
-    And a hint for traced jobs that were renamed.
+    The hint names the renamed jobs.
     """
     kept = {one.key.name for one in own}
     taken = kept | {one.key.name for one in traced}

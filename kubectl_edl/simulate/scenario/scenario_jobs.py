@@ -35,7 +35,7 @@ from kubectl_edl.simulate.scenario.field_reader import LONGEST, TIME, TOO_LONG, 
 from kubectl_edl.simulate.scenario.manifest_templates import named, template
 
 AMOUNTS: Final = {"cpu": CPU, "memory": MEMORY, "gpus": "nvidia.com/gpu"}
-"""Fields that stand for a resource."""
+"""Fields that set the amount of a resource."""
 _POD: Final = (*AMOUNTS, "resources", "nodeSelector", "tolerations")
 _SEAT: Final = ("replicas", "min", "max", *_POD)
 _WORK: Final = ("length", "work", "speed", "checkpoint", "items", "startUp", "shutDown")
@@ -65,7 +65,7 @@ _SIZE: Final = re.compile(r"[0-9]{1,9}")
 
 
 def trainings(field: Field, random: Random) -> list[Training]:
-    """One entry of `jobs`: a job, or `count` of them."""
+    """The jobs of one entry of `jobs`: one, or `count` copies."""
     field.only(JOB)
     _check(field)
     how_many = field["count"].whole(1, least=1, most=_MOST_JOBS)
@@ -84,7 +84,7 @@ def trainings(field: Field, random: Random) -> list[Training]:
 
 
 def _check(field: Field) -> None:
-    """Whatever may be drawn is read once, so that no bad choice waits for its day."""
+    """Read the entry with each of its choices, so that invalid choices are always reported."""
     arrival = [name for name in ("every", "poisson") if field[name]]
     if len(arrival) > 1:
         field["poisson"].found("every and poisson", "one of them")
@@ -99,7 +99,7 @@ def _redrawn(field: Field, pick: distributions.Pick) -> Field:
 
 
 def _arrivals(field: Field, random: Random) -> Iterator[float]:
-    """`at`, then one after the other: at once, each so long after the last, or Poisson."""
+    """Arrival times from `at` on: all at once, at a fixed interval, or as a Poisson process."""
     at = field["at"].seconds(0)
     every, mean = field["every"].seconds(0), field["poisson"].seconds(0)
     for number in count():
@@ -111,7 +111,7 @@ def _arrivals(field: Field, random: Random) -> Iterator[float]:
 
 
 def training(field: Field, name: str, at: float) -> Training | None:
-    """A job whose values are all drawn; None where it makes no sense, which is found."""
+    """A job whose values are all drawn; None if it is invalid, which is reported."""
     job = _job(field, name)
     if job is None:
         return None
@@ -142,7 +142,7 @@ def _job(field: Field, name: str) -> TrainingJob | None:
 
 
 def _templated(field: Field, name: str) -> TrainingJob | None:
-    """As a manifest says, a path from the scenario's folder; the rest of the entry as ever."""
+    """A job from a manifest, relative to the scenario's folder; other fields apply as usual."""
     part, own = field["manifest"], ("manifest", "name", "namespace", "priority", *_WORK, *_ARRIVAL)
     field.only(own)
     path = Path(field.reading.document.origin.where).parent / part.text()
@@ -155,7 +155,7 @@ def _templated(field: Field, name: str) -> TrainingJob | None:
 
 
 def _topology(field: Field, roles: Sequence[WorkloadRole]) -> Topology:
-    """As the annotations say it; several labels also as a list."""
+    """The topology, in the format of the annotations; several labels may also be a list."""
     texts = {
         note: ",".join(part.text() for part in field[name].items())
         for name, note in _TOPOLOGY.items()
@@ -181,7 +181,7 @@ def _priority(field: Field) -> int:
 
 
 def _roles(field: Field, kind: Workload) -> Sequence[WorkloadRole]:
-    """All roles: `roles`, or the fields of the one role that the framework's jobs have at least."""
+    """The roles in `roles`, or the worker role with the entry's own fields."""
     if not field["roles"]:
         return [_role(field, FRAMEWORKS[kind.framework].worker)]
     known = FRAMEWORKS[kind.framework].kinds
@@ -200,7 +200,7 @@ def _role(field: Field, role: str) -> WorkloadRole:
 
 
 def shape(field: Field) -> Shape:
-    """What one pod asks for, and which nodes it may use."""
+    """The requests of one pod, and its node constraints."""
     named = {name: name for name, _ in field["resources"].members()}
     amounts = field.resources(AMOUNTS) + field["resources"].resources(named)
     selector = sorted((key, part.text()) for key, part in field["nodeSelector"].members())
@@ -222,7 +222,7 @@ def _toleration(field: Field) -> Toleration:
 
 
 def _work(field: Field) -> Work:
-    """`length`: seconds at any size; `work`: seconds of one replica; neither: it never ends."""
+    """`length`: seconds at any size; `work`: seconds of one replica; otherwise it never ends."""
     name = "length" if field["length"] else "work"
     if field["speed"] and not field["work"]:
         field["speed"].found("without work", "with work; a length is the same at any size")

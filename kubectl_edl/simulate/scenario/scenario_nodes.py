@@ -1,4 +1,4 @@
-"""The nodes of a scenario: groups of equal ones, and what happens to them."""
+"""The nodes of a scenario: groups of equal nodes, node pools, and events on nodes."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ _POOL: Final = (
 )
 _EVENT: Final = ("at", "node", "change")
 _FIELDS: Final = {Change.ADDED: ("at", "change", *_NODES), Change.TAINTED: (*_EVENT, "taint")}
-"""Fields by kind of event; other kinds have the usual ones."""
+"""Fields by kind of event; other kinds have the default fields."""
 _CHANGES: Final = tuple(change.value for change in Change)
 _TAINT: Final = re.compile(r"(?P<key>[^=:]+)(=(?P<value>[^:]*))?:(?P<effect>\w+)")
 _EFFECTS: Final = ("NoSchedule", "NoExecute", "PreferNoSchedule")
@@ -25,12 +25,12 @@ _MOST_NODES: Final = 100_000
 
 
 def group(field: Field) -> Iterator[Node]:
-    """`count` equal nodes, `NAME-0`, `NAME-1`, …; one alone is called NAME."""
+    """`count` equal nodes, `NAME-0`, `NAME-1`, …; a single one is called NAME."""
     return _nodes(field.only(_NODES))
 
 
 def pools(field: Field) -> Iterator[SimulatedNodePool]:
-    """Groups of nodes that an autoscaler makes and removes: POOL-0, POOL-1 and so on."""
+    """Node pools that an autoscaler scales; their nodes are POOL-0, POOL-1 and so on."""
     for number, one in enumerate(field.listed()):
         (pattern,) = _nodes(one.only(_POOL), 1)
         usual = SimulatedNodePool("", pattern, 1)
@@ -45,7 +45,7 @@ def pools(field: Field) -> Iterator[SimulatedNodePool]:
 
 
 def events(field: Field, nodes: Sequence[Node]) -> Iterator[NodeEvent]:
-    """What happens to these nodes, and those that are added."""
+    """Events on these nodes, and additions of nodes."""
     known = {node.name: node for node in nodes}
     for event in field.listed():
         change = _change(event["change"])
@@ -60,7 +60,7 @@ def events(field: Field, nodes: Sequence[Node]) -> Iterator[NodeEvent]:
 def _happening(
     event: Field, change: Change | None, known: Mapping[str, Node]
 ) -> Iterator[NodeEvent]:
-    """To a node that is there."""
+    """An event on an existing node."""
     at, taint = event["at"].seconds(0), event["taint"]
     node = _known(event["node"], known) if change or event["node"] else None
     if change is Change.TAINTED and not taint:
@@ -70,7 +70,7 @@ def _happening(
 
 
 def _change(field: Field) -> Change | None:
-    """None, with a finding, if the event does not say what happens."""
+    """The kind of event; None with a finding if it is missing or unknown."""
     if not field:
         field.found("is missing", ", ".join(_CHANGES))
         return None

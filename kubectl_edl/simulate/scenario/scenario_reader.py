@@ -1,4 +1,4 @@
-"""A scenario: nodes, jobs, services and what happens to nodes, from one YAML document."""
+"""Reads a scenario (nodes, jobs, services and node events) from one YAML document."""
 
 import json
 from collections import Counter
@@ -46,7 +46,7 @@ _SCENARIO: Final = (
     "teams",
 )
 _SHOWN: Final = 200
-"""Characters of a path in a message."""
+"""The most characters of a path in a message."""
 _SERVICE: Final = (
     "name",
     "namespace",
@@ -68,17 +68,17 @@ class ScenarioFile:
 
     world: Scenario
     policies: tuple[str, ...]
-    """Empty: as the command says."""
+    """Empty to use the command's policies."""
     limits: Limits
     horizon: float
     hints: tuple[str, ...] = ()
-    """What was read otherwise than it is written."""
+    """Hints on differences between the file and the scenario, such as renamed jobs."""
 
 
 def read_scenario(source: ManifestSource, seed: int | None = None) -> ScenarioFile:
-    """Raises Denied with every finding, Unreadable if it is not YAML. `seed` wins over its own.
+    """Read a scenario. Raises Denied with every finding, Unreadable if it is not YAML.
 
-    Relative paths in it start at its own folder.
+    `seed` overrides the scenario's own. Relative paths start at the scenario's folder.
     """
     found = list(documents(source))
     if len(found) != 1:
@@ -138,13 +138,13 @@ class _Reader:
     def _trainings(self, root: Field) -> tuple[Training, ...]:
         own = root["seed"].whole(0)
         seed = own if self.asked_seed is None else self.asked_seed
-        # Each entry draws for itself: another one beside it changes nothing.
+        # Each entry has its own random generator, so that added entries do not change others.
         found = [
             one
             for number, field in enumerate(root["jobs"].listed())
             for one in _within(
                 field,
-                trainings(field, Random(f"{seed}/{number}")),  # noqa: S311 (no secret)
+                trainings(field, Random(f"{seed}/{number}")),  # noqa: S311 (not for security)
             )
         ]
         names = Counter(one.key.name for one in found)
@@ -155,7 +155,7 @@ class _Reader:
     def _traced(self, field: Field) -> Sequence[Training]:
         path, line = self.folder / field.text(), self.reading.document.line_of(field.place)
         try:
-            if not path.is_file():  # A pipe or a device might never end.
+            if not path.is_file():  # a pipe or a device might never end
                 field.found(f'"{path}" is not a file', "a CSV file, relative to the scenario")
                 return ()
             return trace(str(path), path.read_text("utf-8-sig"))
@@ -170,7 +170,7 @@ class _Reader:
 
 
 def _within(field: Field, found: Iterable[Training]) -> Iterator[Training]:
-    """In the namespace that an entry names."""
+    """Set the namespace that the entry names."""
     namespace = field["namespace"].text()
     for one in found:
         key = JobKey(namespace or one.key.namespace, one.key.name)
@@ -178,7 +178,7 @@ def _within(field: Field, found: Iterable[Training]) -> Iterator[Training]:
 
 
 def _teams(field: Field) -> Teams:
-    """As in the ConfigMap `edl-teams`."""
+    """Teams, in the format of the ConfigMap `edl-teams`."""
     if not field:
         return Teams()
     try:
@@ -229,7 +229,7 @@ def _settings(field: Field) -> Timing:
 
 
 def _limits(field: Field) -> Limits:
-    """The planner's own names in camel case: `growthCooldown: 10s`."""
+    """The planner's limits, with names in camel case: `growthCooldown: 10s`."""
     usual = Limits()
     names = {
         _camel(one): one for one in Limits.__struct_fields__ if type(getattr(usual, one)) in _LIMITS
