@@ -1,4 +1,4 @@
-"""A real Kubernetes control plane with simulated nodes, as plain processes of this machine."""
+"""A real Kubernetes control plane with simulated nodes, run as ordinary local processes."""
 
 from sandbox.cluster import Sandbox, Start
 from sandbox.errors import BuildError, ComponentDied, SandboxError

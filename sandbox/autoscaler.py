@@ -1,7 +1,7 @@
-"""Karpenter beside a sandbox: it makes simulated nodes for pending pods, and removes idle ones.
+"""Karpenter on a sandbox: it creates simulated nodes for pending pods, and removes idle ones.
 
-It is the real one with its kwok provider: a node that it makes is an object, whose kubelet the
-sandbox's kwok plays.
+It is Karpenter itself with its kwok provider: a node that it creates is only an API object, whose
+kubelet the sandbox's kwok simulates.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _READY_WITHIN: Final = 60.0
 def add_karpenter(
     sandbox: Sandbox, *pools: NodePool, say: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Run Karpenter on a sandbox that is up, with these pools; it is ready then.
+    """Start Karpenter on a running sandbox with these pools; returns when it is ready.
 
-    Pools that exist are changed to what is said here. Karpenter takes its settings from the
-    environment, such as FEATURE_GATES. Raises BuildError or SandboxError.
+    Existing pools are updated. Karpenter reads settings such as FEATURE_GATES from the environment.
+    Raises BuildError or SandboxError.
     """
     programs = built(KARPENTER, Bench(places(os.environ).cache, os.environ), say)
     sandbox.kubectl("apply", "--server-side", "-f", str(programs))
@@ -67,7 +67,7 @@ def _start(sandbox: Sandbox, programs: Path) -> None:
 
 
 def _gap(port: int) -> str:
-    """What Karpenter still lacks before it takes pods."""
+    """Why Karpenter is not ready yet; empty if it is."""
     try:
         with urlopen(f"http://{components.LOOPBACK}:{port}/readyz", timeout=_ANSWER_WITHIN) as said:
             return "" if said.status == HTTPStatus.OK else f"{NAME}: {said.status}"

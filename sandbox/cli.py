@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def _examples(*commands: str) -> str:
-    """For click, which keeps the lines of a paragraph that starts with a backspace."""
+    """Examples for click, which keeps line breaks in a paragraph that starts with a backspace."""
     return "\n".join(("\b", "Examples:", *(f"  python -m sandbox {line}" for line in commands)))
 
 
@@ -42,7 +42,7 @@ Environment:
 
 
 class SandboxGroup(click.Group):
-    """Prints a SandboxError as what it is: a message, without a traceback."""
+    """Prints a SandboxError as a message, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> object:
         try:

@@ -1,4 +1,4 @@
-"""The sandbox as a whole: up, down, and what tests do to it in between."""
+"""A sandbox: start, stop, and the operations that tests need in between."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What up() did.
+    """The result of up().
 
-    fresh: the sandbox did not exist before. started: the components that did not run. seconds: how
-    long it took, without building.
+    fresh: the sandbox did not exist before. started: the components that were not running. seconds:
+    the duration, without builds.
     """
 
     fresh: bool
@@ -49,10 +49,9 @@ class Start:
 class Sandbox:
     """One control plane with simulated nodes and perhaps a real one, in the folder `root/name`.
 
-    Any number may run side by side. Objects of the same name and root are the same sandbox, also in
-    other processes: everything about it stands in its folder and in the kernel's process table.
-    `environ` names the folders and is what its processes inherit; `say` takes lines about what
-    takes long.
+    Any number may run at the same time. Objects with the same name and root represent the same
+    sandbox, in other processes as well: all state is in its folder and the kernel's process table.
+    `environ` names the folders and is inherited by its processes; `say` receives progress texts.
     """
 
     def __init__(
@@ -69,15 +68,15 @@ class Sandbox:
         self._places = places(environ)
         self._root = (root or self._places.sandboxes).absolute()
         self._layout = Layout(self._root / name)
-        # Beside the folder, not in it: down() removes the folder while it holds the lock.
+        # Outside the folder, because down() removes the folder while it holds the lock.
         self._lock = self._root / ".locks" / f"{name}.lock"
         self._supervisor = Supervisor(self._layout.folder, environ)
 
     def up(self, *groups: NodeGroup, real: bool = False) -> Start:
-        """Start what does not run, wait until it is ready. A fresh sandbox gets the groups' nodes.
+        """Start what is not running and wait until it is ready. A new sandbox gets these nodes.
 
-        real: and one node on which pods really run, called real-0. The nodes of a sandbox that
-        exists stay as they are. Raises ComponentDied, BuildError or another SandboxError.
+        real: add one node, real-0, on which pods actually run. The nodes of an existing sandbox
+        do not change. Raises ComponentDied, BuildError or another SandboxError.
         """
         real = self._is_real(asked=real)
         if releases.chosen(self.environ) not in (None, self._release()):
@@ -101,7 +100,7 @@ class Sandbox:
     def down(self) -> bool:
         """End every process and remove the folder; True if there was anything to end or remove.
 
-        Works on what is left of a sandbox whatever happened to it before.
+        Works on the remains of a broken sandbox, too.
         """
         with self._locked():
             existed = startup.clear(self._layout, self._supervisor)
@@ -109,7 +108,7 @@ class Sandbox:
         return existed
 
     def check(self) -> None:
-        """Raise ComponentDied, with its log's last lines, if what should run does not."""
+        """Raise ComponentDied, with the end of its log, if a component that should run has died."""
         self._supervisor.check()
 
     def dead(self) -> tuple[str, ...]:
@@ -117,20 +116,20 @@ class Sandbox:
         return self._supervisor.dead()
 
     def obituary(self, component: str) -> str:
-        """That a component died, and the last lines of its log."""
+        """A message that the component died, with the last lines of its log."""
         return self._supervisor.obituary(component)
 
     def running(self) -> dict[str, int]:
-        """The pid of each component that runs."""
+        """The pid of each running component."""
         return self._supervisor.running()
 
     def exists(self) -> bool:
-        """Whether anything of it is there: a folder or a process."""
+        """Whether a folder or a process of it exists."""
         return self._layout.folder.exists() or bool(ownership.of_sandbox(self._layout.folder))
 
     @property
     def folder(self) -> Path:
-        """Everything that the sandbox writes: kubeconfig, logs/, pki/, etcd/, launches/."""
+        """The folder of all its files: kubeconfig, logs/, pki/, etcd/, launches/."""
         return self._layout.folder
 
     @property
@@ -140,18 +139,18 @@ class Sandbox:
 
     @property
     def server(self) -> str:
-        """The API server's URL, the same as long as the sandbox exists."""
+        """The API server's URL, constant while the sandbox exists."""
         return components.api_url(self._facts())
 
     @property
     def kubernetes(self) -> str:
-        """What the API server says it is, such as v1.37.2."""
+        """The version that the API server reports, such as v1.37.2."""
         with Api(self._layout, self.server) as api:
             return str(api.get("/version").json()["gitVersion"])
 
     @property
     def address(self) -> str:
-        """Where the API server finds programs of this machine."""
+        """The address at which the API server reaches programs of this machine."""
         return components.LOOPBACK
 
     @property
@@ -165,7 +164,7 @@ class Sandbox:
         return self._programs()["kubectl"]
 
     def log(self, component: str) -> Path:
-        """The file with what a component printed."""
+        """The file with a component's output."""
         return self._supervisor.log(component)
 
     def stop(self, component: str) -> None:
@@ -173,10 +172,10 @@ class Sandbox:
         self._supervisor.stop(component)
 
     def start(self, component: str) -> int:
-        """Start a component again as it was launched, on the same port; return its pid.
+        """Restart a component with its previous command, on the same port; returns its pid.
 
-        Waits for the API server to be ready, if that or etcd is what starts and both run, and for
-        containerd and the kubelet. All of a real node starts with its namespaces, `node`.
+        Waits until the API server is ready, if it or etcd is started and both run, and for
+        containerd and the kubelet. Starting the namespaces, `node`, starts all of a real node.
         """
         if component == HOLDER and component in self._supervisor.launches():
             self.up()
@@ -192,14 +191,14 @@ class Sandbox:
         return pid
 
     def kill(self, component: str, number: signal.Signals = signal.SIGKILL) -> None:
-        """Signal a component, which is still expected to run: check() reports its death."""
+        """Send a signal to a component; it should still run, so check() reports its death."""
         self._supervisor.kill(component, number)
 
     def launch(self, name: str, argv: Sequence[str], env: Mapping[str, str] | None = None) -> int:
-        """Run a further program under supervision; return its pid.
+        """Run a further program under supervision; returns its pid.
 
         It is logged, reported when it dies, and ended by down(). It inherits `environ`, and gets
-        KUBECONFIG and `env` besides. One of this name that runs already stays.
+        KUBECONFIG and `env` in addition. A running program of this name is kept.
         """
         if name in startup.COMPONENTS:
             raise SandboxError(
@@ -209,11 +208,11 @@ class Sandbox:
         return self._supervisor.launch(Launch(checked_name(name), tuple(argv), added))
 
     def kubectl(self, *args: str, input: str | None = None) -> str:  # noqa: A002 - subprocess.run's word
-        """What `kubectl ARGS` prints. Raises SandboxError with its message when it fails."""
+        """The output of `kubectl ARGS`. Raises SandboxError with kubectl's message if it fails."""
         return kubectl.Kubectl(self.kubectl_path, self.kubectl_environment())(args, input)
 
     def kubectl_environment(self) -> dict[str, str]:
-        """What makes any kubectl, or a client library, use this cluster."""
+        """Variables with which kubectl and client libraries use this cluster."""
         return kubectl.environment(self.environ, self.kubeconfig, self.folder)
 
     @property
@@ -223,24 +222,24 @@ class Sandbox:
         return facts is not None and facts.network is not None
 
     def import_image(self, archive: Path) -> None:
-        """Have the real node find the images of an OCI or docker archive. Raises SandboxError."""
+        """Import the images of an OCI or Docker archive into the real node. Raises SandboxError."""
         self._real_node().images.add(archive)
 
     def images(self) -> set[str]:
-        """The images that the real node has, as `docker.io/library/kubectl-edl:0.1.0`."""
+        """The real node's images, such as `docker.io/library/kubectl-edl:0.1.0`."""
         return self._real_node().images.references()
 
     def add_nodes(self, group: NodeGroup) -> list[str]:
-        """Create further simulated nodes, numbered after those of their prefix; return their names.
+        """Create further simulated nodes and wait until they are Ready; returns their names.
 
-        They are Ready then.
+        They are numbered after the existing nodes of their prefix.
         """
         group = replace(group, tainted=self.real)
         with Api(self._layout, self.server) as api:
             return startup.add_nodes(api, self._supervisor, group)
 
     def _is_real(self, *, asked: bool) -> bool:
-        """Whether it has, or is to have, a real node; that is decided when it is made."""
+        """Whether it has, or will have, a real node, which is fixed when it is created."""
         made = bool((facts := read_facts(self._layout.facts)) and facts.settled)
         if asked and made and not self.real:
             raise self._made("without a real node")

@@ -1,8 +1,8 @@
-"""What can go wrong, as messages for the person in front of the terminal."""
+"""Errors whose message is written for the user at the terminal."""
 
 
 class SandboxError(Exception):
-    """One line that says what is wrong and the way out; lines of a log may follow it."""
+    """One line with the problem and its remedy; lines of a log may follow."""
 
 
 class BuildError(SandboxError):
@@ -10,4 +10,4 @@ class BuildError(SandboxError):
 
 
 class ComponentDied(SandboxError):
-    """A process that should run does not; the message ends with the last lines of its log."""
+    """A process that should run has died; the message ends with the last lines of its log."""

@@ -1,4 +1,4 @@
-"""An existing cluster with the interface of a Sandbox: for tests on kind and others."""
+"""An existing cluster with the interface of a Sandbox, for tests on kind and other clusters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Cluster(Protocol):
-    """What tests need of Sandbox and ExistingCluster alike; Sandbox documents each member."""
+    """The members that tests need of both Sandbox and ExistingCluster; Sandbox documents them."""
 
     @property
     def kubeconfig(self) -> Path: ...
@@ -49,9 +49,9 @@ class Cluster(Protocol):
 
 
 class ExistingCluster:
-    """The cluster of a kubeconfig. What only an owner can do ends in `refuse`, with the reason.
+    """The cluster of a kubeconfig. Operations that need its owner call `refuse` with the reason.
 
-    Programs that are launched beside it are supervised in `folder`.
+    Programs that are launched for it are supervised in `folder`.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class ExistingCluster:
 
     @property
     def address(self) -> str:
-        """Where its API server finds programs of this machine; EDL_ADDRESS says it for kind."""
+        """The address at which the API server reaches this machine; for kind EDL_ADDRESS."""
         return self._environ.get("EDL_ADDRESS") or LOOPBACK
 
     @property
@@ -124,7 +124,7 @@ class ExistingCluster:
         self._refuse(f"needs {group.count} simulated nodes; {self.kubeconfig} is not our cluster")
 
     def close(self) -> None:
-        """End what was launched; the cluster stays as it is."""
+        """End the launched programs; the cluster is not changed."""
         self._supervisor.end_everything()
 
     def _own(self, component: str, verb: str) -> None:

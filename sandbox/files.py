@@ -1,4 +1,4 @@
-"""Files written whole or not at all, and locks between processes."""
+"""Atomic file writes, and locks between processes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TAIL_BYTES = 64 * 1024
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a private file; a reader sees the old content or all of the new, never a part."""
+    """Write a private file atomically: a reader sees the old content or all of the new."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
@@ -33,9 +33,10 @@ def write_whole(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[TextIOWrapper]:
-    """Hold the lock file alone; `waiting` is called once if that takes time.
+    """Hold the lock file exclusively; `waiting` is called once if another process holds it.
 
-    The kernel drops the lock when its holder ends, however it ends. A holder may remove the file.
+    The kernel releases the lock when its holder ends, even by SIGKILL. A holder may remove the
+    file.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
     while True:
@@ -49,7 +50,7 @@ def locked(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[T
 
 
 def _taken(stream: TextIOWrapper) -> bool:
-    """Whether the lock could be taken at once."""
+    """Take the lock without waiting; False if another process holds it."""
     try:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -60,17 +61,17 @@ def _taken(stream: TextIOWrapper) -> bool:
 def made_once(
     target: Path, lock: Path, waiting: Callable[[], None], make: Callable[[Path], None]
 ) -> Path:
-    """The folder `target`, filled first by `make` where it is not there: whole or not at all.
+    """The folder `target`; if it does not exist, `make` fills it first, completely or not at all.
 
-    Several processes that ask at once make it once. `make` gets an empty folder; what it puts
-    beside that one is thrown away.
+    If several processes ask at the same time, one makes it. `make` receives an empty folder; files
+    that it puts next to that folder are discarded.
     """
     if target.is_dir():
         return target
     with locked(lock, waiting):
         if not target.is_dir():
             target.parent.mkdir(parents=True, exist_ok=True)
-            # We hold the lock: what lies there was left by a process that was killed.
+            # We hold the lock, so these remains are from a killed process.
             for abandoned in target.parent.glob(f".{target.name}-*"):
                 shutil.rmtree(abandoned, ignore_errors=True)
             with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as work:
@@ -81,7 +82,7 @@ def made_once(
 
 
 def last_lines(path: Path, count: int) -> str:
-    """The last lines of a log, or what stands in for them."""
+    """The last lines of a log, or a note that there are none."""
     try:
         with path.open("rb") as stream:
             stream.seek(max(0, path.stat().st_size - TAIL_BYTES))
@@ -92,7 +93,7 @@ def last_lines(path: Path, count: int) -> str:
 
 
 def _is_at(path: Path, stream: TextIOWrapper) -> bool:
-    """False if the last holder removed the file while we waited: others lock a new one by now."""
+    """False if the previous holder removed the file while we waited: others lock a new one."""
     try:
         return os.path.samestat(path.stat(), os.fstat(stream.fileno()))
     except FileNotFoundError:

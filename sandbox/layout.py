@@ -1,4 +1,4 @@
-"""The files of one sandbox's folder, and the few facts that outlive its processes."""
+"""The files in a sandbox's folder, and the facts that outlive its processes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
-# Below the kernel's range for outgoing connections (32768 and up), which might take one.
+# Below the kernel's range for outgoing connections (32768 and up), which could conflict.
 PORTS = range(20000, 32000)
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the files of one sandbox lie."""
+    """The paths of one sandbox's files."""
 
     folder: Path
 
@@ -48,7 +48,7 @@ class Layout:
 
     @property
     def admission(self) -> Path:
-        """The API server's configuration of its admission plugins."""
+        """The configuration of the API server's admission plugins."""
         return self.folder / "admission.yaml"
 
     def client_config(self, client: str) -> Path:
@@ -64,9 +64,9 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What stays the same as long as the sandbox exists.
+    """Facts that are constant while the sandbox exists.
 
-    settled: its first nodes were made. network: the number of its real node's network, if it has
+    settled: its first nodes were created. network: the number of its real node's network, if it has
     one. release: of Kubernetes, such as 1.35; None if it runs the user's own binaries.
     """
 
@@ -78,7 +78,7 @@ class Facts:
 
 
 def checked_name(name: str) -> str:
-    """The name, if it can name a folder and a context. Raises SandboxError."""
+    """The name, if it is valid for a folder and a context. Raises SandboxError."""
     if NAME.fullmatch(name):
         return name
     raise SandboxError(
@@ -87,7 +87,7 @@ def checked_name(name: str) -> str:
 
 
 def read_facts(path: Path) -> Facts | None:
-    """The facts, or None if they were never written whole."""
+    """The facts; None if the file is missing or damaged."""
     try:
         record = json.loads(path.read_text())
         network, release = record.get("network"), record.get("release")

@@ -1,7 +1,7 @@
-"""`python -m sandbox.on_kind COMMAND…`: a kind cluster for one command, gone afterwards.
+"""`python -m sandbox.on_kind COMMAND…`: a kind cluster for the duration of one command.
 
-The command finds it in EDL_KUBECONFIG. Beside its own node, which takes no pods, it has simulated
-ones: tests count their room. Needs a container engine, and an image of a node that it can pull.
+The command finds it in EDL_KUBECONFIG. Its own node takes no pods; simulated nodes are added,
+because tests rely on their capacity. Requires a container engine that can pull a node image.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 ENGINES: Final = ("docker", "podman", "nerdctl")
 NODES: Final = nodes.NodeGroup(count=4, cpu="8", memory="32Gi", gpu=4)
-"""As the tests' own sandbox."""
-_PATIENCE: Final = 30  # seconds until an engine answers
+"""The same as in the tests' own sandbox."""
+_PATIENCE: Final = 30  # seconds to wait for an engine's response
 
 
 def engine(environ: Mapping[str, str]) -> str:
-    """The first container engine that answers. Raises SandboxError that says what is missing."""
+    """The first container engine that responds. Raises SandboxError with what is missing."""
     found = [name for name in ENGINES if shutil.which(name, path=environ.get("PATH"))]
     said = {}
     for name in found:
@@ -56,7 +56,7 @@ def engine(environ: Mapping[str, str]) -> str:
 
 
 def _silence(name: str, environ: Mapping[str, str]) -> str:
-    """Why an engine does not answer; empty when it does."""
+    """Why an engine does not respond; empty if it does."""
     try:
         done = subprocess.run(
             [name, "info"],
@@ -74,7 +74,7 @@ def _silence(name: str, environ: Mapping[str, str]) -> str:
 
 @contextlib.contextmanager
 def cluster(environ: Mapping[str, str], folder: Path) -> Iterator[dict[str, str]]:
-    """The environment in which tests find it; ended in any case. Raises SandboxError."""
+    """The environment for tests on a kind cluster, which is always deleted. Raises SandboxError."""
     provider = {**environ, "KIND_EXPERIMENTAL_PROVIDER": engine(environ)}
     kind = str(built(KIND, Bench(places(environ).cache, environ), _say) / "kind")
     name, kubeconfig = f"edl-{secrets.token_hex(3)}", folder / "kubeconfig"
@@ -89,7 +89,7 @@ def cluster(environ: Mapping[str, str], folder: Path) -> Iterator[dict[str, str]
 
 @contextlib.contextmanager
 def _simulated(kubeconfig: Path, environ: Mapping[str, str], folder: Path) -> Iterator[str]:
-    """Simulated nodes, and none that is real; the address under which kind's node finds us."""
+    """Add simulated nodes and cordon real ones; yields this machine's address for kind's node."""
     programs = binaries.find(places(environ), environ, _say)
     named = ExistingCluster(kubeconfig, folder, environ, _refuse)
     try:

@@ -1,4 +1,4 @@
-"""Where the sandbox keeps its files."""
+"""The folders of the sandbox's files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Places:
 
 
 def places(environ: Mapping[str, str]) -> Places:
-    """The folders that EDL_CACHE, EDL_STATE and EDL_BINARIES name, else those of the XDG rules."""
+    """The folders named by EDL_CACHE, EDL_STATE and EDL_BINARIES, or else by the XDG rules."""
     home = Path(environ.get("HOME") or Path.home())
     cache = _xdg(environ, "XDG_CACHE_HOME", home / ".cache")
     state = _xdg(environ, "XDG_STATE_HOME", home / ".local" / "state")
@@ -38,7 +38,7 @@ def places(environ: Mapping[str, str]) -> Places:
 
 def _xdg(environ: Mapping[str, str], variable: str, default: Path) -> Path:
     named = Path(environ.get(variable, ""))
-    # The XDG rules: a relative path is invalid and is to be ignored.
+    # By the XDG rules, relative paths are invalid and ignored.
     return named if named.is_absolute() else default
 
 

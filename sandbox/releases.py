@@ -1,6 +1,6 @@
-"""The Kubernetes releases that a sandbox can be: a folder with go.mod and go.sum each, one program.
+"""The Kubernetes releases of sandboxes: a folder with go.mod and go.sum each, and one program.
 
-A release is called by its minor version, such as 1.35; go.mod pins the patch. `python -m
+A release is named by its minor version, such as 1.35; go.mod pins the patch. `python -m
 sandbox.builds.pin v1.35.4` writes the folder.
 """
 
@@ -30,7 +30,7 @@ _VERSION: Final = "k8s.io/component-base/version.git"
 
 
 def chosen(environ: Mapping[str, str]) -> str | None:
-    """The release that EDL_KUBERNETES names, if it does. Raises SandboxError."""
+    """The release in EDL_KUBERNETES; None if it is not set. Raises SandboxError."""
     minor = environ.get(VARIABLE)
     if not minor:
         return None
@@ -42,7 +42,7 @@ def chosen(environ: Mapping[str, str]) -> str | None:
 
 
 def control_plane(minor: str) -> Recipe:
-    """How the components of this release are built: from the program of all, or one of its own."""
+    """The recipe of a release's components, from the shared program or one in its folder."""
     folder = CONTROL_PLANES / minor
     main = PROGRAM if (folder / PROGRAM).exists() else f"../{PROGRAM}"
     return Recipe(
@@ -66,5 +66,5 @@ def control_plane(minor: str) -> Recipe:
 
 
 def wanted(environ: Mapping[str, str]) -> Recipe:
-    """That of EDL_KUBERNETES, else of the usual release. Raises SandboxError."""
+    """The recipe for EDL_KUBERNETES, or else for the default release. Raises SandboxError."""
     return control_plane(chosen(environ) or DEFAULT)

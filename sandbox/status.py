@@ -1,4 +1,4 @@
-"""What there is of each sandbox, for people."""
+"""Descriptions of sandboxes for the user."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def names(root: Path) -> list[str]:
-    """Every sandbox under the root of which a folder or a process is left."""
+    """The names of sandboxes below the root that have a folder or a process."""
     folders = {entry.name for entry in root.iterdir()} if root.is_dir() else set()
     owners = {Path(process.folder) for process in ownership.live()}
     found = folders | {owner.name for owner in owners if owner.parent == root}
@@ -21,7 +21,7 @@ def names(root: Path) -> list[str]:
 
 
 def describe(sandbox: Sandbox) -> str:
-    """A paragraph: the components with their pids, the dead with the end of their logs."""
+    """One paragraph: components with their pids, and dead ones with the end of their logs."""
     running = sandbox.running()
     head = f"sandbox {sandbox.name}: {len(running)} processes, kubeconfig {sandbox.kubeconfig}"
     lines = [f"  {name:<28}{pid}" for name, pid in running.items()]

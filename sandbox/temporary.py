@@ -1,4 +1,4 @@
-"""Clusters that end with the process that brought them up, however it ends."""
+"""Clusters that end with the process that started them, even if it is killed."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from sandbox.existing import Cluster
     from sandbox.objects.nodes import NodeGroup
 
-# A shell, not Python, as long as it waits. A killed process runs no code of its own: the kernel
-# closes its pipe, and `cat` ends.
+# Runs the given command when its standard input is closed. A killed process runs no clean-up code,
+# but the kernel closes its pipes, so that `cat` ends. A waiting shell is smaller than Python.
 _WHEN_THE_PIPE_CLOSES = 'cat; exec "$@"'
 
 
 @contextlib.contextmanager
 def ended_with_process(sandbox: Sandbox) -> Iterator[Sandbox]:
-    """End the sandbox afterwards; if this process is killed before, another process ends it."""
+    """End the sandbox after the block; if this process is killed, a guard process ends it."""
     down = (sys.executable, "-m", "sandbox", "down", "--name", sandbox.name)
     with subprocess.Popen(
         ("sh", "-c", _WHEN_THE_PIPE_CLOSES, "sh", *down),
@@ -38,7 +38,7 @@ def ended_with_process(sandbox: Sandbox) -> Iterator[Sandbox]:
         stderr=subprocess.DEVNULL,
         env=dict(sandbox.environ),
         cwd=HERE.parent,
-        start_new_session=True,  # a signal to our process group is not for it
+        start_new_session=True,  # signals to our process group do not reach the guard
     ) as guard:
         try:
             yield sandbox
@@ -49,7 +49,7 @@ def ended_with_process(sandbox: Sandbox) -> Iterator[Sandbox]:
 
 @contextlib.contextmanager
 def temporary_sandbox(name: str, *groups: NodeGroup) -> Iterator[Sandbox]:
-    """A sandbox of this process alone: its name is the process's besides."""
+    """A started sandbox named `name-PID`, so that only this process uses it."""
     with ended_with_process(Sandbox(f"{name}-{os.getpid()}")) as sandbox:
         sandbox.up(*groups)
         yield sandbox
@@ -65,9 +65,9 @@ def of_test_run(
 ) -> Iterator[Cluster]:
     """The cluster that EDL_KUBECONFIG names, else a sandbox of this process.
 
-    run: names the sandbox, which no other process may use. refuse: is told why a named cluster
-    cannot do something. real: the sandbox has a real node beside the simulated ones of `groups`.
-    Raises SandboxError if EDL_KUBECONFIG names no file.
+    run: part of the sandbox's name, which no other process may use. refuse: called with the reason
+    if a named cluster cannot do something. real: the sandbox has a real node as well as the
+    simulated nodes of `groups`. Raises SandboxError if the file of EDL_KUBECONFIG does not exist.
     """
     named = environ.get("EDL_KUBECONFIG")
     if not named:
@@ -86,7 +86,7 @@ def of_test_run(
 def _named(
     kubeconfig: Path, environ: Mapping[str, str], refuse: Callable[[str], NoReturn]
 ) -> Iterator[ExistingCluster]:
-    # Among the sandboxes, so that `down --all` ends what a killed test run launched there.
+    # In the folder of the sandboxes, so that `down --all` ends processes of a killed test run.
     folder = places(environ).sandboxes / f"named-{secrets.token_hex(4)}"
     folder.mkdir(parents=True)
     cluster = ExistingCluster(kubeconfig, folder, environ, refuse)

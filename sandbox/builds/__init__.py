@@ -1,1 +1,1 @@
-"""From a Go module or a Debian package to a program in the cache."""
+"""Builds programs from Go modules, and unpacks them from Debian packages, into the cache."""

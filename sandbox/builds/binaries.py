@@ -1,4 +1,4 @@
-"""Where the programs come from: a folder that the user names, the cache, or a build."""
+"""Finds the programs: in a folder that the user names, in the cache, or by a build."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def find(
     release: str | None = None,
     real: bool = False,
 ) -> dict[str, Path]:
-    """The path of each program, built if need be. Raises BuildError.
+    """The path of each program, built if the cache lacks it. Raises BuildError.
 
-    release: of Kubernetes, instead of the environment's. real: also those of a real node.
+    release: of Kubernetes, instead of the environment's. real: include those of a real node.
     """
     if where.binaries:
         return named(where.binaries, NEEDED + (NEEDED_BY_A_REAL_NODE if real else ()))
@@ -54,9 +54,9 @@ def find(
 
 
 def prepare(where: Places, environ: Mapping[str, str], say: Callable[[str], None]) -> list[Path]:
-    """All that any test runs, built or unpacked beforehand; the folders. Raises BuildError.
+    """Build or unpack everything that any test runs; returns the folders. Raises BuildError.
 
-    Packages are left out where no apt can fetch them: the tests that need them say so themselves.
+    Packages are skipped where apt cannot fetch them: the tests that need them say so.
     """
     bench = Bench(where.cache, environ)
     others = (HELM, KARPENTER)
@@ -71,7 +71,7 @@ def prepare(where: Places, environ: Mapping[str, str], say: Callable[[str], None
 
 
 def named(folder: Path, needed: Sequence[str] = NEEDED) -> dict[str, Path]:
-    """The programs of the user's own folder. Raises BuildError if one is lacking."""
+    """The programs in the user's own folder. Raises BuildError if one is missing."""
     lacking = [name for name in needed if not shutil.which(folder / name)]
     if lacking:
         raise BuildError(

@@ -1,4 +1,4 @@
-"""Builds a Go module once, and keeps the result whole or not at all."""
+"""Builds a Go module once, and keeps the result only if it is complete."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Where to build: the cache's folder, the environment, and the stream that shows progress."""
+    """Where to build: the cache folder, the environment, and the stream for progress."""
 
     cache: Path
     environ: Mapping[str, str]
@@ -34,7 +34,7 @@ class Bench:
 def built(recipe: Recipe, bench: Bench, say: Callable[[str], None]) -> Path:
     """The folder with the recipe's programs, built first if the cache lacks them.
 
-    Several processes that ask at once build once. Raises BuildError, which names the log.
+    If several processes ask at the same time, one builds. Raises BuildError, which names the log.
     """
     name = key(recipe)
     return made_once(
@@ -46,7 +46,7 @@ def built(recipe: Recipe, bench: Bench, say: Callable[[str], None]) -> Path:
 
 
 def kept(recipe: Recipe, cache: Path) -> Path:
-    """Where the cache keeps the recipe's programs."""
+    """The folder in the cache for the recipe's programs."""
     return cache / "binaries" / key(recipe)
 
 
@@ -87,11 +87,11 @@ def _copy_files(go: str, folder: Path, recipe: Recipe, bench: Bench) -> None:
         raise BuildError(f"{recipe.version_of}: its folder is not known: {found.stderr.strip()}")
     for part in recipe.files:
         for file in sorted((Path(found.stdout.strip()) / part).iterdir()):
-            shutil.copyfile(file, folder / file.name)  # the module's own are read-only
+            shutil.copyfile(file, folder / file.name)  # files in the module cache are read-only
 
 
 def _doing(log: str) -> str:
-    """`go build -v` names each package that it compiles, and each module that it fetches."""
+    """The current step: `go build -v` prints each package compiled and each module fetched."""
     lines = log.splitlines()
     compiled = sum(not line.startswith("go: ") for line in lines)
     last = lines[-1].removeprefix("go: ") if lines else "reading the module"
@@ -99,7 +99,7 @@ def _doing(log: str) -> str:
 
 
 def _try(program: Path, recipe: Recipe) -> None:
-    """A binary that does not start, or says another version, is not kept."""
+    """Raise BuildError if the binary does not start or reports another version."""
     said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
     if version(recipe).removeprefix("v") not in said.stdout:
         answer = " ".join((said.stdout + said.stderr).split())

@@ -1,4 +1,4 @@
-"""Programs from the distribution's packages, unpacked into the cache: nothing is installed."""
+"""Programs from the distribution's packages, unpacked into the cache without installing them."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ PROGRAMS: Final = ("usr/local/sbin", "usr/local/bin", "usr/sbin", "usr/bin", "sb
 
 
 def fetched(name: str, packages: Sequence[str], bench: Bench, say: Callable[[str], None]) -> Path:
-    """A folder with the files of these packages and of what they need beyond this machine's own.
+    """A folder with the files of these packages, and of dependencies that this machine lacks.
 
-    Kept in the cache by name, packages and release; several processes that ask at once fetch once.
-    apt's own sources are used, with lists and archives of ours. Raises BuildError.
+    The cache key consists of name, packages and release; if several processes ask at the same time,
+    one fetches. Uses apt's own sources, with separate lists and archives. Raises BuildError.
     """
     target = bench.cache / "debian" / f"{name}-{_key(packages)}"
     return made_once(
@@ -42,7 +42,7 @@ def fetched(name: str, packages: Sequence[str], bench: Bench, say: Callable[[str
 
 
 def environment(prefix: Path) -> dict[str, str]:
-    """What lets the folder's programs run from where they lie."""
+    """Variables with which the folder's programs run from there."""
     found = (path.parent for root in LIBRARIES for path in (prefix / root).rglob("*.so*"))
     path = [str(prefix / folder) for folder in PROGRAMS]
     return {
@@ -77,12 +77,12 @@ def _fetch_into(folder: Path, name: str, packages: Sequence[str], bench: Bench) 
 
 
 def _apt(work: Path, packages: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """The commands that download: named packages always; others only if this machine lacks them."""
+    """The commands that download: the named packages always, dependencies only if not installed."""
     options = (
         f"Dir::State::lists={work / 'lists'}",
         f"Dir::Cache={work}",
         f"Dir::Cache::archives={work / 'archives'}",
-        # The download folder is ours alone: the user _apt could not write there.
+        # The user _apt could not write to our download folder.
         "APT::Sandbox::User=root",
         "Debug::NoLocking=1",
     )
@@ -98,7 +98,7 @@ def _doing(log: str) -> str:
 
 
 def _key(packages: Iterable[str], release: Path = OS_RELEASE) -> str:
-    """What decides the content: which packages, of which release, for which processor."""
+    """The cache key: packages, release and processor, which determine the content."""
     said = release.read_text() if release.exists() else ""
     named = [line for line in said.splitlines() if line.startswith(("ID=", "VERSION_CODENAME="))]
     text = " ".join((*packages, *named, platform.machine()))

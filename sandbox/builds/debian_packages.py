@@ -1,4 +1,4 @@
-"""Every set of the distribution's packages that the sandbox or its tests unpack into the cache."""
+"""The sets of distribution packages that the sandbox and its tests unpack into the cache."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "node": ("runc", "containernetworking-plugins", "nftables"),
     "images": ("buildah", "mmdebstrap", "debian-archive-keyring"),
-    # A quarter of the size of `chromium`: it has no window, and needs no display.
+    # A quarter of the size of `chromium`, because it has no graphical interface.
     "chromium": ("chromium-headless-shell", "fonts-dejavu-core"),
     "busybox": ("busybox-static",),
     "faketime": ("libfaketime",),
     "prometheus": ("prometheus",),
     "shells": ("bash-completion", "fish", "zsh"),
 }
-"""By the name of the set; each becomes one folder of the cache."""
+"""Packages by set; each set becomes one folder in the cache."""
 
 
 def unpacked(name: str, bench: Bench, say: Callable[[str], None]) -> Path:
-    """The folder with the files of this set. Raises BuildError where they cannot be fetched."""
+    """The folder with the files of this set. Raises BuildError if they cannot be fetched."""
     return debian.fetched(name, PACKAGES[name], bench, say)

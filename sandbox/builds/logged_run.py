@@ -1,4 +1,4 @@
-"""Runs a long program: its output goes to a log, and one live line says what it does."""
+"""Runs a long program with its output in a log, and shows its progress in one live line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOG_LINES = 10
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What to run, and where. what: "build tool", for the error. log: is appended to."""
+    """What to run, and where. what: for errors, such as "build tool". log: output is appended."""
 
     what: str
     argv: tuple[str, ...]
@@ -33,16 +33,16 @@ class Task:
 
 
 def fresh(log: Path) -> Path:
-    """The log without what an earlier run wrote there."""
+    """The path of a log, after removing an earlier one."""
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
     return log
 
 
 def watched(task: Task, progress: Progress, doing: Callable[[str], str]) -> None:
-    """Run it to its end; `doing` makes the live line of what the log says so far.
+    """Run the task to its end; `doing` derives the live line from the log so far.
 
-    Raises BuildError with the log's last lines. Only if it fails is the progress ended.
+    Raises BuildError with the log's last lines, and ends the progress line only in that case.
     """
     with task.log.open("ab") as stream:
         runs = subprocess.Popen(
@@ -52,7 +52,7 @@ def watched(task: Task, progress: Progress, doing: Callable[[str], str]) -> None
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # so that its children can be ended with it
+            start_new_session=True,  # a session of its own, so that its children can be killed too
         )
         try:
             while not _ends(runs):
@@ -67,7 +67,7 @@ def watched(task: Task, progress: Progress, doing: Callable[[str], str]) -> None
 
 
 def _ends(runs: subprocess.Popen[bytes]) -> bool:
-    """Whether it ends before it is time for another look."""
+    """Whether it ends within LOOK_EVERY seconds."""
     try:
         runs.wait(LOOK_EVERY)
     except subprocess.TimeoutExpired:

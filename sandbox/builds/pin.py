@@ -1,6 +1,7 @@
-"""`python -m sandbox.builds.pin v1.37.2`: the go.mod and go.sum of a Kubernetes release.
+"""`python -m sandbox.builds.pin v1.37.2`: write go.mod and go.sum for a Kubernetes release.
 
-k8s.io/kubernetes requires its staging modules at v0.0.0: each is replaced by its published release.
+k8s.io/kubernetes requires its staging modules at v0.0.0; each is replaced by its published
+release.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
 
 MODULE: Final = "k8s.io/kubernetes"
 IMPORTED: Final = ("k8s.io/client-go", "k8s.io/component-base", "k8s.io/kubectl")
-"""The staging modules that our program imports by itself."""
+"""The staging modules that our program imports directly."""
 _STAGING: Final = re.compile(r"^\s(k8s\.io/\S+) => \./staging/", re.MULTILINE)
 
 
 def go_mod(release: str, upstream: str) -> str:
-    """go.mod before `go mod tidy`, from that of the release itself."""
+    """go.mod before `go mod tidy`, derived from the release's own."""
     staging = f"v0.{release.removeprefix('v1.')}"
     language = "\n".join(re.findall(r"^go \S+$", upstream, re.MULTILINE))
     required = (f"{MODULE} {release}", *(f"{name} {staging}" for name in IMPORTED))
@@ -41,7 +42,7 @@ def go_mod(release: str, upstream: str) -> str:
 
 
 def pin(release: str) -> Path:
-    """Write and tidy the files; the folder."""
+    """Write and tidy the files; returns the folder."""
     folder = CONTROL_PLANES / ".".join(release.removeprefix("v").split(".")[:2])
     folder.mkdir(exist_ok=True)
     asked = ("go", "mod", "download", "-json", f"{MODULE}@{release}")
@@ -52,7 +53,7 @@ def pin(release: str) -> Path:
 
 
 def _tidy(folder: Path) -> None:
-    """`go mod tidy` keeps what the folder's program imports: the one of all is lent to it."""
+    """Run `go mod tidy`, which needs the program in the folder: the shared one is lent."""
     lent = None if (folder / PROGRAM).exists() else folder / PROGRAM
     if lent:
         shutil.copy(CONTROL_PLANES / PROGRAM, lent)

@@ -1,4 +1,4 @@
-"""Says how far something long has come: live on a terminal, now and then a line elsewhere."""
+"""Shows the progress of long tasks: a live line on a terminal, occasional lines elsewhere."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-EVERY = 20.0  # seconds between two lines where the output is not a terminal
+EVERY = 20.0  # seconds between two lines if the output is not a terminal
 WIDTH = 100
 
 
 class Progress:
-    """`show` may be called as often as one likes; `end` finishes the live line."""
+    """A progress line. `show` may be called at any rate; `end` finishes the line."""
 
     def __init__(
         self, title: str, stream: TextIO, clock: Callable[[], float] = time.monotonic
@@ -25,7 +25,7 @@ class Progress:
         self._live = stream.isatty()
 
     def show(self, what: str) -> None:
-        """What goes on now."""
+        """Show the current step."""
         now = self._clock()
         line = f"{self._title}: {elapsed(now - self._begun)}, {what}"[:WIDTH]
         if self._live:
@@ -36,13 +36,13 @@ class Progress:
         self._stream.flush()
 
     def end(self, how: str) -> None:
-        """The last line, which stays."""
+        """Print the final line."""
         line = f"{self._title}: {how} after {elapsed(self._clock() - self._begun)}"
         self._stream.write(f"\r\x1b[K{line}\n" if self._live else f"{line}\n")
         self._stream.flush()
 
 
 def elapsed(seconds: float) -> str:
-    """Such as "45 s" or "4 min 05 s"."""
+    """A duration such as "45 s" or "4 min 05 s"."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

@@ -1,4 +1,4 @@
-"""What is built: the Go modules, and the key under which a build is kept."""
+"""The Go modules to build, and the key under which a build is cached."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ KEY_LENGTH = 16
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One Go module, and the programs that come out of it.
+    """One Go module, and the programs built from it.
 
-    folder: go.mod and go.sum. main: the path from there to a program of our own, if there is one.
-    packages: what to build, each into a program called like its last element, without `.go`.
-    version_of: the required module whose version the last program reports. version_in: the
-    variables that hold it, as the linker names them. links: further names of the first program.
-    says_version: the last program knows `--version`. files: folders of the module `version_of`
-    whose files are kept beside the programs.
+    folder: contains go.mod and go.sum. main: the path from there to our own program, if any.
+    packages: what to build, each into a program named after its last element, without `.go`.
+    version_of: the required module whose version the last program reports. version_in: the linker's
+    names of the variables that hold it. links: further names of the first program. says_version:
+    the last program supports `--version`. files: folders of the module `version_of` whose files are
+    copied next to the programs.
     """
 
     name: str
@@ -80,7 +80,7 @@ HELM = Recipe(
     version_in=(f"{_HELM}/internal/version.version",),
     says_version=False,
 )
-"""For the chart's tests."""
+"""For tests of the Helm chart."""
 KIND = Recipe(
     name="kind",
     folder=HERE / "kind",
@@ -100,9 +100,9 @@ KARPENTER = Recipe(
     says_version=False,
     files=("pkg/apis/crds", "kwok/apis/crds"),
 )
-"""An autoscaler, and the CustomResourceDefinitions that it reads."""
+"""An autoscaler, with the CustomResourceDefinitions that it needs."""
 REAL = (CONTAINERD, COREDNS)
-"""What a real node needs besides those of simulated nodes."""
+"""Recipes that only a real node needs."""
 
 
 def version(recipe: Recipe) -> str:
@@ -115,11 +115,11 @@ def version(recipe: Recipe) -> str:
 
 
 def key(recipe: Recipe, architecture: str | None = None) -> str:
-    """The name of a build, made of all that decides its content.
+    """The name of a build, derived from everything that determines its content.
 
-    That is the module's files, which pin the language version and every dependency by hash, how it
-    is linked, and the processor. The Go release that happens to be installed is left out: a build
-    that was kept must be found where no Go is.
+    That is the module's files, which pin the language version and every dependency by hash, the
+    linker flags, and the processor. The installed Go release is excluded, because a cached build
+    must be found on machines without Go.
     """
     digest = hashlib.sha256()
     for name, file in (("go.mod", "go.mod"), ("go.sum", "go.sum"), ("main.go", recipe.main)):
@@ -132,7 +132,7 @@ def key(recipe: Recipe, architecture: str | None = None) -> str:
 
 
 def link_flags(recipe: Recipe) -> tuple[str, ...]:
-    """-ldflags: no debug tables, and the version, without which clients refuse v0.0.0."""
+    """-ldflags: without debug tables, and with the version, because clients reject v0.0.0."""
     release = version(recipe)
     major, minor, _ = release.removeprefix("v").split(".", 2)
     values = (release, major, minor)
@@ -143,6 +143,6 @@ def link_flags(recipe: Recipe) -> tuple[str, ...]:
 
 
 def machine() -> str:
-    """This machine's processor, in Go's words."""
+    """This machine's processor, by Go's name."""
     here = platform.machine()
     return ARCHITECTURES.get(here, here)

@@ -1,4 +1,4 @@
-"""The Go command: is it there, and is it new enough."""
+"""Checks that a Go command exists and is new enough."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WAY_OUT = "install it from go.dev/dl, or name a folder with the binaries in EDL_
 def go(environ: Mapping[str, str], module: Path) -> str:
     """The path of a Go that can build the module. Raises BuildError if there is none.
 
-    A Go that may fetch newer releases of itself (GOTOOLCHAIN=auto) is never too old.
+    With GOTOOLCHAIN=auto, Go fetches newer releases of itself, so it is never too old.
     """
     needed = required(module)
     found = shutil.which("go", path=environ.get("PATH"))
@@ -48,10 +48,10 @@ def required(module: Path) -> str:
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The user's environment, with what would change the result taken out of it.
+    """The user's environment, without variables that would change the result.
 
-    CGO_ENABLED=0 makes static binaries, and needs no C compiler. GOWORK=off: a workspace around
-    this project is not part of the recipe. GOGC, unless the user set it: a compiler ends before
-    its garbage fills the memory, and collecting it takes a sixth of the processor time.
+    CGO_ENABLED=0 makes static binaries and needs no C compiler. GOWORK=off ignores a workspace
+    around this project. GOGC=400, unless the user set it: a compiler ends before its garbage fills
+    the memory, and collecting it would take a sixth of the processor time.
     """
     return {"GOGC": "400", **environ, "CGO_ENABLED": "0", "GOWORK": "off"}

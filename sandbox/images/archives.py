@@ -1,4 +1,4 @@
-"""Images as archives in the cache: built once for each content, and kept whole or not at all."""
+"""Images as archives in the cache, each built once per content and kept only if complete."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from sandbox.images.image import Image
 
 EARLIER: Final = 1
-"""How many archives of what an image was before are kept besides."""
+"""The number of earlier archives of an image that are kept."""
 
 
 def build(image: Image, bench: Bench, say: Callable[[str], None]) -> Path:
     """The archive of an image, built first if the cache lacks it.
 
-    containerd imports it (`ctr images import`) as `image.reference`. Several processes that ask at
-    once for one image build it once. Raises BuildError, which names the log.
+    containerd imports it (`ctr images import`) as `image.reference`. If several processes ask for
+    one image at the same time, one builds it. Raises BuildError, which names the log.
     """
     borrowed = _borrowed(image, bench, say)
     while not (target := _target(image, borrowed, bench.cache)).exists():
@@ -40,16 +40,16 @@ def build(image: Image, bench: Bench, say: Callable[[str], None]) -> Path:
                 making.make(target, image, borrowed, bench, say)
                 _forget_earlier(bench.cache, image, keep=1 + EARLIER)
                 if _target(image, borrowed, bench.cache) != target:
-                    # A file was edited meanwhile: it is unknown which version was copied.
+                    # A file changed during the build, so the archive's content is uncertain.
                     target.unlink()
     os.utime(target)
     return target
 
 
 def prune(images: Sequence[Image], bench: Bench, say: Callable[[str], None]) -> None:
-    """Drop what these images were before: archives, and layers that none consists of any more.
+    """Delete earlier archives of these images, and layers that no image uses. Raises BuildError.
 
-    Steps of stages that are not part of an image run again in its next build. Raises BuildError.
+    Steps of stages that are not part of an image run again in its next build.
     """
     making.require_root("the cache of images is root's")
     with contextlib.ExitStack() as builds:
@@ -61,7 +61,7 @@ def prune(images: Sequence[Image], bench: Bench, say: Callable[[str], None]) -> 
 
 
 def kept(image: Image, bench: Bench) -> Path | None:
-    """The archive of what would be built now, if it is there; nothing is built for the answer."""
+    """The archive that a build would return now, if it exists; nothing is built."""
     folder = places(bench.environ).binaries or programs.kept(wanted(bench.environ), bench.cache)
     borrowed = {name: folder / name for name in image.programs}
     if not (image.folder / "Dockerfile").exists():
@@ -73,7 +73,7 @@ def kept(image: Image, bench: Bench) -> Path | None:
 
 
 def key(image: Image, borrowed: Mapping[str, Path]) -> str:
-    """Changes with every input of a build, but for packages that have become newer since."""
+    """The cache key, which depends on all inputs of a build except newer package versions."""
     whole = hashlib.sha256(f"{image.reference} {machine()} {base.key()}".encode())
     whole.update(context.digest(image.folder))
     for name, path in sorted(borrowed.items()):
@@ -83,7 +83,7 @@ def key(image: Image, borrowed: Mapping[str, Path]) -> str:
 
 
 def _borrowed(image: Image, bench: Bench, say: Callable[[str], None]) -> dict[str, Path]:
-    """The sandbox's own programs that go into the image, built first if need be."""
+    """The sandbox's own programs for the image, built first if the cache lacks them."""
     if not image.programs:
         return {}
     if own := places(bench.environ).binaries:
@@ -106,7 +106,7 @@ def _alone(
 
 
 def _forget_earlier(cache: Path, image: Image, *, keep: int) -> None:
-    """Archives are large, and their layers are kept besides. The last one may be in use still."""
+    """Delete old archives, which are large, except the last `keep`, which may be in use."""
     any_key = "[0-9a-f]" * KEY_LENGTH
     found = (cache / making.FOLDER).glob(f"{image.name}-{any_key}.tar")
     for path in sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)[keep:]:

@@ -1,4 +1,4 @@
-"""The one base image, `debian:12-slim`, made by Debian's mmdebstrap instead of being pulled."""
+"""The base image, `debian:12-slim`, made by Debian's mmdebstrap instead of being pulled."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ RELEASE: Final = "bookworm"
 REFERENCE: Final = "docker.io/library/debian:12-slim"
 DOCKERFILE: Final = 'FROM scratch\nADD rootfs.tar /\nCMD ["bash"]\n'
 MARK: Final = "base"
-"""A file in the storage: the key of the base image that lies there."""
-# As Debian's own slim image: no manuals, no translations, and of documents the licences.
+"""A file in the storage with the key of its base image."""
+# As in Debian's own slim image: no manuals or translations, and only licences of the documents.
 _SLIM: Final = (
     "path-exclude=/usr/share/doc/*",
     "path-include=/usr/share/doc/*/copyright",
@@ -25,7 +25,7 @@ _SLIM: Final = (
     "path-exclude=/usr/share/man/*",
     "force-unsafe-io",
 )
-# So that `apt-get install` leaves nothing behind but what it installs.
+# Makes `apt-get install` leave no files other than those it installs.
 _CLEAN: Final = (
     'APT::Keep-Downloaded-Packages "false";',
     'Dir::Cache::pkgcache "";',
@@ -35,26 +35,26 @@ OPTIONS: Final = (
     "--mode=root",
     "--variant=apt",
     "--format=tar",
-    # With the package usrmerge instead, the image would have 45 MB of Perl.
+    # The package usrmerge instead would add 45 MB of Perl to the image.
     "--include=usr-is-merged",
     "--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr",
     *(f"--dpkgopt={option}" for option in _SLIM),
     '--aptopt=Acquire::Languages "none"',
     "--skip=output/dev",
-    # Copied from this machine or left by apt, for the time of the making.
+    # Files copied from this machine or left by apt while the image is made.
     '--customize-hook=rm -f "$1"/etc/resolv.conf "$1"/etc/hostname "$1"/var/cache/apt/*.bin',
     f"""--customize-hook=echo '{" ".join(_CLEAN)}' > "$1"/etc/apt/apt.conf.d/docker-clean""",
 )
 
 
 def key() -> str:
-    """Changes with whatever decides the base image's content, but for Debian's own updates."""
+    """A key that depends on all inputs of the base image except Debian's own updates."""
     text = "\n".join((*OPTIONS, DOCKERFILE, RELEASE, *sources.of_release(RELEASE), machine()))
     return hashlib.sha256(text.encode()).hexdigest()[:KEY_LENGTH]
 
 
 def ensure(builder: Builder) -> None:
-    """Have the base image in the builder's storage. Raises BuildError."""
+    """Create the base image in the builder's storage unless it exists. Raises BuildError."""
     mark = builder.storage / MARK
     if mark.exists() and mark.read_text() == key():
         return

@@ -1,7 +1,7 @@
-"""Debian's buildah, apart from the rest of this machine.
+"""Debian's buildah, isolated from the rest of this machine.
 
-It runs in a mount and process namespace of its own: there the fetched packages lie where they
-expect to lie, and whatever it mounts or starts ends with it, also when we are killed.
+It runs in its own mount and process namespaces: the unpacked packages appear at the paths that
+they expect, and mounts and processes end with it, even if this process is killed.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ APART: Final = (
     *("--pid", "--fork", "--kill-child", "--mount-proc", "--"),
     *("sh", "-ec", 'mount -t overlay -o lowerdir=usr:/usr overlay /usr; exec "$@"', "sh"),
 )
-# Nothing of the machine's own /etc/containers is read. `never` pulled: names are all local.
+# The machine's own /etc/containers is not read. Nothing is pulled: all names are local.
 CONFIGURATION: Final = {
     "containers.conf": "",
     "registries.conf": "unqualified-search-registries = []\n",
     "policy.json": json.dumps({"default": [{"type": "insecureAcceptAnything"}]}),
 }
 COPYING: Final = ("build", "push")
-"""The commands that copy images, and that ask a policy whether they may."""
+"""The commands that copy images, and therefore need a signature policy."""
 _STEP: Final = re.compile(r"^(?:\[(\d+/\d+)\] )?STEP (\d+/\d+): ", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """Runs the fetched programs, one after the other.
+    """Runs the unpacked programs, one after another.
 
-    what: "build the image tensorflow", for errors. packages: their files. storage: layers and
-    images, kept from build to build. work: a folder of this build alone.
+    what: "build the image tensorflow", for errors. packages: the programs' files. storage: layers
+    and images, kept between builds. work: a folder for this build only.
     """
 
     what: str
@@ -53,14 +53,14 @@ class Builder:
     progress: Progress
 
     def buildah(self, command: str, *args: str) -> None:
-        """Raises BuildError."""
+        """Run a buildah command. Raises BuildError."""
         registries = ("--registries-conf", str(self.work / "registries.conf"))
         policy = ("--signature-policy", str(self.work / "policy.json"))
         copies = command in COPYING
         self.run("buildah", *registries, command, *(policy if copies else ()), *args)
 
     def run(self, *argv: str) -> None:
-        """Raises BuildError."""
+        """Run a program. Raises BuildError."""
         task = Task(self.what, (*APART, *argv), self.packages, self._environment(), self.log)
         watched(task, self.progress, doing)
 
@@ -80,14 +80,14 @@ class Builder:
 
 
 def storage_conf(storage: Path, run: Path) -> str:
-    """Containers/storage's configuration, in TOML."""
+    """A configuration for containers/storage, in TOML."""
     values = {"driver": "overlay", "graphroot": str(storage), "runroot": str(run)}
     lines = (f"{name} = {json.dumps(value)}" for name, value in values.items())
     return "\n".join(("[storage]", *lines, ""))
 
 
 def doing(log: str) -> str:
-    """What a build does, by its log so far: the step of the Dockerfile, and the last line."""
+    """The current step of a build, from its log: the Dockerfile step, and the last line."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     last = lines[-1].removeprefix("I: ") if lines else "starting"
     steps = _STEP.findall(log)

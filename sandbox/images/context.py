@@ -1,4 +1,4 @@
-"""The files that a Dockerfile can copy, as one digest."""
+"""The files that a Dockerfile can copy, and one digest of all of them."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 
 IGNORE_FILE: Final = ".dockerignore"
 ALWAYS: Final = ("Dockerfile", IGNORE_FILE)
-"""They decide what is built, whatever the ignore file says."""
+"""Part of the digest whatever the ignore file says, because they determine the build."""
 _GLOBS: Final = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One line of .dockerignore. keeps: it begins with `!`."""
+    """One line of .dockerignore. keeps: it starts with `!`."""
 
     pattern: str
     keeps: bool
 
     def matches(self, path: str) -> bool:
-        """Whether it speaks of this path or of a folder above it."""
+        """Whether the pattern matches this path or a folder above it."""
         return bool(re.fullmatch(f"{_expression(self.pattern)}(?:/.*)?", path))
 
 
 def rules(text: str) -> tuple[Rule, ...]:
-    """The rules of a .dockerignore; the last one that matches a path decides."""
+    """The rules of a .dockerignore; the last one that matches a path applies."""
     lines = (line.strip() for line in text.splitlines())
     return tuple(
         Rule(os.path.normpath(line.removeprefix("!").strip()).strip("/"), line.startswith("!"))
@@ -42,7 +42,7 @@ def rules(text: str) -> tuple[Rule, ...]:
 
 
 def ignores(every: tuple[Rule, ...], path: str) -> bool:
-    """Whether the context leaves this path out; folders are parted by `/`."""
+    """Whether the context excludes this path; the separator is `/`."""
     decided = [rule for rule in every if rule.matches(path)]
     return bool(decided) and not decided[-1].keeps
 
@@ -61,7 +61,7 @@ def files(folder: Path) -> Iterator[str]:
 
 
 def digest(folder: Path) -> bytes:
-    """Changes with the path, the content and the execute bit of any file of the context."""
+    """A digest of the path, content and execute bit of each file in the context."""
     whole = hashlib.sha256()
     for path in files(folder):
         whole.update(f"{path}\0".encode() + _of_file(folder / path))
@@ -69,7 +69,7 @@ def digest(folder: Path) -> bytes:
 
 
 def _may_hold(every: tuple[Rule, ...], folder: str) -> bool:
-    """Whether it is worth looking into a folder: a deeper rule may keep some of an ignored one."""
+    """Whether a folder may hold files of the context: a rule may keep some of an ignored one."""
     if not ignores(every, folder):
         return True
     return any(rule.keeps and _reaches(rule.pattern, folder) for rule in every)
@@ -89,7 +89,7 @@ def _of_file(path: Path) -> bytes:
 
 
 def _expression(pattern: str) -> str:
-    """Docker's globs as a regular expression: `**` crosses folders, `*` and `?` do not."""
+    """Docker's glob as a regular expression: `**` crosses folders, `*` and `?` do not."""
     parts = re.split(r"(\*\*/|\*\*|\*|\?|\[[^\]]+\])", pattern)
     return "".join(
         _GLOBS.get(part) or (part if part.startswith("[") else re.escape(part)) for part in parts

@@ -1,4 +1,4 @@
-"""What an image is built from."""
+"""The inputs of an image build."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A folder with a Dockerfile, and the name under which pods ask for what comes out of it.
+    """A folder with a Dockerfile, and the name by which pods refer to the image.
 
-    reference: in full, as a node knows it. programs: the sandbox's own that take the place of the
-    Dockerfile's stage of the same name, where each lies at the top.
+    reference: the full name, as on a node. programs: the sandbox's own programs, each of which
+    replaces the Dockerfile's stage of the same name, with the program at the top level.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """This machine's configuration of apt and pip, for the RUN steps of a build.
 
-It is mounted for the time of a step: proxies, mirrors and certificates of this machine do not
-become part of an image. What stays are the mount points, as empty files.
+It is mounted during a step, so that proxies, mirrors and certificates of this machine do not
+become part of the image. Only the mount points remain, as empty files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DEFAULT_BUNDLE: Final = Path("/etc/ssl/certs/ca-certificates.crt")
 BUNDLE: Final = "/mnt/ca.pem"
-"""In the build. Not where Debian keeps it: the package ca-certificates could not write there."""
+"""The path in the build. At Debian's own path, ca-certificates could not write its file."""
 PIP: Final = "/etc/pip.conf"
 APT: Final = "/etc/apt/apt.conf.d/99machine"
 _APT_SETTING: Final = re.compile(
@@ -39,7 +39,7 @@ _OF_THE_HOST: Final = (
 
 
 def mounts(folder: Path, environ: Mapping[str, str]) -> dict[str, Path]:
-    """Where in a build each file of this machine belongs; those made for it lie in `folder`."""
+    """This machine's files by their paths in the build; generated files are written to `folder`."""
     found: dict[str, Path] = {}
     bundle = Path(environ.get("SSL_CERT_FILE") or DEFAULT_BUNDLE)
     if bundle.is_file():
@@ -52,13 +52,13 @@ def mounts(folder: Path, environ: Mapping[str, str]) -> dict[str, Path]:
 
 
 def pip_conf(listed: str, *, secured: bool) -> str:
-    """A pip.conf with what `pip config list` says, except for files of this machine.
+    """A pip.conf from `pip config list`, without options that name files of this machine.
 
-    secured: there is a bundle of certificates at BUNDLE.
+    secured: there is a certificate bundle at BUNDLE.
     """
     made = RawConfigParser()
     made["global"] = {}
-    # pip lists a variable PIP_X as `:env:.x`; variables win, so they come last.
+    # pip lists a variable PIP_X as `:env:.x`; variables have precedence, so they come last.
     for line in sorted(listed.splitlines(), key=lambda line: line.startswith(":env:")):
         key, _, value = line.partition("=")
         section, _, option = key.rpartition(".")
@@ -74,14 +74,14 @@ def pip_conf(listed: str, *, secured: bool) -> str:
 
 
 def apt_conf(dumped: str, *, secured: bool) -> str:
-    """An apt.conf with what `apt-config dump` says of how packages are fetched."""
+    """An apt.conf with the download settings of `apt-config dump`."""
     kept = [line for line in dumped.splitlines() if _APT_SETTING.match(line)]
     bundle = [f'Acquire::https::CAInfo "{BUNDLE}";'] if secured else []
     return "\n".join([*kept, *bundle, ""])
 
 
 def _said(argv: tuple[str, ...], environ: Mapping[str, str]) -> str:
-    """What a program prints; nothing if it is not there or does not know."""
+    """A program's output; empty if the program is missing or fails."""
     try:
         asked = subprocess.run(
             argv, env=environ, cwd=os.sep, capture_output=True, text=True, check=False

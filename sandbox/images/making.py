@@ -1,4 +1,4 @@
-"""One build, from the Dockerfile to the archive."""
+"""One image build, from the Dockerfile to the archive."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from sandbox.images.image import Image
 
 FOLDER: Final = "images"
-"""In the cache: archives, and the storage of their layers."""
+"""The cache folder of archives, and of the storage of their layers."""
 
 
 def require(image: Image) -> None:
-    """Raises BuildError, with the way out, where nothing can be built."""
+    """Raise BuildError with a remedy if the image cannot be built here."""
     if not (image.folder / "Dockerfile").is_file():
         raise BuildError(f"{image.folder} has no Dockerfile: the image {image.name} has no recipe")
     require_root(
@@ -38,7 +38,7 @@ def require(image: Image) -> None:
 
 
 def require_root(reason: str) -> None:
-    """Raises BuildError for other users."""
+    """Raise BuildError unless this is root."""
     if os.geteuid() != 0:
         raise BuildError(f"{reason}: run this as root, with sudo -E")
 
@@ -57,14 +57,14 @@ def make(
             base.ensure(builder)
         builder.buildah("build", *_flags(builder, image, borrowed), str(image.folder))
         archive = builder.work / "whole.tar"
-        # Docker's form is written in one go, and not compressed: what it costs is time.
+        # Docker's format is written in one pass; compressing it would only take time.
         form = f"docker-archive:{archive}:{image.reference}"
         builder.buildah("push", "--disable-compression", image.reference, form)
         archive.rename(target)
 
 
 def prune(bench: Bench, say: Callable[[str], None]) -> None:
-    """Drop the layers that no image consists of any more. The caller holds every image's lock."""
+    """Delete layers that no image uses. The caller holds the lock of every image."""
     doing = ("drop", "dropping", "unused layers")
     with _builder("prune", doing, bench, say) as builder:
         builder.buildah("rmi", "--prune")
@@ -74,11 +74,11 @@ def prune(bench: Bench, say: Callable[[str], None]) -> None:
 def _builder(
     name: str, doing: tuple[str, str, str], bench: Bench, say: Callable[[str], None]
 ) -> Iterator[Builder]:
-    """A builder with a folder for its work, and a progress line that ends with it."""
+    """A builder with a temporary work folder and a progress line."""
     unpacked = debian_packages.unpacked("images", bench, say)
     images = bench.cache / FOLDER
     images.mkdir(parents=True, exist_ok=True)
-    # We hold the lock: what lies there was left by a build that was killed.
+    # We hold the lock, so these remains are from a killed build.
     for abandoned in images.glob(f".{name}@*"):
         shutil.rmtree(abandoned)
     do, does, what = doing

@@ -1,4 +1,4 @@
-"""Where this machine gets the packages of a Debian release from."""
+"""This machine's package sources for a Debian release."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _FIELD: Final = re.compile(r"^([A-Za-z-]+):[ \t]*(.*(?:\n[ \t].*)*)", re.MULTILI
 
 
 def of_release(release: str, folder: Path = FOLDER) -> tuple[str, ...]:
-    """The machine's own sources of a release, as lines of a sources.list; none if it has none.
+    """The machine's sources of a release, as lines of a sources.list; empty if there are none.
 
-    Only Debian's: `main` of the release, its updates and its security fixes.
+    Only Debian's component `main` of the release, its updates and its security fixes.
     """
     suites = {release, f"{release}-updates", f"{release}-security"}
     found = (
@@ -29,14 +29,14 @@ def of_release(release: str, folder: Path = FOLDER) -> tuple[str, ...]:
 
 
 def one_line(text: str) -> Iterator[tuple[str, str, list[str]]]:
-    """Address, suite and components of the entries in a sources.list."""
+    """Address, suite and components of each entry in a sources.list."""
     for line in text.splitlines():
         if found := _LINE.fullmatch(line.partition("#")[0].strip()):
             yield found[1].rstrip("/"), found[2], found[3].split()
 
 
 def deb822(text: str) -> Iterator[tuple[str, str, list[str]]]:
-    """The same of a .sources file, whose entries are paragraphs of fields."""
+    """The same for a .sources file, whose entries are paragraphs of fields."""
     bare = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
     for paragraph in re.split(r"\n\s*\n", bare):
         fields = {name.lower(): value.split() for name, value in _FIELD.findall(paragraph)}

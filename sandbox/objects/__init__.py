@@ -1,1 +1,1 @@
-"""What a new cluster gets through its API: nodes, volumes, admission."""
+"""API objects of a new cluster: nodes and volumes; and its admission configuration."""

@@ -1,4 +1,4 @@
-"""The API server's client certificate for webhooks that ask for one.
+"""The API server's client certificate, for webhooks that require one.
 
 kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers: to authenticate
 API servers.
@@ -22,7 +22,7 @@ _EVERY_WEBHOOK = "*"
 
 
 def write(layout: Layout) -> None:
-    """The file for --admission-control-config-file, and the kubeconfig that it names."""
+    """Write the file for --admission-control-config-file, and the kubeconfig that it names."""
     user = {
         "client-certificate": str(layout.certificate(SERVER)),
         "client-key": str(layout.key(SERVER)),

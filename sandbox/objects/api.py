@@ -1,4 +1,4 @@
-"""The few requests to an API server that starting a sandbox takes."""
+"""The few API requests that are needed to start a sandbox."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ COLLECTIONS = {
     "PersistentVolume": "/api/v1/persistentvolumes",
     "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
 }
-TIMEOUT = 10.0  # seconds for one answer
+TIMEOUT = 10.0  # seconds per request
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An HTTP status and the body. `status` 0: the server did not answer, the body says why."""
+    """An HTTP status and body. `status` 0: no response; the body has the reason."""
 
     status: int
     body: bytes
@@ -66,13 +66,13 @@ class Api:
         return self._ask("POST", path, json.dumps(body))
 
     def delete(self, path: str) -> None:
-        """An object, or all of a collection. Raises SandboxError."""
+        """Delete an object, or all objects of a collection. Raises SandboxError."""
         answer = self._ask("DELETE", path, None)
         if answer.status not in (HTTPStatus.OK, HTTPStatus.NOT_FOUND):
             raise SandboxError(f"cannot delete {path}: {answer.body.decode(errors='replace')}")
 
     def create(self, manifest: Json) -> None:
-        """Create an object that belongs to no namespace. Raises SandboxError."""
+        """Create a cluster-scoped object. Raises SandboxError."""
         answer = self.post(COLLECTIONS[manifest["kind"]], manifest)
         if answer.status not in (HTTPStatus.CREATED, HTTPStatus.CONFLICT):
             name = manifest["metadata"]["name"]

@@ -1,4 +1,4 @@
-"""Node pools: which nodes Karpenter may make, and the manifests that say so."""
+"""Node pools: the nodes that Karpenter may create, and the manifests that define them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _CLASS: Final = ("karpenter.kwok.sh", "KWOKNodeClass")
 
 @dataclass(frozen=True, slots=True)
 class NodePool:
-    """What Karpenter may make of one kind of node; linux on amd64, 2 to 8 GiB a CPU.
+    """The nodes that Karpenter may create from one pool: linux on amd64, 2 to 8 GiB per CPU.
 
-    sizes: CPUs of a node, of SIZES; each keeps 0.1 of them for the kubelet. cpu_limit: a quantity,
-    of all its nodes together. node_delay: from the decision to a node that registers.
-    consolidate_after: how long a node is left alone after its pods changed, or "Never".
-    Raises SandboxError for values that no pool can have.
+    sizes: CPUs per node, of SIZES; the kubelet reserves 0.1 of them. cpu_limit: a quantity, for all
+    nodes of the pool. node_delay: from the decision to the node's registration. consolidate_after:
+    how long a node is kept after its pods changed, or "Never". Raises SandboxError for invalid
+    values.
     """
 
     name: str = "default"
@@ -52,11 +52,11 @@ class NodePool:
 
 
 SETTINGS: Final = tuple(each.name.replace("_", "-") for each in fields(NodePool))[:-1]
-"""As they are written on a command line; where pods of it may run is the sandbox's to say."""
+"""Names on the command line, without `tainted`, which the sandbox sets."""
 
 
 def parsed(settings: Iterable[str]) -> NodePool:
-    """The pool of `sizes=8,16` and others of SETTINGS. Raises SandboxError."""
+    """The pool of settings such as `sizes=8,16`. Raises SandboxError."""
     values: dict[str, Any] = {}
     for setting in settings:
         key, _, value = setting.partition("=")
@@ -74,7 +74,7 @@ def parsed(settings: Iterable[str]) -> NodePool:
 
 
 def manifests(pool: NodePool) -> list[dict[str, Any]]:
-    """The NodePool, and the KWOKNodeClass that it refers to by its own name."""
+    """The NodePool, and the KWOKNodeClass of the same name that it refers to."""
     group, kind = _CLASS
     node_class = {
         "apiVersion": f"{group}/v1alpha1",

@@ -1,4 +1,4 @@
-"""Simulated nodes: their shape, and the manifests that create them."""
+"""Simulated nodes: their resources, and the manifests that create them."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ PODS_PER_NODE = 110  # the kubelet's default
 GPU = "nvidia.com/gpu"
 QUANTITY = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?")
 PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?")
-SIMULATED = "sandbox.edl.dev/simulated"  # steers pods to or from these nodes
+SIMULATED = "sandbox.edl.dev/simulated"  # for node selectors and affinity
 ADDRESSES = ipaddress.ip_network("10.32.0.0/11")
 
 
 @dataclass(frozen=True, slots=True)
 class NodeGroup:
-    """Nodes of one shape, named PREFIX-000, PREFIX-001 and so on.
+    """Equal nodes, named PREFIX-000, PREFIX-001 and so on.
 
     cpu and memory are Kubernetes quantities ("8", "500m", "32Gi"), gpu is a whole number of
     `nvidia.com/gpu`, labels are added to the usual ones. tainted: only pods that tolerate
-    `kwok.x-k8s.io/node=fake:NoSchedule` come here, so that others find the real node.
-    Raises SandboxError for values that no node can have.
+    `kwok.x-k8s.io/node=fake:NoSchedule` run here, so that others use the real node. Raises
+    SandboxError for invalid values.
     """
 
     count: int
@@ -71,14 +71,14 @@ def manifests(group: NodeGroup, first: int = 0) -> Iterator[dict[str, Any]]:
 
 
 def next_number(group: NodeGroup, names: Iterable[str]) -> int:
-    """The lowest number above all that nodes of this prefix have."""
+    """The lowest number above those of all nodes with this prefix."""
     pattern = re.compile(re.escape(group.name_prefix) + r"-([0-9]+)")
     numbers = [int(found[1]) for name in names if (found := pattern.fullmatch(name))]
     return max(numbers, default=-1) + 1
 
 
 def create(api: Api, nodes: Iterable[dict[str, Any]]) -> list[str]:
-    """Create the nodes; one that exists stays as it is. Return their names. Raises SandboxError."""
+    """Create the nodes; existing ones are not changed. Returns their names. Raises SandboxError."""
     names = []
     for node in nodes:
         api.create(node)
@@ -87,7 +87,7 @@ def create(api: Api, nodes: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def unready(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The names of nodes that pods cannot be placed on yet: not Ready, or tainted so."""
+    """The names of nodes that cannot take pods yet: not Ready, or with the not-ready taint."""
     return [node["metadata"]["name"] for node in nodes if not _is_ready(node)]
 
 
@@ -131,18 +131,18 @@ def _manifest(group: NodeGroup, name: str) -> dict[str, Any]:
 
 
 def taint() -> dict[str, str]:
-    """What keeps pods off simulated nodes that do not ask for them."""
+    """The taint that keeps pods off simulated nodes unless they tolerate it."""
     key, value = FAKE_NODE
     return {"key": key, "value": value, "effect": "NoSchedule"}
 
 
 def _address(name: str) -> str:
-    """The same name always has the same address; two nodes hardly ever share one."""
+    """An address derived from the name; two nodes rarely share one."""
     return str(ADDRESSES[zlib.crc32(name.encode()) % ADDRESSES.num_addresses])
 
 
 def _node_info() -> dict[str, str]:
-    """What `kubectl get nodes -o wide` shows: that nothing really runs here."""
+    """Node information for `kubectl get nodes -o wide`, which marks the node as simulated."""
     fixed = dict.fromkeys(("machineID", "systemUUID", "bootID", "kubeProxyVersion"), "")
     simulated = ("kubeletVersion", "containerRuntimeVersion", "osImage", "kernelVersion")
     return {

@@ -1,4 +1,4 @@
-"""Storage: a default class, as clusters have one, and volumes that claims find."""
+"""A default StorageClass, and volumes that claims can bind to."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _NOWHERE: Final = "/nonexistent"
 
 
 def make(folder: Path | None) -> Iterator[dict[str, Any]]:
-    """The class, and volumes of it: folders of a real node, which are made here, or simulated ones.
+    """The StorageClass, and its volumes: folders of a real node, created here, or simulated ones.
 
-    A simulated volume takes any claim, and the next one when its claim is deleted (kwok's stage
+    A simulated volume accepts any claim, and the next one when its claim is deleted (kwok's stage
     `volume-reuse`): nothing is ever written to it.
     """
     yield _storage_class()

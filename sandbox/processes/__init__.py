@@ -1,1 +1,1 @@
-"""The processes of a control plane: their command lines, certificates, start and end."""
+"""The processes of a control plane: command lines, certificates, start and end."""

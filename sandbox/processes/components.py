@@ -1,6 +1,6 @@
 """The command line of each control plane component.
 
-Flags are upstream's; those that need a reason carry it.
+Flags are upstream's; a comment explains those that need a reason.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ API_SERVER = "kube-apiserver"
 CONTROLLER_MANAGER = "kube-controller-manager"
 SCHEDULER = "kube-scheduler"
 KWOK = "kwok"
-KARPENTER = "karpenter"  # launched where it is asked for
+KARPENTER = "karpenter"  # started on request only
 # In the order in which they start.
 ORDER = (ETCD, API_SERVER, CONTROLLER_MANAGER, SCHEDULER, KWOK)
 FAKE_NODE = ("kwok.x-k8s.io/node", "fake")
 
 LOOPBACK = "127.0.0.1"
-# kwok renews a Lease after a quarter of it: a load that thousands of nodes must be able to afford.
+# kwok renews Leases after a quarter of this time; with thousands of nodes that must not be often.
 LEASE_SECONDS = 160
-GRACE_SECONDS = 200  # a node whose Lease is this old counts as lost
-# Go collects garbage when a heap has grown by this percentage. A cluster of a few minutes has
-# memory to spare: by default a sixth of the API server's processor time goes into that.
+GRACE_SECONDS = 200  # a node is lost when its Lease is this old
+# GOGC: Go collects garbage when the heap has grown by this percentage. A short-lived cluster can
+# use more memory: by default, collection takes a sixth of the API server's processor time.
 LAZY = {"GOGC": "400"}
-# Requests per second that a client allows itself: never the bottleneck of a load test.
+# A client's own limit of requests per second: high, so that it never limits a load test.
 RATE = ("--kube-api-qps=1000", "--kube-api-burst=2000")
 
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """All that the command lines need to know."""
+    """The inputs of all command lines."""
 
     layout: Layout
     facts: Facts
@@ -54,12 +54,12 @@ class Cast:
 
 
 def api_host(facts: Facts) -> str:
-    """Where the API server listens: pods of a real node must reach it too."""
+    """The address on which the API server listens, which pods of a real node must reach."""
     return LOOPBACK if facts.network is None else Network(facts.network).host
 
 
 def api_url(facts: Facts) -> str:
-    """Where the API server answers."""
+    """The URL of the API server."""
     return f"https://{api_host(facts)}:{facts.api_port}"
 
 
@@ -72,7 +72,7 @@ def launches(cast: Cast) -> dict[str, Launch]:
         SCHEDULER: _scheduler(cast),
         KWOK: _kwok(cast),
     }
-    # In its usual working folder kwok would find and read a configuration of the user's.
+    # In its default working folder kwok would read the user's own configuration.
     env = {KWOK: {"KWOK_WORKDIR": str(cast.layout.folder / "kwok")}}
     return {
         name: Launch(name, (str(cast.binaries[name]), *flags[name]), LAZY | env.get(name, {}))
@@ -84,11 +84,11 @@ def _etcd(cast: Cast) -> tuple[str, ...]:
     layout = cast.layout
     return (
         f"--data-dir={layout.etcd_data}",
-        "--unsafe-no-fsync",  # throw-away data: survives the end of any process, not of the machine
+        "--unsafe-no-fsync",  # disposable data: survives a process's end, but not a machine crash
         f"--listen-client-urls={cast.etcd_url}",
         f"--advertise-client-urls={cast.etcd_url}",
-        f"--listen-peer-urls=http://{LOOPBACK}:0",  # there are no peers
-        # Write access to etcd is control of the cluster: it requires our client certificate.
+        f"--listen-peer-urls=http://{LOOPBACK}:0",  # no peers
+        # Write access to etcd means control of the cluster, so a client certificate is required.
         "--client-cert-auth",
         f"--trusted-ca-file={layout.ca}",
         f"--cert-file={layout.certificate(SERVER)}",
@@ -115,7 +115,7 @@ def _api_server(cast: Cast) -> tuple[str, ...]:
         f"--tls-private-key-file={layout.key(SERVER)}",
         f"--client-ca-file={layout.ca}",
         "--authorization-mode=Node,RBAC",
-        "--enable-admission-plugins=NodeRestriction",  # besides the default ones, as kubeadm does
+        "--enable-admission-plugins=NodeRestriction",  # with the default ones, as in kubeadm
         f"--admission-control-config-file={layout.admission}",
         "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
         f"--service-account-key-file={account_key}",
@@ -128,7 +128,7 @@ def _api_server(cast: Cast) -> tuple[str, ...]:
 
 
 def _without_node() -> tuple[str, ...]:
-    # It refuses to publish a loopback address.
+    # The API server refuses to publish a loopback address.
     return ("--endpoint-reconciler-type=none",)
 
 
@@ -138,7 +138,7 @@ def _with_node(layout: Layout) -> tuple[str, ...]:
         f"--kubelet-certificate-authority={layout.ca}",
         f"--kubelet-client-certificate={layout.certificate('admin')}",
         f"--kubelet-client-key={layout.key('admin')}",
-        # The rules for Services are the node's: from here webhooks are called in their pods.
+        # Only the node has rules for Services, so webhooks are called at their pods' addresses.
         "--enable-aggregator-routing=true",
     )
 
@@ -147,7 +147,7 @@ def _controller_manager(cast: Cast) -> tuple[str, ...]:
     layout = cast.layout
     return (
         f"--kubeconfig={layout.client_config(CONTROLLER_MANAGER)}",
-        # As on real clusters each controller acts under its own name, which webhooks see:
+        # As in real clusters, each controller uses its own ServiceAccount, which webhooks see:
         # system:serviceaccount:kube-system:job-controller and so on.
         "--use-service-account-credentials=true",
         f"--service-account-private-key-file={layout.pki / SERVICE_ACCOUNT_KEY}",
@@ -155,7 +155,7 @@ def _controller_manager(cast: Cast) -> tuple[str, ...]:
         f"--cluster-signing-cert-file={layout.ca}",
         f"--cluster-signing-key-file={layout.key('ca')}",
         f"--node-monitor-grace-period={GRACE_SECONDS}s",
-        # Its default lies in /usr/libexec, and is made there if it does not exist.
+        # Its default, in /usr/libexec, would be created if it does not exist.
         f"--flex-volume-plugin-dir={layout.folder / 'flexvolume'}",
         "--leader-elect=false",
         "--secure-port=0",
@@ -173,13 +173,13 @@ def _kwok(cast: Cast) -> tuple[str, ...]:
 
 
 def kwok_flags(kubeconfig: Path) -> tuple[str, ...]:
-    """Play the kubelet of simulated nodes, in any cluster."""
+    """Flags with which kwok simulates the kubelets of our nodes, in any cluster."""
     return (
         f"--kubeconfig={kubeconfig}",
         *(f"--config={stage}" for stage in sorted(STAGES.glob("*.yaml"))),
         "--manage-all-nodes=false",
         f"--manage-nodes-with-annotation-selector={'='.join(FAKE_NODE)}",
         f"--node-lease-duration-seconds={LEASE_SECONDS}",
-        "--cidr=10.64.0.0/10",  # pod addresses: room for four million
-        "--v=WARN",  # it would log every change of every pod
+        "--cidr=10.64.0.0/10",  # addresses for four million pods
+        "--v=WARN",  # otherwise it logs every change of every pod
     )

@@ -1,4 +1,4 @@
-"""Kubeconfigs: one self-contained file that holds its certificates, as kind and k3d write it."""
+"""Kubeconfigs as single files that embed their certificates, as kind and k3d write them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def kubeconfig(layout: Layout, server: str, client: str) -> str:
-    """A kubeconfig for one of pki.CLIENTS; its context is called like the sandbox's folder."""
+    """A kubeconfig for one of pki.CLIENTS; its context is named after the sandbox's folder."""
     name = f"sandbox-{layout.folder.name}"
     user = {
         "client-certificate-data": _base64(layout.certificate(client)),

@@ -1,4 +1,4 @@
-"""Running kubectl on one cluster."""
+"""Runs kubectl on one cluster."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Kubectl:
-    """program: which kubectl. environment: what makes it use the cluster."""
+    """program: the kubectl to run. environment: variables that select the cluster."""
 
     program: Path
     environment: Mapping[str, str]
 
     def __call__(self, args: tuple[str, ...], text: str | None = None) -> str:
-        """What it prints, given the text as its input. Raises SandboxError with its message."""
+        """The output, with the text as input. Raises SandboxError with kubectl's message."""
         done = subprocess.run(
             [self.program, *args],
             input=text,
@@ -37,7 +37,10 @@ class Kubectl:
 
 
 def environment(environ: Mapping[str, str], kubeconfig: Path, folder: Path) -> dict[str, str]:
-    """For any kubectl or client library. Discovery is cached per cluster: ports are used again."""
+    """The environment for kubectl and client libraries.
+
+    Discovery is cached per cluster, because ports are reused.
+    """
     return {
         **environ,
         "KUBECONFIG": str(kubeconfig),

@@ -1,8 +1,8 @@
-"""Which processes belong to a sandbox, according to the kernel.
+"""Identifies the processes of a sandbox by information from the kernel.
 
 Every process is started with two variables in its environment: its sandbox's folder and its
-component. The kernel keeps them with the process, so that no pid file can be stale, half written or
-lost, and a pid that was reused by another program is never mistaken for ours.
+component. The kernel keeps them with the process, so no pid file can be stale, incomplete or
+lost, and a program that reuses a pid is never mistaken for ours.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Process:
 def spawn(
     folder: Path, component: str, argv: Sequence[str], env: Mapping[str, str], log: Path
 ) -> int:
-    """Start a program in a session of its own, its output appended to the log; return its pid.
+    """Start a program in its own session, with its output appended to the log; returns its pid.
 
-    Raises SandboxError when the program cannot be started.
+    Raises SandboxError if the program cannot be started.
     """
     output = (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     silence = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
@@ -70,12 +70,12 @@ def spawn(
 
 
 def marked(env: Mapping[str, str], folder: Path, component: str) -> dict[str, str]:
-    """The environment by which a process is known as the sandbox's."""
+    """The environment that identifies a process as the sandbox's."""
     return {**env, FOLDER: str(folder), COMPONENT: component}
 
 
 def _await_exec(pid: int) -> None:
-    """The kernel shows no environment for the moment in which it sets up the new program."""
+    """Wait until the process runs its program: until then the kernel shows no environment."""
     while not (read(pid) or _is_dead(pid)):
         time.sleep(0.001)
 
@@ -89,13 +89,13 @@ def live() -> Iterator[Process]:
 
 
 def of_sandbox(folder: Path) -> list[Process]:
-    """Every process of this sandbox, children included, oldest first."""
+    """Every process of this sandbox, including children, oldest first."""
     found = [process for process in live() if process.folder == str(folder)]
     return sorted(found, key=lambda process: (process.started, process.pid))
 
 
 def leaders(folder: Path) -> dict[str, int]:
-    """The pid of each component that runs."""
+    """The pid of each running component."""
     found: dict[str, int] = {}
     for process in of_sandbox(folder):
         if process.leads:
@@ -104,13 +104,13 @@ def leaders(folder: Path) -> dict[str, int]:
 
 
 def read(pid: int) -> Process | None:
-    """The process, if it lives and belongs to a sandbox."""
+    """The process, if it is alive and belongs to a sandbox."""
     try:
         environment = (PROC / str(pid) / "environ").read_bytes()
         if FOLDER.encode() not in environment:
             return None
         stat = (PROC / str(pid) / "stat").read_text(errors="replace")
-    except OSError:  # it ended, or it is another user's
+    except OSError:  # it has ended, or belongs to another user
         return None
     marks, fields = _variables(environment), _fields(stat)
     if fields[0] in DEAD_STATES or FOLDER not in marks:
@@ -120,7 +120,7 @@ def read(pid: int) -> Process | None:
 
 
 def send(process: Process, number: signal.Signals) -> None:
-    """Send a signal to this process and to no other that got its pid meanwhile."""
+    """Send a signal to this process, and never to another one that reuses its pid."""
     with contextlib.suppress(ProcessLookupError):
         descriptor = os.pidfd_open(process.pid)
         try:
@@ -133,7 +133,7 @@ def send(process: Process, number: signal.Signals) -> None:
 def end_all(folder: Path, component: str | None = None) -> None:
     """Kill the sandbox's processes, or one component's, until none is left.
 
-    Raises SandboxError if one outlives SIGKILL.
+    Raises SandboxError if one survives SIGKILL.
     """
     while remaining := _chosen(folder, component):
         for process in remaining:
@@ -151,10 +151,10 @@ def await_end(process: Process) -> None:
 
 
 def ended(process: Process, within: float) -> bool:
-    """Whether the process ends within this many seconds; its ports and files are free then.
+    """Whether the process ends within this many seconds; its ports and files are then free.
 
-    A process that ends loses its memory, and with it the environment that read() looks for, before
-    its open files: only a pid descriptor tells when all of it is gone.
+    An ending process loses its memory, and so the environment that read() needs, before its open
+    files: only a pid descriptor signals when it is completely gone.
     """
     with contextlib.suppress(ProcessLookupError):
         descriptor = os.pidfd_open(process.pid)
@@ -170,7 +170,7 @@ def ended(process: Process, within: float) -> bool:
 
 
 def _chosen(folder: Path, component: str | None) -> list[Process]:
-    """Looks twice: a child that is just becoming another program shows no environment."""
+    """The processes to kill. Looks twice: a child shows no environment while it is in exec."""
     for _ in range(2):
         found = [p for p in of_sandbox(folder) if component in (None, p.component)]
         if found:
@@ -180,7 +180,7 @@ def _chosen(folder: Path, component: str | None) -> list[Process]:
 
 
 def reap() -> None:
-    """Take the exit status of children that ended, so that none stays a zombie."""
+    """Collect the exit status of ended children, so that none remains a zombie."""
     for pid in tuple(_children):
         _reap_one(pid)
 
@@ -195,7 +195,7 @@ def _reap_one(pid: int) -> None:
 
 
 def _started(pid: int) -> int | None:
-    """When it started, also for a process that is just ending; None if there is none."""
+    """The start time, for an ending process as well; None if there is no such process."""
     try:
         return int(_fields((PROC / str(pid) / "stat").read_text(errors="replace"))[19])
     except OSError:
@@ -210,7 +210,7 @@ def _is_dead(pid: int) -> bool:
 
 
 def _fields(stat: str) -> list[str]:
-    """From the state on (proc(5)). The name before it, in parentheses, may hold anything."""
+    """The fields of proc(5) from the state on. The name before it may contain any character."""
     return stat.rpartition(")")[2].split()
 
 

@@ -1,4 +1,4 @@
-"""A certificate authority of the sandbox's own, and what it signs."""
+"""The sandbox's own certificate authority, and the certificates that it signs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LIFETIME = dt.timedelta(days=3650)
-# Clocks of containers and machines differ a little.
+# The clocks of containers and machines differ slightly.
 EARLIER = dt.timedelta(hours=1)
 SERVING_NAMES = (
     "localhost",
@@ -27,7 +27,7 @@ SERVING_NAMES = (
     "kubernetes.default.svc",
     "kubernetes.default.svc.cluster.local",
 )
-SERVING_ADDRESSES = ("127.0.0.1", "10.96.0.1")  # the second: the Service `kubernetes`
+SERVING_ADDRESSES = ("127.0.0.1", "10.96.0.1")  # the second is the Service `kubernetes`
 NODE_NAME = "real-0"
 # User and group of each client. The default RBAC roles are bound to these names.
 CLIENTS = {
@@ -48,7 +48,7 @@ SERVICE_ACCOUNT_KEY = "service-account.key"
 def issue(folder: Path, now: dt.datetime, host: str = "", node: str = "") -> None:
     """Write NAME.crt and NAME.key of ca, server and CLIENTS, and the service accounts' key.
 
-    host and node: addresses of this machine and of a real node, which gets a pair `node` then.
+    host and node: addresses of this machine and of a real node, which then gets a pair `node`.
     """
     authority = _Authority(now)
     _write_key(folder / "ca.key", authority.key)
@@ -85,7 +85,7 @@ class _Authority:
 
     def issue(self, folder: Path, file: str, subject: x509.Name, hosts: Sequence[str] = ()) -> None:
         key = ec.generate_private_key(ec.SECP256R1())
-        # etcd's server is its own client too, so that every pair may do both.
+        # etcd's server is also its own client, so every certificate allows both uses.
         uses = x509.ExtendedKeyUsage(
             [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
         )
@@ -137,7 +137,7 @@ def _pem(certificate: x509.Certificate) -> str:
 def _write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
     text = key.private_bytes(
         serialization.Encoding.PEM,
-        # SEC 1: for service accounts kube-apiserver reads no other form of such a key.
+        # SEC 1 is the only format of such a key that kube-apiserver reads for service accounts.
         serialization.PrivateFormat.TraditionalOpenSSL,
         serialization.NoEncryption(),
     )

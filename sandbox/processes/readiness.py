@@ -1,4 +1,4 @@
-"""Waiting until the control plane can be used."""
+"""Waits until the control plane can be used."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
     from sandbox.objects.api import Api
 
-PAUSE = 0.05  # seconds between two looks
+PAUSE = 0.05  # seconds between checks
 API_WITHIN = 60.0
 NODES_WITHIN = 60.0
-NAMED = 3  # as many names fit into a message
+NAMED = 3  # the most node names in a message
 
 
 def wait_for(missing: Callable[[], str], check: Callable[[], None], within: float) -> None:
-    """Look until nothing is missing; `check` raises when waiting has become pointless.
+    """Wait until `missing` returns an empty text; `check` raises if waiting is pointless.
 
     Raises SandboxError after `within` seconds, with what was still missing.
     """
@@ -34,7 +34,7 @@ def wait_for(missing: Callable[[], str], check: Callable[[], None], within: floa
 
 
 def api_gap(api: Api) -> str:
-    """What the API server still lacks before it takes requests."""
+    """Why the API server is not ready yet; empty if it is."""
     for path in ("/readyz", "/api/v1/namespaces/default"):
         answer = api.get(path)
         if answer.status != HTTPStatus.OK:
@@ -43,7 +43,7 @@ def api_gap(api: Api) -> str:
 
 
 def account_gap(api: Api) -> str:
-    """A namespace takes no pods before the controller manager made its default account."""
+    """Whether the default ServiceAccount is missing, without which a namespace takes no pods."""
     path = "/api/v1/namespaces/default/serviceaccounts/default"
     return (
         ""
@@ -53,7 +53,7 @@ def account_gap(api: Api) -> str:
 
 
 def nodes_gap(api: Api, wanted: set[str]) -> str:
-    """Which of the wanted nodes cannot take pods yet."""
+    """Which of the wanted nodes cannot take pods yet; empty if all can."""
     answer = api.get("/api/v1/nodes?resourceVersion=0")
     if answer.status != HTTPStatus.OK:
         return "kube-apiserver: cannot list nodes"

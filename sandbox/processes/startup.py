@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 COMPONENTS = (*components.ORDER, *PARTS)
 _NODE_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
-NODE_SECONDS = 0.1  # further time that each node may take to become Ready
+NODE_SECONDS = 0.1  # additional seconds per node to become Ready
 
 
 def make(layout: Layout, supervisor: Supervisor, release: str | None, *, real: bool) -> Facts:
-    """Ports, certificates and kubeconfigs of a new sandbox, in place of any half of one."""
+    """Ports, certificates and kubeconfigs of a new sandbox; an incomplete one is removed first."""
     clear(layout, supervisor)
     api_port, etcd_port = free_ports(2)
     network = Network(free_number()) if real else None
@@ -50,13 +50,13 @@ def make(layout: Layout, supervisor: Supervisor, release: str | None, *, real: b
 
 
 def start_missing(cast: Cast, supervisor: Supervisor, node: Node | None) -> tuple[str, ...]:
-    """Start each component, and each launched program, that should run and does not; return which.
+    """Start components and launched programs that should run and do not; returns their names.
 
-    The API server is ready afterwards.
+    The API server is ready on return.
     """
     admission.write(cast.layout)
     before = supervisor.running()
-    # First the namespaces: the API server listens on the link to them.
+    # The namespaces first: the API server listens on the link to them.
     wanted = components.launches(cast) | (node.launches(node.hold()) if node else {})
     alive = supervisor.running()
     missing = {name: launch for name, launch in wanted.items() if name not in alive}
@@ -72,7 +72,7 @@ def start_missing(cast: Cast, supervisor: Supervisor, node: Node | None) -> tupl
         if name not in storage:
             supervisor.launch(launch)
         if node:
-            node.await_part(name)  # without containerd the kubelet ends
+            node.await_part(name)  # without containerd the kubelet exits
     held = {name: pid for name, pid in alive.items() if before.get(name) != pid}
     programs = [name for name in supervisor.dead() if name not in COMPONENTS]
     for name in programs:
@@ -83,7 +83,7 @@ def start_missing(cast: Cast, supervisor: Supervisor, node: Node | None) -> tupl
 def settle(
     cast: Cast, supervisor: Supervisor, node: Node | None, groups: Iterable[NodeGroup]
 ) -> None:
-    """Create the first nodes, wait until pods can run, and record that the sandbox is whole."""
+    """Create the first nodes, wait until pods can run, and record that the sandbox is complete."""
     with Api(cast.layout, components.api_url(cast.facts)) as api:
         created = [n for group in groups for n in nodes.create(api, nodes.manifests(group))]
         if node:
@@ -98,14 +98,14 @@ def settle(
 
 
 def await_api(layout: Layout, facts: Facts, supervisor: Supervisor) -> None:
-    """Wait until the API server is ready. Raises ComponentDied as soon as it or etcd is gone."""
+    """Wait until the API server is ready. Raises ComponentDied if it or etcd dies."""
     with Api(layout, components.api_url(facts)) as api:
         check = _checker(supervisor, (components.ETCD, components.API_SERVER))
         readiness.wait_for(lambda: readiness.api_gap(api), check, readiness.API_WITHIN)
 
 
 def release_nodes(api: Api) -> None:
-    """A new kwok would wait until the Leases on its nodes run out that a killed one held."""
+    """Delete the nodes' Leases: a new kwok would wait for those of a killed one to expire."""
     api.delete(_NODE_LEASES)
 
 
@@ -128,7 +128,7 @@ def _await_nodes(api: Api, supervisor: Supervisor, names: Collection[str]) -> No
 
 
 def clear(layout: Layout, supervisor: Supervisor) -> bool:
-    """End every process, remove the folder; True if there was any of either."""
+    """End every process and remove the folder; True if there was either."""
     ended = supervisor.end_everything(abruptly=COMPONENTS)
     owner = cgroups.name_for(layout.folder)
     ended |= cgroups.remove(owner)

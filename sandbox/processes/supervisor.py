@@ -1,4 +1,4 @@
-"""Starts a sandbox's processes, knows which of them should run, and says which do not."""
+"""Starts a sandbox's processes, records which should run, and reports those that do not."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STOP_GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 class Launch:
     """How to start a component, and whether it should run.
 
-    env: is added to the starter's. outlived: its children run on when it is stopped.
+    env: added to the starter's environment. outlived: its children keep running when it is stopped.
     """
 
     name: str
@@ -38,9 +38,9 @@ class Launch:
 
 
 class Supervisor:
-    """The processes of one folder: what to run stands in `launches/`, what they print in `logs/`.
+    """The processes of one folder, with commands in `launches/` and output in `logs/`.
 
-    Which of them live is asked of the kernel each time: several Supervisors of one folder agree.
+    The kernel is asked each time which are alive, so several Supervisors of one folder agree.
     """
 
     def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
@@ -49,18 +49,18 @@ class Supervisor:
         self._seen: dict[str, Process] = {}
 
     def launch(self, launch: Launch) -> int:
-        """Record it and start it, unless it runs already; return its pid."""
+        """Record the program, and start it unless it runs already; returns its pid."""
         self._record(launch)
         return self.running().get(launch.name) or self._spawn(launch)
 
     def start(self, name: str) -> int:
-        """Start again what was launched before; return its pid. Raises SandboxError for others."""
+        """Start a program that was launched before; returns its pid. Else raises SandboxError."""
         return self.launch(replace(self._launch(name), wanted=True))
 
     def stop(self, name: str) -> None:
-        """End it, with SIGTERM and after 5 s SIGKILL, and its children, unless it is outlived.
+        """End it and its children with SIGTERM, after 5 s with SIGKILL.
 
-        It is not expected to run any more.
+        It is no longer expected to run. The children of an `outlived` program keep running.
         """
         launch = self._launch(name)
         self._record(replace(launch, wanted=False))
@@ -74,8 +74,7 @@ class Supervisor:
     def end_everything(self, abruptly: Collection[str] = ()) -> bool:
         """End every process of the folder, recorded or not; True if there was one.
 
-        Those of the components `abruptly` are killed last and at once, the others may end by
-        themselves within 5 s.
+        Components in `abruptly` are killed last and immediately; others get 5 s to end.
         """
         found = ownership.of_sandbox(self.folder)
         _end_kindly([p for p in found if p.leads and p.component not in abruptly])
@@ -83,7 +82,7 @@ class Supervisor:
         return bool(found)
 
     def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> None:
-        """Send a signal to it; it is still expected to run, so that check() reports a death."""
+        """Send a signal; as it is still expected to run, check() reports its death."""
         pid = self.running().get(name)
         process = ownership.read(pid) if pid else None
         if process is None:
@@ -93,35 +92,35 @@ class Supervisor:
             ownership.await_end(process)
 
     def running(self) -> dict[str, int]:
-        """The pid of each component that runs."""
+        """The pid of each running component."""
         return ownership.leaders(self.folder)
 
     def launches(self) -> dict[str, Launch]:
-        """Everything ever launched here. A damaged record counts as none."""
+        """Everything that was ever launched here. A damaged record is ignored."""
         found = (_read(path) for path in sorted((self.folder / "launches").glob("*.json")))
         return {launch.name: launch for launch in found if launch}
 
     def dead(self) -> tuple[str, ...]:
         """The components that should run and do not.
 
-        Looks twice: one that is just becoming another program shows no environment.
+        Looks twice: a process shows no environment while it executes a program.
         """
         if self._absent():
             time.sleep(BLIND)
         return self._absent()
 
     def check(self, names: Collection[str] | None = None) -> None:
-        """Raise ComponentDied, with its log's end, if one (of these) should run and does not."""
+        """Raise ComponentDied, with the log's end, if one (of `names`) should run but does not."""
         if dead := [name for name in self.dead() if names is None or name in names]:
             raise ComponentDied("\n".join(self.obituary(name) for name in dead))
 
     def obituary(self, name: str) -> str:
-        """That a component died, and the last lines of its log."""
+        """A message that the component died, with the last lines of its log."""
         log = self.log(name)
         return f"{name} died; the last lines of {log}:\n{last_lines(log, LOG_LINES)}"
 
     def log(self, name: str) -> Path:
-        """The file with what it printed."""
+        """The file with its output."""
         return self.folder / "logs" / f"{name}.log"
 
     def _absent(self) -> tuple[str, ...]:
@@ -132,7 +131,7 @@ class Supervisor:
         return tuple(name for name in wanted if name not in self._seen)
 
     def _lives(self, name: str) -> bool:
-        """Whether it is still the process that was seen last: to look at all takes far longer."""
+        """Whether it is still the process seen last: much faster than reading all processes."""
         seen = self._seen.get(name)
         return seen is not None and ownership.read(seen.pid) == seen
 
@@ -155,7 +154,7 @@ class Supervisor:
 
 
 def _end_kindly(chosen: Sequence[Process]) -> None:
-    """SIGTERM to all, and 5 s for them to end; processes that still run are left to end_all()."""
+    """Send SIGTERM to all and wait up to 5 s; those that still run are left to end_all()."""
     for process in chosen:
         ownership.send(process, signal.SIGTERM)
     deadline = time.monotonic() + STOP_GRACE

@@ -1,4 +1,4 @@
-"""One real node for a sandbox: pods run in it, in namespaces and a cgroup of the sandbox's own."""
+"""A real node for a sandbox, whose pods run in the sandbox's own namespaces and cgroup."""
 
 from sandbox.real.requirements import missing
 

@@ -1,4 +1,4 @@
-"""`python -m sandbox.real`: whether a real node can run here; if not, one line that says why."""
+"""`python -m sandbox.real`: exit with 0 if a real node can run here, otherwise print why not."""
 
 import os
 import sys

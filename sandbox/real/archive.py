@@ -1,4 +1,4 @@
-"""Images of a few static files, as archives that containerd imports: no builder is needed."""
+"""Images of a few static files, as archives that containerd imports, made without a builder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EXECUTABLE: Final = 0o755
 def write_image(
     target: Path, reference: str, files: Mapping[str, Path], entrypoint: Sequence[str]
 ) -> None:
-    """Write an archive as `docker save` does. files: on this machine, by their paths in it."""
+    """Write an archive in the format of `docker save`. files: local files by their paths in it."""
     layer = _layer(files)
     config = {
         "architecture": machine(),

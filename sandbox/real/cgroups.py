@@ -1,4 +1,4 @@
-"""The cgroup of a sandbox's real node: all of its containers are in it, and end with it."""
+"""The cgroup of a sandbox's real node, which contains all of its containers."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
 
 MOUNTS: Final = Path("/proc/self/mounts")
 NEEDED: Final = frozenset({"cpu", "cpuset", "devices", "memory", "pids"})
-# There, programs in the kernel do what `devices` does.
+# In version 2, kernel programs replace the controller `devices`.
 UNIFIED: Final = NEEDED - {"devices"}
 CPUSET: Final = ("cpuset.cpus", "cpuset.mems")
 END_WITHIN: Final = 20.0  # seconds after SIGKILL
 
 
 def name_for(folder: Path) -> str:
-    """The cgroup of the sandbox in that folder, so that it is found when the folder is gone."""
+    """The cgroup's name for a sandbox's folder, which can be computed after the folder is gone."""
     return f"edl-{folder.name}-{hashlib.sha256(bytes(folder)).hexdigest()[:8]}"
 
 
 def hierarchies(mounts: Path = MOUNTS) -> list[Path]:
-    """Where cgroups are mounted: folders of version 1, then version 2's.
+    """The mount points of cgroups: those of version 1, then version 2's.
 
-    A machine may have both. runc then makes a cgroup for each container in version 2 as well, where
-    no controller is.
+    A machine may have both. Then runc creates a cgroup per container in version 2 as well, without
+    controllers.
     """
     return [*_mounted("cgroup", mounts), *_mounted("cgroup2", mounts)]
 
 
 def lacking(mounts: Path = MOUNTS) -> str:
-    """What is missing for a kubelet; empty if nothing is."""
+    """What a kubelet needs and is missing; empty if nothing is."""
     folders = hierarchies(mounts)
     if not folders:
         return "they are not mounted"
@@ -52,22 +52,22 @@ def lacking(mounts: Path = MOUNTS) -> str:
 
 
 def create(name: str) -> None:
-    """An empty cgroup in every hierarchy; one that exists stays as it is."""
+    """Create an empty cgroup in every hierarchy; an existing one is kept."""
     for root in hierarchies():
         group = root / name
         _enable(root)
         group.mkdir(exist_ok=True)
         _enable(group)
-        # In version 1 a new cpuset is empty, and takes no process as long as it is.
+        # In version 1, a new cpuset is empty and accepts no process until it is set.
         for file in CPUSET:
             if not _controllers(root) and (root / file).exists():
                 (group / file).write_text((root / file).read_text())
 
 
 def remove(name: str) -> bool:
-    """Kill every process in it, and remove it; True if there was one.
+    """Kill every process in it, and remove it; True if it existed.
 
-    Raises SandboxError if a process outlives SIGKILL.
+    Raises SandboxError if a process survives SIGKILL.
     """
     groups = [root / name for root in hierarchies() if (root / name).is_dir()]
     existed = bool(groups)
@@ -80,7 +80,7 @@ def remove(name: str) -> bool:
 
 
 def _emptied(group: Path) -> bool:
-    """Kill and remove what can be; True if nothing of it is left."""
+    """Kill its processes and remove its folders as far as possible; True if nothing is left."""
     for folder, _, _ in os.walk(group, topdown=False):
         for pid in _processes(Path(folder)):
             with contextlib.suppress(ProcessLookupError):
@@ -101,14 +101,15 @@ def _mounted(kind: str, mounts: Path) -> list[Path]:
 
 
 def _controllers(group: Path) -> set[str]:
-    """Version 2 lists them in a file; version 1 has none."""
+    """The controllers of a cgroup: version 2 lists them in a file, version 1 does not."""
     return _words(group / "cgroup.controllers")
 
 
 def _given_on(root: Path) -> set[str]:
-    """The controllers of version 2 that a cgroup below this one has or can have.
+    """The version 2 controllers that a cgroup below this one has or can have.
 
-    Only the machine's own root, which has no type, may hold processes and give controllers on.
+    Only the machine's own root, which has no type, may both contain processes and delegate
+    controllers.
     """
     occupied = (root / "cgroup.type").exists() and _words(root / "cgroup.procs")
     return _words(root / "cgroup.subtree_control") if occupied else _controllers(root)
@@ -117,7 +118,7 @@ def _given_on(root: Path) -> set[str]:
 def _enable(group: Path) -> None:
     file = group / "cgroup.subtree_control"
     for controller in sorted(_controllers(group) - _words(file)):
-        with contextlib.suppress(OSError):  # some cannot be given on, such as a realtime cpu
+        with contextlib.suppress(OSError):  # some, such as a realtime cpu, cannot be delegated
             file.write_text(f"+{controller}")
 
 

@@ -1,4 +1,4 @@
-"""What the node's programs read: each knob that is not a default carries its reason."""
+"""The configuration of the node's programs, with a reason for each value that is not a default."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ LABEL: Final = "edl.dev/sandbox-node=real"
 PAUSE: Final = "edl-sandbox/pause:1"
 DOMAIN: Final = "cluster.local"
 SOCKET: Final = "/run/containerd/containerd.sock"
-"""In the node's own /run: the name of a socket has room for 107 characters only."""
+"""In the node's own /run, because a socket's path has at most 107 characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Where the node's files are. folder: its part of the sandbox's. prefix: unpacked packages."""
+    """The paths of the node's files. folder: in the sandbox's. prefix: unpacked packages."""
 
     folder: Path
     pki: Path
@@ -65,7 +65,7 @@ class Paths:
 
 
 def kubelet_flags(paths: Paths, network: Network, cgroup: str) -> tuple[str, ...]:
-    """What has no place in KubeletConfiguration, or comes from elsewhere."""
+    """Flags for what KubeletConfiguration lacks, or what is only known at start."""
     return (
         f"--config={paths.kubelet_config}",
         f"--hostname-override={NAME}",
@@ -78,7 +78,7 @@ def kubelet_flags(paths: Paths, network: Network, cgroup: str) -> tuple[str, ...
 
 
 def proxy_flags(network: Network) -> tuple[str, ...]:
-    """kube-proxy: rules in nftables, and nothing outside of the node's network."""
+    """kube-proxy with nftables rules, restricted to the node's network."""
     return (
         f"--hostname-override={NAME}",
         "--proxy-mode=nftables",
@@ -86,7 +86,7 @@ def proxy_flags(network: Network) -> tuple[str, ...]:
         f"--bind-address={network.node}",
         f"--healthz-bind-address={network.node}:10256",
         f"--metrics-bind-address={network.node}:10249",
-        # The size of that table belongs to the whole machine.
+        # The size of this table is a setting of the whole machine.
         *("--conntrack-max-per-core=0", "--conntrack-min=0"),
         *("--conntrack-tcp-timeout-established=0s", "--conntrack-tcp-timeout-close-wait=0s"),
     )
@@ -103,7 +103,7 @@ def files(paths: Paths, network: Network, kubeconfig: Path) -> dict[Path, str]:
 
 
 def containerd(paths: Paths) -> str:
-    """TOML, version 3."""
+    """The configuration of containerd: TOML, version 3."""
     runtime = "plugins.'io.containerd.cri.v1.runtime'"
     runc = f"{runtime}.containerd.runtimes.runc"
     return f"""version = 3
@@ -157,14 +157,14 @@ def kubelet(paths: Paths, network: Network) -> dict[str, Any]:
         "clusterDNS": [network.node],
         "clusterDomain": DOMAIN,
         "resolvConf": "",
-        # There need not be a systemd; version 1 of cgroups is enough for us.
+        # systemd may be missing, and cgroups of version 1 suffice.
         "cgroupDriver": "cgroupfs",
         "failCgroupV1": False,
         "failSwapOn": False,
         "enforceNodeAllocatable": [],
         "podLogsDir": str(paths.folder / "pod-logs"),
         "volumePluginDir": str(paths.folder / "volume-plugins"),
-        # A disk that others have filled is not a reason to end a test's pods or images.
+        # A disk filled by other programs must not cause the eviction of pods or deletion of images.
         "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%"},
         "imageGCHighThresholdPercent": 100,
         "serializeImagePulls": False,
@@ -172,7 +172,7 @@ def kubelet(paths: Paths, network: Network) -> dict[str, Any]:
 
 
 def cni(paths: Paths, network: Network) -> dict[str, Any]:
-    """Each pod has a link of its own to the node, so every packet passes the Services' rules."""
+    """A CNI configuration with one link per pod: each packet passes the Service rules."""
     ipam = {
         "type": "host-local",
         "dataDir": str(paths.folder / "addresses"),
@@ -187,7 +187,7 @@ def cni(paths: Paths, network: Network) -> dict[str, Any]:
 
 
 def corefile(network: Network, kubeconfig: Path) -> str:
-    """Only the cluster's names: any other is refused at once instead of being waited for."""
+    """Resolves only the cluster's names: others are refused immediately, not after a timeout."""
     return f"""{DOMAIN} in-addr.arpa {{
     bind {network.node}
     errors

@@ -1,4 +1,4 @@
-"""The images of a real node, through containerd's own command."""
+"""The images of a real node, managed with containerd's `ctr`."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-WITHIN: Final = 30.0  # seconds for containerd to answer
+WITHIN: Final = 30.0  # seconds for containerd to respond
 PAUSE: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """ctr: the command and all that comes before its own words."""
+    """ctr: the command with its global options."""
 
     ctr: tuple[str, ...]
     env: Mapping[str, str]
 
     def wait(self, check: Callable[[], None]) -> None:
-        """Return when containerd answers; `check` raises when that has become pointless."""
+        """Return when containerd responds; `check` raises if waiting is pointless."""
         deadline = time.monotonic() + WITHIN
         while self._run("version").returncode:
             check()
@@ -34,14 +34,14 @@ class Images:
             time.sleep(PAUSE)
 
     def add(self, archive: Path) -> None:
-        """Unpack an OCI or docker archive. Raises SandboxError with containerd's message."""
-        # containerd's own transfer takes an archive in messages of 32 KiB: a third more work.
+        """Import an OCI or Docker archive. Raises SandboxError with containerd's message."""
+        # Without --local, the archive is sent in messages of 32 KiB, which is a third more work.
         self._asked("images", "import", "--local", str(archive))
 
     def references(self) -> set[str]:
-        """What pods may ask for, in full: docker.io/library/NAME:TAG. Raises SandboxError."""
+        """The images' full names, docker.io/library/NAME:TAG. Raises SandboxError."""
         listed = self._asked("images", "list", "--quiet").split()
-        # Each is there under its digest, too.
+        # Each image is also listed under its digest.
         return {name for name in listed if not name.startswith("sha256:")}
 
     def _asked(self, *words: str) -> str:

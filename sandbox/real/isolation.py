@@ -1,7 +1,7 @@
-"""A network and mounts of a sandbox's own, which vanish with the last process in them.
+"""A sandbox's own network and mounts, which vanish with the last process in them.
 
-A process holds the namespaces; others enter them. What reaches out of them is one link, named after
-its sandbox so that it can be removed without knowing more.
+One process holds the namespaces; others enter them. The only connection to the outside is one
+link, which carries the sandbox's name so that it can be removed by that alone.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from sandbox.real.network import Network
 
 HOLD: Final = ("unshare", "--net", "--mount", "--propagation=private", "sleep", "infinity")
-WITHIN: Final = 10.0  # seconds for unshare to make the namespaces
+WITHIN: Final = 10.0  # seconds for unshare to create the namespaces
 INTERFACES: Final = Path("/sys/class/net")
-# What the programs of a node write to although they are told their own folders.
+# Folders that the node's programs write to even if others are configured.
 PRIVATE: Final = ("/run", "/var/lib", "/var/log")
-# The kubelet wants these, and would set them for the whole machine.
+# Kernel settings that the kubelet requires and would change for the whole machine.
 SETTINGS: Final = {
     "vm/overcommit_memory": "1",
     "vm/panic_on_oom": "0",
@@ -38,7 +38,7 @@ SETTINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """owner: a name for the link. folder: for what is written inside. env: of our commands."""
+    """owner: the link's alias. folder: for files written inside. env: of our commands."""
 
     owner: str
     folder: Path
@@ -46,7 +46,7 @@ class Isolation:
     env: Mapping[str, str]
 
     def furnish(self, pid: int) -> None:
-        """Link and mounts for the namespaces that a process holds. Raises SandboxError."""
+        """Create the link and mounts for the namespaces of a process. Raises SandboxError."""
         _await_program(pid)
         net = self.network
         self._run(
@@ -70,11 +70,11 @@ class Isolation:
 
     @property
     def furnished(self) -> bool:
-        """Whether furnish() came to its end since forget()."""
+        """Whether furnish() has completed since forget()."""
         return self._done.exists()
 
     def forget(self) -> None:
-        """Before new namespaces: remove the link of the old ones, if it is still there."""
+        """Prepare for new namespaces: remove the link of the old ones, if it still exists."""
         self._done.unlink(missing_ok=True)
         release(self.owner)
 
@@ -83,12 +83,12 @@ class Isolation:
         return self.folder / "furnished"
 
     def _bind(self, path: str) -> tuple[str, str]:
-        """What programs write there stays in the sandbox's folder."""
+        """Commands that redirect writes below the path to the sandbox's folder."""
         own = self.folder / path.strip("/").replace("/", "-")
         return f"mkdir -p '{own}'", f"mount --bind '{own}' {path}"
 
     def _shield(self, name: str) -> tuple[str, ...]:
-        """A file in place of a kernel setting: writes to it change nothing."""
+        """Commands that replace a kernel setting by a file, so that writes to it have no effect."""
         if not Path("/proc/sys", name).exists():
             return ()
         own = self.folder / "settings" / name.replace("/", ".")
@@ -104,21 +104,21 @@ class Isolation:
 
 
 def entered(pid: int) -> tuple[str, ...]:
-    """What a command starts with to run in the namespaces of that process."""
+    """The command prefix that enters the namespaces of a process."""
     return ("nsenter", f"--target={pid}", "--net", "--mount", "--")
 
 
 def release(owner: str) -> bool:
-    """Remove the owner's link, which its namespaces take along, but not at once; True if there."""
+    """Remove the owner's link, which its namespaces remove only later; True if it existed."""
     names = [path.parent.name for path in INTERFACES.glob("*/ifalias") if _said(path) == owner]
     for name in names:
-        # It may go by itself at this moment.
+        # It may vanish at this moment.
         subprocess.run(("ip", "link", "delete", name), capture_output=True, check=False)
     return bool(names)
 
 
 def hides(path: Path) -> str:
-    """The folder that stands in the way of this path inside; empty if none does."""
+    """The private folder that hides this path inside the namespaces; empty if none does."""
     return next((each for each in PRIVATE if path.resolve().is_relative_to(each)), "")
 
 
@@ -130,7 +130,7 @@ def _said(path: Path) -> str:
 
 
 def _await_program(pid: int) -> None:
-    """Until unshare has become the program that it starts: the namespaces are as asked then."""
+    """Wait until unshare has executed its program: then the namespaces are complete."""
     deadline = time.monotonic() + WITHIN
     while (name := _said(Path(f"/proc/{pid}/comm"))) != HOLD[-2]:
         if not name or time.monotonic() > deadline:

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 NUMBERS: Final = range(256)
 ROUTES: Final = Path("/proc/net/route")
-WIDE: Final = 16  # a route to a whole range may be divided: the more exact one wins
+WIDE: Final = 16  # routes to wider ranges are ignored, because a more specific route wins
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Number 0 to 255, one for each sandbox with a real node on this machine."""
+    """A network; `number`, 0 to 255, is unique among the real nodes of this machine."""
 
     number: int
 
@@ -31,7 +31,7 @@ class Network:
 
     @property
     def host(self) -> str:
-        """This machine as the node sees it: the API server listens here."""
+        """This machine's address on the link, where the API server listens."""
         return f"10.201.{self.number}.1"
 
     @property
@@ -44,9 +44,9 @@ class Network:
 
 
 def free_number(routes: Path = ROUTES) -> int:
-    """A number whose addresses this machine has no route to. Raises SandboxError if there is none.
+    """A number whose addresses no route of this machine covers; if there is none, SandboxError.
 
-    Others may be reached there: another sandbox's pods, or a private network.
+    Routes may lead to another sandbox's pods, or to a private network.
     """
     taken = [each for each in _reached(routes.read_text()) if each.prefixlen >= WIDE]
     free = [number for number in NUMBERS if not _overlaps(Network(number), taken)]
@@ -65,7 +65,7 @@ def _overlaps(network: Network, taken: Sequence[ipaddress.IPv4Network]) -> bool:
 
 
 def _reached(table: str) -> Iterator[ipaddress.IPv4Network]:
-    """The networks of /proc/net/route, whose addresses are hexadecimal, the last byte first."""
+    """The networks in /proc/net/route, whose addresses are hexadecimal and little-endian."""
     for row in (line.split() for line in table.splitlines()[1:]):
         destination, mask = (ipaddress.IPv4Address(_swapped(row[i])) for i in (1, 7))
         yield ipaddress.IPv4Network(f"{destination}/{mask}")

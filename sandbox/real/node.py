@@ -1,4 +1,4 @@
-"""The node's processes: namespaces of the sandbox's own, and the programs that live in them.
+"""The node's processes: the holder of its namespaces, and the programs that run in them.
 
 Interfaces, routes, rules and mounts vanish with the last process, however it ends; the containers
 end with their cgroup. So nothing of the node can outlive `sandbox down`.
@@ -46,7 +46,7 @@ WITHIN: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """What is needed to run the node. prefix: the unpacked packages."""
+    """The inputs for running the node. prefix: the unpacked packages."""
 
     layout: Layout
     network: Network
@@ -61,7 +61,7 @@ class Node:
 
     @property
     def images(self) -> Images:
-        """Only while the namespaces are there. Raises SandboxError."""
+        """The node's images. Raises SandboxError if the namespaces do not exist."""
         pid = self.supervisor.running().get(HOLDER)
         if pid is None:
             name = self.layout.folder.name
@@ -73,9 +73,9 @@ class Node:
         return Images((*isolation.entered(pid), *ctr), self._marked(self._environment()))
 
     def hold(self) -> int:
-        """Make the namespaces, unless they are there; return the pid of the process in them.
+        """Create the namespaces unless they exist; returns the pid of the process that holds them.
 
-        What lived in earlier ones is ended. Raises SandboxError.
+        Processes in earlier namespaces are ended. Raises SandboxError.
         """
         outside = self._isolation()
         pid = self.supervisor.running().get(HOLDER)
@@ -106,16 +106,16 @@ class Node:
             DNS: (f"-conf={self.paths.corefile}",),
         }
         return {
-            # containerd's shims keep the containers while it is away.
+            # containerd's shims keep the containers running while containerd is stopped.
             name: Launch(name, (*self._inside(pid, name), *words), env, outlived=name == CONTAINERD)
             for name, words in flags.items()
         }
 
     def await_part(self, name: str) -> None:
-        """Return when others can rely on a part that has been started. Raises SandboxError.
+        """Return when a started part can be used. Raises SandboxError.
 
-        containerd: images can be had and added. kubelet: containerd may go away again, without
-        which it would not have begun.
+        containerd: images can be read and added. kubelet: it has started, which needs containerd;
+        from then on containerd may be stopped.
         """
         if name == CONTAINERD:
             self.images.wait(lambda: self.supervisor.check((HOLDER, CONTAINERD)))
@@ -123,7 +123,7 @@ class Node:
             wait_for(self._kubelet_gap, lambda: self.supervisor.check((HOLDER, KUBELET)), WITHIN)
 
     def settle(self) -> None:
-        """Give a new node the image that every pod needs."""
+        """Import the image that every pod needs into a new node."""
         file = self.paths.folder / "pause.tar"
         archive.write_image(file, PAUSE, {"/pause": self.programs["pause"]}, ["/pause"])
         self.images.add(file)
@@ -147,7 +147,7 @@ class Node:
         return (*isolation.entered(pid), str(self.programs[program]))
 
     def _marked(self, env: Mapping[str, str]) -> dict[str, str]:
-        """For commands of ours, so that down() ends them if we are killed meanwhile."""
+        """Mark the environment of our own commands, so that down() ends them if we are killed."""
         return ownership.marked(env, self.layout.folder, HOLDER)
 
     def _environment(self) -> dict[str, str]:
@@ -165,7 +165,7 @@ class Node:
                 )
 
     def _write_files(self) -> None:
-        # As after a boot: nothing of what was there before is true any more.
+        # As after a boot: the previous state is no longer valid.
         shutil.rmtree(self.paths.run, ignore_errors=True)
         self.paths.temporary.mkdir(parents=True, exist_ok=True)
         texts = configuration.files(self.paths, self.network, self.layout.client_config(DNS)) | {

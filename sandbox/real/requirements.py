@@ -1,4 +1,4 @@
-"""Whether a real node can run on this machine, found out by trying."""
+"""Checks by trying whether a real node can run on this machine."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ mount -t overlay none -o lowerdir=/tmp/a,upperdir=/tmp/b,workdir=/tmp/c /tmp/d
 
 
 def missing(environ: Mapping[str, str], user: int | None = None) -> str:
-    """The first requirement that this machine does not meet, and the way out; empty if none.
+    """The first requirement that this machine does not meet, with a remedy; empty if it meets all.
 
-    user: an id, if not this process's own.
+    user: a user id, if not this process's own.
     """
     if not sys.platform.startswith("linux"):
         return f"a real node needs Linux; this is {sys.platform}"
