@@ -35,7 +35,8 @@ def change(job: TrainingJob, role: Role, resize: Resize | None, now: datetime) -
     notes = (*_size_note(job, role, resize), *told(job, role, now))
     # Pods first: the patch removes the annotation that names them.
     ends = pod_removal.deletions(job, role, size)
-    if ends and role.request.evacuated:
+    # Requests with a timeout are the user's, too: the patch may remove an answered one.
+    if ends and role.request.evacuated and not role.request.scaling:
         patch = replace(patch, unless_changed=pod_removal.relied_on(role))
     return RoleChange((*ends, patch), notes)
 

@@ -17,11 +17,12 @@ from prometheus_client import CollectorRegistry, Gauge
 from certs.secrets import CONFIGURATION, WEBHOOK_KINDS, ensure, read_pair, usual
 from dev.installation import install
 from edl import contract, reasons
-from edl.errors import ClusterError, EdlError, NotFound
+from edl.errors import ClusterError, EdlError, Forbidden, NotFound
 from edl.kube.api.client import connect
 from edl.kube.cache.team_source import TeamsReading
 from edl.kube.cluster import RESOURCES, Cluster, ListOptions
 from edl.kube.writer.event_recorder import write_event
+from edl.kube.writer.executor import perform
 from edl.model import (
     ClusterState,
     Code,
@@ -42,7 +43,7 @@ from edl.planner.decision_limits import (
 from edl.planner.plan import Held, Plan
 from edl.planner.policies import POLICIES
 from edl.planner.published_settings import Settings
-from edl.writes import Action, Note
+from edl.writes import Action, Note, Patch
 from manifests import render
 from reconciler.autoscaler_events import AutoscalerEvents
 from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
@@ -93,6 +94,7 @@ ASKED = [
     if grant.resource in ("provisioningrequests", "podtemplates")
     and grant.verb in ("create", "delete")
 ]
+REREAD = [grant for grant in GRANTS if grant.asked == ("get", "jobs")]
 TOLD = [grant for grant in GRANTS if grant.resource == "events" and grant.verb != "list"]
 
 
@@ -242,7 +244,7 @@ WRITES: dict[str, tuple[tuple[str, str], Scenario]] = {
 
 def test_every_right_is_in_one_of_these_tests() -> None:
     tested = {*map(str, WATCHED), *map(str, ELECTED), *map(str, TOLD), *WRITES}
-    tested |= set(map(str, (*ALONE, *ASKED)))
+    tested |= set(map(str, (*ALONE, *ASKED, *REREAD)))
     assert {str(grant) for grant in GRANTS} == tested
 
 
@@ -278,6 +280,25 @@ def test_nodes_are_asked_for_by_requests(room: Sandbox, account: Noted, grant: G
             at.until(lambda: at.all("ProvisioningRequest"), "it asks for nodes")
             at.annotate("large", paused=contract.TRUE)
         at.until(lambda: not there(at), "nothing is left of what it asked with")
+
+
+@pytest.mark.parametrize("grant", REREAD, ids=str)
+def test_a_job_whose_status_has_changed_is_patched_nevertheless(
+    room: Sandbox, account: Noted, grant: Grant
+) -> None:
+    with stage(room) as at:
+        at.apply(elastic("items"))
+        target = ObjectRef("Job", at.namespace, "items")
+        found = connect(str(room.kubeconfig)).get(target)
+        relied = {"spec": {"suspend": found["spec"]["suspend"]}}
+        told = {"metadata": {"annotations": {contract.MESSAGE: "told"}}}
+        patch = Patch(target, found["metadata"]["resourceVersion"], told, unless_changed=relied)
+        at.annotate("items", unknown="newer")
+        with without(room, grant, ACCOUNT), pytest.raises(Forbidden):
+            perform(account, patch)
+        assert account.refused == {grant.asked}
+        perform(account, patch)
+        assert grant.asked in account.allowed
 
 
 def test_what_it_has_itself_it_gives_without_a_right_to_bind(room: Sandbox, account: Noted) -> None:

@@ -11,7 +11,15 @@ from edl.annotations import clearings
 from edl.annotations.last_change import read_reason
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.kube.writer.executor import ClusterWriter
-from edl.model import Clearing, ObjectRef, Pod, ResizePolicy, Role, TrainingJob
+from edl.model import (
+    Clearing,
+    ObjectRef,
+    Pod,
+    ResizePolicy,
+    Role,
+    ScaleDeadline,
+    TrainingJob,
+)
 from edl.planner.plan import Drain, Resize
 from edl.steps.host_file import JOIN, LEAVE
 from edl.steps.pod_removal import evacuated, untracked_end
@@ -172,6 +180,18 @@ def test_only_a_removal_that_the_plan_chose_survives_changes_of_the_status() -> 
     named = kept.changed(removing=frozenset({NAMED}))
     step, _ = live(training(named, framework="none"), [resize], NOW)
     assert patches(step)[-1].unless_changed is None
+
+
+def test_a_removal_that_answers_a_timed_scale_up_forgets_no_newer_one() -> None:
+    """The user may have asked for another size since: the patch removes what it answers."""
+    found = pods("worker", range(3))
+    late = ScaleDeadline(seconds(60), None, NOW - seconds(61), 3)
+    asked = role("worker", 1, 9, indexed=False, size=3, pods=found, replicas=9, scaling=late)
+    drain = Drain(KEY, "worker", (found[0].name,), reasons.room_for_job(KEY))
+    chosen = evacuated(training(asked, framework="none"), {(KEY, "worker"): drain})
+    patch = patches(live(chosen, [], NOW)[0])[-1]
+    assert written(patch)[contract.REPLICAS] is None
+    assert patch.unless_changed is None
 
 
 class Binding(FaultyCluster):
