@@ -130,8 +130,8 @@ def _since(job: TrainingJob, role: Role, pod: Pod | None, *, lost: bool) -> date
     """Since when a replica waits for a node, or None if it does not wait for scheduling.
 
     None: a pod that another gate holds back, and a lost pod, which the Job controller recreates
-    after its back-off. A pod that was never created (a quota) waits since the start or growth that
-    asked for it; other resizes set no clock back.
+    after its back-off. A pod that is not created (a quota) waits since the last change that may
+    have asked for it; the removal of pending extras sets no clock back.
     """
     if pod is None and (lost or role.status.failures or role.status.ignores):
         return None
@@ -141,7 +141,7 @@ def _since(job: TrainingJob, role: Role, pod: Pod | None, *, lost: bool) -> date
 
 
 def _moments(job: TrainingJob, role: Role, pod: Pod | None) -> Iterator[datetime]:
-    grown_at = role.record.resized_at if last_resizes.added_replicas(role) else None
-    since = (pod.created_at, pod.planned.given_at) if pod else (grown_at,)
+    asked_at = None if last_resizes.removed_pending_extras(role) else role.record.resized_at
+    since = (pod.created_at, pod.planned.given_at) if pod else (asked_at,)
     found = (job.started_at, *since)
     return (moment for moment in found if moment is not None)

@@ -1,15 +1,13 @@
 """Facts about a role's last resize, read from its recorded reason."""
 
 from datetime import timedelta
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from edl.model import Code, JobKey, Reason, Restart, Role
 from edl.model.reason_codes import About, Attempt, Attempted, ForeignJob, LostPods, Minimum, Other
 
 JobReference: TypeAlias = JobKey | str
 """A training job, by its key or by the uid of one of its Jobs."""
-
-_ADDING: Final = frozenset({None, Code.ADMITTED, Code.IDLE_CAPACITY, Code.MANUAL_SIZE})
 
 
 def stopped_to_resize(role: Role) -> bool:
@@ -26,9 +24,9 @@ def was_admitted(role: Role) -> bool:
     return _code(role) is Code.ADMITTED
 
 
-def added_replicas(role: Role) -> bool:
-    """Whether the last change was a start, a growth or a manual size; True if it is unknown."""
-    return role.restart is not Restart.NONE or _code(role) in _ADDING
+def removed_pending_extras(role: Role) -> bool:
+    """Whether the last change removed pending extras: it asked for no pod, not even by a move."""
+    return was_unschedulable(role) and role.record.reason in (None, Code.UNSCHEDULABLE)
 
 
 def gang_was_unschedulable(role: Role) -> bool:

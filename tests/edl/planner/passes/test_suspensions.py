@@ -11,6 +11,7 @@ from edl.model import (
     ClusterState,
     Code,
     JobEnd,
+    JobKey,
     Pod,
     PodPhase,
     ResizePolicy,
@@ -177,6 +178,32 @@ def test_a_raised_minimum_has_time_for_its_pods_from_its_growth_on() -> None:
     mine = worker("mnist", 3, 9, suspended=False, size=3, pods=(pod(0, "a"),), **fields)
     assert plan_for(cluster(node("a", 9), mine)).suspensions == ()
     assert plan_for(cluster(node("a", 9), mine, seconds=2)).suspensions
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"last": reasons.room_for_job(JobKey("ns", "other")), "reason": Code.NODE_UNSCHEDULABLE},
+        {"last": reasons.STAYED_PENDING, "reason": Code.NODE_UNSCHEDULABLE},
+        {"last": reasons.removed(["pod-1"]), "reason": Code.PODS_REMOVED},
+    ],
+    ids=["moved after a reclaim", "moved after a removal", "named by its user"],
+)
+def test_a_running_gang_has_time_for_the_replacement_of_a_pod_that_was_removed(
+    told: dict[str, Any],
+) -> None:
+    """The pod is gone without a failure, and the Job controller creates the next in a second."""
+    mine = worker("mnist", 2, 9, suspended=False, size=2, pods=(pod(0, "a"),), **told)
+    mine = replace(mine, roles=(mine.roles[0].changed(resized_at=at(-1)),))
+    assert plan_for(cluster(node("a", 9), mine)).suspensions == ()
+
+
+def test_extras_that_are_yet_to_be_created_outlast_a_scale_down() -> None:
+    """It follows the growth at once: another job came."""
+    last = reasons.room_for_job(JobKey("ns", "other"))
+    mine = worker("mnist", 1, 9, suspended=False, size=4, pods=(pod(0, "a"),), last=last)
+    mine = replace(mine, roles=(mine.roles[0].changed(resized_at=at(-1)),))
+    assert sizes(plan_for(cluster(node("a", 4), mine))) == {}
 
 
 def test_a_gang_that_came_to_nothing_starts_again_later() -> None:
