@@ -27,7 +27,7 @@ delay."""
 def lost_pods(role: Role) -> int:
     """How many pods of the role's minimum were lost and are not recreated yet."""
     status, least = role.status, _least(role)
-    if status.suspended or status.ending or not _lost_any(role):
+    if status.suspended or status.ending or not has_lost_any(role):
         return 0
     there = _there(role)
     if role.spec.indexed and all(pod.index >= 0 for pod in there):
@@ -68,7 +68,7 @@ def why_returns(job: TrainingJob) -> Reason:
     return reasons.lost_minimum(lost, _minimum(job), longest_wait(job))
 
 
-def _lost_any(role: Role) -> bool:
+def has_lost_any(role: Role) -> bool:
     """Whether pods were lost since the start.
 
     A loss that caused this start counts too: then all pods were stopped for it, and the Job

@@ -33,7 +33,8 @@ _Search: TypeAlias = Callable[[Snapshot, RoleAllocation, Unscheduled], Placement
 def assign_gated_pods(snapshot: Snapshot) -> None:
     """Place gated replicas that have no node; earlier assignments come first."""
     for search in _SEARCHES:
-        _place(snapshot, [one for one in _waiting(snapshot) if one[0].role.template.gated], search)
+        gated = (one for one in snapshot.unsettled if one.role.template.gated)
+        _place(snapshot, _waiting(gated), search)
 
 
 def assign_pending_pods(snapshot: Snapshot, outranked: Container[RoleAllocation] = ()) -> None:
@@ -41,15 +42,24 @@ def assign_pending_pods(snapshot: Snapshot, outranked: Container[RoleAllocation]
 
     None for lost pods of `outranked` roles: until these are created a higher priority goes first.
     """
-    waiting = [one for one in _waiting(snapshot) if not (is_lost(one[1]) and one[0] in outranked)]
-    _place(snapshot, waiting, _anywhere)
+    waiting = _waiting(snapshot.unsettled)
+    _place(
+        snapshot,
+        [one for one in waiting if not (is_lost(one[1]) and one[0] in outranked)],
+        _anywhere,
+    )
 
 
-def _waiting(snapshot: Snapshot) -> list[tuple[RoleAllocation, Unscheduled]]:
+def assign_lost_pods(snapshot: Snapshot, allocation: RoleAllocation) -> None:
+    """Reserve capacity for the lost pods of a role that was outranked."""
+    _place(snapshot, [one for one in _waiting([allocation]) if is_lost(one[1])], _anywhere)
+
+
+def _waiting(allocations: Iterable[RoleAllocation]) -> list[tuple[RoleAllocation, Unscheduled]]:
     """Replicas without a placement, minimums first."""
     found = [
         (one, unbound)
-        for one in snapshot.unsettled
+        for one in allocations
         for unbound in one.unscheduled
         if unbound.position < one.size and one.placements[unbound.position].node == NO_NODE
     ]

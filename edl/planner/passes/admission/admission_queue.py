@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from edl import phases
+from edl.lost_pods import has_lost_any
 from edl.model import Demand, TrainingJob
 from edl.planner.passes.admission.claim_order import (
     Claim,
@@ -23,13 +24,13 @@ from edl.planner.passes.admission.pod_claims import (
     raise_to_minimum,
     reserve_replacements,
 )
-from edl.planner.passes.node_assignment import assign_pending_pods
+from edl.planner.passes.node_assignment import assign_lost_pods, assign_pending_pods
 from edl.planner.passes.suspensions import drop_suspended
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.role_allocation import RoleAllocation
-from edl.planner.teams.team_balance import TeamCharge
+from edl.planner.teams.team_balance import NO_TEAM, TeamCharge
 
 
 @dataclass(slots=True)
@@ -63,9 +64,10 @@ class AdmissionQueue:
         ]
         drop_suspended(snapshot, self.decisions)
         outranked = self._outranked(gangs)
-        assign_pending_pods(snapshot, outranked)
+        later = frozenset(outranked)
+        assign_pending_pods(snapshot, later)
         for allocation in snapshot.unsettled:
-            if allocation.placements and allocation not in outranked:
+            if allocation.placements and allocation not in later:
                 place_minimum(self._sources, allocation)
         place_replacements(self._sources, self._gangs.nodes)
         for found in halves:
@@ -99,7 +101,8 @@ class AdmissionQueue:
     def _outranked(self, gangs: Iterable[Gang]) -> deque[RoleAllocation]:
         """Started roles with lost pods that some gang of a higher priority waits beside.
 
-        The Job controller is in its back-off: their room goes by priority, the highest first.
+        The Job controller is in its back-off: their room goes by priority, the highest first. With
+        teams, not where a guarantee covers them, which other teams may not take at any priority.
         """
         highest = max((found.job.priority for found in gangs), default=None)
         lacking = (
@@ -107,7 +110,9 @@ class AdmissionQueue:
             for one in self.snapshot.unsettled
             if highest is not None
             and one.job.priority < highest
+            and has_lost_any(one.role)
             and any(map(is_lost, one.unscheduled))
+            and not ((charge := one.quota_request.team) and charge.covered_by(0) != NO_TEAM)
         )
         return deque(sorted(lacking, key=lambda one: one.rank))
 
@@ -115,7 +120,7 @@ class AdmissionQueue:
         """Room for the first of them, unless a claim has taken it off its nodes."""
         allocation = outranked.popleft()
         if allocation.placements:
-            assign_pending_pods(self.snapshot, outranked)
+            assign_lost_pods(self.snapshot, allocation)
             place_minimum(self._sources, allocation)
 
     def _serve(self, claim: Claim) -> None:

@@ -20,7 +20,7 @@ from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
-from tests.edl.planner.states import cluster, job, node, role, shape, worker
+from tests.edl.planner.states import cluster, job, node, pod, role, shape, worker
 from tests.edl.planner.teams import of, team, with_teams
 from tests.edl.planner.work import instructions
 
@@ -150,6 +150,18 @@ def reaching(size: int) -> ClusterState:
     return in_areas(cluster(*(node(f"node-{n:04}", 4) for n in range(size)), *jobs), size)
 
 
+def lacking_lost_pods(size: int) -> ClusterState:
+    """Half of each job's pods went with their nodes, and a gang of a higher priority waits."""
+    fields = {"suspended": False, "size": 4, "failures": 2}
+    low = [
+        worker(f"low-{n}", 4, 4, pods=(pod(0, f"node-{n:04}"), pod(1, f"node-{n:04}")), **fields)
+        for n in range(size)
+    ]
+    return cluster(
+        *(node(f"node-{n:04}", 4) for n in range(size)), *low, worker("high", 9, 9, priority=1)
+    )
+
+
 STATES: dict[str, Callable[[int], ClusterState]] = {
     "gangs of two roles": gangs_of_two_roles,
     "spread over hosts": partial(one_gang, spread=spread_over("host")),
@@ -160,6 +172,7 @@ STATES: dict[str, Callable[[int], ClusterState]] = {
     "victims of one gang": preempted,
     "victims of a gang of two roles": partial(preempted, roles=2),
     "claims of many sizes in teams": claiming,
+    "lost pods beside a higher priority": lacking_lost_pods,
 }
 
 

@@ -13,6 +13,7 @@ from edl.model.reason_codes import LostPods, Reason, Restart
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import ALL, held, plan_for, started, told
 from tests.edl.planner.states import at, cluster, demand, node, pod, shape, worker
+from tests.edl.planner.teams import of, team, with_teams
 
 SECOND = timedelta(seconds=1)
 BACK_OFF = reasons.after_loss(reasons.lost_minimum(2, 4, timedelta(seconds=160)))
@@ -111,6 +112,23 @@ def test_a_restart_after_a_loss_keeps_no_room_from_a_higher_priority() -> None:
     plan = plan_for(cluster(node("a", 4), lacking(4, framework="tensorflow", **fields), high()))
     assert told(plan)["low"].startswith("4 of 4 pods of its minimum are missing: ")
     assert started(plan) == {"high": {"worker": 3}}
+
+
+def test_a_gang_whose_pods_are_yet_to_be_created_keeps_its_room() -> None:
+    """It has just started, long after its failures: none of its pods is lost."""
+    usual = {"failures": 5, "failures_at_start": 5, "last": Reason(Code.ADMITTED)}
+    begun = lacking(4, **usual, started_at=at(-1))
+    assert started(plan_for(cluster(node("a", 4), begun, high()))) == {}
+
+
+def test_a_team_keeps_its_guaranteed_room_for_lost_pods() -> None:
+    """A priority orders what other teams borrow of it, and the jobs of one team."""
+    mine = of("owner", lacking(framework="horovod"))
+    state = cluster(node("a", 2), node("b", 3), *mine, *of("other", high()))
+    owns = with_teams(state, team("owner", 4), team("other", 0))
+    assert started(plan_for(owns)) == {}
+    borrows = with_teams(state, team("owner", 0), team("other", 0))
+    assert started(plan_for(borrows)) == {"high": {"worker": 3}}
 
 
 def test_room_for_lost_pods_goes_first_to_a_higher_priority() -> None:
