@@ -1,6 +1,6 @@
-"""Every label, annotation, path and name that users and kubectl-edl agree on: spelled once, here.
+"""Every label, annotation, path and name of the interface between users and kubectl-edl.
 
-`edl.contract.registry` documents each: its setter and its meaning.
+Each is spelled once, here; `edl.contract.registry` documents its setter and its meaning.
 """
 
 from enum import StrEnum
@@ -42,7 +42,7 @@ KUBESHARE: Final = "edl.dev/kubeshare"
 RANK: Final = "edl.dev/rank"
 SIZE: Final = "edl.dev/size"
 
-# Annotations of Paddle's mode cloud, by the words of its EDL controller's spec.
+# Annotations of Paddle's mode cloud, named after the fields of its EDL controller's spec.
 PORTS_NUM: Final = "edl.dev/ports-num"
 PORTS_NUM_FOR_SPARSE: Final = "edl.dev/ports-num-for-sparse"
 PASSES: Final = "edl.dev/passes"
@@ -51,7 +51,7 @@ WORKSPACE: Final = "edl.dev/workspace"
 ETCD_IMAGE: Final = "edl.dev/etcd-image"
 
 TUNER_SERVER_KEY: Final = "tuner-server-key"
-"""training-operator's own name, on a pod template: the label of MXNet's tuning servers."""
+"""training-operator's own annotation on a pod template: the label of MXNet's tuning servers."""
 
 # Annotations that only the reconciler and the webhook may write; the webhook restores them.
 INJECTED_MAX: Final = "edl.dev/injected-max"
@@ -104,35 +104,35 @@ GPU_BUDGET: Final = "edl.dev/gpu-budget"
 # Labels of provisional pods and ProvisioningRequests, which ask an autoscaler for nodes.
 PROVISIONAL: Final = "edl.dev/provisional"
 PROVISIONAL_ROLE: Final = "edl.dev/provisional-role"
-# What autoscalers of nodes read.
+# Names that node autoscalers read.
 DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 """On pods and on nodes."""
 SAFE_TO_EVICT: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 UNDISRUPTED: Final = {DO_NOT_DISRUPT: "true", SAFE_TO_EVICT: "false"}
-"""On pods that no autoscaler is to move."""
+"""On pods that no autoscaler may move."""
 SCALE_DOWN_DISABLED: Final = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 DISRUPTED: Final = "karpenter.sh/disrupted"
 """The taint of nodes that Karpenter removes."""
 CONSUMES_REQUEST: Final = "autoscaling.x-k8s.io/consume-provisioning-request"
-"""On pods: the ProvisioningRequest whose nodes they use; no other node is made for them."""
+"""On pods: the ProvisioningRequest whose nodes they use; no other node is created for them."""
 CONSUMES_CLASS: Final = "autoscaling.x-k8s.io/provisioning-class-name"
-"""Beside it: the class of that request."""
+"""On the same pods: the class of that request."""
 NODE_POOL: Final = "karpenter.sh/nodepool"
-"""Label of the nodes that Karpenter made."""
+"""Label of the nodes that Karpenter created."""
 
 HOSTS_GATE: Final = "edl.dev/hosts"
 """Scheduling gate of a launcher's pods; the patch that writes the first host list removes it."""
 PLACEMENT_GATE: Final = "edl.dev/placement"
-"""Scheduling gate of pods that the plan gives a node each; the patch that writes it removes it."""
+"""Scheduling gate of pods that the plan places; the patch that assigns the node removes it."""
 
 ENABLED: Final = "enabled"
 DISABLED: Final = "disabled"
 TRUE: Final = "true"
 
-# Names around a training job.
+# Names of objects around a training job.
 MANAGED_BY: Final = "kubectl-edl"
 SYSTEM_NAMESPACE: Final = "edl-system"
-"""Where kubectl-edl is installed, unless it is told another namespace."""
+"""The namespace in which kubectl-edl is installed, unless another one is configured."""
 SYSTEM_NAMESPACE_ENV: Final = "EDL_SYSTEM_NAMESPACE"
 LAUNCHER_CLUSTER_ROLE: Final = "edl-launcher"
 PEERS_CLUSTER_ROLE: Final = "edl-peers"
@@ -140,9 +140,9 @@ RECONCILER_LEASE: Final = "edl-reconciler"
 TEAMS_CONFIG_MAP: Final = "edl-teams"
 """In the installation's namespace: the teams of the cluster (`edl.parsing.team_document`)."""
 TEAMS_APPLIED_CONFIG_MAP: Final = "edl-teams-applied"
-"""Beside it: the last document that could be read, by which is decided; the leader writes it."""
+"""In the same namespace: the last valid document, which is in effect; the leader writes it."""
 TEAMS_KEY: Final = "teams.yaml"
-"""The key of its `data` with the document."""
+"""The key of the document in the ConfigMap's `data`."""
 PROVISIONAL_PRIORITY: Final = "edl-provisional"
 """The PriorityClass of provisional pods, below all others."""
 RECONCILER_USER: Final = f"system:serviceaccount:{SYSTEM_NAMESPACE}:edl-reconciler"
@@ -198,11 +198,11 @@ PADDLE_MASTER_LABEL: Final = "paddle-job-master"
 COMPLETION_INDEX_ANNOTATION: Final = "batch.kubernetes.io/job-completion-index"
 JOB_NAME_LABEL: Final = "batch.kubernetes.io/job-name"
 JOB_TRACKING: Final = "batch.kubernetes.io/job-tracking"
-"""The Job controller's finalizer: it takes it off once it has counted the pod."""
+"""The Job controller's finalizer, which it removes once it has counted the pod."""
 KUEUE_QUEUE: Final = "kueue.x-k8s.io/queue-name"
 JOB_CONTROLLER: Final = "kubernetes.io/job-controller"
 HOOKS: Final = ("helm.sh/hook", "argocd.argoproj.io/hook")
-"""Annotations of Jobs for which an installation waits."""
+"""Annotations of Jobs that an installation waits for."""
 
 # KubeShare 2.0 (labels) and 1.0 (annotations).
 SHARED_GPU_LIMIT: Final = "sharedgpu/gpu_limit"
@@ -210,7 +210,7 @@ SHARED_GPU_REQUEST: Final = "sharedgpu/gpu_request"
 SHARED_GPU_MEMORY: Final = "sharedgpu/gpu_mem"
 SHARED_GPU_MODEL: Final = "sharedgpu/gpu_model"
 SHARED_GPU_UUID: Final = "sharedgpu/gpu_uuid"
-"""Annotation that KubeShare's scheduler writes: the GPU, or the GPUs with commas."""
+"""Annotation that KubeShare's scheduler writes: the UUIDs of the pod's GPUs, with commas."""
 SHARED_GPU_PRIORITY: Final = "sharedgpu/priority"
 SHARED_GPU_GROUP: Final = (
     "sharedgpu/group_name",
@@ -218,7 +218,7 @@ SHARED_GPU_GROUP: Final = (
     "sharedgpu/group_threshold",
 )
 SHARED_GPU_NODE: Final = "SharedGPU"
-"""Label of the nodes whose GPUs KubeShare 2.0 hands out, with the value `true`."""
+"""Label of the nodes whose GPUs KubeShare 2.0 shares; its value is `true`."""
 KUBESHARE_SCHEDULER: Final = "kubeshare-scheduler"
 KUBESHARE_1: Final = {
     "kubeshare/gpu_limit": SHARED_GPU_LIMIT,
@@ -231,14 +231,14 @@ KUBESHARE_1_ALONE: Final = (
     "kubeshare/sched_anti-affinity",
     "kubeshare/sched_exclusion",
 )
-"""1.0's annotations that 2.0 has no word for."""
+"""Annotations of 1.0 that have no counterpart in 2.0."""
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 GPU_CLAIM: Final = "edl-gpus"
-"""In pods, the ResourceClaim of the GPUs that `edl.dev/gpu` asks for."""
+"""In pods, the name of the ResourceClaim for the GPUs of `edl.dev/gpu`."""
 
 
 class CleanUp(StrEnum):
-    """What happens to the pods that still run when the deciding role has ended."""
+    """Which pods are deleted when the deciding role has ended."""
 
     RUNNING = "Running"
     ALL = "All"
@@ -255,7 +255,7 @@ class RestartPolicy(StrEnum):
 
 
 class Provision(StrEnum):
-    """For how many of its pods a queued training job asks an autoscaler for nodes."""
+    """The size for which a queued training job asks an autoscaler for nodes."""
 
     MINIMUM = "minimum"
     MAXIMUM = "maximum"
@@ -263,7 +263,7 @@ class Provision(StrEnum):
 
 
 class KubeShare(StrEnum):
-    """In which KubeShare's words a share is asked for."""
+    """The KubeShare release whose labels or annotations request a share."""
 
     ONE = "1"
     TWO = "2"
@@ -274,4 +274,4 @@ IMMUTABLE: Final = (
     *(PORTS_NUM, PORTS_NUM_FOR_SPARSE, PASSES, ENTRYPOINT, WORKSPACE, ETCD_IMAGE),
     *(GPU, GPU_CLASS, GPU_LIMIT, GPU_MEMORY, KUBESHARE),
 )
-"""Labels and annotations that never change after creation: the pods were made from them."""
+"""Labels and annotations that never change after creation: the pods were built from them."""

@@ -1,4 +1,4 @@
-"""Each entry of the contract: where it stands, its setter, its values and its meaning.
+"""Each entry of the contract: its kind, its setter, its values and its meaning.
 
 The tables of docs/reference/labels.md are generated from it.
 """
@@ -13,7 +13,7 @@ from edl import contract as keys
 
 
 class EntryKind(StrEnum):
-    """Where an entry of the contract stands."""
+    """Where an entry of the contract is set."""
 
     LABEL = "label"
     ANNOTATION = "annotation"
@@ -25,7 +25,7 @@ class EntryKind(StrEnum):
 
 
 class Setter(StrEnum):
-    """The writer of an entry."""
+    """The component, or user, that sets an entry."""
 
     USER = "user"
     WEBHOOK = "webhook"
@@ -237,7 +237,7 @@ NAMESPACE | | cloud: the pod's namespace
 {keys.SSH_DIRECTORY} | a key pair | mode ssh: the training job's own
 {keys.MPI_KUBEXEC} | script | runs a command in a worker's pod
 """
-"""Sections `[kind: setter]`, and in each an entry a line: `name | values | meaning`."""
+"""Sections `[kind: setter]` with one entry per line: `name | values | meaning`."""
 
 
 def _entries(table: str) -> Iterator[ContractEntry]:

@@ -1,1 +1,1 @@
-"""Completing a manifest: `mutate` for creation, `guard` for updates. Pure, and twice is once."""
+"""Completes manifests on creation and restricts updates. Pure and idempotent."""

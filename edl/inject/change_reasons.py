@@ -1,8 +1,9 @@
-"""Why `mutate` writes what it writes, place by place; what the contract knows, in its own words.
+"""The reason of each change that `mutate` makes, by the path of the changed field.
 
-A place is a path of names, from the Job, from the pod's metadata or from its spec; items of lists
-go by their names. `*` is any one name, and of two places that fit the first one counts. Words with
-`{meaning}` need an entry of the contract for the last name, `{files}` for files in a directory.
+A path is a sequence of names, relative to the Job, to the pod's metadata or to its spec; list items
+go by their names. `*` stands for any one name, and the first matching path counts. A text with
+`{meaning}` takes the contract's meaning of the last name, `{files}` those of the files in a
+directory.
 """
 
 from collections.abc import Mapping
@@ -84,15 +85,15 @@ NEW_IN_POD: Final[Mapping[str, str]] = {
     "initContainers *": "gives the launcher kubectl, from kubectl-edl's own image",
     "containers *": "its framework's own, beside the user's",
 }
-"""Places in the pod's spec that count only where there was nothing: whole containers."""
+"""Paths in the pod's spec that apply only to what is new: whole containers."""
 
 DROPPED: Final = "written by kubectl-edl alone"
-"""The reason why an annotation is removed."""
+"""The reason for removing an annotation."""
 
 PROGRAMS: Final = {contract.KUBECTL_DIRECTORY: "kubectl, for the launcher"}
 """Reasons for directories whose files the contract does not list."""
 
 OWN_VOLUME: Final = "the pod's own volume of this name stands where live files would"
-"""The reason for a mount whose volume has the user's name instead of ours."""
+"""The reason for a mount that uses a volume of the user's instead of ours."""
 
 MEANINGS: Final = {entry.name: entry.meaning for entry in registry.ENTRIES}

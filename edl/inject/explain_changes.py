@@ -1,7 +1,8 @@
-"""Each change that `mutate` made, with its reason.
+"""Lists each change that `mutate` made, with its reason.
 
-The reasons are in `edl.inject.change_reasons`; here a manifest and what became of it are walked
-side by side. The nearest place that the tables know is one change: a new volume is one, not five.
+The reasons are in `edl.inject.change_reasons`. The original and the completed manifest are walked
+in parallel; the topmost path that a table knows counts as one change: a new volume is one, not
+five.
 """
 
 import json
@@ -23,17 +24,17 @@ _MISSING: Final = object()
 _ANY: Final = "*"
 _LONGEST: Final = 60
 _KEYS: Final = {"volumeMounts": "mountPath"}
-"""Items of lists are known by this field; elsewhere by their name."""
+"""The field that identifies the items of a list; by default `name`."""
 _NAMED: Final = frozenset(
     {"labels", "annotations", "limits", "requests", "containers", "initContainers"}
     | {"env", "ports", "volumes", "volumeMounts", "schedulingGates", "claims", "resourceClaims"}
 )
-"""What is in these has a name of its own: `labels[edl.dev/min]`, as findings spell it."""
+"""Fields whose members are written in brackets, as in findings: `labels[edl.dev/min]`."""
 _VARIABLE: Final[Mapping[str, Callable[[Json], object]]] = {
     "value": lambda text: text,
     "valueFrom": lambda source: f"= {source.get('fieldRef', {}).get('fieldPath', '…')}",
 }
-"""What a variable is set to, by the member that says it."""
+"""How the value of a variable is shown, by the member that holds it."""
 _SSH: Final = change_reasons.MEANINGS[contract.SSH_DIRECTORY]
 _DIRECTORIES: Final = {
     volume_name(directory): directory
@@ -46,9 +47,9 @@ _DIRECTORIES: Final = {
 
 
 class FieldChange(msgspec.Struct, frozen=True):
-    """One difference: `spec.suspend`, `true` (or `6 → 72`, or `removed "x"`), and why.
+    """One difference: `spec.suspend`, `true` (or `6 → 72`, or `removed "x"`), and its reason.
 
-    Items of lists stand under their names: `containers[main].env[TF_CONFIG]`.
+    List items appear under their names: `containers[main].env[TF_CONFIG]`.
     """
 
     path: str
@@ -58,12 +59,12 @@ class FieldChange(msgspec.Struct, frozen=True):
 
 
 def changes(before: Json, after: Json) -> tuple[FieldChange, ...]:
-    """Every difference between a manifest and what `mutate` made of it, in its order."""
+    """Every difference between a manifest and what `mutate` made of it, in document order."""
     return tuple(_Explanation(after).differences((), before, after))
 
 
 class _Explanation:
-    """The tables for one manifest, where each begins in it, and the files of its volumes."""
+    """The tables for one manifest, the path at which each begins, and the files of its volumes."""
 
     def __init__(self, after: Json) -> None:
         template = () if after.get("kind") == "Pod" else ("spec", "template")
@@ -76,7 +77,7 @@ class _Explanation:
         self._files = _files(_at(after, (*self._pod, "volumes")))
 
     def differences(self, path: _Path, old: object, new: object) -> Iterator[FieldChange]:
-        """The changes at a place and below."""
+        """The changes at a path and below it."""
         if old is not _MISSING and old == new:
             return
         why = self._why(path, old, new)
@@ -87,7 +88,7 @@ class _Explanation:
         yield FieldChange(_spelled(path), _what(path[-1], old, new), why or "")
 
     def _why(self, path: _Path, old: object, new: object) -> str | None:
-        """The reason for a change at this very place, None where no table has it."""
+        """The reason for a change at this path; None if no table has one."""
         if new is _MISSING:
             owned = bool(path) and path[-1] in registry.OWNED_ANNOTATIONS
             return change_reasons.DROPPED if owned else None
@@ -98,7 +99,7 @@ class _Explanation:
         return None
 
     def _filled(self, words: str, name: str) -> str | None:
-        """A sentence of the tables with what is known of a name; None if that is nothing."""
+        """A text of the tables with its placeholder filled; None if the name is unknown."""
         if words == "{files}":
             return self._files.get(name.rstrip("/"))
         if "{meaning}" not in words:
@@ -118,7 +119,7 @@ def _fitting(table: Mapping[str, str], path: _Path) -> str:
 
 
 def _files(volumes: object) -> Mapping[str, str]:
-    """What each volume of ours shows, by its name and by the directory where it is mounted."""
+    """The reasons for each volume of ours, by its name and by its mount directory."""
     found: dict[str, str] = {contract.SSH_DIRECTORY: _SSH, mounts.SSH_VOLUME: _SSH}
     for volume in volumes if isinstance(volumes, list) else ():
         directory = _DIRECTORIES.get(volume.get("name"), "")
@@ -142,7 +143,7 @@ def _at(manifest: Json, path: _Path) -> object:
 
 
 def _members(path: _Path, old: object, new: object) -> list[tuple[str, object, object]] | None:
-    """Name, before and after of each member of an object or list; None for anything else."""
+    """(name, before, after) of each member of an object or list; None for scalars."""
     was, becomes = _named(path, old), _named(path, new)
     if was is None or becomes is None:
         return None
@@ -180,7 +181,7 @@ def _what(name: str, old: object, new: object) -> str:
 
 
 def _short(name: str, value: object) -> str:
-    """Text as it is and anything else as compact JSON, cut; a name is not said twice."""
+    """A string as it is, other values as compact JSON, shortened; the name is not repeated."""
     if isinstance(value, dict) and value.get("name") == name:
         value = {member: inner for member, inner in value.items() if member != "name"}
     if isinstance(value, dict) and len(value) == 1:

@@ -1,4 +1,4 @@
-"""Admission without HTTP: a request in, a verdict out, or `Denied` with every finding."""
+"""Admission without HTTP: takes a request, returns a verdict, or raises `Denied`."""
 
 from contextlib import suppress
 from typing import Literal
@@ -29,35 +29,35 @@ from edl.writes import Json
 
 
 class AdmissionRequest(msgspec.Struct, frozen=True):
-    """One admission request for a Job, a pod, a Namespace or the teams. `old` is None on CREATE."""
+    """A request about a Job, a pod, a Namespace or the teams. `old` is None on CREATE."""
 
     operation: Literal["CREATE", "UPDATE"]
     manifest: Json
     old: Json | None
     user: str
     policy: NamespacePolicy = SILENT
-    """Settings of the namespace of the Job or pod."""
+    """Settings of the Job's or pod's namespace."""
 
 
 class Context(msgspec.Struct, frozen=True):
-    """What the installation knows: `trusted` users may move sizes and write our annotations."""
+    """Settings of the installation. `trusted` users may change sizes and write our annotations."""
 
     trusted: frozenset[str]
     image: str
-    """Our own image, from which a launcher takes kubectl."""
+    """Our own image, which has kubectl for launchers."""
     release: str = ""
-    """What tells our rules from another release's, where both serve; empty where one does."""
+    """A digest of this release's rules while several releases may serve; otherwise empty."""
 
 
 class AdmissionVerdict(msgspec.Struct, frozen=True):
-    """The manifest as it shall be stored, and what its user should know."""
+    """The manifest to store, and warnings for its user."""
 
     manifest: Json
     warnings: tuple[str, ...] = ()
 
 
 def mutate(request: AdmissionRequest, context: Context) -> AdmissionVerdict:
-    """Complete a new object, or hold an update to the contract. Raises Denied."""
+    """Completes a new object, or restricts an update to what users may change. Raises Denied."""
     _check_shapes(request)
     if _is_made_from_template(request.manifest):
         return AdmissionVerdict(_tracked(request))
@@ -69,7 +69,7 @@ def mutate(request: AdmissionRequest, context: Context) -> AdmissionVerdict:
 
 
 def validate(request: AdmissionRequest, context: Context) -> AdmissionVerdict:
-    """The last look, after every other webhook. Raises Denied where one of them undid our work."""
+    """Validates after all mutating webhooks. Raises Denied if one of them undid our changes."""
     _check_shapes(request)
     _check(request, context)
     return AdmissionVerdict(request.manifest)
@@ -93,14 +93,14 @@ def _check(request: AdmissionRequest, context: Context) -> None:
         release_skew.check(request.manifest)
         return
     manifest = _as_it_was_completed(request.manifest)
-    # Another replica may have completed it by slightly older defaults: that is not a change.
+    # Another replica may have read slightly older namespace defaults: they are left out here.
     if _create(manifest, context, request.policy.without_defaults).manifest != manifest:
         what = "another webhook changed what kubectl-edl completed"
         raise Denied([Finding("spec", what, "exclude objects with the label edl.dev/framework")])
 
 
 def advise(request: AdmissionRequest, context: Context) -> AdmissionVerdict:
-    """What the user of an object without our label should know. It is never refused."""
+    """Warnings for an object without our label. It is never refused."""
     del context
     warnings: tuple[str, ...] = ()
     if not manifest_types.is_labelled(request.manifest):
@@ -121,7 +121,7 @@ def _check_shapes(request: AdmissionRequest) -> None:
 
 
 def _as_it_was_completed(manifest: Json) -> Json:
-    """Under generateName the API server gives the name between the two looks."""
+    """The manifest as `mutate` saw it: generateName becomes a name after the mutating webhooks."""
     metadata = manifest.get("metadata") or {}
     if "generateName" not in metadata or contract.JOB in labels(manifest):
         return manifest
@@ -135,26 +135,26 @@ def _is_unlabelled(request: AdmissionRequest) -> bool:
 
 
 def _is_made_from_template(manifest: Json) -> bool:
-    """A pod of a Job: its template was completed."""
+    """Whether this is a pod of a Job, whose template was completed."""
     owners = (manifest.get("metadata") or {}).get("ownerReferences") or []
     jobs = (owner for owner in owners if (owner.get("apiVersion"), owner.get("kind")) == JOB_TYPE)
     return manifest.get("kind") == "Pod" and any(jobs)
 
 
 def _tracked(request: AdmissionRequest) -> Json:
-    """All that a Job's pod may still need: to be bound by KubeShare."""
+    """A pod of a Job. On creation it may need changes for KubeShare, which binds it."""
     if request.operation != "CREATE" or _is_unlabelled(request):
         return request.manifest
     return kubeshare.with_tracking(request.manifest)
 
 
 def _is_leaving(manifest: Json) -> bool:
-    """The garbage collector must be able to remove its finalizers."""
+    """Whether the object is being deleted: its finalizers must remain removable."""
     return bool((manifest.get("metadata") or {}).get("deletionTimestamp"))
 
 
 def _unlabelled(request: AdmissionRequest, context: Context) -> AdmissionVerdict:
-    """An object of a stranger, or a new Job of a namespace that opted in as a whole."""
+    """An object without our label: unchanged, or adopted if its namespace opted in."""
     manifest, policy = request.manifest, request.policy
     if request.operation != "CREATE" or not namespace_defaults.adopts(manifest, policy):
         return AdmissionVerdict(manifest)
@@ -167,7 +167,7 @@ def _unlabelled(request: AdmissionRequest, context: Context) -> AdmissionVerdict
     try:
         return _create(labelled, context, policy)
     except Denied as denied:
-        # The framework fits: its origin is news only where the Job has no label of kubectl-edl.
+        # The framework fits. Its origin is new to the user only if the Job has no label of ours.
         origin = () if namespace_defaults.asks(manifest) else (namespace_defaults.origin(policy),)
         raise Denied([*denied.findings, *origin]) from None
 
@@ -206,13 +206,13 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Admiss
 
 
 def _refuse(findings: list[Finding]) -> None:
-    """Raises Denied where there are any."""
+    """Raises Denied with these findings, if there are any."""
     if findings:
         raise Denied(findings)
 
 
 def _pod(manifest: Json) -> Json:
-    """The spec of its pods."""
+    """The spec of a pod, or of a Job's pod template."""
     spec: Json = manifest.get("spec") or {}
     if manifest.get("kind") == "Pod":
         return spec
@@ -221,7 +221,7 @@ def _pod(manifest: Json) -> Json:
 
 
 def _is_to_be_paused(manifest: Json) -> bool:
-    """Suspended by its user: not yet by us, and a pod has no such field."""
+    """Whether its user suspended the Job; a completed Job was suspended by the webhook."""
     ours_already = contract.INJECTED_MAX in annotations(manifest)
     suspended = (manifest.get("spec") or {}).get("suspend")
     return bool(suspended) and not ours_already and manifest.get("kind") != "Pod"

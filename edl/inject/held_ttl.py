@@ -1,8 +1,8 @@
-"""`ttlSecondsAfterFinished` of a role: it counts when the whole training job has ended.
+"""`ttlSecondsAfterFinished` of one of several Jobs counts from the end of the whole training job.
 
-Kubernetes deletes a finished Job after that time, with 0 within the same second. If it is the Job
-that decides, nothing would tell the others how it ended, and they would run for ever. So the time
-stands in an annotation while anything of the training job runs, and the reconciler puts it back.
+Kubernetes deletes a finished Job after that time, with 0 within the same second. If that is the
+leader's Job, its result would be lost and the other Jobs would run forever. So an annotation keeps
+the value while any Job of the training job runs, and the reconciler restores the field.
 """
 
 from typing import Final
@@ -15,13 +15,14 @@ from edl.writes import Json
 
 FIELD: Final = "ttlSecondsAfterFinished"
 _DECADES: Final = 10**9
-"""A time to live from which on nothing needs to be held: the Job outlives its cluster."""
+"""A TTL from which on nothing needs to be held: the Job outlives its cluster."""
 
 
 def hold(new: Json, old: Json | None = None) -> Json:
-    """The time of a Job that is one of several becomes the annotation; None of `new` removes it.
+    """Moves the TTL of a Job that is one of several to the annotation.
 
-    What the reconciler has put back, as all had ended, stays: `old` says the same.
+    If `new` has no TTL, the annotation is removed. A TTL that the reconciler restored at the end is
+    left: `old` has the same one.
     """
     if not _is_one_of_several(new):
         return new
@@ -34,13 +35,13 @@ def hold(new: Json, old: Json | None = None) -> Json:
 
 
 def give_back(new: Json, old: Json) -> Json:
-    """A Job that is handed back to its user has its own time again."""
-    seconds = whole(str(annotations(old).get(contract.TTL, "")))  # a file may have a number
+    """The Job that is handed back to its user, with its own TTL restored."""
+    seconds = whole(str(annotations(old).get(contract.TTL, "")))  # a file may contain a number
     return new if seconds is None or _ttl(new) != HELD_TTL else _with_ttl(new, seconds)
 
 
 def warnings(given: Json, stored: Json) -> tuple[str, ...]:
-    """That the time begins later than its user may think."""
+    """A warning that the TTL counts from a later time than the user may expect."""
     if _ttl(given) == _ttl(stored):
         return ()
     return (f"spec.{FIELD} counts when all Jobs of the training job have ended: {contract.TTL}",)
@@ -51,7 +52,7 @@ def _is_one_of_several(manifest: Json) -> bool:
 
 
 def _ttl(manifest: Json) -> int | None:
-    """None for what the API server refuses, too."""
+    """The TTL; None for values that the API server refuses."""
     found = (manifest.get("spec") or {}).get(FIELD)
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 

@@ -1,4 +1,4 @@
-"""Parts of a Job, a bare pod or a pod template, empty where they are absent; and what is added."""
+"""Parts of a Job, a bare pod or a pod template; an absent part is empty."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ def annotations(part: Json) -> Mapping[str, str]:
 
 
 def annotated(part: Json, texts: Mapping[str, str]) -> Json:
-    """With these annotations besides its own, whose values they replace."""
+    """The part with these annotations added; existing ones of the same name are replaced."""
     metadata = part.get("metadata") or {}
     return part | {"metadata": metadata | {"annotations": {**annotations(part), **texts}}}
 

@@ -1,7 +1,7 @@
-"""The types of what the core reads in a manifest: objects, lists and texts where they belong.
+"""Checks the types of the fields that the core reads: objects, lists and strings.
 
 The API server sends only these types; a file that is injected offline, or a client that poses as
-the API server, may send others. Checked once on arrival: later code relies on them.
+the API server, may send others. The check runs once on arrival: later code relies on it.
 """
 
 import json
@@ -17,15 +17,16 @@ from edl.parsing.yaml_values import misread
 from edl.writes import Json
 
 _Shape: TypeAlias = "type[str | int] | dict[str, _Shape] | list[_Shape]"
-"""A scalar, an object with these members of these shapes (and any other), a list of one shape."""
+"""A scalar type, an object whose members have these shapes (others are unchecked), or a list of one
+shape."""
 
 _MAP: Final[_Shape] = {}
 _TEXTS: Final[dict[str, _Shape]] = {}
-"""An object of texts alone: annotations. Known by being this very value."""
+"""An object whose values are all strings: annotations. Recognized by identity."""
 _LABELS: Final[dict[str, _Shape]] = {}
-"""Labels: short texts. Known likewise."""
+"""Labels: an object of short strings. Recognized by identity."""
 _LONGEST: Final = 63
-"""Characters of a label's value. The API server looks at that only after its webhooks."""
+"""Characters of a label's value. The API server validates the length only after its webhooks."""
 _MOST: Final = 100
 _META: Final[_Shape] = {
     **dict.fromkeys(("name", "generateName", "namespace"), str),
@@ -83,7 +84,7 @@ def _whole(spec: _Shape) -> _Shape:
 
 
 def _compiled(shape: _Shape) -> Any:  # noqa: ANN401 - a type
-    """The shape as a type of msgspec, which checks it in a twentieth of the time."""
+    """The shape as a msgspec type, whose check takes a twentieth of the time."""
     if shape is _TEXTS:
         return dict[str, str]
     if shape is _LABELS:
@@ -107,7 +108,10 @@ _WORDS: Final[dict[type, str]] = {
 
 
 def check(manifest: Json) -> None:
-    """Raises Denied, with the first hundred paths, for a misshapen Job, pod or Namespace."""
+    """Checks a Job, pod or Namespace.
+
+    Raises Denied with the first hundred paths of a wrong type.
+    """
     found = manifest.get("kind")
     kind = found if isinstance(found, str) and found in _SPECS else "Job"
     try:
@@ -118,7 +122,7 @@ def check(manifest: Json) -> None:
 
 
 def is_labelled(manifest: Json | None) -> bool:
-    """Whether it carries `edl.dev/framework`, whatever its shape is otherwise."""
+    """Whether the manifest carries `edl.dev/framework`, whatever the types of its other fields."""
     metadata = (manifest or {}).get("metadata")
     labels = metadata.get("labels") if isinstance(metadata, dict) else None
     return isinstance(labels, dict) and contract.FRAMEWORK in labels
@@ -134,7 +138,7 @@ def _misfits(path: str, value: Any, shape: _Shape) -> Iterator[Finding]:  # noqa
         yield from _too_long(path, value) if shape is _LABELS else ()
     elif isinstance(shape, dict):
         for name, inner in shape.items():
-            # The API server reads a member that is null as one that is not there.
+            # The API server treats a null member as absent.
             if (member := value.get(name)) is not None:
                 yield from _misfits(f"{path}.{name}" if path else name, member, inner)
     elif isinstance(shape, list):
@@ -143,7 +147,7 @@ def _misfits(path: str, value: Any, shape: _Shape) -> Iterator[Finding]:  # noqa
 
 
 def _misfit(path: str, value: Any, belongs: type) -> Finding:  # noqa: ANN401 - JSON
-    """A number in place of a text most likely lacks its quotes."""
+    """The finding for one value. A number in place of a string most likely lacks its quotes."""
     if belongs is str and isinstance(value, int | float):
         return misread(path, value)
     what = _WORDS[type(value)] if isinstance(value, dict | list) else _shown(value)
@@ -151,13 +155,16 @@ def _misfit(path: str, value: Any, belongs: type) -> Finding:  # noqa: ANN401 - 
 
 
 def _shown(value: str | float | None) -> str:
-    """As it stands in a file, cut to the length of a label."""
+    """A value as JSON, cut to the length of a label."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def _no_texts(path: str, values: Json) -> Iterator[Finding]:
-    """The API server reads null as empty, which no name of ours may be."""
+    """Findings for values that are not strings.
+
+    The API server reads null as an empty string, which is not a valid value for our own names.
+    """
     for name, value in values.items():
         null = value is None and not name.startswith(contract.PREFIX)
         if not isinstance(value, str) and not null:

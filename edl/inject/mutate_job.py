@@ -1,4 +1,4 @@
-"""A labelled Job or bare pod, completed: the same input always gives the same output."""
+"""Completes a labelled Job or bare pod: the same input always gives the same output."""
 
 from typing import Final
 
@@ -16,9 +16,9 @@ _ANY_DECIDES: Final = {"rules": [{"succeededCount": 1}]}
 
 
 def complete(manifest: Json, spec: JobSpec, image: str) -> Json:
-    """`manifest` with everything that `spec` needs; `image` is where a launcher takes kubectl.
+    """`manifest` with everything that `spec` needs; `image` has kubectl for launchers.
 
-    Raises Denied where no container could start with it, or no etcd stores it.
+    Raises Denied if no container could start with it, or if etcd could not store it.
     """
     needs = FRAMEWORKS[spec.framework].describe(spec)
     job = manifest.get("spec") or {}
@@ -32,7 +32,10 @@ def complete(manifest: Json, spec: JobSpec, image: str) -> Json:
 
 
 def _labelled(metadata: Json, spec: JobSpec) -> Json:
-    """The defaults written out: what `spec.parallelism` said at creation would soon be lost."""
+    """The metadata with its defaults written out.
+
+    The min and max that `spec.parallelism` gave at creation would otherwise be lost with a resize.
+    """
     own = metadata.get("labels") or {}
     bounds = {contract.MIN: str(spec.scaling.min), contract.MAX: str(spec.scaling.max)}
     labels = _identity(spec) | bounds | own
@@ -44,7 +47,7 @@ def _labelled(metadata: Json, spec: JobSpec) -> Json:
 
 def _identity(spec: JobSpec) -> dict[str, str]:
     identity = {contract.FRAMEWORK: spec.framework, contract.ROLE: spec.role}
-    # Under generateName the name is not known yet; the reconciler then takes the Job's own.
+    # With generateName the name is unknown yet; the reconciler then uses the Job's own name.
     identity |= {contract.JOB: spec.job} if spec.job else {}
     if spec.rank is None or not spec.indexed:
         return identity
@@ -68,7 +71,7 @@ def _success(needs: Needs) -> Json:
 
 
 def _with_pod(template: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
-    """A pod template, or a bare pod: its metadata and its spec."""
+    """The completed metadata and spec of a pod template or a bare pod."""
     metadata = kubeshare.with_share(template.get("metadata") or {}, spec)
     labels = dict(needs.labels) | _identity(spec) | (metadata.get("labels") or {})
     completed = mutate_pod.complete(template.get("spec") or {}, spec, needs, image)

@@ -18,11 +18,11 @@ from edl.spec.job_spec import JobSpec
 from edl.writes import Json
 
 _MAKES_OURS: Final = CRON_JOB_TYPE
-"""The one controller whose Jobs are its user's own; any other sizes and suspends them itself."""
+"""The one controller that leaves its Jobs alone; others size and suspend theirs themselves."""
 
 
 def adopts(manifest: Json, policy: NamespacePolicy) -> bool:
-    """Whether an object without `edl.dev/framework` is to be ours."""
+    """Whether to manage an object that has no `edl.dev/framework`."""
     if not policy.adopts or manifest.get("kind") != "Job":
         return False
     return not (
@@ -43,20 +43,20 @@ def _is_made_by_a_controller(manifest: Json) -> bool:
 
 
 def asks(manifest: Json) -> bool:
-    """Whether its user speaks to us, if only by another label or annotation."""
+    """Whether the object carries any label or annotation of ours."""
     written = (*labels(manifest), *annotations(manifest))
     return any(name.startswith(contract.PREFIX) for name in written)
 
 
 def adopted(manifest: Json, policy: NamespacePolicy) -> Json:
-    """With the namespace's framework. Raises Denied where it does not fit."""
+    """The manifest with the namespace's framework. Raises Denied if the framework does not fit."""
     labelled = _labelled(manifest, {contract.FRAMEWORK: policy.framework})
     parse(update_policy.without_ours(labelled))
     return labelled
 
 
 def origin(policy: NamespacePolicy) -> Finding:
-    """Where the framework came from that a user never wrote."""
+    """A finding that names the source of a framework that the user did not set."""
     return Finding(
         f"metadata.labels[{contract.FRAMEWORK}]",
         f'"{policy.framework}" is {policy.says(contract.DEFAULT_FRAMEWORK)}',
@@ -65,7 +65,10 @@ def origin(policy: NamespacePolicy) -> Finding:
 
 
 def left_alone(misfit: Denied, policy: NamespacePolicy) -> tuple[str, ...]:
-    """Warnings for an object that stays as it is; the API server cuts each after 256 letters."""
+    """Warnings for an object that stays unmanaged.
+
+    The API server cuts each after 256 characters.
+    """
     what = (
         f"an ordinary Job, not elastic: it does not fit {policy.framework}, the default of "
         f"{policy}; {contract.INJECTION}: {contract.DISABLED} says that it need not"
@@ -74,7 +77,7 @@ def left_alone(misfit: Denied, policy: NamespacePolicy) -> tuple[str, ...]:
 
 
 def given(manifest: Json, policy: NamespacePolicy) -> tuple[Json, tuple[str, ...]]:
-    """A labelled object with what it leaves to its namespace, and warnings for what cannot be."""
+    """The manifest with the namespace's defaults for absent settings, and warnings for misfits."""
     if manifest.get("kind") != "Job":
         return manifest, ()
     classed = _with_provision(_with_gpu_class(manifest, policy), policy)
@@ -89,7 +92,7 @@ def _with_provision(manifest: Json, policy: NamespacePolicy) -> Json:
 
 
 def _with_gpu_class(manifest: Json, policy: NamespacePolicy) -> Json:
-    """The device class of whole GPUs, where it fits; a class that the Job names is kept."""
+    """The manifest with the default DeviceClass, if it requests whole GPUs and names no class."""
     own = annotations(manifest)
     if not policy.default_gpu_class or contract.GPU_CLASS in own:
         return manifest
@@ -129,7 +132,7 @@ def _leaves_its_bounds(manifest: Json, spec: JobSpec) -> bool:
 
 
 def _bounds(manifest: Json, spec: JobSpec, policy: NamespacePolicy) -> tuple[int, int]:
-    """Wide enough for what the Job says itself, and no wider than its work items."""
+    """Bounds that include those set on the Job, and that do not exceed its work items."""
     own = labels(manifest)
     high = spec.scaling.max
     if contract.MAX not in own:

@@ -1,4 +1,4 @@
-"""Limits of a namespace on the size of its Jobs, and the findings beyond them."""
+"""Limits of a namespace on the size of its Jobs, and findings for Jobs beyond them."""
 
 from decimal import Decimal
 from typing import Final
@@ -17,12 +17,12 @@ _SHARES: Final = (contract.SHARED_GPU_REQUEST, contract.SHARED_GPU_LIMIT)
 _SHARES_1: Final = tuple(
     old for new in _SHARES for old in contract.KUBESHARE_1 if contract.KUBESHARE_1[old] == new
 )
-"""KubeShare 1.0's words, where a Job is asked for in them."""
+"""The same names in KubeShare 1.0."""
 _NOTHING: Final = Decimal(0)
 
 
 def unreadable(policy: NamespacePolicy) -> list[Finding]:
-    """Findings for invalid settings of the namespace: each may have been a limit."""
+    """Findings for invalid settings of the namespace: each may have been meant as a limit."""
     return [
         Finding(f"{policy} {finding.path}", finding.what, finding.allowed)
         for finding in policy.findings
@@ -35,7 +35,10 @@ def exceeded(given: Json, done: Json, spec: JobSpec, policy: NamespacePolicy) ->
 
 
 def outgrown(new: Json, old: Json, spec: JobSpec, policy: NamespacePolicy) -> list[Finding]:
-    """The limits that an update newly exceeds. What was too large before may stay, and shrink."""
+    """The limits that an update newly exceeds.
+
+    A Job that exceeded them before may stay, and shrink.
+    """
     if not policy.limits:
         return []
     before = _max(old)
@@ -70,7 +73,7 @@ def _number(share: str) -> Decimal:
 
 
 def _max(manifest: Json) -> int:
-    """The max that the webhook wrote out."""
+    """The max that the webhook has written out."""
     return whole(labels(manifest).get(contract.MAX, "")) or 0
 
 

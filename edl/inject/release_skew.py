@@ -1,4 +1,4 @@
-"""Two releases serve side by side while one is rolled out: neither refuses the other's work."""
+"""During a rollout two releases of the webhook serve: neither may refuse the other's objects."""
 
 from edl import contract
 from edl.errors import Denied, Finding
@@ -8,7 +8,10 @@ from edl.writes import Json
 
 
 def marked(manifest: Json, release: str) -> Json:
-    """With the release that completed it, so that no other one completes it again to compare."""
+    """The object marked with the release that completed it.
+
+    Another release does not complete it a second time to compare the results.
+    """
     return annotated(manifest, {contract.COMPLETED_BY: release}) if release else manifest
 
 
@@ -17,7 +20,10 @@ def completed_by(manifest: Json) -> str:
 
 
 def check(manifest: Json) -> None:
-    """Raises Denied for an object of another release without what every release relies on."""
+    """Checks what every release relies on in an object that another release completed.
+
+    Raises Denied if a part is missing.
+    """
     if manifest.get("kind") == "Pod":
         return
     spec = manifest.get("spec") or {}

@@ -1,4 +1,4 @@
-"""What an update asked for and did not get, and the command of `kubectl edl` that does it."""
+"""Warnings about changes that an update asked for and did not get, with the right command."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ _SIZES: Final = ("parallelism", "completions")
 
 
 def warnings(new: Json, old: Json) -> tuple[str, ...]:
-    """A sentence for each: `update_policy.held` has put the old values back."""
+    """A sentence for each field whose old value `update_policy.held` has restored."""
     return (*_sizes(new, old), *_labels(new, old))
 
 
@@ -21,7 +21,7 @@ def _sizes(new: Json, old: Json) -> tuple[str, ...]:
     before, after = old.get("spec") or {}, new.get("spec") or {}
     changed = [name for name in _SIZES if name in before and after.get(name) != before[name]]
     sizes = {(before[name], after.get(name)) for name in changed}
-    if len(sizes) == 1:  # one size under two names
+    if len(sizes) == 1:  # both fields have the same old and the same new value
         ((was, wanted),) = sizes
         verb = "stays" if len(changed) == 1 else "stay"
         fields = " and ".join(f"spec.{name}" for name in changed)
@@ -33,10 +33,10 @@ def _sizes(new: Json, old: Json) -> tuple[str, ...]:
 
 
 def _labels(new: Json, old: Json) -> tuple[str, ...]:
-    """Labels that were taken off, and come back.
+    """Warnings for removed labels, which are restored.
 
-    A file that is put in the place of the Job need not have them; a change of the Job itself, which
-    our annotations are still on, meant it.
+    A file that replaces the Job need not have them. An update that still carries our annotations is
+    an edit of the stored Job, so the removal was meant.
     """
     if contract.INJECTED_MAX not in annotations(new):
         return ()
@@ -64,7 +64,7 @@ def _way_out(old: Json, changed: list[str], wanted: int | None) -> str:
 
 
 def _which(manifest: Json) -> str:
-    """The option for its role, where the training job has several."""
+    """The `--role` option, if the training job has several roles."""
     own, job = _named(manifest)
     return f" --role {_role(manifest)[0]}" if own != job else ""
 
@@ -76,6 +76,6 @@ def _role(manifest: Json) -> tuple[str, RoleKind | None]:
 
 
 def _named(manifest: Json) -> tuple[str, str]:
-    """The Job's own name, and its training job's."""
+    """The name of the Job itself, and that of its training job."""
     own = (manifest.get("metadata") or {}).get("name", "")
     return own, labels(manifest).get(contract.JOB) or own

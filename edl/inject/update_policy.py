@@ -1,4 +1,4 @@
-"""What an update may change after creation, and what belongs to the reconciler."""
+"""What an update may change after creation, and what only the reconciler may change."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -18,7 +18,7 @@ from edl.spec.job_spec import RETRIES, JobSpec
 from edl.writes import Json
 
 WRITTEN_OUT: Final = (contract.JOB, contract.ROLE, contract.MIN, contract.MAX)
-"""Labels that the webhook fills in: a user's file need not have them."""
+"""Labels that the webhook fills in: a user's file need not contain them."""
 
 
 _SIZES: Final = ("parallelism", "completions")
@@ -31,7 +31,7 @@ def manager(manifest: Json) -> str:
 
 
 def other_queues(manifest: Json) -> list[Finding]:
-    """Why a labelled Job is refused that another controller runs or queues, or that opts out."""
+    """Findings for a labelled Job that another controller runs or queues, or that opts out."""
     findings = []
     if owner := manager(manifest):
         what = f'this Job belongs to "{owner}"'
@@ -48,7 +48,7 @@ def other_queues(manifest: Json) -> list[Finding]:
 
 
 def without_ours(manifest: Json) -> Json:
-    """A new manifest without annotations that only we may write, on it and on its template."""
+    """The manifest without annotations that only we may write, on the object and its template."""
     clean = _without_owned(manifest)
     spec = clean.get("spec") or {}
     if not spec.get("template"):
@@ -66,7 +66,7 @@ def _without_owned(part: Json) -> Json:
 
 
 def forgery_warnings(given: Json, stored: Json) -> tuple[str, ...]:
-    """A warning for each annotation of ours that was given and is not stored as it was given."""
+    """A warning for each annotation of ours whose given value is not stored."""
     pairs = (
         (annotations(given), annotations(stored)),
         (annotations(template(given)), annotations(template(stored))),
@@ -83,22 +83,22 @@ def forgery_warnings(given: Json, stored: Json) -> tuple[str, ...]:
 
 
 def paused(manifest: Json) -> Json:
-    """Translates the user's `suspend: true` into `edl.dev/paused`."""
+    """The manifest with the user's `suspend: true` recorded as `edl.dev/paused`."""
     return annotated(manifest, {contract.PAUSED: contract.TRUE})
 
 
 def is_handed_back(new: Json, old: Json) -> bool:
-    """Whether its user takes everything of ours off a Job, to have it as an ordinary one again."""
+    """Whether the update removes all labels and annotations of ours, to release the Job."""
     names = (*labels(new), *annotations(new))
     stays = any(name.startswith(contract.PREFIX) for name in names)
     return contract.FRAMEWORK in labels(old) and not stays
 
 
 def is_released(job: Json) -> bool:
-    """Whether the Job was ours: what the webhook wrote, and what is immutable, stays.
+    """Whether the Job was released: its immutable parts still show that we managed it.
 
-    That is three labels of the pod template (a Job with a generated name has no `edl.dev/job`), and
-    an Indexed Job where pods have ranks. Labels that a user wrote on the pods alone are less.
+    These are the pod template's labels (`edl.dev/job` is absent under generateName) and, for ranked
+    pods, completionMode Indexed. A user's own labels on the template do not suffice.
     """
     found = labels(template(job))
     framework = FRAMEWORKS.get(found.get(contract.FRAMEWORK, ""))
@@ -110,10 +110,10 @@ def is_released(job: Json) -> bool:
 
 
 def still_released(job: Json) -> tuple[Json, tuple[str, ...]]:
-    """An update of a released Job that brings our labels back: without them, and what to say.
+    """An update of a released Job that brings our labels back: the Job without them, and a warning.
 
-    A Job that is sent without labels has all of its pods' (batch/v1, SetDefaults_Job). A file with
-    our labels may come to the same, so both have one answer.
+    The API server copies the template's labels to a Job that is sent without labels (batch/v1,
+    SetDefaults_Job). A file with our labels looks the same, so both are treated alike.
     """
     metadata = job.get("metadata") or {}
     kept = {"labels": _some_label(job, labels(job)), "annotations": _foreign(annotations(job))}
@@ -131,7 +131,7 @@ def others_labels(job: Json) -> dict[str, str]:
 
 
 def _some_label(job: Json, found: Mapping[str, str]) -> dict[str, str]:
-    """These without ours; where none is left, one that keeps those of its pods from coming back."""
+    """The labels without ours. If none is left, one that prevents the API server's default."""
     own = {contract.JOB_NAME_LABEL: (job.get("metadata") or {}).get("name", "")}
     return _foreign(found) or own
 
@@ -147,7 +147,7 @@ def _adoption(job: Json) -> str:
 
 
 def check_identity(new: Json, old: Json) -> None:
-    """Raises Denied where a label or annotation changed from which the pods were made."""
+    """Raises Denied for a change of a label or annotation from which the pods were built."""
     if contract.FRAMEWORK not in labels(old):
         path = f"metadata.labels[{contract.FRAMEWORK}]"
         what = "an existing Job cannot be completed any more, its pod template is immutable"
@@ -177,7 +177,7 @@ def _way_out(name: str, after: Mapping[str, str], old: Json) -> str:
 
 
 def held(new: Json, old: Json) -> tuple[Json, tuple[str, ...]]:
-    """`new` with everything put back that is not its user's to change, and a warning for each."""
+    """`new` with all fields restored that users may not change, and a warning for each."""
     metadata = new.get("metadata") or {}
     written_out = {name: labels(old)[name] for name in WRITTEN_OUT if name in labels(old)}
     kept = new | {"metadata": metadata | {"labels": {**written_out, **labels(new)}}}
@@ -202,9 +202,9 @@ def held(new: Json, old: Json) -> tuple[Json, tuple[str, ...]]:
 
 
 def _left_out(spec: Json, old: Json) -> Json:
-    """What the webhook made of fields that a file leaves out, and that come with API defaults.
+    """Restores fields that a file leaves out, so that they would fall back to the API's defaults.
 
-    kubectl removes them where a server-side apply takes over from `kubectl apply`.
+    kubectl removes such fields when server-side apply takes over from `kubectl apply`.
     """
     before, notes = old.get("spec") or {}, annotations(old)
     never = notes.get(contract.RESTART) == contract.RestartPolicy.NEVER
@@ -231,7 +231,7 @@ def _is_ours(name: str) -> bool:
 
 
 def is_ranked(job: Json) -> bool:
-    """Whether its pods are ranks, not work items."""
+    """Whether the Job's pods are ranks, not work items."""
     framework = FRAMEWORKS.get(labels(job).get(contract.FRAMEWORK, ""))
     return framework is None or framework.ranked
 
@@ -248,10 +248,10 @@ def _name(manifest: Json) -> str:
 
 
 def check(new: Json, old: Json, policy: NamespacePolicy) -> None:
-    """Raises Denied where the labels no longer parse, or bounds leave what the pods were made for.
+    """Raises Denied for labels that no longer parse, and for bounds beyond what the pods allow.
 
-    Nor may a Job grow above its namespace's ceilings. What was wrong before may stay wrong: an old
-    object must not become untouchable.
+    Nor may a Job grow above its namespace's limits. A finding that the old object has already is
+    not an error: otherwise it could not be edited any more.
     """
     try:
         spec = parse(new)
@@ -271,7 +271,7 @@ def check(new: Json, old: Json, policy: NamespacePolicy) -> None:
 
 
 def _too_low(new: Json, old: Json, spec: JobSpec) -> list[Finding]:
-    """What a min that its user has lowered would leave."""
+    """Findings for a lowered min that is too small for the Job's pods or its index rules."""
     if labels(new).get(contract.MIN) == labels(old).get(contract.MIN):
         return []
     if spec.scaling.min >= (low := fewest(old, FRAMEWORKS[spec.framework].fewest)):
@@ -281,7 +281,7 @@ def _too_low(new: Json, old: Json, spec: JobSpec) -> list[Finding]:
 
 
 def fewest(job: Json, variable: str) -> int:
-    """How many pods must come together, as `variable` tells them; 0 where it is not set."""
+    """How many pods must come together, as told by the variable; 0 if it is not set."""
     containers = (template(job).get("spec") or {}).get("containers") or ()
     told = (
         str(env.get("value") or "").partition(":")[0]

@@ -1,4 +1,4 @@
-"""The one seam to Kubernetes: `Cluster`. Two things implement it, `ApiClient` and `FakeCluster`.
+"""The only interface to Kubernetes: `Cluster`, which `ApiClient` and `FakeCluster` implement.
 
 The same contract tests run on both. Objects go in and out as plain JSON dictionaries; every method
 raises the errors of `edl.errors`.
@@ -24,14 +24,14 @@ T = TypeVar("T")
 
 
 class ObjectKey(NamedTuple):
-    """`namespace` is empty for kinds without."""
+    """The identity of an object within its kind; `namespace` is empty for cluster-scoped kinds."""
 
     namespace: str
     name: str
 
 
 class Delta(NamedTuple, Generic[T]):
-    """What became of one object: None before it was known, and when it is gone."""
+    """The change of one object: `before` is None if it is new, `after` if it is gone."""
 
     name: ObjectKey
     before: T | None
@@ -39,7 +39,7 @@ class Delta(NamedTuple, Generic[T]):
 
 
 class ApiResource(msgspec.Struct, frozen=True):
-    """Where a kind lives in the API: `group` is empty for core/v1."""
+    """The API path of a kind; `group` is empty for core/v1."""
 
     kind: str
     group: str
@@ -47,9 +47,9 @@ class ApiResource(msgspec.Struct, frozen=True):
     plural: str
     namespaced: bool = True
     optional: bool = False
-    """Not every cluster serves it: there is none of it then."""
+    """Clusters may lack the kind: it then counts as empty."""
     dispensable: bool = False
-    """Where it may not be read it counts as not served."""
+    """If the kind may not be read, it counts as not served."""
 
     @property
     def api_version(self) -> str:
@@ -57,7 +57,7 @@ class ApiResource(msgspec.Struct, frozen=True):
 
 
 def _plural(kind: str) -> str:
-    """As apimachinery guesses it; metrics-server's kinds are the exceptions."""
+    """The plural that apimachinery guesses; metrics-server's kinds are exceptions."""
     name = kind.lower()
     if name.endswith("metrics"):
         return f"{name.removesuffix('metrics')}s"
@@ -67,7 +67,7 @@ def _plural(kind: str) -> str:
 
 
 def _served(api_version: str, kinds: str, wide: str = "", **marks: bool) -> list[ApiResource]:
-    """`kinds` belong to namespaces, those of `wide` do not; `marks` hold for all of them."""
+    """`kinds` are namespaced, those of `wide` are cluster-scoped; `marks` apply to all of them."""
     group, _, version = api_version.rpartition("/")
     return [
         ApiResource(kind, group, version, _plural(kind), namespaced, **marks)
@@ -102,7 +102,7 @@ RESOURCES: Final[Mapping[str, ApiResource]] = {
             "MutatingWebhookConfiguration ValidatingWebhookConfiguration "
             "ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding",
         ),
-        # Questions: what is created is an answer, and nothing is stored.
+        # Reviews: the response is the answer, and nothing is stored.
         *_served("authentication.k8s.io/v1", "", "SelfSubjectReview"),
         *_served("authorization.k8s.io/v1", "", "SelfSubjectAccessReview SubjectAccessReview"),
         # Dynamic resource allocation.
@@ -112,7 +112,7 @@ RESOURCES: Final[Mapping[str, ApiResource]] = {
             "ResourceSlice DeviceClass",
             optional=True,
         ),
-        # What autoscalers of nodes bring along.
+        # Kinds of node autoscalers.
         *_served("karpenter.sh/v1", "", "NodePool", optional=True, dispensable=True),
         *_served("autoscaling.x-k8s.io/v1", "ProvisioningRequest", optional=True, dispensable=True),
     )
@@ -120,20 +120,23 @@ RESOURCES: Final[Mapping[str, ApiResource]] = {
 
 
 class ListOptions(msgspec.Struct, frozen=True):
-    """Which objects of a kind: all namespaces when `namespace` is empty."""
+    """Selects objects of a kind, in all namespaces if `namespace` is empty."""
 
     kind: str
     namespace: str = ""
     labels: str = ""
-    """A label selector, as the API spells it."""
+    """A label selector in the API's syntax."""
     name: str = ""
-    """Only objects of this name: a right may be limited to it."""
+    """Only the object of this name: RBAC may grant the list for it alone."""
     about: str = ""
     """Only Events about objects of this name."""
 
 
 class RawList(msgspec.Struct, frozen=True):
-    """A list; each item is undecoded JSON without apiVersion and kind. Watch from `version`."""
+    """A list; each item is undecoded JSON without apiVersion and kind.
+
+    A watch starts at `version`.
+    """
 
     items: tuple[bytes, ...]
     version: str
@@ -147,77 +150,83 @@ class RawEvent(msgspec.Struct, frozen=True):
 
 
 class Watch(Protocol):
-    """A running watch. Iteration ends when the server or `close`, from any thread, ends it."""
+    """A running watch. Iteration ends when the server ends it, or `close`, from any thread."""
 
     def __iter__(self) -> Iterator[RawEvent]:
-        """Raise Gone when the version is too old, Unreachable when the connection breaks."""
+        """Yields events.
+
+        Raises Gone if the version is too old, Unreachable on a broken connection.
+        """
         ...
 
     def close(self) -> None: ...
 
 
 class LogRequest(msgspec.Struct, frozen=True):
-    """Which lines of a container's log; the default is all of them, and then the end."""
+    """Selects lines of a container's log; by default all lines so far."""
 
     pod: ObjectRef
     container: str
     follow: bool = False
-    """Go on until the container ends."""
+    """Continue until the container ends."""
     previous: bool = False
-    """Logs of the container that ran before the last restart."""
+    """The log of the previous container, before the last restart."""
     tail: int | None = None
     since: int | None = None
-    """Seconds back."""
+    """Seconds back from now."""
     after: str = ""
-    """RFC 3339; the API knows whole seconds only, so earlier lines of that one come again."""
+    """RFC 3339. The API only knows whole seconds, so earlier lines of that second are repeated."""
 
 
 class Log(Protocol):
-    """A log: lines without their ends, each begins with its RFC 3339 time and a blank."""
+    """Lines of a log without newlines; each begins with an RFC 3339 time and a space."""
 
     def __iter__(self) -> Iterator[str]:
-        """Raise Unreachable when the connection breaks."""
+        """Yields lines. Raises Unreachable on a broken connection."""
         ...
 
     def close(self) -> None: ...
 
 
 class Cluster(Protocol):
-    """What kubectl-edl asks of an API server."""
+    """The operations of an API server that kubectl-edl uses."""
 
     @property
     def system_namespace(self) -> str:
-        """Where kubectl-edl is installed in this cluster."""
+        """The namespace in which kubectl-edl is installed."""
 
     def get(self, target: ObjectRef) -> Json: ...
 
     def list(self, selection: ListOptions) -> RawList: ...
 
     def pages(self, selection: ListOptions) -> Iterator[RawList]:
-        """The same list piece by piece, all of one version; raises Gone when it took too long."""
+        """The same list in pages of one version. Raises Gone if reading took too long."""
         ...
 
     def watch(self, selection: ListOptions, version: str) -> Watch:
-        """Events after `version`; raises Gone when that is too old."""
+        """Events after `version`. Raises Gone if that version is too old."""
         ...
 
     def create(
         self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
     ) -> Json:
-        """Raise Conflict when it exists already. `generateName` needs a target without a name."""
+        """Raises Conflict if it exists already. `generateName` needs a target without a name."""
         ...
 
     def patch(self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
-        """A JSON merge patch; `metadata.resourceVersion` in the body is its precondition."""
+        """Applies a JSON merge patch, with `metadata.resourceVersion` as its precondition."""
         ...
 
     def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
-        """Delete in the background (never orphan), only this version and this uid where given."""
+        """Deletes in the background (never orphans).
+
+        `version` and `uid`, if given, are preconditions.
+        """
         ...
 
 
 def find(cluster: Cluster, target: ObjectRef) -> Json | None:
-    """None where there is none. Raises the other errors of the API server."""
+    """The object, or None if it does not exist. Raises the other errors of the API server."""
     try:
         return cluster.get(target)
     except NotFound:
@@ -225,7 +234,7 @@ def find(cluster: Cluster, target: ObjectRef) -> Json | None:
 
 
 class PluginCluster(Cluster, Protocol):
-    """What the plugin asks besides."""
+    """Further operations that the plugin uses."""
 
     def delete(
         self, target: ObjectRef, *, version: str = "", uid: str = "", dry_run: bool = False
@@ -239,14 +248,14 @@ class PluginCluster(Cluster, Protocol):
         force: bool = False,
         dry_run: bool = False,
     ) -> Json:
-        """Server-side apply: create it, or make it say what `manifest` says.
+        """Server-side apply: creates the object, or sets the fields of `manifest`.
 
-        Raise Conflict if another manager owns a field with another value, unless `force`.
+        Raises Conflict if another manager owns a field with another value, unless `force`.
         """
         ...
 
     def log(self, wanted: LogRequest) -> Log:
-        """Raise Invalid before the container has started, and without a previous one."""
+        """Raises Invalid before the container has started, and if there is no previous one."""
         ...
 
     def version(self) -> str:

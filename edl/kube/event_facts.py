@@ -1,4 +1,4 @@
-"""Kubernetes' Events as they are read: old and new ones alike, in the order of time."""
+"""Reads Kubernetes' Events, of the old and the new format, and orders them by time."""
 
 import json
 from collections.abc import Iterable
@@ -14,9 +14,9 @@ _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class EventFacts(Struct, frozen=True):
-    """One Event; `first` and `last` are when it was seen, None where the Event lacks a time.
+    """One Event; `first` and `last` are when it was seen, None if the Event lacks the time.
 
-    `version` orders what was seen in the same second: etcd counts them up.
+    `version` orders Events of the same second: etcd increments it.
     """
 
     body: Json
@@ -26,7 +26,7 @@ class EventFacts(Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """The kind of the object that it is about, as `name` and `uid`."""
+        """The kind of the object that the Event is about, as are `name` and `uid`."""
         return str(self._involved.get("kind") or "")
 
     @property
@@ -43,7 +43,7 @@ class EventFacts(Struct, frozen=True):
 
     @property
     def message(self) -> str:
-        """On one line."""
+        """The message on one line."""
         return " ".join(str(self.body.get("message") or "").split())
 
     @property
@@ -52,18 +52,18 @@ class EventFacts(Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        """How often it was seen."""
+        """How often the Event was seen."""
         return int((self.body.get("series") or {}).get("count") or self.body.get("count") or 1)
 
     @property
     def source(self) -> str:
-        """The component that reported it."""
+        """The component that reported the Event."""
         component = (self.body.get("source") or {}).get("component")
         return str(component or self.body.get("reportingComponent") or "")
 
     @property
     def order(self) -> tuple[datetime, int]:
-        """The newest is the last."""
+        """The sort key: the newest Event comes last."""
         return self.last or _NEVER, self.version
 
     @property
@@ -73,7 +73,7 @@ class EventFacts(Struct, frozen=True):
 
 
 def event_facts(raw: Iterable[bytes]) -> list[EventFacts]:
-    """Items of a list of Events, the newest last."""
+    """The items of a list of Events, the newest last."""
     return sorted(map(_facts, raw), key=lambda one: one.order)
 
 

@@ -1,4 +1,4 @@
-"""How our processes log: one line a message, as JSON or as words and KEY=VALUE."""
+"""The log format of our processes: one line per message, as JSON or as text with KEY=VALUE."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ LEVELS: Final = ("debug", "info", "warning", "error")
 
 
 class _OneLine(logging.Formatter):
-    """`extra={"fields": {...}}` of a log call becomes part of the line."""
+    """Formats a record as one line, with the fields of `extra={"fields": {...}}`."""
 
     def __init__(self, render: Callable[[dict[str, Any]], str]) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ def _json(value: object) -> str:
 
 
 def _text(line: Mapping[str, Any]) -> str:
-    """Words first, then the fields; what has blanks or quotes is written as JSON writes it."""
+    """The message, then the fields; values with spaces or quotes are JSON strings."""
     head = " ".join(str(line[name]) for name in ("time", "level"))
     message = line["message"] if str(line["message"]).isprintable() else _quoted(line["message"])
     rest = {name: value for name, value in line.items() if name not in ("time", "level", "message")}
@@ -51,8 +51,8 @@ FORMATS: Final[Mapping[str, Callable[[dict[str, Any]], str]]] = {"json": _json, 
 
 
 def log_to(stream: TextIO, level: str, form: str = "json") -> None:
-    """All that this process logs goes to `stream`; `form` is one of FORMATS."""
+    """Sends all logs of this process to `stream`; `form` is one of FORMATS."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_OneLine(FORMATS[form]))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    logging.getLogger("urllib3").setLevel(logging.ERROR)  # its retries are told by our errors
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # our own errors report its retries

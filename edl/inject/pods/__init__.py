@@ -1,1 +1,1 @@
-"""Completing a pod template."""
+"""Completes pod templates."""

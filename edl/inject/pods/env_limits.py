@@ -1,4 +1,4 @@
-"""Variables that are too long, one by one or all together, for Linux or for etcd."""
+"""Refuses variables that are too long for Linux, each by itself, or for etcd, all together."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -13,14 +13,14 @@ from edl.spec.job_spec import JobSpec
 from edl.writes import Json
 
 MOST_CONTAINERS: Final = 1_000
-"""Most containers of a pod. Each is completed by itself, and may be as short as three bytes."""
+"""Containers per pod. Each gets all variables, although its own text may have only three bytes."""
 _LARGEST: Final = 1_572_864
-"""Bytes of an object that etcd takes, by its default (--max-request-bytes)."""
+"""Bytes of the largest object that etcd stores by default (--max-request-bytes)."""
 _REFERENCE: Final = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 
 
 def check(pod: Json, spec: JobSpec, needs: Needs) -> None:
-    """Raises Denied where no container could start at `max`, or no etcd stores the pod's spec."""
+    """Raises Denied if no container could start at `max`, or if etcd could not store the pod."""
     _check_containers(pod, needs)
     findings = [
         addresses.too_many_hosts(f"the list of hosts in {name} would have {len(value)} characters")
@@ -32,11 +32,11 @@ def check(pod: Json, spec: JobSpec, needs: Needs) -> None:
 
 
 def _check_containers(pod: Json, needs: Needs) -> None:
-    """All containers get the same variables: their size is computed before they are written."""
+    """Bounds the size of all containers' variables together, before the variables are written."""
     fields = ("containers", "initContainers")
     names = [one.get("name") for field in fields for one in pod.get(field) or ()]
     ours = [KUBECTL_CONTAINER, *([needs.companion.name] if needs.companion else ())]
-    # A name stands once in a pod that was completed; in what is hostile it may stand in each.
+    # A completed pod has our containers once; a hostile one may repeat their names.
     containers = len(names) - sum(name in names for name in ours)
     if containers > MOST_CONTAINERS:
         raise Denied(
@@ -51,12 +51,13 @@ def _check_containers(pod: Json, needs: Needs) -> None:
 
 
 def _longest(spec: JobSpec, needs: Needs) -> Iterator[tuple[str, str]]:
-    """The variables as a container would see them after a start at max."""
+    """Name and value of each variable, as containers see it after a start at max."""
     told = _told(spec) if any(env.annotation for env in needs.env) else {}
     values: dict[str, str] = {}
     for env in needs.env:
         text = told.get(env.annotation, env.value)
-        # The kubelet expands what stands before it, and leaves the rest as it is.
+        # The kubelet expands references to earlier variables, and leaves other references as they
+        # are.
         values[env.name] = _REFERENCE.sub(lambda found: values.get(found[1], found[0]), text)
         yield env.name, values[env.name]
 

@@ -1,7 +1,7 @@
-"""GPUs on a pod: whole ones as a resource limit; and the nodes on which its GPUs are.
+"""Adds GPUs to a pod, and keeps pods with whole GPUs off KubeShare's nodes.
 
-Nodes with `SharedGPU=true` are KubeShare's: a whole GPU that kube-scheduler gives away there would
-be handed out twice.
+On nodes with `SharedGPU=true` KubeShare assigns the GPUs: a whole GPU that kube-scheduler allocates
+there would be in use twice.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ _APART: Final = {
 
 
 def with_whole(pod: Json, spec: JobSpec) -> Json:
-    """Whole GPUs on the first container, unless some container asks for GPUs itself."""
+    """The pod with whole GPUs on its first container, unless a container requests GPUs itself."""
     containers, gpu = pod.get("containers") or [], spec.resources.gpu
     if not gpu or not gpu.whole or not containers or any(map(_has_gpu, containers)):
         return pod
@@ -34,7 +34,7 @@ def with_whole(pod: Json, spec: JobSpec) -> Json:
     amount = {contract.GPU_RESOURCE: str(gpu.whole)}
     first = containers[0]
     resources = first.get("resources") or {}
-    # Extended resources are requested as they are limited; the API writes both.
+    # Requests of extended resources equal their limits; the API server writes both.
     with_gpu = resources | {
         field: (resources.get(field) or {}) | amount for field in ("limits", "requests")
     }
@@ -42,7 +42,7 @@ def with_whole(pod: Json, spec: JobSpec) -> Json:
 
 
 def _with_claim(pod: Json, template: DeviceTemplate) -> Json:
-    """Devices of a DeviceClass: a claim of the pod, which its first container uses."""
+    """The pod with a claim for devices of a DeviceClass, which its first container uses."""
     claims, (first, *others) = pod.get("resourceClaims") or [], pod["containers"]
     if any(claim.get("name") == contract.GPU_CLAIM for claim in claims):
         return pod
@@ -54,7 +54,10 @@ def _with_claim(pod: Json, template: DeviceTemplate) -> Json:
 
 
 def findings(pod: Json, gpu: Gpu | None) -> list[Finding]:
-    """KubeShare assigns shares, the kubelet whole GPUs: a pod cannot ask for both."""
+    """A finding for a pod with a GPU share and whole GPUs.
+
+    KubeShare assigns shares, the kubelet whole GPUs: a pod cannot have both.
+    """
     if not (gpu and gpu.request and any(map(_has_gpu, pod.get("containers") or ()))):
         return []
     what = f'"{gpu.request}" of a GPU beside whole ones of a container\'s own'
@@ -63,9 +66,10 @@ def findings(pod: Json, gpu: Gpu | None) -> list[Finding]:
 
 
 def placed(pod: Json, labels: Mapping[str, str]) -> Json:
-    """The pod kept on KubeShare's nodes for a share, off them for whole GPUs, else as it is.
+    """The pod restricted to KubeShare's nodes for a share, kept off them for whole GPUs.
 
-    `labels` are the pod's. A node name, or KubeShare's node label, set by the user is kept.
+    `labels` are the pod's. If the user set a node name, or KubeShare's node label, the pod is
+    unchanged.
     """
     if kubeshare.is_share(labels):
         pod = kubeshare.with_scheduler(pod)
@@ -77,8 +81,8 @@ def placed(pod: Json, labels: Mapping[str, str]) -> Json:
 def placed_again(template: Json, old: Json) -> Json:
     """A pod template that its user applied again, placed as it was before.
 
-    `kubectl apply` puts the terms of an affinity back as they are in the file, all or none, and
-    what pods were placed by is immutable.
+    `kubectl apply` resets the affinity's terms as a whole to those in the file, but the fields that
+    place the pods are immutable.
     """
     again = placed(template.get("spec") or {}, labels(template))
     before = old.get("spec") or {}
@@ -87,7 +91,7 @@ def placed_again(template: Json, old: Json) -> Json:
 
 
 def _has_gpu(container: Json) -> bool:
-    """Whether it asks for any: templates that serve both kinds of nodes say 0."""
+    """Whether the container has GPUs. Templates that fit any node may have a limit of 0."""
     limits = (container.get("resources") or {}).get("limits") or {}
     return str(limits.get(contract.GPU_RESOURCE, 0)) != "0"
 
@@ -107,7 +111,7 @@ def _is_decided(pod: Json) -> bool:
 
 
 def _terms(pod: Json) -> list[Json]:
-    """The alternatives of the required node affinity."""
+    """The terms of the required node affinity."""
     return list((_node_affinity(pod).get(_REQUIRED) or {}).get("nodeSelectorTerms") or ())
 
 
@@ -121,12 +125,15 @@ def _on_shared_nodes(pod: Json) -> Json:
 
 
 def _off_shared_nodes(pod: Json) -> Json:
-    """Any one of the terms suffices (core/v1 NodeSelector): so each of them says it."""
+    """The pod kept off KubeShare's nodes.
+
+    One matching term suffices (core/v1 NodeSelector), so each term gets the requirement.
+    """
     affinity = _node_affinity(pod)
     required = affinity.get(_REQUIRED)
     terms = [_apart(term) for term in _terms(pod)]
     if required is not None and not terms:
-        return pod  # The API server refuses it in its own words.
+        return pod  # The API server refuses it, and explains why.
     terms = terms or [{"matchExpressions": [dict(_APART)]}]
     with_terms = affinity | {_REQUIRED: (required or {}) | {"nodeSelectorTerms": terms}}
     return pod | {"affinity": (pod.get("affinity") or {}) | {"nodeAffinity": with_terms}}
@@ -135,5 +142,5 @@ def _off_shared_nodes(pod: Json) -> Json:
 def _apart(term: Json) -> Json:
     expressions = term.get("matchExpressions") or []
     if not expressions and not term.get("matchFields"):
-        return term  # It matches no node, and must go on so.
+        return term  # It matches no node, and must stay so.
     return term | {"matchExpressions": [*expressions, dict(_APART)]}

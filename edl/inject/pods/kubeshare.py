@@ -1,4 +1,4 @@
-"""Shares of GPUs in KubeShare's words, and what its way of binding takes on a Job's pods.
+"""Translates GPU shares into KubeShare's labels, and adapts pods to how it binds them.
 
 Names and rules are those of its source: 2.0 pkg/scheduler/pod.go and pod_group.go, 1.0
 pkg/devicemanager/controller.go.
@@ -16,12 +16,13 @@ from edl.spec.job_spec import Gpu, JobSpec
 from edl.writes import Json
 
 _VALUE: Final = re.compile(r"[0]+.[0-9]+|[1-9]+[0-9]*[.]+[0]+|[1-9]+")
-"""2.0's own pattern: a value is taken if its first match is all of it, and it is a number."""
+"""2.0's own pattern: a value is accepted if the first match is the whole of it, and it is a
+number."""
 _AMOUNTS: Final = (contract.SHARED_GPU_LIMIT, contract.SHARED_GPU_REQUEST)
 _SHARE: Final = (*_AMOUNTS, contract.SHARED_GPU_MEMORY)
 _TAKEN: Final = "such as 0.5, 1.0 or, above 1, whole GPUs with a point: 10.0"
 _LONGEST: Final = 19
-"""Most digits of an amount: 1e999999 would be written out."""
+"""Digits of an amount: 1e999999 would be written out in full."""
 _LONGEST_VALUE: Final = 63
 _ONLY_SHARE_PODS: Final = (
     f"{contract.KUBESHARE}: 1 only annotates the pods, and KubeShare 1.0 reads SharePods alone:"
@@ -31,7 +32,7 @@ _NO_SCHEDULER: Final = ("", "default-scheduler")
 
 
 def with_share(metadata: Json, spec: JobSpec) -> Json:
-    """The metadata of the pods with the share that `spec`, or its own 1.0 annotations, ask for.
+    """The pods' metadata with the share that `spec`, or annotations of 1.0, ask for.
 
     Raises Denied for what KubeShare would never schedule.
     """
@@ -56,27 +57,27 @@ def check_gated(labels: Mapping[str, str], spec: JobSpec) -> None:
 
 
 def is_share(labels: Mapping[str, str]) -> bool:
-    """Whether KubeShare 2.0 gives a pod with these labels a GPU, or a part of one."""
+    """Whether KubeShare 2.0 assigns a GPU, or a part of one, to a pod with these labels."""
     return any(_number(str(labels[name])) != 0 for name in _AMOUNTS if name in labels)
 
 
 def binds(pod: Json, labels: Mapping[str, str]) -> bool:
-    """Whether its scheduler binds a pod with these labels, and so heeds no scheduling gate."""
+    """Whether KubeShare's scheduler binds a pod with these labels: it ignores scheduling gates."""
     return pod.get("schedulerName") == contract.KUBESHARE_SCHEDULER and is_share(labels)
 
 
 def with_scheduler(pod: Json) -> Json:
-    """The pod handed to KubeShare's scheduler, unless its user chose one."""
+    """The pod with KubeShare's scheduler, unless its user chose another one."""
     if pod.get("schedulerName", "") not in _NO_SCHEDULER:
         return pod
     return pod | {"schedulerName": contract.KUBESHARE_SCHEDULER}
 
 
 def with_tracking(pod: Json) -> Json:
-    """A Job's pod, for which the Job controller's finalizer waits until KubeShare has bound it.
+    """A Job's pod, which gets the Job controller's finalizer only once KubeShare has bound it.
 
-    KubeShare binds by deleting the pod and creating it again, on its node, under the same name. A
-    pod with the finalizer would still be there, and would count as failed (docs/kubernetes.md 19).
+    KubeShare binds a pod by deleting it and creating it again with a node, under the same name. A
+    pod with the finalizer would remain, and would count as failed (docs/kubernetes.md 19).
     """
     metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
     if not binds(spec, metadata.get("labels") or {}):
@@ -91,9 +92,9 @@ def with_tracking(pod: Json) -> Json:
 
 
 def warnings(manifest: Json, spec: JobSpec) -> tuple[str, ...]:
-    """Warnings about annotations of a new object that neither KubeShare release supports.
+    """Warnings about KubeShare annotations of a new object that will have no effect.
 
-    Of 1.0's annotations, 2.0 has no word for some; 1.0 itself reads none of a pod.
+    2.0 has no counterpart for some annotations of 1.0; 1.0 itself reads no annotations of pods.
     """
     pods = manifest if spec.rank is not None else (manifest.get("spec") or {}).get("template") or {}
     metadata = pods.get("metadata") or {}
@@ -113,7 +114,7 @@ def warnings(manifest: Json, spec: JobSpec) -> tuple[str, ...]:
 
 
 def _texts(metadata: Json, place: str) -> Mapping[str, str]:
-    """Labels or annotations; what is not a string is left to the API server, which refuses it."""
+    """The labels or annotations that are strings; the API server refuses the others."""
     found = metadata.get(place) or {}
     return {name: text for name, text in found.items() if isinstance(text, str)}
 
@@ -123,7 +124,7 @@ def _path(spec: JobSpec) -> str:
 
 
 def _words(gpu: Gpu | None, annotations: Mapping[str, str]) -> Mapping[str, str]:
-    """2.0's labels."""
+    """The labels of 2.0."""
     if gpu and gpu.request:
         memory = {} if gpu.memory is None else {contract.SHARED_GPU_MEMORY: str(gpu.memory)}
         request = {contract.SHARED_GPU_REQUEST: gpu.request}
@@ -135,12 +136,12 @@ def _words(gpu: Gpu | None, annotations: Mapping[str, str]) -> Mapping[str, str]
     }
     if not old:
         return {}
-    # 2.0 requires a limit where 1.0 could do with a request.
+    # 2.0 requires a limit; for 1.0 a request is enough.
     return {contract.SHARED_GPU_LIMIT: old.get(contract.SHARED_GPU_REQUEST, "1.0")} | old
 
 
 def _words_1(gpu: Gpu | None) -> Mapping[str, str]:
-    """1.0's annotations; it takes no share without the memory."""
+    """The annotations of 1.0, which requires the memory of a share. Raises Denied without it."""
     if not gpu or not gpu.request:
         return {}
     if gpu.memory is None:
@@ -159,14 +160,14 @@ def _number(text: str) -> Decimal | None:
 
 
 def _is_value(text: str) -> bool:
-    if len(text) > _LONGEST_VALUE:  # its pattern would take time by the square of that
+    if len(text) > _LONGEST_VALUE:  # its pattern takes quadratic time
         return False
     found = _VALUE.search(text)
     return found is not None and found[0] == text and _number(text) is not None
 
 
 def _taken(text: str) -> str:
-    """1.0 takes any number, `.5` and `0` among them: spelled as 2.0 takes it."""
+    """A number as 2.0 accepts it; 1.0 also accepts forms such as `.5` and `0`."""
     if _is_value(text):
         return text
     plain = f"{_number(text) or Decimal(0):f}"

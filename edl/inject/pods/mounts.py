@@ -1,4 +1,4 @@
-"""Volumes of ours in a pod: live files, and mounts that leave the user's own in place."""
+"""Adds volumes to a pod: live files and SSH keys. The user's own mounts stay in place."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -11,7 +11,7 @@ from edl.writes import Json
 
 
 def with_files(pod: Json, files: Iterable[LiveFile]) -> Json:
-    """Live files: annotations of the pod, mounted in their directories in every container."""
+    """The pod with live files: its annotations, mounted in their directories in every container."""
     by_directory: dict[str, list[LiveFile]] = {}
     for file in files:
         by_directory.setdefault(file.directory, []).append(file)
@@ -33,7 +33,7 @@ def volume_name(directory: str) -> str:
 
 
 def with_mount(pod: Json, directory: str, source: Json) -> Json:
-    """A volume at `directory` in every container that has nothing there yet."""
+    """The pod with a volume at `directory` in every container that has no mount there."""
     name = volume_name(directory)
     return _with_volume(pod, {"name": name} | source, {"name": name, "mountPath": directory})
 
@@ -46,7 +46,7 @@ def _with_volume(pod: Json, volume: Json, mount: Json) -> Json:
 
 
 def _mounted(container: Json, mount: Json) -> Json:
-    """The container with this mount, unless something of its own is at that path."""
+    """The container with this mount, unless its own mount uses the same path."""
     own = container.get("volumeMounts") or []
     taken = {(one.get("mountPath") or "").rstrip("/") for one in own}
     if mount["mountPath"] in taken:
@@ -54,9 +54,8 @@ def _mounted(container: Json, mount: Json) -> Json:
     return container | {"volumeMounts": [*own, mount]}
 
 
-# The training job's key pair in root's .ssh, where et-operator's images look for it.
-#
-# `edl.steps.dependents` asks for the Secret at the start: a manifest only names it.
+# The training job's key pair in root's .ssh, where et-operator's images expect it.
+# `edl.steps.dependents` creates the Secret at the start: the manifest only names it.
 
 SSH_VOLUME: Final = "edl-ssh"
 _INSIDE: Final = ".ssh"
@@ -69,8 +68,8 @@ _OWNER_ONLY: Final = 0o600
 
 
 def with_keys(pod: Json, spec: JobSpec) -> Json:
-    """The pod spec with the key pair in every container that has nothing of its own there."""
-    # sshd trusts no directory that others can write, as a volume itself is; one inside it is not.
+    """The pod with the key pair mounted in every container that has no mount at root's .ssh."""
+    # sshd rejects directories that others can write, as a volume's root is; a subdirectory is not.
     mount = {"name": SSH_VOLUME, "mountPath": contract.SSH_DIRECTORY, "subPath": _INSIDE}
     return _with_volume(pod, _volume(spec), mount)
 

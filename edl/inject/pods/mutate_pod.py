@@ -1,6 +1,6 @@
 """Merges what a framework needs into a pod spec. Fields that the user set stay.
 
-Everything is written as the API server would default it, so that a second pass finds it equal.
+Every field is written as the API server would default it, so that a second pass changes nothing.
 """
 
 from typing import Final
@@ -17,7 +17,7 @@ KUBECTL_CONTAINER: Final = "edl-kubectl"
 _COPYING: Final = {"cpu": "100m", "memory": "128Mi"}
 _UNPRIVILEGED_UID: Final = 65532
 _NEAR: Final = 50
-"""Weight, of 100, of the wish to run beside one's own training job."""
+"""Weight, out of 100, of the preference for nodes that run pods of the same training job."""
 
 
 _CONFINED: Final[Json] = {
@@ -31,8 +31,8 @@ _IDENTITY: Final = ("runAsNonRoot", "runAsUser", "runAsGroup")
 def complete(pod: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
     """The pod spec of one role with everything that it needs."""
     if not pod.get("containers"):
-        return pod  # The API server refuses it in its own words.
-    # Our own container comes first, so that a second pass finds it as complete as the others.
+        return pod  # The API server refuses it, and explains why.
+    # Our own container comes first, so that a second pass treats it like the others.
     done = _with_kubectl(pod, spec, image) if needs.kubectl else pod
     if needs.lists_pods:
         done = _with_account(done, addresses.peers_account(spec.job))
@@ -45,7 +45,7 @@ def complete(pod: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
         if done.get(field)
     }
     done = _with_leaving(_with_command(_with_ports(done, needs), needs), needs)
-    if needs.shares_processes and not done.get("hostPID"):  # It is not process 1 there either.
+    if needs.shares_processes and not done.get("hostPID"):  # No container is PID 1 there.
         done = {"shareProcessNamespace": True} | done
     done = mounts.with_files(done, needs.files)
     if needs.keys:
@@ -58,7 +58,10 @@ def complete(pod: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
 
 
 def _env(spec: JobSpec, needs: Needs) -> list[Json]:
-    """The index first: after it `$(JOB_COMPLETION_INDEX)` expands (docs/kubernetes.md 6)."""
+    """The variables; the index comes first.
+
+    After it `$(JOB_COMPLETION_INDEX)` expands (docs/kubernetes.md 6).
+    """
     if not spec.indexed:
         return [_entry(env) for env in needs.env]
     index: Json = {"name": contract.COMPLETION_INDEX_ENV}
@@ -71,7 +74,7 @@ def _entry(env: Env) -> Json:
         return {"name": env.name} | _field(f"metadata.annotations['{env.annotation}']")
     if env.field:
         return {"name": env.name} | _field(env.field)
-    # The API server stores no empty text.
+    # The API server drops an empty value.
     return {"name": env.name} | ({"value": env.value} if env.value else {})
 
 
@@ -87,7 +90,7 @@ def _with_env(container: Json, env: list[Json]) -> Json:
         return container
     if len(missing) == len(env):
         return container | {"env": [*missing, *own]}
-    # Where one of ours is the user's own, those of ours that refer to it must follow it.
+    # If the user sets one of our variables, those that refer to it must come after it.
     first = [entry for entry in missing if entry["name"] == contract.COMPLETION_INDEX_ENV]
     return container | {"env": [*first, *own, *missing[len(first) :]]}
 
@@ -112,7 +115,7 @@ def _with_command(pod: Json, needs: Needs) -> Json:
 
 
 def _with_leaving(pod: Json, needs: Needs) -> Json:
-    """A preStop hook on the first container, unless it has one."""
+    """The pod with a preStop hook on the first container, unless it has one."""
     first, *others = pod["containers"]
     lifecycle = first.get("lifecycle") or {}
     if not needs.leaving or lifecycle.get("preStop"):
@@ -122,7 +125,7 @@ def _with_leaving(pod: Json, needs: Needs) -> Json:
 
 
 def _with_kubectl(pod: Json, spec: JobSpec, image: str) -> Json:
-    """Kubectl from our image, and a ServiceAccount that may exec into the workers."""
+    """The pod with kubectl from our image, and a ServiceAccount that may exec into the workers."""
     pod = mounts.with_mount(pod, contract.KUBECTL_DIRECTORY, {"emptyDir": {}})
     inits = pod.get("initContainers") or []
     if all(container.get("name") != KUBECTL_CONTAINER for container in inits):
@@ -155,7 +158,7 @@ def _with_companion(pod: Json, companion: Companion) -> Json:
 
 
 def _confined(own: Json) -> Json:
-    """As the strictest namespaces ask for it, where the user's own container is as they ask."""
+    """A security context for the strictest namespaces, with the user IDs of the user's own."""
     context = own.get("securityContext") or {}
     return _CONFINED | {name: context[name] for name in _IDENTITY if name in context}
 
@@ -167,7 +170,7 @@ def _kubectl_container(image: str) -> Json:
         "image": image,
         "imagePullPolicy": "IfNotPresent",
         "command": ["cp", "/usr/local/bin/kubectl", f"{directory}/kubectl"],
-        # Limits and rights as the strictest namespaces ask for them.
+        # Limits and security context satisfy the strictest namespaces.
         "resources": {"requests": dict(_COPYING), "limits": dict(_COPYING)},
         "securityContext": _CONFINED | {"runAsNonRoot": True, "runAsUser": _UNPRIVILEGED_UID},
         "terminationMessagePath": "/dev/termination-log",
@@ -177,7 +180,7 @@ def _kubectl_container(image: str) -> Json:
 
 
 def _with_address(pod: Json, spec: JobSpec) -> Json:
-    """A name in the training job's Service; a bare pod also gets the host name of its rank."""
+    """The pod with a name in the job's Service; a bare pod also gets the host name of its rank."""
     pod = pod | {"subdomain": pod.get("subdomain") or spec.job}
     if spec.rank is None:
         return pod

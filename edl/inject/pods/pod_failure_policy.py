@@ -1,7 +1,8 @@
-"""What happens when a pod fails, as fields of the Job.
+"""Translates a restart policy into fields of the Job.
 
-kubeflow's operators (tf-operator, mxnet-operator) and et-operator say `restartPolicy` a replica:
-Always, OnFailure, Never, ExitCode. A Job needs three fields for that: docs/concepts/failures.md.
+kubeflow's operators (tf-operator, mxnet-operator) and et-operator have a `restartPolicy` per
+replica: Always, OnFailure, Never, ExitCode. A Job needs three fields for that:
+docs/concepts/failures.md.
 """
 
 from typing import Final
@@ -14,7 +15,7 @@ _IGNORE_DISRUPTIONS: Final = {
     "action": "Ignore",
     "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
 }
-"""Pods that were preempted, evicted or lost their node do not count as failed."""
+"""Pods that were preempted, evicted or lost with their node do not count as failed."""
 _PERMANENT: Final = list(range(1, 128))
 """tf-operator, train_util.IsRetryableExitCode: 128 and above are signals, and retried."""
 _FAIL_FOR_GOOD: Final = {
@@ -28,8 +29,8 @@ _RULES: Final = {
 
 
 def with_retries(job: Json, spec: JobSpec) -> Json:
-    """A Job's spec with `edl.dev/restart`, or with retries for each replica."""
-    # Beside a limit for each index the API's default is none at all.
+    """The Job's spec with the policy of `edl.dev/restart`, or with retries per replica."""
+    # Together with a limit per index the API's default is unlimited.
     if "backoffLimitPerIndex" not in job and job.get("backoffLimit", RETRIES) == RETRIES:
         # The Job controller counts preempted and evicted pods as failures, too.
         limit = 0 if spec.lifecycle.restart is RestartPolicy.NEVER else RETRIES * spec.scaling.max
@@ -41,7 +42,7 @@ def with_retries(job: Json, spec: JobSpec) -> Json:
     }
     if spec.lifecycle.restart not in _RULES or "podFailurePolicy" in job:
         return job
-    # The API server takes no other replacement policy beside it (docs/kubernetes.md 8).
+    # The API server accepts no other replacement policy with it (docs/kubernetes.md 8).
     rules = {"podFailurePolicy": {"rules": _RULES[spec.lifecycle.restart]}}
     return job | rules | {"podReplacementPolicy": "Failed"}
 

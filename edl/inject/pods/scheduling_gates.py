@@ -1,4 +1,4 @@
-"""Scheduling gates in the pod templates of Jobs: what the reconciler opens, pod by pod."""
+"""Scheduling gates in the pod templates of Jobs; the reconciler opens them pod by pod."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -17,11 +17,10 @@ def with_gate(pod: Json, name: str) -> Json:
 
 
 def with_placement(pod: Json, spec: JobSpec, labels: Mapping[str, str]) -> Json:
-    """The pods of a training job that starts as a whole wait for their nodes.
+    """The pod spec with the placement gate, if the plan assigns nodes to its pods.
 
-    So do those that share devices, and those with a topology.
-
-    Not those that the plan does not place: bare pods, whose node their user names, and those that
+    The plan does so for training jobs that start as a whole, for pods that share devices, and for
+    pods with a topology. It does not place bare pods, pods with a nodeName, or pods that
     KubeShare's scheduler binds.
     """
     placed_by_others = spec.rank is not None or pod.get("nodeName") or kubeshare.binds(pod, labels)
@@ -34,7 +33,7 @@ def with_placement(pod: Json, spec: JobSpec, labels: Mapping[str, str]) -> Json:
 
 
 def kept(template: Json, old: Json) -> Json:
-    """A pod template that its user changed, with our gates where they were.
+    """The pod template that a user changed, with our gates restored.
 
     While a Job is suspended its gates may change: without them its pods would be scheduled without
     a plan.
@@ -49,7 +48,7 @@ def kept(template: Json, old: Json) -> Json:
 
 
 def give_back(new: Json, old: Json) -> Json:
-    """A released Job without our gates, which would never be opened, if its template may change."""
+    """The released Job without our gates, which would never open, if its template is mutable."""
     spec, status = new.get("spec") or {}, old.get("status") or {}
     waits = spec.get("suspend") and (old.get("spec") or {}).get("suspend")
     template = without_ours(spec.get("template") or {})
@@ -59,7 +58,7 @@ def give_back(new: Json, old: Json) -> Json:
 
 
 def without_ours(template: Json) -> Json:
-    """A pod template, or a bare pod, whose pods wait for nothing of ours."""
+    """A pod template, or a bare pod, without our gates."""
     pod = template.get("spec") or {}
     found = pod.get(FIELD) or []
     others = [gate for gate in found if not _is_ours(gate.get("name", ""))]
@@ -70,12 +69,12 @@ def without_ours(template: Json) -> Json:
 
 
 def has_ours(job: Json) -> bool:
-    """Whether the pods of a Job wait for us."""
+    """Whether the Job's pods have gates of ours."""
     return any(map(_is_ours, _names((job.get("spec") or {}).get("template") or {})))
 
 
 def places(manifest: Json) -> bool:
-    """Whether the pods of a Job, or a bare pod, wait for a node of the plan."""
+    """Whether the pods of a Job, or a bare pod, wait for a node that the plan assigns."""
     spec = manifest.get("spec") or {}
     return contract.PLACEMENT_GATE in _names(spec.get("template") or {"spec": spec})
 

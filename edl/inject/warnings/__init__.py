@@ -1,1 +1,1 @@
-"""What a user should know about a manifest that is valid."""
+"""Warnings about manifests that are valid but probably not what their users meant."""

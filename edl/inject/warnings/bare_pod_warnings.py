@@ -1,4 +1,4 @@
-"""Bare pods that ask for what only Jobs have: nothing queues or resizes them."""
+"""Warnings about bare pods with settings that only have an effect on Jobs."""
 
 from typing import Final
 
@@ -21,23 +21,23 @@ OF_JOBS: Final = (
     contract.CLEAN_UP,
     contract.TTL,
 )
-"""Annotations that no bare pod heeds."""
+"""Annotations that have no effect on bare pods."""
 _WORKLOADS: Final = {
     "ReplicaSet": "Deployment",
     "StatefulSet": "StatefulSet",
     "DaemonSet": "DaemonSet",
 }
-"""Controllers of apps/v1, and what their users write."""
+"""The owner kinds of apps/v1, and the workload that their users write."""
 _JOBS: Final = "neither queued nor resized: use a Job"
 
 
 def warnings(manifest: Json, done: Json, spec: JobSpec) -> tuple[str, ...]:
     """Warnings for a new bare pod, which is stored as `done`.
 
-    Addresses, host lists and shares of GPUs are the same as for pods of Jobs.
+    Addresses, host lists and GPU shares work as for pods of Jobs, so they cause no warning.
     """
     if manifest.get("kind") != "Pod" or done == manifest:
-        return ()  # complete: it was said before
+        return ()  # completed before, and warned about then
     names = [name for name in OF_JOBS if name in annotations(manifest)]
     found: list[str] = []
     if spec.scaling.min < spec.scaling.max:
@@ -53,7 +53,7 @@ def warnings(manifest: Json, done: Json, spec: JobSpec) -> tuple[str, ...]:
 
 
 def made_by(manifest: Json) -> tuple[Finding, ...]:
-    """For a refused pod of a Deployment or the like: its user has no file of the pod itself."""
+    """Findings for a refused pod that a Deployment or the like creates: they name the workload."""
     owners = (manifest.get("metadata") or {}).get("ownerReferences") or ()
     return tuple(
         Finding(

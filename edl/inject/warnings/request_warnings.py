@@ -1,4 +1,4 @@
-"""Pods that ask for nothing: they fit anywhere, so an elastic role of them starts at its max."""
+"""Pods without requests fit on any node, so an elastic role of them would start at its max."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,10 +14,11 @@ from edl.writes import Json
 def warnings(manifest: Json, spec: JobSpec) -> tuple[str, ...]:
     """A warning for an elastic Job whose pods request neither CPU nor memory nor GPUs.
 
-    Its namespace's quotas and LimitRanges are not known here.
+    The quotas and LimitRanges of its namespace, which may set or require requests, are unknown
+    here.
     """
     if contract.INJECTED_MAX in annotations(manifest):
-        return ()  # completed before, and said then
+        return ()  # completed before, and warned about then
     pods = template(manifest)
     fixed = spec.rank is not None or spec.scaling.min == spec.scaling.max
     if fixed or spec.resources.gpu or _is_shared(pods) or _is_counted(pods.get("spec") or {}):
@@ -34,14 +35,14 @@ def said(role: str, most: int) -> str:
 
 
 def _is_counted(pod: Json) -> bool:
-    """Whether the `spec` of a pod requests a resource that nodes have a limited amount of."""
+    """Whether the `spec` of a pod requests a resource that limits how many pods fit on a node."""
     parts = (pod, *(pod.get("containers") or ()), *(pod.get("initContainers") or ()))
     asked = (name for part in parts for name in _named(part.get("resources")))
     return bool(pod.get("resourceClaims")) or any(map(_bounds, asked))
 
 
 def roles(job: TrainingJob) -> tuple[Role, ...]:
-    """Those that may grow, and whose pods, as they are admitted, count as nothing."""
+    """Elastic roles whose pods, as they are admitted, request nothing that limits their number."""
     return tuple(
         role
         for role in job.live
@@ -51,18 +52,18 @@ def roles(job: TrainingJob) -> tuple[Role, ...]:
 
 
 def _bounds(resource: str) -> bool:
-    """Whether it is a resource that holds pods apart: CPU, memory, or one of a device."""
+    """Whether nodes hold a limited number of pods with this resource: CPU, memory, or a device."""
     return resource in (CPU, MEMORY, SHARED_GPU) or "/" in resource
 
 
 def _is_shared(pods: Json) -> bool:
-    """Whether KubeShare gives pods of this template parts of GPUs."""
+    """Whether KubeShare assigns GPU shares to pods of this template."""
     names = (*annotations(pods), *labels(pods))
     return any(name.startswith(("kubeshare/", "sharedgpu/")) for name in names)
 
 
 def _named(resources: object) -> Iterator[str]:
-    """What is asked for, or limited: a limit without a request is one."""
+    """The names of requested resources; a limit without a request counts as a request."""
     for kind in ("requests", "limits"):
         amounts: Any = resources.get(kind) if isinstance(resources, Mapping) else None
         yield from amounts if isinstance(amounts, Mapping) else ()

@@ -1,4 +1,4 @@
-"""Topologies that have no effect: of pods that wait for no plan."""
+"""Warnings about topologies without effect, as the plan does not place the pods."""
 
 from typing import Final
 
@@ -26,7 +26,7 @@ def warnings(done: Json, spec: JobSpec) -> tuple[str, ...]:
 
 
 def late(new: Json, old: Json) -> tuple[str, ...]:
-    """Warnings for an update that sets a topology on a Job whose pods have no gate."""
+    """Warnings for an update that sets a topology on a Job whose pods have no placement gate."""
     before, after = annotations(old), annotations(new)
     names = [name for name in _NAMES if name in after and after[name] != before.get(name)]
     if not names or scheduling_gates.places(new):

@@ -1,4 +1,4 @@
-"""Names of ours that mean nothing where they stand: labels among annotations, slips of the pen."""
+"""Labels and annotations with our prefix that have no effect: misspelled, or in the wrong place."""
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -31,19 +31,20 @@ _OF_NAMESPACES: Final = frozenset(
 )
 
 _MOST: Final = 10
-"""Names that are spoken of: each unknown one is compared with all that are known."""
+"""Names that are reported: each unknown name is compared with all known ones."""
 _CLOSE: Final = 0.75
-"""A name of the same kind that is so like it is meant before a nearer one of the other kind."""
+"""Similarity from which a name of the same kind is preferred to a more similar one of the other
+kind."""
 _SIMILAR: Final = 0.7
-"""The least likeness of a name that is suggested; names that begin with one of ours are less."""
+"""The least similarity of a suggested name; one that begins with a known name may have less."""
 _LONGEST: Final = 63
-"""Characters of a name that is compared, or quoted: none of ours is longer."""
+"""Characters of names that are compared or quoted: no known name is longer."""
 
 
 def warnings(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
-    """A sentence for each of the first names, and their number; the object is admitted as it is.
+    """A sentence for each of the first unknown names, and the number of the rest.
 
-    For an update only the names that it adds or changes are reported.
+    The object is admitted unchanged. For an update only names that it adds or changes are reported.
     """
     before = _misplaced(old or {})
     found = [place for place, text in _misplaced(manifest).items() if before.get(place) != text]
@@ -53,17 +54,20 @@ def warnings(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
 
 
 def on_creation(manifest: Json) -> tuple[str, ...]:
-    """All that is said of a new object without `edl.dev/framework`, and of its pod template."""
+    """All warnings for a new object without `edl.dev/framework`, including its pod template."""
     return (*unheeded(manifest), *_in_template(manifest))
 
 
 def on_stored(manifest: Json) -> tuple[str, ...]:
-    """The same of one that exists: the pod template of a released Job keeps our labels."""
+    """The same for an existing object.
+
+    The pod template of a released Job keeps our labels, so it is not reported.
+    """
     return unheeded(manifest) if is_released(manifest) else on_creation(manifest)
 
 
 def unheeded(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
-    """As `warnings`; and that no name of ours does anything without `edl.dev/framework`."""
+    """As `warnings`, and a warning that names have no effect without `edl.dev/framework`."""
     said = warnings(manifest, old)
     new = _ours(manifest).items() - _ours(old or {}).items()
     names = sorted(name for (name, kind), _ in new if name in _WISHES[kind])
@@ -74,7 +78,7 @@ def unheeded(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
 
 
 def corrected(manifest: Json) -> Json:
-    """The manifest with the names that are meant, instead of the first that mean nothing."""
+    """The manifest with each of the first unknown names replaced by the name that was meant."""
     metadata = manifest.get("metadata") or {}
     places = {place: dict(metadata.get(place) or {}) for place in _PLACES}
     of_kind = {kind: places[place] for place, kind in _PLACES.items()}
@@ -86,10 +90,10 @@ def corrected(manifest: Json) -> Json:
 
 
 def on_cron_job(manifest: Json) -> str:
-    """What is wrong with names of ours on a CronJob itself; empty where there are none.
+    """A warning about names with our prefix on a CronJob itself; empty if it has none.
 
-    Its Jobs get what its jobTemplate has, and no webhook of ours is asked about CronJobs: the
-    types in a file may be wrong.
+    Its Jobs take theirs from jobTemplate. No webhook of ours sees CronJobs, so the types in the
+    manifest are unchecked.
     """
     metadata = manifest.get("metadata")
     places = [metadata.get(place) for place in _PLACES] if isinstance(metadata, dict) else []
@@ -107,12 +111,12 @@ def on_cron_job(manifest: Json) -> str:
 
 
 def _in_template(manifest: Json) -> tuple[str, ...]:
-    """Labels of its pods alone, where a Job has others and gets none of theirs."""
+    """Warnings for a pod template with `edl.dev/framework` whose Job does not have it."""
     found = template(manifest)
     names = sorted(name for name, kind in _ours(found) if name in _WISHES[kind])
     if contract.FRAMEWORK not in labels(found) or is_labelled(manifest):
         return ()
-    if (kind := manifest.get("kind", "Job")) != "Job":  # items of a list do not say theirs
+    if (kind := manifest.get("kind", "Job")) != "Job":  # items of a list have no kind
         told = f"{contract.FRAMEWORK} in its pod template: pods of a {kind} are refused with it"
         return (f"{told}, only Jobs and bare pods train: take it out, or write a Job",)
     if not labels(manifest):
@@ -122,7 +126,7 @@ def _in_template(manifest: Json) -> tuple[str, ...]:
 
 
 def _listed(names: Sequence[str]) -> tuple[str, str]:
-    """The first of them, and the verb that goes with all."""
+    """The first of the names, and the verb that fits their number."""
     told = ", ".join(name[:_LONGEST] for name in names[:_MOST])
     return told, "does" if len(names) == 1 else "do"
 
@@ -155,7 +159,7 @@ def _said(name: str, kind: EntryKind) -> str:
 
 
 def _meant(name: str, kind: EntryKind) -> tuple[str, EntryKind] | None:
-    """The same name of the other kind, else the nearest one; None where none is near."""
+    """The same name of the other kind, else the most similar one; None if none is similar."""
     every = frozenset().union(*_KNOWN.values())
     if name in every:
         found = name
@@ -168,7 +172,10 @@ def _meant(name: str, kind: EntryKind) -> tuple[str, EntryKind] | None:
 
 
 def _nearest(name: str, known: frozenset[str], cutoff: float = _SIMILAR) -> str:
-    """Without the prefix, which would make any two names alike; empty for none."""
+    """The most similar known name; empty if there is none.
+
+    Names are compared without the prefix, which would make any two of them similar.
+    """
     own = name.removeprefix(contract.PREFIX).lower()
     names = sorted(one.removeprefix(contract.PREFIX) for one in known)
     beginnings = sorted(filter(own.startswith, names), key=len, reverse=True)  # maximum: max

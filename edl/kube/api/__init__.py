@@ -1,1 +1,1 @@
-"""One API server over HTTP."""
+"""Access to one API server over HTTP."""

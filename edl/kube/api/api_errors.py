@@ -1,4 +1,4 @@
-"""What the API server's refusals mean: HTTP status and Status body → an error that teaches."""
+"""Maps HTTP statuses and Status bodies of the API server to errors that tell what to do."""
 
 import re
 from typing import Final
@@ -31,7 +31,7 @@ class _Status(msgspec.Struct):
 
 
 class ApiCall(msgspec.Struct, frozen=True):
-    """What was asked, in the words of RBAC: `verb` (list, patch, …) on `resource` (jobs.batch)."""
+    """A request in the terms of RBAC: `verb` (list, patch, …) on `resource` (jobs.batch)."""
 
     verb: str
     resource: str
@@ -48,7 +48,7 @@ class ApiCall(msgspec.Struct, frozen=True):
 
 
 def refusal(request: ApiCall, status: int, body: bytes) -> ClusterError:
-    """The error for an answer other than 2xx (or for the object of a watch's ERROR event)."""
+    """The error for a response other than 2xx, or for the object of a watch's ERROR event."""
     message = _message(body) or f"HTTP {status} without an explanation"
     if status in _BY_STATUS:
         return _BY_STATUS[status](message, status)
@@ -87,7 +87,7 @@ def _forbidden(request: ApiCall, message: str) -> ClusterError:
 
 
 def _way_out(request: ApiCall, rule: re.Match[str]) -> str:
-    """Our own ServiceAccounts have other roles than users have."""
+    """The role to ask for. Our own ServiceAccounts have other roles than users."""
     found = role_with(rule["verb"], request.resource, request.name)
     if not found or _OWN_ACCOUNT.fullmatch(rule["user"]):
         return "ask for a role with this verb"
@@ -95,7 +95,7 @@ def _way_out(request: ApiCall, rule: re.Match[str]) -> str:
 
 
 def status_of(body: bytes) -> int:
-    """The code in a Status object; 500 when there is none."""
+    """The code in a Status object; 500 if there is none."""
     try:
         return msgspec.json.decode(body, type=_Status).code or 500
     except msgspec.DecodeError:
@@ -103,9 +103,9 @@ def status_of(body: bytes) -> int:
 
 
 def _without_objects(message: str) -> str:
-    """Without whole objects, as Go or JSON writes them: a Job's template has 5,000 characters.
+    """The message without whole objects in Go or JSON syntax.
 
-    Users choose parts of the message: each character is looked at once.
+    A Job's template has 5,000 characters. Users choose parts of the message, so the scan is linear.
     """
     parts, at = [], 0
     while begun := _OBJECT.search(message, at):

@@ -1,4 +1,4 @@
-"""Paths of the API are built here alone: no name, whatever it is, leads to another path."""
+"""Builds the API's paths. No other module does: no name, whatever it contains, changes the path."""
 
 from typing import Final
 from urllib.parse import quote
@@ -12,8 +12,8 @@ _DOTS: Final = frozenset({".", ".."})
 def resource_path(kind: str, namespace: str = "", *below: str) -> str:
     """The path of a collection, or of what is `below` it: an object's name and a subresource.
 
-    A collection without a namespace is that of all namespaces. Raises Invalid for a name that
-    client-go refuses, too (rest.IsValidPathSegmentName), and for an empty one.
+    Without a namespace, the collection spans all namespaces. Raises Invalid for an empty name, and
+    for names that client-go refuses too (rest.IsValidPathSegmentName).
     """
     resource = RESOURCES[kind]
     root = ("apis", resource.group) if resource.group else ("api",)
@@ -24,7 +24,10 @@ def resource_path(kind: str, namespace: str = "", *below: str) -> str:
 
 
 def _escaped(segment: str, kind: str) -> str:
-    """Proxies resolve dot segments and `%2F` on their way: escaping alone is not enough."""
+    """The escaped segment.
+
+    Proxies resolve dot segments and `%2F`, so escaping alone would not be safe. Raises Invalid.
+    """
     if not segment or segment in _DOTS or "/" in segment or "%" in segment:
         raise Invalid(f'{kind}: "{segment}" names no object; a name has no "/" and no "%"')
     return quote(segment, safe="", errors="surrogatepass")

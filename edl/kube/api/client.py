@@ -1,6 +1,6 @@
-"""`ApiClient`: the `Cluster` of a real API server; only what is used is ever decoded.
+"""`ApiClient`: the `Cluster` of a real API server. It decodes only what is used.
 
-Reads are retried where that is safe, writes never: the writer decides again from fresh state.
+Reads are retried if that is safe, writes never: the caller decides again from fresh state.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from edl.writes import Json
 
 PAGE_SIZE: Final = 1000
-"""Measured with 1,000 Jobs: in two pages they cost the API server a fifth more, etcd four times."""
+"""Measured with 1,000 Jobs: two pages cost the API server a fifth more, and etcd four times as
+much."""
 WATCH_SECONDS: Final = 300
 _WATCH_SILENCE: Final = WATCH_SECONDS * 2 + 30.0
 _LOG_SILENCE: Final = 600.0
@@ -47,10 +48,10 @@ _LOG_SILENCE: Final = 600.0
 
 
 class RetryPolicy(msgspec.Struct, frozen=True):
-    """How long a request may last: `seconds` until it is answered, repeats and pauses included.
+    """How long a request may take: `seconds` in total, with retries and pauses.
 
-    `pauses` come before the repeats of a read that an API server puts off; longer ones where it
-    says so (Retry-After).
+    `pauses` precede the retries of a read that the API server could not answer; a Retry-After
+    header makes them longer.
     """
 
     seconds: float = 30.0
@@ -76,23 +77,23 @@ _page_decoder: Final = msgspec.json.Decoder(_Page)
 
 
 class ApiClient:
-    """One API server. Thread-safe; connections are kept and shared."""
+    """A client of one API server. Thread-safe; connections are kept and shared."""
 
     def __init__(self, login: ClientConfig, waits: RetryPolicy = _WAITS) -> None:
         self.server = login.server
         self.default_namespace = login.namespace
-        """The kubeconfig context's namespace, or the pod's own."""
+        """The namespace of the kubeconfig's context, or the pod's own."""
         self.system_namespace = login.system_namespace
         self._login = login
         self._waits = waits
         self._transport = Transport(login)
 
     def within(self, seconds: float) -> ApiClient:
-        """The same server and connections, but a request is answered sooner, or fails."""
+        """A client with the same connections whose requests fail after this many seconds."""
         return ApiClient(self._login, replace(self._waits, seconds=seconds))
 
     def once(self, seconds: float) -> ApiClient:
-        """As `within`, and no read is repeated: the caller decides when to ask again."""
+        """As `within`, but without retries of reads: the caller decides when to repeat them."""
         return ApiClient(self._login, replace(self._waits, seconds=seconds, pauses=()))
 
     def get(self, target: ObjectRef) -> Json:
@@ -119,7 +120,7 @@ class ApiClient:
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": version,
-            # Spread, so that the watches of many clients do not end together.
+            # Random, so that the watches of many clients do not end together.
             "timeoutSeconds": str(WATCH_SECONDS + random.randrange(WATCH_SECONDS)),  # noqa: S311
         }
         url = f"{resource_path(selection.kind, selection.namespace)}?{urlencode(query)}"
@@ -182,11 +183,11 @@ class ApiClient:
         return self._transport.clock_ahead
 
     def close(self) -> None:
-        """Drop the kept connections."""
+        """Closes the kept connections."""
         self._transport.close()
 
     def _page(self, selection: ListOptions, query: dict[str, str]) -> tuple[RawList, str]:
-        """One page, and where the next one continues."""
+        """One page, and the token with which the next one continues."""
         request = _asked_all("list", selection, self.server)
         collection = resource_path(selection.kind, selection.namespace)
         body = self._read(request, f"{collection}?{urlencode(_query(selection) | query)}")
@@ -195,7 +196,7 @@ class ApiClient:
         return RawList(items, page.metadata.resourceVersion), page.metadata.continue_
 
     def _read(self, request: ApiCall, path: str) -> bytes:
-        """Where there is no answer at all it is not repeated: the caller knows how long to wait."""
+        """Reads with retries. If there is no answer at all, Unreachable is raised at once."""
         waits = self._waits
         ends, pauses = waits.monotonic() + waits.seconds, iter(waits.pauses)
         while True:
@@ -217,9 +218,9 @@ class ApiClient:
 
 
 def connect(kubeconfig: str | None = None, said: ConfigOverrides | None = None) -> ApiClient:
-    """The cluster that kubectl would choose; in a pod without kubeconfig, the pod's own.
+    """A client of the cluster that kubectl would choose; in a pod without one, the pod's own.
 
-    Raises Unreachable when none can be chosen; the server itself is asked nothing yet.
+    Raises Unreachable if no cluster can be chosen. No request is sent yet.
     """
     return ApiClient(log_in(kubeconfig, said, os.environ))
 

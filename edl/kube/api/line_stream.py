@@ -1,4 +1,4 @@
-"""What an open answer of the API server says, line by line: the events of a watch, a pod's log."""
+"""Streams of lines from the API server: the events of a watch, or the log of a pod."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -15,9 +15,10 @@ from edl.kube.cluster import RawEvent
 T = TypeVar("T")
 
 LONGEST: Final = 2**20
-"""Bytes of a line that are kept until its end comes. A progress bar may never end its line…"""
+"""The longest piece of a log line, in bytes: a progress bar may never end its line."""
 LONGEST_EVENT: Final = 16 * 2**20
-"""…but an object ends below 3 MiB, as does all that an API server takes."""
+"""The longest line of a watch. An object has less than 3 MiB, the most that an API server
+accepts."""
 _CHUNK: Final = 2**16
 _STAMP: Final = 64
 
@@ -31,10 +32,10 @@ _decoder: Final = msgspec.json.Decoder(_Event)
 
 
 class LineStream(Generic[T]):
-    """The lines of an answer while they come, each decoded. `close` may be called by any thread.
+    """Yields the lines of a response as they arrive, each decoded. `close` works from any thread.
 
-    `pieces`: a line above LONGEST comes in pieces, each behind the line's first word, and a last
-    line without its end counts, too.
+    `pieces`: a line longer than LONGEST is split, each piece begins with the line's first word (its
+    time), and a last line without newline counts too.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class LineStream(Generic[T]):
         rest, size = [b""], 0
         for chunk in self._response.stream(_CHUNK):
             for number, part in enumerate(chunk.split(b"\n")):
-                if number:  # what came before ends here
+                if number:  # the previous line ends here
                     if line := b"".join(rest):
                         yield line
                     rest, size = [], 0
@@ -88,7 +89,10 @@ class LineStream(Generic[T]):
         return LONGEST if self._pieces else LONGEST_EVENT
 
     def _cut(self, line: bytes) -> Iterator[bytes]:
-        """Pieces below LONGEST, the last of which goes on."""
+        """Splits a line into pieces below LONGEST; the last one may continue.
+
+        Raises ValueError unless `pieces`.
+        """
         if not self._pieces:
             raise ValueError(f"a line of more than {LONGEST_EVENT} bytes")
         first, blank, _ = line[:_STAMP].partition(b" ")
@@ -100,7 +104,7 @@ class LineStream(Generic[T]):
 
 
 def events(response: urllib3.BaseHTTPResponse, request: ApiCall) -> LineStream[RawEvent]:
-    """One watch: a line of JSON an event."""
+    """The events of a watch: each is one line of JSON."""
 
     def decode(line: bytes) -> RawEvent:
         event = _decoder.decode(line)
@@ -114,6 +118,6 @@ def events(response: urllib3.BaseHTTPResponse, request: ApiCall) -> LineStream[R
 
 
 def text(response: urllib3.BaseHTTPResponse, request: ApiCall) -> LineStream[str]:
-    """One log: bytes that are not UTF-8 become replacement characters."""
+    """The lines of a log; bytes that are not UTF-8 become replacement characters."""
     what = f"the log of {request.name}"
     return LineStream(response, what, lambda line: line.decode(errors="replace"), pieces=True)

@@ -22,14 +22,14 @@ _PATCHES: Final = {
     "PATCH": "application/merge-patch+json",
     "APPLY": "application/apply-patch+yaml",  # JSON is YAML
 }
-"""Ways to patch; HTTP knows them by their content."""
+"""Pseudo-methods for the kinds of PATCH, by their content type."""
 _HALF_A_SECOND: Final = timedelta(seconds=0.5)
 _GZIP: Final = zlib.MAX_WBITS | 16
 _CONNECTION: Final = re.compile(r"^HTTPS?Connection(Pool)?\([^)]*\): ")
 
 
 class ApiResponse(NamedTuple):
-    """An HTTP status, and the whole body. `retry_after`: seconds to wait before asking again."""
+    """An HTTP status and the whole body. `retry_after` is the number of seconds to wait."""
 
     status: int
     data: bytes
@@ -37,7 +37,7 @@ class ApiResponse(NamedTuple):
 
 
 class Transport:
-    """Thread-safe; connections are kept and shared."""
+    """Sends requests to one API server. Thread-safe; connections are kept and shared."""
 
     def __init__(self, login: ClientConfig) -> None:
         self._login = login
@@ -49,7 +49,7 @@ class Transport:
     ) -> ApiResponse:
         """The whole answer, of any status, if it begins within this many seconds.
 
-        Raises Unreachable when there is none.
+        Raises Unreachable if there is none.
         """
         try:
             return self._request(method, path, seconds, body)
@@ -57,11 +57,11 @@ class Transport:
             raise self._no_answer(error) from error
 
     def close(self) -> None:
-        """Drop the kept connections."""
+        """Closes the kept connections."""
         self._login.pool.clear()
 
     def stream(self, path: str, silence: float) -> urllib3.BaseHTTPResponse:
-        """An answer that is read as a stream; it may be silent for this many seconds."""
+        """An answer to read as a stream. It may be silent for this many seconds."""
         timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=silence)
         try:
             return self._once("GET", path, None, timeout)
@@ -75,13 +75,13 @@ class Transport:
         except ProtocolError:
             if method != "GET":
                 raise
-            # A kept connection that the server had closed meanwhile: a new one may do.
+            # The server may have closed a kept connection: a new one is tried once.
             return _whole(self._once(method, path, body, _timeout(ends - time.monotonic())))
 
     def _once(
         self, method: str, path: str, body: bytes | None, timeout: urllib3.Timeout
     ) -> urllib3.BaseHTTPResponse:
-        """Twice where the credentials were refused, so that nothing was done, and new ones came."""
+        """One request; repeated after a 401, which had no effect, if there are new credentials."""
         token = self._login.authorization()
         response = self._asked(method, path, body, timeout, token)
         if response.status == HTTPStatus.UNAUTHORIZED and self._login.refused(token):
@@ -97,7 +97,7 @@ class Transport:
         timeout: urllib3.Timeout,
         token: str | None,
     ) -> urllib3.BaseHTTPResponse:
-        # As kubectl: a list of a thousand objects is a tenth of its size on its way.
+        # As kubectl: compressed, a list of a thousand objects has a tenth of the size.
         headers = urllib3.HTTPHeaderDict(
             {"Accept": _JSON, "Accept-Encoding": "gzip", "User-Agent": contract.MANAGED_BY}
         )
@@ -133,7 +133,7 @@ def _timeout(seconds: float) -> urllib3.Timeout:
 
 
 def _ahead(date: str, now: datetime) -> timedelta:
-    """By an answer's Date, which counts whole seconds; zero where it has none."""
+    """The clock's lead, from the Date header, which has whole seconds; zero without the header."""
     try:
         return parsedate_to_datetime(date) + _HALF_A_SECOND - now
     except (ValueError, TypeError):  # no date, or one without a zone
@@ -141,7 +141,7 @@ def _ahead(date: str, now: datetime) -> timedelta:
 
 
 def _whole(response: urllib3.BaseHTTPResponse) -> ApiResponse:
-    """Unpacked at once: urllib3 would copy a long list several times."""
+    """The body, decompressed in one step: urllib3 would copy a long list several times."""
     data = response.read(decode_content=False)
     packed = response.headers.get("Content-Encoding") == "gzip"
     later = response.headers.get("Retry-After", "")

@@ -1,4 +1,4 @@
-"""Rights as RBAC has them, and whether the API server grants one: it alone knows."""
+"""RBAC permissions, and access reviews that ask the API server whether it grants them."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +16,7 @@ _THE_USER: Final[Json] = {}
 
 
 class AccessRight(msgspec.Struct, frozen=True, order=True):
-    """One verb on one resource. No `namespace` is the whole cluster."""
+    """One verb on one resource. An empty `namespace` means the whole cluster."""
 
     verb: str
     resource: str
@@ -31,7 +31,7 @@ class AccessRight(msgspec.Struct, frozen=True, order=True):
 
     @property
     def attributes(self) -> Json:
-        """As an access review spells it."""
+        """The `resourceAttributes` of an access review."""
         resource, _, part = self.resource.partition("/")
         return {
             "verb": self.verb,
@@ -44,7 +44,7 @@ class AccessRight(msgspec.Struct, frozen=True, order=True):
 
 
 class MissingRights(msgspec.Struct, frozen=True):
-    """What the reconciler that leads may not write, as it says on its Lease."""
+    """The write permissions that the leading reconciler lacks, as recorded on its Lease."""
 
     user: str
     """The user name that the API server sees."""
@@ -64,12 +64,12 @@ def listed(rights: Sequence[object]) -> str:
 
 
 def render(missing: MissingRights) -> str:
-    """The annotation."""
+    """The annotation's text."""
     return msgspec.json.encode(missing).decode()
 
 
 def read(annotation: str | None) -> MissingRights | None:
-    """None where nothing is said, or nothing of ours."""
+    """The record in an annotation; None if it is missing or invalid."""
     try:
         return _decoder.decode(annotation or "")
     except (msgspec.MsgspecError, RecursionError):
@@ -77,7 +77,7 @@ def read(annotation: str | None) -> MissingRights | None:
 
 
 def is_granted(cluster: Cluster, right: AccessRight, subject: Json = _THE_USER) -> bool:
-    """Whether `subject` has it, as a SubjectAccessReview names one; we ourselves without."""
+    """Whether `subject`, as in a SubjectAccessReview, has the right; by default our own user."""
     kind = "SubjectAccessReview" if subject else "SelfSubjectAccessReview"
     spec = {"resourceAttributes": right.attributes, **subject}
     return bool((_asked(cluster, kind, {"spec": spec}).get("status") or {}).get("allowed"))
@@ -86,18 +86,18 @@ def is_granted(cluster: Cluster, right: AccessRight, subject: Json = _THE_USER) 
 def lacking(
     cluster: Cluster, rights: Sequence[AccessRight], subject: Json = _THE_USER
 ) -> list[AccessRight]:
-    """Those that `subject` does not have, in their order; asked side by side."""
+    """The rights that `subject` does not have, in their order. Requests run in parallel."""
     with ThreadPoolExecutor(_ASKERS) as pool:
         granted = list(pool.map(lambda right: is_granted(cluster, right, subject), rights))
     return [right for right, is_ in zip(rights, granted, strict=True) if not is_]
 
 
 def whoami(cluster: Cluster) -> str:
-    """The user name that our credentials have."""
+    """The user name of our credentials."""
     answer = _asked(cluster, "SelfSubjectReview", {})
     return str(((answer.get("status") or {}).get("userInfo") or {}).get("username") or "")
 
 
 def _asked(cluster: Cluster, kind: str, body: Json) -> Json:
-    """Reviews are answers, not objects: nothing is stored."""
+    """Sends a review. Nothing is stored: the response is the answer."""
     return cluster.create(ObjectRef(kind, "", ""), body)

@@ -1,4 +1,4 @@
-"""Auth providers, of kubeconfigs that are not younger: by the kubernetes package."""
+"""The auth providers of old kubeconfigs, which the kubernetes package implements."""
 
 from collections.abc import Callable
 
@@ -10,9 +10,9 @@ from edl.kube.auth.kubeconfig import SelectedContext
 
 
 def authorization(chosen: SelectedContext) -> Callable[[], str | None]:
-    """An identity from an auth provider, asked for before each request: the package renews it.
+    """A function that returns the current Authorization header; the package renews the token.
 
-    Raises Unreachable for one that it does not know, or that fails.
+    Raises Unreachable for a provider that the package does not know, or that fails.
     """
     configuration = Configuration()
     failed = f"context {chosen.context} in {chosen.path} cannot log in by its auth provider"
@@ -20,7 +20,7 @@ def authorization(chosen: SelectedContext) -> Callable[[], str | None]:
         load_kube_config(  # type: ignore[no-untyped-call]
             chosen.path, chosen.context, configuration, persist_config=False
         )
-    except Exception as error:  # each provider raises errors of its own libraries
+    except Exception as error:  # providers raise errors of their own libraries
         raise Unreachable(f"{failed}: {' '.join(str(error).split())}") from error
     if not configuration.api_key:
         raise Unreachable(f"{failed}: only oidc and gcp are known")

@@ -1,6 +1,6 @@
-"""Connections to an API server: through its proxy if there is one, and noticing when it is gone.
+"""Connections to an API server: through a proxy if there is one, and with TCP keep-alive.
 
-The proxy is the kubeconfig's, or the environment's.
+The proxy is the kubeconfig's, or the environment's. Keep-alive detects a server that is gone.
 """
 
 import socket
@@ -40,16 +40,16 @@ def connection_pool(context: ssl.SSLContext, through: SplitResult | None) -> url
 
 
 def proxy(server: str, proxy_url: str, environ: Mapping[str, str]) -> SplitResult | None:
-    """As kubectl: `proxy-url`, else HTTPS_PROXY (HTTP_PROXY), unless NO_PROXY names the server.
+    """The proxy, as for kubectl: `proxy-url`, else HTTPS_PROXY (HTTP_PROXY), subject to NO_PROXY.
 
-    Raises ValueError for one that is neither http nor https.
+    Raises ValueError if it is neither http nor https.
     """
     url = proxy_url or _of_environment(server, environ)
     if not url:
         return None
     parts = urlsplit(url)
     if parts.scheme not in _SCHEMES or not parts.hostname:
-        # Never the URL: it may hold a password.
+        # The URL is not shown: it may contain a password.
         raise ValueError(f'its proxy is of "{parts.scheme}": only http and https proxies are known')
     return parts
 
@@ -58,7 +58,7 @@ def _of_environment(server: str, environ: Mapping[str, str]) -> str:
     url = _variable(f"{urlsplit(server).scheme}_proxy", environ)
     if not url:
         return ""
-    # The package takes long to import: only where there is a proxy.
+    # The import is slow: it is made only if there is a proxy.
     rest = import_module("kubernetes.client.rest")
     if rest.should_bypass_proxies(server, _variable("no_proxy", environ)):
         return ""
@@ -70,7 +70,7 @@ def _variable(name: str, environ: Mapping[str, str]) -> str:
 
 
 def _keep_alive() -> list[tuple[int, int, int | bytes]]:
-    """TCP keep-alive, where the system has it: a watch may be silent for minutes."""
+    """Socket options for TCP keep-alive, where the system has them: a watch may be idle."""
     options = [
         (socket.IPPROTO_TCP, getattr(socket, name), value)
         for name, value in _OPTIONS

@@ -1,9 +1,9 @@
 """Address and credentials of an API server, from a kubeconfig or from inside a pod.
 
-The kubernetes package would do this too. Importing its loader, with all kinds of the API, takes
-0.4 s of processor time and 20 MiB in each process, and no code here would go: the plugin cannot
-wait for it. It is left what few need: auth providers, and the rules of NO_PROXY. As with client-go,
-the API server's authority is read once.
+The kubernetes package could load these too. But importing its loader, with all kinds of the API,
+takes 0.4 s of CPU time and 20 MiB per process, which is too slow for the plugin, and saves no code
+here. It is used only for auth providers and the rules of NO_PROXY, which are rare. As with
+client-go, the CA of the API server is read once.
 """
 
 import base64
@@ -37,24 +37,30 @@ def _final(_authorization: str | None) -> bool:
 
 
 class ClientConfig(msgspec.Struct, frozen=True):
-    """A way to one API server. `authorization` is asked before each request: tokens are renewed."""
+    """How to reach one API server.
+
+    `authorization` is called before each request: tokens are renewed.
+    """
 
     server: str
     namespace: str
     pool: urllib3.PoolManager
     authorization: Callable[[], str | None]
     refused: Callable[[str | None], bool] = _final
-    """Told the authorization of a request that was answered 401; whether it is worth another."""
+    """Called with the Authorization header of a request that was answered 401; whether to retry."""
     impersonation: Headers = ()
-    """Which other user the requests are made as."""
+    """Headers of the user that requests impersonate."""
     system_namespace: str = contract.SYSTEM_NAMESPACE
-    """Where kubectl-edl is installed."""
+    """The namespace in which kubectl-edl is installed."""
 
 
 def log_in(
     kubeconfig: str | None, said: ConfigOverrides | None, environ: Mapping[str, str]
 ) -> ClientConfig:
-    """Raise Unreachable when no cluster can be chosen, or its credentials cannot be read."""
+    """The configuration of the chosen cluster.
+
+    Raises Unreachable if no cluster can be chosen, or if its credentials cannot be read.
+    """
     said = said or ConfigOverrides()
     found = _log_in(kubeconfig, said, environ)
     named = said.system_namespace or environ.get(contract.SYSTEM_NAMESPACE_ENV)
@@ -109,7 +115,7 @@ def _of_file(chosen: SelectedContext, environ: Mapping[str, str]) -> ClientConfi
         pool.connection_pool_kw |= {"server_hostname": server_name, "assert_hostname": server_name}
 
     def renew(certificate: bytes, key: bytes) -> None:
-        """Kept connections go on with the certificate that they began with: they are dropped."""
+        """Installs a certificate, and drops connections, which keep their old one."""
         _identify(context, certificate, key)
         pool.clear()
 
@@ -135,7 +141,7 @@ def _trust(cluster: KubeconfigSection) -> ssl.SSLContext:
 
 
 def _identify(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """OpenSSL reads client certificates from files only: data goes through one, 0600, gone soon."""
+    """Loads a client certificate through a temporary file (0600): OpenSSL reads only files."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(certificate + b"\n" + key)
         file.flush()
@@ -149,12 +155,12 @@ def _pem(user: KubeconfigSection, name: str) -> bytes:
 
 
 def _asks_plugin(user: KubeconfigSection) -> bool:
-    """Whether no way that comes before it is there."""
+    """Whether the plugin is the user's first method: no method that precedes it is configured."""
     return bool(user.get("exec")) and not any(map(user.get, ("token", "tokenFile", "username")))
 
 
 def _authorization(chosen: SelectedContext, plugin: ExecPlugin | None) -> Callable[[], str | None]:
-    """The first way that the user's section has, in client-go's order."""
+    """The first method that the user's section has, in client-go's order."""
     user = chosen.user
     if token := user.get("token"):
         return lambda: f"Bearer {token}"
@@ -164,7 +170,7 @@ def _authorization(chosen: SelectedContext, plugin: ExecPlugin | None) -> Callab
         basic = make_headers(basic_auth=f"{name}:{user.get('password') or ''}")
         return lambda: basic["authorization"]
     if plugin:
-        plugin.authorization()  # so that it fails here
+        plugin.authorization()  # so that a failure is raised here
         return plugin.authorization
     if user.get("auth-provider"):
         found = import_module("edl.kube.auth.auth_providers").authorization(chosen)
@@ -173,7 +179,7 @@ def _authorization(chosen: SelectedContext, plugin: ExecPlugin | None) -> Callab
 
 
 class TokenFile:
-    """A bearer token in a file that is renewed from outside; read again every minute."""
+    """A bearer token in a file that is rotated from outside; the file is read every minute."""
 
     def __init__(self, path: Path, monotonic: Callable[[], float]) -> None:
         self._path = path
@@ -182,7 +188,7 @@ class TokenFile:
         self._token = ""
 
     def authorization(self) -> str:
-        """Raise Unreachable when there is no token to read, and never was."""
+        """The Authorization header. Raises Unreachable if no token could ever be read."""
         now = self._monotonic()
         if now - self._read_at >= _TOKEN_SECONDS:
             self._renew()

@@ -1,6 +1,6 @@
-"""Credential plugins (client.authentication.k8s.io): a command that prints credentials.
+"""Credential plugins (client.authentication.k8s.io): commands that print credentials.
 
-The kubernetes package runs them too, but logs what fails instead of raising it, and never renews
+The kubernetes package runs them too, but it logs failures instead of raising them, and never renews
 a client certificate.
 """
 
@@ -28,7 +28,7 @@ class _Variable(msgspec.Struct):
 
 
 class _Exec(msgspec.Struct, rename="camel"):
-    """The kubeconfig's `exec`."""
+    """The `exec` section of a kubeconfig's user."""
 
     command: str
     api_version: str
@@ -53,13 +53,14 @@ class _Credential(msgspec.Struct, rename="camel"):
 
 
 _REFUSED: Final = timedelta(minutes=1)
-"""No more often is it run for credentials that the API server refuses: it may ask its user."""
+"""The least time between two runs for refused credentials: the plugin may prompt its user."""
 
 
 class ExecPlugin:
-    """Thread-safe. It is run for the first request, and for the first after its answer is over.
+    """Runs the plugin for the first request, and again when its credentials expire or are refused.
 
-    Or is refused, as by client-go: a session may be ended before its credentials are over.
+    Thread-safe. Refused credentials are renewed as by client-go: a session may be revoked before
+    its credentials expire.
     """
 
     def __init__(
@@ -69,9 +70,9 @@ class ExecPlugin:
         identify: Callable[[bytes, bytes], None],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """`identify` takes over each new client certificate and its key, in PEM.
+        """`identify` installs each new client certificate and its key, both in PEM.
 
-        Raises ValueError for a section that is misshapen.
+        Raises ValueError if the `exec` section is invalid.
         """
         self._chosen = chosen
         self._exec = msgspec.convert(chosen.user["exec"], _Exec)
@@ -83,17 +84,20 @@ class ExecPlugin:
         self._refused_at: datetime | None = None
 
     def authorization(self) -> str | None:
-        """Raise Unreachable where the plugin gives no credentials."""
+        """The Authorization header, None for a client certificate.
+
+        Raises Unreachable on failure.
+        """
         with self._lock:
             if self._status is None or self._is_over(self._status):
                 self._status = self._renewed()
             return _bearer(self._status)
 
     def refused(self, authorization: str | None) -> bool:
-        """After a 401 to a request with this: whether another try has other credentials."""
+        """Whether to retry a request that was answered 401 with this Authorization header."""
         with self._lock:
             if self._status is None or _bearer(self._status) != authorization:
-                return True  # another request has come first
+                return True  # another thread has renewed them
             now = self._now()
             if self._refused_at and abs(now - self._refused_at) < _REFUSED:
                 return False
@@ -125,7 +129,7 @@ class ExecPlugin:
         return found
 
     def _run(self) -> subprocess.CompletedProcess[bytes]:
-        """On a terminal the plugin speaks and asks for itself."""
+        """Runs the plugin; on a terminal it may prompt."""
         mode = self._exec.interactive_mode
         interactive = mode != "Never" and sys.stdin is not None and sys.stdin.isatty()
         if mode == "Always" and not interactive:
@@ -161,7 +165,7 @@ def _bearer(status: _Status) -> str | None:
 
 
 def _cluster_info(cluster: KubeconfigSection) -> dict[str, Any]:
-    """As client-go tells it: the section with its authority's certificate, and what it is for."""
+    """The cluster as client-go passes it: with inline CA data and the plugin's configuration."""
     told = {key: value for key, value in cluster.items() if key != "extensions"}
     if file := told.pop("certificate-authority", None):
         told["certificate-authority-data"] = base64.b64encode(Path(file).read_bytes()).decode()

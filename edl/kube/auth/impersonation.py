@@ -1,4 +1,7 @@
-"""Acting as another user, by a kubeconfig's `as`: often to have less rights, so never ignored."""
+"""Impersonation by a kubeconfig's `as`.
+
+It often restricts a user's rights, so it is never ignored.
+"""
 
 from typing import Final, TypeAlias
 from urllib.parse import quote
@@ -10,7 +13,7 @@ from edl.kube.auth.kubeconfig import KubeconfigSection
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 
 _LITERAL: Final = "!#$&'*+-.^_`|~"
-"""What a header's name may hold besides letters and digits, without the sign of escapes."""
+"""Characters besides letters and digits that a header's name may contain, without `%`."""
 
 
 class _As(msgspec.Struct, rename="kebab"):
@@ -21,9 +24,9 @@ class _As(msgspec.Struct, rename="kebab"):
 
 
 def impersonate(user: KubeconfigSection) -> Headers:
-    """As client-go sends them (transport.NewImpersonatingRoundTripper).
+    """The impersonation headers, as client-go sends them (transport.NewImpersonatingRoundTripper).
 
-    Raises ValueError for what is misshapen or cannot be sent.
+    Raises ValueError for an invalid section, and for values that no header can carry.
     """
     said = msgspec.convert({name: value for name, value in user.items() if value is not None}, _As)
     if not said.user:
@@ -44,7 +47,7 @@ def impersonate(user: KubeconfigSection) -> Headers:
 
 
 def _sent(value: str) -> str:
-    """UTF-8 on the wire, though http.client writes Latin-1."""
+    """The value in UTF-8, disguised as Latin-1, which http.client writes."""
     if any(ord(char) < ord(" ") or ord(char) == 0x7F for char in value):  # noqa: PLR2004 - DEL
         raise ValueError("as: a control character")
     return value.encode().decode("latin-1")

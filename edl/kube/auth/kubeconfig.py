@@ -1,4 +1,4 @@
-"""kubectl's configuration files: merged, and one context of them chosen."""
+"""Merges kubectl's configuration files, and selects one context."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from edl.errors import Unreachable
 from edl.parsing.strict_yaml import not_yaml
 
 KubeconfigSection: TypeAlias = Mapping[str, Any]
-"""One cluster or user, as the file spells it; paths in it are absolute."""
+"""One cluster or user, with the file's keys; paths in it are absolute."""
 
 _Loader: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _PATHS: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
@@ -37,10 +37,10 @@ class SelectedContext(msgspec.Struct, frozen=True):
 
 
 class ConfigOverrides(msgspec.Struct, frozen=True):
-    """What a command line says instead of the files, as kubectl's global flags; empty for nothing.
+    """Command-line settings that override the files, as kubectl's global flags; empty if absent.
 
-    `impersonation` has the names of a kubeconfig's user: `as`, `as-groups`, `as-uid`.
-    `system_namespace`: where kubectl-edl is installed.
+    `impersonation` has the keys of a kubeconfig's user: `as`, `as-groups`, `as-uid`.
+    `system_namespace` is the namespace in which kubectl-edl is installed.
     """
 
     context: str = ""
@@ -59,7 +59,10 @@ def exists(path: str) -> bool:
 
 
 def choose(path: str, said: ConfigOverrides | None = None) -> SelectedContext:
-    """Raise Unreachable, with the way out, when there is no such context, cluster or user."""
+    """The chosen context.
+
+    Raises Unreachable, with advice, if it, its cluster or its user is missing.
+    """
     said = said or ConfigOverrides()
     documents = [_read(file) for file in _files(path) if file.exists()]
     if not documents:
@@ -105,7 +108,7 @@ def _read(file: Path) -> KubeconfigSection:
 def _absolute(
     entries: Sequence[KubeconfigSection], key: str, file: Path
 ) -> list[KubeconfigSection]:
-    """Paths are relative to their file."""
+    """The entries with absolute paths: in a file, paths are relative to its folder."""
     part = _LISTS[key]
     return [
         {**entry, part: _resolved(_typed(_section(entry.get(part), part, file), file), file.parent)}
@@ -124,7 +127,7 @@ def _resolved(section: KubeconfigSection, folder: Path) -> KubeconfigSection:
     paths: dict[str, Any] = {key: str(folder / section[key]) for key in _PATHS if section.get(key)}
     plugin = section.get("exec")
     if isinstance(plugin, dict) and os.sep in str(plugin.get("command")):
-        # One without is found on PATH.
+        # A command without a separator is looked up on PATH.
         paths["exec"] = {**plugin, "command": str(folder / str(plugin["command"]))}
     return {**section, **paths}
 
@@ -137,7 +140,7 @@ def _sections(value: object, key: str, file: Path) -> list[KubeconfigSection]:
 
 def _section(value: object, key: str, file: Path) -> KubeconfigSection:
     if value is not None and not isinstance(value, dict):
-        # Never the value: a token may stand in the wrong place.
+        # The value is not shown: it may be a misplaced token.
         raise _misshapen(file, f"{key} has a {type(value).__name__} for a map of fields")
     return value or {}
 
@@ -149,7 +152,7 @@ def _misshapen(file: Path, why: str) -> Unreachable:
 def _named(
     documents: Sequence[KubeconfigSection], plural: str, singular: str, name: str, path: str
 ) -> KubeconfigSection:
-    """The first file that knows a name wins."""
+    """The named entry; the first file that contains the name wins."""
     entries = [entry for document in documents for entry in document.get(plural) or ()]
     for entry in entries:
         if entry.get("name") == name:

@@ -1,4 +1,4 @@
-"""The ClusterRoles for users, as manifests/base/users-rights.yaml has them: a test compares."""
+"""The ClusterRoles for users in manifests/base/users-rights.yaml: a test compares the two."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -31,15 +31,15 @@ _VIEWED: Final[Mapping[str, frozenset[str]]] = {
     "pods/log": frozenset({"get"}),
     "leases.coordination.k8s.io edl-reconciler": frozenset({"get"}),
 }
-"""Verbs by resource as `kubectl auth can-i` spells it, and by name where the role gives one."""
+"""Verbs by resource as in `kubectl auth can-i`; with an object's name where the role has one."""
 _EDITED: Final[Mapping[str, frozenset[str]]] = {
     "jobs.batch": frozenset({"create", "patch", "update", "delete"})
 }
-"""Besides what a viewer may read."""
+"""In addition to what a viewer may read."""
 
 
 def role_with(verb: str, resource: str, name: str = "") -> str:
-    """The role that gives this right; the one that changes nothing where both do. Empty: none."""
+    """The role that grants this right, the viewer's if it does; empty if neither does."""
     for role, given in ((VIEWER, _VIEWED), (EDITOR, _EDITED)):
         if any(verb in given.get(one, ()) for one in (resource, f"{resource} {name}")):
             return role

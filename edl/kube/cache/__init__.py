@@ -1,1 +1,1 @@
-"""List and watch, and what is kept of it."""
+"""Lists and watches kinds, and keeps what they deliver."""

@@ -1,4 +1,4 @@
-"""What the stores keep of every kind, as one value: what a state of the cluster is made from."""
+"""The facts of every kind as one value, from which a state of the cluster is built."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ from edl.model import Node, Teams
 
 
 class ClusterFacts(msgspec.Struct, frozen=True):
-    """The facts of every object, at one moment, in any order. Nodes are without their pods."""
+    """The facts of every object at one moment, in any order. Nodes come without their pods."""
 
     nodes: Sequence[Node] = ()
     pods: Sequence[PodFacts] = ()
@@ -30,19 +30,20 @@ class ClusterFacts(msgspec.Struct, frozen=True):
     quotas: Sequence[QuotaFacts] = ()
     ranges: Sequence[LimitRangeFacts] = ()
     runtimes: Sequence[RuntimeClassFacts] | None = None
-    """None where they may not be read."""
+    """None if RuntimeClasses may not be read."""
     claims: Sequence[ObjectKey] | None = None
-    """PersistentVolumeClaims that pods can be placed with; None where they may not be read."""
+    """PersistentVolumeClaims that pods can be placed with; None if they may not be read."""
     devices: DeviceNews | None = None
-    """Objects of dynamic resource allocation, all as news; None if they may not be read, or do not
-    exist."""
+    """All objects of dynamic resource allocation, as additions; None if they may not be read, or if
+    the API server does not serve them."""
     autoscaled: bool = False
-    """Whether an autoscaler of nodes is known by what the API server serves for it."""
+    """Whether the API server serves kinds of a node autoscaler."""
     requests: Sequence[CapacityRequestFacts] | None = None
-    """ProvisioningRequests; None where the API server serves none, or they may not be read."""
+    """ProvisioningRequests; None if the API server does not serve them, or if they may not be
+    read."""
     pooled: bool = False
     """Whether there are NodePools: Karpenter then removes the nodes of these, and no others."""
     tags: Sequence[OwnedObjectRef] = ()
     """Every Service, and our other objects around training jobs."""
     teams: Teams = Teams()
-    """The teams of the last document that could be read; empty where none are configured."""
+    """The teams of the last valid document; empty if none are configured."""

@@ -1,7 +1,8 @@
-"""List, then watch, for as long as the process lives: one `Informer`, one thread, one kind.
+"""Lists, then watches one kind for as long as the process lives: one `Informer`, one thread.
 
-It outlives every failure: a watch that ends is resumed, one that is too old or refused again and
-again is listed again, and an API server that refuses or is away is asked again, ever more slowly.
+An informer survives every failure. A watch that ends is resumed; one whose version is too old, or
+that is refused repeatedly, starts over with a list. Requests that fail are repeated with
+exponential back-off.
 """
 
 import logging
@@ -27,27 +28,27 @@ _log: Final = logging.getLogger(__name__)
 FIRST_PAUSE: Final = 0.2
 LONGEST_PAUSE: Final = 15.0
 _SELDOM: Final = 16
-"""As many failures as make the longest pause."""
+"""The number of failures that leads to the longest pause."""
 RESUMES: Final = 3
-"""Refusals of a watch from one version, one after another, until all is listed again."""
+"""Consecutive refusals of a watch from one version before everything is listed again."""
 
 
 class RetryBackoff(msgspec.Struct, frozen=True):
-    """How long to wait after failures: `pause` returns True when it was told to stop meanwhile."""
+    """Waits after failures. `pause` sleeps, and returns True if it was interrupted by `stop`."""
 
     pause: Callable[[float], bool]
     chance: Callable[[], float] = random.random
 
     def after(self, failures: int) -> bool:
-        """Exponential, half of it by chance, so that many clients do not return together."""
+        """Waits with exponential back-off, half of it random, so that clients spread out."""
         longest = min(FIRST_PAUSE * 2 ** min(failures - 1, 16), LONGEST_PAUSE)
         return self.pause(longest * (0.5 + self.chance() / 2))
 
 
 class Informer(Generic[T]):
-    """Keeps one store like the cluster.
+    """Keeps one store up to date with the cluster.
 
-    `restarted` is told of every watch that is begun, `heard` of every list, event and bookmark.
+    `restarted` is called for every new watch, `heard` for every list, event and bookmark.
     """
 
     def __init__(
@@ -85,19 +86,19 @@ class Informer(Generic[T]):
                 self._watch.close()
 
     def run(self, patience: RetryBackoff) -> None:
-        """Until `stop`."""
+        """Runs until `stop`."""
         while not self._stopped.is_set():
             succeeded = self._attempt()
             if not succeeded and patience.after(self._failures):
                 return
 
     def _attempt(self) -> bool:
-        """One list or one watch. False when it failed, or ended before it brought anything."""
+        """One list or one watch. False if it failed, or ended without an event."""
         try:
             if self._version:
                 return self._follow()
             self._list()
-        except Exception as error:  # noqa: BLE001 — a dead informer would blind us for ever
+        except Exception as error:  # noqa: BLE001 - a dead informer would keep its store stale
             kind = RESOURCES[self.selection.kind]
             if isinstance(error, NotFound) and kind.optional:
                 self._absent()
@@ -110,7 +111,7 @@ class Informer(Generic[T]):
         return True
 
     def _absent(self) -> None:
-        """The API server does not serve the kind, or not to us: it may later."""
+        """The API server does not serve the kind, or forbids us to read it: this may change."""
         self.store.absent()
         self._heard()
         self._version = ""
@@ -142,7 +143,7 @@ class Informer(Generic[T]):
         self._reached()
         if self._stopped.is_set():
             watch.close()
-        self._failures += 1  # until it brings something
+        self._failures += 1  # reset by the first event
         for event in watch:
             self._take(event)
             self._failures = self._refusals = 0
@@ -165,7 +166,7 @@ class Informer(Generic[T]):
         self._troubled_by(error)
 
     def _troubled_by(self, error: Exception) -> None:
-        """Said once, until it is followed again."""
+        """Logs the failure once, until a watch succeeds again."""
         if not self._troubled and not isinstance(error, Gone):
             self._troubled = True
             bug = None if isinstance(error, ClusterError) else error
@@ -179,15 +180,19 @@ class Informer(Generic[T]):
 
 
 def _may_not(error: Exception) -> bool:
-    """Not 401: credentials that are refused are renewed, and say nothing about the kind."""
+    """Whether the error is a 403. A 401 tells nothing about the kind: credentials are renewed."""
     return isinstance(error, Forbidden) and error.status == HTTPStatus.FORBIDDEN
 
 
 def _is_away(error: Exception) -> bool:
-    """No answer, or no time for one: as for client-go, that says nothing about our version."""
+    """Whether there was no answer, or a 429: as for client-go, our version may still be valid."""
     return isinstance(error, Unreachable) and error.status in (0, HTTPStatus.TOO_MANY_REQUESTS)
 
 
 def _can_resume(error: Exception) -> bool:
-    """504: the API server does not know our version yet; after a restored backup it never will."""
+    """Whether a watch may resume from our version.
+
+    Not after a 504: the API server does not know our version yet, and after a restored backup it
+    never will.
+    """
     return isinstance(error, Forbidden | Unreachable) and error.status != HTTPStatus.GATEWAY_TIMEOUT

@@ -1,4 +1,4 @@
-"""Label selectors, as the API spells them: `a=b,c!=d,e in (f,g),h notin (i),j,!k`."""
+"""Label selectors in the API's syntax: `a=b,c!=d,e in (f,g),h notin (i),j,!k`."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _REQUIREMENT: Final = re.compile(
 
 
 def is_selector(text: str) -> bool:
-    """Whether the API server would take it."""
+    """Whether the API server would accept the selector."""
     try:
         _requirements(text)
     except ValueError:
@@ -23,7 +23,7 @@ def is_selector(text: str) -> bool:
 
 
 def matches(selector: str, labels: Mapping[str, str]) -> bool:
-    """Raise ValueError for a selector that the API would refuse."""
+    """Whether the labels match. Raises ValueError for a selector that the API would refuse."""
     return all(_holds(found, labels) for found in _requirements(selector))
 
 

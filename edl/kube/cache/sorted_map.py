@@ -1,4 +1,4 @@
-"""Values in the order of their keys, for a state that is made again after each small change."""
+"""Values in the order of their keys, for a state that is rebuilt after each small change."""
 
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -12,7 +12,7 @@ V = TypeVar("V")
 
 
 class SortedMap(Generic[K, V]):
-    """A mapping whose values come as one tuple, the same one until something differs."""
+    """A mapping whose values come as one tuple: the same object until a value differs."""
 
     def __init__(self) -> None:
         self._values: dict[K, V] = {}
@@ -21,7 +21,7 @@ class SortedMap(Generic[K, V]):
         self._tuple: tuple[V, ...] | None = ()
 
     def put(self, key: K, value: V) -> None:
-        """An equal value changes nothing: the object that was there stays."""
+        """Sets a value. An equal value changes nothing: the old object stays."""
         last = self._values.get(key)
         if last is None:
             self._keys.append(key)
@@ -32,14 +32,17 @@ class SortedMap(Generic[K, V]):
         self._tuple = None
 
     def drop(self, key: K) -> None:
-        """Its key stays in the list until the values are asked for: many may be dropped at once."""
+        """Removes a value.
+
+        Its key is removed at the next `values`, as many may be dropped at once.
+        """
         if self._values.pop(key, None) is not None:
             self._sorted = False
             self._tuple = None
 
     def values(self) -> tuple[V, ...]:
         if not self._sorted:
-            # Nearly sorted, so that this takes one look at each.
+            # The keys are nearly sorted, so sorting takes linear time.
             self._keys = sorted(key for key in dict.fromkeys(self._keys) if key in self._values)
             self._sorted = True
         if self._tuple is None:

@@ -1,4 +1,4 @@
-"""`Store`: what is known of one kind, fed by one informer and by our own writes."""
+"""`Store`: the facts of one kind, fed by an informer and by this process's own writes."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 
 class StoredObject(NamedTuple, Generic[T]):
-    """One object of one version: resource versions are whole numbers that rise (Kubernetes 1.35).
+    """One version of an object: resource versions are increasing integers (Kubernetes 1.35).
 
-    `facts` is None for an object that says nothing to us.
+    `facts` is None for an object that is irrelevant to us.
     """
 
     name: ObjectKey
@@ -52,20 +52,20 @@ class Store(Generic[T]):
         self._synced = Event()
         self._served = True
         self._news: dict[ObjectKey, T | None] | None = None
-        """For each changed object, its facts at the last call of `changes`."""
+        """For each changed object, its facts at the last call of `news`."""
 
     @property
     def synced(self) -> bool:
-        """Whether the whole list was read once."""
+        """Whether a whole list was read."""
         return self._synced.is_set()
 
     @property
     def served(self) -> bool:
-        """Whether the API server knows this kind, as far as is known."""
+        """Whether the API server serves this kind, as far as is known."""
         return self._served
 
     def absent(self) -> None:
-        """The API server does not serve this kind, so that there is none of it."""
+        """Records that the API server does not serve this kind: the store is empty, and synced."""
         self._served = False
         self.replace({}, 0)
 
@@ -74,7 +74,7 @@ class Store(Generic[T]):
             return [item.facts for item in self._items.values() if item.facts is not None]
 
     def get(self, name: ObjectKey) -> T | None:
-        """None for an object that does not exist, as far as we know, or that says nothing."""
+        """The facts of an object; None if it is unknown, or irrelevant to us."""
         with self._lock:
             return self._known(name)
 
@@ -82,9 +82,9 @@ class Store(Generic[T]):
         return len(self._items)
 
     def news(self, *, whole: bool = False) -> list[Delta[T]]:
-        """What differs since the last call, for one reader. The first time, or `whole`: all.
+        """The differences since the last call, for a single reader; `whole`: all objects.
 
-        For an object that changed several times only the resulting difference.
+        The first call also returns all objects. An object that changed several times has one entry.
         """
         with self._lock:
             news, self._news = self._news, {}
@@ -94,15 +94,15 @@ class Store(Generic[T]):
             return [Delta(name, before, self._known(name)) for name, before in news.items()]
 
     def changes(self) -> list[Delta[T]]:
-        """All of it as if it were new, without taking the news."""
+        """All objects as additions; the differences for `news` are kept."""
         with self._lock:
             items = (item for item in self._items.values() if item.facts is not None)
             return [Delta(item.name, None, item.facts) for item in items]
 
     def item(self, raw: bytes) -> StoredObject[T]:
-        """Decode an object; raises msgspec.DecodeError when it is none.
+        """Decodes an object. Raises msgspec.DecodeError if it has no identity.
 
-        Equal facts are one object, so that a list which is read again takes no room again.
+        Equal facts are one object in memory, so that listing again needs no extra memory.
         """
         name, version = _identity(raw)
         found = StoredObject(name, version, self._facts(name, raw))
@@ -120,9 +120,10 @@ class Store(Generic[T]):
             return None
 
     def replace(self, items: Mapping[ObjectKey, StoredObject[T]], version: int) -> None:
-        """Take over a whole list of `version`; what it does not name is gone.
+        """Replaces the content by a list of `version`; objects that it lacks are gone.
 
-        What we wrote after that version stays; unless versions fell, as after a restored backup.
+        Our own writes after that version stay, unless versions decreased, as after a restored
+        backup.
         """
         with self._lock:
             self._served = self._served or bool(version)
@@ -138,7 +139,7 @@ class Store(Generic[T]):
             self._changed()
 
     def _compare(self, before: Mapping[ObjectKey, StoredObject[T]]) -> bool:
-        """Whether all facts are as before; those that are not are news."""
+        """Whether all facts are as before; differences are noted for `news`."""
         same = True
         for name, held in before.items():
             if self._items.get(name) is not held:
@@ -148,7 +149,7 @@ class Store(Generic[T]):
         return same
 
     def _note(self, name: ObjectKey, before: T | None) -> bool:
-        """Whether the facts of an object are still these; if not, that is news."""
+        """Whether the facts of an object are unchanged; a difference is noted for `news`."""
         if self._known(name) == before:
             return True
         if self._news is not None and self._news.setdefault(name, before) == self._known(name):
@@ -160,9 +161,10 @@ class Store(Generic[T]):
         return item.facts if item else None
 
     def hear(self, raw: bytes, *, gone: bool = False) -> int:
-        """Apply the object of a watch event; its version.
+        """Applies the object of a watch event, and returns its version.
 
-        What is known in this version already, mostly from a write of ours, is not read again.
+        An object that is known in this version already, mostly from a write of ours, is not
+        decoded.
         """
         name, version = _identity(raw)
         held = self._items.get(name)
@@ -175,7 +177,7 @@ class Store(Generic[T]):
         return version
 
     def update(self, item: StoredObject[T], *, gone: bool = False) -> None:
-        """Apply a watch event; one that is older than what we have changes nothing."""
+        """Applies a watch event; one that is older than the known version changes nothing."""
         with self._lock:
             self._version = max(self._version, item.version)
             held = self._items.get(item.name)
@@ -190,14 +192,14 @@ class Store(Generic[T]):
             self._changed()
 
     def seen(self, version: int) -> None:
-        """Nothing happened up to this version (a bookmark)."""
+        """Records that nothing happened up to this version (a bookmark)."""
         with self._lock:
             self._version = max(self._version, version)
 
     def accept(self, body: Json) -> None:
-        """Take what our own write returned, so that the next decision knows it already.
+        """Stores the response of our own write, so that the next decision knows it.
 
-        The watch may be ahead, even past its deletion: then there is nothing to take.
+        The watch may already be past this version, or past the deletion: then nothing changes.
         """
         metadata = body["metadata"]
         name = ObjectKey(metadata.get("namespace", ""), metadata["name"])
@@ -205,7 +207,7 @@ class Store(Generic[T]):
             return
         item = self.item(msgspec.json.encode(body))
         with self._lock:
-            if self._is_old(name, item.version):  # the watch was quicker meanwhile
+            if self._is_old(name, item.version):  # the watch was quicker
                 return
             held = self._items.get(name)
             self._items[name] = item
@@ -219,7 +221,7 @@ class Store(Generic[T]):
 
 
 def version_of(raw: bytes) -> int:
-    """The resource version of any object."""
+    """The resource version of an object."""
     return _identity(raw)[1]
 
 

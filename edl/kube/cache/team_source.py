@@ -1,4 +1,4 @@
-"""The teams by which is decided: those of the last document that could be read."""
+"""The teams in effect: those of the last valid document."""
 
 from collections.abc import Mapping
 
@@ -14,25 +14,29 @@ from edl.parsing.team_config_map import teams_of
 
 
 def applied_teams_ref(cluster: Cluster) -> ObjectRef:
-    """Where the leader keeps what it decides by."""
+    """The ConfigMap in which the leader keeps the document in effect."""
     return ObjectRef("ConfigMap", cluster.system_namespace, contract.TEAMS_APPLIED_CONFIG_MAP)
 
 
 class TeamsReading(msgspec.Struct, frozen=True):
-    """`data` is what `teams` were read from; `findings` say why a newer document is not read."""
+    """The result of a read.
+
+    `data` is the source of `teams`; `findings` tell why newer data is invalid.
+    """
 
     teams: Teams = Teams()
     data: Mapping[str, str] = msgspec.field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     version: str | None = None
-    """The last ConfigMap that was read; empty where there was none, None before that."""
+    """The resource version of the last ConfigMap read; empty if there was none, None before a
+    read."""
 
 
 class TeamSource:
-    """Reads each version of the ConfigMap once. One thread calls `teams`; others read `reading`.
+    """Parses each version of the ConfigMap once. One thread calls `teams`; others read `reading`.
 
-    A document that cannot be read changes nothing. Where this process has not seen another one
-    before, `applied` says by which data the last leader decided.
+    An invalid document changes nothing. If this process has not read a valid one before, the
+    ConfigMap `edl-teams-applied` has the data by which the last leader decided.
     """
 
     def __init__(self, store: Store[ConfigMapFacts], cluster: Cluster) -> None:
@@ -41,7 +45,10 @@ class TeamSource:
         self.reading = TeamsReading()
 
     def teams(self) -> Teams:
-        """Raises ClusterError where only the API server knows, and does not answer."""
+        """The teams in effect.
+
+        Raises ClusterError if they must be read from the API server, and it does not answer.
+        """
         found = next(iter(self._store.values()), None)
         version = found.version if found else ""
         if version != self.reading.version:
@@ -49,7 +56,7 @@ class TeamSource:
         return self.reading.teams
 
     def forget(self) -> None:
-        """Others decide meanwhile: what they read last, `applied` says."""
+        """Discards the reading, as another leader decides meanwhile and may read newer data."""
         self.reading = TeamsReading()
 
     def _read(self, data: Mapping[str, str], version: str) -> TeamsReading:
@@ -64,9 +71,9 @@ class TeamSource:
 
 
 def last_applied(cluster: Cluster) -> TeamsReading:
-    """What the last leader decided by; no teams where it left nothing that can be read.
+    """The teams by which the last leader decided; none if it left no valid document.
 
-    Raises ClusterError while that is not known: what is guaranteed must not be lost to an outage.
+    Raises ClusterError while that is unknown: an outage must not drop guarantees.
     """
     try:
         data = cluster.get(applied_teams_ref(cluster)).get("data") or {}

@@ -1,4 +1,4 @@
-"""All kinds that a decision needs, watched together: stores, informers, one snapshot."""
+"""Watches all kinds that a decision needs: stores, informers, one snapshot."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -47,20 +47,21 @@ from edl.model import Node
 from edl.writes import Json
 
 SURROUNDINGS: Final = ("PodDisruptionBudget", "ServiceAccount", "RoleBinding")
-"""Watched by our label only; of Services all, because a stranger may hold a job's name."""
+"""Watched by our label only. Services are all watched: one of another owner may have a job's
+name."""
 DEVICES: Final = ("ResourceSlice", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
 """Kinds of dynamic resource allocation: older clusters do not serve them."""
 AUTOSCALERS: Final = ("NodePool", "ProvisioningRequest")
-"""Karpenter's pools, and what cluster-autoscaler serves besides pending pods."""
+"""Karpenter's pools, and the requests that cluster-autoscaler serves besides pending pods."""
 RULES: Final = (
     *("ResourceQuota", "LimitRange", "RuntimeClass", "PersistentVolumeClaim"),
     *("ConfigMap", *DEVICES, *AUTOSCALERS),
 )
-"""Not every reader may list them, and most answers are right without."""
+"""Kinds that a reader may lack the right to list; most answers are correct without them."""
 
 
 class Stores(msgspec.Struct, frozen=True):
-    """One store a kind; `tags` by kind."""
+    """One store per kind; `tags` by kind."""
 
     nodes: Store[Node]
     pods: Store[PodFacts]
@@ -78,7 +79,7 @@ class Stores(msgspec.Struct, frozen=True):
     pools: Store[OwnedObjectRef]
     requests: Store[CapacityRequestFacts]
     teams: Store[ConfigMapFacts]
-    """The ConfigMap with the teams, where there is one."""
+    """The ConfigMap with the teams, if it exists."""
     tags: dict[str, Store[OwnedObjectRef]]
     system_namespace: str = contract.SYSTEM_NAMESPACE
 
@@ -132,7 +133,7 @@ class Stores(msgspec.Struct, frozen=True):
 
     @property
     def teams_selection(self) -> ListOptions:
-        """No other ConfigMap is asked for."""
+        """Selects the one ConfigMap that is watched."""
         return ListOptions("ConfigMap", self.system_namespace, name=contract.TEAMS_CONFIG_MAP)
 
     @property
@@ -141,19 +142,19 @@ class Stores(msgspec.Struct, frozen=True):
 
     @property
     def devices_read(self) -> bool:
-        """Whether the devices of dynamic resource allocation are known, and there may be any."""
+        """Whether devices of dynamic resource allocation are served and have been read."""
         return all(store.synced and store.served for store in self._devices)
 
     @property
     def pooled(self) -> bool:
-        """Whether Karpenter has pools of nodes, of which there may be none yet."""
+        """Whether Karpenter has NodePools; its CRD may be served without any."""
         return len(self.pools) > 0
 
     @property
     def autoscaled(self) -> bool:
-        """Whether an autoscaler of nodes is known by what the API server serves for it.
+        """Whether the API server serves kinds of a node autoscaler.
 
-        Pools are what Karpenter makes nodes of: without any it makes none.
+        For Karpenter there must be a NodePool: without any it creates no nodes.
         """
         return self.pooled or self.takes_requests
 
@@ -170,7 +171,7 @@ class Stores(msgspec.Struct, frozen=True):
         return all(store.synced for _, store in self)
 
     def accept(self, kind: str, body: Json) -> None:
-        """Store what a write of this process returned; kinds that are not watched are ignored."""
+        """Stores what a write of this process returned; kinds that are not watched are ignored."""
         for selection, store in self:
             if selection.kind == kind:
                 store.accept(body)
@@ -178,7 +179,7 @@ class Stores(msgspec.Struct, frozen=True):
 
     @property
     def runtimes_read(self) -> list[RuntimeClassFacts] | None:
-        """None until they were listed: a class that may not be read is not one that is missing."""
+        """None until they are listed: a class that may not be read does not count as missing."""
         return self.runtimes.values() if self.runtimes.synced else None
 
     def snapshot(self) -> ClusterFacts:
@@ -205,10 +206,10 @@ class Stores(msgspec.Struct, frozen=True):
 def read_once(
     cluster: Cluster, missed: Callable[[str, Forbidden], None] = lambda _kind, _error: None
 ) -> ClusterFacts:
-    """One list of each kind, for a single decision (the plugin). Raises ClusterError.
+    """Lists each kind once, for a single decision of the plugin. Raises ClusterError.
 
-    Dependents of jobs matter to writers only, and not every reader may see them. `missed` gets
-    the kinds of RULES that may not be read.
+    Dependents of jobs matter only to writers, and not every reader may list them. `missed` is
+    called with the kinds of RULES that may not be read.
     """
 
     def read(pair: tuple[ListOptions, Store[Any]]) -> None:
@@ -232,7 +233,7 @@ def read_once(
 
 
 def fill(cluster: Cluster, selection: ListOptions, store: Store[Any]) -> None:
-    """List into a store."""
+    """Fills a store from one list."""
     listing = cluster.list(selection)
     items = {item.name: item for item in map(store.item, listing.items)}
     store.replace(items, int(listing.version))
@@ -244,7 +245,7 @@ def informers(
     restarted: Callable[[str], None] = lambda _kind: None,
     heard: Callable[[str], None] = lambda _kind: None,
 ) -> list[Informer[Any]]:
-    """One informer a store, not started yet."""
+    """One informer per store, not started yet."""
     return [
         Informer(
             cluster,

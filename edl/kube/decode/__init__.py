@@ -1,1 +1,1 @@
-"""What one object says, read once per version."""
+"""Decodes single objects to facts, once per version."""

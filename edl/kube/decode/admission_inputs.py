@@ -1,4 +1,4 @@
-"""The part of a pod template that admission looks at: equal parts, equal outcomes."""
+"""The part of a pod template that admission depends on: equal parts have equal outcomes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from edl import device_templates
 
 
 def admission_inputs(pod_spec: Mapping[str, Any]) -> bytes:
-    """The part of a template's pod spec that admission looks at, as JSON; equal parts are equal."""
+    """The part of a template's pod spec that admission depends on, as deterministic JSON."""
     found: dict[str, Any] = {
         name: pod_spec[name]
         for name in ("resources", "overhead", "priorityClassName", "activeDeadlineSeconds")

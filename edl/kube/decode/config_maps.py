@@ -1,4 +1,4 @@
-"""ConfigMaps of ours: what they hold, and whether it was the reconciler that made them."""
+"""Decodes ConfigMaps of ours: their content, and whether the reconciler created them."""
 
 import msgspec
 
@@ -14,7 +14,7 @@ class _ConfigMapObject(ObjectPart, frozen=True):
 
 
 class ConfigMapFacts(msgspec.Struct, frozen=True):
-    """`managed`: it carries the label of what the reconciler makes, which others may write, too."""
+    """`managed`: it has the label of the reconciler's objects, which others may set too."""
 
     name: ObjectKey
     version: str
@@ -33,6 +33,6 @@ def config_map(raw: bytes) -> ConfigMapFacts:
         ObjectKey(metadata.namespace, metadata.name),
         metadata.resource_version,
         labels.get("app.kubernetes.io/managed-by") == contract.MANAGED_BY,
-        # As text that no parser takes: what was written as bytes is not "nothing".
+        # A text that no parser accepts: binary data must not count as absent.
         {**dict.fromkeys(found.binary_data or (), "\0"), **(found.data or {})},
     )

@@ -1,7 +1,8 @@
-"""KubeShare's room, in thousandths of a GPU: kubelets know nothing of it, labels say it.
+"""KubeShare's GPU capacity, in thousandths, from labels: kubelets do not know of it.
 
-Its scheduler takes `sharedgpu/gpu_request` and `sharedgpu/gpu_mem` from one GPU, above 1 all of so
-many, and writes on the pod which (pkg/scheduler/pod.go, reserveResource and newAssumed...Pod).
+KubeShare's scheduler takes `sharedgpu/gpu_request` and `sharedgpu/gpu_mem` from one GPU, or above 1
+that many whole GPUs, and annotates the pod with their UUIDs (pkg/scheduler/pod.go, reserveResource
+and newAssumed...Pod).
 """
 
 import re
@@ -17,23 +18,23 @@ from edl.quantities import SHARED_GPU, Resources
 _SHARE: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,18})?")
 _COUNT: Final = re.compile(r"[0-9]{1,6}")
 _COUNT_LABEL: Final = "nvidia.com/gpu.count"
-"""NVIDIA's GPU feature discovery writes it, also where no device plugin counts GPUs."""
+"""Set by NVIDIA's GPU feature discovery, even if no device plugin counts GPUs."""
 _MEMORY_LABEL: Final = "nvidia.com/gpu.memory"
-"""MiB of one GPU, by the same writer."""
+"""MiB of one GPU, set by GPU feature discovery as well."""
 _WHOLE: Final = 1000
 _MOST_DEVICES: Final = 64
-"""Most GPUs that are told apart; of a node with more only the sum counts."""
+"""GPUs of a node that are tracked one by one; for a node with more only the sum counts."""
 _UNKNOWN: Final = 2**40
-"""Without a count of a node's GPUs only KubeShare knows its capacity."""
+"""The capacity of a node whose number of GPUs only KubeShare knows."""
 
 
 def held(request: str) -> int:
-    """What a pod holds by its request label; 0 without one that KubeShare would take."""
+    """Thousandths that a pod requests by its label; 0 for a value that KubeShare would refuse."""
     return int(Decimal(request) * 1000) if _SHARE.fullmatch(request) else 0
 
 
 def offered(labels: Mapping[str, str], allocatable: Resources) -> Resources:
-    """What KubeShare hands out on a node, nothing on nodes that are not its own."""
+    """The capacity that KubeShare shares on a node; nothing on nodes that are not its own."""
     if labels.get(contract.SHARED_GPU_NODE) != contract.TRUE:
         return Resources()
     label = labels.get(_COUNT_LABEL, "")
@@ -42,7 +43,7 @@ def offered(labels: Mapping[str, str], allocatable: Resources) -> Resources:
 
 
 def share(labels: Mapping[str, str]) -> Share | None:
-    """What a pod with these labels asks for; None for nothing."""
+    """The share that a pod with these labels requests; None without a request."""
     compute = held(labels.get(contract.SHARED_GPU_REQUEST, ""))
     memory = whole(labels.get(contract.SHARED_GPU_MEMORY, "")) or 0
     if not (compute or memory):
@@ -51,14 +52,14 @@ def share(labels: Mapping[str, str]) -> Share | None:
 
 
 class SharedGpuGroup(NamedTuple):
-    """Pods of a namespace that KubeShare schedules only when at least this many exist."""
+    """Pods of a namespace that KubeShare schedules only if at least `least` of them exist."""
 
     name: str
     least: int
 
 
 def group(labels: Mapping[str, str]) -> SharedGpuGroup | None:
-    """The group of a pod with these labels; None for none, or one that KubeShare ignores."""
+    """The group of a pod with these labels; None without one, or if KubeShare ignores it."""
     name, headcount, threshold = (labels.get(key, "") for key in contract.SHARED_GPU_GROUP)
     if not (name and _COUNT.fullmatch(headcount) and _SHARE.fullmatch(threshold)):
         return None
@@ -68,7 +69,7 @@ def group(labels: Mapping[str, str]) -> SharedGpuGroup | None:
 
 
 class GpuAllocation(NamedTuple):
-    """What a pod has; `memory` is 0 where it has as large a part of it as of the compute."""
+    """GPU capacity that a pod holds; `memory` is 0 if it has the same fraction as the compute."""
 
     uuids: tuple[str, ...]
     compute: int
@@ -76,7 +77,7 @@ class GpuAllocation(NamedTuple):
 
 
 def hold(asked: Share | None, uuids: str, memory: str) -> GpuAllocation | None:
-    """What a bound pod has of its node's GPUs, by KubeShare's annotations."""
+    """What a bound pod holds of its node's GPUs, by KubeShare's annotations."""
     if asked is None:
         return None
     named = tuple(name for name in uuids.split(",") if name)
@@ -84,7 +85,7 @@ def hold(asked: Share | None, uuids: str, memory: str) -> GpuAllocation | None:
 
 
 def devices(labels: Mapping[str, str], allocatable: Resources) -> tuple[Device, ...]:
-    """A node's GPUs, all free; none if their number is unknown."""
+    """A node's GPUs, all free; empty if their number is unknown."""
     count = offered(labels, allocatable).get(SHARED_GPU) // _WHOLE
     label = labels.get(_MEMORY_LABEL, "")
     memory = int(label) * 2**20 if _COUNT.fullmatch(label) else 0
@@ -94,9 +95,9 @@ def devices(labels: Mapping[str, str], allocatable: Resources) -> tuple[Device, 
 def occupied(
     found: tuple[Device, ...], holds: Iterable[tuple[GpuAllocation, bool]]
 ) -> tuple[Device, ...]:
-    """The GPUs with the shares in use; the flag marks terminating pods. Independent of the order.
+    """The GPUs with the shares in use, whatever the order of pods; the flag marks terminating pods.
 
-    A share without a named GPU counts on the GPU with most capacity left.
+    A share without a named GPU counts on the GPU with the most free capacity.
     """
     parts = sorted((bool(one.uuids), one, leaving) for one, leaving in holds)
     gpus = {f" {place}": device for place, device in enumerate(found)}
@@ -112,7 +113,7 @@ def _emptiest(gpus: Mapping[str, Device]) -> str:
 
 
 def _unnamed(gpus: dict[str, Device]) -> Device:
-    """A GPU that no pod has named yet; without any, the node has more GPUs than it reports."""
+    """A GPU that no pod has named yet; if all are named, the node has more GPUs than it reports."""
     name = next((name for name, device in sorted(gpus.items()) if not device.uuid), None)
     memory = next((device.memory for device in gpus.values()), 0)
     return gpus.pop(name) if name else Device(memory=memory)

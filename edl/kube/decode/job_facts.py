@@ -1,4 +1,4 @@
-"""What one labelled Job says, read once a version."""
+"""Decodes a labelled Job, once per version."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -52,17 +52,17 @@ _TOO_LATE: Final = (
 
 
 class JobFacts(msgspec.Struct, frozen=True, gc=False):
-    """One Job. `spec` and `role` (still without pods) are None when its labels make no sense."""
+    """One Job. `spec` and `role` (without pods at first) are None if its labels are invalid."""
 
     key: JobKey
-    """The training job that it belongs to."""
+    """The training job that the Job belongs to."""
     name: str
     uid: str
     created_at: datetime
     leaving: bool
     framework: str
     problem: str = ""
-    """What its labels say that makes no sense."""
+    """The findings about its labels and annotations."""
     spec: JobSpec | None = None
     role: Role | None = None
     priority_class: str = ""
@@ -70,15 +70,15 @@ class JobFacts(msgspec.Struct, frozen=True, gc=False):
     paused: bool = False
     started_at: datetime | None = None
     template: bytes = b""
-    """What admission looks at in its pods' template (`admission_inputs`)."""
+    """The part of its pod template that admission depends on (`admission_inputs`)."""
     unprovisioned: FailedAttempt | None = None
-    """What it says of nodes that did not come."""
+    """The last time that nodes it asked for did not come."""
     execs: bool = False
-    """It runs commands in its workers' pods, which its namespace must allow."""
+    """Its pods run commands in workers' pods, which its namespace must allow."""
 
 
 def job(raw: bytes, shapes: ShapeInterner) -> JobFacts:
-    """From a whole Job that carries `edl.dev/framework`."""
+    """The facts of a whole Job that carries `edl.dev/framework`."""
     manifest = cast("Json", _jobs.decode(raw))
     metadata = manifest["metadata"]
     labels = metadata.get("labels") or {}
@@ -114,7 +114,11 @@ def _runtime(manifest: Json) -> RuntimeReference:
 
 
 def _read(manifest: Json) -> tuple[JobSpec | None, str]:
-    """Manual wishes that make no sense are ignored with a reason: the job can run without them."""
+    """The spec, and the findings.
+
+    Invalid manual settings, such as a size, are ignored with a finding: the job can run without
+    them.
+    """
     try:
         return parse(manifest), ""
     except Denied as denied:
@@ -128,7 +132,7 @@ def _read(manifest: Json) -> tuple[JobSpec | None, str]:
 
 
 def _role(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner) -> Role:
-    """As it is written, what later decisions keep of earlier ones, and how it fares."""
+    """The role with its spec, the annotations of earlier decisions, and its status."""
     return _noted(_written(manifest, spec, problem, shapes), spec, _notes(manifest)).changed(
         ending=job_status.ending(manifest),
         ended_at=job_status.ended_at(manifest),
@@ -196,7 +200,7 @@ def _role_spec(manifest: Json, spec: JobSpec, topology: Topology) -> RoleSpec:
 
 
 def _template(spec: JobSpec, shape: Shape) -> DeviceTemplate | None:
-    """Ours, if its pods name it."""
+    """The template that kubectl-edl creates, if the pods name it."""
     found = device_templates.template(spec.job, spec.resources.gpu)
     named = {claim.name for claim in shape.claims if claim.template}
     return found if found and found.name in named else None
@@ -223,7 +227,7 @@ def _notes(manifest: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def _scaling(spec: JobSpec, notes: Mapping[str, str]) -> ScaleDeadline | None:
-    """The limit, and the clock that was started for it: `TIME BEFORE WANTED`."""
+    """The time limit of a manual size, and since when it counts: `TIME BEFORE WANTED`."""
     since, before, wanted = [*notes.get(contract.SCALING, "").split(" "), "", "", ""][:3]
     known = whole(before)
     timeout = spec.scaling.timeout if spec.scaling.replicas is not None else None
@@ -236,7 +240,7 @@ def _scaling(spec: JobSpec, notes: Mapping[str, str]) -> ScaleDeadline | None:
 
 
 def _progress(manifest: Mapping[str, Any], spec: JobSpec) -> float | None:
-    """As its user says, else the part of its work items that is done."""
+    """The progress that its user reports, else the fraction of completed work items."""
     completions: int | None = manifest["spec"].get("completions")
     if spec.scheduling.progress is not None or spec.indexed or not completions:
         return spec.scheduling.progress
@@ -262,9 +266,9 @@ def _backoff_limit(manifest: Mapping[str, Any]) -> int:
 
 
 def _retries(manifest: Mapping[str, Any]) -> int:
-    """What the webhook wrote as `backoffLimit`, 0 where the user wrote another."""
+    """The `backoffLimit` that the webhook set; 0 if the user set another one."""
     ours = RETRIES * (whole(_notes(manifest).get(contract.INJECTED_MAX, "")) or 0)
-    # It may have been raised since, by what had failed.
+    # The reconciler may have raised it since, by the number of failures.
     raised = _backoff_limit(manifest) - ours
     return ours if 0 <= raised <= _failures(manifest) else 0
 
@@ -278,7 +282,7 @@ def _template_labels(manifest: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def _settled(manifest: Mapping[str, Any]) -> bool:
-    """As the API server asks before it lets a template change (batch/job strategy)."""
+    """Whether the API server would accept a change of the template (batch/job strategy)."""
     status = manifest.get("status", {})
     stopped = "Suspended" in job_status.met(manifest)
     return not status.get("active") and (stopped or not status.get("startTime"))

@@ -1,4 +1,4 @@
-"""What a Job's status and rules say of its end, and of pods that no pod object tells of."""
+"""Reads from a Job's status and spec how it ended, and the pods that no longer exist as objects."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -14,7 +14,7 @@ _ENDINGS: Final = {
     "Failed": JobEnd.FAILED,
     "FailureTarget": JobEnd.FAILED,
 }
-"""Both early conditions are final (KEP-3998): only the pods still have to go."""
+"""Both early conditions are final (KEP-3998): only the pods still have to terminate."""
 _FINISHED: Final = frozenset({"Complete", "Failed"})
 
 
@@ -34,7 +34,7 @@ def remaining(manifest: Mapping[str, Any]) -> int | None:
 
 
 def completed_indexes(manifest: Mapping[str, Any]) -> frozenset[int]:
-    """Indexes of which no pod is made again, whether or not one of them is still there."""
+    """Indexes whose pod is not recreated, whether or not the pod still exists."""
     status = manifest.get("status", {})
     return frozenset(
         index
@@ -51,19 +51,22 @@ def ignores(manifest: Mapping[str, Any]) -> bool:
 
 
 def has_passed_its_deadline(manifest: Mapping[str, Any]) -> bool:
-    """Whether the Job controller is about to end it."""
+    """Whether the Job controller is about to end the Job for its deadline."""
     spec = manifest["spec"]
     return spec.get("activeDeadlineSeconds") == 0 and not spec.get("suspend")
 
 
 def keeps_completions(manifest: Mapping[str, Any]) -> bool:
-    """Whether the API server refuses 0/0: a rule of its user needs an index (batch/validation)."""
+    """Whether the API server refuses 0 completions, as a user's rule needs an index.
+
+    See batch/validation.
+    """
     spec = manifest["spec"]
     return bool(spec.get("successPolicy") or spec.get("maxFailedIndexes"))
 
 
 def _intervals(text: str | None) -> Iterator[tuple[int, int]]:
-    """Of `1,3-5`, as the Job controller writes indexes: they rise. What follows others is none."""
+    """The intervals of a text such as `1,3-5`; it stops at one that is invalid or not ascending."""
     least = 0
     for part in (text or "").split(","):
         first, _, last = part.partition("-")
@@ -75,7 +78,7 @@ def _intervals(text: str | None) -> Iterator[tuple[int, int]]:
 
 
 def met(manifest: Mapping[str, Any]) -> Sequence[str]:
-    """The conditions that hold, in their order."""
+    """The types of the conditions that are true, in their order."""
     conditions = manifest.get("status", {}).get("conditions") or ()
     return [entry["type"] for entry in conditions if entry["status"] == "True"]
 
@@ -95,10 +98,11 @@ def ended_at(manifest: Mapping[str, Any]) -> datetime | None:
 
 
 def is_end_unrecorded(manifest: Mapping[str, Any]) -> bool:
-    """Its last pod ended just after it was suspended: the controller tries again for ever.
+    """Whether the last pod ended just after a suspension, so that no end can be recorded.
 
-    A finished Job must have a start time (batch/validation), and a suspended one has none. Seen on
-    1.36: not suspended any more, it is finished at once, and no pod is made.
+    A finished Job must have a start time (batch/validation), and a suspended one has none, so the
+    Job controller retries forever. On 1.36, a Job that is no longer suspended then finishes at
+    once, and no pod is created.
     """
     waits = ending(manifest) is not None and _FINISHED.isdisjoint(met(manifest))
     started = manifest.get("status", {}).get("startTime")

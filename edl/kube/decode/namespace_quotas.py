@@ -1,4 +1,4 @@
-"""What a namespace rules about its pods, read once a version: ResourceQuotas and LimitRanges."""
+"""Decodes ResourceQuotas and LimitRanges, the limits of a namespace, once per version."""
 
 from collections.abc import Mapping
 from typing import Final, TypeAlias
@@ -9,7 +9,7 @@ from edl.kube.decode.schemas import ObjectMeta, ObjectPart
 from edl.quantities import Resources
 
 QuotaAmounts: TypeAlias = tuple[tuple[str, int], ...]
-"""By resource, in the units of `edl.quantities`; sorted."""
+"""(resource, amount) sorted by name, in the units of `edl.quantities`."""
 
 _PLAIN: Final = ("cpu", "memory", "ephemeral-storage")
 _PREFIXES: Final = ("requests.", "limits.")
@@ -25,11 +25,11 @@ class QuotaScope(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 class QuotaRule(msgspec.Struct, frozen=True, order=True, gc=False):
-    """Which pods a ResourceQuota counts, and what of them: the part of it that seldom changes."""
+    """Which pods a ResourceQuota counts, and which resources: the part that seldom changes."""
 
     name: str
     resources: tuple[str, ...]
-    """As the quota spells them, those that pods count in."""
+    """The resources that pods count in, as the quota spells them."""
     scopes: tuple[QuotaScope, ...] = ()
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ class QuotaFacts(msgspec.Struct, frozen=True, gc=False):
 
 
 class LimitRangeItem(msgspec.Struct, frozen=True, order=True, gc=False):
-    """One of a LimitRange's `limits`, of type Container or Pod; `place` is its number there."""
+    """One of a LimitRange's `limits`, of type Container or Pod; `place` is its index there."""
 
     type: str
     place: int
@@ -55,12 +55,12 @@ class LimitRangeItem(msgspec.Struct, frozen=True, order=True, gc=False):
     ratio: tuple[tuple[str, str], ...] = ()
     """The largest ratios of limit to request, as quantities."""
     limits: tuple[tuple[str, str], ...] = ()
-    """`default`: of containers that name none, as quantities; like `requests`."""
+    """`default`: limits of containers that set none, as quantities; `requests` likewise."""
     requests: tuple[tuple[str, str], ...] = ()
 
 
 class LimitRangeFacts(msgspec.Struct, frozen=True, order=True, gc=False):
-    """A LimitRange, as far as it is about pods."""
+    """The part of a LimitRange that applies to pods."""
 
     namespace: str
     name: str
@@ -71,14 +71,14 @@ class LimitRangeFacts(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 class NamespaceConstraints(msgspec.Struct, frozen=True):
-    """All that decides whether a pod may be made in a namespace, but for how much is used."""
+    """Everything but usage that decides whether a pod may be created in a namespace."""
 
     quotas: tuple[QuotaRule, ...] = ()
     ranges: tuple[LimitRangeFacts, ...] = ()
     gpu_budget: bool = False
-    """Whether it has one of ours."""
+    """Whether the namespace has the annotation edl.dev/gpu-budget."""
     default_class: str = ""
-    """The PriorityClass of pods that name none, where quotas ask."""
+    """The PriorityClass of pods that name none, if quotas depend on it."""
 
 
 NO_RULES: Final = NamespaceConstraints()
@@ -128,9 +128,10 @@ _ranges: Final = msgspec.json.Decoder(_Range)
 
 
 def quota(raw: bytes) -> QuotaFacts | None:
-    """None where it limits nothing that pods count in.
+    """The facts of a quota; None if it limits nothing that pods count in.
 
-    Admission reads the status. Until there is one it refuses every pod, so all of it is used.
+    Admission reads the status. Until there is one it refuses every pod, so the whole quota counts
+    as used.
     """
     found = _quotas.decode(raw)
     selected = found.spec.scope_selector.match_expressions
@@ -144,7 +145,7 @@ def quota(raw: bytes) -> QuotaFacts | None:
 
 
 def limit_range(raw: bytes) -> LimitRangeFacts | None:
-    """None where it is about claims of storage only."""
+    """The facts of a LimitRange; None if it only applies to storage claims."""
     found = _ranges.decode(raw)
     limits = enumerate(found.spec.limits or ())
     bounds = tuple(_bounds(place, one) for place, one in limits if one.type in ("Container", "Pod"))
@@ -188,7 +189,7 @@ def _is_of_pods(resource: str) -> bool:
 
 
 def _amounts(texts: Mapping[str, str]) -> QuotaAmounts:
-    """Zeros are kept: a quota of nothing is one."""
+    """Amounts by resource. Zeros are kept: a quota of zero is a limit."""
     return tuple(
         (name, Resources.parse({base(name): text}).get(base(name)))
         for name, text in sorted(texts.items())

@@ -11,7 +11,7 @@ _NO_NODE: Final = (Requirement(NODE_NAME, "In", ()),)
 
 
 def terms(selector: Mapping[str, Any]) -> tuple[tuple[Requirement, ...], ...]:
-    """Any one of them suffices, each is a conjunction.
+    """The terms of a selector: any one suffices, each is a conjunction.
 
     A term without requirements matches no node (core/v1 NodeSelectorTerm).
     """
@@ -22,7 +22,7 @@ def terms(selector: Mapping[str, Any]) -> tuple[tuple[Requirement, ...], ...]:
 def both(
     one: tuple[tuple[Requirement, ...], ...], other: tuple[tuple[Requirement, ...], ...]
 ) -> tuple[tuple[Requirement, ...], ...]:
-    """The nodes that both select; an empty tuple selects all."""
+    """The terms that select the nodes that both select; an empty tuple selects all."""
     if not (one and other):
         return one or other
     return tuple((*first, *second) for first in one for second in other)

@@ -1,7 +1,7 @@
-"""The facts of one object, decoded once per version: JSON → facts.
+"""Decodes objects to facts, once per version.
 
-`Facts` are what the stores keep instead of objects: small, frozen, and equal when nothing that
-matters here has changed, so that a heartbeat of a node causes no decision.
+The stores keep `Facts` instead of objects: small, frozen, and equal if nothing relevant here has
+changed, so that a heartbeat of a node causes no decision.
 """
 
 from sys import intern
@@ -42,7 +42,7 @@ from edl.quantities import Resources
 
 _TRUE: Final = "True"
 _OF_THEIR_NODE: Final = ("DaemonSet", "Node")
-"""Owners whose pods go with their node."""
+"""Owners whose pods disappear with their node."""
 _NAMED: Final = b'"metadata.name"'
 _pods: Final = msgspec.json.Decoder(PodObject)
 _nodes: Final = msgspec.json.Decoder(NodeObject)
@@ -52,7 +52,10 @@ _classes: Final = msgspec.json.Decoder(PriorityClassObject)
 
 
 class PodFacts(msgspec.Struct, frozen=True, gc=False):
-    """One pod. `job` is the uid of the Job that owns it; `pod` is there with it, or with `bare`."""
+    """One pod.
+
+    `job` is the uid of the Job that owns it; `pod` is set with `job`, or with `bare`.
+    """
 
     namespace: str
     name: str
@@ -61,37 +64,37 @@ class PodFacts(msgspec.Struct, frozen=True, gc=False):
     ended: bool
     leaving: bool
     asking: bool
-    """It waits for a node, and nothing of its own holds it back."""
+    """The pod waits for a node, and nothing of its own holds it back."""
     priority: int
     job: str = ""
     pod: Pod | None = None
     bare: training_pods.BarePod | None = None
     labels: Labels = ()
-    """Those of all pods of its template: one object for each template."""
+    """The labels that all pods of a template share: one object per template."""
     hold: gpu_sharing.GpuAllocation | None = None
-    """What it has of shared GPUs."""
+    """The shared GPU capacity that it holds."""
     claims: tuple[ObjectKey, ...] = ()
-    """The PersistentVolumeClaims that it names while it asks."""
+    """The PersistentVolumeClaims that it names, while it waits for a node."""
     provisional: ProvisionalPod | None = None
-    """It asks for a node of the training job of `job`, and runs nothing."""
+    """Set if this is a provisional pod, which asks for a node for the training job of `job`."""
     admitted: bytes = b""
-    """What admission looks at in such a pod (`admission_inputs`)."""
+    """The part of the pod that admission depends on (`admission_inputs`)."""
     of_node: bool = False
-    """A DaemonSet's, or the node's own: no autoscaler keeps a node for it."""
+    """A DaemonSet's pod, or the node's own: autoscalers do not keep a node for it."""
 
     @property
     def holds_room(self) -> bool:
-        """Whether its node counts it; so it does until a terminating pod is gone."""
+        """Whether the pod counts on its node: a terminating pod does so until it is gone."""
         return bool(self.node) and not self.ended
 
     @property
     def keeps_node(self) -> bool:
-        """Whether it would have to go elsewhere if its node were removed."""
+        """Whether the pod would have to move if its node were removed."""
         return self.holds_room and not (self.leaving or self.of_node)
 
 
 class PriorityClassFacts(msgspec.Struct, frozen=True, gc=False):
-    """A PriorityClass; the default one counts for pods that name none."""
+    """A PriorityClass; the default one applies to pods that name none."""
 
     name: str
     value: int
@@ -108,7 +111,7 @@ class NamespaceFacts(msgspec.Struct, frozen=True, gc=False):
 
 
 class OwnedObjectRef(msgspec.Struct, frozen=True, gc=False):
-    """An object around training jobs and the one it belongs to, empty for strangers."""
+    """An object around training jobs, and its job; `job` is empty for other owners' objects."""
 
     kind: str
     namespace: str
@@ -122,7 +125,7 @@ class OwnedObjectRef(msgspec.Struct, frozen=True, gc=False):
 
 
 def node(raw: bytes) -> Node:
-    """A node without its pods: `used` and `leaving` are empty."""
+    """A node without its pods: `used` and `releasing` are empty."""
     found = _nodes.decode(raw)
     conditions = found.status.conditions or ()
     ready = any(entry.type == "Ready" and entry.status == _TRUE for entry in conditions)
@@ -149,7 +152,7 @@ def pod(raw: bytes, shapes: ShapeInterner) -> PodFacts:
     owners = found.metadata.owner_references or ()
     jobs = [owner for owner in owners if (owner.api_version, owner.kind) == JOB_TYPE]
     job = next((owner.uid for owner in jobs if owner.controller), "")
-    # Its Job is managed but deleted, or not delivered by the watch yet: the pod asks by that Job.
+    # A pod of a managed Job that is deleted, or not delivered by the watch yet, is not a demand.
     labels = found.metadata.labels
     ours = bool(job and labels.get(contract.FRAMEWORK))
     alone = training_pods.bare_pod(raw) if labels.get(contract.FRAMEWORK) and not job else None
@@ -183,9 +186,10 @@ def pod(raw: bytes, shapes: ShapeInterner) -> PodFacts:
 
 
 def _asks(found: PodObject) -> bool:
-    """Whether it is a provisional pod. Any user may write its label: then it is one as any other.
+    """Whether this is a provisional pod. Any user may set its label, which does not suffice.
 
-    With the class it has the lowest priority of all, so that no workload gains by looking like it.
+    With its PriorityClass it has the lowest priority of all: a workload gains nothing by imitating
+    it.
     """
     labels = found.metadata.labels
     ours = labels.get("app.kubernetes.io/managed-by") == contract.MANAGED_BY
@@ -208,7 +212,7 @@ def _provisional(found: PodObject, shape: Shape) -> ProvisionalPod:
 
 
 def _own(found: PodObject) -> PodSpec:
-    """The spec as its user wrote it: one shape for all pods of a template, on whatever nodes."""
+    """The spec as its user wrote it: the pods of a template have one shape on all nodes."""
     node, affinity = found.metadata.annotations.assigned, bytes(found.spec.affinity)
     if not node or _NAMED not in affinity:
         return found.spec
@@ -217,9 +221,9 @@ def _own(found: PodObject) -> PodSpec:
 
 
 def _unseen(found: PodObject) -> bool:
-    """Whether its scheduler, which is not kube-scheduler's default, has yet to refuse it.
+    """Whether the pod's scheduler, if it is not the default one, has yet to refuse the pod.
 
-    One that does not run never does, and no room would help the pod.
+    A scheduler that does not run never does, and free capacity would not help the pod.
     """
     conditions = found.status.conditions or ()
     refused = any(one.type == "PodScheduled" and one.status == "False" for one in conditions)
@@ -227,7 +231,7 @@ def _unseen(found: PodObject) -> bool:
 
 
 def _claims(found: PodObject) -> tuple[ClaimRef, ...]:
-    """Without those of which its status says that none is needed."""
+    """The pod's claims, without those that its status marks as not needed."""
     made = {one.name: one for one in found.status.resource_claim_statuses or ()}
     refs = (
         claim_ref(found.metadata.namespace, one)

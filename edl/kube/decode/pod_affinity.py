@@ -1,4 +1,4 @@
-"""Which pods a pod may run beside, read from its `spec`: required rules only."""
+"""Decodes the required rules of a pod's `spec` about other pods: affinity, spread, host ports."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -28,7 +28,7 @@ _NUMBERS: Final = frozenset(
 )
 """Labels by which pods of one template differ."""
 _MATCHES_NONE: Final = Requirement("", "In", ())
-"""What a missing labelSelector means."""
+"""The meaning of a missing labelSelector."""
 
 
 class PodIdentity(NamedTuple):
@@ -47,7 +47,7 @@ def identity(namespace: str, labels: Mapping[str, str]) -> PodIdentity:
 
 
 def asked(spec: PodSpec) -> tuple[bytes, ...]:
-    """The JSON that rules are read from; nothing where there can be none: the usual case."""
+    """The JSON that contains the rules; empty, which is usual, if there can be none."""
     affinity = bytes(spec.affinity)
     spread = bytes(spec.topology_spread_constraints)
     ports = [bytes(one.ports) for one in _containers(spec)]
@@ -63,7 +63,7 @@ def _containers(spec: PodSpec) -> Iterator[Container]:
 
 
 def rules(spec: Json, pod: PodIdentity) -> PodConstraints | None:
-    """From a decoded `spec` of a pod, or of a pod template; None without any."""
+    """The rules in a decoded `spec` of a pod or a pod template; None without any."""
     affinity = spec.get("affinity") or {}
     spread, ports = tuple(_spreads(spec, pod)), tuple(_ports(spec))
     near = tuple(_terms(affinity.get("podAffinity"), pod))
@@ -79,7 +79,7 @@ def _spreads(spec: Json, pod: PodIdentity) -> Iterator[TopologySpread]:
             found = _selector(entry, (pod.namespace,), dict(pod.labels))
             yield TopologySpread(
                 key=entry["topologyKey"],
-                # kube-scheduler counts no pod for an empty selector, although it selects all.
+                # kube-scheduler counts no pods for an empty selector, although it selects all.
                 selector=found if found.requirements else None,
                 skew=entry["maxSkew"],
                 domains=entry.get("minDomains") or 1,
@@ -93,7 +93,7 @@ def _terms(affinity: Json | None, pod: PodIdentity) -> Iterator[PodAffinityTerm]
         namespaces = entry.get("namespaces") or ()
         chosen = entry.get("namespaceSelector")
         if chosen:
-            continue  # Whose namespaces these are is not known here: it counts as fitting.
+            continue  # The selected namespaces are unknown: it counts as met.
         within = None if chosen is not None else tuple(sorted(namespaces)) or (pod.namespace,)
         yield PodAffinityTerm(entry["topologyKey"], _selector(entry, within, dict(pod.labels)))
 
@@ -101,7 +101,7 @@ def _terms(affinity: Json | None, pod: PodIdentity) -> Iterator[PodAffinityTerm]
 def _selector(
     entry: Json, namespaces: tuple[str, ...] | None, labels: Mapping[str, str]
 ) -> Selector:
-    """A label selector, with what `matchLabelKeys` adds to it when a pod is created."""
+    """A label selector, with the requirements that `matchLabelKeys` adds at a pod's creation."""
     found = entry.get("labelSelector")
     if found is None:
         return Selector(namespaces, (_MATCHES_NONE,))
@@ -133,7 +133,7 @@ def _by_keys(
 
 
 def _ports(spec: Json) -> Iterator[HostPort]:
-    """In the host's network, every port of a container is one of its node."""
+    """Host ports; in the host's network, every container port is one."""
     sidecars = (one for one in _all(spec, "initContainers") if one.get("restartPolicy") == "Always")
     for container in chain(_all(spec, "containers"), sidecars):
         for entry in container.get("ports") or ():

@@ -1,4 +1,4 @@
-"""What the scheduler looks at in a pod's spec, as a `Shape`; equal shapes are one object."""
+"""Decodes what the scheduler reads of a pod's spec to a `Shape`; equal shapes are one object."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -17,9 +17,9 @@ from edl.writes import Json
 _MOST_KEPT: Final = 8192
 _MOST_KNOWN: Final = 65536
 _MOST_LABELS: Final = 64
-"""Labels of pods that are known again."""
+"""Labels of a pod; the identity of a pod with more is not cached."""
 _LONGEST: Final = 16 * 1024
-"""Bytes of what a shape is read from that are kept to know it again. Users may write a megabyte."""
+"""Bytes of a shape's source that are kept as a cache key: users may write a megabyte."""
 _specs: Final = msgspec.json.Decoder(PodSpec)
 _Key: TypeAlias = tuple[bytes, ...]
 
@@ -27,7 +27,7 @@ _Key: TypeAlias = tuple[bytes, ...]
 class ShapeInterner:
     """Shapes by the JSON they came from: pods of one template cost one look-up each.
 
-    `most`: beyond this many entries the cache is cleared; shapes in use stay valid.
+    Beyond `most` entries the cache is cleared; shapes in use stay valid.
     """
 
     def __init__(self, most: int = _MOST_KEPT) -> None:
@@ -38,7 +38,7 @@ class ShapeInterner:
         self._identities: dict[PodIdentity, PodIdentity] = {}
 
     def __len__(self) -> int:
-        """How many are kept, that equal ones may be one."""
+        """The number of distinct shapes that are kept."""
         return len(self._interned)
 
     def identity(self, namespace: str, labels: Mapping[str, str]) -> PodIdentity:
@@ -57,7 +57,10 @@ class ShapeInterner:
         share: Share | None = None,
         claims: tuple[ClaimRef, ...] = (),
     ) -> Shape:
-        """`share`: what the pod asks of shared GPUs. `claims`: its ResourceClaims."""
+        """The shape of a pod.
+
+        `share` is its request of shared GPUs, `claims` its ResourceClaims.
+        """
         shape = self._alone(spec, share, claims)
         asked = pod_affinity.asked(spec)
         return self._beside(shape, spec, identity, asked) if asked else shape
@@ -104,7 +107,7 @@ class ShapeInterner:
         return self._one(replace(shape, affinity=both(shape.affinity, only)))
 
     def _one(self, shape: Shape) -> Shape:
-        """One object for all equal shapes: repeated comparisons are fast."""
+        """The same object for all equal shapes, which makes comparisons fast."""
         if len(self._interned) >= self._most:
             self._interned.clear()
         return self._interned.setdefault(shape, shape)
@@ -140,7 +143,7 @@ def _text(part: Share | tuple[ClaimRef, ...] | None) -> bytes:
 
 
 def claim_ref(namespace: str, claim: PodResourceClaim) -> ClaimRef | None:
-    """None where the entry of a pod's spec names neither a claim nor a template."""
+    """The claim of an entry of a pod's spec; None if it names neither a claim nor a template."""
     if claim.resource_claim_name:
         return ClaimRef(namespace, claim.resource_claim_name)
     template = claim.resource_claim_template_name

@@ -1,6 +1,6 @@
-"""What a RuntimeClass adds to the pods that name it, before there are any, and what it refuses.
+"""What a RuntimeClass will add to pods that name it, and which pods it refuses.
 
-As the admission plugin RuntimeClass does (plugin/pkg/admission/runtimeclass): the class's overhead
+As the admission plugin RuntimeClass (plugin/pkg/admission/runtimeclass): the class's overhead
 becomes the pod's, its nodeSelector and tolerations are merged with the pod's own.
 """
 
@@ -18,7 +18,7 @@ _classes: Final = msgspec.json.Decoder(RuntimeClassObject)
 
 
 class RuntimeClassFacts(msgspec.Struct, frozen=True, gc=False):
-    """A RuntimeClass. `pod_fixed` is its overhead, as the API spells amounts."""
+    """A RuntimeClass. `pod_fixed` is its overhead, as quantities of the API."""
 
     name: str
     pod_fixed: tuple[tuple[str, str], ...] = ()
@@ -27,21 +27,21 @@ class RuntimeClassFacts(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def overhead(self) -> Resources:
-        """What one pod takes of its node besides its containers."""
+        """The resources that one pod takes of its node besides its containers' requests."""
         return Resources.parse(dict(self.pod_fixed))
 
 
 class RuntimeReference(msgspec.Struct, frozen=True, gc=False):
-    """What a pod template says of its runtime: the class by name, and an overhead of its own."""
+    """The RuntimeClass that a pod template names, and the template's own overhead."""
 
     name: str = ""
     overhead: Resources = Resources()
 
 
 NO_CLASS: Final = RuntimeClassFacts("")
-"""For pods without a RuntimeClass, and where RuntimeClasses may not be read."""
+"""For pods without a RuntimeClass, and if RuntimeClasses may not be read."""
 Known: TypeAlias = Mapping[str, RuntimeClassFacts] | None
-"""By name; None where RuntimeClasses may not be read."""
+"""By name; None if RuntimeClasses may not be read."""
 
 
 def runtime_class(raw: bytes) -> RuntimeClassFacts:
@@ -59,12 +59,12 @@ def runtime_class(raw: bytes) -> RuntimeClassFacts:
 
 
 def named(template: RuntimeReference, known: Known) -> RuntimeClassFacts | None:
-    """The class of a template's pods; None where it does not exist."""
+    """The class of a template's pods; None if it does not exist."""
     return known.get(template.name) if template.name and known is not None else NO_CLASS
 
 
 def admitted(shape: Shape, template: RuntimeReference, found: RuntimeClassFacts | None) -> Shape:
-    """The shape of a template's pods as they will be; its own where they would be refused."""
+    """The shape of a template's pods after admission; unchanged if they would be refused."""
     if found is None or found == NO_CLASS or any(refusals(shape, template, found)):
         return shape
     added = [one for one in found.tolerations if one not in shape.tolerations]
@@ -79,7 +79,10 @@ def admitted(shape: Shape, template: RuntimeReference, found: RuntimeClassFacts 
 def refusals(
     shape: Shape, template: RuntimeReference, found: RuntimeClassFacts | None
 ) -> Iterator[str]:
-    """Why no pod of this template is let in; `shape` is the template's own, or what it became."""
+    """Why no pod of this template is admitted.
+
+    `shape` is the template's, before or after `admitted`.
+    """
     if found is None:
         yield f'there is no RuntimeClass "{template.name}": create it, or name another'
         return

@@ -1,7 +1,7 @@
-"""The parts of Kubernetes objects that we read; msgspec skips everything else undecoded.
+"""The parts of Kubernetes objects that are read; msgspec skips everything else undecoded.
 
-Field names are the API's own, in snake case; for Jobs, which `edl.parsing.parser` reads as
-manifests, as they are there.
+Field names are the API's own in snake case; those of Jobs are unchanged, as `edl.parsing.parser`
+reads Jobs as manifests.
 """
 
 from datetime import datetime
@@ -137,7 +137,7 @@ class Container(ObjectPart, frozen=True):
 
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
-"""What the API server writes into pods that name no scheduler (core/v1 PodSpec)."""
+"""The API server's default for pods (core/v1 PodSpec)."""
 
 
 class SchedulingGate(ObjectPart, frozen=True):
@@ -170,7 +170,7 @@ class PodResourceClaim(ObjectPart, frozen=True):
 
 
 class PodSpec(ObjectPart, frozen=True):
-    """What the scheduler reads is left undecoded: few pods have a shape that is new."""
+    """The fields that the scheduler reads stay undecoded: few pods have a new shape."""
 
     containers: list[Container]
     init_containers: list[Container] | None = None
@@ -204,7 +204,7 @@ class ContainerStatus(ObjectPart, frozen=True):
 
 
 class PodStatus(ObjectPart, frozen=True):
-    """The containers are left undecoded: only those of training jobs are looked at."""
+    """The containers' statuses stay undecoded: only those of training jobs are needed."""
 
     phase: str = "Pending"
     conditions: list[Condition] | None = None
@@ -232,7 +232,7 @@ class JobMetadata(TypedDict, total=False):
 
 
 class JobObject(TypedDict, total=False):
-    """A manifest that stays one: a dictionary with these fields."""
+    """A Job as a dictionary with these fields: the parser reads manifests."""
 
     kind: str
     metadata: JobMetadata

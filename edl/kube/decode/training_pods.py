@@ -1,4 +1,4 @@
-"""The pods of training jobs: those of Jobs, and bare ones with our labels."""
+"""Decodes the pods of training jobs: those of Jobs, and bare pods with our labels."""
 
 import re
 from datetime import datetime
@@ -23,7 +23,7 @@ _containers: Final = msgspec.json.Decoder(list[ContainerStatus] | None)
 
 
 class BarePod(msgspec.Struct, frozen=True, gc=False):
-    """A pod that no Job made. `account` is its ServiceAccount."""
+    """A pod that does not belong to a Job. `account` is its ServiceAccount."""
 
     spec: JobSpec
     uid: str
@@ -31,7 +31,7 @@ class BarePod(msgspec.Struct, frozen=True, gc=False):
 
 
 def bare_pod(raw: bytes) -> BarePod | None:
-    """From a whole pod that carries `edl.dev/framework`; None where its labels make no sense."""
+    """The facts of a whole pod that carries `edl.dev/framework`; None if its labels are invalid."""
     manifest = msgspec.json.decode(raw)
     try:
         spec = parse(manifest | {"kind": "Pod"})
@@ -68,7 +68,7 @@ def pod(found: PodObject, alone: BarePod | None) -> Pod:
 
 
 def _published(notes: PodAnnotations) -> PublishedHosts:
-    """Most pods have no host list, and share one value."""
+    """The pod's host list. Most pods have none, and share one value."""
     return PublishedHosts(
         notes.hosts if notes.published_at else None,
         host_list_marks.read_leaving(notes.leaving),

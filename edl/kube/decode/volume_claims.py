@@ -1,8 +1,8 @@
-"""PersistentVolumeClaims that pods wait for: without one of them no scheduler places a pod.
+"""PersistentVolumeClaims that must exist before a scheduler can place a pod.
 
-kube-scheduler's plugin VolumeBinding refuses a pod whatever room there is while a claim that it
-names does not exist, is being deleted, or is bound to a volume that is gone. One that is yet to be
-bound refuses nothing: it may be made where the pod is to go.
+kube-scheduler's plugin VolumeBinding refuses a pod, whatever capacity is free, while a claim that
+it names does not exist, is being deleted, or is bound to a volume that is gone. A claim that is
+unbound refuses nothing: its volume may be created where the pod runs.
 """
 
 from typing import Final
@@ -18,7 +18,7 @@ _LOST: Final = "Lost"
 
 
 def claim(raw: bytes) -> ObjectKey | None:
-    """A PersistentVolumeClaim that a pod can be placed with, None for another one."""
+    """The name of a claim that pods can be placed with; None for other claims."""
     found = _claims.decode(raw)
     if found.metadata.deletion_timestamp or found.status.phase == _LOST:
         return None
@@ -26,6 +26,6 @@ def claim(raw: bytes) -> ObjectKey | None:
 
 
 def named(namespace: str, volumes: RawJson) -> tuple[ObjectKey, ...]:
-    """The claims that a pod's volumes name. A generic ephemeral volume brings its own."""
+    """The claims that a pod's volumes name. Claims of generic ephemeral volumes are left out."""
     sources = (one.persistent_volume_claim for one in _volumes.decode(volumes) or ())
     return tuple(ObjectKey(namespace, source.claim_name) for source in sources if source)

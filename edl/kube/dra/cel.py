@@ -1,7 +1,7 @@
-"""Device selectors: the part of CEL that compares what a device says of itself with constants.
+"""Device selectors: the part of CEL that compares a device's attributes with constants.
 
-Whatever else an expression has, such as `matches` or a macro, is parsed and stays `UNKNOWN`; and
-`false && UNKNOWN` is false, so that a device of another driver is still told apart.
+Anything else in an expression, such as `matches` or a macro, is parsed and evaluates to `UNKNOWN`.
+As `false && UNKNOWN` is false, devices of other drivers are still excluded.
 """
 
 import re
@@ -15,7 +15,7 @@ from edl.quantities import quantity
 
 
 class _Mark:
-    """A value that is none."""
+    """A marker for the absence of a value."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -26,7 +26,7 @@ class _Mark:
 
 UNKNOWN: Final = _Mark("UNKNOWN")
 _ERROR: Final = _Mark("ERROR")
-"""As CEL's: an attribute that is not there, or a comparison of different types."""
+"""CEL's error value: an absent attribute, or a comparison of different types."""
 
 CelDevice: TypeAlias = Mapping[str, Any]
 """`driver`, `allowMultipleAllocations`, and `attributes` and `capacity` by domain and name."""
@@ -38,26 +38,26 @@ _TOKEN: Final = re.compile(
     r"|(?P<sign>&&|\|\||[=!<>]=|[][()!<>.,]))"
 )
 _DEEPEST: Final = 32
-"""Parentheses and calls within each other, beyond which nothing is read."""
+"""The deepest nesting of parentheses and calls that is parsed."""
 _LONGEST: Final = 400
-"""Tokens: each may be a call within a call."""
+"""Tokens per expression: each may be a call within a call."""
 _ORDERS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _WORDS: Final = {"true": True, "false": False}
 
 
 class _Unreadable(Exception):
-    """Not of the grammar that is read here."""
+    """The expression is beyond the grammar that this parser reads."""
 
 
 class CelQuantity(NamedTuple):
-    """A resource quantity, which equals no number."""
+    """A resource quantity. It never equals a number."""
 
     amount: Decimal
 
 
 @lru_cache(maxsize=1024)
 def selector(expression: str) -> Callable[[CelDevice], bool | None]:
-    """Whether a device matches; None where that cannot be told."""
+    """A function that tells whether a device matches; it returns None if that is unknown."""
     try:
         read = _Parser(list(_tokens(expression))).whole()
     except _Unreadable:
@@ -81,7 +81,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
 
 
 class _Parser:
-    """`or`, then `and`, then a comparison, then what a name or a constant is followed by."""
+    """Recursive descent: `||`, `&&`, comparisons, then names and constants with suffixes."""
 
     def __init__(self, tokens: list[tuple[str, str]]) -> None:
         if len(tokens) > _LONGEST:
@@ -105,7 +105,7 @@ class _Parser:
         return found
 
     def _has(self, *texts: str) -> str:
-        """The next token if it is one of these; then it is taken."""
+        """Takes and returns the next token if it is one of these; else an empty string."""
         kind, text = self._next()
         if kind in ("sign", "name") and text in texts:
             self._at += 1
@@ -180,7 +180,7 @@ class _Parser:
         return found
 
     def _followed(self, found: _Read) -> _Read:
-        """Its fields, entries and methods."""
+        """The expression with the fields, entries and method calls that follow it."""
         while sign := self._has(".", "["):
             if sign == "[":
                 found = partial(_entry, found, self._either())
@@ -209,7 +209,7 @@ def _device(device: CelDevice) -> CelDevice:
 
 
 def _joined(parts: Sequence[_Read], decides: bool, device: CelDevice) -> object:  # noqa: FBT001
-    """`decides` is the value of one part that decides all, in whatever order they stand."""
+    """The value of `||` or `&&`; a part that equals `decides` decides it, in any position."""
     found = [part(device) for part in parts]
     if any(one is decides for one in found):
         return decides
@@ -276,7 +276,7 @@ def _entry(read: _Read, key: _Read, device: CelDevice) -> object:
 
 
 def _method(read: _Read, name: str, arguments: Sequence[_Read], device: CelDevice) -> object:
-    """Those of quantities."""
+    """The value of a method call; only methods of quantities are known."""
     found, others = read(device), [argument(device) for argument in arguments]
     if found is _ERROR or _ERROR in others:
         return _ERROR

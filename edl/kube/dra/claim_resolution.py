@@ -1,4 +1,4 @@
-"""What ResourceClaims ask of a node for their pod: resources, and to be one of some nodes."""
+"""Resolves the ResourceClaims of a pod to resources, and to the nodes that can use its devices."""
 
 from collections import Counter as Tally
 from collections.abc import Mapping
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from edl.kube.dra.dra_facts import Affinity
 
 MOST_CAVEATS: Final = 32
-"""Caveats, and problems, of one shape: a template may have a selector for each of thousands."""
+"""Caveats, and problems, of one shape: a template may have thousands of selectors."""
 
 
 class ResolvedShape(msgspec.Struct, frozen=True):
-    """A shape whose requests name the devices of its claims.
+    """A shape whose requests contain the devices of its claims.
 
-    With `problems` no node takes its pods, whatever room there is.
+    With `problems` no node can run its pods, whatever capacity is free.
     """
 
     shape: Shape
@@ -35,7 +35,7 @@ class ResolvedShape(msgspec.Struct, frozen=True):
 
 
 class _Resolved(NamedTuple):
-    """What the pods of one template ask for."""
+    """What the pods of one template request."""
 
     amounts: Tally[str]
     problems: list[str]
@@ -43,23 +43,24 @@ class _Resolved(NamedTuple):
 
 
 class DeviceView(msgspec.Struct, frozen=True, dict=True):
-    """What decides how claims are resolved."""
+    """Everything on which the resolution of claims depends."""
 
     templates: Mapping[ObjectKey, RequestedDevices]
     claims: Mapping[ObjectKey, ResourceClaimFacts]
-    """Those that pods name."""
+    """Claims that pods refer to by name."""
     kinds: DeviceKinds = DeviceKinds()
     within: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
-    """By resource the others in which all of its devices count, too."""
+    """For each resource, the others in which all of its devices count too."""
     largest: Mapping[str, int] = msgspec.field(default_factory=dict)
-    """The most devices that one node has."""
+    """The most devices that one node has, by resource."""
     names: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """By the resource of a DeviceClass the extended one that is the same: it counts for both."""
+    """For a DeviceClass's resource, the extended resource by which its devices are counted
+    instead."""
     unknown: frozenset[str] = frozenset()
     """Selectors that are not evaluated."""
 
     def with_template(self, namespace: str, template: DeviceTemplate) -> "DeviceView":
-        """As if this template were there, where it is not."""
+        """The view with this template added, unless one of this name exists."""
         name, wanted = (
             ObjectKey(namespace, template.name),
             DeviceCount(DeviceKind(template.device_class), template.count),
@@ -70,24 +71,27 @@ class DeviceView(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def resolved(self) -> dict[ObjectKey, _Resolved]:
-        """Templates that were resolved by it: each once, for however many training jobs."""
+        """Templates that this view has resolved: each is resolved once for all training jobs."""
         return {}
 
     @property
     def common(self) -> tuple[object, ...]:
-        """What may concern every pod with devices."""
+        """The parts of the view that may concern every pod with devices."""
         return self.kinds, self.within, self.largest, self.names, self.unknown
 
 
 def concerned(shape: Shape) -> bool:
-    """Whether its requests are not final before they are resolved."""
+    """Whether the shape's requests change when they are resolved."""
     if shape.claims:
         return True
     return any(name.startswith(DEVICE_CLASS) for name, _ in shape.requests.items)
 
 
 def resolve(shape: Shape, view: DeviceView | None, pods: int) -> ResolvedShape:
-    """`pods`: how many may name the same claims at most. Without a view it is left as it is."""
+    """The shape with its claims resolved; unchanged without a view.
+
+    `pods` is the number of pods that may share the claims.
+    """
     if view is None or not concerned(shape):
         return ResolvedShape(shape)
     found = _Resolution(view, pods)
@@ -111,7 +115,7 @@ def resolve(shape: Shape, view: DeviceView | None, pods: int) -> ResolvedShape:
 
 
 class _Resolution:
-    """The claims of one shape, one by one."""
+    """Resolves the claims of one shape, one by one."""
 
     def __init__(self, view: DeviceView, pods: int) -> None:
         self._view = view
@@ -167,7 +171,7 @@ class _Resolution:
             self._want(wanted)
 
     def _chosen(self, wants: tuple[DeviceCount, ...]) -> DeviceCount:
-        """The first of which some node has enough devices, however they are used."""
+        """The first alternative of which some node has enough devices, used ones included."""
         for wanted in wants:
             if self._view.largest.get(self._view.kinds.resource(wanted.kind), 0) >= max(
                 wanted.count, 1
@@ -193,7 +197,7 @@ class _Resolution:
         self.count(name, count)
 
     def count(self, name: str, amount: int) -> None:
-        """Devices of a kind are devices of each kind that it is a part of."""
+        """Counts devices under their resource, and under others in which all of them count."""
         names = self._view.names
         for one in {names.get(one, one) for one in (name, *self._view.within.get(name, ()))}:
             self.amounts[one] += amount

@@ -1,8 +1,8 @@
-"""Devices that no selector tells apart, and the resources in which they count.
+"""Groups of devices that no selector distinguishes, and the resources in which they count.
 
-Users of any namespace write selectors, and a cluster may have a hundred thousand devices. So each
-selector is evaluated once for a group of devices, and the work of all evaluations is bounded:
-what is beyond it is counted by its DeviceClass alone.
+Users of any namespace write selectors, and a cluster may have a hundred thousand devices. So a
+selector is evaluated once per group, and the work of all evaluations is bounded: kinds beyond that
+bound are counted by their DeviceClass alone.
 """
 
 import re
@@ -17,7 +17,7 @@ from edl.kube.dra.dra_schemas import DeviceAttribute, DeviceCapacity, DeviceObje
 from edl.model import Taint
 
 MOST_VALUES: Final = 1000
-"""Values of one attribute that requests tell apart; serial numbers of a large cluster are more."""
+"""Values of one attribute that may distinguish groups; a large cluster has more serial numbers."""
 MOST_WORK: Final = 4_000_000
 """Groups of devices times characters of the requests' selectors: about 0.4 s of evaluation."""
 _WORD: Final = re.compile(r"\w+")
@@ -25,14 +25,14 @@ _Value = TypeVar("_Value")
 
 
 class _Traits(NamedTuple):
-    """What decides in which kinds a device counts."""
+    """The properties that decide in which kinds a device counts."""
 
     driver: str
     attributes: tuple[tuple[str, DeviceAttribute | None], ...]
     capacity: tuple[tuple[str, DeviceCapacity | None], ...]
     taints: tuple[Taint, ...]
     shared: bool
-    """Several claims may have it at once (KEP-5075)."""
+    """Several claims may hold the device at once (KEP-5075)."""
 
 
 class DeviceGroup:
@@ -47,7 +47,7 @@ class DeviceGroup:
 
 
 class _Counted(NamedTuple):
-    """A kind whose selectors are parsed. `extended`: the other name of a whole class."""
+    """A kind with parsed selectors. `extended` is the extended resource name of a DeviceClass."""
 
     kind: DeviceKind
     name: str
@@ -56,23 +56,25 @@ class _Counted(NamedTuple):
 
 
 class DeviceGroups:
-    """The groups of all devices; which attributes tell devices apart is only ever added to.
+    """The groups of all devices. Attributes are only ever added to those that distinguish groups.
 
-    `settle` is to be called after devices have come or gone: before, new groups count nowhere.
+    `settle` must be called after devices were added or removed: new groups count nowhere before.
     """
 
     def __init__(self) -> None:
         self.kinds = DeviceKinds()
-        """Those that are counted: all classes, and what there is enough time for."""
+        """The kinds that are counted: all classes, and the requests' kinds within the bound of
+        work."""
         self.unknown: set[str] = set()
-        """Expressions of which it could not tell whether a device matches."""
+        """Expressions that could not be evaluated for some device."""
         self._wanted = DeviceKinds()
         self._words: frozenset[str] = frozenset()
-        """Those of all selectors of `_wanted`: an attribute's name is one."""
+        """Words in all selectors of `_wanted`; they include the names of the attributes."""
         self._class_words: frozenset[str] = frozenset()
-        """Those of DeviceClasses, which administrators write: they may name anything."""
+        """Words in selectors of DeviceClasses. Administrators write them, so they may use any
+        attribute."""
         self._named: dict[str, bool] = {}
-        """By attribute whether it tells devices apart."""
+        """For each attribute, whether it distinguishes groups."""
         self._various: set[str] = set()
         """Attributes with too many values."""
         self._values: defaultdict[str, set[object]] = defaultdict(set)
@@ -81,7 +83,10 @@ class DeviceGroups:
         self._counted: tuple[_Counted, ...] = ()
 
     def use(self, kinds: DeviceKinds) -> bool:
-        """Whether devices have to be told apart by more than before, and read anew for it."""
+        """Sets the wanted kinds; returns whether devices must be read again for them.
+
+        That is so if more attributes must distinguish groups than before.
+        """
         if kinds == self._wanted:
             return False
         self._wanted = kinds
@@ -97,13 +102,13 @@ class DeviceGroups:
         return any(self._named[name] for name in more)
 
     def clear(self) -> None:
-        """Every device comes anew."""
+        """Removes all devices, which will be added again."""
         self._groups.clear()
         self._values.clear()
         self._new.clear()
 
     def add(self, driver: str, device: DeviceObject) -> DeviceGroup:
-        """Its group, with one device more."""
+        """Adds a device to its group, and returns the group."""
         traits = _Traits(
             driver,
             tuple(self._told(device.attributes or {})),
@@ -124,16 +129,16 @@ class DeviceGroups:
             self._values[name].add(value)
 
     def drop(self, group: DeviceGroup) -> None:
-        """One device of it is gone."""
+        """Removes one device of the group."""
         group.devices -= 1
         if not group.devices:
             del self._groups[group.traits]
 
     def too_various(self) -> bool:
-        """Whether some attribute tells devices apart no longer, and they have to be read anew."""
+        """Whether an attribute now has too many values: devices must then be read again."""
         if not any(self._is_various(name) for name in self._values):
             return False
-        self._values.clear()  # of those, some may be of devices that are gone
+        self._values.clear()  # some of these values may belong to removed devices
         for traits in self._groups:
             self._note(traits)
         found = [name for name in self._values if self._is_various(name)]
@@ -145,7 +150,7 @@ class DeviceGroups:
         return len(self._values[name]) > MOST_VALUES and _own(name) not in self._class_words
 
     def settle(self) -> bool:
-        """Count what is new, or everything where the kinds differ; then it is True."""
+        """Evaluates new groups, or all if the counted kinds changed; whether they did."""
         asked = tuple(self._affordable())
         kinds = DeviceKinds(self._wanted.classes, asked)
         differ = kinds != self.kinds
@@ -166,7 +171,7 @@ class DeviceGroups:
         return frozenset(group.resources for group in self._groups.values())
 
     def _affordable(self) -> Iterator[DeviceKind]:
-        """Kinds of requests, in their turn, for as long as the work stays within bounds."""
+        """The requests' kinds, in order, while the work of evaluation stays within its bound."""
         left = MOST_WORK // max(len(self._groups), 1)
         various = {_own(name) for name in self._various}
         for kind in self._wanted.asked:
@@ -175,7 +180,10 @@ class DeviceGroups:
                 yield kind
 
     def _told(self, found: Mapping[str, _Value]) -> Iterator[tuple[str, _Value | None]]:
-        """With the values that expressions may name; a domain is known by any of its names."""
+        """Attributes with the values that expressions may use.
+
+        Of other attributes only the domain is kept.
+        """
         for name, value in found.items():
             if name not in self._named:
                 self._named[name] = name not in self._various and _own(name) in self._words
@@ -226,7 +234,7 @@ def _parsed(kinds: DeviceKinds) -> Iterator[_Counted]:
 
 
 def _said(traits: _Traits) -> CelDevice:
-    """A device as expressions see it: names without a domain are the driver's own."""
+    """A device as expressions see it: names without a domain belong to the driver's."""
     driver = traits.driver
     attributes: dict[str, dict[str, object]] = {driver: {}}
     for name, value in traits.attributes:
@@ -254,6 +262,6 @@ def _qualified(driver: str, name: str) -> tuple[str, str]:
 
 
 def _value(found: DeviceAttribute) -> object:
-    """A version is left unknown."""
+    """The value of an attribute; UNKNOWN for a version."""
     values = (found.text, found.number, found.flag)
     return next((value for value in values if value is not None), UNKNOWN)

@@ -1,4 +1,4 @@
-"""All that is known of devices, followed change by change: by node, and by what pods ask for."""
+"""Everything known of devices, updated by changes: by node, and by what pods request."""
 
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ _Value = TypeVar("_Value")
 
 
 class DeviceNews(msgspec.Struct, frozen=True):
-    """What differs since the last time."""
+    """Changes since the last update."""
 
     slices: Sequence[Delta[ResourceSliceFacts]] = ()
     classes: Sequence[Delta[DeviceClassFacts]] = ()
@@ -39,12 +39,13 @@ class DeviceNews(msgspec.Struct, frozen=True):
 
 
 class DeviceIndex:
-    """The inventory of nodes, and the view by which claims are resolved."""
+    """The inventory of nodes' devices, and the view that resolves claims."""
 
     def __init__(self) -> None:
         self.inventory = DeviceInventory(self._wanted)
         self._native: Tally[str] = Tally()
-        """How many nodes offer an extended resource themselves, such as by a device plugin."""
+        """The number of nodes that offer an extended resource themselves, for example by a device
+        plugin."""
         self._classes: dict[str, DeviceClassFacts] = {}
         self._templates: dict[ObjectKey, RequestedDevices] = {}
         self._named: dict[ObjectKey, ResourceClaimFacts] = {}
@@ -53,14 +54,14 @@ class DeviceIndex:
         """DeviceClasses by the extended resource names that stand for them."""
 
     def node(self, change: Delta[Node]) -> None:
-        """A node as its kubelet describes it."""
+        """Updates the number of nodes that offer each extended resource by themselves."""
         for node, sign in ((change.before, -1), (change.after, 1)):
             for name, _ in node.allocatable.items if node else ():
                 if "/" in name:
                     self._native[name] += sign
 
     def pod(self, change: Delta[PodFacts]) -> None:
-        """Pods hold on to the devices of their claims until they end or terminate."""
+        """Updates a pod, which holds the devices of its claims until it ends or terminates."""
         for pod in (change.before, change.after):
             if pod and _may_have_devices(pod):
                 after = change.after
@@ -70,7 +71,7 @@ class DeviceIndex:
                 return
 
     def _wanted(self, shape: Shape) -> Iterator[tuple[str, int]]:
-        """The devices that a pod asks for; not of claims by their names: others may share them."""
+        """The devices that a pod requests, without those of named claims, which pods may share."""
         found = Tally(dict(resolve(shape, self._view, _SEVERAL).shape.requests.items))
         for name, device_class in self._extended.items():
             own = shape.requests.get(name) if self._native[name] else found[name]
@@ -78,7 +79,10 @@ class DeviceIndex:
         yield from found.items()
 
     def take(self, news: DeviceNews) -> set[ObjectKey] | None:
-        """The claims and templates that may mean something else now; None for every pod's."""
+        """Applies changes; returns claims and templates that may resolve differently.
+
+        None stands for all of them.
+        """
         touched = self._note(news)
         if news.classes or touched:
             self.inventory.use(self._kinds())
@@ -101,11 +105,11 @@ class DeviceIndex:
 
     @property
     def view(self) -> DeviceView | None:
-        """None before anything was taken."""
+        """None before the first update."""
         return self._view
 
     def _note(self, news: DeviceNews) -> set[ObjectKey]:
-        """The templates and the claims with names of their users that differ."""
+        """Stores changes; returns the changed templates, and claims that pods name."""
         for one in news.classes:
             _put(self._classes, one.name.name, one.after)
         for template in news.templates:
@@ -117,7 +121,7 @@ class DeviceIndex:
         return {one.name for one in news.templates} | {one.name for one in named}
 
     def _requested(self) -> Iterator[tuple[str, RequestedDevices]]:
-        """By namespace."""
+        """(namespace, request) of each template and named claim."""
         yield from ((name.namespace, one) for name, one in self._templates.items())
         yield from ((name.namespace, one.requested) for name, one in self._named.items())
 
@@ -130,7 +134,7 @@ class DeviceIndex:
         return any(len(wants) > 1 or not wants[0].count for wants in wanted)
 
     def _other_names(self) -> Mapping[str, str]:
-        """DeviceClasses that an extended resource stands for on every node that offers it."""
+        """Extended resources that no node offers itself, by the resource of their DeviceClass."""
         return {
             DEVICE_CLASS + device_class: name
             for name, device_class in self._extended.items()
@@ -154,12 +158,12 @@ def _is_named(claim: ResourceClaimFacts | None) -> bool:
 
 
 def _may_have_devices(pod: PodFacts) -> bool:
-    """Claims that a pod names, or the one that kube-scheduler makes for an extended resource."""
+    """Whether the pod names claims, or requests an extended resource that may become a claim."""
     return bool(pod.shape.claims) or any("/" in name for name, _ in pod.shape.requests.items)
 
 
 def _put(found: dict[_Key, _Value], key: _Key, value: _Value | None) -> None:
-    """`value` under its key; None removes it."""
+    """Sets the value of a key; None removes the key."""
     if value is None:
         found.pop(key, None)
     else:
@@ -167,7 +171,7 @@ def _put(found: dict[_Key, _Value], key: _Key, value: _Value | None) -> None:
 
 
 def _within(signatures: Iterable[tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
-    """By resource the others that each of its devices counts in."""
+    """For each resource, the others in which every device of it counts too."""
     found: dict[str, set[str]] = {}
     for names in signatures:
         for name in names:

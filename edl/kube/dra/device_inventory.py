@@ -1,6 +1,6 @@
-"""Devices by node: what ResourceSlices offer, and what allocated ResourceClaims hold of it.
+"""Devices by node: offered by ResourceSlices, and held by allocated ResourceClaims.
 
-A pod's devices are those of its claims, whatever the pod asked for: Kubernetes counts them so.
+As in Kubernetes, a pod's devices are those of its claims, whatever its template requests.
 """
 
 from collections import Counter as Tally
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
 _Pool = tuple[str, str]
-"""Driver and name."""
+"""(driver, name)."""
 
 
 class PodClaims(NamedTuple):
-    """A pod with claims; its node is empty before it has one."""
+    """A pod with claims; `node` is empty until the pod is bound."""
 
     node: str
     shape: Shape
 
 
 class DeviceInventory:
-    """Followed change by change; slices are decoded again where more is to tell devices apart.
+    """Updated by changes. Slices are decoded again when more attributes distinguish devices.
 
-    `wanted`: the devices that a pod of a shape asks for, by resource.
+    `wanted` returns the devices that a pod of a shape requests, by resource.
     """
 
     def __init__(self, wanted: Callable[[Shape], Iterable[tuple[str, int]]]) -> None:
@@ -53,24 +53,25 @@ class DeviceInventory:
         self._local: defaultdict[str, dict[DeviceId, PoolDevice]] = defaultdict(dict)
         """By node."""
         self._wide: dict[DeviceId, PoolDevice] = {}
-        """Devices that several nodes can use: each of them is offered all."""
+        """Devices that several nodes can use: each of these nodes is offered all of them."""
         self._counters: dict[partitions.CounterName, Decimal] = {}
         """Counters of the pools whose devices are partitions of others."""
         self._claims: dict[ObjectKey, ResourceClaimFacts] = {}
-        """The allocated ones."""
+        """The allocated claims."""
         self._held: defaultdict[DeviceId, set[ObjectKey]] = defaultdict(set)
         self._claims_of: defaultdict[ObjectKey, set[ObjectKey]] = defaultdict(set)
-        """By the pod that they are reserved for, or were made for."""
+        """Claims by the pod that they are reserved for, or were created for."""
         self._pods: dict[ObjectKey, PodClaims] = {}
-        """Those with claims that neither have ended nor terminate."""
+        """Pods with claims that have neither ended nor terminate."""
         self._coming: defaultdict[str, dict[ObjectKey, PodClaims]] = defaultdict(dict)
-        """Those of them by node whose own claims are allocated, and this is yet to be heard."""
+        """By node, bound pods whose own claims must be allocated, but no watch has delivered that
+        yet."""
         self._stale: set[str] | None = set()
 
-    # -- what comes and goes ------------------------------------------------------------------
+    # -- changes ------------------------------------------------------------------------------
 
     def use(self, kinds: DeviceKinds) -> None:
-        """`settle` is to be called then, and after `slice`."""
+        """Sets the kinds to count. Call `settle` afterwards, and after `slice`."""
         if self._groups.use(kinds):
             self._read_again()
 
@@ -99,7 +100,7 @@ class DeviceInventory:
             self._hold(change.after)
 
     def pod(self, name: ObjectKey, held: PodClaims | None) -> None:
-        """What a pod with claims holds on to; None once it has ended, terminates or is gone."""
+        """Updates a pod that holds devices; None once it has ended, terminates or is gone."""
         before = self._pods.pop(name, None)
         if before:
             self._expect(name, before, comes=False)
@@ -111,17 +112,17 @@ class DeviceInventory:
                 self._touch(self._claims[claim].devices)
 
     def means_other(self) -> None:
-        """Claims of shapes may be resolved otherwise now."""
+        """Marks nodes whose bound pods have claims that may now resolve differently."""
         for node, pods in self._coming.items():
             if any(held.shape.claims for held in pods.values()):
                 self._mark_node(node)
 
     def _is_covered(self, pod: ObjectKey) -> bool:
-        """Whether a claim that was made for it is allocated."""
+        """Whether a claim that was created for the pod is allocated."""
         return any(self._claims[one].owner for one in self._claims_of.get(pod, ()))
 
     def _expect(self, pod: ObjectKey, held: PodClaims, *, comes: bool) -> None:
-        """Whether a bound pod has claims of which nothing was heard."""
+        """Records whether a bound pod waits for news of its claims' allocation."""
         if not held.node:
             return
         waiting = self._coming[held.node]
@@ -133,18 +134,18 @@ class DeviceInventory:
             del self._coming[held.node]
 
     def stale(self) -> set[str] | None:
-        """The nodes about which something differs since the last call; None for all of them."""
+        """The nodes whose devices changed since the last call; None for all of them."""
         found, self._stale = self._stale, set()
         return found
 
     @property
     def unknown(self) -> frozenset[str]:
-        """Selectors of which it could not tell whether some device matches."""
+        """Selectors that could not be evaluated for some device."""
         return frozenset(self._groups.unknown)
 
     @property
     def kinds(self) -> DeviceKinds:
-        """Those that are counted."""
+        """The kinds that are counted."""
         return self._groups.kinds
 
     @property
@@ -152,7 +153,7 @@ class DeviceInventory:
         """The combinations of resources in which devices count."""
         return self._groups.signatures
 
-    # -- what is asked ------------------------------------------------------------------------
+    # -- queries ------------------------------------------------------------------------------
 
     def on(self, node: Node) -> NodeDevices:
         has: Tally[str] = Tally()
@@ -179,7 +180,7 @@ class DeviceInventory:
         return NodeDevices(has, used, leaving)
 
     def largest(self) -> Mapping[str, int]:
-        """The most devices that one node has, by resource; of those that several share, all."""
+        """The most devices that one node has, by resource. Nodes share the devices of `_wide`."""
         most: dict[str, int] = {}
         for devices in (*self._local.values(), self._wide):
             counts = Tally(name for one in devices.values() for name in one.group.resources)
@@ -204,7 +205,7 @@ class DeviceInventory:
             self._read(pool)
 
     def _read(self, pool: _Pool) -> None:
-        """The devices of a pool anew: of its newest generation, once all slices of it are there."""
+        """Reads a pool's devices again: of its newest generation, once all its slices exist."""
         for device, found in self._pools.pop(pool, _NONE).items():
             self._forget(device, found)
         slices = self._slices[pool].values()
@@ -284,12 +285,12 @@ class DeviceInventory:
                 self._mark(found)
 
     def _is_asked_for(self, claim: ResourceClaimFacts) -> bool:
-        """Whether its pod is yet to be bound, and asks for these devices itself until then."""
+        """Whether the pod of the claim is unbound, and so requests these devices itself."""
         pods = (self._pods.get(pod) for pod in holders_of(claim)) if claim.owner else ()
         return any(pod and not pod.node for pod in pods)
 
     def _leaves(self, claim: ResourceClaimFacts) -> bool:
-        """Its pods have ended or do so: the controller of claims takes its devices back."""
+        """Whether its pods have ended or are ending: the claim will be released."""
         return claim.leaving or not any(pod in self._pods for pod in holders_of(claim))
 
 

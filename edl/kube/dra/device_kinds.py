@@ -1,8 +1,8 @@
-"""Kinds of devices as resources: each is one dimension of what nodes have and pods ask for.
+"""Kinds of devices, each of which is a resource that nodes offer and pods request.
 
-A kind is a DeviceClass, or a class with selectors and tolerations of requests. The name of a class
-as a resource is the one that Kubernetes gives it (`deviceclass.resource.kubernetes.io/NAME`,
-KEP-5004). A device counts in every kind that it matches.
+A kind is a DeviceClass, or a class with the selectors and tolerations of a request. The resource of
+a class has the name that Kubernetes gives it (`deviceclass.resource.kubernetes.io/NAME`, KEP-5004).
+A device counts in every kind that it matches.
 """
 
 import hashlib
@@ -17,18 +17,18 @@ from edl.kube.dra.dra_facts import DeviceClassFacts, DeviceKind, RequestedDevice
 from edl.quantities import DEVICE_CLASS
 
 MOST: Final = 64
-"""Kinds besides the classes: requests of any more are counted by their class alone."""
+"""Kinds besides the classes; requests of any further kind are counted by their class alone."""
 LONGEST: Final = 1000
-"""Characters of the selectors of one request; with more, its class alone is counted, too."""
+"""Characters of the selectors of one request; a longer one is counted by its class alone."""
 
 
 class DeviceKinds(msgspec.Struct, frozen=True):
-    """What DeviceClasses and requests distinguish. Equal values count devices the same way."""
+    """The kinds that DeviceClasses and requests distinguish. Equal values count devices alike."""
 
     classes: tuple[DeviceClassFacts, ...] = ()
     """Sorted by name."""
     asked: tuple[DeviceKind, ...] = ()
-    """With selectors or tolerations of their own."""
+    """Kinds with selectors or tolerations of requests."""
 
     @classmethod
     def of(
@@ -36,7 +36,10 @@ class DeviceKinds(msgspec.Struct, frozen=True):
         classes: Iterable[DeviceClassFacts],
         requested: Iterable[tuple[str, RequestedDevices]],
     ) -> "DeviceKinds":
-        """`requested`: by namespace. Namespaces have their kinds counted in turn."""
+        """`requested` are (namespace, request) pairs.
+
+        Namespaces take turns to have kinds counted.
+        """
         asked: defaultdict[str, set[DeviceKind]] = defaultdict(set)
         for namespace, one in requested:
             wanted = (wanted.kind for wants in one.requests for wanted in wants)
@@ -45,11 +48,14 @@ class DeviceKinds(msgspec.Struct, frozen=True):
         return cls(tuple(sorted(classes, key=lambda found: found.name)), ordered)
 
     def resource(self, kind: DeviceKind) -> str:
-        """The resource of a kind; that of its class where it is one too many."""
+        """The resource of a kind; that of its class if the kind itself is not counted."""
         return resource(kind if kind in self.asked else DeviceKind(kind.device_class))
 
     def extended(self) -> Mapping[str, str]:
-        """DeviceClasses by extended resource name: of several the newest, then the first."""
+        """DeviceClasses by extended resource name.
+
+        The newest of several wins, then the first by name.
+        """
         found: dict[str, DeviceClassFacts] = {}
         for one in sorted(self.classes, key=lambda one: one.name, reverse=True):
             last = found.get(one.extended)
@@ -59,14 +65,14 @@ class DeviceKinds(msgspec.Struct, frozen=True):
 
 
 def length(kind: DeviceKind) -> int:
-    """Characters of its selectors, and one more for the rest of it."""
+    """Characters of the kind's selectors, plus one for its other parts."""
     return 1 + sum(map(len, kind.selectors))
 
 
 def resource(kind: DeviceKind) -> str:
-    """The name of a kind as a resource. A digest stands for what a request asks for besides.
+    """The name of a kind as a resource; a digest stands for selectors and tolerations.
 
-    A request counts in kinds of other namespaces as well, whose texts its users must not see.
+    A request also counts in kinds of other namespaces, whose selectors its users must not see.
     """
     if not (kind.selectors or kind.tolerations):
         return DEVICE_CLASS + kind.device_class

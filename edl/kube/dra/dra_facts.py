@@ -1,4 +1,4 @@
-"""What objects of dynamic resource allocation say, read once a version."""
+"""The facts of objects of dynamic resource allocation, decoded once per version."""
 
 from sys import intern
 from typing import Any, Final
@@ -31,27 +31,27 @@ Affinity = tuple[tuple[Requirement, ...], ...]
 
 
 class DeviceKind(msgspec.Struct, frozen=True, gc=False, order=True):
-    """Which devices a request is content with: a DeviceClass, and what it asks for besides."""
+    """Which devices satisfy a request: a DeviceClass, and the request's own conditions."""
 
     device_class: str
     selectors: tuple[str, ...] = ()
-    """CEL; a device must match all of them."""
+    """CEL expressions; a device must match all of them."""
     tolerations: tuple[Toleration, ...] = ()
 
 
 class DeviceCount(msgspec.Struct, frozen=True, gc=False):
-    """A number of devices of a kind; 0 for all that a node has (`allocationMode: All`)."""
+    """A number of devices of a kind; 0 for all of a node (`allocationMode: All`)."""
 
     kind: DeviceKind
     count: int
 
 
 class RequestedDevices(msgspec.Struct, frozen=True, gc=False):
-    """What a claim asks for: of each entry one of the alternatives, the first that there is."""
+    """What a claim requests: for each entry, the first alternative that can be satisfied."""
 
     requests: tuple[tuple[DeviceCount, ...], ...] = ()
     constrained: bool = False
-    """Its devices must have an attribute in common, or none."""
+    """The claim has constraints on its devices, such as a common attribute."""
 
 
 class DeviceId(msgspec.Struct, frozen=True, gc=False, order=True):
@@ -63,27 +63,28 @@ class DeviceId(msgspec.Struct, frozen=True, gc=False, order=True):
 
 
 class DeviceReach(msgspec.Struct, frozen=True, gc=False):
-    """From which nodes a device can be used, where it is not from one alone."""
+    """The nodes that can use a device, if it does not belong to a single node."""
 
     everywhere: bool = False
     terms: Affinity = ()
 
 
 class ResourceSliceFacts(msgspec.Struct, frozen=True, gc=False):
-    """A ResourceSlice. `devices` is their JSON list, decoded when they are counted."""
+    """A ResourceSlice. `devices` is JSON, which is decoded when the devices are counted."""
 
     name: str
     driver: str
     pool: str
     generation: int
     slices: int
-    """Slices of its pool's generation; with fewer no device of the pool is allocated."""
+    """Slices in the pool's generation; while some are missing, no device of the pool is
+    allocated."""
     node: str = ""
     reach: DeviceReach | None = None
-    """None where `node` says it, or each device does."""
+    """None if `node` names the node, or if each device names its own."""
     devices: bytes = b"null"
     counters: CounterAmounts = ()
-    """Which the devices of its pool share."""
+    """Counters that the devices of the pool share."""
 
 
 class DeviceClassFacts(msgspec.Struct, frozen=True, gc=False):
@@ -93,7 +94,7 @@ class DeviceClassFacts(msgspec.Struct, frozen=True, gc=False):
     created_at: str = ""
     selectors: tuple[str, ...] = ()
     extended: str = ""
-    """The extended resource name that stands for it."""
+    """The extended resource name that stands for the class."""
 
 
 class ResourceClaimFacts(msgspec.Struct, frozen=True, gc=False):
@@ -102,16 +103,16 @@ class ResourceClaimFacts(msgspec.Struct, frozen=True, gc=False):
     namespace: str
     name: str
     owner: str = ""
-    """The pod that it was made for, empty for one that pods name."""
+    """The pod that the claim was created for; empty for a claim that pods name."""
     requested: RequestedDevices = RequestedDevices()
-    """The requests of a claim that pods name; others are in their templates."""
+    """The requests of a claim that pods name; those of other claims are in their templates."""
     allocated: bool = False
     devices: tuple[DeviceId, ...] = ()
-    """Those that it holds alone (without adminAccess)."""
+    """Devices that the claim holds (without adminAccess)."""
     nodes: Affinity = ()
-    """Where its devices can be used; empty for everywhere."""
+    """The nodes that can use its devices; empty for all."""
     pods: tuple[str, ...] = ()
-    """The pods that it is reserved for."""
+    """The pods that the claim is reserved for."""
     leaving: bool = False
 
 
@@ -185,7 +186,7 @@ def template(raw: bytes) -> ClaimTemplateFacts:
 
 
 def requested(spec: ResourceClaimSpec) -> RequestedDevices:
-    """What a claim of this spec asks for. Administrators' access takes no device."""
+    """What a claim with this spec requests. Requests with adminAccess hold no device."""
     choices = (
         [one.exactly] if one.exactly else one.first_available or []
         for one in spec.devices.requests or ()
@@ -216,7 +217,7 @@ def _terms(selector: RawJson) -> Affinity:
 
 
 def holders_of(claim: ResourceClaimFacts) -> set[ObjectKey]:
-    """The pods that hold what is allocated to a claim."""
+    """The pods that hold the devices of a claim."""
     names = {claim.owner} if claim.owner else set(claim.pods)
     return {ObjectKey(claim.namespace, name) for name in names}
 

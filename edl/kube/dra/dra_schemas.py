@@ -1,4 +1,4 @@
-"""The parts of `resource.k8s.io/v1` objects that we read, in the API's own names."""
+"""The parts of `resource.k8s.io/v1` objects that are read, under the API's own names."""
 
 from decimal import Decimal
 
@@ -12,7 +12,7 @@ _NONE = msgspec.Raw(b"null")
 
 
 class DeviceAttribute(ObjectPart, frozen=True):
-    """One of these is set. `version` is a semantic version."""
+    """An attribute: exactly one of these fields is set. `version` is a semantic version."""
 
     text: str | None = msgspec.field(name="string", default=None)
     number: int | None = msgspec.field(name="int", default=None)
@@ -25,7 +25,7 @@ class DeviceCapacity(ObjectPart, frozen=True):
 
     @property
     def amount(self) -> Decimal:
-        """0 where `value` is not a quantity."""
+        """The amount; 0 if `value` is not a quantity."""
         try:
             return quantity(self.value)
         except ValueError:
@@ -33,7 +33,7 @@ class DeviceCapacity(ObjectPart, frozen=True):
 
 
 class CounterSet(ObjectPart, frozen=True):
-    """A pool's set of counters by its name, or what a device takes of one."""
+    """A counter set of a pool, by its `name`, or what a device takes of one, by `counter_set`."""
 
     name: str = ""
     counter_set: str = ""
@@ -41,7 +41,7 @@ class CounterSet(ObjectPart, frozen=True):
 
 
 class DeviceObject(ObjectPart, frozen=True):
-    """A device of a ResourceSlice; where its pool's devices differ in their nodes, with its own."""
+    """A device of a ResourceSlice. It names its own nodes if the slice selects nodes per device."""
 
     name: str
     attributes: dict[str, DeviceAttribute] | None = None

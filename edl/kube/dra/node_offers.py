@@ -1,4 +1,4 @@
-"""What a node has of devices, beside what its kubelet counts itself."""
+"""Adds a node's devices to its resources, unless the kubelet counts them itself."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -10,7 +10,10 @@ from edl.quantities import Resources
 
 
 class NodeDevices(NamedTuple):
-    """The devices of a node by resource. `leaving` is the part of `used` that comes back."""
+    """The numbers of a node's devices by resource.
+
+    `leaving` is the part of `used` about to be freed.
+    """
 
     has: Mapping[str, int]
     used: Mapping[str, int]
@@ -18,7 +21,7 @@ class NodeDevices(NamedTuple):
 
 
 def with_devices(node: Node, offer: NodeDevices) -> Node:
-    """The node with its devices as resources, but those that its kubelet counts itself.
+    """The node with its devices as resources, except those that its kubelet counts.
 
     kube-scheduler allocates no device for an extended resource that a device plugin offers there.
     """

@@ -1,7 +1,7 @@
-"""Devices that are parts of one: what one of them holds, the others no longer have.
+"""Counts partitions of devices: what one partition takes, the others of its device lack.
 
-A pool names counters, and each device of it how much it takes of them (KEP-4815). Devices of one
-kind count as the number that can be allocated together, taken in the order of their slices.
+A pool names counters, and each device of it how much it takes of them (KEP-4815). The count of a
+kind is the number of devices that can be allocated together, taken in the order of their slices.
 """
 
 from collections import Counter as Tally
@@ -17,23 +17,23 @@ CounterName: TypeAlias = tuple[str, str, str, str]
 """The name of a counter: driver, pool, counter set, counter."""
 CounterAmounts: TypeAlias = tuple[tuple[CounterName, Decimal], ...]
 _Part: TypeAlias = tuple[tuple[str, ...], tuple[tuple[int, Decimal], ...], bool, bool]
-"""Its resources, what it takes of counters by their numbers, whether it is held, and leaves."""
+"""(resources, amounts by counter number, whether it is held, whether it is about to be freed)."""
 _Figures: TypeAlias = tuple[str, int, int, int]
 _NONE: Final = Decimal(0)
 
 
 class Partition(NamedTuple):
-    """A device, and what it takes of the counters of its pool."""
+    """A device, its resources, and the amounts that it takes of its pool's counters."""
 
     resources: tuple[str, ...]
     takes: CounterAmounts
     held: bool = False
     leaving: bool = False
-    """Held by claims that come free."""
+    """The claims that hold it are about to release it."""
 
 
 class PartitionCounts(NamedTuple):
-    """By resource, as `NodeDevices` says it."""
+    """Numbers of devices by resource, as in `NodeDevices`."""
 
     has: Tally[str]
     used: Tally[str]
@@ -49,7 +49,7 @@ def amounts(driver: str, pool: str, found: Iterable[CounterSet] | None) -> Count
 
 
 def count(parts: Sequence[Partition], shared: Mapping[CounterName, Decimal]) -> PartitionCounts:
-    """What the devices of a node are that are parts of others."""
+    """The numbers of a node's devices that are partitions; `shared` has the counters' amounts."""
     total = PartitionCounts(Tally(), Tally(), Tally())
     for alike in _apart(parts):
         names = sorted({name for part in alike for name, _ in part.takes})
@@ -71,9 +71,9 @@ def _local(part: Partition, numbers: Mapping[CounterName, int]) -> _Part:
 
 
 def _apart(parts: Sequence[Partition]) -> Iterable[Sequence[Partition]]:
-    """Parts that have no counter in common: those of each device, which has a counter set.
+    """Groups of partitions without a common counter, usually one per device and counter set.
 
-    All together where a part takes from several sets.
+    All partitions are one group if any of them takes from several counter sets.
     """
     sets: defaultdict[tuple[str, ...], list[Partition]] = defaultdict(list)
     for part in parts:
@@ -86,9 +86,10 @@ def _apart(parts: Sequence[Partition]) -> Iterable[Sequence[Partition]]:
 
 @lru_cache(maxsize=4096)
 def _counted(parts: tuple[_Part, ...], shared: tuple[Decimal, ...]) -> tuple[_Figures, ...]:
-    """For each resource what there is, what is used, and what of that comes back.
+    """(resource, total, used, of those about to be freed) for each resource.
 
-    The GPUs of a cluster are alike, and so is most of what is held of each: seldom worked out.
+    The result is cached: a cluster's GPUs are alike, and so are the partitions held of most of
+    them.
     """
     whole = list(shared)
     now, stay = list(shared), list(shared)
@@ -110,7 +111,7 @@ def _counted(parts: tuple[_Part, ...], shared: tuple[Decimal, ...]) -> tuple[_Fi
 
 
 def _fitting(name: str, parts: Iterable[_Part], left: Sequence[Decimal]) -> int:
-    """How many of one kind can be allocated together of what is left."""
+    """How many partitions of one kind can be allocated together from these counters."""
     left, found = list(left), 0
     for resources, takes, _, _ in parts:
         if name in resources and all(left[number] >= amount for number, amount in takes):

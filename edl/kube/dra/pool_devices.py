@@ -15,19 +15,19 @@ _devices: Final = msgspec.json.Decoder(list[DeviceObject] | None)
 
 
 class PoolDevice(NamedTuple):
-    """`node` is empty for one that `reach` says the nodes of."""
+    """A device of one node; if `node` is empty, `reach` selects the nodes that can use it."""
 
     node: str
     reach: DeviceReach | None
     group: DeviceGroup
     takes: CounterAmounts = ()
-    """What it takes of counters, if it is a partition of a device."""
+    """The amounts that it takes of counters, if it is a partition of a device."""
 
 
 def pool_devices(
     slices: Iterable[ResourceSliceFacts], groups: DeviceGroups
 ) -> Iterator[tuple[DeviceId, PoolDevice]]:
-    """Each device with its group; `groups` counts it."""
+    """Each device with its group, in which `groups` counts it."""
     for one in slices:
         for device in _devices.decode(one.devices) or ():
             where = one.reach

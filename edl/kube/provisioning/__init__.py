@@ -1,1 +1,1 @@
-"""What autoscalers of nodes answer."""
+"""Reads the answers of node autoscalers."""

@@ -1,4 +1,4 @@
-"""ProvisioningRequests: JSON → facts. Any user of a namespace may write one, whatever it says."""
+"""Decodes ProvisioningRequests. Any user of a namespace may write one, with any content."""
 
 from datetime import UTC, datetime
 from typing import Final
@@ -13,16 +13,16 @@ from edl.model.object_refs import JOB_TYPE
 
 _TRUE: Final = "True"
 _MOST_POD_SETS: Final = 32
-"""As many as the API server takes."""
+"""The most that the API server accepts."""
 _ENDS: Final = ("Failed", "CapacityRevoked", "BookingExpired")
-"""Conditions after which no nodes come, or those that came are not kept any more."""
+"""Conditions after which no nodes come, or nodes that came are no longer reserved."""
 _PROVISIONED: Final = "Provisioned"
 _SAY: Final = (*_ENDS, _PROVISIONED, "Accepted")
-"""Conditions whose messages are worth reading, the most telling first."""
+"""Conditions whose messages are quoted, the most informative first."""
 
 
 class CapacityRequestFacts(msgspec.Struct, frozen=True, gc=False):
-    """A ProvisioningRequest; `request` is there where it is made by us, for a Job's uid `job`."""
+    """A ProvisioningRequest. `request` is set if we made it, for the Job with the uid `job`."""
 
     namespace: str
     name: str
@@ -61,7 +61,7 @@ _decoder: Final = msgspec.json.Decoder(_Request)
 
 
 def capacity_request(raw: bytes) -> CapacityRequestFacts:
-    """One that is being deleted asks for nothing any more."""
+    """Decodes a request; one that is being deleted has no `request`."""
     found = _decoder.decode(raw)
     metadata = found.metadata
     labels = metadata.labels or {}
@@ -91,6 +91,6 @@ def _state(true: set[str]) -> RequestState:
 
 
 def _said(conditions: list[_Condition]) -> str:
-    """An end that has not come says nothing."""
+    """The message of the most informative condition; a failure counts only if it is true."""
     told = (one for one in conditions if one.type not in _ENDS or one.status == _TRUE)
     return next((said for one in told if (said := attempt_backoff.quoted(one.message))), "")

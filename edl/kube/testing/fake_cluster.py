@@ -1,7 +1,7 @@
 """`FakeCluster`: a `Cluster` in memory for tests and simulations, under the same contract tests.
 
-It keeps versions, history, preconditions, finalizers and grace periods as an API server does. It
-runs no controllers, no admission and no validation; pods end when their grace period has passed.
+It implements versions, history, preconditions, finalizers and grace periods as an API server does.
+It has no controllers, admission or validation; pods end when their grace period has passed.
 """
 
 import uuid
@@ -24,9 +24,9 @@ from edl.writes import Json
 _NAMES: Final = uuid.UUID("8c8b1c1e-3c4f-4a39-9a55-6f2f3c7d9d10")
 _PAGE_SIZE: Final = 500
 _GRACE: Final = 30
-"""Seconds: what the API server writes into pods that name no grace period."""
+"""Seconds: the API server's default for pods."""
 AUTOSCALERS: Final = frozenset({"NodePool", "ProvisioningRequest"})
-"""Kinds that an API server serves only where an autoscaler of nodes is installed."""
+"""Kinds that an API server serves only if a node autoscaler is installed."""
 _TYPE: Final = ("apiVersion", "kind")  # items of a list do not repeat them
 
 
@@ -44,11 +44,11 @@ class FakeCluster:
         self.logs = FakeLogs()
         self.release = "v1.37.2"
         self.unserved: frozenset[str] = AUTOSCALERS
-        """Kinds that this API server does not know."""
+        """Kinds that this API server does not serve."""
         self.ahead = timedelta()
 
     def tick(self) -> None:
-        """End pods whose grace period has passed, as their kubelets would: watches hear of it."""
+        """Ends pods whose grace period has passed, as kubelets would; watches get the events."""
         with self._lock:
             due = [key for key, body in self._objects.items() if self._is_over(key, body)]
             for key in due:
@@ -122,7 +122,10 @@ class FakeCluster:
         force: bool = False,
         dry_run: bool = False,
     ) -> Json:
-        """Field ownership is not simulated: `force` changes nothing."""
+        """Creates or patches the object.
+
+        Field ownership is not simulated: `force` has no effect.
+        """
         del force
         with self._lock:
             if _key(target) in self._objects:
@@ -143,15 +146,15 @@ class FakeCluster:
                 self._store(key, self._deleted(key, before))
 
     def forget_history(self) -> None:
-        """As after a compaction: older watches end with Gone."""
+        """Drops the history, as a compaction does: older watches end with Gone."""
         self._history.forget()
 
     def end_watches(self) -> None:
-        """As when the API server restarts: every watch ends, without an error."""
+        """Ends every watch without an error, as a restart of the API server does."""
         self._history.end_all()
 
     def _deleted(self, key: FakeKey, before: Json) -> Json:
-        """As it stands while its grace period runs, or its finalizers are there."""
+        """The object during its grace period, or while it has finalizers."""
         after, grace = _copied(before), _grace(key, before)
         ends = self._clock() + timedelta(seconds=grace)
         after["metadata"]["deletionTimestamp"] = _text(ends)
@@ -159,7 +162,7 @@ class FakeCluster:
         return after
 
     def _is_over(self, key: FakeKey, body: Json) -> bool:
-        """Whether an object that is being deleted has nothing left to wait for."""
+        """Whether a deleted object has neither finalizers nor a grace period left."""
         metadata = body["metadata"]
         ends = metadata.get("deletionTimestamp")
         if ends is None or metadata.get("finalizers"):
@@ -188,7 +191,7 @@ class FakeCluster:
         return body
 
     def _store(self, key: FakeKey, after: Json) -> None:
-        """A new version; where nothing is left to wait for, it is the deletion itself."""
+        """Stores a new version, or removes the object if nothing delays its deletion."""
         if self._is_over(key, after):
             self._objects[key] = after
             self._commit(key, None)
@@ -253,7 +256,7 @@ def _copied(body: Mapping[str, Any]) -> Json:
 
 
 def _grace(key: FakeKey, body: Json) -> int:
-    """Seconds that a pod has before it is gone; none before it is bound, and after it has ended."""
+    """The grace period in seconds; 0 for a pod that is unbound or ended, and for other kinds."""
     spec, phase = body.get("spec") or {}, (body.get("status") or {}).get("phase")
     if key.kind != "Pod" or not spec.get("nodeName") or phase in ("Succeeded", "Failed"):
         return 0

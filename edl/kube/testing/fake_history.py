@@ -1,4 +1,4 @@
-"""What happened in a `FakeCluster`, in order, for those who watch it."""
+"""The history of a `FakeCluster`, in order, for its watches."""
 
 import itertools
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from edl.writes import Json
 
 
 class FakeKey(NamedTuple):
-    """One object; `namespace` is empty for kinds without."""
+    """The identity of an object; `namespace` is empty for cluster-scoped kinds."""
 
     kind: str
     namespace: str
@@ -20,7 +20,7 @@ class FakeKey(NamedTuple):
 
 
 class FakeChange(msgspec.Struct, frozen=True):
-    """`before` is None for a new object; `last` carries the version of this change."""
+    """One change. `before` is None for a new object; `last` carries the version of this change."""
 
     version: int
     key: FakeKey
@@ -30,7 +30,7 @@ class FakeChange(msgspec.Struct, frozen=True):
 
 
 class FakeHistory:
-    """Changes, numbered without gaps. Thread-safe; what was added is never mutated."""
+    """Changes, numbered without gaps. Thread-safe; an added change is never mutated."""
 
     def __init__(self) -> None:
         self.lock = Condition()
@@ -53,7 +53,7 @@ class FakeHistory:
             return name
 
     def after(self, version: int, reader: int) -> Sequence[FakeChange] | None:
-        """Wait for changes after `version`; None once the reader was ended. Raises Gone."""
+        """Waits for changes after `version`; None if the reader was ended. Raises Gone."""
         with self.lock:
             self.lock.wait_for(lambda: reader not in self._readers or version < self.version)
             if reader not in self._readers:
@@ -63,7 +63,7 @@ class FakeHistory:
             return self._changes[len(self._changes) - (self.version - version) :]
 
     def forget(self) -> None:
-        """Drop all changes; watches that did not read them yet get Gone."""
+        """Drops all changes; watches that have not read them get Gone."""
         with self.lock:
             self._changes.clear()
             self._forgotten = self.version

@@ -1,4 +1,4 @@
-"""What the containers of a `FakeCluster` print: written by tests, read as from an API server."""
+"""Logs of the containers of a `FakeCluster`: tests write them, readers use the real interface."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -20,19 +20,19 @@ class FakeLogs:
         self._ended: set[ObjectRef] = set()
 
     def write(self, pod: ObjectRef, container: str, *lines: str, previous: bool = False) -> None:
-        """Lines at the end of a log; without any, the container has started and is silent."""
+        """Appends lines to a log; without lines, the container has started and is silent."""
         with self.changed:
             self._lines.setdefault((pod, container, previous), []).extend(lines)
             self.changed.notify_all()
 
     def end(self, pod: ObjectRef) -> None:
-        """Its containers have ended: a followed log is complete."""
+        """Ends the pod's containers: a followed log is complete."""
         with self.changed:
             self._ended.add(pod)
             self.changed.notify_all()
 
     def open(self, wanted: LogRequest, now: datetime) -> "FakeLog":
-        """Raises Invalid where nothing has started, as the kubelet does."""
+        """Opens a log. Raises Invalid if the container has not started, as the kubelet does."""
         with self.changed:
             lines = self._lines.get((wanted.pod, wanted.container, wanted.previous))
             if lines is None:
@@ -44,7 +44,7 @@ class FakeLogs:
 
 
 class FakeLog:
-    """One open log. It blocks for the next line while it follows a container that runs."""
+    """One open log. It blocks for the next line while it follows a running container."""
 
     def __init__(self, logs: FakeLogs, lines: list[str], first: int, wanted: LogRequest) -> None:
         self._logs = logs
@@ -75,7 +75,7 @@ class FakeLog:
 
 
 def _first(lines: list[str], wanted: LogRequest, now: datetime) -> int:
-    """The first line that is asked for."""
+    """The index of the first requested line."""
     times = [datetime.fromisoformat(line.partition(" ")[0]) for line in lines]
     limits = [now - timedelta(seconds=wanted.since)] if wanted.since is not None else []
     if wanted.after:

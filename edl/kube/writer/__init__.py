@@ -1,1 +1,1 @@
-"""From steps to requests: patches, creations, Events."""
+"""Turns steps into requests: patches, creations, Events."""

@@ -1,4 +1,4 @@
-"""Notes become Events, beside the work: late, few, and never a reason to fail."""
+"""Writes Events in the background: late, few, and never as a cause of failure."""
 
 import contextlib
 import hashlib
@@ -20,18 +20,18 @@ from edl.writes import Json, Note, Step
 _log: Final = logging.getLogger(__name__)
 _MOST_WAITING: Final = 10_000
 _SHARE: Final = 0.25
-"""The largest fraction of API requests for Events: the writes that they report come first."""
+"""The largest fraction of time spent on Events: the writes that they report come first."""
 PATIENCE: Final = 1.0
-"""Seconds that an Event waits for writes which go on: then it is its turn, once."""
+"""Seconds that an Event waits for other writes; after that it is written."""
 _LONGEST_MESSAGE: Final = 1024
 _LONGEST_NAME: Final = 200
 
 
 class EventRecorder:
-    """Writes Events from one thread of its own: one at once, many the later the busier the server.
+    """Writes Events from a thread of its own, more slowly the busier the API server is.
 
-    It rests after each as long as that took, several times over, and while it is `hushed`. When
-    it falls too far behind, notes are dropped.
+    After each Event it rests for a multiple of the time that the write took, and it waits while
+    `hushed`. If the queue is full, notes are dropped.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class EventRecorder:
 
     @contextlib.contextmanager
     def hushed(self) -> Iterator[None]:
-        """Next to no Event is written meanwhile."""
+        """While this context is active, hardly any Event is written."""
         self._free.clear()
         try:
             yield
@@ -68,7 +68,7 @@ class EventRecorder:
             self._free.set()
 
     def close(self, seconds: float = 2.0) -> None:
-        """Write what waits, but not for longer than that."""
+        """Writes what waits, but for no longer than this many seconds."""
         self._closing.set()
         with contextlib.suppress(Full):
             self._waiting.put(None, timeout=seconds)
@@ -87,7 +87,7 @@ class EventRecorder:
 
 
 class EventYieldingExecutor:
-    """An actuator whose writes come first: Events tell of them when they are through."""
+    """An executor whose writes delay Events until they are done."""
 
     def __init__(self, actuator: StepExecutor, announcer: EventRecorder) -> None:
         self._actuator = actuator
@@ -99,7 +99,10 @@ class EventYieldingExecutor:
 
 
 def write_event(cluster: Cluster, note: Note, now: datetime) -> None:
-    """Create the Event, or count it up: the same words about the same object are one Event."""
+    """Creates the Event, or increments its count.
+
+    The same text about the same object is one Event.
+    """
     fresh = event(note, now)
     target = ObjectRef("Event", fresh["metadata"]["namespace"], fresh["metadata"]["name"])
     try:
@@ -113,7 +116,7 @@ def write_event(cluster: Cluster, note: Note, now: datetime) -> None:
 
 
 def event(note: Note, now: datetime) -> Json:
-    """A core/v1 Event, as `kubectl describe` shows it; its name is made from what it says."""
+    """A core/v1 Event, as `kubectl describe` shows it; its name is a digest of its content."""
     moment = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     said = f"{note.uid} {note.action} {note.reason} {note.message}"
     digest = hashlib.sha256(said.encode()).hexdigest()

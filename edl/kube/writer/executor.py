@@ -1,6 +1,6 @@
-"""Perform steps: several at once, the writes of each in order, its Events when all succeeded.
+"""Performs steps in parallel: the writes of each in order, and its Events if all succeeded.
 
-Where many pods of one step are written one after the other, that is done at once, too.
+Consecutive writes to different pods of one step run in parallel as well.
 """
 
 from collections import defaultdict, deque
@@ -22,7 +22,7 @@ from edl.writes import Create, CreateKeys, Delete, Json, Note, Patch, Step, Writ
 THREADS: Final = 16
 """Parallel writers: a busy API server answers late, and large releases need many requests."""
 _TRIES: Final = 5
-"""The most attempts at one patch, while others write fields that it does not depend on."""
+"""Attempts at one patch while other clients write fields that it does not depend on."""
 
 
 class StepFailure(msgspec.Struct, frozen=True):
@@ -33,9 +33,9 @@ class StepFailure(msgspec.Struct, frozen=True):
 
 
 class StepReport(msgspec.Struct, frozen=True):
-    """The outcome of each step. Conflicts are not errors: decide again from fresh state.
+    """The outcome of each step. A conflict is not an error: the next decision uses fresh state.
 
-    Neither is a deleted object, which the watch will deliver. `left` were never begun.
+    Nor is a deleted object, which the watch will report. `left` were never begun.
     """
 
     done: tuple[Step, ...] = ()
@@ -45,20 +45,20 @@ class StepReport(msgspec.Struct, frozen=True):
 
 
 def never() -> bool:
-    """Nothing is enough until all is done."""
+    """The default stop condition: all steps are performed."""
     return False
 
 
 class StepExecutor(Protocol):
-    """Something that takes steps."""
+    """Performs steps."""
 
     def act(self, steps: Sequence[Step], enough: Callable[[], bool] = never) -> StepReport:
-        """Begin one after the other until it is `enough`, and end all that were begun."""
+        """Begins one step after the other until `enough()`, and completes those that began."""
         ...
 
 
 class _Outcome(msgspec.Struct, frozen=True):
-    """What became of one step that was begun."""
+    """The outcome of one step that was begun."""
 
     step: Step
     error: EdlError | None = None
@@ -69,7 +69,7 @@ class _Outcome(msgspec.Struct, frozen=True):
 
 
 class ClusterWriter:
-    """Writes to a cluster. `written(kind, object)` is told what each write returned."""
+    """Performs steps in a cluster. `written(kind, object)` is called with each write's response."""
 
     def __init__(
         self,
@@ -85,9 +85,10 @@ class ClusterWriter:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="writer")
 
     def act(self, steps: Sequence[Step], enough: Callable[[], bool] = never) -> StepReport:
-        """Wait for all steps that were begun. A failure ends its own step only; nothing is raised.
+        """Performs steps, and waits for those that were begun. Nothing is raised.
 
-        No step waits for another: a slow one delays only itself.
+        A failure ends only its own step. Steps do not wait for each other: a slow one delays only
+        itself.
         """
         waiting = deque(enumerate(steps))
         count = min(self._threads, len(steps))
@@ -108,12 +109,12 @@ class ClusterWriter:
     def _take(
         self, waiting: deque[tuple[int, Step]], enough: Callable[[], bool]
     ) -> list[tuple[int, _Outcome]]:
-        """One hand's work: the first that waits, until it is enough."""
+        """The work of one thread: performs the next waiting step until `enough()` holds."""
         outcomes = []
         while not enough():
             try:
                 number, step = waiting.popleft()
-            except IndexError:  # another hand took the last one
+            except IndexError:  # another thread took the last one
                 break
             outcomes.append((number, self._perform(step)))
         return outcomes
@@ -137,7 +138,7 @@ class ClusterWriter:
         return None
 
     def _write_chains(self, chains: Sequence[Sequence[Write]], ours: dict[ObjectRef, str]) -> None:
-        """All of them, with the hands that are free; after a failure none is begun."""
+        """Performs all chains with the threads that are free; after a failure none is begun."""
         waiting = deque(chains)
         helpers = [
             self._pool.submit(self._write_next, waiting, ours) for _ in chains[1 : self._threads]
@@ -145,18 +146,18 @@ class ClusterWriter:
         try:
             self._write_next(waiting, ours)
         finally:
-            # One that is not begun would wait for a hand that may wait for this one.
+            # A helper that was not begun would wait for a thread that may wait for this one.
             begun = [helper for helper in helpers if not helper.cancel()]
             wait(begun)
         for helper in begun:
             helper.result()
 
     def _write_next(self, waiting: deque[Sequence[Write]], ours: dict[ObjectRef, str]) -> None:
-        """One chain after the other, until none waits."""
+        """Performs one chain after the other until none is left."""
         while True:
             try:
                 found = waiting.popleft()
-            except IndexError:  # another hand took the last one
+            except IndexError:  # another thread took the last one
                 return
             try:
                 for write in found:
@@ -166,7 +167,7 @@ class ClusterWriter:
                 raise
 
     def _write(self, write: Write, ours: dict[ObjectRef, str]) -> None:
-        """`ours`: the versions that this step made; a later write of it follows them."""
+        """`ours` has the versions that this step produced, on which its later writes build."""
         body = perform(self._cluster, write, ours.get(write.target, ""))
         if body is not None:
             ours[write.target] = body["metadata"]["resourceVersion"]
@@ -174,7 +175,7 @@ class ClusterWriter:
 
 
 def _at_once(writes: Iterable[Write]) -> Iterator[Sequence[Sequence[Write]]]:
-    """Groups in order: the writes of pods in a row, by pod; each other write alone."""
+    """Groups in order: consecutive writes to pods, by pod; each other write by itself."""
     for of_pods, found in groupby(writes, key=lambda write: write.target.kind == "Pod"):
         if not of_pods:
             yield from ([[write]] for write in found)
@@ -186,9 +187,9 @@ def _at_once(writes: Iterable[Write]) -> Iterator[Sequence[Sequence[Write]]]:
 
 
 def perform(cluster: Cluster, write: Write, version: str = "") -> Json | None:
-    """One write; `version` replaces its own precondition. None when there is nothing to return.
+    """Performs one write; None if there is no response. `version` replaces its own precondition.
 
-    That a new object exists already, or an old one is gone already, is what was wanted.
+    A new object that exists already, or a deleted one that is gone already, is a success.
     """
     match write:
         case Patch():
@@ -205,7 +206,10 @@ def perform(cluster: Cluster, write: Write, version: str = "") -> Json | None:
 
 
 def _patch(cluster: Cluster, write: Patch, version: str) -> Json:
-    """Tried again with a newer version where the fields are as they were that it depends on."""
+    """Patches an object.
+
+    On a conflict it retries with the newer version, if the fields in `unless_changed` are the same.
+    """
     for _ in range(_TRIES - 1):
         try:
             return cluster.patch(write.target, _with_version(write, version), dry_run=write.dry_run)
@@ -232,7 +236,10 @@ def _create(cluster: Cluster, write: Create) -> Json | None:
 
 
 def _create_keys(cluster: Cluster, write: CreateKeys) -> None:
-    """Ask first: a key pair costs a fraction of a second. Nothing of it is ever returned."""
+    """Creates a Secret with keys if a dry run succeeds: a key pair takes a fraction of a second.
+
+    The response is not returned, so that no caller holds a key.
+    """
     try:
         cluster.create(write.target, write.manifest, dry_run=True)
         cluster.create(write.target, {**write.manifest, "data": key_pair()})

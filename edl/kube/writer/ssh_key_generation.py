@@ -1,4 +1,4 @@
-"""SSH key pairs: generated here, written once, not kept in memory."""
+"""Generates SSH key pairs, which are written once and not kept in memory."""
 
 from base64 import b64encode
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ StrictHostKeyChecking no
 UserKnownHostsFile /dev/null
 LogLevel ERROR
 """
-"""et-operator's, and quiet: workers are new hosts each time."""
+"""et-operator's settings, with less output: workers are new hosts each time."""
 
 
 def key_pair() -> Mapping[str, str]:
-    """The `data` of a Secret with a fresh RSA key pair, under the names of et-operator's."""
-    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 — few jobs ask for it
+    """The `data` of a Secret with a fresh RSA key pair, under et-operator's key names."""
+    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - few jobs need it
     from cryptography.hazmat.primitives.asymmetric import rsa  # noqa: PLC0415 — the same
 
     key = rsa.generate_private_key(_EXPONENT, _BITS)
