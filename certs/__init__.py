@@ -1,1 +1,1 @@
-"""kubectl-edl's own certificate authority: issue, keep, renew and install certificates."""
+"""kubectl-edl's own certificate authority: issues, stores, renews and installs certificates."""

@@ -1,4 +1,4 @@
-"""`python -m certs issue`: certificates in a directory, for a webhook that is run by hand.
+"""`python -m certs issue`: writes certificates to a directory, for a webhook that is run by hand.
 
 `kubectl edl certs` shows, verifies and renews those in a cluster.
 """

@@ -22,7 +22,7 @@ class CertificateError(EdlError):
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """Signs certificates. `certificate` is what clients trust."""
+    """A CA. `certificate` is what clients trust."""
 
     certificate: bytes
     key: bytes = field(repr=False)
@@ -30,7 +30,7 @@ class Authority:
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """What a server shows (`certificate`, perhaps with its chain) and the key that proves it."""
+    """A server's certificate, possibly with its chain, and the private key."""
 
     certificate: bytes
     key: bytes = field(repr=False)
@@ -41,7 +41,8 @@ class Issuer:
     """An authority and what clients trust (PEM).
 
     `trust` is the authority's certificate and, while one authority follows another, its
-    predecessors' after it: what they signed is served until every client trusts the successor.
+    predecessors' after it: certificates that they signed are served until every client trusts the
+    successor.
     """
 
     authority: Authority
@@ -85,20 +86,20 @@ def to_files(bundle: Bundle) -> dict[str, bytes]:
 
 
 def issuer_from(files: Mapping[str, bytes]) -> Issuer:
-    """The opposite of `issuer_files`; raises CertificateError naming what is missing."""
+    """The inverse of `issuer_files`; raises CertificateError naming what is missing."""
     _require(files, AUTHORITY_FILES)
     trust = files[AUTHORITY_CERTIFICATE]
     return Issuer(Authority(first_certificate(trust), files[AUTHORITY_KEY]), trust)
 
 
 def pair_from(files: Mapping[str, bytes]) -> KeyPair:
-    """The opposite of `pair_files`; raises CertificateError naming what is missing."""
+    """The inverse of `pair_files`; raises CertificateError naming what is missing."""
     _require(files, PAIR_FILES)
     return KeyPair(files[CERTIFICATE], files[KEY])
 
 
 def _require(files: Mapping[str, bytes], names: Iterable[str]) -> None:
-    """Raise CertificateError naming the files that are missing or empty."""
+    """Raises CertificateError naming the files that are missing or empty."""
     if missing := [name for name in names if not files.get(name)]:
         raise CertificateError(f"{' and '.join(missing)} missing")
 
@@ -110,5 +111,5 @@ def first_certificate(chain: bytes) -> bytes:
 
 
 def each_certificate(chain: bytes) -> tuple[bytes, ...]:
-    """The concatenated certificates one by one; what follows the last one is dropped."""
+    """The concatenated certificates one by one; text after the last one is dropped."""
     return tuple(part + _END for part in chain.split(_END)[:-1])

@@ -14,17 +14,18 @@ def trusted(configuration: Json) -> bytes:
 
 
 def _pem(encoded: str) -> bytes:
-    # It may have been written without the last line's end.
+    # The last line may lack its newline.
     text = base64.b64decode(encoded)
     return text if text.endswith(b"\n") or not text else text + b"\n"
 
 
 def publish(cluster: Cluster, target: ObjectRef, configuration: Json, trust: bytes) -> None:
-    """Write `trust` into every webhook of one configuration, where it is not there already."""
+    """Writes `trust` into every webhook of one configuration, unless it is there already."""
     encoded = base64.b64encode(trust).decode()
     webhooks = _webhooks(configuration)
     if any(webhook["clientConfig"].get("caBundle") != encoded for webhook in webhooks):
-        # A merge patch replaces the whole list: the version makes sure that it is the one we read.
+        # A merge patch replaces the whole list: the version ensures that it is the one that was
+        # read.
         cluster.patch(
             target,
             {

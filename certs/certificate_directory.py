@@ -1,4 +1,4 @@
-"""Certificates in a directory: readable by their owner alone, each file whole or not there."""
+"""Certificates in a directory: readable by their owner alone, each file written atomically."""
 
 import os
 import tempfile
@@ -9,7 +9,7 @@ from certs.bundle import CertificateError
 
 
 def read(directory: Path, names: Iterable[str]) -> dict[str, bytes]:
-    """Those of the named files that exist; raises CertificateError when one cannot be read."""
+    """The named files that exist. Raises CertificateError if one cannot be read."""
     files = {}
     try:
         for name in names:
@@ -22,9 +22,10 @@ def read(directory: Path, names: Iterable[str]) -> dict[str, bytes]:
 
 
 def write(directory: Path, files: Mapping[str, bytes]) -> None:
-    """Write each file with mode 0600 under its name at once; the directory is made if missing.
+    """Writes each file atomically with mode 0600; the directory is created if missing.
 
-    A reader may come between two files: it sees a pair that does not match, and waits.
+    Files are replaced one by one: a reader may see a pair that does not match for a moment. Raises
+    CertificateError.
     """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -35,7 +36,7 @@ def write(directory: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    # mkstemp makes files with mode 0600: the key is at no moment readable by others.
+    # mkstemp creates files with mode 0600: others can read the key at no time.
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as stream:

@@ -1,4 +1,4 @@
-"""New authorities and serving certificates: EC P-256, no clock of their own, nothing written."""
+"""Issues authorities and serving certificates (EC P-256), without a clock, and stores nothing."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ LIFETIMES: Final = Lifetimes()
 
 
 def issue(names: SubjectNames, now: datetime, lifetimes: Lifetimes = LIFETIMES) -> Bundle:
-    """A new authority and a serving certificate of it."""
+    """A new authority, and a serving certificate that it signs."""
     authority = issue_authority(names, now, lifetimes.authority)
     pair = issue_pair(authority, names, now, lifetimes.serving)
     return Bundle(Issuer(authority, trust=authority.certificate), pair)
@@ -123,7 +123,10 @@ def _usage(*, signs: bool) -> x509.KeyUsage:
 
 
 def _constraints(names: SubjectNames) -> x509.NameConstraints:
-    """A kind of name of which none is permitted is excluded as a whole (RFC 5280, 4.2.1.10)."""
+    """Name constraints for these names.
+
+    A kind of name is excluded as a whole if none of it is permitted (RFC 5280, 4.2.1.10).
+    """
     networks = [ipaddress.ip_network(address.value) for address in _addresses(names)]
     hosts: list[x509.GeneralName] = [*_hosts(names)]
     permitted = [*hosts, *map(x509.IPAddress, networks)]

@@ -1,4 +1,4 @@
-"""Rotation of the authority, driven by a single process, the leader."""
+"""Rotates the authority; a single process does so, the leader."""
 
 import time
 from collections.abc import Callable
@@ -14,9 +14,9 @@ from certs.verify import is_signed_by
 from edl.kube.cluster import Cluster
 
 SETTLES: Final = timedelta(seconds=10)
-"""Time within which every API server has seen a change of its webhook configurations."""
+"""The time within which every API server has seen a change of its webhook configurations."""
 _COMES: Final = timedelta(minutes=1)
-"""Time to wait for a missing configuration; after that it no longer blocks the rotation."""
+"""The time to wait for a missing configuration; after that it no longer blocks the rotation."""
 _RETIRES: Final = timedelta(hours=1)
 _SHARE_OF_LIFE: Final = 10
 
@@ -24,9 +24,9 @@ _SHARE_OF_LIFE: Final = 10
 class RotationTimings(msgspec.Struct, frozen=True):
     """The pace of a rotation.
 
-    `settles` after it was published it signs what is served; when that has been served for
-    `retires`, no replica serves anything else any more: not even one that reads a volume, which a
-    kubelet brings up to date within some minutes.
+    A new authority begins to sign `settles` after it was published. Once its certificate has been
+    served for `retires`, no replica serves an older one, not even one that reads a volume, which a
+    kubelet updates within some minutes.
     """
 
     lifetimes: Lifetimes = LIFETIMES
@@ -41,10 +41,10 @@ _USUAL_PACE: Final = RotationTimings()
 
 
 class CertificateRotation:
-    """Each call keeps the certificates of an installation, and takes the step that is due.
+    """Each call maintains the certificates of an installation, and takes the step that is due.
 
-    How long something has been published is counted by this process from when it saw it: clocks of
-    two machines are never compared, and a new leader counts anew.
+    How long something has been published is measured by this process, from when it saw it: clocks
+    of two machines are never compared, and a new leader begins anew.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class CertificateRotation:
         self._absent = _Seen(monotonic)
 
     def __call__(self, now: datetime) -> Installed:
-        """Raises ClusterError, CertificateError."""
+        """Takes one step. Raises ClusterError and CertificateError."""
         progress = TrustProgress(
             settled=self._published.longer_than(self._pace.settles),
             served=self._served.longer_than(self._pace.retires),
@@ -79,7 +79,7 @@ class CertificateRotation:
 
 
 class _Seen:
-    """A value, and since when it has been the same, in seconds of one process."""
+    """A value, and since when it has been the same, in monotonic seconds of this process."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic

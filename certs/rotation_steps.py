@@ -1,8 +1,8 @@
 """Renewal in time: valid certificates stay unchanged, and served ones never lose their trust.
 
-An authority follows another in three steps: the new one is trusted beside the old (`succeeded`);
-when every API server knows it, it signs what is served (`renewed_pair`); when every replica serves
-that, the old one is dropped (`renewed`).
+An authority follows another in three steps: the new one is trusted together with the old one
+(`succeeded`); once every API server knows it, it signs the serving certificate (`renewed_pair`);
+once every replica serves that certificate, the old authority is dropped (`renewed`).
 """
 
 from collections.abc import Mapping
@@ -32,12 +32,12 @@ from certs.verify import (
 )
 
 _MOST_PREDECESSORS: Final = 7
-"""Most authorities in a configuration, however often the Secret is emptied."""
+"""Predecessors in a configuration, however often the Secret is emptied."""
 
 
 @dataclass(frozen=True, slots=True)
 class CertificateRequest:
-    """Names, time and lifetimes of what is to be issued."""
+    """The names, the time and the lifetimes for certificates to issue."""
 
     names: SubjectNames
     now: datetime
@@ -46,11 +46,11 @@ class CertificateRequest:
 
 @dataclass(frozen=True, slots=True)
 class TrustProgress:
-    """Authorities (PEM) by how far clients and servers have come; empty where unknown.
+    """How far clients and servers have come, as authorities (PEM); empty if unknown.
 
     `settled` is trusted by every client, so its certificates may be served. `served` has signed
     what every server serves, so its predecessors may be dropped. `alone`: a configuration has been
-    missing for long enough that nothing waits for it.
+    missing for so long that nothing waits for it.
     """
 
     settled: bytes = b""
@@ -64,9 +64,9 @@ NO_PROGRESS: Final = TrustProgress()
 def renewed(
     issuer: Issuer | None, order: CertificateRequest, belief: bytes = b"", served: bytes = b""
 ) -> Issuer:
-    """`issuer` itself while it is good; else its successor, or itself without predecessors.
+    """`issuer` while it is good; its successor if it is not, or itself without predecessors.
 
-    None is an issuer that was lost: the next one begins with the clients' `belief` (PEM).
+    None stands for an issuer that was lost: the next one keeps the clients' `belief` (PEM).
     """
     if (
         issuer is None
@@ -90,9 +90,9 @@ def succeeded(issuer: Issuer | None, order: CertificateRequest, belief: bytes = 
 def renewed_pair(
     pair: KeyPair | None, issuer: Issuer, order: CertificateRequest, settled: bytes = b""
 ) -> KeyPair | None:
-    """`pair` itself while it is good, else one that the issuer signs.
+    """`pair` while it is good, else one that the issuer signs.
 
-    None: there is nothing that clients trust until the issuer's authority is `settled`.
+    None if there is no pair that clients trust until the issuer's authority is `settled`.
     """
     good = pair if pair and is_good(pair, issuer.trust, order) else None
     own = good is not None and is_signed_by(good.certificate, issuer.authority.certificate)
@@ -104,23 +104,19 @@ def renewed_pair(
 
 
 def is_good(pair: KeyPair, trust: bytes, order: CertificateRequest) -> bool:
-    """Whether clients that trust `trust` accept this pair under every name that is ordered."""
+    """Whether clients that trust `trust` accept this pair under every requested name."""
     return is_trusted(pair, trust, order.now) and not misnamed(pair.certificate, order.names)
 
 
 def is_due(certificate: bytes, now: datetime) -> bool:
-    """Whether less than a third of the life is left that the certificate was issued for."""
+    """Whether less than a third of the lifetime is left for which the certificate was issued."""
     facts = facts_of(certificate)
     life = facts.ends - facts.starts
     return facts.left(now) < (life - CLOCK_SKEW if life > CLOCK_SKEW else life) / 3
 
 
 def reissued(files: Mapping[str, bytes], order: CertificateRequest) -> Bundle:
-    """A new serving certificate by the authority among `files`; a new one too where there is none.
-
-    Raises CertificateError for an authority that cannot sign: clients may still trust it, so it is
-    not replaced silently.
-    """
+    """A new serving certificate by the authority in `files`, or by a new one if it has none."""
     if not any(files.get(name) for name in AUTHORITY_FILES):
         return issue(order.names, order.now, order.lifetimes)
     issuer = issuer_from(files)

@@ -1,7 +1,8 @@
-"""Certificates in the cluster: the Secrets that keep them, the configurations that trust them.
+"""Certificates in the cluster: the Secrets that hold them, the configurations that trust them.
 
-The authority's key lies in a Secret of its own, apart from the pair that the webhook reads: only
-what writes here needs the first. Trust is published before anything is served that relies on it.
+The CA's key is in a Secret of its own, apart from the pair that the webhook reads: only the
+reconciler and the plugin need the CA's Secret. Trust is published before anything is served that
+relies on it.
 """
 
 import base64
@@ -44,20 +45,20 @@ SERVICE: Final = "edl-webhook"
 AUTHORITY_SECRET: Final = "edl-webhook-authority"  # noqa: S105 - where it is
 SECRET: Final = "edl-webhook-tls"  # noqa: S105 - where it is
 CONFIGURATION: Final = "edl"
-"""The name of the mutating and of the validating webhook configuration, as manifests/ has them."""
+"""The name of the mutating and of the validating webhook configuration in manifests/."""
 
 WEBHOOK_KINDS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 _CONFIGURATIONS: Final = tuple(ObjectRef(kind, "", CONFIGURATION) for kind in WEBHOOK_KINDS)
 _ATTEMPTS: Final = 8
-"""Attempts: two writers conflict once or twice; more conflicts have another cause."""
+"""Two writers conflict once or twice; more conflicts have another cause."""
 _FORMER: Final = (*AUTHORITY_FILES, "previous.crt", "previous.key")
-"""What was kept beside the serving pair when the webhook was its own authority."""
+"""Files of a former release, in which the webhook was its own CA, in the Secret of the pair."""
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """Where the certificates live, and what they are for.
+    """The Secrets that hold the certificates, and the names that they are for.
 
     `authority` holds ca.crt and ca.key, `serving` tls.crt and tls.key.
     """
@@ -69,9 +70,9 @@ class Installation:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """What is in the cluster now; `absent` are the configurations that do not exist (yet).
+    """The certificates in the cluster now; `absent` are configurations that do not exist (yet).
 
-    `pair` is None while there is nothing to serve that clients would trust.
+    `pair` is None while there is no pair that clients would trust.
     """
 
     issuer: Issuer
@@ -80,7 +81,7 @@ class Installed:
 
 
 def usual(*further: str, namespace: str = NAMESPACE) -> Installation:
-    """As the manifests name everything. `further` names and addresses of the webhook's server."""
+    """The names in the manifests; `further` are names and addresses of the webhook's server."""
     names = service_names(SERVICE, namespace)
     addresses = tuple(name for name in further if is_address(name))
     hosts = tuple(name for name in further if name not in addresses)
@@ -100,12 +101,12 @@ def secret_target(text: str) -> ObjectRef:
 
 
 def read_pair(cluster: Cluster, secret: ObjectRef) -> KeyPair:
-    """The pair in a Secret. Raises ClusterError, CertificateError where there is none."""
+    """The pair in a Secret. Raises ClusterError, and CertificateError if it has none."""
     return pair_from(_files(cluster.get(secret)))
 
 
 def read_issuer(cluster: Cluster, secret: ObjectRef) -> Issuer:
-    """The authority in a Secret. Raises ClusterError, CertificateError where there is none."""
+    """The authority in a Secret. Raises ClusterError, and CertificateError if it has none."""
     return issuer_from(_files(cluster.get(secret)))
 
 
@@ -116,10 +117,10 @@ def ensure(
     lifetimes: Lifetimes = LIFETIMES,
     progress: TrustProgress = NO_PROGRESS,
 ) -> Installed:
-    """Keep authority, trust and serving pair good, in this order; change only what is bad or due.
+    """Keeps authority, trust and serving pair valid, in this order; changes only what is due.
 
     Several processes may do this at once: the first write wins, the others read it. Raises
-    ClusterError, or CertificateError when a Secret is missing and may not be created.
+    ClusterError, or CertificateError if a Secret is missing and may not be created.
     """
     order = CertificateRequest(installation.names, now, lifetimes)
 
@@ -129,7 +130,7 @@ def ensure(
     def pair(found: KeyPair | None, chosen: Installed) -> KeyPair | None:
         waits = chosen.absent and not progress.alone
         if waits and not (found and is_good(found, chosen.issuer.trust, order)):
-            return None  # the webhook takes no traffic before the API server is told of it
+            return None  # the webhook gets no traffic before the API server knows its CA
         return renewed_pair(found, chosen.issuer, order, progress.settled)
 
     return _agreed(cluster, installation, _Choice(issuer, pair))
@@ -138,10 +139,7 @@ def ensure(
 def rotate(
     cluster: Cluster, installation: Installation, now: datetime, lifetimes: Lifetimes = LIFETIMES
 ) -> Installed:
-    """Publish a new authority; the old one stays trusted, and its certificate is served meanwhile.
-
-    The leader takes the other steps: see `certs.rotation_loop`.
-    """
+    """Publishes a new authority; the old one stays trusted, and its certificate is served."""
     order = CertificateRequest(installation.names, now, lifetimes)
     choice = _Choice(lambda found, believed: succeeded(found, order, believed), _as_found)
     return _agreed(cluster, installation, choice)
@@ -150,7 +148,7 @@ def rotate(
 def renew(
     cluster: Cluster, installation: Installation, now: datetime, lifetimes: Lifetimes = LIFETIMES
 ) -> Installed:
-    """Replace the serving pair, where its authority is known to all clients; the rest as `ensure`.
+    """Replaces the serving pair if every client trusts its authority; otherwise as `ensure`.
 
     While one authority follows another, the leader is about to replace the pair anyway.
     """
@@ -189,8 +187,8 @@ def _agreed(cluster: Cluster, installation: Installation, choice: _Choice) -> In
 
 
 def _attempt(cluster: Cluster, installation: Installation, choice: _Choice) -> Installed:
-    # Read the configurations before the Secret: their versions cause a conflict if another process
-    # has published a newer Secret's trust since, so an older trust never replaces it.
+    # Read the configurations before the Secret: if another process has published a newer Secret's
+    # trust since, their versions cause a conflict, so an older trust never replaces a newer one.
     configurations = {target: find(cluster, target) for target in _CONFIGURATIONS}
     believed = b"".join(map(trusted, filter(None, configurations.values())))
     secret = _secret(cluster, installation.authority)
@@ -213,7 +211,7 @@ def _serve(
     pair = choice.pair(found, chosen)
     former = any(name in (secret.get("data") or {}) for name in _FORMER)
     if former or (pair is not None and pair != found):
-        # An authority's key of a former release goes as soon as its successor's is kept.
+        # The CA key of a former release is removed as soon as its successor's is stored.
         files: dict[str, bytes | None] = dict.fromkeys(_FORMER)
         files |= pair_files(pair) if pair else {}
         _write(cluster, installation.serving, secret, files)
@@ -242,7 +240,7 @@ def _created(cluster: Cluster, target: ObjectRef) -> Json:
 def _write(
     cluster: Cluster, target: ObjectRef, secret: Json, files: Mapping[str, bytes | None]
 ) -> None:
-    """Write these files of a Secret; None removes one."""
+    """Writes files of a Secret; None removes a file."""
     data = {
         name: None if content is None else base64.b64encode(content).decode()
         for name, content in files.items()
@@ -252,7 +250,7 @@ def _write(
 
 
 def _parsed(secret: Json, parse: Callable[[Mapping[str, bytes]], _T]) -> _T | None:
-    """None for a Secret that is empty, as it is shipped, or damaged."""
+    """The parsed files; None for a Secret that is empty, as in the manifests, or damaged."""
     try:
         return parse(_files(secret))
     except CertificateError:

@@ -1,4 +1,4 @@
-"""What the serving certificate is for: the Service's names, and this machine's."""
+"""The names in the serving certificate: the Service's names, and this machine's."""
 
 import ipaddress
 import re
@@ -13,7 +13,7 @@ _HOST: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class SubjectNames:
-    """What a serving certificate is for: host names and IP addresses."""
+    """Host names and IP addresses that a serving certificate is for."""
 
     dns: tuple[str, ...]
     ips: tuple[str, ...] = ()
@@ -26,7 +26,7 @@ def service_names(service: str, namespace: str) -> SubjectNames:
 
 
 def local_names(names: SubjectNames) -> SubjectNames:
-    """Also this machine's, for a webhook that is run by hand."""
+    """These names and this machine's, for a webhook that is run by hand."""
     return SubjectNames((*names.dns, "localhost"), (*names.ips, "127.0.0.1", "::1"))
 
 
@@ -39,5 +39,8 @@ def is_address(name: str) -> bool:
 
 
 def is_host(name: str) -> bool:
-    """A DNS name (RFC 1123): Go parses no authority that is limited to anything else."""
+    """Whether this is a DNS name (RFC 1123).
+
+    Go parses no CA that is constrained to anything else.
+    """
     return _HOST.fullmatch(name) is not None

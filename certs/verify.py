@@ -1,4 +1,4 @@
-"""What a certificate contains, and what is wrong with it, in words; nothing is repaired."""
+"""Describes certificates and their problems; nothing is repaired."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ class CertificateInfo:
     ends: datetime
 
     def left(self, now: datetime) -> timedelta:
-        """How long it is still valid; negative once it has expired."""
+        """How long the certificate is still valid; negative once it has expired."""
         return self.ends - now
 
 
 def facts_of(certificate: bytes) -> CertificateInfo:
-    """Raise CertificateError for a text that is not a certificate."""
+    """The fields of a PEM certificate. Raises CertificateError if it is not one."""
     parsed = certificate_of(certificate)
     return CertificateInfo(
         subject=_common_name(parsed.subject),
@@ -45,7 +45,7 @@ def facts_of(certificate: bytes) -> CertificateInfo:
 
 
 def pair_problem(pair: KeyPair, now: datetime) -> str:
-    """Why a server must not serve with this pair now; empty when it may."""
+    """Why a server must not serve with this pair now; empty if it may."""
     try:
         certificate, key = certificate_of(pair.certificate), key_of(pair.key)
     except CertificateError as error:
@@ -56,14 +56,14 @@ def pair_problem(pair: KeyPair, now: datetime) -> str:
 
 
 def issuer_problem(issuer: Issuer, now: datetime, names: SubjectNames) -> str:
-    """Why the authority cannot sign for `names`; empty when it can."""
+    """Why the authority cannot sign for `names`; empty if it can."""
     authority = issuer.authority
     problem = pair_problem(KeyPair(authority.certificate, authority.key), now)
     return problem or _constraint_problem(certificate_of(authority.certificate), names)
 
 
 def misnamed(certificate: bytes, names: SubjectNames) -> str:
-    """Those of `names` that a readable certificate is not for, in words; empty when for all."""
+    """The names that a readable certificate is not for, as a sentence; empty if there are none."""
     held = facts_of(certificate).names
     addresses = {ipaddress.ip_address(ip) for ip in held.ips}
     missing = [name for name in names.dns if name not in held.dns]
@@ -72,7 +72,7 @@ def misnamed(certificate: bytes, names: SubjectNames) -> str:
 
 
 def is_signed_by(certificate: bytes, authority: bytes) -> bool:
-    """Whether `authority` itself (not one above it) signed `certificate`; both PEM."""
+    """Whether `authority` itself (not a parent of it) signed `certificate`; both are PEM."""
     try:
         certificate_of(certificate).verify_directly_issued_by(certificate_of(authority))
     except (ValueError, TypeError, InvalidSignature):
@@ -81,12 +81,12 @@ def is_signed_by(certificate: bytes, authority: bytes) -> bool:
 
 
 def trusted_of(chain: bytes, now: datetime) -> tuple[bytes, ...]:
-    """Those of several concatenated certificates that can be read and are valid now, each once."""
+    """The certificates of a PEM chain that can be read and are valid now, without duplicates."""
     return tuple(dict.fromkeys(each for each in each_certificate(chain) if _is_valid(each, now)))
 
 
 def is_trusted(pair: KeyPair, trust: bytes, now: datetime) -> bool:
-    """Whether a client that trusts `trust` would accept what this pair is, whatever its names."""
+    """Whether a client that trusts `trust` would accept this pair, apart from its names."""
     authorities = trusted_of(trust, now)
     return not pair_problem(pair, now) and any(
         is_signed_by(pair.certificate, authority) for authority in authorities
@@ -102,7 +102,7 @@ def certificate_of(pem: bytes) -> x509.Certificate:
 
 
 def key_of(pem: bytes) -> PrivateKeyTypes:
-    """Any private key without a password; raises CertificateError."""
+    """A private key without a password; raises CertificateError."""
     try:
         return load_pem_private_key(pem, password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
@@ -117,7 +117,7 @@ def _is_valid(certificate: bytes, now: datetime) -> bool:
 
 
 def _constraint_problem(authority: x509.Certificate, names: SubjectNames) -> str:
-    """An authority without constraints may sign for all."""
+    """The names that the authority may not sign for; without constraints it may sign for all."""
     try:
         found = authority.extensions.get_extension_for_class(x509.NameConstraints).value
     except x509.ExtensionNotFound:

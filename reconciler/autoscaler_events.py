@@ -1,4 +1,4 @@
-"""What an autoscaler says of provisional pods: the newest of its Events, for people alone."""
+"""Reads the latest Event of an autoscaler about provisional pods; it is only shown to users."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -18,13 +18,16 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger(__name__)
 
 PAUSE: Final = 10.0
-"""Seconds between two looks."""
+"""Seconds between two turns."""
 _OTHERS: Final = frozenset({"", "default-scheduler", "kubelet", "kwok"})
 """Other sources of Events about pods without a node."""
 
 
 class AutoscalerEvents:
-    """Reads the Events of one pod per job that asks, at intervals, in a thread of its own."""
+    """Reads the Events of one pod per job that asks for nodes, at intervals.
+
+    It has a thread of its own.
+    """
 
     def __init__(self, cluster: Cluster, changed: Callable[[], None]) -> None:
         self._cluster = cluster
@@ -33,7 +36,7 @@ class AutoscalerEvents:
         self._said: Mapping[JobKey, str] = {}
 
     def seen(self, state: ClusterState) -> ClusterState:
-        """The state with what is said; itself where nothing is."""
+        """The state with the autoscaler's messages; unchanged if there are none."""
         waiting = {job.key: _waiting(job) for job in state.jobs if job.provisioning.pods}
         self._asking = {key: pod for key, pod in waiting.items() if pod}
         said = self._said
@@ -43,7 +46,7 @@ class AutoscalerEvents:
         return replace(state, jobs=jobs)
 
     def turn(self, *, leading: bool) -> float:
-        """Read anew what is said of each; where it cannot be read, what was said stays."""
+        """Reads the messages again; if one cannot be read, the last message stays."""
         if leading:
             said = self._said
             found = {
@@ -55,7 +58,10 @@ class AutoscalerEvents:
         return PAUSE
 
     def _words(self, key: JobKey, pod: ProvisionalPod) -> str:
-        """The first page alone: users of the namespace may write Events without end."""
+        """The autoscaler's message about a pod.
+
+        Only the first page is read: users of the namespace may write Events without end.
+        """
         try:
             page = next(self._cluster.pages(ListOptions("Event", key.namespace, about=pod.name)))
         except ClusterError as error:
@@ -65,13 +71,13 @@ class AutoscalerEvents:
 
 
 def words(events: Iterable[EventFacts], uid: str) -> str:
-    """What the newest Event of an autoscaler about an object says; empty without any."""
+    """The message of the newest Event of an autoscaler about an object; empty if there is none."""
     mine = [one for one in events if one.uid == uid and one.source not in _OTHERS]
     return attempt_backoff.quoted(mine[-1].message) if mine else ""
 
 
 def _waiting(job: TrainingJob) -> ProvisionalPod | None:
-    """One of its pods that have no node."""
+    """One of the job's provisional pods that have no node."""
     pods = (pod for pod in job.provisioning.pods if not (pod.node or pod.gone))
     return next(pods, None)
 

@@ -1,4 +1,4 @@
-"""`python -m reconciler`: its options, and a graceful end on SIGTERM and SIGINT."""
+"""`python -m reconciler`: its options, and a graceful shutdown on SIGTERM and SIGINT."""
 
 import signal
 import socket
@@ -100,7 +100,7 @@ def main(**options: Any) -> None:  # noqa: ANN401 - click's own
     """Queue, start, grow and shrink the training jobs of a cluster."""
     process_logging.log_to(sys.stderr, options["log_level"], options["log_format"])
     disable_created_metrics()  # type: ignore[no-untyped-call]
-    # Blocked before any thread begins, so that all signals wait for `sigwait`.
+    # Blocked before any thread starts, so that `sigwait` gets all signals.
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
     try:
         decides, certifies = decision_options.take(options), webhook_certificates.take(options)
@@ -194,7 +194,7 @@ def _awake_or_not() -> float:
 
 
 def _elector(settings: ReconcilerSettings, api: ApiClient, clocks: Clocks) -> LeaderElector:
-    """Its requests time out early enough to retry before the leadership expires."""
+    """The elector. Its requests time out early enough to retry before the leadership expires."""
     terms = LeaseSettings(settings.lease_duration, settings.renew_deadline, settings.retry_period)
     lease = ObjectRef("Lease", settings.namespace, contract.RECONCILER_LEASE)
     one_of_two = api.once(terms.renew_within / 2)

@@ -1,4 +1,4 @@
-"""Observe → decide → act, whenever something changed."""
+"""The loop: observe → decide → act, whenever something changed."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -29,32 +29,33 @@ FOLLOWING: Final = 1.0
 """Seconds between a standby's checks of the leadership."""
 AFTER_ERROR: Final = ExponentialBackoff(1.0, 60.0)
 LONGEST_ACT: Final = 1.0
-"""Seconds after which the rest of a long plan is decided again from fresh state."""
+"""Seconds of writing; the rest of a long plan is decided again from fresh state."""
 MOST_DECIDING: Final = 0.02
-"""Where decisions are slow, they take at most this fraction of the time."""
+"""The largest fraction of time for decisions: writing lasts longer where deciding is slow."""
 STALEST: Final = 10.0
-"""No step is begun on state older than this, in seconds."""
+"""Seconds; no step is begun on an older state."""
 RESTS: Final = 4.0
 """After a round the loop rests for this multiple of the round's duration."""
 LONGEST_REST: Final = 1.0
-"""The longest such rest, in seconds: constant deciding would take CPU from other components.
-While it acts it does not decide: that counts as rest."""
+"""The longest such rest, in seconds. Deciding all the time would take CPU from other components;
+the time spent on writes counts as rest."""
 
 
 class DecisionPipeline(msgspec.Struct, frozen=True):
-    """The pure part: the state as it is known now, and what to do about it."""
+    """The pure functions: what is known of the cluster, and what to do about it."""
 
     observe: Callable[[datetime], ClusterState]
     decide: Callable[[ClusterState], Plan]
     steps: Callable[[Plan, ClusterState, Callable[[JobKey], bool]], Steps]
-    """None for jobs whose writes failed, and are to be tried later: the last argument says which.
-    """
+    """The last argument tells whether a job's writes failed and are postponed: such a job gets no
+    steps."""
     follow: Callable[[], None]
-    """Called while others decide: what was remembered of own decisions may be outdated."""
+    """Called while another process leads, whose decisions make what this process remembers
+    outdated."""
 
 
 class Controller:
-    """One round after another, until the trigger is stopped."""
+    """Runs one round after another, until the trigger is stopped."""
 
     def __init__(
         self,
@@ -90,9 +91,9 @@ class Controller:
                 trigger.wait(FOLLOWING)
 
     def round(self, ended: Callable[[], bool] = never) -> float:
-        """Decide and act once; seconds until a timed rule requires the next round.
+        """Decides and acts once; returns the seconds until a timed rule requires the next round.
 
-        Once it has `ended` no further step is begun.
+        Once `ended()` holds, no further step is begun.
         """
         started = self._clocks.monotonic()
         state = self._refusals.seen(self._pipeline.observe(self._clocks.now()))
@@ -115,14 +116,14 @@ class Controller:
             return 0.0
         asked = steps.recheck_after.total_seconds() if steps.recheck_after else None
         retry = self._postponed.next(self._clocks.monotonic())
-        if report.conflicts:  # their back-off is short, and an owner may wait for the write
+        if report.conflicts:  # their back-off is short, and a job may depend on the write
             self._rest = min(self._rest, AFTER_CONFLICT.first)
         again = SOONEST if self._refusals.unseen else RESYNC
         soonest = min(time for time in (again, asked, retry) if time is not None)
         return max(soonest, SOONEST, self._rest)
 
     def _leave_out(self, broken: Sequence[StepError]) -> None:
-        """Log it at intervals, not each round."""
+        """Postpones jobs whose steps could not be computed, and logs each attempt."""
         now = self._clocks.monotonic()
         for found in broken:
             if not self._postponed.waits(found.job, now):
@@ -170,5 +171,5 @@ def _never_heard() -> float | None:
 
 
 def _acting(decided: float) -> float:
-    """How long a plan is executed that took `seconds` to decide."""
+    """Seconds of writing for a plan that took `decided` seconds to decide."""
     return min(max(LONGEST_ACT, decided / MOST_DECIDING), STALEST)

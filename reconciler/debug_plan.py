@@ -11,7 +11,7 @@ from reconciler.metrics.state_metrics import LastDecision
 
 
 def last_plan(decided: LastDecision | None) -> bytes:
-    """The plan and when it was decided; without one (another process leads) `plan` is null."""
+    """The plan and when it was decided; `plan` is null while another process leads."""
     at = decided.state.observed_at.isoformat(timespec="milliseconds") if decided else None
     plan = _plain(decided.plan) if decided else None
     document = msgspec.json.encode({"decidedAt": at, "plan": plan})

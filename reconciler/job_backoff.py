@@ -24,7 +24,7 @@ AFTER_FAILURE: Final = ExponentialBackoff(1.0, 60.0)
 
 
 class JobBackoff:
-    """Back-off, job by job. Times are monotonic seconds."""
+    """Back-off per job. Times are monotonic seconds."""
 
     def __init__(self) -> None:
         self._until: dict[JobKey, float] = {}
@@ -35,7 +35,7 @@ class JobBackoff:
         self._until[job] = now + pause.after(self._failures[job])
 
     def keep(self, jobs: Collection[JobKey]) -> None:
-        """Forget all other jobs: they are gone."""
+        """Forgets all other jobs, which no longer exist."""
         for job in [job for job in self._failures if job not in jobs]:
             self.forget(job)
 
@@ -47,6 +47,6 @@ class JobBackoff:
         return self._until.get(job, now) > now
 
     def next(self, now: float) -> float | None:
-        """Seconds until the first job may be tried again."""
+        """Seconds until the first job may be tried again; None if no job is postponed."""
         ahead = [until - now for until in self._until.values() if until > now]
         return min(ahead, default=None)

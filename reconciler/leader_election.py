@@ -1,7 +1,7 @@
 """Leader election by a Lease, by client-go's rules (tools/leaderelection).
 
-Another holder is replaced only after its Lease was unchanged for its whole duration by our own
-monotonic clock: clocks of machines are never compared. An unreachable API server is retried.
+A holder is replaced only after its Lease was unchanged for its whole duration by our own monotonic
+clock: clocks of machines are never compared. An unreachable API server is retried.
 """
 
 import logging
@@ -24,8 +24,8 @@ _log: Final = logging.getLogger(__name__)
 class LeaseSettings(msgspec.Struct, frozen=True):
     """Seconds. A leader that could not renew for `renew_within` stops before `lasts` is over.
 
-    A leader that was killed is replaced within `lasts` and two looks: less than 15 s. client-go's
-    15, 10 and 2 would be more.
+    A leader that was killed is replaced within `lasts` and two retries: less than 15 s. With
+    client-go's defaults of 15, 10 and 2 it would take longer.
     """
 
     lasts: int = 10
@@ -50,24 +50,24 @@ class LeaderState(Protocol):
 
 
 class AlwaysLeader:
-    """Without election: always. No other process ever leads."""
+    """The state without an election: this process always leads."""
 
     leading = True
     inherited: Final[Mapping[str, str]] = {}
 
     def leave(self, name: str, note: str) -> None:
-        """It is not stored."""
+        """Does nothing: there is no other leader."""
 
 
 class Clocks(msgspec.Struct, frozen=True):
-    """`now` in UTC is written to the Lease, `monotonic` seconds measure durations."""
+    """`now`, in UTC, is written to the Lease; `monotonic` seconds measure durations."""
 
     now: Callable[[], datetime]
     monotonic: Callable[[], float]
 
 
 class LeaderElector:
-    """One candidate for one Lease."""
+    """A candidate for one Lease."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class LeaderElector:
         self._terms = terms
         self._lock = Lock()
         self._publishing = Lock()
-        """Several threads publish; `_lock` is held while the API server is asked."""
+        """Several threads publish; `_lock` is held during requests to the API server."""
         self._seen: Json | None = None
         self._seen_at = 0.0
         self._known = False
@@ -95,10 +95,10 @@ class LeaderElector:
         self._notes: Mapping[str, str | None] = {}
         self._left: Mapping[str, str] = {}
         self.inherited: Mapping[str, str] = {}
-        """The annotations of the Lease as they were when this process last began to lead."""
+        """The annotations of the Lease when this process last began to lead."""
 
     def publish(self, notes: Mapping[str, str | None]) -> None:
-        """While we hold the Lease it carries these annotations, and those published before.
+        """Adds annotations that the Lease carries while this process holds it.
 
         None removes the annotation, whichever process wrote it.
         """
@@ -106,7 +106,10 @@ class LeaderElector:
             self._notes = {**self._notes, **notes}
 
     def leave(self, name: str, note: str) -> None:
-        """As long as this process leads the Lease carries it, for the next leader to inherit."""
+        """Adds an annotation that the Lease carries while this process leads.
+
+        The next leader inherits it.
+        """
         self._left = {**self._left, name: note}
 
     @property
@@ -119,7 +122,7 @@ class LeaderElector:
         changed: Callable[[], None] = lambda: None,
         able: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Try until `stopped`; `changed` is called whenever we begin to lead, and cease.
+        """Campaigns until `stopped`; `changed` is called when this process gains or loses the lead.
 
         While the process is not `able` to lead, its Lease is neither acquired nor renewed.
         """
@@ -135,7 +138,7 @@ class LeaderElector:
             stopped.wait(pause)
 
     def attempt(self) -> bool:
-        """Acquire or renew once; true when we lead now."""
+        """Acquires or renews the Lease once; returns whether this process leads now."""
         with self._lock:
             try:
                 self._leads_until = self._hold(self._clocks.monotonic())
@@ -149,7 +152,7 @@ class LeaderElector:
             return self._told
 
     def _abstain(self) -> None:
-        """The Lease expires instead of being released: a hanging request may still take effect."""
+        """Lets the Lease expire. It is not released, as a hanging request may still take effect."""
         with self._lock:
             self._complain(
                 "this process does nothing; %s leaves its Lease to others", self.identity
@@ -157,7 +160,7 @@ class LeaderElector:
             self._tell()
 
     def release(self) -> None:
-        """Release the Lease, so that the next leader need not wait. Never raises."""
+        """Releases the Lease, so that the next leader need not wait. Never raises."""
         with self._lock:
             led, self._leads_until = self.leading, float("-inf")
             if not led:
@@ -191,7 +194,10 @@ class LeaderElector:
         return now + self._terms.renew_within
 
     def _look(self) -> None:
-        """Another holder's Lease counts from the answer on: it may have been renewed just now."""
+        """Reads the Lease.
+
+        Another holder's time counts from this answer on: it may have renewed the Lease just now.
+        """
         try:
             found = self._cluster.get(self._lease)
         except NotFound:
@@ -201,7 +207,7 @@ class LeaderElector:
             self._seen, self._seen_at = found, self._clocks.monotonic()
 
     def _is_free(self, now: float) -> bool:
-        """Released, or not renewed for the duration that its holder stated."""
+        """Whether the Lease was released, or not renewed for the duration that it states."""
         seen = self._seen or {}
         lasts = float(_spec(seen).get("leaseDurationSeconds") or self._terms.lasts)
         return not _holder(seen) or now > self._seen_at + lasts
@@ -225,13 +231,13 @@ class LeaderElector:
         return self._clocks.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
     def _tell(self) -> None:
-        """The leadership may also have expired while the process slept."""
+        """Logs changes of the leadership, which may also have expired while the process slept."""
         if self._told != self.leading:
             self._told = not self._told
             _log.info("%s %s", self.identity, "leads" if self._told else "leads no longer")
 
     def _complain(self, message: str, about: object, bug: Exception | None = None) -> None:
-        """Once, until an attempt succeeds."""
+        """Logs a problem once, until an attempt succeeds."""
         if not self._troubled:
             _log.warning(message, about, exc_info=bug)
         self._troubled = True

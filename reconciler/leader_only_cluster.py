@@ -29,7 +29,7 @@ OUTCOMES: Final[Mapping[type[Exception], str]] = {
 
 
 class WriteOutcome(msgspec.Struct, frozen=True):
-    """One write: `kind` is one of the kinds that we write, `outcome` see OUTCOMES."""
+    """One write: `kind` is one of the kinds that we write; for `outcome` see OUTCOMES."""
 
     verb: str
     kind: str
@@ -38,11 +38,14 @@ class WriteOutcome(msgspec.Struct, frozen=True):
 
 
 def _unobserved(_told: WriteOutcome) -> None:
-    """Does not count writes."""
+    """Ignores an outcome."""
 
 
 class LeaderOnlyCluster:
-    """Checked before each write, not only before each round: a round may outlast a lease."""
+    """A cluster whose writes need the leadership.
+
+    It is checked before each write, not only before each round: a round may outlast the Lease.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""One reconciler: informers, election, loop and server wired together, from start to stop."""
+"""Connects the parts of a reconciler (informers, election, loop, probes), from start to stop."""
 
 import gc
 import logging
@@ -33,13 +33,16 @@ from reconciler.trigger import DebouncedTrigger
 
 _log: Final = logging.getLogger(__name__)
 _HANGS_AFTER: Final = 60.0
-"""Seconds of one round after which another process may lead."""
+"""Seconds of one round after which this process lets another one lead."""
 _DEAD_AFTER: Final = 600.0
-"""Seconds of one round after which liveness fails: longer than a hanging API server can take."""
+"""Seconds of one round after which liveness fails: longer than a hanging API server can cause."""
 
 
 class ProbeAddress(msgspec.Struct, frozen=True):
-    """Where the server listens; port 0 takes a free one. `debug`: also with the last plan."""
+    """Where the probe server listens.
+
+    Port 0 takes a free port; `debug` also serves the last plan.
+    """
 
     host: str
     port: int
@@ -47,13 +50,13 @@ class ProbeAddress(msgspec.Struct, frozen=True):
 
 
 class Turn(Protocol):
-    """One look of what works beside the loop: seconds until the next one."""
+    """One turn of a task that runs beside the loop; returns the seconds until the next one."""
 
     def __call__(self, *, leading: bool) -> float: ...
 
 
 def take_turns(turn: Turn, leadership: LeaderState, ended: Event) -> None:
-    """Until it has ended; a bug in one turn is logged, and the next one comes."""
+    """Takes turns until `ended`; an error in one turn is logged, and the next one follows."""
     pause = 0.0
     while not ended.wait(pause):
         try:
@@ -116,16 +119,16 @@ class Manager:
         )
 
     def guarding(self, cluster: Cluster) -> LeaderOnlyCluster:
-        """`cluster`, to be written to while this process leads."""
+        """A client of `cluster` that refuses writes while this process does not lead."""
         return LeaderOnlyCluster(cluster, self._leadership, self._wrote)
 
     def beside(self, name: str, turn: Turn) -> None:
-        """Take turns in a thread of its own until the end; call before `start`."""
+        """Adds a thread that takes turns until the end; to be called before `start`."""
         given = (turn, self._leadership, self._retired)
         self._threads.append(Thread(target=take_turns, args=given, name=name, daemon=True))
 
     def start(self, address: ProbeAddress) -> int:
-        """Start; returns the port that is served. Raises OSError if it is taken."""
+        """Starts everything; returns the port that is served. Raises OSError if it is taken."""
         self._server = serve(address.host, address.port, self._pages(debug=address.debug))
         for informer in self._informers:
             informer.start()
@@ -134,7 +137,7 @@ class Manager:
         return self._server.server_port
 
     def stop(self) -> None:
-        """Let started writes end, then release the leadership."""
+        """Waits for writes that have begun, then releases the leadership."""
         self._trigger.stop()
         self._retired.set()
         for thread in self._threads:
@@ -157,7 +160,7 @@ class Manager:
             self._controller.run(self._trigger, self._leadership)
 
     def _campaign(self) -> None:
-        """A candidate whose caches are not synced must not lead."""
+        """Campaigns once the caches are synced: a process without a state must not lead."""
         if self._elector and self._wait_synced():
             self._elector.run(self._retired, self._trigger.ring, partial(self._turns, _HANGS_AFTER))
 

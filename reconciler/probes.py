@@ -1,4 +1,4 @@
-"""/healthz, /readyz, /metrics and perhaps /debug/plan, for the kubelet, Prometheus and people."""
+"""Serves /healthz, /readyz, /metrics and, if enabled, /debug/plan."""
 
 import sys
 import time
@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 CONNECTIONS: Final = 32
-"""Connections at once: legitimate probes and scrapers need few, for milliseconds."""
+"""Connections at the same time: probes and scrapers need few, for milliseconds."""
 _IDLE_SECONDS: Final = 10
 _PLACE_SECONDS: Final = 1.0
 """Seconds to wait until a closed connection has ended."""
@@ -23,7 +23,7 @@ _SCRAPE_SECONDS: Final = 1.0
 
 
 class Page(msgspec.Struct, frozen=True):
-    """The answer of a path."""
+    """The response of a path."""
 
     body: bytes
     status: HTTPStatus = HTTPStatus.OK
@@ -36,7 +36,7 @@ Pages: TypeAlias = Mapping[str, Callable[[], Page]]
 class Health(msgspec.Struct, frozen=True):
     """`alive`: the loop makes progress. `unready`: why the process is not ready, or empty.
 
-    `duty`: what it does when it is ready.
+    `duty`: its role when it is ready, leader or standby.
     """
 
     alive: Callable[[], bool]
@@ -52,7 +52,7 @@ class Health(msgspec.Struct, frozen=True):
 
 
 def pages(health: Health, registry: CollectorRegistry) -> Pages:
-    """What every reconciler serves."""
+    """The pages that every reconciler serves."""
     return {
         "/healthz": health.healthz,
         "/readyz": health.readyz,
@@ -84,7 +84,7 @@ class Scrape:
 
 
 class _Server(ThreadingHTTPServer):
-    """A thread per connection, up to CONNECTIONS; one more closes the oldest.
+    """One thread per connection, up to CONNECTIONS; one more closes the oldest.
 
     Answers are immediate, so the oldest connection is slow or silent.
     """
@@ -124,13 +124,13 @@ class _Server(ThreadingHTTPServer):
                     oldest.shutdown(SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - its parent's
-        """A disconnected client is not logged either: probes time out after a second."""
+        """Logs errors, but not those of disconnected clients: probes time out after a second."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
 
 
 def serve(host: str, port: int, pages: Pages) -> ThreadingHTTPServer:
-    """Serve from a thread of its own until `shutdown`; port 0 takes a free one."""
+    """Serves from a thread of its own until `shutdown`; port 0 takes a free port."""
     known = Page(f"{' '.join(pages)}\n".encode(), HTTPStatus.NOT_FOUND)
 
     class Handler(BaseHTTPRequestHandler):

@@ -10,7 +10,7 @@ GATHERING: Final = 0.05
 
 
 class DebouncedTrigger:
-    """Rung by any thread, waited for by one."""
+    """A wake-up call: any thread rings, a single thread waits."""
 
     def __init__(
         self, gathering: float = GATHERING, monotonic: Callable[[], float] = time.monotonic
@@ -32,13 +32,13 @@ class DebouncedTrigger:
             self._condition.notify_all()
 
     def stop(self) -> None:
-        """End every wait, also those to come."""
+        """Ends every wait, including later ones."""
         with self._condition:
             self._stopped = True
             self._condition.notify_all()
 
     def since_ring(self) -> float | None:
-        """Seconds since the first ring that ended the last wait; None without one."""
+        """Seconds since the first ring that ended the last wait; None if no ring ended it."""
         return None if self._heard_at is None else self._monotonic() - self._heard_at
 
     @property
@@ -46,15 +46,15 @@ class DebouncedTrigger:
         return self._stopped
 
     def wait(self, seconds: float, rest: float = 0.0) -> bool:
-        """Return after a ring and the debounce time, or after `seconds`: whether it rang.
+        """Waits for a ring plus the debounce time, or for `seconds`; returns whether it rang.
 
-        A ring does not end the wait before `rest` is over, seconds from its beginning.
+        A ring does not end the wait before `rest` seconds are over.
         """
         begun = self._monotonic()
         with self._condition:
             self._wait(lambda: self._rung or self._stopped, seconds)
             if self._rung:
-                # A fixed moment, not quiet: a stream of events must not starve the loop.
+                # A fixed time rather than silence: a stream of events must not starve the loop.
                 left = rest - (self._monotonic() - begun)
                 self._wait(lambda: self._stopped, max(self._gathering, left))
             rung, self._rung = self._rung, False

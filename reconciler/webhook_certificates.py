@@ -30,7 +30,7 @@ _SECONDS: Final = DurationRange(0, 86_400, min_open=True)
 class CertificateSettings(msgspec.Struct, frozen=True):
     """Settings; `names` are names of the webhook's server besides its Service's.
 
-    `refresh`: between two looks, and until every API server has heard of a new authority.
+    `refresh` is the time between two turns, and until every API server has seen a new CA.
     """
 
     enabled: bool = False
@@ -92,7 +92,7 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def take(given: dict[str, Any]) -> CertificateSettings:
-    """What these options say; they leave `given`."""
+    """The settings of these options, which are removed from `given`."""
     return CertificateSettings(
         enabled=given.pop("certificates"),
         names=given.pop("certificate_name"),
@@ -107,7 +107,7 @@ def take(given: dict[str, Any]) -> CertificateSettings:
 class CertificateMetrics:
     """Metrics of the certificates.
 
-    Gauges are 0 where another process leads, and where another issuer keeps the certificates.
+    Gauges are 0 if another process leads, or if another issuer manages the certificates.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -163,7 +163,7 @@ class WebhookCertificates:
         self._missing: tuple[ObjectRef, ...] = ()
 
     def turn(self, *, leading: bool) -> float:
-        """Check once and change what is due; seconds until the next check."""
+        """Checks once and changes what is due; returns the seconds until the next check."""
         if not leading:
             self._gauges.follows()
             return min(FOLLOWING, self._every.total_seconds())
@@ -184,7 +184,7 @@ class WebhookCertificates:
         return self._every.total_seconds()
 
     def _tell(self, missing: tuple[ObjectRef, ...]) -> None:
-        """Log when a configuration disappears, and when all exist again."""
+        """Logs when a configuration disappears, and when all exist again."""
         if missing != self._missing:
             names = " and ".join(f"{target.kind} {target.name}" for target in missing)
             if names:

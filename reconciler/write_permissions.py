@@ -1,4 +1,4 @@
-"""Checks that the leader has every right to write that its decisions need."""
+"""Checks that the leader may perform every write that its decisions need."""
 
 import logging
 from collections.abc import Callable
@@ -38,7 +38,7 @@ NEEDED: Final = (
     AccessRight("create", "events"),
     AccessRight("patch", "events"),
 )
-"""The writes of the ClusterRole edl-reconciler: a test compares."""
+"""The writes of the ClusterRole edl-reconciler: a test compares the two."""
 
 _MISSING: Final = (
     '"%s" may not %s: decisions that take such writes are not carried out; '
@@ -53,7 +53,7 @@ SOONEST: Final = 10.0
 class WritePermissions:
     """Checks when this process begins to lead and periodically; logs changes.
 
-    `forbidden` is set by refused writes. `publish` gets None while the result is unknown.
+    `forbidden` is set by refused writes. `publish` is called with None while the result is unknown.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class WritePermissions:
         self._pause = 0.0
 
     def turn(self, *, leading: bool) -> float:
-        """Check, if it is due; seconds until the next turn."""
+        """Checks, if a check is due; returns the seconds until the next turn."""
         if not leading:
             self._looked = None
             self._gauge.set(0)
@@ -87,7 +87,7 @@ class WritePermissions:
         return FOLLOWING
 
     def _look(self) -> float:
-        """Seconds until the next check."""
+        """Checks once; returns the seconds until the next check."""
         try:
             missing = tuple(map(str, lacking(self._cluster, NEEDED)))
             user = whoami(self._cluster)

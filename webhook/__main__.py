@@ -1,4 +1,4 @@
-"""`python -m webhook`: serve reviews, with a directory's certificate or with the cluster's own."""
+"""`python -m webhook`: serves reviews, with a certificate from a directory or from a Secret."""
 
 import sys
 from datetime import UTC, datetime, timedelta
@@ -31,7 +31,7 @@ _FETCH_SECONDS: Final = 2.0
 
 
 class WebhookOptions(msgspec.Struct, frozen=True):
-    """The command line."""
+    """The options of the command line."""
 
     cert_dir: Path | None
     secret: str | None
@@ -133,7 +133,7 @@ def webhook(**given: object) -> None:
 
 
 def _listeners(options: WebhookOptions, routes: RouteContext) -> tuple[ListenerSettings, ...]:
-    """One for everything, unless probes have a port of their own."""
+    """One listener for everything, or a second one for probes if they have a port of their own."""
     clients = None
     if options.client_ca is not None:
         clients = ClientAuthority(options.client_ca, frozenset(options.client_name))

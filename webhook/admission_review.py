@@ -1,4 +1,4 @@
-"""AdmissionReview v1 on the wire: only the fields that are used, decoded once on arrival."""
+"""Decodes AdmissionReview v1 (only the fields that are used), and encodes its response."""
 
 import base64
 import re
@@ -16,7 +16,7 @@ KIND: Final = "AdmissionReview"
 
 
 DEEPEST: Final = 100
-"""Levels of objects and lists in a review: Kubernetes' own objects have some twenty."""
+"""Levels of objects and lists in a review: Kubernetes' own objects have about twenty."""
 
 
 _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -37,7 +37,7 @@ class BadReview(EdlError):
 
 
 class Review(msgspec.Struct, frozen=True):
-    """One request of the API server. `manifest` and `old` are None where the API sends none."""
+    """One request of the API server. `manifest` and `old` are None if the API server sends none."""
 
     uid: str
     kind: str
@@ -54,7 +54,7 @@ class Review(msgspec.Struct, frozen=True):
 
 
 class DenialStatus(msgspec.Struct, frozen=True):
-    """What the user reads, with the code and reason that programs read."""
+    """A refusal: the message for the user, with a code and a reason for programs."""
 
     code: HTTPStatus
     reason: str
@@ -62,7 +62,7 @@ class DenialStatus(msgspec.Struct, frozen=True):
 
 
 def denial_message(review: Review, findings: Sequence[Finding]) -> str:
-    """What the user reads: each finding, up to a number, in a bounded length."""
+    """The message of a refusal, with the first findings, each of a bounded length."""
     if len(findings) == 1:
         return f"{review}: {_cut(findings[0])}"
     shown = [f"{number}. {_cut(finding)}" for number, finding in enumerate(findings[:_MOST], 1)]
@@ -71,13 +71,13 @@ def denial_message(review: Review, findings: Sequence[Finding]) -> str:
 
 
 def _cut(finding: Finding) -> str:
-    """A finding quotes what it found, which may be as large as the object."""
+    """The text of a finding, shortened: it may quote a value as large as the object."""
     text = str(finding)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
 
 
 class ReviewResponse(msgspec.Struct, frozen=True):
-    """Allowed unless there is a refusal. `patch` is encoded JSON (RFC 6902), empty for none."""
+    """Allows the request unless there is a refusal. `patch` is JSON (RFC 6902), or empty."""
 
     patch: bytes = b""
     warnings: tuple[str, ...] = ()
@@ -113,7 +113,10 @@ _decoder: Final = msgspec.json.Decoder(_Envelope)
 
 
 def decode(body: bytes) -> Review:
-    """Raise BadReview, in one line, for anything but a request of the API server."""
+    """The review in a body.
+
+    Raises BadReview, in one line, for anything but an API server's request.
+    """
     try:
         envelope = _decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -141,7 +144,10 @@ def decode(body: bytes) -> Review:
 
 
 def _check_namespace(request: _Request) -> None:
-    """The namespace becomes part of a request path. A Namespace's own review carries its name."""
+    """Checks the namespace, which becomes part of a request path.
+
+    In a review of a Namespace it is the name of the object.
+    """
     namespace, kind = request.namespace, request.kind.kind
     if kind != "Namespace" and not _DNS_LABEL.fullmatch(namespace):
         raise BadReview(f"the namespace {namespace[:64]!r} of the {kind[:64]} is not a DNS label")

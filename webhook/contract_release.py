@@ -7,7 +7,7 @@ import edl
 
 
 def release() -> str:
-    """A digest of the rules' source: it differs wherever a rule might."""
+    """A digest of the source of `edl`: it differs whenever a rule might."""
     root = Path(edl.__file__).parent
     digest = sha256()
     for file in sorted(root.rglob("*.py")):

@@ -1,4 +1,4 @@
-"""A review in, an answer out, without HTTP: calls `edl.inject` and words its refusals."""
+"""Answers a review, without HTTP: calls `edl.inject`, and words its refusals."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -27,7 +27,7 @@ class ReviewOutcome(StrEnum):
 
 
 class ReviewResult(msgspec.Struct, frozen=True):
-    """An answer and what it was. `failure` is an internal error, for the log."""
+    """An answer and its outcome. `failure` is an internal error, for the log."""
 
     outcome: ReviewOutcome
     answer: ReviewResponse
@@ -38,7 +38,7 @@ AdmissionDecision: TypeAlias = Callable[[AdmissionRequest, Context], AdmissionVe
 
 
 class AdmissionCore(msgspec.Struct, frozen=True):
-    """The functions that decide: `edl.inject`'s, unless a test passes its own."""
+    """The functions that decide: those of `edl.inject`, unless a test passes its own."""
 
     mutate: AdmissionDecision = handlers.mutate
     validate: AdmissionDecision = handlers.validate
@@ -46,21 +46,22 @@ class AdmissionCore(msgspec.Struct, frozen=True):
 
 
 _WARNED: Final = 4_096
-"""Characters of all warnings of an answer: the API server drops those behind."""
+"""Characters of all warnings of an answer: the API server drops further ones."""
 _UNCHANGED: Final = ReviewResult(ReviewOutcome.UNCHANGED, ReviewResponse())
 
 
 def judge(
     review: Review, policy: NamespacePolicy, decide: AdmissionDecision, context: Context
 ) -> ReviewResult:
-    """The answer, with a patch where the object is to be stored otherwise. Never raises."""
+    """The answer to a review, with a patch if the object should change. Never raises."""
     if review.manifest is None or review.operation not in ("CREATE", "UPDATE"):
         return _UNCHANGED  # deletions are never refused
     operation = cast("Literal['CREATE', 'UPDATE']", review.operation)
     request = AdmissionRequest(operation, review.manifest, review.old, review.user, policy)
     try:
         verdict = decide(request, context)
-        # Encoded here, so that a value that JSON cannot express is an internal error like others.
+        # Encoded in this block, so that a value that JSON cannot express is handled as an internal
+        # error.
         operations = json_patch.diff(request.manifest, verdict.manifest)
         encoded = msgspec.json.encode(operations) if operations else b""
     except Denied as denied:
@@ -72,7 +73,7 @@ def judge(
 
 
 def unread(review: Review, error: EdlError) -> ReviewResult:
-    """A namespace that could not be read may set a limit, so the object is refused for now."""
+    """The refusal if the namespace could not be read: it may limit the object."""
     message = f"{review}: its namespace cannot be read ({error}); nothing was written, try again"
     refusal = DenialStatus(HTTPStatus.SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
     return ReviewResult(ReviewOutcome.FAILED, ReviewResponse(refusal=refusal))
@@ -85,13 +86,13 @@ def _denied(review: Review, findings: tuple[Finding, ...]) -> ReviewResult:
 
 
 def _heard(warnings: tuple[str, ...]) -> tuple[str, ...]:
-    """As many warnings as the API server passes on; the last of these may be cut."""
+    """The warnings that the API server passes on; the last one may be cut."""
     left = [_WARNED, *(_WARNED - total for total in accumulate(map(len, warnings)))]
     return tuple(text[:room] for text, room in zip(warnings, left, strict=False) if room > 0)
 
 
 def _failed(review: Review, error: Exception) -> ReviewResult:
-    """An internal error: a labelled object is refused, any other is admitted unchanged."""
+    """The answer to an internal error: a labelled object is refused, others are admitted."""
     what = f"kubectl-edl failed inside on {review} ({type(error).__name__}: {error})"
     if not is_labelled(review.manifest) and not is_labelled(review.old):
         answer = ReviewResponse(warnings=_heard((f"{what}; the object was left as it is",)))

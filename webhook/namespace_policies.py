@@ -1,8 +1,8 @@
-"""Settings of all namespaces, from a watch: no review waits for the API server.
+"""Settings of all namespaces, from a watch: reviews need not wait for the API server.
 
-A review may be as old as a watch's delay, some milliseconds. Only a namespace that the watch has
-not brought yet is read by itself, beside the loop: by its name alone, and within bounds of number
-and time that no sender of reviews can move.
+Settings may lag by a watch's delay of some milliseconds. Only a namespace that the watch has not
+delivered yet is read by itself, on a thread. These requests are bounded in number and time,
+whatever reviews a client sends.
 """
 
 import time
@@ -21,22 +21,23 @@ from edl.parsing.namespace_policy import SILENT, NamespacePolicy, read
 
 NAMESPACES: Final = ListOptions("Namespace")
 AT_ONCE: Final = 4
-"""Namespaces that are read at a time."""
+"""Namespaces that are read at the same time."""
 MOST_FAILURES: Final = 64
 _FAILED_SECONDS: Final = 3.0
 _QUEUED_SECONDS: Final = 1.0
-"""Until a namespace is read; reading takes two at most, and the API server waits for five."""
+"""Seconds to wait for a turn to read. Reading takes two at most, and the API server waits for
+five."""
 
 
 class NamespacePolicies(Protocol):
     """The source of the namespaces' settings."""
 
     def known(self, namespace: str) -> NamespacePolicy | None:
-        """From memory; None for a namespace that the watch has not delivered."""
+        """The settings from memory; None for a namespace that the watch has not delivered."""
         ...
 
     def fetch(self, namespace: str) -> NamespacePolicy:
-        """Read the namespace from the API server. Raises ClusterError."""
+        """Reads the namespace from the API server. Raises ClusterError."""
         ...
 
     def problem(self) -> str:
@@ -45,7 +46,7 @@ class NamespacePolicies(Protocol):
 
 
 class NoPolicies:
-    """Without a cluster: no namespace has settings."""
+    """The source without a cluster: no namespace has settings."""
 
     def known(self, namespace: str) -> NamespacePolicy | None:
         del namespace
@@ -68,7 +69,7 @@ class WatchedPolicies:
     def __init__(
         self, cluster: Cluster, quick: Cluster, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        """`quick` is the same cluster, asked for one namespace while a review waits."""
+        """`quick` is a client with a short timeout, for reads while a review waits."""
         self._store = Store(object_facts.namespace)
         self._informer = Informer(cluster, NAMESPACES, self._store)
         self._quick = quick
@@ -86,7 +87,10 @@ class WatchedPolicies:
         return found.policy if found else None
 
     def fetch(self, namespace: str) -> NamespacePolicy:
-        """At most `AT_ONCE` requests at a time: the next one may find what it waited for."""
+        """Reads the namespace, unless it has become known meanwhile.
+
+        At most `AT_ONCE` namespaces are read at a time. Raises ClusterError.
+        """
         if problem := self.problem():
             raise Unreachable(problem)
         if not self._slots.acquire(timeout=_QUEUED_SECONDS):
@@ -111,10 +115,10 @@ class WatchedPolicies:
 
 
 class FetchFailures:
-    """Which namespaces could not be read in the last seconds, and why. Thread-safe.
+    """The namespaces that could not be read in the last seconds, and why. Thread-safe.
 
-    A review names any namespace. So the number of failures is bounded, and with it the number of
-    requests that reviews cause: while it is reached, no unknown namespace is read.
+    A review may name any namespace. So the number of failures is bounded, and with it the number of
+    requests that reviews cause: once it is reached, no unknown namespace is read.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
@@ -123,7 +127,7 @@ class FetchFailures:
         self._errors: dict[str, tuple[float, ClusterError]] = {}
 
     def check(self, namespace: str) -> None:
-        """Raise what reading this namespace raised recently, or Unreachable after many failures."""
+        """Raises the error of a recent attempt to read it, or Unreachable after many failures."""
         with self._lock:
             oldest = self._monotonic() - _FAILED_SECONDS
             self._errors = {name: e for name, e in self._errors.items() if e[0] > oldest}
@@ -139,7 +143,7 @@ class FetchFailures:
 
 
 class PolicyFetch:
-    """A policy that is fetched beside the loop: called on a thread, asked for afterwards."""
+    """Fetches a policy: called on a thread; the loop gets the result afterwards."""
 
     def __init__(self, fetch: Callable[[], NamespacePolicy]) -> None:
         self._fetch = fetch
@@ -152,5 +156,5 @@ class PolicyFetch:
             self._future.set_exception(error)
 
     def result(self) -> NamespacePolicy:
-        """Raises what fetching raised."""
+        """The policy. Raises what fetching raised."""
         return self._future.result(timeout=0)

@@ -14,7 +14,10 @@ _log: Final = logging.getLogger(__name__)
 
 
 class RateLimitedLog:
-    """Logs the first ones of each minute, then how many were left out. The metrics count all."""
+    """Logs the first warnings of each minute, then the number of those dropped.
+
+    The metrics count all of them.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

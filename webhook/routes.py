@@ -1,4 +1,4 @@
-"""The Flask app: six paths, every bad request answered in one line."""
+"""The Flask app: six paths. Every bad request is answered in one line."""
 
 import logging
 import time
@@ -28,14 +28,14 @@ from webhook.webhook_metrics import WebhookMetrics
 ADVISE: Final = "/advise"
 """Reviews of objects that are not managed: an unreadable namespace never delays them."""
 _WITHOUT_POLICY: Final = ("Namespace", "ConfigMap")
-"""Kinds whose reviews do not ask what a namespace says."""
+"""Kinds whose reviews do not depend on a namespace's settings."""
 _JSON: Final = "application/json"
 _TEXT: Final = "text/plain; charset=utf-8"
 _log: Final = logging.getLogger(__name__)
 
 
 class RouteContext(msgspec.Struct, frozen=True):
-    """What the paths need. `unready` says why the pod is not ready, and is empty when it is."""
+    """What the paths need. `unready` returns why the pod is not ready, or an empty text."""
 
     context: Context
     unready: Callable[[], str]
@@ -48,7 +48,7 @@ class RouteContext(msgspec.Struct, frozen=True):
 
 
 def reviewing(app: Flask, routes: RouteContext) -> None:
-    """The API server's paths."""
+    """Adds the API server's paths."""
     core = routes.core
     for path, decide in (
         ("/mutate", core.mutate),
@@ -59,14 +59,14 @@ def reviewing(app: Flask, routes: RouteContext) -> None:
 
 
 def probing(app: Flask, routes: RouteContext) -> None:
-    """The kubelet's and Prometheus' paths."""
+    """Adds the kubelet's and Prometheus' paths."""
     app.add_url_rule("/healthz", "/healthz", partial(_text, "ok"))
     app.add_url_rule("/readyz", "/readyz", partial(_readiness, routes))
     app.add_url_rule("/metrics", "/metrics", partial(_metrics, routes))
 
 
 def create_app(routes: RouteContext, *parts: Callable[[Flask, RouteContext], None]) -> Flask:
-    """The webhook as a WSGI app; of some of its parts, or whole."""
+    """The webhook as a WSGI app with these parts; by default with all."""
     app = Flask(__name__, static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = LIMIT
     for part in parts or (reviewing, probing):
@@ -108,7 +108,7 @@ class _Postponed(msgspec.Struct, frozen=True):
 
 
 def _decoded() -> Review:
-    """The memory of the decoded body is counted before it is decoded."""
+    """The review in the body. Its values are counted before it is decoded, to bound the memory."""
     body = request.get_data(cache=False)
     if (found := values(body)) > MOST_VALUES:
         what = f"the body has {found} values, more than {MOST_VALUES}"
@@ -117,7 +117,10 @@ def _decoded() -> Review:
 
 
 def _policy(routes: RouteContext, review: Review) -> NamespacePolicy | None:
-    """None when the namespace must be fetched first: that is left as a deferred call."""
+    """The namespace's settings.
+
+    None if the namespace must be fetched first, for which a deferred call is left.
+    """
     if review.kind in _WITHOUT_POLICY or request.path == ADVISE:
         return SILENT
     known = routes.policies.known(review.namespace)
@@ -128,9 +131,9 @@ def _policy(routes: RouteContext, review: Review) -> NamespacePolicy | None:
 
 
 def _tell(review: Review, result: ReviewResult) -> None:
-    """Log refusals, and internal errors in full."""
+    """Logs refusals, and internal errors with their traceback."""
     refusal = result.answer.refusal
-    # On one line, whatever names a client chose: log injection is impossible.
+    # On one line, so that names that clients choose cannot inject log lines.
     asked = " ".join(f"{review.operation} of {review} by {review.user} ({review.uid})".split())
     fields = {"job": f"{review.namespace}/{review.name}", "uid": review.uid}
     if result.failure is not None:
@@ -159,7 +162,7 @@ def _bad_review(routes: RouteContext, error: BadReview) -> Response:
 
 
 def _bad_request(routes: RouteContext, error: HTTPException) -> Response:
-    """What Flask itself refuses: an unknown path, another method, a body that is too large."""
+    """Answers what Flask itself refuses: an unknown path, a wrong method, a body too large."""
     status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
         return _rejected(routes, f"the body is larger than {LIMIT} bytes", status)
@@ -173,6 +176,6 @@ def _rejected(routes: RouteContext, reason: str, status: int) -> Response:
 
 
 def rejected(routes: RouteContext, client: str, line: str, status: int) -> None:
-    """Log and count a request that was refused before its review."""
+    """Logs and counts a request that was refused before its review."""
     routes.complaints.say(client, line)
     routes.measures.rejected(status)

@@ -1,4 +1,4 @@
-"""Metrics: reviews by kind and outcome, their duration, the expiry of the certificate."""
+"""The webhook's metrics: reviews by kind and outcome, their duration, the certificate's expiry."""
 
 from datetime import datetime
 from functools import partial
@@ -57,7 +57,8 @@ class WebhookMetrics:
         )
 
     def reviewed(self, path: str, review: Review, outcome: ReviewOutcome, seconds: float) -> None:
-        # Names from clients become "other": a label's values must be bounded.
+        # Unknown kinds and operations become "other": clients choose them, and label values must be
+        # few.
         kind = review.kind if review.kind in _KINDS else "other"
         operation = review.operation if review.operation in _OPERATIONS else "other"
         self._reviews.labels(path, kind, operation, outcome.value).inc()
@@ -67,7 +68,7 @@ class WebhookMetrics:
         self._rejected.labels(str(status)).inc()
 
     def certified_until(self, end: datetime) -> None:
-        """A certificate was loaded."""
+        """Counts a loaded certificate, and records its expiry."""
         self._loads.inc()
         self._expiry.set(end.timestamp())
 

@@ -1,1 +1,1 @@
-"""What the loop knows between rounds, besides what stands in the cluster."""
+"""What the loop remembers between rounds, apart from the state of the cluster."""

@@ -1,4 +1,4 @@
-"""Says once that nodes are to be asked for by ProvisioningRequests that the cluster lacks."""
+"""Warns once if nodes are to be requested by ProvisioningRequests that are not served."""
 
 import logging
 from collections.abc import Callable
@@ -18,7 +18,7 @@ _MISSING: Final = (
 
 
 class MissingRequests:
-    """Remembers what was said, and says it anew after the API was there."""
+    """Warns once, and again after the API was served and disappeared."""
 
     def __init__(self, limits: Limits) -> None:
         self._wanted = limits.asks.provisioner is Provisioner.REQUEST

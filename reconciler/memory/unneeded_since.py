@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Legacy(Protocol):
-    """What one leader leaves to the next."""
+    """What one leader passes on to the next."""
 
     @property
     def inherited(self) -> Mapping[str, str]: ...
@@ -25,7 +25,7 @@ class Legacy(Protocol):
 
 
 class UnneededNodes:
-    """Read by the loop alone."""
+    """Used only by the thread of the loop."""
 
     def __init__(self, legacy: Legacy) -> None:
         self._legacy = legacy
@@ -35,7 +35,7 @@ class UnneededNodes:
     def observing(
         self, observe: Callable[[datetime], ClusterState]
     ) -> Callable[[datetime], ClusterState]:
-        """The same, with what is remembered."""
+        """`observe` with the record added to the state."""
 
         def observed(now: datetime) -> ClusterState:
             self._inherit(now)
@@ -44,7 +44,7 @@ class UnneededNodes:
         return observed
 
     def deciding(self, decide: Callable[[ClusterState], Plan]) -> Callable[[ClusterState], Plan]:
-        """The same, remembered."""
+        """`decide` with the record updated by each plan."""
 
         def decided(state: ClusterState) -> Plan:
             plan = decide(state)
@@ -57,7 +57,7 @@ class UnneededNodes:
         return decided
 
     def _inherit(self, now: datetime) -> None:
-        """Once each time that this process begins to lead."""
+        """Reads the record once each time that this process begins to lead."""
         inherited = self._legacy.inherited
         if inherited is not self._read:
             self._read = inherited

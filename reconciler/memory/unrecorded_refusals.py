@@ -9,16 +9,16 @@ from edl.model import ClusterState, JobKey, StartRefusal, TrainingJob
 
 
 class RefusedStarts:
-    """Kept between rounds; what is written to the Jobs outlives the process."""
+    """Refusals kept between rounds. Those written to the Jobs outlive the process."""
 
     def __init__(self) -> None:
         self._known: dict[JobKey, StartRefusal] = {}
         self._waiting: dict[JobKey, TrainingJob] = {}
         self.unseen = False
-        """Whether the last state does not show one of them yet."""
+        """Whether a refusal was added that the last state does not include."""
 
     def seen(self, state: ClusterState) -> ClusterState:
-        """The state with these refusals; itself where there are none."""
+        """The state with these refusals; unchanged if there are none."""
         jobs = tuple(map(self._with, state.jobs)) if self._known else state.jobs
         self._waiting = {job.key: job for job in jobs if start_refusals.waits(job)}
         self._known = {key: self._known[key] for key in self._known.keys() & self._waiting}
@@ -26,7 +26,7 @@ class RefusedStarts:
         return state if jobs == state.jobs else replace(state, jobs=jobs)
 
     def note(self, key: JobKey, message: str, now: datetime) -> None:
-        """A start was refused; starts that succeeded meanwhile are ignored."""
+        """Records a refused start; ignored if the job has started meanwhile."""
         if job := self._waiting.get(key):
             self._known[key] = attempt_backoff.failed(StartRefusal, job.refusal, message, now)
             self.unseen = True

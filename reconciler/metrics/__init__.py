@@ -1,1 +1,1 @@
-"""What the reconciler reports about itself and the cluster."""
+"""Metrics and logs of the reconciler and the cluster."""

@@ -1,4 +1,4 @@
-"""The reconciler's metrics, for Prometheus. No label ever holds the name of a job."""
+"""The reconciler's metrics, for Prometheus. No label has the name of a job."""
 
 from functools import partial
 
@@ -21,9 +21,9 @@ _WAITS = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 43200.0, 86400.0,
 
 
 class DecisionMetrics:
-    """Rounds, and what was decided in them.
+    """Metrics of rounds and their decisions.
 
-    `decisions` by `DECISIONS`; `replicas` and `stall_seconds` by `RESIZES`.
+    `decisions` is labelled by `DECISIONS`; `replicas` and `stall_seconds` by `RESIZES`.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -64,7 +64,7 @@ class DecisionMetrics:
 
 
 class ApiMetrics:
-    """Watches and writes: `failures` by error, `writes` by verb, kind and outcome."""
+    """Metrics of watches and writes: `failures` by error, `writes` by verb, kind and outcome."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         counter = partial(_counter, registry)
@@ -90,7 +90,7 @@ class ApiMetrics:
 
 
 class StateMetrics:
-    """What holds while this process leads."""
+    """Gauges that are set while this process leads."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.leading = Gauge("edl_leading", "1 while this process acts.", registry=registry)
@@ -107,7 +107,7 @@ class StateMetrics:
 
 
 class Metrics:
-    """Every metric of the reconciler."""
+    """All metrics of the reconciler."""
 
     def __init__(self) -> None:
         self.registry, self.latest = CollectorRegistry(), LastDecisionCollector()

@@ -28,11 +28,11 @@ _ACTIONS: Final = {
     "evacuated": Action.REMOVED,
     "replaced": Action.REPLACED,
 }
-"""The Event note that goes with a decision's own write."""
+"""The action of the Event that a decision's write announces."""
 
 
 class _Decision(msgspec.Struct, frozen=True):
-    """One entry of a plan, as counted and logged; `replicas` were added or removed by it."""
+    """One entry of a plan, as counted and logged; `replicas` is how many it added or removed."""
 
     word: str
     job: JobKey
@@ -42,7 +42,7 @@ class _Decision(msgspec.Struct, frozen=True):
 
 
 class DecisionLog:
-    """Turns plans and reports into lines and numbers."""
+    """Turns plans and reports into log lines and metrics."""
 
     def __init__(
         self,
@@ -66,7 +66,10 @@ class DecisionLog:
         self._stalls.forget()
 
     def decided(self, decided: LastDecision, seconds: float, waited: float | None) -> None:
-        """`waited`: seconds since the first event that this decision is about, if there was one."""
+        """Records a decision.
+
+        `waited` is the time since the first event it reacts to, in seconds.
+        """
         metrics = self._metrics
         metrics.state.leading.set(1)
         metrics.latest.decided = decided
@@ -78,7 +81,7 @@ class DecisionLog:
             metrics.decided.stall_seconds.labels(word).observe(stall)
 
     def acted(self, report: StepReport, seconds: float) -> None:
-        """The outcome of the decision that was logged last."""
+        """Records the outcome of the last decision."""
         self._metrics.decided.act_seconds.observe(seconds)
         if (decided := self._metrics.latest.decided) is not None:
             self._carried_out(decided, report)
@@ -90,7 +93,10 @@ class DecisionLog:
             self._failed_write(failure)
 
     def _failed_write(self, failure: StepFailure) -> None:
-        """Also as an Event: the API server may refuse the annotation like the write itself."""
+        """Logs a failed write, and announces it as an Event.
+
+        The API server may refuse to store the reason in an annotation, as it refused the write.
+        """
         kind = type(failure.error).__name__
         self._metrics.api.failures.labels(kind).inc()
         fields = {"job": str(failure.step.job), "kind": kind, "error": str(failure.error)}
@@ -113,7 +119,7 @@ class DecisionLog:
         self._metrics.api.failures.labels("round").inc()
 
     def _carried_out(self, decided: LastDecision, report: StepReport) -> None:
-        # A shrink may have been prepared only: the hosts that leave are taken off a list first.
+        # Only the first part of a scale-down may be done: launchers must drop the hosts first.
         said = {(step.job, note.action) for step in report.done for note in step.notes}
         if not said:
             return
@@ -132,7 +138,7 @@ class DecisionLog:
             self._metrics.decided.replicas.labels(found.word).inc(found.replicas)
         if found.word in RESIZES:
             self._stalls.begin(found.job, found.word, found.role, self._monotonic())
-        # The first start only: later waits are not queue time.
+        # Only the first start counts: later waits are not queue time.
         if found.word == "admitted" and job is not None and job.started_at is None:
             waited = (now - job.queued_at).total_seconds()
             self._metrics.decided.queue_wait_seconds.observe(waited)

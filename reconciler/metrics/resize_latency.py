@@ -1,4 +1,4 @@
-"""How long a resize takes: from the patch until the pods of the new size are ready."""
+"""Measures how long a resize takes: from the patch until all pods of the new size are ready."""
 
 from collections.abc import Iterable, Iterator
 
@@ -22,15 +22,21 @@ class ResizeLatency:
         self._changes: dict[JobKey, _Change] = {}
 
     def begin(self, job: JobKey, decision: str, role: str, now: float) -> None:
-        """A change was written; `role` is empty for all roles. It replaces one in progress."""
+        """Records that a resize was written; it replaces one in progress.
+
+        `role` is empty for all roles.
+        """
         self._changes[job] = _Change(decision, role, now)
 
     def forget(self) -> None:
-        """Another process leads now, and measures their end."""
+        """Drops all resizes: another process leads now, and measures its own."""
         self._changes.clear()
 
     def ended(self, jobs: Iterable[TrainingJob], now: float) -> Iterator[tuple[str, float]]:
-        """(decision, seconds) of completed resizes; ended and suspended jobs are left out."""
+        """(decision, seconds) of completed resizes.
+
+        Jobs that ended or are suspended are dropped.
+        """
         if not self._changes:
             return
         by_key = {job.key: job for job in jobs if job.key in self._changes}

@@ -1,7 +1,7 @@
 """Gauges of the cluster's state, computed from the last decision at each scrape.
 
-Nothing is counted per round, so a decision pays nothing for it. Label values are reason codes and
-a few resources: they do not grow with the number of jobs.
+Nothing is counted per round, so decisions bear no cost for it. Label values are reason codes and a
+few resources: they do not grow with the number of jobs.
 """
 
 from collections import Counter
@@ -27,13 +27,13 @@ RESOURCES: Final[Mapping[str, tuple[str, float]]] = {
     "ephemeral-storage": ("ephemeral-storage", 1.0),
     SHARED_GPU: ("shared-gpu", 1e-3),
 }
-"""By our names: the label, and what makes cores, bytes and whole GPUs of our integers."""
+"""By our names: the label, and the factor from our integers to cores, bytes and whole GPUs."""
 W = TypeVar("W", bound=str)
 _ALWAYS: Final = (CPU, MEMORY, PODS)
 
 
 class LastDecision(msgspec.Struct, frozen=True):
-    """One decision, and what it was made from."""
+    """One decision, and the state that it was made from."""
 
     state: ClusterState
     plan: Plan
@@ -118,7 +118,7 @@ def _cluster(state: ClusterState) -> Iterator[GaugeMetricFamily]:
 
 
 def _bound(role: Role) -> int:
-    """Pods that use resources of nodes."""
+    """The number of the role's pods that use resources of nodes."""
     return sum(bool(pod.node) and not pod.ended for pod in role.status.pods)
 
 

@@ -1,4 +1,4 @@
-"""What teams have, as gauges: read off the last decision when `/metrics` is scraped."""
+"""Gauges of teams, computed from the last decision when `/metrics` is scraped."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -9,13 +9,13 @@ from edl.model import ClusterState, JobKey
 from edl.visibility.team_figures import TeamFigures, team_figures
 
 MOST: Final = 100
-"""Teams that are told of, from the top of the tree: their names are labels."""
+"""Teams with gauges, from the top of the tree: their names are label values."""
 
 
 def team_gauges(
     state: ClusterState, waiting: Iterable[JobKey], resources: Mapping[str, tuple[str, float]]
 ) -> Iterator[GaugeMetricFamily]:
-    """`resources`: by our names the label, and what makes cores, bytes and pieces of integers."""
+    """`resources` maps our names to a label and the factor to cores, bytes or pieces."""
     figures = sorted(team_figures(state, waiting), key=lambda one: (one.level, one.team.name))
     amounts = GaugeMetricFamily(
         "edl_team_resources",
@@ -36,7 +36,7 @@ def team_gauges(
 def _amounts(
     one: TeamFigures, resources: Mapping[str, tuple[str, float]]
 ) -> Iterator[tuple[tuple[str, str], float]]:
-    """Each resource that the team is guaranteed or uses, with zeros: series do not come and go."""
+    """Each resource that the team is guaranteed or uses; zeros keep the series continuous."""
     parts = {
         "guaranteed": one.guaranteed,
         "used": one.used,

@@ -31,7 +31,7 @@ def _weights(
 
 
 def _weight(text: str) -> tuple[int, float]:
-    """As a chart's value is written, too: 1000=0.3333333333333333, 1000=1e-07."""
+    """A weight, also in the chart's notation: 1000=0.3333333333333333, 1000=1e-07."""
     with suppress(ValueError):
         match = _WEIGHT.fullmatch(text)
         if match and 0 < (weight := float(match["weight"])) <= MOST_WEIGHT:
@@ -43,7 +43,10 @@ def _weight(text: str) -> tuple[int, float]:
 def _limit(
     flag: str, text: str, kind: click.ParamType[Any] | None = None, shown: str | None = None
 ) -> Callable[[Command], Command]:
-    """The option of the limit of this name; `kind` where its default does not say its type."""
+    """The option of the limit with this name.
+
+    `kind` is needed if its default does not tell its type.
+    """
     name = flag.replace("-", "_")
     usual = getattr(_USUAL if name in Limits.__struct_fields__ else _USUAL.asks, name)
     if isinstance(usual, timedelta):
@@ -149,7 +152,7 @@ _OPTIONS: Final = (
 
 
 def declared() -> tuple[click.Option, ...]:
-    """The options themselves: the chart's values are made of them."""
+    """The options themselves, from which the chart's values are generated."""
 
     @options
     def empty() -> None: ...
@@ -166,7 +169,7 @@ def options(command: Command) -> Command:
 
 
 def take(given: dict[str, Any]) -> Settings:
-    """What these options say; they leave `given`. Raises ValueError for an invalid limit."""
+    """The settings of these options, which are removed from `given`. Raises ValueError."""
     waits = {name: given.pop(name) for name in ("patience", "idle")}
     return Settings(
         policy=given.pop("policy"),
@@ -181,7 +184,7 @@ def take(given: dict[str, Any]) -> Settings:
 
 
 def _values(given: dict[str, Any], usual: msgspec.Struct) -> dict[str, Any]:
-    """The fields of this struct that are options, in the types of its defaults."""
+    """The fields of a struct that are options, converted to the types of its defaults."""
     names = [name for name in usual.__struct_fields__ if name in given]
     return {name: _typed(given.pop(name), getattr(usual, name)) for name in names}
 

@@ -1,4 +1,4 @@
-"""Options of the reconciler that are lengths of time within bounds."""
+"""A type of command-line options: durations within bounds."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from edl.durations import parse_duration
 
 
 class DurationRange(click.FloatRange):
-    """A length of time as users type one, in seconds and within bounds."""
+    """A duration as users type one, converted to seconds, within bounds."""
 
     name = "DURATION"
 

@@ -1,1 +1,1 @@
-"""What the leader tells users in their namespaces."""
+"""ConfigMaps that the leader publishes."""

@@ -1,4 +1,4 @@
-"""The leader keeps the document of the teams that it decides by: the next one may need it."""
+"""Stores the teams document that the leader decides by: the next leader may need it."""
 
 import logging
 from collections.abc import Callable
@@ -23,7 +23,7 @@ _INVALID: Final = "ConfigMap %s/%s is not read, the teams stay as they were: %s"
 
 
 class AppliedTeams:
-    """Writes what differs, and says which documents are not read; all processes say so."""
+    """Stores the document when it changes, and logs invalid documents in every process."""
 
     def __init__(
         self, cluster: Cluster, reading: Callable[[], TeamsReading], invalid: Gauge
@@ -36,7 +36,7 @@ class AppliedTeams:
         self._written: TeamsReading | None = None
 
     def turn(self, *, leading: bool) -> float:
-        """Look once; seconds until the next look."""
+        """Takes one turn; returns the seconds until the next one."""
         reading = self._reading()
         self._tell(reading)
         if not leading:
@@ -44,7 +44,7 @@ class AppliedTeams:
         if not leading or reading.version is None or reading is self._written:
             return FOLLOWING
         if reading.findings and not reading.data:
-            return FOLLOWING  # what the last leader decided by was not read: it is not lost
+            return FOLLOWING  # the last leader's document was not read: keep it
         try:
             self._write(reading)
         except NotLeading:
@@ -74,7 +74,7 @@ class AppliedTeams:
         self._cluster.patch(self._ref, body)
 
     def _tell(self, reading: TeamsReading) -> None:
-        """Each document once."""
+        """Logs each document once, and sets the gauge."""
         self._invalid.set(bool(reading.findings))
         if reading.version is None:
             self._told = None

@@ -1,7 +1,7 @@
-"""When queued training jobs start, and what stops them: worked out beside the decisions, in turns.
+"""Estimates when queued training jobs start, and explains what blocks them, in a share of the time.
 
-An estimate simulates the cluster and an explanation decides again and again, so both get a small
-part of the time. In a large cluster not every job has one, and some are older than the plan.
+An estimate simulates the cluster and an explanation makes many decisions, so both get a small part
+of the time. In a large cluster not every job has one, and some are older than the plan.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +29,7 @@ LONGEST: Final = 1.0
 
 
 class QueueInsights:
-    """What was worked out last of each job that still waits for the same reason."""
+    """The latest estimate and explanation of each job that still waits for the same reason."""
 
     def __init__(self, settings: Settings, monotonic: Callable[[], float]) -> None:
         self._settings = settings
@@ -37,10 +37,10 @@ class QueueInsights:
         self._rested = float("-inf")
         self._estimates: dict[JobKey, Estimate] = {}
         self._starts: dict[JobKey, tuple[Reason, Blockers]] = {}
-        """In the order in which they were worked out."""
+        """In the order in which they were computed."""
 
     def refreshed(self, decided: LastDecision, waiting: Sequence[Held]) -> Mapping[JobKey, Insight]:
-        """Insights of the jobs in `waiting`, in their order of importance."""
+        """The insights of the jobs in `waiting`, which has the most important first."""
         self._forget(waiting)
         begun = self._monotonic()
         if begun >= self._rested:
@@ -55,7 +55,7 @@ class QueueInsights:
         return Insight(self._estimates.get(key), start[1] if start else None)
 
     def _forget(self, waiting: Sequence[Held]) -> None:
-        """What is about jobs that wait no more, or for another reason by now."""
+        """Drops insights of jobs that no longer wait, or that wait for another reason."""
         reasons = {one.job: one.reason for one in waiting}
         self._estimates = {key: one for key, one in self._estimates.items() if key in reasons}
         self._starts = {key: one for key, one in self._starts.items() if reasons.get(key) == one[0]}
@@ -70,12 +70,12 @@ class QueueInsights:
 
         asked = [one.job for one in waiting]
         found = forecast(decided.state, self._settings, asked, enough).starts
-        if late:  # what is unknown then, is so for lack of time
+        if late:  # what is unknown then may be so for lack of time
             found = {key: one for key, one in found.items() if one.certainty is not _UNKNOWN}
         self._estimates = dict(found)
 
     def _explain(self, decided: LastDecision, waiting: Sequence[Held], until: float) -> None:
-        """Those that have none first, then those whose is oldest; one at least."""
+        """Explains jobs without an explanation first, then those with the oldest; at least one."""
         situation = DecisionInput(decided.state, self._settings.value(), self._settings.limits)
         reasons = {one.job: one.reason for one in waiting}
         new = [key for key in reasons if key not in self._starts]

@@ -1,4 +1,4 @@
-"""The queue for users of one namespace: the leader keeps a ConfigMap `edl-queue` in each."""
+"""Publishes the queue to users of a namespace: the leader keeps a ConfigMap `edl-queue` in each."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -22,22 +22,26 @@ from reconciler.publication.queue_insights import QueueInsights
 _log: Final = logging.getLogger(__name__)
 
 PERIOD: Final = 10.0
-"""Seconds between two looks: no ConfigMap is written more often."""
+"""Seconds between two turns: no ConfigMap is written more often."""
 MOST_WRITES: Final = 50
-"""Writes per round; the documents that were written longest ago come first."""
+"""Writes per turn; the documents that were written longest ago come first."""
 RELIST: Final = 300.0
-"""Seconds after which it is looked anew at what stands there: others may have changed it."""
+"""Seconds until the ConfigMaps are listed again: other clients may have changed them."""
 AFTER_REFUSAL: Final = 120.0
-"""Seconds until a namespace is tried again that refused: a quota, or one that is being deleted."""
+"""Seconds until a namespace is tried again after a refusal, by a quota or by its deletion."""
 MOST_ERRORS: Final = 5
-"""Namespaces of one round in which a write may end by an error of the API server. An object that
-its users made too large for etcd ends so, again and again; beyond that it is the API server."""
+"""Namespaces per turn in which a write may fail with an error of the API server. A ConfigMap that
+users made too large for etcd fails every time; more errors mean that the API server is
+unavailable."""
 _SERVER_ERROR: Final = 500
 _EVERY: Final = ListOptions("ConfigMap", name=CONFIG_MAP)
 
 
 class QueuePublisher:
-    """Writes what differs, and only then. `confirm` is told of when all of them are right."""
+    """Writes only what differs.
+
+    `confirm` is called with the time of the state that is published.
+    """
 
     def __init__(
         self,
@@ -58,12 +62,12 @@ class QueuePublisher:
         """Namespaces that have a ConfigMap of this name which is not ours."""
         self._listed = 0.0
         self._refused: dict[str, float] = {}
-        """Until when a namespace is left alone."""
+        """Monotonic time until which a namespace is skipped."""
         self._errors = 0
         self._troubled = False
 
     def turn(self, *, leading: bool) -> float:
-        """Look once, and write what is due; seconds until the next look."""
+        """Takes one turn, and writes what is due; returns the seconds until the next one."""
         if not leading:
             return self._follows()
         if (decided := self._decided()) is None:
@@ -86,7 +90,7 @@ class QueuePublisher:
         return FOLLOWING
 
     def _publish(self, decided: LastDecision) -> None:
-        """Raises ClusterError."""
+        """Publishes one decision. Raises ClusterError."""
         published = self._standing()
         queue = waiting(decided.state, decided.plan)
         insights = self._insights.refreshed(decided, queue)
@@ -94,7 +98,7 @@ class QueuePublisher:
         due = queue_writes(published, self._allowed(wanted))
         self._errors = 0
         done = [write for write in due[:MOST_WRITES] if self._write(write, wanted)]
-        # Where nothing could be created, nothing can be read that is out of date.
+        # If only creations failed, no published document is out of date.
         if all(isinstance(write, Create) for write in due if write not in done):
             self._confirm(decided.state.observed_at)
         self._troubled = False
@@ -116,7 +120,7 @@ class QueuePublisher:
         return {name: queue for name, queue in wanted.items() if name not in left}
 
     def _write(self, write: Write, wanted: Mapping[str, NamespaceQueue]) -> bool:
-        """Whether it is done. Raises ClusterError where nothing can be written now."""
+        """Whether the write is done. Raises ClusterError if nothing can be written now."""
         namespace = write.target.namespace
         published = self._published
         assert published is not None  # noqa: S101 - it was listed in this turn
@@ -124,7 +128,7 @@ class QueuePublisher:
         try:
             body = perform(self._cluster, write)
         except (Conflict, NotFound):
-            self._listed = float("-inf")  # others were faster: look anew
+            self._listed = float("-inf")  # another client was faster: list again
             return False
         except (Forbidden, Invalid, Unreachable) as error:
             self._errors += isinstance(error, Unreachable)
@@ -143,7 +147,7 @@ class QueuePublisher:
         return error.status < _SERVER_ERROR or self._errors > MOST_ERRORS
 
     def _complain(self, message: str, about: object) -> None:
-        """Once, until it succeeds."""
+        """Logs a problem once, until a turn succeeds."""
         if not self._troubled:
             _log.warning(message, about)
         self._troubled = True

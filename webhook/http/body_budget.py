@@ -1,38 +1,41 @@
-"""Memory that requests share, from a body's first large byte until its answer has been sent."""
+"""Memory that requests share, from a body's first large byte until its response is sent."""
 
 from typing import Final
 
 SMALL: Final = 64 * 1024
-"""Bytes that every request may have. What is above them all requests share, so that memory is
-bounded however many clients send, wait or read at once; a review seldom needs any."""
+"""Bytes that every request may use. Memory beyond that is shared by all requests, so it is bounded
+however many clients send, wait or read at once; few reviews need any."""
 SHARED: Final = 64 * 1024 * 1024
 MOST_VALUES: Final = 400_000
 """Values (objects, lists, members) in one body; two Jobs of etcd's 1.5 MiB have fewer."""
 _BYTES_A_VALUE: Final = 100
-"""Bytes of an object, a list or a member of one, once decoded; the worst measured is 77."""
+"""Bytes of a decoded object, list or member of one; the largest that was measured is 77."""
 _MARKS: Final = (b"{", b"[", b",", b":")
 
 
 class BudgetExceeded(Exception):
-    """The limit is reached at the moment; the text is for the client."""
+    """The shared memory is used up at the moment; the text is for the client."""
 
 
 class BodyBudget:
-    """Remaining bytes that all requests share, beyond each request's small allowance."""
+    """The bytes left of the memory that all requests share beyond their small allowances."""
 
     def __init__(self, left: int = SHARED) -> None:
         self.left = left
 
 
 class BodyShare:
-    """What one request holds of the budget; `size` in bytes, its small allowance included."""
+    """The memory that one request uses; `size` is in bytes and includes the small allowance."""
 
     def __init__(self, budget: BodyBudget) -> None:
         self.size = 0
         self._budget = budget
 
     def grow(self, size: int) -> None:
-        """Hold this many bytes. Raises BudgetExceeded, with the amount before still held."""
+        """Reserves this many bytes in total.
+
+        Raises BudgetExceeded; the previous amount stays reserved.
+        """
         more = max(0, size - SMALL) - max(0, self.size - SMALL)
         if more > self._budget.left:
             raise BudgetExceeded("too many large requests are being answered; try again")
@@ -46,10 +49,10 @@ class BodyShare:
 
 
 def values(body: bytes | bytearray) -> int:
-    """At least as many as its JSON has objects, lists and members: counted before it is decoded."""
+    """An upper bound of the objects, lists and members of a JSON body, without decoding it."""
     return sum(map(body.count, _MARKS))
 
 
 def weight(body: bytes | bytearray) -> int:
-    """Bytes of a body and of what is decoded from it."""
+    """Bytes of a body and of the values decoded from it."""
     return len(body) + _BYTES_A_VALUE * values(body)

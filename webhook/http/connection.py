@@ -1,9 +1,9 @@
-"""One connection, from its acceptance on: what it may take of time and memory.
+"""One connection, from its acceptance on: bounds the time and memory that it may take.
 
-uvicorn's HTTP protocol speaks on it, but no setting of a server limits what a client does before
-the app is called. So its bytes pass here first: the head of a request is limited in time and size,
-and uvicorn gets one request at a time, because it allocates 2 KiB of objects for each in a
-read. `Content-Length` says where a request ends; every API server sends it.
+uvicorn's HTTP protocol handles requests, but no setting limits what a client does before the app is
+called. So bytes pass through here first: the head of a request is limited in time and size, and
+uvicorn gets one request at a time, because it allocates 2 KiB of objects for each one in a read.
+`Content-Length` marks the end of a request; every API server sends it.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from webhook.http.deferred_calls import DeferredCalls
 from webhook.tls.client_auth import PeerCertificate
 
 STATE: Final = "connection"
-"""Where the app finds its connection in the `state` of a request's scope."""
+"""The key of the connection in the `state` of a request's scope."""
 _LINGER_SECONDS: Final = 0.5
 _HEAD_ENDS: Final = b"\r\n\r\n"
 
@@ -42,7 +42,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     deferred: DeferredCalls
     rejected: Rejected
     objection: Callable[[PeerCertificate], str]
-    """Why the holder of a certificate may not send reviews; empty when it may."""
+    """Why the holder of a client certificate may not send reviews; empty if it may."""
     closing: Callable[[], bool]
     """Whether clients should open their next connection to another replica."""
     context: SSLContext | None
@@ -50,7 +50,7 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 
 class ConnectionPhase(Enum):
-    """What a connection is doing; each phase but the first is timed here."""
+    """What a connection is doing. Each phase has a timeout."""
 
     HANDSHAKE = auto()
     IDLE = auto()
@@ -61,16 +61,19 @@ class ConnectionPhase(Enum):
 
 
 class LimitedConnection(asyncio.Protocol):
-    """The first timeout runs from here; `of_uvicorn` is what uvicorn's own protocols need."""
+    """A connection with limits, timed from its creation.
+
+    `of_uvicorn` are the arguments of uvicorn's own protocol.
+    """
 
     def __init__(self, endpoint: Endpoint, client: str, of_uvicorn: dict[str, Any]) -> None:
         self.client: Final = client
         self.handshake: asyncio.Task[None] | None = None
         self.transport: asyncio.Transport | None = None
-        """None before the handshake has ended well, and after the end."""
+        """None before the handshake has succeeded, and after the end."""
         self.objection = ""
         self.ends = False
-        """Whether it closes after the answer: the client ended, or sent the next request early."""
+        """Whether to close after the answer: the client sent EOF, or its next request too early."""
         self._endpoint = endpoint
         self._http: HttpToolsProtocol
         self._of_uvicorn = of_uvicorn | {"app_state": {STATE: self}}
@@ -78,9 +81,9 @@ class LimitedConnection(asyncio.Protocol):
         self._enter(ConnectionPhase.HANDSHAKE)
         self._head = bytearray()
         self._early = b""
-        """What came in one piece with a head, until the app has asked for it."""
+        """Bytes of the body that arrived with the head, until the app reads them."""
         self._missing = 0
-        """Bytes of the body that are still to come."""
+        """Bytes of the body that have yet to arrive."""
         endpoint.table.enter(self)
 
     @property
@@ -94,7 +97,7 @@ class LimitedConnection(asyncio.Protocol):
             self.handshake.cancel()
 
     def check(self, now: float) -> bool:
-        """Close it if it exceeded its timeout; whether it did."""
+        """Closes the connection if it exceeded its timeout, and returns whether it did."""
         limits = self._endpoint.limits
         most, part = {
             ConnectionPhase.HANDSHAKE: (limits.handshake, ""),
@@ -117,7 +120,7 @@ class LimitedConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
-        self.handshake = None  # its result refers to us: a circle that would outlive us
+        self.handshake = None  # its result refers to this object: a cycle would keep both alive
         self.transport.set_write_buffer_limits(high=SMALL)
         self.objection = self._endpoint.objection(transport.get_extra_info("peercert") or {})
         self._enter(ConnectionPhase.IDLE)
@@ -128,9 +131,9 @@ class LimitedConnection(asyncio.Protocol):
         del exc
         self.transport = None
         self._endpoint.table.leave(self)
-        # With an error it would wait for its next request for two minutes more.
+        # With an exception, uvicorn would wait two more minutes for the next request.
         self._http.connection_lost(None)
-        del self._http  # its last request refers to us: a circle that would outlive us
+        del self._http  # its last request refers to this object: a cycle would keep both alive
 
     def pause_writing(self) -> None:
         self._http.pause_writing()
@@ -139,9 +142,9 @@ class LimitedConnection(asyncio.Protocol):
         self._http.resume_writing()
 
     def eof_received(self) -> bool:
-        """Whether the answer can still be sent: the request is whole.
+        """Whether to keep the transport open to send an answer: only if the request is complete.
 
-        Over TLS no half of a connection stays open.
+        TLS connections cannot stay half open.
         """
         self.ends = True
         return self._phase is ConnectionPhase.ANSWER and self._endpoint.context is None
@@ -158,13 +161,13 @@ class LimitedConnection(asyncio.Protocol):
             self._end_with_answer()
 
     def expect(self, length: int) -> None:
-        """The app has the head of a request, and reads `length` bytes of its body."""
+        """Called by the app with the head of a request, to read `length` bytes of its body."""
         self._missing, early, self._early = length, self._early, b""
         self._endpoint.table.speaks(self)
         self._read_body(early)
 
     def finish(self) -> None:
-        """The request is answered."""
+        """Called when the request is answered."""
         transport = self.transport
         if transport and not transport.is_closing() and self._phase is ConnectionPhase.ANSWER:
             self._enter(ConnectionPhase.IDLE)
@@ -172,9 +175,9 @@ class LimitedConnection(asyncio.Protocol):
             transport.resume_reading()
 
     def refuse(self, status: HTTPStatus, reason: str) -> None:
-        """Answer in one line; close once the client has had time to read it.
+        """Answers in one line, and closes the connection once the client has had time to read it.
 
-        What it sends until then is discarded: closing earlier would lose the answer.
+        What the client sends meanwhile is discarded: closing earlier could lose the answer.
         """
         if self.transport is None or self.transport.is_closing():
             return
@@ -220,7 +223,7 @@ class LimitedConnection(asyncio.Protocol):
             self._end_with_answer()
 
     def _end_with_answer(self) -> None:
-        """The next request began too early: it is not read, and the client sends it again."""
+        """Closes after the answer: the client sent its next request too early, and retries it."""
         self.ends = True
         self._flow.pause_reading()
 

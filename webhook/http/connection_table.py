@@ -12,23 +12,26 @@ class TrackedConnection(Protocol):
 
     @property
     def busy(self) -> bool:
-        """Whether a request of it is being read or answered."""
+        """Whether a request of the connection is being read or answered."""
         ...
 
     def expel(self) -> None:
-        """Close it now, in any state."""
+        """Closes the connection now, in any state."""
         ...
 
     def check(self, now: float) -> bool:
-        """Close it if it exceeded its timeout; whether it did. `now` is the loop's clock."""
+        """Closes the connection if it exceeded its timeout, and returns whether it did.
+
+        `now` is the loop's clock.
+        """
         ...
 
 
 class ConnectionTable:
-    """At most `most` connections, at most `each` of one client.
+    """At most `most` connections, and at most `each` of one client.
 
-    For one more, the client with the most connections loses the one that is silent longest. So a
-    client that only holds connections pushes out its own, and never another one with fewer.
+    For one more, the client with the most connections loses the one that has been silent longest.
+    So a client that only holds connections loses its own, and never another client with fewer.
     """
 
     def __init__(self, most: int, each: int) -> None:
@@ -36,7 +39,7 @@ class ConnectionTable:
         self._each = each
         self._size = 0
         self._by_client: dict[str, OrderedDict[TrackedConnection, None]] = {}
-        """By client; the one that is silent longest first."""
+        """By client; the connection that has been silent longest comes first."""
 
     def __len__(self) -> int:
         return self._size
@@ -51,7 +54,7 @@ class ConnectionTable:
         self._size += 1
 
     def speaks(self, connection: TrackedConnection) -> None:
-        """The connection sent the head of a request, or received an answer."""
+        """Records that the connection sent the head of a request, or received an answer."""
         if connection in (own := self._by_client.get(connection.client, OrderedDict())):
             own.move_to_end(connection)
 
@@ -67,7 +70,7 @@ class ConnectionTable:
         return tuple(connection for own in self._by_client.values() for connection in own)
 
     def _make_room(self, own: OrderedDict[TrackedConnection, None]) -> None:
-        # All are busy: close the one that has been longest, since a review takes a millisecond.
+        # If all are busy, the one that began first is closed: a review takes a millisecond.
         longest = next((connection for connection in own if not connection.busy), next(iter(own)))
         self.leave(longest)
         longest.expel()

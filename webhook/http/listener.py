@@ -1,4 +1,4 @@
-"""The protocol of an accepted connection: counted before its TLS handshake, which is timed.
+"""Accepts connections: each is counted before its TLS handshake, which has a timeout.
 
 With uvicorn's own TLS a client is unknown until its handshake ends, which may take 60 s. So uvicorn
 accepts plain TCP, and TLS starts on that socket through asyncio's public interface.
@@ -18,11 +18,11 @@ from webhook.http.connection import Endpoint, LimitedConnection
 from webhook.http.wsgi_bridge import WsgiBridge
 
 _GRACE_SECONDS: Final = 15
-"""For requests that have begun, at the end, if their connections are not ended before."""
+"""Seconds for pending requests at shutdown, unless their connections are closed earlier."""
 AT_ONCE: Final = 4
-"""Connections over their time that are ended before others are served again."""
+"""Connections past their timeout that are closed before other connections are served again."""
 _BREATH_SECONDS: Final = 0.02
-"""So 200 end a second, and as many clients may come back: their handshakes are most of the work."""
+"""So 200 are closed per second, and that many clients may reconnect: handshakes cost most."""
 _log: Final = logging.getLogger(__name__)
 _NO_CERTIFICATE: Final = ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "CERTIFICATE_VERIFY_FAILED")
 """OpenSSL's reasons worth logging. Other failed handshakes are port scans or TCP probes."""
@@ -39,7 +39,7 @@ def server_of(endpoint: Endpoint) -> uvicorn.Server:
         server_header=False,
         access_log=False,
         log_config=None,
-        log_level="error",  # a client chooses how many warnings there are: ours are bounded
+        log_level="error",  # clients choose how many warnings there are: ours are rate-limited
         timeout_keep_alive=int(endpoint.limits.idle) + 1,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
@@ -47,7 +47,7 @@ def server_of(endpoint: Endpoint) -> uvicorn.Server:
 
 
 class AcceptedConnection(asyncio.Protocol):
-    """A TCP connection for a moment: its socket goes on as a `LimitedConnection`."""
+    """An accepted TCP connection, whose socket is passed on to a `LimitedConnection` at once."""
 
     def __init__(self, endpoint: Endpoint, **of_uvicorn: Any) -> None:  # noqa: ANN401
         self._endpoint = endpoint
@@ -57,12 +57,13 @@ class AcceptedConnection(asyncio.Protocol):
         accepted, context = cast("asyncio.Transport", transport), self._endpoint.context
         address = accepted.get_extra_info("peername")
         try:
-            # The loop reads on once this has returned, so `start_tls` would come too late.
+            # The loop continues to read after this method returns, so `start_tls` would be too
+            # late.
             plain = accepted.get_extra_info("socket").dup() if context and address else None
-        except OSError as error:  # out of descriptors
+        except OSError as error:  # out of file descriptors
             _log.warning("cannot accept a connection: %s", error)
             address = None
-        if address is None:  # has left already, or must
+        if address is None:  # the client has left, or there is no descriptor for it
             accepted.abort()
             return
         connection = LimitedConnection(self._endpoint, address[0], self._of_uvicorn)
@@ -92,10 +93,10 @@ async def _shake(endpoint: Endpoint, accepted: socket, connection: LimitedConnec
 
 
 async def watch(endpoint: Endpoint) -> None:
-    """Close connections past their timeout periodically, a few at once.
+    """Closes connections past their timeout periodically, a few at a time.
 
-    Of a thousand that were opened together each ends with an answer over TLS, and its client opens
-    the next one: reviews are answered in between.
+    If a thousand were opened together, each is closed with an answer over TLS, and its client
+    reconnects: reviews are answered in between.
     """
     loop, ended = asyncio.get_running_loop(), 0
     while True:

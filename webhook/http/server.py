@@ -37,11 +37,11 @@ _log: Final = logging.getLogger(__name__)
 
 
 class ServerError(EdlError):
-    """The server cannot be started here."""
+    """The server cannot be started."""
 
 
 class ListenerSettings(msgspec.Struct, frozen=True):
-    """A port and what is served behind it, over TLS or plainly; with `clients`, to them alone."""
+    """A port and its app, over TLS or plain HTTP; `clients` restricts the clients."""
 
     app: WSGIApplication
     port: int
@@ -51,9 +51,9 @@ class ListenerSettings(msgspec.Struct, frozen=True):
 
 
 class ServerSettings(msgspec.Struct, frozen=True):
-    """Where to listen, how often to look for a new certificate, how long to wait at the end.
+    """Addresses, the interval of certificate checks, and the time to drain.
 
-    `drain`: seconds after the signal in which /readyz fails while requests are still answered,
+    `drain`: seconds after the signal during which /readyz fails while requests are still answered,
     until the Service's endpoints have changed on every node.
     """
 
@@ -65,7 +65,10 @@ class ServerSettings(msgspec.Struct, frozen=True):
 
 
 class Readiness:
-    """Whether the pod is ready for traffic: `problem` names what else is missing, or is empty."""
+    """Whether the pod is ready for traffic.
+
+    `problem` returns another obstacle, or an empty text.
+    """
 
     def __init__(
         self,
@@ -79,14 +82,14 @@ class Readiness:
         self._problem = problem
 
     def unready(self) -> str:
-        """Why the pod is not ready for traffic; empty when it is."""
+        """Why the pod is not ready for traffic; empty if it is."""
         if self.closing:
             return "shutting down"
         return self.certificate.problem(self._clock()) or self._problem()
 
 
 class _Servers:
-    """A first signal drains, a second one ends at once."""
+    """The servers of all listeners. A first signal drains them, a second one ends them at once."""
 
     def __init__(self, lifecycle: Readiness, settings: ServerSettings) -> None:
         self._lifecycle = lifecycle
@@ -155,9 +158,10 @@ def _welcome(_: object) -> str:
 
 
 def serve(lifecycle: Readiness, keeper: CertificateReloader, settings: ServerSettings) -> None:
-    """Serve until SIGTERM or SIGINT, then finish what has begun. The certificate is loaded.
+    """Serves until SIGTERM or SIGINT, then completes pending requests.
 
-    Raises ServerError if a port is taken, ClientAuthorityError for an unusable authority.
+    The certificate is loaded already. Raises ServerError if a port is taken, and
+    ClientAuthorityError for an unusable client CA.
     """
     _demand(lifecycle, settings)
     _raise_limit_of_files(
@@ -184,7 +188,7 @@ async def _run(
 
 
 async def _keep_demanding(lifecycle: Readiness, settings: ServerSettings) -> None:
-    """The client CA file is checked as often as the serving certificate."""
+    """Checks the client CA file as often as the serving certificate."""
     trouble = ""
     while True:
         await asyncio.sleep(settings.refresh.total_seconds())
@@ -204,7 +208,7 @@ def _demand(lifecycle: Readiness, settings: ServerSettings) -> None:
 
 
 def _raise_limit_of_files(wanted: int) -> None:
-    """Raise the limit of file descriptors as far as allowed: the usual 1,024 are too few."""
+    """Raises the limit of file descriptors as far as allowed: the usual 1,024 are too few."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

@@ -1,8 +1,8 @@
-"""The ASGI app that uvicorn calls: a WSGI app, called on the event loop once a request is there.
+"""The ASGI app for uvicorn: calls a WSGI app on the event loop once a request is complete.
 
-A review takes a fraction of a millisecond of pure computation, less than handing it to a thread.
-The loop waits for slow and silent clients; the app never does: no thread is pinned. What an app
-must wait for itself it leaves as a deferred call, which runs on a thread before a second call.
+A review takes a fraction of a millisecond of computation, less than handing it to a thread. The
+loop waits for slow and silent clients; the app never does. If the app itself must wait, it leaves a
+deferred call, which runs on a thread before the app is called again.
 """
 
 import io
@@ -25,7 +25,7 @@ _BODY: Final = "http.response.body"
 _GONE: Final = "http.disconnect"
 _UNREAD: Final = frozenset({b"transfer-encoding", b"upgrade"})
 _PLAIN: Final = frozenset({"CONTENT_TYPE", "CONTENT_LENGTH"})
-"""The headers whose names in an environ begin with no HTTP_."""
+"""Headers whose environ keys have no HTTP_ prefix."""
 
 
 class _LeftError(Exception):
@@ -69,7 +69,7 @@ class WsgiBridge:
             pass
 
     async def _body(self, receive: Receive, share: BodyShare) -> bytearray:
-        """No more than one byte above the limit is kept, but all of it is read."""
+        """The body, read to its end; at most one byte above the limit is kept."""
         most, body, more = self._endpoint.limits.body_bytes + 1, bytearray(), True
         while more:
             message = await receive()
@@ -99,7 +99,8 @@ class WsgiBridge:
             headers["connection"] = "close"
         named = [(name.encode("latin-1"), text.encode("latin-1")) for name, text in headers.items()]
         await send({"type": "http.response.start", "status": response.status, "headers": named})
-        # uvicorn waits for a slow client before it sends, not after: the end is a piece of its own.
+        # uvicorn waits for slow clients before a send, not after it: so the end is a message of its
+        # own.
         if len(content) > SMALL:
             await send({"type": _BODY, "body": content, "more_body": True})
             content = b""
@@ -107,7 +108,7 @@ class WsgiBridge:
 
 
 def call(app: WSGIApplication, environ: WSGIEnvironment) -> WsgiResponse:
-    """`start_response` for apps that return their body, as Flask does: without a write function."""
+    """The response of an app that returns its body, as Flask does: `write` is not supported."""
     status, headers = "", list[tuple[str, str]]()
 
     def start(*given: Any) -> Any:  # noqa: ANN401 - a function to write is not given

@@ -1,1 +1,1 @@
-"""Certificates: the one that is served, and those of clients."""
+"""The serving certificate, and the certificates of clients."""

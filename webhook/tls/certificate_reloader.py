@@ -32,19 +32,19 @@ class CertificateReloader:
         self._trouble = ""
 
     def start(self) -> None:
-        """The first load, where a certificate must exist. Raises EdlError."""
+        """Loads the certificate for the first time, if it must exist. Raises EdlError."""
         now = self._clock()
         self._load(self._source(now), now)
 
     async def keep(self, every: timedelta) -> None:
-        """Refresh forever; more often while the pod is not ready because of it."""
+        """Reloads forever; more often while the pod is not ready for lack of a certificate."""
         while True:
             await self.refresh()
             waits = self._certificate.problem(self._clock())
             await asyncio.sleep((min(every, _UNREADY) if waits else every).total_seconds())
 
     async def refresh(self) -> None:
-        """Look once; whatever is wrong with the new certificate, the old one stays in place."""
+        """Reloads once; if the new certificate cannot be used, the old one stays in place."""
         now = self._clock()
         try:
             # A thread waits for the disk or the API server; the context is changed on the loop.

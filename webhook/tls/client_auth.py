@@ -1,4 +1,4 @@
-"""Client authentication: reviews only from holders of certificates of one authority."""
+"""Client authentication: only holders of a certificate of one CA may send reviews."""
 
 import ssl
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ _NAMES: Final = frozenset({"DNS", "URI", "email"})
 
 
 class ClientAuthorityError(EdlError):
-    """The authority of the clients cannot be used."""
+    """The client CA cannot be used."""
 
 
 class ClientAuthority:
-    """The authority in `file`, and the names that it may have signed for; none allow them all."""
+    """The CA in `file`, and the names that clients may have; an empty set allows every name."""
 
     def __init__(self, file: Path, names: frozenset[str]) -> None:
         self._file = file
@@ -26,24 +26,24 @@ class ClientAuthority:
         self._loaded: bytes | None = None
 
     def demand(self, context: ssl.SSLContext) -> bool:
-        """Require certificates of this authority in `context`; False if the file is unchanged.
+        """Requires certificates of this CA in `context`; False if the file is unchanged.
 
-        What is new in the file is trusted besides what was, until the process ends: so authorities
-        change without a gap. Raises ClientAuthorityError, with the old ones still trusted.
+        A new CA in the file is trusted in addition to earlier ones until the process ends, so that
+        CAs change without a gap. Raises ClientAuthorityError; earlier CAs stay trusted.
         """
         try:
             content = self._file.read_bytes()
             if content == self._loaded:
                 return False
             context.load_verify_locations(cadata=content.decode("ascii"))
-        except (OSError, ValueError, ssl.SSLError) as error:  # no text is a ValueError
+        except (OSError, ValueError, ssl.SSLError) as error:  # ValueError: no ASCII text
             raise ClientAuthorityError(f"--client-ca {self._file}: {error}") from error
         context.verify_mode = ssl.CERT_REQUIRED
         self._loaded = content
         return True
 
     def problem(self, certificate: PeerCertificate) -> str:
-        """Why the holder of a certificate may not send reviews; empty when it may."""
+        """Why the holder of a certificate may not send reviews; empty if it may."""
         found = names_of(certificate)
         if not self._names or self._names & {*found}:
             return ""

@@ -25,11 +25,11 @@ from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
 
 Source: TypeAlias = Callable[[datetime], KeyPair]
-"""Reads what there is to serve with now; raises CertificateError or ClusterError."""
+"""Reads the current key pair; raises CertificateError or ClusterError."""
 
 
 def from_directory(directory: Path) -> Source:
-    """`tls.crt` and `tls.key` of a directory, as `certs issue` or a mounted Secret has them."""
+    """Reads `tls.crt` and `tls.key` of a directory: of `certs issue`, or a mounted Secret."""
 
     def read(now: datetime) -> KeyPair:
         del now
@@ -43,7 +43,7 @@ def from_directory(directory: Path) -> Source:
 
 
 def from_secret(cluster: Cluster, secret: ObjectRef) -> Source:
-    """`tls.crt` and `tls.key` of a Secret, which the reconciler fills and renews."""
+    """Reads `tls.crt` and `tls.key` of a Secret, which the reconciler fills and renews."""
 
     def read(now: datetime) -> KeyPair:
         del now
@@ -56,14 +56,14 @@ def from_secret(cluster: Cluster, secret: ObjectRef) -> Source:
 
 
 class LoadedCertificate(msgspec.Struct, frozen=True):
-    """What is served with."""
+    """The pair in use, and when its certificate expires."""
 
     pair: KeyPair
     ends: datetime
 
 
 class ServingCertificate:
-    """One TLS context. `load` changes it in place: open ones keep theirs, others get the new."""
+    """One TLS context, changed in place by `load`: open connections keep the old certificate."""
 
     def __init__(self) -> None:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -71,13 +71,13 @@ class ServingCertificate:
         self.loaded: LoadedCertificate | None = None
 
     def load(self, pair: KeyPair, now: datetime) -> bool:
-        """Serve with `pair` from now on; False when it is the one that is loaded already.
+        """Serves new connections with `pair`; False if it is loaded already.
 
-        Raises CertificateError, with the old pair still in place, for an unusable pair.
+        Raises CertificateError for an unusable pair; the old one then stays in place.
         """
         if self.loaded is not None and self.loaded.pair == pair:
             return False
-        # First, because a context that was handed a pair that does not match has lost the old key.
+        # Checked first: a context loses its old key when it is given a pair that does not match.
         if problem := pair_problem(pair, now):
             raise CertificateError(problem)
         _load(self.context, pair)
@@ -85,14 +85,14 @@ class ServingCertificate:
         return True
 
     def problem(self, now: datetime) -> str:
-        """Why clients would not accept it now; empty when they would."""
+        """Why clients would reject the certificate now; empty if they would accept it."""
         if self.loaded is None:
             return "no certificate is loaded"
         return "the certificate has expired" if now >= self.loaded.ends else ""
 
 
 def _load(context: ssl.SSLContext, pair: KeyPair) -> None:
-    # OpenSSL reads files only. In a pod the temporary directory is memory.
+    # OpenSSL only reads files. In a pod the temporary directory is in memory.
     with tempfile.TemporaryDirectory(prefix="edl-webhook-") as name:
         directory = Path(name)
         files_in.write(directory, pair_files(pair))
