@@ -81,9 +81,11 @@ class SimulatedJob:
     def told(self, now: float) -> float:
         """The fraction of its work that is done, rounded down to 0.01, as it would report it."""
         self.progress.advance(now)
-        work = self.training.work.seconds
-        if self.items:
-            work *= self.training.items
+        if not self.items:
+            return floor(100 * self.progress.done / self.training.work.seconds) / 100
+        if not self.training.items:
+            return 1.0  # the last item has completed, and the Job is not recorded as complete yet
+        work = self.training.work.seconds * self.training.items
         return floor(100 * self.progress.done / work) / 100
 
     def note(self, now: float) -> None:

@@ -7,7 +7,16 @@ from msgspec.structs import replace
 
 from edl.forecast.estimate import Certainty, Estimate, rounded
 from edl.forecast.forecast import forecast
-from edl.model import ClusterState, JobKey, Node, Quota, QuotaCharge, Topology, TrainingJob
+from edl.model import (
+    ClusterState,
+    JobKey,
+    Node,
+    Quota,
+    QuotaCharge,
+    ResizePolicy,
+    Topology,
+    TrainingJob,
+)
 from edl.planner.decision_limits import Autoscaler, Limits
 from edl.planner.published_settings import Settings
 from tests.edl.planner.states import NOON, at, busy, cluster, job, node, role, room, shape, worker
@@ -89,6 +98,14 @@ def test_a_running_job_is_told_when_it_grows() -> None:
     found = forecast(state, Settings(), [grows.key])
     assert not found.starts
     assert found.grows[grows.key].certainty is Certainty.ABOUT
+
+
+@pytest.mark.parametrize("fields", [{}, {"duration": 30 * MINUTE}])
+def test_work_items_that_are_all_done_before_their_job_is_recorded_as_complete_are_simulated(
+    fields: dict[str, object],
+) -> None:
+    done = runs("first", resizing=ResizePolicy.ITEMS, indexed=False, remaining=0, **fields)
+    assert start(full(done)).certainty is not Certainty.NEVER
 
 
 def test_a_forecast_cut_short_gives_no_estimate() -> None:
