@@ -57,6 +57,7 @@ _REASONS: Final[Mapping[StrEnum, str]] = {
     Code.BACK_OFF: "Its last start or growth found no nodes, or pods were lost: it waits.",
     Code.STABILIZING: "Jobs were started or resized a moment ago (policy `throughput`).",
     Code.PODS_MISSING: "Its lost pods have not been created again yet.",
+    Code.PODS_GATED: "Its pods wait behind a scheduling gate that is not kubectl-edl's.",
     Code.PODS_SUCCEEDED: "Some of its pods have succeeded: it is not restarted any more.",
     Code.NEARLY_DONE: "It is nearly finished and keeps its size.",
     Code.FIXED_SIZE: "Its size is fixed.",

@@ -40,7 +40,8 @@ def remedy(found: Blocker) -> str:  # noqa: ARG001 (a sentence's shape)
 @cause.register
 def _(found: AtBound) -> str:
     if found.bound is SizeBound.ITEMS:
-        return f"{found.role} has {found.value} work items left to do, and a pod for each"
+        items = "1 work item" if found.value == 1 else f"{found.value} work items"
+        return f"{found.role} has {items} left to do, and a pod for each"
     limit = "max" if found.bound is SizeBound.MAX else "manual size"
     return f"{found.role} is at its {limit}, {found.value}"
 

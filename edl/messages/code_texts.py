@@ -28,6 +28,7 @@ PLAIN: Final[Mapping[Code, str]] = {
     Code.REBALANCING: "waiting for replicas to move to a job with a smaller share",
     Code.COOLDOWN: "cooldown after its last start or resize",
     Code.PODS_MISSING: "waiting for its lost pods to be recreated",
+    Code.PODS_GATED: "its pods wait behind a scheduling gate of their template",
     Code.PODS_SUCCEEDED: "some of its pods have succeeded: it is not restarted any more",
     Code.NEARLY_DONE: "nearly finished: it keeps its size",
     Code.FIXED_SIZE: "its size is fixed",

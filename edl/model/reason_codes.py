@@ -66,6 +66,7 @@ class Code(StrEnum):
     BACK_OFF = "BackOff"
     STABILIZING = "Stabilizing"
     PODS_MISSING = "PodsMissing"
+    PODS_GATED = "PodsGated"
     PODS_SUCCEEDED = "PodsSucceeded"
     NEARLY_DONE = "NearlyDone"
     FIXED_SIZE = "FixedSize"

@@ -211,7 +211,9 @@ def _role(role: Role, now: Phase) -> RoleView:
     running = sum(pod.phase is PodPhase.RUNNING for pod in alive)
     ended = sum(pod.phase is PodPhase.SUCCEEDED for pod in alive)
     queued = now is Phase.QUEUED and role.status.ending is None
-    asked = role.spec.min if queued and role.status.suspended else size - ended
+    items = role.status.remaining
+    wanted = size - ended if items is None else min(size, items)
+    asked = role.spec.min if queued and role.status.suspended else wanted
     return RoleView(role, size, running, max(0, 0 if now in _OVER else asked - running))
 
 

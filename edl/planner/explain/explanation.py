@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from edl import phases, reasons
 from edl.model import Code, JobKey, Reason, ResizePolicy, Role, TrainingJob
 from edl.model.blockers import (
+    AtBound,
     Blocker,
     ConstraintsUnsatisfied,
     InProgress,
@@ -24,6 +25,7 @@ from edl.model.blockers import (
     NoUsableNode,
     Outranked,
     OwnCondition,
+    SizeBound,
     TooLarge,
 )
 from edl.planner.explain.diagnosis import Subject, allocation_of, growth_blockers, start_blockers
@@ -232,6 +234,8 @@ def _asks_again(blockers: Sequence[Blocker], new: Sequence[Blocker]) -> bool:
 
 
 def _is_last(blocker: Blocker) -> bool:
+    if isinstance(blocker, AtBound):
+        return blocker.bound is SizeBound.ITEMS
     return isinstance(blocker, InProgress) or (
         isinstance(blocker, OwnCondition) and blocker.what in _LAST
     )

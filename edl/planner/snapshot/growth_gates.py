@@ -9,7 +9,7 @@ from edl.model import JobKey, PodPhase, Reason, ResizePolicy, Role, TrainingJob
 from edl.planner.decision_limits import Limits
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.existing_placements import PodsOnNodes, existing_placements
+from edl.planner.snapshot.existing_placements import PodsOnNodes, existing_placements, is_lost
 from edl.planner.snapshot.restart_backoff import (
     backoff_of,
     doubled_cooldown,
@@ -96,9 +96,12 @@ def _cool(snapshot: Snapshot, allocation: RoleAllocation) -> None:
     if changed is None or (allocation.min_replicas == allocation.max_replicas == role.status.size):
         return
     _set_cooldown(snapshot, allocation, changed)
-    if not allocation.manual and any(one.since is None for one in allocation.unscheduled):
+    held_back = [one for one in allocation.unscheduled if one.since is None]
+    if held_back and not allocation.manual:
         # During the Job controller's back-off, further replicas would get no pods either.
-        allocation.hold.reason, allocation.hold.reserves_capacity = reasons.REPLICAS_MISSING, False
+        lost = any(map(is_lost, held_back))
+        allocation.hold.reason = reasons.REPLICAS_MISSING if lost else reasons.REPLICAS_GATED
+        allocation.hold.reserves_capacity = False
         allocation.hold.until = None
 
 

@@ -1,8 +1,8 @@
 """Why a training job is as it is, where its Jobs say different things."""
 
-from edl.model import Code, ResizePolicy, TrainingJob
-from kubectl_edl.model.training_job_view import why
-from tests.edl.trainings import role, training
+from edl.model import Code, PodPhase, ResizePolicy, TrainingJob
+from kubectl_edl.model.training_job_view import view, why
+from tests.edl.trainings import pod, role, training
 
 
 def preempted(problem: str = "") -> TrainingJob:
@@ -52,3 +52,10 @@ def test_a_minimum_that_lacks_lost_pods_comes_before_the_reason_of_its_start() -
     found = training(role("worker", 2, 4, size=2, failures=1, pods=(), **told))
     assert why(found).reason is Code.PODS_MISSING
     assert why(found).message.startswith("2 of 2 pods of its minimum are missing: ")
+
+
+def test_an_index_that_has_failed_for_good_is_not_pending() -> None:
+    pods = (pod("worker", 0), pod("worker", 1, phase=PodPhase.FAILED, ready=False))
+    items = {"size": 2, "remaining": 1, "completed_indexes": frozenset({1}), "pods": pods}
+    found = training(role("worker", 1, 2, resizing=ResizePolicy.ITEMS, **items))
+    assert view(found).pending == 0

@@ -11,6 +11,7 @@ from edl.model import (
     JobKey,
     PodAffinityTerm,
     PodConstraints,
+    PodPhase,
     Quota,
     QuotaCharge,
     Requirement,
@@ -47,6 +48,7 @@ from tests.edl.planner.states import (
     demand,
     job,
     node,
+    pod,
     role,
     room,
     shape,
@@ -236,6 +238,16 @@ def test_work_items_bound_the_pods() -> None:
     items = {"resizing": ResizePolicy.ITEMS, "indexed": False, "remaining": 3}
     (blocker,) = growth("mnist", node("a", 8), runs("mnist", 3, **items))
     assert messages.cause(blocker) == "worker has 3 work items left to do, and a pod for each"
+
+
+def test_behind_the_last_work_items_nothing_else_is_named() -> None:
+    """More room, a higher max and lost pods would all not help."""
+    items = {"resizing": ResizePolicy.ITEMS, "indexed": False, "remaining": 2}
+    done = tuple(pod(at, phase=PodPhase.SUCCEEDED, ready=False) for at in (2, 3))
+    pods = (pod(0, "a"), pod(1, "a"), *done)
+    mine = worker("mnist", 1, 4, size=4, suspended=False, pods=pods, **items)
+    (blocker,) = growth("mnist", node("a", 2), mine)
+    assert messages.cause(blocker) == "worker has 2 work items left to do, and a pod for each"
 
 
 def test_a_cooldown_says_until_when() -> None:

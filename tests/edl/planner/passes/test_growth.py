@@ -43,6 +43,13 @@ def test_a_role_with_lost_pods_does_not_grow_before_they_are_recreated() -> None
     assert sizes(plan_for(cluster(node("a", 16), held_to))) == {"mnist": 4}
 
 
+def test_a_role_whose_pods_wait_behind_another_gate_does_not_grow() -> None:
+    mine = worker("mnist", 1, 9, size=1, suspended=False, pods=(pod(0, gates=("mine",)),))
+    plan = plan_for(cluster(node("a", 16), mine))
+    assert plan.resizes == ()
+    assert told(plan) == {"mnist": "its pods wait behind a scheduling gate of their template"}
+
+
 def test_it_grows_to_its_max_and_not_beyond() -> None:
     assert sizes(plan_for(cluster(node("a", 64), worker("mnist", 1, 9, on=["a"])))) == {"mnist": 9}
     assert plan_for(cluster(node("a", 64), worker("mnist", 1, 2, on=["a", "a"]))) == Plan()
