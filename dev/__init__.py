@@ -1,1 +1,1 @@
-"""What developers of kubectl-edl run: the demo, both processes beside a cluster, pictures."""
+"""Programs for developers of kubectl-edl: the demo, both processes beside a cluster, pictures."""

@@ -1,6 +1,6 @@
-"""A real browser for tests and pictures: the distribution's Chromium, driven by Playwright.
+"""A real browser for tests and pictures: Debian's Chromium, controlled with Playwright.
 
-Playwright's own browsers are not downloaded: the package that Debian keeps up to date will do.
+Playwright's own browsers are not downloaded, because Debian keeps its package up to date.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ def _say(line: str) -> None:
 def browser(
     environ: Mapping[str, str] = os.environ, say: Callable[[str], None] = _say
 ) -> Iterator[Browser]:
-    """Fetched into the cache first, if need be. Raises SandboxError where it cannot run."""
+    """A started browser; the package is first downloaded into the cache if it is not there.
+
+    Raises SandboxError if the package cannot be fetched or the browser does not start.
+    """
     bench = Bench(places(environ).cache, environ)
     prefix = debian_packages.unpacked("chromium", bench, say)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
@@ -47,7 +50,7 @@ def browser(
             started = playwright.chromium.launch(
                 executable_path=prefix / PROGRAM,
                 env={**environ, **debian.environment(prefix), **_fonts(prefix, Path(folder))},
-                chromium_sandbox=False,  # root may not have one; it sees our own pages only
+                chromium_sandbox=False,  # impossible for root; only our own pages are opened
             )
         except Error as error:
             raise SandboxError(f"{prefix / PROGRAM} does not start: {error}") from error
@@ -58,7 +61,7 @@ def browser(
 
 
 def _fonts(prefix: Path, folder: Path) -> dict[str, str]:
-    """The package's fonts and no others: every machine draws the same."""
+    """Makes fontconfig use the package's fonts only: text looks alike on every machine."""
     path = folder / "fonts.conf"
     path.write_text(_FONTS.format(fonts=prefix / "usr/share/fonts", cache=folder / "fonts"))
     return {"FONTCONFIG_FILE": str(path)}

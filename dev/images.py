@@ -1,4 +1,4 @@
-"""`python -m dev.images`: the images of our own pods and of the examples."""
+"""`python -m dev.images`: builds the images of our own pods and of the examples."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ NAMES: Final = tuple(image.name for image in IMAGES)
 
 
 def find(name: str) -> Image:
-    """The image of this name. Raises SandboxError."""
+    """The image of this name. Raises SandboxError if there is none."""
     for image in IMAGES:
         if image.name == name:
             return image
@@ -55,9 +55,9 @@ def find(name: str) -> Image:
 
 
 def built(name: str, bench: Bench, say: Callable[[str], None]) -> Path:
-    """The archive of the image of this name, built first if the cache lacks it.
+    """The archive of the image of this name, which is built first if it is not in the cache.
 
-    Raises SandboxError: the name is unknown, or the build failed.
+    Raises SandboxError if the name is unknown or the build fails.
     """
     return images.build(find(name), bench, say)
 

@@ -1,4 +1,4 @@
-"""kubectl-edl in a cluster as users put it there: its image, and `kubectl apply -k`."""
+"""Installs kubectl-edl in a cluster as users do: from its image, with `kubectl apply -k`."""
 
 from typing import Final
 
@@ -11,21 +11,21 @@ _WITHIN: Final = "--timeout=120s"
 
 
 def apply(cluster: Cluster) -> None:
-    """Everything of `manifests/base`; both Deployments are rolled out on return.
+    """Apply `manifests/base`; returns when both Deployments are rolled out.
 
-    The cluster's nodes must have or find the image. Raises SandboxError.
+    The nodes must have the image, or be able to pull it. Raises SandboxError.
     """
     cluster.kubectl("apply", "-k", str(render.BASE))
     await_rollout(cluster)
 
 
 def await_rollout(cluster: Cluster) -> None:
-    """Returns when every wanted pod of ours is ready. Raises SandboxError after two minutes."""
+    """Wait until all pods of both Deployments are ready. Raises SandboxError after two minutes."""
     for name in DEPLOYMENTS:
         rollout = ("rollout", "status", f"deployment/{name}", _WITHIN)
         cluster.kubectl("-n", contract.SYSTEM_NAMESPACE, *rollout)
 
 
 def delete(cluster: Cluster) -> None:
-    """Nothing of `manifests/base` is left on return. Raises SandboxError."""
+    """Delete everything of `manifests/base` and wait until it is gone. Raises SandboxError."""
     cluster.kubectl("delete", "-k", str(render.BASE), "--ignore-not-found", _WITHIN)

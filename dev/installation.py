@@ -1,7 +1,7 @@
-"""kubectl-edl beside a cluster: the manifests' rights, and webhook and reconciler as processes.
+"""kubectl-edl beside a cluster: its RBAC, and the webhook and reconciler as local processes.
 
-Both run as their ServiceAccounts under the rules of `manifests/`, so a right that is missing there
-is missing here.
+Both run as their ServiceAccounts under the rules of `manifests/`, so that they fail here if a right
+is missing there.
 """
 
 import ssl
@@ -28,14 +28,14 @@ from sandbox.processes.readiness import wait_for
 IMAGE: Final = "kubectl-edl:0.1.0"
 _WEBHOOK: Final = "webhook"
 _RECONCILER: Final = "reconciler"
-_TOKEN_LIFETIME: Final = "8760h"  # noqa: S105 — a duration: `up` starts them again with it
+_TOKEN_LIFETIME: Final = "8760h"  # noqa: S105 — a duration: `up` restarts the processes with the same token
 _PATIENCE: Final = 60.0
-"""Seconds until a started process must be ready."""
+"""The seconds within which a started process must become ready."""
 
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What runs: ports by the names under which the processes were launched."""
+    """The running processes; `reconcilers` maps the name of each to its port."""
 
     cluster: Cluster
     folder: Path
@@ -46,16 +46,16 @@ class Installation:
 
     @property
     def authority(self) -> Path:
-        """The certificate by which the API server trusts the webhook."""
+        """The file of the CA certificate by which the API server trusts the webhook."""
         return self.folder / "webhook" / "ca.crt"
 
 
 def install(
     cluster: Cluster, folder: Path, reconcilers: Sequence[str] = ("reconciler",), *options: str
 ) -> Installation:
-    """Rights, certificates and configurations, then the processes; all are ready on return.
+    """Create rights, certificates and configurations; start the processes, until all are ready.
 
-    `folder` takes certificates and kubeconfigs; `options` go to each reconciler.
+    `folder` receives certificates and kubeconfigs; `options` are passed to each reconciler.
     Raises SandboxError.
     """
     port, *metrics = free_ports(1 + len(reconcilers))
@@ -71,9 +71,9 @@ def install(
 
 
 def apply_manifests(installation: Installation, rendered: Documents | None = None) -> None:
-    """Everything but the workloads, with the webhook's address on this machine.
+    """Apply all manifests but the workloads; the webhook's address is on this machine.
 
-    `rendered`: what a chart made for the installation's namespace, instead of the base.
+    `rendered`: documents that a chart made for the installation's namespace, instead of the base.
     """
     documents = render.without_workloads(rendered or render.load())
     url = f"https://{installation.cluster.address}:{installation.webhook_port}"
@@ -89,26 +89,26 @@ def start_webhook(installation: Installation, name: str = "webhook") -> None:
 
 
 def webhook_command(installation: Installation) -> list[str]:
-    """As the ServiceAccount of the kubeconfig that `write_webhook_kubeconfig` wrote."""
+    """The webhook's command line, with the kubeconfig that `write_webhook_kubeconfig` wrote."""
     directory = installation.folder / "webhook"
     return [
         *(sys.executable, "-m", "webhook", "--cert-dir", str(directory)),
         *("--kubeconfig", str(_kubeconfig(installation, _WEBHOOK))),
         *("--port", str(installation.webhook_port), "--image", installation.image),
         *("--trusted", f"system:serviceaccount:{installation.namespace}:edl-reconciler"),
-        *("--host", LOOPBACK if installation.cluster.address == LOOPBACK else "0.0.0.0"),  # noqa: S104 - where kind's node finds it
+        *("--host", LOOPBACK if installation.cluster.address == LOOPBACK else "0.0.0.0"),  # noqa: S104 - a node of kind must reach it
     ]
 
 
 def start_reconciler(installation: Installation, name: str, *options: str) -> None:
-    """One more reconciler; all of them compete for the same Lease."""
+    """Start another reconciler; all of them compete for the same Lease."""
     installation.cluster.launch(name, [*reconciler_command(installation, name), *options])
     port = installation.reconcilers[name]
     _await_ready(f"http://127.0.0.1:{port}/readyz", name, installation)
 
 
 def reconciler_command(installation: Installation, name: str) -> list[str]:
-    """As the ServiceAccount of the kubeconfig that `write_reconciler_kubeconfig` wrote."""
+    """A reconciler's command line, with the kubeconfig that `write_reconciler_kubeconfig` wrote."""
     kubeconfig = _kubeconfig(installation, _RECONCILER)
     return [
         *(sys.executable, "-m", "reconciler", "--kubeconfig", str(kubeconfig)),
@@ -140,7 +140,7 @@ def _kubeconfig(installation: Installation, name: str) -> Path:
 
 
 def _write_kubeconfig(installation: Installation, name: str) -> None:
-    """A kubeconfig with a token of the ServiceAccount edl-NAME, and no other right."""
+    """Write a kubeconfig with a token of the ServiceAccount edl-NAME and no other credentials."""
     cluster = installation.cluster
     namespace = ("-n", installation.namespace)
     token = cluster.kubectl(

@@ -1,7 +1,7 @@
-"""A mypy plugin: a copy of a struct takes the fields of that struct, each of its own type.
+"""A mypy plugin that checks the keyword arguments with which structs are copied.
 
-For `msgspec.structs.replace`, whose own signature takes anything, and for `Role.changed`, which
-takes the fields of a role and of its parts.
+It covers `msgspec.structs.replace`, whose own signature accepts anything, and `Role.changed`,
+which accepts the fields of a role and of its parts.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ _PARTS = ("spec", "template", "status", "request", "record")
 
 
 class StructPlugin(Plugin):
-    """The signatures of both, as mypy asks for them."""
+    """Gives mypy the signatures of both functions."""
 
     def get_function_signature_hook(
         self, fullname: str
@@ -55,7 +55,7 @@ def _changed(ctx: MethodSigContext) -> FunctionLike:
 
 
 def _fields(struct: Instance) -> Iterator[tuple[str, Type]]:
-    """The fields of a struct and their types, as its constructor takes them."""
+    """The fields of a struct with their types, from its constructor's signature."""
     method = struct.type.get_method("__init__")
     init = get_proper_type(method.type if method else None)
     if isinstance(init, CallableType):
@@ -65,7 +65,7 @@ def _fields(struct: Instance) -> Iterator[tuple[str, Type]]:
 
 
 def _signature(own: CallableType, fields: dict[str, Type], struct: Type | None) -> CallableType:
-    """`own` with these fields as its keyword arguments; `struct` is what it copies."""
+    """`own` with these fields as optional keyword arguments; `struct` is the copied type."""
     first: list[Type] = [struct] if struct else []
     return own.copy_modified(
         arg_types=[*first, *fields.values()],
@@ -77,5 +77,5 @@ def _signature(own: CallableType, fields: dict[str, Type], struct: Type | None) 
 
 
 def plugin(_: str) -> type[Plugin]:
-    """The entry point that mypy calls."""
+    """The entry point, which mypy calls."""
     return StructPlugin

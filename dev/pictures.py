@@ -1,4 +1,4 @@
-"""`python -m dev.pictures`: pictures of the dashboard, on a real control plane."""
+"""`python -m dev.pictures`: takes screenshots of the dashboard, on a real control plane."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 _WEB: Final = (12, 0, 5)
-"""Replicas of a service that comes first, scene after scene: elastic jobs make room for it."""
+"""The replicas of a service with priority in each scene: elastic jobs shrink for it."""
 _SCENE_SECONDS: Final = 20
 _TEAMS: Final = f"""\
 teams:
@@ -69,7 +69,7 @@ def pictures(output: Path) -> None:
 
 @contextmanager
 def _demo(sandbox: Sandbox) -> Iterator[str]:
-    """The address of a dashboard that has seen the demo's jobs for a minute."""
+    """The URL of a dashboard that has recorded the demo's jobs for a minute."""
     sandbox.up(NodeGroup(count=20, cpu="4", memory="16Gi"))
     install(sandbox, sandbox.folder / "edl")
     sandbox.kubectl("create", "namespace", NAMESPACE)
@@ -99,7 +99,7 @@ def _drawn(found: Browser, url: str, output: Path) -> Iterator[Path]:
 
 
 def _with_teams(sandbox: Sandbox, found: Browser, url: str, output: Path) -> Path:
-    """The same jobs as those of a team that borrows."""
+    """A picture of the section on teams: the same jobs belong to a team that borrows."""
     teams = (
         "configmap",
         contract.TEAMS_CONFIG_MAP,
@@ -120,7 +120,7 @@ def _light(found: Browser, url: str) -> Page:
 
 
 def _dark(found: Browser, url: str) -> Page:
-    """The same jobs, and what if mnist's max were another one."""
+    """The page in dark colours, with the forecast for another max of mnist."""
     context = found.new_context(viewport=_DESK, color_scheme="dark", reduced_motion="reduce")
     page = context.new_page()
     _opened(page, url)

@@ -1,6 +1,6 @@
-"""`python -m dev.run webhook|reconciler`: ours in this shell, on the cluster of $KUBECONFIG.
+"""`python -m dev.run webhook|reconciler`: runs it in this shell, for $KUBECONFIG's cluster.
 
-For a cluster whose API server runs on this machine, such as the sandbox's.
+The cluster's API server must run on this machine, such as the sandbox's.
 """
 
 import os
@@ -62,7 +62,7 @@ def beside(which: str, kubeconfig: str) -> None:
 
 
 def _run(command: list[str]) -> int:
-    """Its exit code, once it has ended gracefully: Ctrl-C reaches it by itself, TERM through us."""
+    """Run it and return its exit code; Ctrl-C reaches it directly, and we pass SIGTERM on."""
     with subprocess.Popen(command) as child:
         signal.signal(signal.SIGTERM, lambda *_: child.terminate())
         while True:

@@ -1,4 +1,4 @@
-"""The Helm chart: its templates, values.yaml, the values' schema, and its README's table.
+"""The generated files of the Helm chart: templates, values.yaml, the values' schema, and README.
 
 `python -m manifests.chart_files` writes them from `manifests.installation` and `manifests.values`.
 """
@@ -52,7 +52,7 @@ reason. The same names work in `kubectl edl install`.
 
 
 def schema() -> Json:
-    """values.schema.json, by which Helm refuses wrong values."""
+    """values.schema.json, with which Helm rejects wrong values."""
     found = msgspec.json.schema(Values)
     # Helm hands `global` to every chart that is part of another one.
     found["$defs"]["Values"]["properties"]["global"] = {"type": "object"}
@@ -60,12 +60,12 @@ def schema() -> Json:
 
 
 def schema_text() -> str:
-    r"""Where a pattern of Python ends in `\Z`, one of JSON Schema does in `$`."""
+    r"""The schema as JSON; patterns end in `$`, where Python needs `\Z`."""
     return json.dumps(schema(), indent=2).replace(r'\\Z"', '$"') + "\n"
 
 
 def values_text() -> str:
-    """values.yaml: each value under its meaning; what has no default as a comment."""
+    """values.yaml: each value below its description; values without a default are comments."""
     return _HEADER + "\n".join(_lines(_properties("Values"), plain(DEFAULTS), "")) + "\n"
 
 
@@ -76,7 +76,7 @@ def readme_text() -> str:
 
 
 def rows() -> Iterator[tuple[str, str, str]]:
-    """Each value by its path, with its default and its meaning."""
+    """(path, default, description) of each value."""
     yield from _rows(_properties("Values"), plain(DEFAULTS), "")
 
 
@@ -110,7 +110,7 @@ def _lines(properties: Json, defaults: Json, indent: str) -> Iterator[str]:
 
 
 def _commented(properties: Json, indent: str) -> Iterator[str]:
-    """Values without a default, by their examples."""
+    """Comments with an example of each value that has no default."""
     for name, about in properties.items():
         example = f"{indent}# {name}: {_flow(about['examples'][0])}"
         yield f"{example}  # {about['description']}"
@@ -122,7 +122,7 @@ def _flow(value: object) -> str:
 
 
 def _inner(about: Json) -> Json:
-    """The properties of a value that has some."""
+    """The properties of a value that is an object; empty for others."""
     reference = about.get("$ref", "")
     return _properties(reference.rpartition("/")[2]) if reference else {}
 
@@ -134,9 +134,9 @@ def _properties(name: str) -> Json:
 
 @cache
 def templates() -> dict[str, str]:
-    """The chart's templates by the file or component that they are printed from.
+    """The chart's templates, by the name of the file or component that each is made from.
 
-    Without the namespace: it is the release's.
+    The Namespace is left out, because Helm creates the release's.
     """
     printer = HelmPrinter(plain(DEFAULTS))
     found = [one for one in installation.template() if one.tree["kind"] != installation.NAMESPACE]
@@ -156,7 +156,7 @@ FILES: Final[Mapping[Path, Callable[[], str]]] = {
     CHART / "README.md": readme_text,
     **{CHART / "templates" / f"{name}.yaml": partial(template_text, name) for name in templates()},
 }
-"""Each file, and what writes it."""
+"""The function that returns each file's text."""
 
 
 def write() -> None:

@@ -1,8 +1,8 @@
-"""What a release publishes besides the image: the plugin for krew, and the bill of materials.
+"""The files of a release other than the image: the plugin for krew and a bill of materials.
 
 `python -m manifests.dist --homepage https://… --url https://…/v0.1.0` writes `dist/`: the wheel,
-the archives that krew downloads from that address, one for each platform, its manifest with their
-checksums, and sbom.json.
+an archive per platform, which krew downloads from that URL, krew's manifest with their checksums,
+and sbom.json.
 """
 
 import subprocess
@@ -17,7 +17,7 @@ from manifests.krew_archive import PLATFORMS, PYTHONS, ROOT
 
 
 def _built(folder: Path) -> Path:
-    """The wheel of this checkout."""
+    """Build the wheel of this checkout into the folder; returns its path."""
     command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w"]
     subprocess.run([*command, str(folder), str(ROOT)], check=True)
     (wheel,) = folder.glob(f"kubectl_edl-{version('kubectl-edl')}-*.whl")

@@ -1,4 +1,4 @@
-"""The documents of a folder with a kustomization.yaml, as values."""
+"""The YAML documents of a folder with a kustomization.yaml."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from edl.writes import Json
 Documents: TypeAlias = tuple[Json, ...]
 
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml's, which takes a tenth of the time."""
+"""The loader of libyaml, which takes a tenth of the time."""
 
 HERE: Final = Path(__file__).parent
 BASE: Final = HERE / "base"
@@ -23,7 +23,7 @@ def load(directory: Path = BASE) -> Documents:
 
 
 def by_file(directory: Path = BASE) -> Iterator[tuple[Path, Json]]:
-    """The same, each with its file."""
+    """The documents of a kustomization's resources, each with the path of its file."""
     (kustomization,) = read(directory / "kustomization.yaml")
     for name in kustomization.get("resources", ()):
         for document in read(directory / name):
@@ -31,7 +31,7 @@ def by_file(directory: Path = BASE) -> Iterator[tuple[Path, Json]]:
 
 
 def to_yaml(documents: Iterable[Json]) -> str:
-    """One file of all documents."""
+    """All documents as the text of one file."""
     return yaml.safe_dump_all(documents, sort_keys=False, width=100)
 
 

@@ -1,4 +1,4 @@
-"""Debian's packages of an image, from its /var/lib/dpkg/status."""
+"""The Debian packages of an image, read from its /var/lib/dpkg/status."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -7,14 +7,14 @@ from cyclonedx.model.component import Component, ComponentType
 from packageurl import PackageURL
 
 _INSTALLED: Final = " ok installed"
-"""After what is wanted of the package: `install`, or `hold`."""
+"""The end of the `Status` field of an installed package; before it stands `install` or `hold`."""
 _NEEDED: Final = ("Package", "Version", "Architecture")
 
 
 def debian_components(status: str) -> Iterator[Component]:
-    """One for each installed package, in the file's order.
+    """A component for each installed package, in the file's order.
 
-    Raises ValueError where it has none, or one without its name, version or architecture.
+    Raises ValueError if there is none, or if one lacks its name, version or architecture.
     """
     every = _paragraphs(status)
     found = [fields for fields in every if fields.get("Status", "").endswith(_INSTALLED)]
@@ -36,7 +36,7 @@ def debian_components(status: str) -> Iterator[Component]:
 
 
 def _paragraphs(status: str) -> Iterator[dict[str, str]]:
-    """Fields by name; further lines of a field are of no interest here."""
+    """The fields of each package, by name; only the first line of a field is kept."""
     for paragraph in status.split("\n\n"):
         lines = [line for line in paragraph.splitlines() if line and not line.startswith(" ")]
         if lines:

@@ -1,6 +1,6 @@
-"""An installation: the base, its components, and where values change them.
+"""The installation as one description: the base, its components, and the places of values.
 
-One description: `documents` fills it in, and the Helm chart's templates are printed from it.
+`documents` fills the values in; the Helm chart's templates are printed from the same description.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,10 +35,10 @@ from manifests.values import DEFAULTS, Values, plain, planning_options
 
 NAMESPACE: Final = "Namespace"
 IMAGE_VARIABLE: Final = "EDL_IMAGE"
-"""The webhook tells launchers its own image, so this variable always says what `image` says."""
+"""The webhook gives launchers its own image: this variable always equals the value `image`."""
 
 IMAGE_OF_FENCE: Final = "provisionalImage"
-"""The variable of the policy that says what provisional pods run."""
+"""The variable of the admission policy that holds the image of provisional pods."""
 
 SWITCHES: Final[Mapping[str, Enabled]] = {
     "network-policy": Enabled("networkPolicy.enabled"),
@@ -47,16 +47,16 @@ SWITCHES: Final[Mapping[str, Enabled]] = {
     "monitoring": Enabled("monitoring.enabled"),
     "client-certificate": Enabled("webhook.clientCertificate.enabled"),
 }
-"""What adds each component, in the order in which they are added."""
+"""The condition that adds each component, in the order in which the components are added."""
 
 _CLIENT_NAME: Final = "--client-name"
 _PLACES: Final = ("nodeSelector", "tolerations", "affinity")
 
 
 def documents(values: Values = DEFAULTS, namespace: str = contract.SYSTEM_NAMESPACE) -> Documents:
-    """Everything that is installed, in the order in which it is applied.
+    """Every document to install, in the order in which they are applied.
 
-    A namespace of another name than our own is the user's: it has to be there.
+    If the namespace is not `edl-system`, its Namespace is left out: the user has to create it.
     """
     found = filled(template(), plain(values), namespace)
     if namespace == contract.SYSTEM_NAMESPACE:
@@ -66,7 +66,7 @@ def documents(values: Values = DEFAULTS, namespace: str = contract.SYSTEM_NAMESP
 
 @cache
 def template() -> tuple[TemplateDocument, ...]:
-    """The base and all components, with the places that depend on values; it is never changed."""
+    """The base and all components, with places for values; callers must not change it."""
     found: tuple[TemplateDocument, ...] = tuple(
         TemplateDocument(path.stem, tree) for path, tree in by_file(BASE)
     )
@@ -99,12 +99,12 @@ def _deployment(document: Json) -> None:
 
 
 def _planning_flags() -> list[Items]:
-    """The reconciler's options, in the order of their names in values.yaml."""
+    """The options of the reconciler that values set, sorted by the names of the values."""
     return [_flag(name, kind) for name, kind in sorted(planning_options().items())]
 
 
 def _flag(name: str, kind: str) -> Items:
-    """`loadCeiling`: --load-ceiling 0.9; `preempt`: --preempt; a map: the flag for each entry."""
+    """The option of one value: `--load-ceiling 0.9`, `--preempt`, or one per entry of a map."""
     path = f"reconciler.planning.{name}"
     flag = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in name)
     if kind == "boolean":
@@ -115,7 +115,7 @@ def _flag(name: str, kind: str) -> Items:
 
 
 def _with_client_names(words: list[Tree]) -> list[Tree]:
-    """The names that are chosen, in place of the component's one."""
+    """The arguments with the chosen client names instead of the one that the component has."""
     condition = SWITCHES["client-certificate"]
     flag = Items(condition, (_CLIENT_NAME,))
     if flag not in words:
@@ -144,7 +144,7 @@ def _configuration(document: Json) -> None:
 
 
 def _fence(document: Json) -> None:
-    """It knows the one image that provisional pods have."""
+    """Put the chosen image of provisional pods into the admission policy, which allows no other."""
     image = "reconciler.planning.provisionalImage"
     for variable in document["spec"]["variables"]:
         if variable["name"] == IMAGE_OF_FENCE:

@@ -1,8 +1,8 @@
-"""What krew downloads: for each platform the plugin with all its packages, ready to run.
+"""The archives that krew downloads: for each platform the plugin with all its packages.
 
-krew unpacks a folder, and Python runs it where it lies. A zipped application would unpack itself
-into the user's cache first: with shiv 1.0 and pex 2.x that took 13 s, and 150 MB more.
-Extension modules are there for each supported version of Python, side by side: their names differ.
+krew unpacks a folder, and Python runs the plugin there. A zipped application would first unpack
+itself into the user's cache: with shiv 1.0 and pex 2.x that took 13 s, and 150 MB more. The
+archives hold extension modules for every supported version of Python: their file names differ.
 """
 
 import gzip
@@ -29,15 +29,15 @@ ROOT: Final = HERE.parent
 LOCK: Final = ROOT / "requirements.lock"
 PYTHONS: Final = ("3.11", "3.12", "3.13", "3.14")
 _SERVERS: Final = frozenset({"uvicorn", "uvloop", "httptools"})
-"""Packages of the webhook alone."""
+"""Packages that only the webhook needs."""
 _UNUSED: Final = ("bin", "kubernetes/aio", "**/tests", "**/__pycache__", "**/*.pyi", "**/*.a")
-"""What no command reads; kubernetes/aio: 70 MB."""
+"""Files that no command reads; kubernetes/aio takes 70 MB."""
 _EXECUTABLE: Final = 0o755
 _READABLE: Final = 0o644
 
 
 class KrewPlatform(Struct, frozen=True):
-    """`os` and `arch` as krew has them, `tags` as pip: the wheels that run there."""
+    """`os` and `arch` as krew names them; `tags` are pip's names for wheels that run there."""
 
     os: str
     arch: str
@@ -58,11 +58,11 @@ PLATFORMS: Final = (
     _linux("arm64", "aarch64"),
     KrewPlatform("darwin", "arm64", ("macosx_14_0_arm64",)),
 )
-"""Those for which every locked package has a wheel: Intel Macs lack some."""
+"""The platforms for which every locked package has a wheel; for Intel Macs some have none."""
 
 
 class KrewArchive(Struct, frozen=True):
-    """A platform's download, as bytes of a .tar.gz."""
+    """The archive of a platform, as the bytes of a .tar.gz."""
 
     platform: KrewPlatform
     packed: bytes
@@ -72,7 +72,7 @@ class KrewArchive(Struct, frozen=True):
 
 
 def build(wheel: Path, target: KrewPlatform, pythons: Sequence[str] = PYTHONS) -> KrewArchive:
-    """The wheel and all that it needs, by the locked checksums; pip fetches it."""
+    """Install the wheel and its dependencies with pip, by the locked checksums, and pack them."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         lib, lock = folder / "lib", folder / "lock"
@@ -97,7 +97,7 @@ def _install(target: Path, *words: str) -> None:
 
 
 def _locked() -> Iterator[str]:
-    """The lines of requirements.lock, without the packages of servers."""
+    """The lines of requirements.lock, without the packages that only servers need."""
     kept = True
     for line in LOCK.read_text().splitlines(keepends=True):
         if not line.startswith((" ", "#")):
@@ -113,7 +113,7 @@ def _prune(lib: Path) -> None:
 
 
 def packed(lib: Path) -> bytes:
-    """The same bytes for the same packages: a checksum says what is inside."""
+    """A .tar.gz of the folder; equal packages give equal bytes and checksums."""
     found_files = (path for path in lib.rglob("*") if path.is_file())
     files = [(path, f"lib/{path.relative_to(lib).as_posix()}") for path in found_files]
     files += [(KREW / "kubectl-edl", "kubectl-edl"), (ROOT / "LICENSE", "LICENSE")]
@@ -132,7 +132,7 @@ def packed(lib: Path) -> bytes:
 
 
 def manifest(release: str, homepage: str, folder: str, archives: Iterable[KrewArchive]) -> str:
-    """Krew's `edl.yaml`: archives are downloaded from `folder`, an address."""
+    """The manifest for krew, `edl.yaml`; the archives are downloaded from the URL `folder`."""
     _, _, text = (KREW / "edl.yaml").read_text().partition("\n")
     before = yaml.safe_load(text)
     platforms = [_platform(release, folder, one) for one in archives]

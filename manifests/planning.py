@@ -1,4 +1,4 @@
-"""How the reconciler decides, as far as an installation chooses it: its own options, as values."""
+"""The reconciler's options about planning as values of an installation."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
@@ -20,7 +20,7 @@ from reconciler.options.duration_range import DurationRange
 
 Priority: TypeAlias = Annotated[str, Meta(pattern=r"^-?[0-9]{1,10}\Z")]
 ImageReference: TypeAlias = Annotated[str, Meta(pattern=rf"^{IMAGE_NAME}\Z")]
-r"""With `\Z`, for Python's `$` admits a line break at the end; JSON Schema's does not."""
+r"""Ends in `\Z`: Python's `$` also matches before a final line break, JSON Schema's does not."""
 _TEXTS: Final[Mapping[str, Any]] = {
     "provisioning_class": Annotated[
         str, Meta(pattern=rf"^{CLASS_NAME}\Z", max_length=LONGEST_CLASS_NAME)
@@ -29,7 +29,7 @@ _TEXTS: Final[Mapping[str, Any]] = {
         str, Meta(pattern=rf"^{PARAMETERS}\Z", max_length=LONGEST_PARAMETERS)
     ],
 }
-"""Texts other than images, by the option's name."""
+"""The types of text options other than images, by the option's name."""
 _EXAMPLES: Final[Mapping[str, object]] = {
     "policy": "throughput",
     "priority_weight": {"1000": 2},
@@ -37,13 +37,13 @@ _EXAMPLES: Final[Mapping[str, object]] = {
     "idle": 60,
     "provisioning_parameters": "maxRunDurationSeconds=86400",
 }
-"""Where the option's own default says nothing."""
+"""Examples of options whose own default would not be a helpful example."""
 _SPELLED: Final = {"priority_weight": "An object: --set reconciler.planning.priorityWeight.1000=2."}
 """How a value is written that is an object, where the option takes a text."""
 
 
 def says(description: str, **limits: Any) -> Meta:  # noqa: ANN401 (msgspec's own)
-    """What the chart says of a value, and what the value is held to."""
+    """The description of a value and its limits, as in the chart's schema."""
     return Meta(description=description, **limits)
 
 
@@ -52,7 +52,7 @@ class Part(Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_o
 
 
 def _field(option: click.Option) -> tuple[str, Any, Any]:
-    """A value that is the option's own default where it is not set."""
+    """(name, type, UNSET) of an option's value; if it is not set, the option's default holds."""
     name = str(option.name)
     kind = _kind(option)
     text = str(option.help)
@@ -67,7 +67,7 @@ def _field(option: click.Option) -> tuple[str, Any, Any]:
 
 
 def _kind(option: click.Option) -> Any:  # noqa: ANN401 - a type
-    """What the option takes, as the chart's schema says it."""
+    """The type of the option's value, with its limits."""
     kind = option.type
     if option.multiple:
         return dict[Priority, Annotated[float, Meta(gt=0, le=MOST_WEIGHT)]]
@@ -98,4 +98,4 @@ CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     for option in declared()
     if isinstance(option.type, click.Choice)
 }
-"""The allowed words, by the option's name."""
+"""The allowed values of each option that has a fixed set of them, by its name."""

@@ -1,4 +1,4 @@
-"""The base as documents: for the one release file, another image, a webhook outside the cluster."""
+"""Prints the base: as one release file, with another image or a webhook outside the cluster."""
 
 import base64
 import copy
@@ -25,12 +25,12 @@ _HEADER: Final = "# Written by `python -m manifests.render`; edit manifests/base
 
 
 def without_workloads(documents: Iterable[Json]) -> Documents:
-    """Rights and webhook configurations alone, for processes that run outside the cluster."""
+    """The documents other than workloads, for processes that run outside the cluster."""
     return tuple(document for document in documents if document["kind"] not in _WORKLOADS)
 
 
 def with_webhook_url(documents: Iterable[Json], url: str, authority: bytes) -> Documents:
-    """The API server calls `url` (as `https://127.0.0.1:8443`) and trusts `authority` (PEM)."""
+    """Let webhook configurations call `url` (`https://127.0.0.1:8443`); `authority`: CA as PEM."""
     changed = copy.deepcopy(tuple(documents))
     trust = base64.b64encode(authority).decode()
     for document in changed:
@@ -42,7 +42,7 @@ def with_webhook_url(documents: Iterable[Json], url: str, authority: bytes) -> D
 
 
 def release(image: str | None = None) -> str:
-    """The text of `release.yaml`; `image` replaces the one that the base names."""
+    """The text of `release.yaml`; `image` replaces the image that the base names."""
     values = DEFAULTS if image is None else Values(image=image)
     return _HEADER + to_yaml(installation.documents(values))
 

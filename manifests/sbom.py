@@ -31,9 +31,9 @@ OUTPUT: Final = HERE.parent / "dist" / "sbom.json"
 
 
 def bill(dpkg_status: str = "") -> Bom:
-    """kubectl-edl, and everything that it needs at run time.
+    """The bill of kubectl-edl and everything that it needs at run time.
 
-    `dpkg_status`: the text of the image's /var/lib/dpkg/status. Raises ValueError where it is none.
+    `dpkg_status`: the text of the image's /var/lib/dpkg/status. Raises ValueError if it is invalid.
     """
     bom = Bom()
     root = _component(distribution(PROJECT), ComponentType.APPLICATION)
@@ -50,7 +50,7 @@ def bill(dpkg_status: str = "") -> Bom:
 
 
 def closure() -> dict[str, Distribution]:
-    """Distributions by their canonical names: what the project needs, and what those need."""
+    """The distributions that kubectl-edl requires, also indirectly, by canonical name."""
     found: dict[str, Distribution] = {}
     open_names = [*_needed(PROJECT)]
     while open_names:
@@ -66,7 +66,7 @@ def text(dpkg_status: str = "") -> str:
 
 
 def _needed(name: str) -> Iterator[str]:
-    """What a distribution requires on this system without an extra."""
+    """The distributions that one requires on this system, without its extras."""
     for line in distribution(name).requires or ():
         requirement = Requirement(line)
         if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
@@ -88,7 +88,7 @@ def _component(found: Distribution, kind: ComponentType) -> Component:
 
 
 def _kubectl() -> Component:
-    """The program that launchers borrow."""
+    """kubectl, which the launcher of an MPI job receives as a program."""
     root = HERE.parent
     copied = _COPIED.search((root / "Dockerfile").read_text())
     if copied is None:

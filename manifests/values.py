@@ -1,6 +1,6 @@
-"""What an installation may choose: one definition for the Helm chart and for `kubectl edl install`.
+"""The values of an installation, defined once for the Helm chart and for `kubectl edl install`.
 
-The chart's values.yaml, its schema and its README are written from this (`manifests.chart_files`).
+The chart's values.yaml, its schema and its README are generated from this module.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ LabelValue: TypeAlias = Annotated[
 ]
 LabelMap: TypeAlias = dict[QualifiedName, LabelValue]
 PrintableText: TypeAlias = Annotated[str, Meta(pattern=r"^[^\x00-\x08\x0b-\x1f\x7f-\x9f]*\Z")]
-"""Without control characters but tabs and line breaks."""
+"""Text without control characters other than tabs and line breaks."""
 ResourceQuantities: TypeAlias = dict[QualifiedName, ResourceQuantity]
 Port: TypeAlias = Annotated[int, Meta(ge=1, le=65535)]
 Cidr: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9a-fA-F.:]+/[0-9]{1,3}\Z")]
@@ -44,11 +44,11 @@ Subdomain: TypeAlias = Annotated[
 CertificateName: TypeAlias = Annotated[
     str, Meta(pattern=r"^[^\x00-\x1f\x7f-\x9f$]+\Z", max_length=253)
 ]
-"""Without the sign by which a container's arguments name variables."""
+"""Text without `$`, with which a container's arguments refer to variables."""
 Url: TypeAlias = Annotated[
     str, Meta(pattern=r"^(https?://[-a-zA-Z0-9._~:/?@!&()*+,;=%'\[\]]+)?\Z", max_length=2000)
 ]
-"""Without `#`, for a section follows; without braces, which alerts read. Empty: no address."""
+"""A URL, or empty. Without `#`, for a fragment is appended, and braces, which alerts evaluate."""
 Replicas: TypeAlias = Annotated[
     int,
     says(
@@ -237,11 +237,11 @@ DEFAULTS: Final = Values()
 
 
 class ValuesError(EdlError):
-    """A value that cannot be, by its path."""
+    """A value that is not allowed; the message names its path."""
 
 
 def read(given: Json) -> Values:
-    """The values that are given, all others by default, as Helm merges them. Raises ValuesError."""
+    """The given values, with defaults for all others, merged as by Helm. Raises ValuesError."""
     try:
         return msgspec.convert(merged(plain(DEFAULTS), given), Values)
     except msgspec.ValidationError as error:
@@ -249,7 +249,7 @@ def read(given: Json) -> Values:
 
 
 def unknown(names: Sequence[str]) -> str:
-    """What is wrong with the path of a value: `a.b: one of …`; empty where there is one there."""
+    """An error text for a path that names no value: `a.b: one of …`; empty if the path exists."""
     found: type[msgspec.Struct] | None = Values
     for place, name in enumerate(names):
         if found is None:
@@ -266,18 +266,18 @@ def unknown(names: Sequence[str]) -> str:
 
 
 def planning_options() -> dict[str, str]:
-    """The values under `reconciler.planning`, and the JSON type of each."""
+    """The JSON type of each value under `reconciler.planning`."""
     schema = msgspec.json.schema(Planning)["$defs"][Planning.__name__]["properties"]
     return {name: about.get("type", "string") for name, about in schema.items()}
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 - JSON
-    """A value as JSON has it, under its names in values.yaml."""
+    """The value as JSON, under its names in values.yaml."""
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
 def _taught(message: str) -> str:
-    """What msgspec says, `WHAT - at `$.PATH`` as `PATH: WHAT`, with the words that it may be."""
+    """A message of msgspec, `WHAT - at `$.PATH``, as `PATH: WHAT`, with the allowed values."""
     what, _, path = message.partition(" - at `$.")
     path = path.rstrip("`")
     if words := _WORDS.get(path.rpartition(".")[2]):
@@ -286,4 +286,4 @@ def _taught(message: str) -> str:
 
 
 _WORDS: Final = {**CHOICES, "logLevel": get_args(LogLevel)}
-"""The allowed values, by the last part of the name, where they are limited."""
+"""The allowed values of those that have a fixed set, by the last part of their name."""

@@ -1,1 +1,1 @@
-"""The demo: elastic jobs queue, start, grow, make room and finish, on a real API server."""
+"""The demo: elastic jobs queue, grow, shrink for a service and finish, on a real API server."""

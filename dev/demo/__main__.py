@@ -1,4 +1,4 @@
-"""`python -m dev.demo`: the story in a sandbox of its own; fails if a promise broke."""
+"""`python -m dev.demo`: runs the demo in a sandbox of its own; fails if a promise is broken."""
 
 import sys
 import time

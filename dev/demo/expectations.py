@@ -1,4 +1,4 @@
-"""What the demo promises, checked on every look: a broken promise fails it."""
+"""The demo's promises, checked with every sample; the demo fails if one is broken."""
 
 from dataclasses import dataclass, field
 
@@ -9,16 +9,16 @@ UNTOUCHED = ("mnist-chief", "mnist-ps")
 
 @dataclass(slots=True)
 class Expectations:
-    """Collects broken promises, each once, and what is needed to check the next look."""
+    """The broken promises, each listed once, and the data for checking the next sample."""
 
     broken: list[str] = field(default_factory=list)
     least: dict[str, int] = field(default_factory=dict)
-    """The fewest running pods of each Job since its minimum first ran."""
+    """The fewest running pods of each Job, since its minimum first ran."""
     fewest: dict[str, int] = field(default_factory=dict)
     most: dict[str, int] = field(default_factory=dict)
     resizes: dict[str, int] = field(default_factory=dict)
     jobs: dict[str, JobLook] = field(default_factory=dict)
-    """Each Job when it was last seen."""
+    """Each Job as in the last sample that contained it."""
     uids: dict[tuple[str, str], str] = field(default_factory=dict)
     replaced: dict[str, set[str]] = field(default_factory=dict)
 
@@ -33,7 +33,7 @@ class Expectations:
 
     def _see_size(self, name: str, job: JobLook) -> None:
         if job.suspended or job.done or job.size == 0 or job.succeeded:
-            self.least.pop(name, None)  # not started, or on its way to the end
+            self.least.pop(name, None)  # not started, or about to finish
             return
         if not job.min <= job.size <= job.max:
             self.fail(f"{name} was sized {job.size}, outside {job.min}..{job.max}")
@@ -56,7 +56,7 @@ class Expectations:
             self.broken.append(what)
 
     def table(self) -> list[str]:
-        """What happened to each Job, aligned."""
+        """An aligned table, one row per Job: bounds, fewest and most pods, resizes, replaced."""
         head = ("JOB", "MIN", "MAX", "FEWEST", "MOST", "RESIZES", "PODS REPLACED")
         rows = [head, *(self._row(name) for name in sorted(self.jobs))]
         widths = [max(len(row[column]) for row in rows) for column in range(len(head))]

@@ -1,4 +1,4 @@
-"""What the demo's cluster looks like, again and again: sizes, pods and phases."""
+"""Samples of the demo's namespace: the sizes, pods and state of its Jobs."""
 
 import json
 import threading
@@ -14,12 +14,12 @@ from edl.writes import Json
 
 NAMESPACE: Final = "demo"
 _PERIOD: Final = 0.2
-"""Seconds between two looks."""
+"""The seconds between two samples."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobLook:
-    """One Job at one moment; pods that are being deleted do not count."""
+    """One Job in one sample; pods that are being deleted are not counted."""
 
     size: int
     running: int
@@ -33,7 +33,7 @@ class JobLook:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The namespace at one moment. `uids` are those of live pods, by Job and index."""
+    """A sample of the namespace. `uids` are those of pods not being deleted, by Job and index."""
 
     at: float
     jobs: Mapping[str, JobLook] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Look:
 
 
 def look(cluster: Cluster, at: float) -> Look:
-    """Read the namespace's Jobs and pods once."""
+    """Read the Jobs and pods of the namespace once."""
     pods = _items(cluster, "Pod")
     live = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
     running = [pod for pod in live if pod["status"].get("phase") == "Running"]
@@ -88,7 +88,7 @@ def _job(job: Json, running: list[Json], succeeded: list[Json]) -> JobLook:
 
 
 class Sampler:
-    """Looks five times a second in a thread of its own, and hands every look to `seen`."""
+    """Takes a sample five times a second in its own thread, and passes each to `seen`."""
 
     def __init__(self, cluster: Cluster, seen: Callable[[Look], None]) -> None:
         self.begun: Final = time.monotonic()
@@ -110,5 +110,5 @@ class Sampler:
             try:
                 self.last = look(self._cluster, time.monotonic() - self.begun)
             except ClusterError:
-                continue  # the next look tells; a demo that saw nothing fails its expectations
+                continue  # the next sample will do; without any sample the demo's expectations fail
             self._seen(self.last)

@@ -1,4 +1,4 @@
-"""What the demo prints: a heading a scene, a line whenever a size changes."""
+"""The demo's output: a heading per scene, and a line whenever a size changes."""
 
 import sys
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ _BOLD, _DIM, _PLAIN = "\033[1m", "\033[2m", "\033[0m"
 
 @dataclass(slots=True)
 class Screen:
-    """Plain lines in a pipe; on a terminal quick changes redraw the last line."""
+    """In a pipe each change is a new line; on a terminal it redraws the last line."""
 
     stream: TextIO = field(default_factory=lambda: sys.stdout)
     _shown: str = ""
@@ -28,7 +28,7 @@ class Screen:
         self._write(f"\n{self._style(_BOLD, '▸ ' + title)}\n")
 
     def command(self, text: str, output: str = "") -> None:
-        """A command as a user would type it, and what it printed."""
+        """Show a command as a user would type it, with its output."""
         self._end_line()
         self._write(self._style(_DIM, f"  $ {text}") + "\n")
         for line in output.rstrip().splitlines():

@@ -1,4 +1,4 @@
-"""The demo's scenes, in order: each does one thing and waits until the cluster has answered."""
+"""The demo's scenes, in order: each does one thing and waits until the cluster has reacted."""
 
 import json
 import os
@@ -19,17 +19,17 @@ from sandbox import Sandbox
 
 MANIFESTS: Final = Path("examples/story")
 _PATIENCE: Final = 90.0
-"""Seconds that a scene may take before it counts as failed."""
+"""The seconds after which a scene fails."""
 _WEB: Final = 12
 
 
 class SceneFailed(Exception):
-    """The cluster did not get where the scene wanted it."""
+    """The cluster did not reach the state that the scene waits for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Everything a scene needs."""
+    """Plays the scenes, with what they need."""
 
     sandbox: Sandbox
     sampler: Sampler
@@ -115,7 +115,7 @@ class Story:
         self.screen.command(f"kubectl apply -f {file}", self._kubectl("apply", "-f", str(file)))
 
     def _complete(self, job: str) -> None:
-        """Simulated pods end when they are told to: the first one, which decides."""
+        """Let pod 0 succeed, which decides the Job; simulated pods end only when told."""
         selector = f"{contract.JOB_NAME_LABEL}={job},{contract.COMPLETION_INDEX_ANNOTATION}=0"
         self._kubectl("annotate", "pods", "-l", selector, "sandbox.edl.dev/complete-after=100ms")
 
@@ -166,7 +166,7 @@ class Story:
 
 
 def plugin_path() -> str:
-    """PATH with this interpreter's folder first: kubectl finds the plugin there."""
+    """PATH with the folder of this Python first, where kubectl finds the plugin."""
     return f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 

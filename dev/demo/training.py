@@ -1,4 +1,4 @@
-"""`make demo REAL=1`: TensorFlow trains on a real node while its workers come and go."""
+"""`make demo REAL=1`: TensorFlow trains on a real node while workers are added and removed."""
 
 import json
 import os
@@ -27,14 +27,14 @@ UNTOUCHED: Final = (f"{JOB}-chief", f"{JOB}-ps")
 _EXAMPLE: Final = Path("examples/tensorflow/job.yaml")
 _CLAIM: Final = "tensorflow-data"
 _PATIENCE: Final = 240.0
-"""Seconds that a scene may take before it counts as failed."""
+"""The seconds after which a scene fails."""
 _WATCHED: Final = 8.0
-"""Seconds of training that are watched at each size."""
+"""How many seconds of training are watched at each size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The newest step of all trainers, and its loss."""
+    """The highest step that any trainer has reached, and its loss."""
 
     step: int
     loss: float
@@ -42,14 +42,14 @@ class Progress:
 
 @dataclass
 class Training:
-    """The scenes, in order."""
+    """Plays the scenes of the real training."""
 
     sandbox: Sandbox
     screen: Screen
     _begun: float = field(default_factory=time.monotonic)
 
     def play(self) -> list[str]:
-        """The promises that were broken. Raises SandboxError when a scene does not get on."""
+        """Play the scenes; returns the broken promises. SandboxError: a scene timed out."""
         self._install()
         self._kubectl("create", "namespace", NAMESPACE)
         self.screen.scene("TensorFlow: a chief, a ps and one worker start; workers fill idle room")
@@ -124,7 +124,7 @@ class Training:
         return now
 
     def _progress(self) -> Progress | None:
-        """What the trainers have written into their volume."""
+        """The progress that trainers have recorded in their volume; None if there is none yet."""
         volume = self._kubectl("get", "pvc", _CLAIM, "-o", "jsonpath={.spec.volumeName}")
         folder = self._kubectl("get", "pv", volume, "-o", "jsonpath={.spec.hostPath.path}")
         ledgers = [path.read_text() for path in Path(folder, "ledger").glob("*.jsonl")]
@@ -136,7 +136,7 @@ class Training:
         return max(steps, key=lambda progress: progress.step, default=None)
 
     def _follow_status(self) -> subprocess.Popen[str]:
-        """`kubectl edl status -w`, its lines among ours as they come."""
+        """Start `kubectl edl status -w`; its lines are printed between ours as they come."""
         self.screen.command("kubectl edl status -w &")
         watch = subprocess.Popen(
             self._edl("status", "-w"), env=self._environ(), stdout=subprocess.PIPE, text=True
@@ -152,7 +152,7 @@ class Training:
         self.screen.verdict([f"  {time.monotonic() - self._begun:5.1f} s  {text}"])
 
     def _lasting(self) -> list[tuple[str, int]]:
-        """UID and restarts of each pod that no resize may touch."""
+        """UID and restart count of each pod that no resize may touch."""
         return [
             (pod["metadata"]["uid"], pod["status"]["containerStatuses"][0]["restartCount"])
             for job in UNTOUCHED
@@ -186,6 +186,6 @@ class Training:
         return [str(self.sandbox.kubectl_path), "edl", *args, "-n", NAMESPACE]
 
     def _environ(self) -> dict[str, str]:
-        """The plugin is where this Python is, whether or not the shell finds it."""
+        """The environment of kubectl; PATH starts with this Python's folder, for the plugin."""
         path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
         return {**self.sandbox.kubectl_environment(), "PATH": path}

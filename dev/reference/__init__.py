@@ -1,1 +1,1 @@
-"""The pages of docs/reference that are made from the code."""
+"""The pages of docs/reference that are generated from code."""

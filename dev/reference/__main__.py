@@ -1,4 +1,4 @@
-"""`python -m dev.reference`: write the pages of docs/reference that are made from the code."""
+"""`python -m dev.reference`: writes the pages of docs/reference that are generated from code."""
 
 from dev.reference.pages import pages
 

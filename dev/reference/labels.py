@@ -1,4 +1,4 @@
-"""Tables of docs/reference/labels.md."""
+"""The tables of docs/reference/labels.md."""
 
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -30,18 +30,18 @@ SECTIONS: Final[tuple[tuple[str, Callable[[ContractEntry], bool]], ...]] = (
         lambda entry: entry.setter is not Setter.USER and entry.kind in (*_OBJECTS, EntryKind.GATE),
     ),
 )
-"""A section per audience, and which entries it has; each entry is in exactly one."""
+"""Heading and filter of each section, one per audience; every entry belongs to exactly one."""
 
 
 def tables() -> str:
-    """The contract as Markdown, a heading and a table per audience, ending with a newline."""
+    """The contract as Markdown: a heading and a table per audience, ending with a newline."""
     return "\n".join(
         f"## {title}\n\n{_table(filter(has, registry.ENTRIES))}" for title, has in SECTIONS
     )
 
 
 def _table(entries: Iterable[ContractEntry]) -> str:
-    """A column that says the same of every entry is left out."""
+    """The table of these entries, without columns in which all entries have the same value."""
     cells = [_cells(entry) for entry in entries]
     columns = list(zip(_HEADINGS, *cells, strict=True))
     kept = [column for column in columns if len(set(column[1:])) > 1]

@@ -1,10 +1,10 @@
-"""Markdown as the pages of the reference have it."""
+"""Markdown in the form that the reference pages use."""
 
 from collections.abc import Iterable
 
 
 def table(headings: tuple[str, ...], rows: Iterable[Iterable[str]]) -> str:
-    """A table, ending with a newline; a cell may hold any text of one line."""
+    """A Markdown table, ending with a newline; cells may contain any text without line breaks."""
     return "".join(map(_row, (headings, ("---",) * len(headings), *rows)))
 
 

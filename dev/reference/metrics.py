@@ -1,4 +1,4 @@
-"""docs/reference/metrics.md: every metric of both processes, as they serve it."""
+"""docs/reference/metrics.md: every metric of both processes, read from their exposition."""
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ from webhook.webhook_metrics import WebhookMetrics
 _LONG_AGO: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _OTHERS: Final = ("process_", "python_")
 _CREATED: Final = "_created"
-"""Our processes do not serve these: they are switched off where they begin."""
+"""The suffix of metrics that our processes do not serve: they switch these off when they start."""
 _HEAD: Final = """\
 # Metrics
 
@@ -63,7 +63,7 @@ def _labels(family: Metric) -> str:
 
 
 def _of_reconciler() -> Iterator[Metric]:
-    """Each is touched once: a metric with labels is silent before."""
+    """The reconciler's metrics; each with labels is set once, because it is not served before."""
     metrics = Metrics()
     CertificateMetrics(metrics.registry)
     teams = Teams.of([Team("vision", guaranteed=Resources.of({CPU: 1}))])

@@ -1,4 +1,4 @@
-"""docs/reference/outputs.md: every field of every document."""
+"""docs/reference/outputs.md: every field of every output document."""
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
@@ -41,7 +41,7 @@ from kubectl_edl.output.documents.training_job_documents import (
 
 
 class DocumentKind(NamedTuple):
-    """One document, and the commands that print it: alone, or as items of a list."""
+    """The shape of a document, and the commands that print it, alone or as items of a list."""
 
     shape: type
     alone: str = ""
@@ -49,7 +49,7 @@ class DocumentKind(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """As the document says it."""
+        """The document's `kind`."""
         (kind,) = get_args(get_type_hints(self.shape)["kind"])
         return str(kind)
 
@@ -104,7 +104,7 @@ def _printed(output: DocumentKind) -> str:
 
 
 def _fields(above: str, shape: type) -> Iterator[tuple[str, str, str]]:
-    """(path, type, meaning) of each field, and behind an object those of its own."""
+    """(path, type, meaning) of each field; the fields of an object follow it, with longer paths."""
     hints = get_type_hints(shape, include_extras=True)
     for name, hint in hints.items():
         path = f"{above}{name}"
@@ -117,13 +117,13 @@ def _fields(above: str, shape: type) -> Iterator[tuple[str, str, str]]:
             yield from _fields(f"{path}{suffix}.", inner)
 
 
-def _unwrapped(hint: Any) -> tuple[Any, bool]:  # noqa: ANN401 (a type, as typing has none for them)
+def _unwrapped(hint: Any) -> tuple[Any, bool]:  # noqa: ANN401 (a type; typing has no type for it)
     is_optional = get_origin(hint) is NotRequired
     return (get_args(hint)[0] if is_optional else hint), is_optional
 
 
-def _text(hint: Any) -> str:  # noqa: ANN401 (the same)
-    """The description, and the values of an enumeration."""
+def _text(hint: Any) -> str:  # noqa: ANN401 (a type)
+    """The field's description, followed by the values of its enumeration."""
     extras = getattr(hint, "__metadata__", ())
     texts = [one for one in extras if isinstance(one, str) and one not in KINDS]
     enums = [one for one in extras if isinstance(one, type) and issubclass(one, Enum)]
@@ -132,8 +132,8 @@ def _text(hint: Any) -> str:  # noqa: ANN401 (the same)
     return f"{' '.join(texts)}{listed}"
 
 
-def _kind(hint: Any) -> str:  # noqa: ANN401 (the same)
-    """`string`, `integer or null`, `list of objects`, `map of quantities`."""
+def _kind(hint: Any) -> str:  # noqa: ANN401 (a type)
+    """The type in words: `string`, `integer or null`, `list of objects`, `map of quantities`."""
     for extra in getattr(hint, "__metadata__", ()):
         if extra in KINDS:
             return f"{extra} or null" if _is_nullable(hint) else str(extra)
@@ -157,12 +157,12 @@ _FORMS: Final[Mapping[Any, Callable[[tuple[Any, ...]], str]]] = {
 }
 
 
-def _is_nullable(hint: Any) -> bool:  # noqa: ANN401 (the same)
+def _is_nullable(hint: Any) -> bool:  # noqa: ANN401 (a type)
     return get_origin(get_args(hint)[0]) in (Union, UnionType)
 
 
-def _object(hint: Any) -> tuple[type | None, str]:  # noqa: ANN401 (the same)
-    """The object that stands in a field, and what leads to it: `[]` in a list, `.KEY` in a map."""
+def _object(hint: Any) -> tuple[type | None, str]:  # noqa: ANN401 (a type)
+    """The object type inside a field, if any, and its path: `[]` in a list, `.KEY` in a map."""
     if is_typeddict(hint):
         return hint, ""
     for one, suffix in zip(get_args(hint), ("", ".KEY"), strict=False):

@@ -1,4 +1,4 @@
-"""Pages that are made from the code: the whole page, or what stands between its two marks."""
+"""The generated pages: a whole page, or the part between two marks."""
 
 from pathlib import Path
 from typing import Final
@@ -9,7 +9,7 @@ _FOLDER: Final = Path(__file__).parents[2] / "docs" / "reference"
 
 
 def pages() -> dict[Path, str]:
-    """What is written by hand around tables stays as it is."""
+    """The text of each page, by path; hand-written text around generated tables is kept."""
     return {
         _FOLDER / "labels.md": _with_tables("labels.md", "contract", labels.tables()),
         _FOLDER / "reason-codes.md": _with_tables(

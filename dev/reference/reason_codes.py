@@ -1,4 +1,4 @@
-"""Tables of docs/reference/reason-codes.md."""
+"""The tables of docs/reference/reason-codes.md."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -123,11 +123,11 @@ TABLES: Final[tuple[tuple[str, Mapping[StrEnum, str]], ...]] = (
     ("`what` OF Itself", _HINDRANCES),
     ("`phase` OF AN OPERATION (`history`, `status`, `explain`)", _PHASES),
 )
-"""Every code that users read in annotations, Events, metrics and the plugin's documents."""
+"""Every code that users see in annotations, Events, metrics and the plugin's documents."""
 
 
 def tables() -> str:
-    """Markdown tables, a row a code, with an empty line between two, ending with a newline."""
+    """Markdown tables with a row per code, separated by empty lines, ending with a newline."""
     return "\n".join(
         table((title, "MEANING"), ((f"`{code}`", meaning) for code, meaning in meanings.items()))
         for title, meanings in TABLES

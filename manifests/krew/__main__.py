@@ -1,4 +1,4 @@
-"""Run by `python3 lib`: in the archive's folder of packages, by a Python of any version."""
+"""Runs the plugin in krew's archive, as `python3 lib`; every version of Python can read this."""
 
 import sys
 
@@ -10,7 +10,7 @@ try:
     from kubectl_edl.main import main
 except ImportError as error:
     sys.exit(
-        "error: this Python (%d.%d) cannot load %s: put another version as python3 on your PATH"  # noqa: UP031 - old Pythons read this file
+        "error: this Python (%d.%d) cannot load %s: put another version as python3 on your PATH"  # noqa: UP031 - old versions of Python read this file
         % (*sys.version_info[:2], error.name or error)
     )
 

@@ -1,7 +1,7 @@
-"""What watches kubectl-edl: ServiceMonitors, alerts and a Grafana dashboard.
+"""Monitoring of kubectl-edl: ServiceMonitors, alerts and a Grafana dashboard.
 
-The names of metrics are those of `reconciler/metrics/` and `webhook/webhook_metrics.py`; a test
-asks a real Prometheus each of these questions.
+The metrics' names are those of `reconciler/metrics/` and `webhook/webhook_metrics.py`; a test runs
+every query against a real Prometheus.
 """
 
 import json
@@ -17,11 +17,11 @@ COMPONENT: Final = HERE / "components" / "monitoring"
 RULES: Final = COMPONENT / "rules.yaml"
 DASHBOARD: Final = HERE / "monitoring" / "dashboard.json"
 CONFIG_MAP: Final = COMPONENT / "dashboard.yaml"
-"""The same for Grafana's sidecar, which looks for the label."""
+"""The dashboard as a ConfigMap for Grafana's sidecar, which finds it by its label."""
 
 
 def rendered() -> dict[Path, str]:
-    """The files that are made from the table of panels, with their texts."""
+    """The texts of the generated files, by path."""
     text = json.dumps(dashboard(), indent=2) + "\n"
     config_map = {
         "apiVersion": "v1",

@@ -1,4 +1,4 @@
-"""`python -m manifests.monitoring`: write the dashboard."""
+"""`python -m manifests.monitoring`: writes the dashboard's files."""
 
 from manifests.monitoring import rendered
 

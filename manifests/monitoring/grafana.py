@@ -1,4 +1,4 @@
-"""Grafana's JSON, made from the table of panels."""
+"""The Grafana dashboard as JSON, made from the table of panels."""
 
 from collections.abc import Iterator
 from itertools import accumulate
@@ -13,7 +13,7 @@ _SOURCE: Final = {"type": "prometheus", "uid": "${source}"}
 
 
 def dashboard() -> Json:
-    """Grafana's model, schema 39: importable by hand, or by a sidecar from a ConfigMap."""
+    """The dashboard in Grafana's schema 39: imported by hand, or by a sidecar from a ConfigMap."""
     return {
         "uid": "kubectl-edl",
         "title": "kubectl-edl",

@@ -1,17 +1,17 @@
-"""Questions, panels and rows of the dashboard."""
+"""The queries, panels and rows of the dashboard."""
 
 import msgspec
 
 
 class Query(msgspec.Struct, frozen=True):
-    """One line of a panel; `legend` may name labels: `{{cause}}`."""
+    """A PromQL query, one or more lines of a panel; `legend` may contain labels: `{{cause}}`."""
 
     text: str
     legend: str
 
 
 class Panel(msgspec.Struct, frozen=True):
-    """One panel; `unit` is Grafana's word, `width` in 24ths of the page."""
+    """A panel of the dashboard; `unit` is Grafana's identifier, `width` is in 24ths of the page."""
 
     title: str
     help: str
@@ -22,7 +22,7 @@ class Panel(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """Panels under a heading."""
+    """Panels below a heading."""
 
     title: str
     panels: tuple[Panel, ...]

@@ -1,7 +1,7 @@
-"""The dashboard as a table of questions.
+"""The dashboard's panels and their queries.
 
-Gauges of the cluster come from the leader alone, so `max` is the one that leads: what a former
-leader said fades after Prometheus' five minutes.
+Only the leading reconciler serves gauges of the cluster, so `max` is the leader's value; a former
+leader's values disappear after Prometheus' five minutes.
 """
 
 from typing import Final
@@ -37,7 +37,7 @@ def _part_of_allocatable(gauge: str) -> tuple[Query, ...]:
 
 _NOW: Final = "$__rate_interval"
 _HOUR: Final = "1h"
-"""For what happens seldom: a start, a resize."""
+"""The range for rates of rare events, such as starts and resizes."""
 
 ROWS: Final = (
     Row(

@@ -1,4 +1,4 @@
-"""The row of the dashboard about teams; empty where none are configured."""
+"""The dashboard's row on teams; it is empty if no teams are configured."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ from manifests.monitoring.panel_model import Panel, Query, Row
 
 
 def _share(state: str) -> str:
-    """The largest part of its guarantee, of any resource."""
+    """The largest used share of a team's guarantee, over all resources."""
     owed = 'max by (team, resource) (edl_team_resources{state="guaranteed"}) > 0'
     has = f'max by (team, resource) (edl_team_resources{{state="{state}"}})'
     return f"max by (team) ({has} / ({owed}))"

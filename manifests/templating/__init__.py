@@ -1,5 +1,5 @@
-"""Documents some of whose places depend on values: described once, printed for Helm or filled in.
+"""Documents with places that depend on values: described once, printed for Helm or filled in.
 
-`template_nodes` are the places, `component_patches` makes them of kustomize's components,
-`filled` fills them in, `helm_text` prints them as an ordinary Helm template.
+`template_nodes` defines the places, `component_patches` turns kustomize's components into them,
+`filled` fills them in, `helm_text` prints them as a Helm template.
 """

@@ -1,7 +1,7 @@
-"""Kustomize components as conditions: what a component adds and changes hangs on one value.
+"""kustomize's components as conditions: the changes of each component depend on one value.
 
-Only what our own components use: `resources`, and by a target's kind and name JSON 6902 patches and
-`$patch: delete`. A test holds the result against `kubectl kustomize`.
+Supported is only what our components use: `resources`, and for a target of a kind and name JSON
+6902 patches and `$patch: delete`. A test compares the result with `kubectl kustomize`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ FOLDER: Final = HERE / "components"
 def with_component(
     documents: Sequence[TemplateDocument], name: str, condition: Enabled
 ) -> tuple[TemplateDocument, ...]:
-    """The documents with this component of `manifests/components` where the condition holds."""
+    """The documents with a component of `manifests/components` applied under the condition."""
     folder = FOLDER / name
     added = (TemplateDocument(name, tree, condition) for tree in load(folder))
     found = (*documents, *added)
@@ -57,7 +57,7 @@ def _changed(
 
 
 def _apply(document: Json, operation: Json, condition: Enabled) -> None:
-    """Changes the document in place. Raises ValueError and TypeError for what cannot."""
+    """Change the document in place. ValueError, TypeError: not supported."""
     *parents, last = operation["path"].removeprefix("/").split("/")
     place: Tree = document
     for name in parents:
@@ -97,7 +97,7 @@ def _apply_to_map(place: Json, last: str, operation: Json, condition: Enabled) -
 
 
 def _test(found: Tree, operation: Json, condition: Enabled) -> None:
-    """What stands there when the component is on."""
+    """Compare the operation's value with the value that is in place if the component is enabled."""
     while isinstance(found, Items) and found.condition == condition:
         (found,) = found.then or found.otherwise
     if found != operation["value"]:

@@ -1,4 +1,4 @@
-"""Documents with the values filled in."""
+"""Fills values into documents."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,14 +13,14 @@ from manifests.templating import template_nodes as nodes
 
 
 class _World(Struct, frozen=True):
-    """What fills places in: values as JSON, and the element of the loop around."""
+    """The installation's values as JSON, and the element of the innermost loop."""
 
     values: Mapping[str, Any]
     namespace: str
     element: Any = None
 
     def at(self, path: str) -> Any:  # noqa: ANN401 - JSON
-        """None where nothing is chosen and nothing is the default."""
+        """The value at this path; None if it is neither set nor has a default."""
         found: Any = self.values
         for name in path.split("."):
             found = found.get(name) if isinstance(found, Mapping) else None
@@ -42,7 +42,7 @@ class _World(Struct, frozen=True):
 def filled(
     documents: Iterable[nodes.TemplateDocument], values: Mapping[str, Any], namespace: str
 ) -> Documents:
-    """The documents that these values ask for, in their order, in `namespace`."""
+    """The documents whose conditions hold, in order, with values filled in, in `namespace`."""
     world = _World(values, namespace)
     return tuple(
         _tree(one.tree, world)
@@ -90,7 +90,7 @@ def _elements(found: Any) -> list[Any]:  # noqa: ANN401 - a list, or a map's pai
 
 
 def _text(value: object) -> str:
-    """Numbers as JSON has them, 30 rather than 30.0."""
+    """The value as text; numbers as in JSON, but 30 rather than 30.0."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return value if isinstance(value, str) else json.dumps(value)

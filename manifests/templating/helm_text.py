@@ -1,6 +1,6 @@
-"""Documents as an ordinary Helm template.
+"""Prints documents as a Helm template.
 
-`edl-system` within a text becomes the release's namespace, so such texts are always quoted: a
+`edl-system` inside a text becomes the release's namespace, so such texts are always quoted: a
 namespace may be called `123`.
 """
 
@@ -22,15 +22,15 @@ _END: Final = "{{- end }}"
 
 
 class HelmPrinter(Struct, frozen=True):
-    """`defaults` as values.yaml has them: they tell texts, numbers and maps apart.
+    """Prints documents; `defaults`, as in values.yaml, tell texts, numbers and maps apart.
 
-    What has no default is a text, or a `Word`.
+    A value without a default is treated as a text, unless it is a `Word`.
     """
 
     defaults: Mapping[str, Any]
 
     def text(self, documents: Iterable[nodes.TemplateDocument]) -> str:
-        """One file's documents."""
+        """The text of one file."""
         lines: list[str] = []
         for condition, group in groupby(documents, attrgetter("condition")):
             found = [line for one in group for line in ("---", *self._map(one.tree, ""))]
@@ -61,7 +61,7 @@ class HelmPrinter(Struct, frozen=True):
             yield f"{indent}{key}: {self._inline(value)}"
 
     def _list(self, items: Iterable[nodes.Tree], indent: str) -> Iterator[str]:
-        """Neighbours that hang on one condition stand under one `if`."""
+        """Print the items; neighbours with the same condition are put under one `if`."""
         for condition, group in groupby(items, lambda item: getattr(item, "condition", None)):
             found = list(group)
             if condition is not None:
@@ -95,7 +95,7 @@ class HelmPrinter(Struct, frozen=True):
                 yield f"{indent}- {self._inline(item)}"
 
     def _block(self, value: nodes.Tree) -> str | None:
-        """What prints a map or a list over lines of its own."""
+        """The expression for a map or list on lines of its own; None for other values."""
         if isinstance(value, nodes.Merged):
             base = " ".join(f"{json.dumps(one)} {json.dumps(to)}" for one, to in value.base.items())
             return f"(merge (dict) .Values.{value.path} (dict {base}))"
@@ -158,7 +158,7 @@ def _operand(test: str) -> str:
 
 
 def _scalar(value: object) -> str:
-    """On one line; what looks like one of Helm's actions stays text."""
+    """The scalar on one line; braces that Helm would take as an action are escaped."""
     if isinstance(value, str) and (contract.SYSTEM_NAMESPACE in value or "\n" in value):
         text = _escaped(json.dumps(value, ensure_ascii=False))
         return text.replace(contract.SYSTEM_NAMESPACE, _NAMESPACE)

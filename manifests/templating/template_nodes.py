@@ -1,8 +1,8 @@
-"""Places of a document that depend on values, and the conditions on which they do.
+"""Places of a document that depend on values, and their conditions.
 
-A tree is JSON in which these may stand: `Value`, `Merged`, `Joined` and `CelText` in place of a
-value, `Choice` in place of a map's value, `Items` and `Each` among a list's items. A path names a
-value as values.yaml does: `webhook.replicas`.
+A tree is JSON that may also contain: `Value`, `Merged`, `Joined` and `CelText` in place of a
+value, `Choice` in place of a map's value, `Items` and `Each` in place of a list's items. A path
+names a value as values.yaml does: `webhook.replicas`.
 """
 
 from typing import Any, Final, TypeAlias
@@ -13,33 +13,33 @@ Tree: TypeAlias = Any
 
 
 class Absent(Struct, frozen=True):
-    """In place of a map's value: the map lacks this key."""
+    """Stands for a map's value whose key is to be left out."""
 
 
 ABSENT: Final = Absent()
 
 
 class Enabled(Struct, frozen=True):
-    """The value is true; `negated`: it is false."""
+    """Holds if the value is true, or, if `negated`, if it is false."""
 
     path: str
     negated: bool = False
 
 
 class Filled(Struct, frozen=True):
-    """The list, map or text has anything in it."""
+    """Holds if the list, map or text is not empty."""
 
     path: str
 
 
 class Given(Struct, frozen=True):
-    """A value without a default was chosen."""
+    """Holds if a value without a default is set."""
 
     path: str
 
 
 class Differs(Struct, frozen=True):
-    """The text is another one than `default`."""
+    """Holds if the text differs from `default`."""
 
     path: str
     default: str
@@ -49,47 +49,47 @@ ValueCondition: TypeAlias = Enabled | Filled | Given | Differs
 
 
 class Value(Struct, frozen=True):
-    """The value as it is: text, number, list or map."""
+    """A place for the value itself: text, number, list or map."""
 
     path: str
 
 
 class Word(Struct, frozen=True):
-    """The number as an argument of a command line: 30 rather than 30.0."""
+    """A place for a number as a command-line argument: 30 rather than 30.0."""
 
     path: str
 
 
 class Element(Struct, frozen=True):
-    """Within `Each` of a list: the element."""
+    """A place for the element, inside `Each` of a list."""
 
 
 class Pair(Struct, frozen=True):
-    """Within `Each` of a map: `KEY=VALUE`."""
+    """A place for `KEY=VALUE`, inside `Each` of a map."""
 
 
 class Joined(Struct, frozen=True):
-    """The text value, and `ending` after it."""
+    """A place for a text value followed by `ending`."""
 
     path: str
     ending: str
 
 
 class CelText(Struct, frozen=True):
-    """The text value as CEL writes it, which is as JSON does."""
+    """A place for a text value as a CEL string, which is written as in JSON."""
 
     path: str
 
 
 class Merged(Struct, frozen=True):
-    """The map `base`, and the value's entries, which win."""
+    """A place for the map `base` with the value's entries, which take precedence."""
 
     base: dict[str, Any]
     path: str
 
 
 class Choice(Struct, frozen=True):
-    """A map's value on a condition; either may be ABSENT."""
+    """A map's value that depends on a condition; either alternative may be ABSENT."""
 
     condition: ValueCondition
     then: Tree
@@ -97,7 +97,7 @@ class Choice(Struct, frozen=True):
 
 
 class Items(Struct, frozen=True):
-    """Some items of a list on a condition."""
+    """Items of a list that depend on a condition."""
 
     condition: ValueCondition
     then: tuple[Tree, ...]
@@ -105,14 +105,14 @@ class Items(Struct, frozen=True):
 
 
 class Each(Struct, frozen=True):
-    """These items for every element of a list or of a map, maps in the order of their keys."""
+    """Items repeated for every element of a list, or of a map in the order of its keys."""
 
     path: str
     items: tuple[Tree, ...]
 
 
 class TemplateDocument(Struct, frozen=True):
-    """One document of the file `source`; left out unless `condition` holds."""
+    """A document of the file `source`; it is left out unless `condition` holds."""
 
     source: str
     tree: Tree
