@@ -24,8 +24,6 @@ _COMMON_NAME_LIMIT: Final = 64  # X.509's upper bound; clients check the SANs
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
-    """Lifetimes of issued certificates."""
-
     authority: timedelta = timedelta(days=3650)
     serving: timedelta = timedelta(days=365)
 

@@ -24,9 +24,9 @@ _SHARE_OF_LIFE: Final = 10
 class RotationTimings(msgspec.Struct, frozen=True):
     """The pace of a rotation.
 
-    A new authority begins to sign `settles` after it was published. Once its certificate has been
-    served for `retires`, no replica serves an older one, not even one that reads a volume, which a
-    kubelet updates within some minutes.
+    A new authority begins to sign `settles` after it was published. Once a certificate that it
+    signed has been served for `retires`, no replica serves an older one, not even one that reads a
+    volume, which a kubelet updates within some minutes.
     """
 
     lifetimes: Lifetimes = LIFETIMES

@@ -1,14 +1,14 @@
-"""The errors of kubectl-edl: one tree, each with what was found and what to do.
+"""The errors of kubectl-edl. Each message says what was found and what to do.
 
 EdlError
 ├── Denied             a manifest breaks the contract; carries every Finding
-└── ClusterError       the API server said no, or nothing
+└── ClusterError       the API server refused, or did not answer
     ├── NotFound       404
     ├── Conflict       409, or a precondition that no longer holds: decide again from fresh state
     ├── Gone           410: the watch is too old, list again
     ├── Forbidden      401, 403
     ├── Invalid        400, 422
-    └── Unreachable    no answer, 429, 5xx: later
+    └── Unreachable    no answer, 429, 5xx: try again later
         └── WebhookAway    the API server got no answer from our webhook
 """
 
@@ -29,7 +29,7 @@ class Finding:
 
 
 class EdlError(Exception):
-    """Anything that kubectl-edl raises on purpose; its text is one line for users."""
+    """The base of all errors that kubectl-edl raises on purpose; the text is one line for users."""
 
 
 class Denied(EdlError):
@@ -49,11 +49,11 @@ class ClusterError(EdlError):
 
 
 class NotFound(ClusterError):
-    """404."""
+    """The object does not exist, or the API server does not serve its kind."""
 
 
 class Conflict(ClusterError):
-    """The object changed, or exists already."""
+    """The object has changed since it was read, or exists already."""
 
 
 class Gone(ClusterError):
@@ -61,16 +61,16 @@ class Gone(ClusterError):
 
 
 class Forbidden(ClusterError):
-    """Not allowed: the message names the verb and the resource."""
+    """The user may not do this; the message names the verb and the resource."""
 
 
 class Invalid(ClusterError):
-    """The API server refuses the object itself."""
+    """The API server refuses the content of the object."""
 
 
 class Unreachable(ClusterError):
-    """No answer, or one that asks to come back later."""
+    """The API server did not answer, or asks to try again later."""
 
 
 class WebhookAway(Unreachable):
-    """The API server does not write, because our webhook did not answer it."""
+    """The API server refused a write because our webhook did not answer."""

@@ -86,7 +86,7 @@ def _waiting(job: TrainingJob) -> Phase:
 
 
 def runs(role: Role) -> bool:
-    """Whether the role's minimum of replicas is ready or has already succeeded."""
+    """Whether the role's minimum of replicas is ready, or has already ended for good."""
     at_work = sum(
         pod.ready or pod.phase is PodPhase.SUCCEEDED
         for pod in role.status.pods
@@ -98,7 +98,7 @@ def runs(role: Role) -> bool:
 
 
 def below_minimum(role: Role) -> int:
-    """How many replicas the size of a started role lacks of its minimum, which was raised."""
+    """How many replicas a started role lacks because its minimum was raised above its size."""
     if role.status.suspended or role.status.ending:
         return 0
     remaining = role.status.remaining
@@ -107,13 +107,13 @@ def below_minimum(role: Role) -> int:
 
 
 def why_below_minimum(job: TrainingJob) -> Reason | None:
-    """What to say of a job with fewer replicas than its minimum."""
+    """The reason for sizes below the minimum; None if there are none."""
     lacks = sum(map(below_minimum, job.live))
     return reasons.below_minimum(lacks) if lacks else None
 
 
 def _gone(role: Role) -> int:
-    """Indexes that have succeeded and whose pods are deleted."""
+    """The number of indexes that have ended for good and whose pods no longer exist."""
     return (
         len(role.status.completed_indexes - {pod.index for pod in role.status.pods})
         if role.status.completed_indexes

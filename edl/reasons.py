@@ -128,7 +128,7 @@ def minimum_pending(key: JobKey) -> Reason:
 
 
 def gave(gives: Code, key: JobKey) -> Reason:
-    """`gives`: what the policy balances (`Policy.gives`)."""
+    """A replica was given up to another job; `gives` is what the policy balances."""
     return Reason(gives, Other(key))
 
 
@@ -162,7 +162,7 @@ def leaving(pods: int, givers: Iterable[JobKey] = ()) -> Reason:
 
 
 def placed_after(jobs: Iterable[JobKey]) -> Reason:
-    """Pods of these jobs come first, and have no nodes yet."""
+    """Pods of these jobs are placed first, and have no nodes yet."""
     found = tuple(sorted(jobs))
     return Reason(Code.PLACEMENT_ORDER, PodsOf(found)) if found else PLACED_FIRST
 

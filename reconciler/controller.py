@@ -133,7 +133,7 @@ class Controller:
     def _guarded_round(self, ended: Callable[[], bool]) -> float:
         try:
             pause = self.round(ended)
-        except Exception:  # noqa: BLE001 - whatever it is, the next round may do better
+        except Exception:  # noqa: BLE001 - the next round may succeed
             self._errors += 1
             self._decisions.failed()
             _log.exception("a round failed; the next one comes")

@@ -145,7 +145,7 @@ class LeaderElector:
                 self._troubled = False
             except Conflict:
                 pass  # another candidate was faster; the next attempt reads its Lease
-            except Exception as error:  # noqa: BLE001 — a dead candidate would never lead again
+            except Exception as error:  # noqa: BLE001 - a dead thread would never campaign again
                 bug = None if isinstance(error, ClusterError) else error
                 self._complain("leader election asks on: %s", error, bug)
             self._tell()

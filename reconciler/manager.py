@@ -61,7 +61,7 @@ def take_turns(turn: Turn, leadership: LeaderState, ended: Event) -> None:
     while not ended.wait(pause):
         try:
             pause = turn(leading=leadership.leading)
-        except Exception:  # noqa: BLE001 — nothing else would notice that the thread has died
+        except Exception:  # noqa: BLE001 - no other check notices a dead thread
             _log.exception("a turn beside the loop failed; the next one comes")
             pause = RESYNC
 

@@ -173,7 +173,7 @@ class WebhookCertificates:
             return FOLLOWING
         except EdlError as error:
             return self._failed(str(error))
-        except Exception as error:  # noqa: BLE001 - whatever it is, the next look may do better
+        except Exception as error:  # noqa: BLE001 - the next turn may succeed
             _log.exception("keeping the webhook's certificate failed")
             return self._failed(type(error).__name__)
         self._gauges.keeps(installed)

@@ -17,7 +17,7 @@ MAX: Final = "edl.dev/max"
 GPU: Final = "edl.dev/gpu"
 GPU_MEMORY: Final = "edl.dev/gpu-memory"
 
-# Annotations: the user's.
+# Annotations that users set.
 ROLES: Final = "edl.dev/roles"
 MODE: Final = "edl.dev/mode"
 REPLICAS: Final = "edl.dev/replicas"
@@ -87,7 +87,7 @@ CONFIRMED_AT: Final = "edl.dev/confirmed-at"
 ASSIGNED_NODE: Final = "edl.dev/assigned-node"
 PLACED_AT: Final = "edl.dev/placed-at"
 
-# Namespaces: labels, then annotations.
+# Labels, then annotations, of namespaces.
 KUBEXEC: Final = "edl.dev/kubexec"
 HOST: Final = "edl.dev/host"
 """Label of bare pods: the host name under which kubexec.sh finds them."""
@@ -106,7 +106,7 @@ PROVISIONAL: Final = "edl.dev/provisional"
 PROVISIONAL_ROLE: Final = "edl.dev/provisional-role"
 # Names that node autoscalers read.
 DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
-"""On pods and on nodes."""
+"""Annotation of pods and nodes: Karpenter does not disrupt them."""
 SAFE_TO_EVICT: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 UNDISRUPTED: Final = {DO_NOT_DISRUPT: "true", SAFE_TO_EVICT: "false"}
 """On pods that no autoscaler may move."""

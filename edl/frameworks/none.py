@@ -7,7 +7,7 @@ from edl.model import ResizePolicy
 from edl.spec.job_spec import JobSpec
 
 
-def describe(spec: JobSpec) -> Needs:  # noqa: ARG001 — every framework's shape
+def describe(spec: JobSpec) -> Needs:  # noqa: ARG001 - every framework's signature
     return Needs()
 
 

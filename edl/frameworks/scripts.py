@@ -107,11 +107,13 @@ trap leave TERM INT
 
 WAIT_FOR_COMMANDS: Final = f"""{_LEAVE}while :; do sleep 3600 & wait "$!"; done
 """
-"""A worker's command: it waits for execs. On SIGTERM it terminates them, and waits for their end
-within the grace period.
+"""A worker's command: it waits for execs. On SIGTERM it waits until they have ended, within the
+grace period.
 
-It never exits with 0: the index of a drained worker would then be complete and never recreated, and
-the last one would complete the Job. A role that should end for good is ended by its size."""
+So a process that its launcher stops, because the host list no longer names a terminating pod, ends
+in order. The command never exits with 0: the index of a drained worker would then be complete and
+never recreated, and the last one would complete the Job. A role that is to end for good is ended by
+its size."""
 
 WAIT_FOR_SSH: Final = f"""{_LEAVE}mkdir -p /run/sshd
 ssh-keygen -A >/dev/null

@@ -126,7 +126,7 @@ def still_released(job: Json) -> tuple[Json, tuple[str, ...]]:
 
 
 def others_labels(job: Json) -> dict[str, str]:
-    """Labels that the API server would default on a Job without labels, except ours."""
+    """The labels, except ours, that the API server would give to a Job without labels."""
     return _some_label(job, labels(template(job)))
 
 

@@ -32,7 +32,7 @@ def cause(found: Blocker) -> str:
 
 
 @singledispatch
-def remedy(found: Blocker) -> str:  # noqa: ARG001 (a sentence's shape)
+def remedy(found: Blocker) -> str:  # noqa: ARG001 (all of these share a signature)
     """What would remove the blocker; empty if it passes by itself."""
     return ""
 

@@ -135,7 +135,7 @@ def _(about: Minimum, code: Code) -> _Sentence:
 
 
 @_about.register
-def _(about: PendingPods, code: Code) -> _Sentence:  # noqa: ARG001 (a sentence's shape)
+def _(about: PendingPods, code: Code) -> _Sentence:  # noqa: ARG001 (all of these share a signature)
     example = about.example or UNNAMED_POD
     return _Sentence(f"{RECLAIMED} {example} (priority {about.priority})")
 

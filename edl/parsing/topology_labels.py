@@ -18,7 +18,7 @@ _EXAMPLE: Final = "the key of a node label, such as topology.kubernetes.io/zone"
 
 
 def read(form: ManifestReader, roles: frozenset[str]) -> Topology:
-    """The topology that the annotations require. Empty if they are absent.
+    """The topology that the annotations ask for; empty if they are absent.
 
     If they are invalid the form has findings. `roles` are the training job's.
     """

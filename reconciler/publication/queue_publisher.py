@@ -79,7 +79,7 @@ class QueuePublisher:
         except ClusterError as error:
             self._complain("the queue is not published: %s", error)
             self._published = None
-        except Exception:  # noqa: BLE001 - whatever it is, the next look may do better
+        except Exception:  # noqa: BLE001 - the next turn may succeed
             _log.exception("publishing the queue failed")
             self._published = None
         return PERIOD

@@ -111,7 +111,7 @@ def call(app: WSGIApplication, environ: WSGIEnvironment) -> WsgiResponse:
     """The response of an app that returns its body, as Flask does: `write` is not supported."""
     status, headers = "", list[tuple[str, str]]()
 
-    def start(*given: Any) -> Any:  # noqa: ANN401 - a function to write is not given
+    def start(*given: Any) -> Any:  # noqa: ANN401 - `write` is not supported
         nonlocal status, headers
         status, headers = given[:2]
 

@@ -51,7 +51,7 @@ class CertificateReloader:
             self._load(await asyncio.to_thread(self._source, now), now)
         except EdlError as error:
             self._complain(str(error))
-        except Exception:  # noqa: BLE001 - we serve on, and the next look may be better
+        except Exception:  # noqa: BLE001 - the old certificate is served meanwhile
             self._measures.certificate_failed()
             _log.exception("looking for a new certificate failed; the old one stays")
         else:

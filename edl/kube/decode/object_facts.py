@@ -102,8 +102,6 @@ class PriorityClassFacts(msgspec.Struct, frozen=True, gc=False):
 
 
 class NamespaceFacts(msgspec.Struct, frozen=True, gc=False):
-    """A namespace."""
-
     name: str
     policy: NamespacePolicy = SILENT
     labels: Labels = ()
@@ -152,7 +150,7 @@ def pod(raw: bytes, shapes: ShapeInterner) -> PodFacts:
     owners = found.metadata.owner_references or ()
     jobs = [owner for owner in owners if (owner.api_version, owner.kind) == JOB_TYPE]
     job = next((owner.uid for owner in jobs if owner.controller), "")
-    # A pod of a managed Job that is deleted, or not delivered by the watch yet, is not a demand.
+    # A pod whose managed Job is deleted, or not delivered yet, makes no demand of its own.
     labels = found.metadata.labels
     ours = bool(job and labels.get(contract.FRAMEWORK))
     alone = training_pods.bare_pod(raw) if labels.get(contract.FRAMEWORK) and not job else None

@@ -96,7 +96,7 @@ class ShapeInterner:
     ) -> Shape:
         """The shape of a decoded `spec` of a pod template, with all claims that it names.
 
-        `nodeName` binds its pods without kube-scheduler: they may use that node only.
+        A `nodeName` in it binds pods without kube-scheduler: they can only use that node.
         """
         found = _specs.decode(msgspec.json.encode(spec))
         refs = (claim_ref(identity.namespace, claim) for claim in found.resource_claims or ())

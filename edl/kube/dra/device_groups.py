@@ -69,7 +69,7 @@ class DeviceGroups:
         """Expressions that could not be evaluated for some device."""
         self._wanted = DeviceKinds()
         self._words: frozenset[str] = frozenset()
-        """Words in all selectors of `_wanted`; they include the names of the attributes."""
+        """Words in all selectors of `_wanted`; the name of an attribute is one word."""
         self._class_words: frozenset[str] = frozenset()
         """Words in selectors of DeviceClasses. Administrators write them, so they may use any
         attribute."""

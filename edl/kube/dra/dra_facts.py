@@ -88,8 +88,6 @@ class ResourceSliceFacts(msgspec.Struct, frozen=True, gc=False):
 
 
 class DeviceClassFacts(msgspec.Struct, frozen=True, gc=False):
-    """A DeviceClass."""
-
     name: str
     created_at: str = ""
     selectors: tuple[str, ...] = ()
@@ -98,8 +96,6 @@ class DeviceClassFacts(msgspec.Struct, frozen=True, gc=False):
 
 
 class ResourceClaimFacts(msgspec.Struct, frozen=True, gc=False):
-    """A ResourceClaim."""
-
     namespace: str
     name: str
     owner: str = ""
@@ -117,8 +113,6 @@ class ResourceClaimFacts(msgspec.Struct, frozen=True, gc=False):
 
 
 class ClaimTemplateFacts(msgspec.Struct, frozen=True, gc=False):
-    """A ResourceClaimTemplate."""
-
     namespace: str
     name: str
     requested: RequestedDevices
