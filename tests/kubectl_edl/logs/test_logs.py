@@ -500,10 +500,19 @@ SIMULATED = (
 )
 
 
-def test_simulated_pods_have_no_log_and_that_is_said_once(stage: Stage) -> None:
+def test_simulated_pods_have_no_log_and_that_is_asked_and_said_once(stage: Stage) -> None:
     simulated(stage)
+    asked: list[str] = []
+
+    class Counted(Away):
+        def log(self, wanted: LogRequest) -> Iterator[str]:
+            asked.append(wanted.pod.name)
+            return super().log(wanted)
+
+    stage.wrapped = lambda cluster: cast("Cluster", Counted(cluster))
     found = stage.run("logs", "mnist", "--role", "chief", "--role", "ps")
     assert (found.code, found.out, found.err) == (1, "", f"error: {SIMULATED}\n")
+    assert asked == ["mnist-chief-0-x0"]
 
 
 def test_a_kubelet_that_does_not_answer_for_a_container_is_an_error_of_its_own(
