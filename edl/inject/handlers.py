@@ -162,7 +162,9 @@ def _unlabelled(request: AdmissionRequest, context: Context) -> AdmissionVerdict
         labelled = namespace_defaults.adopted(manifest, policy)
     except Denied as misfit:
         if not namespace_defaults.asks(manifest):
-            return AdmissionVerdict(manifest, namespace_defaults.left_alone(misfit, policy))
+            return AdmissionVerdict(
+                manifest, namespace_defaults.left_alone(manifest, misfit, policy)
+            )
         raise Denied([*misfit.findings, namespace_defaults.origin(policy)]) from None
     try:
         return _create(labelled, context, policy)

@@ -64,16 +64,18 @@ def origin(policy: NamespacePolicy) -> Finding:
     )
 
 
-def left_alone(misfit: Denied, policy: NamespacePolicy) -> tuple[str, ...]:
-    """Warnings for an object that stays unmanaged.
+def left_alone(manifest: Json, misfit: Denied, policy: NamespacePolicy) -> tuple[str, ...]:
+    """Warnings for an object that stays unmanaged, each with its name: a file may hold several.
 
     The API server cuts each after 256 characters.
     """
+    metadata = manifest.get("metadata") or {}
+    name = metadata.get("name") or f"{metadata.get('generateName') or ''}*"
     what = (
         f"an ordinary Job, not elastic: it does not fit {policy.framework}, the default of "
         f"{policy}; {contract.INJECTION}: {contract.DISABLED} says that it need not"
     )
-    return (what, *(str(finding) for finding in misfit.findings))
+    return tuple(f"Job {name}: {one}" for one in (what, *misfit.findings))
 
 
 def given(manifest: Json, policy: NamespacePolicy) -> tuple[Json, tuple[str, ...]]:

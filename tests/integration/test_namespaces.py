@@ -184,8 +184,8 @@ def test_a_job_that_does_not_fit_the_default_framework_runs_as_ever_with_a_warni
     path = tmp_path / "items.json"
     path.write_text(json.dumps(plain("items", completions=8)))
     said = lab.kubectl_warnings("create", "-f", str(path))
-    assert "Warning: an ordinary Job, not elastic: it does not fit tensorflow" in said
-    assert "Warning: spec.completions: 8 completions with parallelism 1" in said
+    assert "Warning: Job items: an ordinary Job, not elastic: it does not fit tensorflow" in said
+    assert "Warning: Job items: spec.completions: 8 completions with parallelism 1" in said
     lab.until(lambda: lab.running("items") == 1, "it runs as ever")
 
 

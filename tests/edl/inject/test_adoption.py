@@ -95,10 +95,10 @@ def test_a_job_that_does_not_fit_and_never_asked_stays_ordinary_with_a_warning()
     assert verdict.manifest is nameless
     first, second = verdict.warnings
     assert first == (
-        "an ordinary Job, not elastic: it does not fit tensorflow, the default of namespace "
-        '"lab"; edl.dev/injection: disabled says that it need not'
+        "Job sweep-*: an ordinary Job, not elastic: it does not fit tensorflow, the default of "
+        'namespace "lab"; edl.dev/injection: disabled says that it need not'
     )
-    assert second.startswith("metadata.name: generateName gives no address")
+    assert second.startswith("Job sweep-*: metadata.name: generateName gives no address")
     assert all(len(warning) <= 256 for warning in verdict.warnings), "the API server cuts longer"
 
 
