@@ -18,7 +18,7 @@ README: Final = FOLDER / "README.md"
 
 
 def measure(section: Section, commit: str) -> str | None:
-    """One section's text; None if its script failed."""
+    """The text of one section; None if its script failed."""
     before = circumstances.load()
     done = subprocess.run(
         [sys.executable, *section.words],
@@ -43,7 +43,7 @@ def measure(section: Section, commit: str) -> str | None:
 def renew(
     readme: Path, wanted: Iterable[Section], measured: Callable[[Section], str | None]
 ) -> list[str]:
-    """Write each section as soon as it is measured; the names of those that failed."""
+    """Write each section as soon as it is measured; returns the names of those that failed."""
     failed = []
     for section in wanted:
         print(f"{section.command} …", flush=True)

@@ -1,4 +1,4 @@
-"""Jobs and pods of a real control plane, followed by list and watch, as benchmarks read them."""
+"""Follows Jobs and pods of a real control plane by list and watch, for benchmarks."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -10,7 +10,7 @@ from edl.errors import ClusterError, Gone
 from edl.kube.cluster import Cluster, ListOptions
 
 _PAUSE: Final = 0.1
-"""Seconds before an API server that refuses or is away is asked again."""
+"""The seconds before a request is repeated that the API server refused or did not receive."""
 
 
 class _Named(msgspec.Struct):
@@ -24,8 +24,8 @@ class _Meta(msgspec.Struct):
     resourceVersion: str = ""  # noqa: N815 - the API's name
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
-    deletionTimestamp: str | None = None  # noqa: N815 - the same
-    ownerReferences: list[_Named] = []  # noqa: N815 - the same
+    deletionTimestamp: str | None = None  # noqa: N815 - the API's name
+    ownerReferences: list[_Named] = []  # noqa: N815 - the API's name
 
 
 class _Resources(msgspec.Struct):
@@ -41,8 +41,8 @@ class ObservedSpec(msgspec.Struct):
 
     suspend: bool = False
     parallelism: int = 0
-    nodeName: str = ""  # noqa: N815 - the same
-    schedulingGates: list[_Named] = []  # noqa: N815 - the same
+    nodeName: str = ""  # noqa: N815 - the API's name
+    schedulingGates: list[_Named] = []  # noqa: N815 - the API's name
     containers: list[_Container] | None = None
     """Null in a watch's bookmarks."""
 
@@ -59,7 +59,7 @@ class _Status(msgspec.Struct):
 
 
 class Observed(msgspec.Struct):
-    """A Job or a pod, as far as it matters here."""
+    """A Job or a pod with the fields that benchmarks need."""
 
     metadata: _Meta
     spec: ObservedSpec = msgspec.field(default_factory=ObservedSpec)
@@ -71,7 +71,7 @@ class Observed(msgspec.Struct):
 
     @property
     def finished(self) -> bool:
-        """Whether the Job has ended, or is about to."""
+        """Whether the Job has ended or is about to."""
         ends = ("Complete", "Failed", "SuccessCriteriaMet", "FailureTarget")
         return any(one.type in ends and one.status == "True" for one in self.status.conditions)
 
@@ -91,9 +91,9 @@ def follow(
     seen: Callable[[Observed, bool], None],
     ended: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Until `ended`: `listed` gets every list, `seen` every event, with whether it is a deletion.
+    """Follow objects until `ended`. `listed` receives lists, `seen` events (True: a deletion).
 
-    A watch that breaks goes on from where it was; the list is read again when that is too old.
+    A broken watch resumes at its last version; the list is read again if that version is too old.
     """
     version = ""
     while not ended():

@@ -26,7 +26,7 @@ _MARKS: Final = re.compile(r"(<!-- stalls -->\n).*?(\n<!-- end of stalls -->)", 
 
 
 class Stall(msgspec.Struct, frozen=True):
-    """The longest time without a step around an event, in seconds; `date` is UTC."""
+    """The longest time without a training step around an event, in seconds; `date` is UTC."""
 
     framework: str
     case: str
@@ -37,7 +37,7 @@ class Stall(msgspec.Struct, frozen=True):
 
 
 def append(framework: str, case: str, seconds: float) -> None:
-    """A line more in the file that the environment names; without one nothing is recorded."""
+    """Append a stall to the file that EDL_STALLS names; without it nothing is recorded."""
     if not (path := os.environ.get(VARIABLE)):
         return
     stall = Stall(
@@ -57,7 +57,7 @@ def read(path: Path) -> list[Stall]:
 
 
 def table(found: Iterable[Stall]) -> str:
-    """A row for each case, in the order in which cases were first recorded, by framework."""
+    """One row per case, by framework, in the order in which cases were first recorded."""
     cases: dict[tuple[str, str], list[float]] = {}
     for stall in found:
         cases.setdefault((stall.framework, stall.case), []).append(stall.seconds)
@@ -78,7 +78,7 @@ def _row(framework: str, case: str, seconds: Sequence[float]) -> str:
 
 
 def told(found: Sequence[Stall]) -> Iterator[str]:
-    """When, of which commits and where the stalls were measured."""
+    """When, with which commits and where the stalls were measured."""
     days = sorted({stall.date[:10] for stall in found})
     commits = sorted({stall.commit for stall in found})
     yield f"{days[0]} to {days[-1]}, commits {', '.join(f'`{one}`' for one in commits)}"
@@ -86,7 +86,7 @@ def told(found: Sequence[Stall]) -> Iterator[str]:
 
 
 def with_table(text: str, rows: str) -> str:
-    """A document with this table between its marks. Raises ValueError without marks."""
+    """The document with the table between its marks. Raises ValueError if there are no marks."""
     found, count = _MARKS.subn(lambda marks: f"{marks[1]}{rows}{marks[2]}", text)
     if count != 1:
         raise ValueError("no marks <!-- stalls --> and <!-- end of stalls -->")

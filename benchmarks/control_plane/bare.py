@@ -1,6 +1,6 @@
 """A bare pool of clients: threads that only patch `suspend: false`, each on its own connection.
 
-Leaner than any controller can be: it reads nothing, decides nothing and decodes no answer.
+It costs less than any controller can: it reads, decides and decodes nothing.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _BODY: Final = b'{"spec":{"suspend":false}}'
 
 
 def release(kubeconfig: Path, namespace: str, names: Sequence[str], threads: int) -> None:
-    """Release the named Jobs, in order."""
+    """Unsuspend the named Jobs, in order."""
     login = log_in(str(kubeconfig), None, {})
     parts = [(login, namespace, names[first::threads]) for first in range(threads)]
     with ThreadPoolExecutor(threads) as pool:

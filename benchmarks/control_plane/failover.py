@@ -71,7 +71,7 @@ def main() -> None:
                 if leader in sandbox.running():
                     sandbox.kill(leader)
                 until(partial(is_down, sandbox, leader))
-                sandbox.stop(leader)  # it is no more expected to run
+                sandbox.stop(leader)  # so that the sandbox does not report its death
                 start_reconciler(installation, leader)
             print(f"{way:<28}{median(seconds):>10.1f}{max(seconds):>10.1f}")
 

@@ -26,7 +26,7 @@ NAMESPACE: Final = "default"
 PODS: Final = 10
 BURST: Final = 200
 LOOK: Final = 0.01
-"""Seconds between two looks: the resolution of every figure."""
+"""The seconds between two reads, which is the resolution of every figure."""
 
 
 def job(name: str, labels: dict[str, str], pods: int) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def one_run(api: ApiClient, number: int) -> dict[str, float]:
 
 
 def burst(api: ApiClient, kind: str, labels: dict[str, str]) -> float:
-    """Seconds from the first create until each of 200 one-pod Jobs runs."""
+    """The seconds from the first create until each of 200 one-pod Jobs runs."""
     begun = time.monotonic()
     for number in range(BURST):
         create(api, job(f"{kind}-{number}", labels | {"job": f"{kind}-{number}"}, 1))
@@ -106,7 +106,7 @@ def burst(api: ApiClient, kind: str, labels: dict[str, str]) -> float:
 
 
 def resident(pid: int) -> int:
-    """MiB that a process holds in memory."""
+    """The resident memory of a process in MiB."""
     with open(f"/proc/{pid}/statm", encoding="ascii") as pages:  # noqa: PTH123 — a kernel file
         return int(pages.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 2**20
 

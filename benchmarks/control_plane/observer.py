@@ -1,6 +1,6 @@
-"""Sees, from a process of its own, when each Job is released and when each of their pods runs.
+"""Observes, in its own process, when each Job is released and when each of their pods runs.
 
-It costs every way that is compared the same: two watches, of whose events little is read.
+It costs every compared way the same: two watches, and it decodes little of their events.
 """
 
 import multiprocessing
@@ -17,24 +17,24 @@ from edl.kube.api.client import ApiClient, connect
 from edl.kube.cluster import ListOptions
 
 PATIENCE: Final = 300.0
-"""Seconds until the last pod must run."""
+"""The seconds within which the last pod must run."""
 
 
 @dataclass(slots=True)
 class Observer:
-    """What a process that watches will have seen.
+    """The times that the observing process will have recorded.
 
-    Times are monotonic seconds, which all processes of a machine share, in rising order.
+    Times are monotonic seconds, which all processes of a machine share, in ascending order.
     """
 
     _answers: Connection
 
     def released(self) -> list[float]:
-        """Wait until every Job is released. Raises TimeoutError."""
+        """Wait until every Job is released; returns when. Raises TimeoutError."""
         return self._answer("some Jobs wait still")
 
     def running(self) -> list[float]:
-        """After `released`: wait until every pod runs. Raises TimeoutError."""
+        """After `released`: wait until every pod runs; returns when. Raises TimeoutError."""
         return self._answer("some pods do not run yet")
 
     def _answer(self, otherwise: str) -> list[float]:
@@ -46,7 +46,7 @@ class Observer:
 
 @contextmanager
 def observer(kubeconfig: str, namespace: str, jobs: int) -> Iterator[Observer]:
-    """Watch that many one-pod Jobs of a namespace; both watches are open on entry."""
+    """Observe this many one-pod Jobs of a namespace; both watches are open on entry."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_observe, args=(kubeconfig, namespace, jobs, theirs))
@@ -73,7 +73,7 @@ def _observe(kubeconfig: str, namespace: str, jobs: int, answers: Connection) ->
     for thread in threads:
         thread.daemon = True
         thread.start()
-    time.sleep(1.0)  # both watches are open
+    time.sleep(1.0)  # until both watches are open
     answers.send("ready")
     for times in found:
         while len(times) < jobs:
@@ -89,7 +89,7 @@ def _watch(
 ) -> None:
     names = set()
 
-    def seen(found: Observed, _deleted: bool) -> None:  # noqa: FBT001 - as it is called
+    def seen(found: Observed, _deleted: bool) -> None:  # noqa: FBT001 - the watch calls it so
         if found.metadata.name not in names and is_so(found):
             names.add(found.metadata.name)
             times.append(time.monotonic())

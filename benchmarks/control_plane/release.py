@@ -34,7 +34,7 @@ JOBS: Final = 2000
 NODES: Final = NodeGroup(count=60, cpu="32", memory="128Gi")
 THREADS: Final = 8
 QUIET: Final = 3.0
-"""Seconds without any change of a Job until the controllers count as settled."""
+"""The seconds without a change of any Job after which the controllers count as settled."""
 
 
 class _Spec(msgspec.Struct):
@@ -56,9 +56,9 @@ _job: Final = msgspec.json.Decoder(_Job)
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How Jobs are held and let go. `hold` comes before they are created, `release` after.
+    """How Jobs are held and released: `hold` runs before they are created, `release` afterwards.
 
-    `queued`: how many of them the queueing system has observed.
+    `queued`: the number of Jobs that the queueing system has observed.
     """
 
     labels: Mapping[str, str]
@@ -72,8 +72,8 @@ class Way:
 class Figures:
     """One release: seconds from its first request until half, all are released, all pods run.
 
-    `cpu`: milliseconds of processor for each Job, by process, until all pods run: a slow
-    release overlaps with the start of its pods. `others`: cores that other processes use then.
+    `cpu`: milliseconds of processor time per Job, by process, until all pods run, because a slow
+    release overlaps with the start of its pods. `others`: cores used by other processes meanwhile.
     """
 
     rate: float
@@ -85,7 +85,7 @@ class Figures:
 
 
 def nothing(_sandbox: Sandbox, _api: ApiClient) -> None:
-    """The Jobs are created suspended: no further step holds them."""
+    """Do nothing: Jobs that are created suspended need no further step to be held."""
 
 
 def patch_each(sandbox: Sandbox, _api: ApiClient, names: Sequence[str]) -> None:
@@ -113,7 +113,7 @@ def all_jobs(_sandbox: Sandbox, api: ApiClient) -> int:
 
 
 def explained(_sandbox: Sandbox, api: ApiClient) -> int:
-    """Each Job in the queue is told why it waits."""
+    """The number of queued Jobs whose annotation states why they wait."""
     jobs = map(_job.decode, api.list(ListOptions("Job", NAMESPACE)).items)
     return sum(contract.REASON in job.metadata.annotations for job in jobs)
 
@@ -163,7 +163,7 @@ def create(api: ApiClient, way: Way, jobs: int) -> list[str]:
 
 
 def settle(sandbox: Sandbox, api: ApiClient, way: Way, jobs: int) -> None:
-    """Wait until the queueing system has observed all Jobs and none of them changes any more."""
+    """Wait until the queueing system has observed all Jobs and no Job changes any more."""
     known: set[str] = set()
     while True:
         found = [_job.decode(item) for item in api.list(ListOptions("Job", NAMESPACE)).items]
@@ -201,14 +201,14 @@ def measure(way: Way, jobs: int) -> Figures:
 
 
 def order(run: int) -> list[str]:
-    """Each way begins once: none has the warm machine for itself."""
+    """The order of the ways in a run: each comes first in turn, so that none has an advantage."""
     names = list(WAYS)
     first = run % len(names)
     return names[first:] + names[:first]
 
 
 def spread(values: Sequence[float], digits: int = 1) -> str:
-    """The median, and from the least to the most."""
+    """The median, followed by the minimum and maximum."""
     middle, least, most = (f"{value:.{digits}f}" for value in _three(values))
     return f"{middle} ({least}–{most})"
 
@@ -232,7 +232,7 @@ def table(results: Mapping[str, Sequence[Figures]]) -> Iterator[str]:
 
 
 def ratios(results: Mapping[str, Sequence[Figures]]) -> Iterator[str]:
-    """Ratios of the release rates of each run, and their median."""
+    """The ratios of release rates within each run, and their median."""
     for other in (name for name in results if name != OURS and OURS in results):
         pairs = zip(results[OURS], results[other], strict=True)
         found = [ours.rate / theirs.rate for ours, theirs in pairs]
@@ -241,7 +241,7 @@ def ratios(results: Mapping[str, Sequence[Figures]]) -> Iterator[str]:
 
 
 def processors(results: Mapping[str, Sequence[Figures]]) -> Iterator[str]:
-    """Until all pods run, of every contestant."""
+    """The processor time of each contestant until all pods run."""
     processes = sorted({name for found in results.values() for one in found for name in one.cpu})
     yield f"{'processor ms for each Job':<26}" + "".join(f"{name:>22}" for name in results)
     rows = {

@@ -25,11 +25,11 @@ WRITERS: Final = 8
 LABELS: Final = {"framework": "none", "min": "1", "max": "1"}
 KUBECTL_JOBS: Final = "kubectl get jobs"
 GOALS: Final = {"kubectl-edl --help": 150, "kubectl-edl status": 400}
-"""Milliseconds on a machine at rest."""
+"""The goals in milliseconds, on an idle machine."""
 
 
 def ways(kubectl: Path) -> dict[str, list[str]]:
-    """The command lines by what the table calls them."""
+    """The command lines, by their names in the table."""
     edl = str(Path(sys.executable).parent / "kubectl-edl")
     return {
         "python -c pass": [sys.executable, "-c", "pass"],
@@ -43,7 +43,7 @@ def ways(kubectl: Path) -> dict[str, list[str]]:
 
 
 class Took(NamedTuple):
-    """Milliseconds by the clock, and of processors: these hardly change on a busy machine."""
+    """Wall-clock and processor milliseconds; the latter hardly depend on the machine's load."""
 
     clock: float
     processor: float
@@ -58,7 +58,7 @@ def took(command: list[str], environ: Mapping[str, str]) -> Took:
 
 
 def fill(api: ApiClient, jobs: int) -> None:
-    """Create `jobs` one-pod Jobs, each a running training job of its own."""
+    """Create `jobs` running one-pod Jobs, each of which is a training job."""
 
     def one(number: int) -> None:
         create(api, _named(number))
@@ -100,7 +100,7 @@ def main() -> None:
         for turn in range(options.runs + 1):
             for way, command in commands.items():
                 one = took(command, environ)
-                if turn:  # the first turn fills the caches of files
+                if turn:  # the first turn only fills file caches
                     found[way].append(one)
         report(found)
 

@@ -1,1 +1,1 @@
-"""The published experiments with and without us: simulated, and on a real control plane."""
+"""The published experiments with and without kubectl-edl, simulated and on a real control plane."""

@@ -21,13 +21,13 @@ from benchmarks.report.circumstances import changed, commit
 
 ALL: Final = tuple(sorted(EXPERIMENTS))
 COURSES: Final = RESULTS / "simulated" / "courses"
-"""The first simulated run of each arm, as a replay is kept: to draw it."""
+"""The first simulated run of each arm, in the format of a replay, for the plots."""
 _MIX: Final = "mix"
 _MIXES: Final = RESULTS / "simulated" / "mix.json"
 FEW: Final = 3
-"""Runs of each further setting of the mix."""
+"""The number of runs of each further setting of the mix."""
 COMPARED: Final = (*WAYS[:2], "fair", "throughput")
-"""Ways that are looked at there."""
+"""The ways that are compared in these settings."""
 
 
 @click.group()
@@ -80,7 +80,7 @@ def _tell(found: Record) -> None:
 
 
 def _demand_one_commit() -> None:
-    """All records of a report are of the same code, and of code that can be found again."""
+    """Require a clean commit, shared by all records, so that a report's code can be found."""
     if files := changed():
         raise click.ClickException("commit first; differs from its commit:\n" + "\n".join(files))
     if others := series.foreign_records([*load_all(), *load_all(ASIDE)], commit()):
@@ -107,7 +107,7 @@ def simulate(*, names: Sequence[str], runs: int, arms: Sequence[str]) -> None:
 
 
 def _simulate_mixes(runs: int) -> Path:
-    """The first setting closely, the others a few times: what figures depend on."""
+    """Simulate the first setting often and the others a few times, for comparison."""
     asked = [(SETTINGS[0], way, runs) for way in WAYS]
     asked += [(found, way, min(runs, FEW)) for found in SETTINGS[1:] for way in COMPARED]
     mixes = [

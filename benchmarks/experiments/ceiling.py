@@ -1,10 +1,10 @@
-"""The packing ceiling: the most trainers that the nodes can take beside the other pods. Exact.
+"""The packing ceiling: the exact maximum of trainers that fit beside the other pods.
 
 Dynamic programming over the nodes: `most[p, n, m]` is the largest number of trainers on the nodes
-so far, if they also hold p pservers, n nginx and m masters. Every way to fill a node is tried, so
-no scheduler can do better; one that does not know what comes next may well do worse.
+so far, if these also hold p pservers, n nginx and m masters. Every way to fill a node is tried, so
+no scheduler can do better; one that does not know future pods may do worse.
 
-Only CPU is looked at: no filling by CPU needs more memory than any of these nodes has.
+Only CPU counts, because no filling by CPU needs more memory than any of these nodes has.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,14 +30,14 @@ _IMPOSSIBLE: Final = -30_000
 _PLACED: Final = (PSERVER, NGINX, MASTER)
 
 Rooms = tuple[tuple[int, int], ...]
-"""Nodes by the CPU that is free on them, in thousandths, and how many there are; sorted."""
+"""(free CPU in thousandths, number of nodes) for each amount of free CPU; sorted."""
 
 IDLE: Final[Rooms] = tuple((machines.cpu - BASE.cpu, machines.count) for machines in MACHINES)
-"""With nothing but the base load."""
+"""The free CPU with only the base load."""
 
 
 class Others(NamedTuple):
-    """Pods other than trainers, packed onto any node."""
+    """The numbers of pods other than trainers, which may be on any node."""
 
     pservers: int
     nginx: int
@@ -45,29 +45,29 @@ class Others(NamedTuple):
 
 
 class Ceiling(NamedTuple):
-    """Trainers that fit, and the CPU that all pods ask for then, as a share of the cluster's."""
+    """The number of trainers that fit; all pods' requested CPU as a share of the cluster's."""
 
     trainers: int
     utilisation: float
 
 
 class Filling(NamedTuple):
-    """One way to fill a node."""
+    """One way to fill a node: the number of pods of each kind."""
 
     trainers: int
     others: Others
 
 
 def rooms(free: Mapping[str, int]) -> Rooms:
-    """From the free CPU of each node."""
+    """The nodes grouped by their free CPU."""
     values = sorted(free.values())
     return tuple((room, values.count(room)) for room in sorted(set(values)))
 
 
 def ceiling(others: Others, wanted: int, free: Rooms = IDLE, most: Others | None = None) -> Ceiling:
-    """With at most `wanted` trainers, which may fill the cluster up to the load ceiling.
+    """The ceiling with up to `wanted` trainers; the load ceiling limits the cluster's total.
 
-    `most`: the largest others that will be asked about with the same rooms; it saves time.
+    `most`: the largest others of later calls with the same nodes; saves time.
     """
     taken = TOTAL_CPU - sum(room * count for room, count in free)
     taken += sum(kind.cpu * count for kind, count in zip(_PLACED, others, strict=True))
@@ -78,13 +78,13 @@ def ceiling(others: Others, wanted: int, free: Rooms = IDLE, most: Others | None
 
 
 def most_trainers(others: Others, free: Rooms = IDLE) -> int:
-    """Without a load ceiling; negative if not even the others fit."""
+    """The trainers that fit without a load ceiling; negative if not even the others fit."""
     return int(_table(others, free)[tuple(others)])
 
 
 @cache
 def _table(most: Others, free: Rooms) -> NDArray[np.int16]:
-    """For all numbers of others up to these."""
+    """The table `most`, for all numbers of others up to these."""
     table: NDArray[np.int16] = np.full([count + 1 for count in most], _IMPOSSIBLE, np.int16)
     table[0, 0, 0] = 0
     for room, count in free:
@@ -95,7 +95,7 @@ def _table(most: Others, free: Rooms) -> NDArray[np.int16]:
 
 
 def _useful(ways: Iterable[Filling], asked: Others) -> tuple[Filling, ...]:
-    """No more of anything than is asked for, and of what is the same then only the best."""
+    """The fillings that hold no more others than asked for, each with the most trainers."""
     best: dict[Others, int] = {}
     for trainers, held in ways:
         counts = Others(*map(min, held, asked))
@@ -119,7 +119,7 @@ def _one_node_more(most: NDArray[np.int16], ways: tuple[Filling, ...]) -> NDArra
 
 @cache
 def fillings(room: int) -> tuple[Filling, ...]:
-    """All ways to fill a node with so much free CPU, without those that others contain."""
+    """All ways to fill a node with this much free CPU, without those contained in others."""
     kinds = (TRAINER, *_PLACED)
     counts = [range(room // kind.cpu + 1) for kind in kinds]
     fit = {

@@ -1,4 +1,4 @@
-"""The course of one run: what each job has got and done so far, second by second."""
+"""The course of one run: what each job has received and done so far, at each sample."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,9 +14,9 @@ from benchmarks.experiments.work import Work
 class Track:
     """One job; times are seconds since the run began, None for what has not happened.
 
-    `minimum`: when its master, its pservers and its fewest trainers ran for the first time.
-    `whole`: when as many trainers as a job without us has ran too.
-    `lacking`: for how long it had less than its minimum after that.
+    `minimum`: when its master, its pservers and its minimum of trainers first ran.
+    `whole`: when as many trainers as without kubectl-edl first ran as well.
+    `lacking`: the total time for which it had less than its minimum after that.
     """
 
     arrival: Arrival
@@ -37,9 +37,9 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The cluster at one moment: CPU of running pods in thousandths, running trainers by job.
+    """The cluster at one time: CPU of running pods in thousandths, running trainers by job.
 
-    `below`: how many jobs that were created and are not done have less than their minimum.
+    `below`: how many jobs that exist and are not done have less than their minimum.
     """
 
     at: float
@@ -58,7 +58,7 @@ class Course:
     samples: list[Sample] = field(default_factory=list)
 
     def look(self, now: float, counts: Mapping[Group, int]) -> list[Track]:
-        """Take in what runs now; the jobs whose work is done since the last look."""
+        """Record the running pods; returns the jobs completed since the last call."""
         done = []
         for track in self.tracks.values():
             if track.live and self._goes_on(track, now, counts):

@@ -1,15 +1,15 @@
-"""What each experiment does: its jobs, the service beside them, and how long it is watched."""
+"""The definition of each experiment: its jobs, the service beside them, and its duration."""
 
 from dataclasses import dataclass
 from random import Random
 from typing import Final
 
 WITH: Final = "with"
-"""Jobs with our labels, sized by our reconciler."""
+"""Jobs with our labels, resized by our reconciler."""
 EDL: Final = "edl"
-"""The same bounds, sized by PaddlePaddle EDL's algorithm (`paddle_edl`)."""
+"""Jobs with the same bounds, resized by PaddlePaddle EDL's algorithm (`paddle_edl`)."""
 WITHOUT: Final = "without"
-"""Fixed sizes, as they were published for jobs without elasticity."""
+"""Jobs of fixed size, as published for jobs without elasticity."""
 ARMS: Final = (WITH, EDL, WITHOUT)
 
 
@@ -17,9 +17,9 @@ ARMS: Final = (WITH, EDL, WITHOUT)
 class Experiment:
     """Times are seconds since its start; works are units of `work.speed`.
 
-    `fixed`: how many trainers a job has without elasticity. `nginx`: from when on there are so
-    many. `window`: the time in which the published logs are steady. `horizon`: how long a replay
-    is, under every arm: figures that count until the end depend on it.
+    `fixed`: the trainers of a job without elasticity. `nginx`: (time, replicas of the service).
+    `window`: the time in which the published logs are steady. `horizon`: the duration of a replay
+    under every arm, because figures that count until the end depend on it.
     """
 
     name: str
@@ -37,13 +37,13 @@ class Experiment:
 
     @property
     def replicas(self) -> int:
-        """Replicas of the service before its first change."""
+        """The replicas of the service before its first change."""
         return self.nginx[0][1] if self.nginx else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One job of a trace: when it is created, and how much it has to do."""
+    """One job of a trace: its creation time and its amount of work."""
 
     name: str
     at: float
@@ -82,18 +82,20 @@ T2: Final = Experiment(
 )
 EXPERIMENTS: Final = {found.name: found for found in (T1, T2)}
 """Non-elastic jobs had 60 trainers in T1 and 15 in T2, elastic ones 2 to 60 (the published README
-and raw logs). Works were chosen so that all jobs live through the window with us; no others were
-tried."""
+and raw logs). The amounts of work let all jobs last through the window with kubectl-edl; no
+others were tried.
+"""
 
 START_SECONDS: Final = 2.0
-"""From being bound until Running, and from being told to end until gone: a real pod's, with its
-image on the node."""
+"""The seconds from a pod's binding until it is Running, and from its deletion until it is gone:
+those of a real pod whose image is on the node.
+"""
 STOP_SECONDS: Final = 2.0
 _JITTER: Final = 0.2
 
 
 def trace(experiment: Experiment, seed: int) -> tuple[Arrival, ...]:
-    """The jobs of one run: gaps 20 % around the spacing, works even within their bounds."""
+    """The jobs of one run: gaps within 20 % of the spacing, works uniform within their bounds."""
     random = Random(f"{experiment.name}-{seed}")  # noqa: S311 - no secret depends on it
     at, arrivals = experiment.first, []
     for number in range(experiment.jobs):

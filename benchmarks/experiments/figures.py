@@ -1,4 +1,4 @@
-"""A run in figures: what the report shows, and all that is kept of simulated runs."""
+"""The figures of a run, which the report shows; of simulated runs nothing else is kept."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -11,17 +11,17 @@ from benchmarks.experiments.metrics import StepFigures
 from benchmarks.experiments.record import Circumstances, Lag, Record
 
 FAIR_AT = 500.0
-"""Seconds: when the published logs were looked at for fairness."""
+"""The second at which the published logs were evaluated for fairness."""
 FAIR_FROM = 200.0
-"""Seconds: by then all jobs of T1 have come; from then until `FAIR_AT` `fair` is the mean."""
+"""All jobs of T1 exist from this second on; `fair` is the mean from then until `FAIR_AT`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Times in seconds, shares of 1. None: there is no such figure for this run.
+    """Times in seconds, shares as fractions. None: the run has no such figure.
 
     `below`: the most jobs at once that had less than their minimum, in the steady window.
-    `lacking`: seconds below it after having had it, over all jobs.
+    `lacking`: seconds below the minimum after having had it, summed over all jobs.
     """
 
     circumstances: Circumstances
@@ -66,7 +66,7 @@ def figures(record: Record) -> Figures:
 
 
 def write(found: list[Figures], path: Path) -> Path:
-    """A run a line."""
+    """Write the figures, one run per line; returns the path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps(_rounded(asdict(one)), separators=(",", ":")) for one in found]
     path.write_text("[\n" + ",\n".join(lines) + "\n]\n")
@@ -74,7 +74,7 @@ def write(found: list[Figures], path: Path) -> Path:
 
 
 def read(path: Path) -> list[Figures]:
-    """Figures of simulated runs, which have no lag."""
+    """The figures of simulated runs, which have no lag."""
     rows = json.loads(path.read_text()) if path.exists() else []
     return [_figures(row) for row in rows]
 

@@ -1,4 +1,4 @@
-"""Ordinary Kubernetes objects: base load, the web service, and the jobs of both ways."""
+"""Kubernetes objects of the experiments: base load, the web service, and the jobs of each arm."""
 
 import json
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def namespace() -> Manifest:
 
 
 def base_load() -> Iterator[Manifest]:
-    """A pod on every node, there before anything else, as DaemonSets' are."""
+    """A pod on every node that exists before all others, like those of DaemonSets."""
     for node, _ in nodes():
         template = _template(BASE, "")
         yield {
@@ -41,7 +41,7 @@ def base_load() -> Iterator[Manifest]:
 
 
 def priority_class() -> Manifest:
-    """As our documentation recommends for services: never kills, we shrink instead."""
+    """The priority recommended for services in our documentation: jobs shrink, no preemption."""
     return {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
@@ -67,7 +67,7 @@ def web(replicas: int) -> Manifest:
 
 
 def elastic(experiment: Experiment, name: str) -> Iterator[Manifest]:
-    """The training job as its users label it, in the words of Paddle's EDL controller."""
+    """The training job as its users label it, with the names of Paddle's EDL controller."""
     all_roles = f"master=1,pserver={experiment.pservers},trainer={experiment.min}..{experiment.max}"
     notes = {
         contract.ROLES: all_roles,
@@ -81,7 +81,7 @@ def elastic(experiment: Experiment, name: str) -> Iterator[Manifest]:
 
 
 def plain(experiment: Experiment, name: str) -> Iterator[Manifest]:
-    """The same with a fixed number of trainers and without any label of ours."""
+    """The same job with a fixed number of trainers and without our labels."""
     sizes = {MASTER: 1, PSERVER: experiment.pservers, TRAINER: experiment.fixed}
     for kind, size in sizes.items():
         spec = {"parallelism": size, "completions": size, "completionMode": "Indexed"}
@@ -89,9 +89,9 @@ def plain(experiment: Experiment, name: str) -> Iterator[Manifest]:
 
 
 def scaled(experiment: Experiment, name: str) -> Iterator[Manifest]:
-    """The same without any label of ours, from its minimum on: EDL sizes the trainers.
+    """The same job without our labels, starting at its minimum: EDL resizes the trainers.
 
-    Its trainers have no indexes, and are complete when one has succeeded and no other runs.
+    Its trainer pods have no indexes; its Job is complete when one has succeeded and no other runs.
     """
     fixed = {MASTER: 1, PSERVER: experiment.pservers}
     for kind, size in fixed.items():

@@ -1,4 +1,4 @@
-"""The figures of a run: each is a pure function of its record."""
+"""The figures of a run; each is a pure function of the run's record."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from benchmarks.experiments.experiments import EXPERIMENTS, Experiment
 from benchmarks.experiments.record import JobRecord, Record, Step
 
 SETTLING = 45.0
-"""Seconds of each step of the service, the first half, that its utilisation leaves out."""
+"""The first half of each step of the service in seconds, which its utilisation ignores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """Means over the jobs that were created, in seconds; `unmet` of them never had it.
+    """Means over the created jobs, in seconds; `unmet` of them never had it.
 
-    Those count as if they had it at the end of the run: their true wait is longer.
+    Those count as if they had it at the end of the run; their true wait is longer.
     """
 
     mean: float
@@ -49,7 +49,7 @@ def experiment_of(record: Record) -> Experiment:
 
 
 def waits(record: Record, *, whole: bool = False) -> Waits:
-    """From being created until all of its minimum ran; `whole`: of a job without us."""
+    """The waits from creation until the minimum ran; `whole`: until the fixed size ran."""
     end = record.samples[-1].at
     jobs = [job for job in record.jobs if job.created is not None]
     had = [job.whole if whole else job.minimum for job in jobs]
@@ -62,18 +62,18 @@ def _since(job: JobRecord, moment: float | None, end: float) -> float:
 
 
 def jain(sizes: Sequence[float]) -> float:
-    """Jain's fairness index: 1 if all are equal, 1/n if one has everything."""
+    """Jain's fairness index: 1 if all sizes are equal, 1/n if one job has everything."""
     squares = sum(size * size for size in sizes)
     return sum(sizes) ** 2 / (len(sizes) * squares) if squares else 0.0
 
 
 def sample_at(record: Record, at: float) -> Sample:
-    """The last one that is kept until then."""
+    """The last recorded sample up to this time."""
     return max((found for found in record.samples if found.at <= at), key=lambda one: one.at)
 
 
 def sizes_at(record: Record, at: float) -> list[int]:
-    """The trainers of each job that was there and not done."""
+    """The trainers of each job that existed and was not done."""
     trainers = sample_at(record, at).trainers
     return [
         size
@@ -85,7 +85,7 @@ def sizes_at(record: Record, at: float) -> list[int]:
 
 
 def mean_jain(record: Record, window: tuple[float, float]) -> float:
-    """Over the samples of a time in which jobs are there."""
+    """The mean of Jain's index over the samples of a period that contain jobs."""
     return mean(jain(sizes_at(record, sample.at)) for sample in within(record, window))
 
 
@@ -94,12 +94,12 @@ def within(record: Record, window: tuple[float, float]) -> list[Sample]:
 
 
 def utilisation(record: Record, window: tuple[float, float]) -> float:
-    """The mean share of all CPU that running pods ask for."""
+    """The mean share of all CPU that running pods request."""
     return mean(found.cpu for found in within(record, window)) / TOTAL_CPU
 
 
 def packing_ceiling(experiment: Experiment, nginx: int = 0) -> float:
-    """Highest possible utilisation with all jobs present and this many nginx pods."""
+    """The highest possible utilisation with all jobs present and this many nginx pods."""
     jobs = experiment.jobs
     others = Others(jobs * experiment.pservers, nginx, jobs)
     most = others._replace(nginx=max((count for _, count in experiment.nginx), default=0))
@@ -107,14 +107,14 @@ def packing_ceiling(experiment: Experiment, nginx: int = 0) -> float:
 
 
 def beside(experiment: Experiment, step: Step) -> float:
-    """The same when the service stays where the scheduler has put it."""
+    """The highest utilisation if the service stays on the nodes that the scheduler chose."""
     jobs = experiment.jobs
     others = Others(jobs * experiment.pservers, 0, jobs)
     return ceiling(others, jobs * experiment.max, step.rooms).utilisation
 
 
 def around(experiment: Experiment, step: Step) -> float:
-    """The same when only trainers can be moved: the other pods stay on their nodes."""
+    """The highest utilisation if only trainers can be moved, and other pods stay on their nodes."""
     return ceiling(Others(0, 0, 0), experiment.jobs * experiment.max, step.left).utilisation
 
 
@@ -123,12 +123,12 @@ def most_below(record: Record, window: tuple[float, float]) -> int:
 
 
 def lacking(record: Record) -> float:
-    """Seconds that jobs had less than their minimum after they had had it, over all jobs."""
+    """The seconds below the minimum after having had it, summed over all jobs."""
     return sum(job.lacking for job in record.jobs)
 
 
 def steps(record: Record) -> list[StepFigures]:
-    """Steps of the service, the initial one included."""
+    """The steps of the service, including the initial one."""
     experiment = experiment_of(record)
     ends = [*(step.asked for step in record.steps[1:]), record.samples[-1].at]
     return [
@@ -149,7 +149,7 @@ def _window(experiment: Experiment, start: float, end: float) -> tuple[float, fl
 
 
 def growths(found: Sequence[StepFigures]) -> list[float | None]:
-    """How long the service waited for each growth, in seconds; None for what never came."""
+    """The seconds that the service waited for each growth; None if it never completed."""
     return [after.seconds for before, after in pairwise(found) if after.replicas > before.replicas]
 
 
@@ -159,7 +159,7 @@ def is_back(record: Record) -> bool:
 
 
 def completion(record: Record) -> list[float]:
-    """From being created until the work was done, of the jobs that got there; seconds."""
+    """The seconds from creation to completion of the completed jobs."""
     return [
         job.finished - job.created
         for job in record.jobs
@@ -168,6 +168,6 @@ def completion(record: Record) -> list[float]:
 
 
 def makespan(record: Record) -> float | None:
-    """When the last job was done, None if one was not."""
+    """When the last job was done; None if one was not."""
     ends = [job.finished for job in record.jobs]
     return max((end for end in ends if end is not None), default=None) if all(ends) else None

@@ -1,7 +1,7 @@
 """A mix like DRAGON's: 100 TensorFlow jobs of all sizes on a GPU cluster, simulated.
 
-DRAGON's own trace is not published. This one has what public traces of GPU clusters have in common:
-jobs come at random, most are small, lengths are lognormal with a long tail.
+DRAGON's own trace is not published. This one has the common properties of public GPU traces: jobs
+arrive at random, most are small, and durations are lognormal with a long tail.
 """
 
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ from edl.simulator import Result, WorkloadRole
 
 JOBS: Final = 100
 MEDIAN: Final = 600.0
-"""Seconds that half of the jobs would take less than, and half more, at their max."""
+"""The median duration of a job at its max, in seconds."""
 SIZES: Final = ((2, 0.2), (4, 0.4), (8, 0.3), (16, 0.1))
-"""How many workers jobs want at most, and which part of them does; each can do with one."""
+"""The maximum workers of jobs and the share of jobs with each; the minimum is one worker."""
 CURVE: Final = simulator.Amdahl(0.03)
-"""8 workers are as fast as 6.6 that never wait for their parameter server."""
+"""8 workers are as fast as 6.6 workers that never wait for their parameter server."""
 
 _GPU: Final = "nvidia.com/gpu"
 _GI: Final = 2**30
@@ -35,15 +35,17 @@ _PS: Final = Shape(Resources.of({CPU: 2_000, "memory": 4 * _GI, "pods": 1}))
 _WORKER: Final = Shape(Resources.of({CPU: 4_000, "memory": 16 * _GI, "pods": 1, _GPU: 1}))
 
 WAYS: Final = ("without", "without, partly started", *POLICIES)
-"""Without us a fixed cluster waits for all of its workers, as TensorFlow's servers do; or, kinder
-than that, trains with the workers that run (partly started). With us: by each policy."""
+"""Without kubectl-edl, a job of fixed size either waits for all of its workers, as TensorFlow's
+servers do, or, to its advantage, trains with those that run (partly started). With kubectl-edl:
+each policy.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """`gap`: mean seconds between two arrivals, which are exponential; `tail`: sigma of lengths.
+    """`gap`: mean seconds between two arrivals, which are exponential; `tail`: sigma of durations.
 
-    With 1.2 one job in twenty takes seven times the median, with 2.0 twenty-seven times.
+    With sigma 1.2 one job in twenty takes seven times the median, with 2.0 twenty-seven times.
     """
 
     gap: float
@@ -51,7 +53,7 @@ class Setting:
 
 
 SETTINGS: Final = tuple(Setting(gap, tail) for tail in (1.2, 2.0) for gap in (60.0, 30.0, 15.0))
-"""The first is looked at closely, the others show what the figure depends on."""
+"""The first setting is simulated often, the others show what the figures depend on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class MixJob:
 
 @dataclass(frozen=True, slots=True)
 class MixFigures:
-    """Seconds. `completions` of each job, in the order of arrival.
+    """Times in seconds. `completions` of each job, in the order of arrival.
 
     `alone`: the mean job time if every job had a cluster of its own.
     """
@@ -83,7 +85,7 @@ class MixFigures:
 
 
 def mix(setting: Setting, seed: int) -> tuple[MixJob, ...]:
-    """The trace of one run; the same jobs in each setting, further apart or of other lengths."""
+    """The trace of one run; settings differ only in the jobs' distances and durations."""
     random = Random(f"mix-{seed}")  # noqa: S311 - no secret depends on it
     at, jobs = 0.0, []
     sizes, shares = [size for size, _ in SIZES], [share for _, share in SIZES]
@@ -97,7 +99,7 @@ def mix(setting: Setting, seed: int) -> tuple[MixJob, ...]:
 
 
 def alone(setting: Setting, seed: int) -> list[float]:
-    """Each job's time if it had a cluster of its own: no scheduler can do better."""
+    """The time of each job if it had a cluster of its own: no scheduler can do better."""
     return [START_SECONDS + job.work / CURVE(job.most) for job in mix(setting, seed)]
 
 
@@ -120,7 +122,7 @@ def simulate_mix(way: str, seed: int, setting: Setting = SETTINGS[0]) -> MixFigu
 
 
 def _gpus(result: Result) -> float:
-    """While jobs still come: what follows only shows how long the longest is."""
+    """The GPU utilisation while jobs still arrive; later it depends only on the longest job."""
     return result.utilisation(_GPU, 0, max(job.track.arrived for job in result.jobs))
 
 

@@ -1,4 +1,4 @@
-"""What the API server says about the pods, followed by a watch of our own."""
+"""The state of pods, followed with a watch of the benchmark's own."""
 
 import threading
 import time
@@ -17,7 +17,7 @@ ENDED: Final = "Ended"
 
 
 class Group(NamedTuple):
-    """Pods are counted by job (empty for others'), kind, and state."""
+    """A group in which pods are counted: job (empty for other pods), kind and state."""
 
     job: str
     kind: str
@@ -25,7 +25,7 @@ class Group(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """A running pod that was told to end, or vanished; monotonic time."""
+    """A running pod that was deleted or vanished, with the monotonic time."""
 
     at: float
     job: str
@@ -33,7 +33,7 @@ class Stop(NamedTuple):
 
 
 class Start(NamedTuple):
-    """When a pod got its node, monotonic, and how long after that it ran, as the watch told it."""
+    """When a pod was bound, in monotonic seconds, and how long after that the watch saw it run."""
 
     bound: float
     took: float
@@ -41,7 +41,7 @@ class Start(NamedTuple):
 
 @dataclass
 class Pods:
-    """The namespace's pods by uid, kept by a thread of its own."""
+    """The pods of the namespace by uid, updated by a thread of its own."""
 
     api: Cluster
     stops: list[Stop] = field(default_factory=list)
@@ -64,13 +64,13 @@ class Pods:
             return Counter(self._groups.values())
 
     def running(self, job: str, kind: str) -> list[str]:
-        """Names of the pods that run."""
+        """The names of running pods."""
         wanted = Group(job, kind, RUNNING)
         with self._lock:
             return [self._names[uid] for uid, group in self._groups.items() if group == wanted]
 
     def on_nodes(self, kind: str) -> Counter[str]:
-        """How many pods of this kind each node holds, those that are leaving too."""
+        """The number of pods of this kind on each node, including terminating ones."""
         with self._lock:
             return Counter(
                 self._nodes[uid]
@@ -79,9 +79,9 @@ class Pods:
             )
 
     def lags(self, since: float, limit: float) -> list[float]:
-        """Seconds from bound to Running of each pod bound after `since` (monotonic).
+        """The seconds from bound to Running of each pod bound after `since` (monotonic).
 
-        A pod that does not run yet counts with the time until now once that exceeds the limit.
+        A pod that does not run yet counts with the time until now if that exceeds the limit.
         """
         now = time.monotonic()
         with self._lock:
@@ -122,7 +122,7 @@ class Pods:
             self.stops.append(Stop(time.monotonic(), group.job, group.kind))
 
     def _time(self, uid: str, state: str, node: str) -> None:
-        """Record the start of a pod whose binding was observed: one first seen without a node."""
+        """Record the start of a pod whose binding was observed: it was first seen unbound."""
         now = time.monotonic()
         if state == PENDING and node and self._nodes.get(uid) == "":
             self._bound[uid] = now

@@ -1,4 +1,4 @@
-"""The report's plots, one small PNG each."""
+"""The report's plots, each a small PNG."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ _COLOURS = {WITH: "tab:blue", EDL: "tab:green", WITHOUT: "tab:orange"}
 
 
 def draw(records: Sequence[Record], mixes: Sequence[MixFigures], folder: Path) -> list[Path]:
-    """Draw the runs and the mix; returns the files that were written."""
+    """Draw the runs and the mix; returns the written files."""
     by_name: dict[str, Callable[[Any], None]] = {
         "t1": lambda axes: _t1(axes, _of(records, T1.name)),
         "t2": lambda axes: _t2(axes, _of(records, T2.name)),

@@ -1,4 +1,4 @@
-"""A run as it is kept: compact JSON, from which every figure of the report is computed."""
+"""The record of a run: compact JSON, from which every figure of the report is computed."""
 
 import json
 from collections.abc import Iterator
@@ -12,17 +12,18 @@ from benchmarks.experiments.course import Course, Sample, Track
 
 RESULTS: Final = Path(__file__).parent / "results"
 ASIDE: Final = RESULTS / "aside"
-"""Replays that `is_late` has set aside; nothing else comes here."""
+"""The folder of replays that `is_late` has rejected."""
 LAG_LIMIT: Final = 3.0
-"""Seconds from a pod's being bound until it is Running, of 99 in 100 pods; nodes are told to take
-2. Waits are read to the second, so nodes may add one. Fixed before any run, for all arms alike."""
+"""The limit on the 99th percentile of a pod's seconds from bound to Running; nodes are configured
+to take 2. Waits are read to the second, so nodes may add one. Fixed before any run, for all arms.
+"""
 EVERY: Final = 5.0
-"""Seconds between two samples that are kept."""
+"""The seconds between two recorded samples."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """As `course.Track`; times in seconds since the run began."""
+    """The fields of `course.Track`; times in seconds since the run began."""
 
     created: float | None
     minimum: float | None
@@ -34,11 +35,11 @@ class JobRecord:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """When the service was asked for `replicas`, and had them (None: not in this step).
+    """When the service was asked for `replicas`, and when it had them (None: not in this step).
 
-    What was left free at the step's end, as `ceiling.Rooms`: `rooms` by base load and service,
-    `left` by pservers and masters too. Without a service a run is one step,
-    until the window's end.
+    The free CPU at the step's end, as `ceiling.Rooms`: `rooms` beside base load and service,
+    `left` beside pservers and masters as well. Without a service, a run is one step until the
+    window's end.
     """
 
     asked: float
@@ -50,7 +51,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """Seconds from bound to Running over `pods` pods: whether the nodes kept up."""
+    """The seconds from bound to Running over `pods` pods, which show whether the nodes kept up."""
 
     pods: int
     p50: float
@@ -60,10 +61,10 @@ class Lag:
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """How a run came about. `source` is replay or simulation, `way` one of `ARMS`.
+    """The circumstances of a run. `source` is replay or simulation, `way` one of `ARMS`.
 
-    `load` is the machine's load average: before the run, its mean and its maximum meanwhile.
-    `nice`: the priority of all processes of the run, next to what else the machine had to do.
+    `load` is the machine's load average: before the run, and its mean and maximum during it.
+    `nice`: the niceness of all processes of the run, compared with other work of the machine.
     """
 
     experiment: str
@@ -81,7 +82,7 @@ class Circumstances:
 class Record:
     """`stops`: running pods that were stopped before their job was done, by kind.
 
-    `lag`: of replays; None: no pod was bound, or the lag was not measured.
+    `lag`: only of replays; None if no pod was bound or the lag was not measured.
     """
 
     circumstances: Circumstances
@@ -93,7 +94,7 @@ class Record:
 
     @property
     def is_late(self) -> bool:
-        """The simulated nodes fell behind: what it shows is the machine's doing."""
+        """Whether the simulated nodes fell behind, so that the run measures the machine."""
         return self.lag is None or self.lag.p99 > LAG_LIMIT
 
     @property
@@ -114,7 +115,7 @@ def job_record(track: Track) -> JobRecord:
 
 
 def lag_of(seconds: list[float]) -> Lag | None:
-    """Percentiles by the nearest rank."""
+    """Percentiles by the nearest-rank method; None without any pods."""
     if not seconds:
         return None
     found = sorted(seconds)
@@ -147,7 +148,7 @@ def _thinned(samples: list[Sample]) -> Iterator[Sample]:
 
 
 def keep(found: Record, folder: Path = RESULTS) -> Path:
-    """A replay goes to the others, or aside, numbered, by `is_late` alone."""
+    """Write the record; a late replay goes to `ASIDE`, numbered. Returns the path."""
     if not found.is_late:
         return save(found, folder)
     aside = folder / ASIDE.name
@@ -168,7 +169,7 @@ def save(found: Record, folder: Path, name: str = "") -> Path:
 
 
 def _rows(name: str, rows: tuple[Any, ...]) -> str:
-    """A row a line, without names: as the fields stand in their class."""
+    """One row per line, with the values in the order of the class's fields and without names."""
     texts = [_line(list(asdict(row).values())) for row in rows]
     return f'"{name}": [\n' + ",\n".join(texts) + "\n]"
 

@@ -1,4 +1,4 @@
-"""A run in real time: real control plane, webhook and reconciler, simulated nodes."""
+"""A run in real time, with a real control plane, webhook and reconciler, and simulated nodes."""
 
 import os
 import time
@@ -34,7 +34,7 @@ from edl.model import ObjectRef
 from sandbox import NodeGroup, Sandbox, temporary_sandbox
 
 LOOK: Final = 0.1
-"""Seconds between two looks."""
+"""The seconds between two reads."""
 SAMPLE: Final = 1.0
 _ENDS: Final = {"metadata": {"annotations": {"sandbox.edl.dev/complete-after": "100ms"}}}
 _PATIENCE: Final = 120.0
@@ -71,7 +71,7 @@ def _cluster(
 
 
 def _keep(sandbox: Sandbox, logs: Path) -> None:
-    """What the processes said, and how long each pod took: to find out why."""
+    """Keep the logs of the processes and the start time of each pod, for later investigation."""
     logs.mkdir(parents=True, exist_ok=True)
     for name in sandbox.running():
         (logs / f"{name}.log").write_bytes(sandbox.log(name).read_bytes())
@@ -81,7 +81,7 @@ def _keep(sandbox: Sandbox, logs: Path) -> None:
 
 @dataclass
 class Stage:
-    """One run: what is due is done, what runs is looked at, again and again."""
+    """One run: repeatedly performs the actions that are due and records what runs."""
 
     experiment: Experiment
     way: str
@@ -99,7 +99,7 @@ class Stage:
         self.autoscaler = Autoscaler(self.api, self.experiment)
 
     def prepare(self) -> None:
-        """Base load, and the service at its first size: all of it runs before time begins."""
+        """Start the base load and the service at its first size; all pods run before t = 0."""
         self.api.create(ObjectRef("Namespace", "", manifests.NAMESPACE), manifests.namespace())
         self._until_account()
         self.pods.start()
@@ -191,7 +191,7 @@ class Stage:
         self.steps[-1] = replace(self.steps[-1], rooms=rooms(free), left=rooms(left))
 
     def _free(self, free: dict[str, int], *kinds: Kind) -> dict[str, int]:
-        """What pods of these kinds leave of each node's CPU."""
+        """The CPU of each node that pods of these kinds leave free."""
         held = {kind: self.pods.on_nodes(kind.name) for kind in kinds}
         return {
             node: room - sum(kind.cpu * counts[node] for kind, counts in held.items())
@@ -199,7 +199,7 @@ class Stage:
         }
 
     def _end_trainers(self, course: Course, acts: ThreadPoolExecutor) -> None:
-        """All trainers of a job end when its work is done, also those that came too late."""
+        """End all trainers of a job whose work is done, including those that started late."""
         for name, track in course.tracks.items():
             if track.finished is not None:
                 for pod in self.pods.running(name, TRAINER.name):
@@ -212,7 +212,7 @@ class Stage:
             self.api.patch(ObjectRef("Pod", manifests.NAMESPACE, pod), _ENDS)
 
     def _clear(self, track: Track, acts: ThreadPoolExecutor) -> None:
-        """Remove Jobs that never complete by themselves when kubectl-edl does not: at once."""
+        """Delete Jobs at once that neither complete nor are deleted by kubectl-edl."""
         self.autoscaler.remove(track.arrival.name)
         if self.way != WITH:
             for kind in (MASTER, PSERVER):
@@ -234,7 +234,7 @@ class Stage:
         self.api.create(target, manifest)
 
     def _until_account(self) -> None:
-        """Pods are refused before the namespace's default account is there."""
+        """Wait for the namespace's default ServiceAccount; pods are rejected before it exists."""
         account = ObjectRef("ServiceAccount", manifests.NAMESPACE, "default")
         deadline = time.monotonic() + _PATIENCE
         while time.monotonic() < deadline:

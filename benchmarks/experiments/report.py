@@ -1,4 +1,4 @@
-"""README.md of this folder, generated from the records."""
+"""This folder's README.md, generated from the records."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -59,7 +59,7 @@ def _simulated(found: Sequence[Figures]) -> str:
 
 
 def _told(found: Collection[tuple[str, str]]) -> str:
-    """When, and of which commits."""
+    """The dates and commits of the records."""
     named = (
         f"{date[:10]}, commit `{commit}`" if commit else "date and commit were not recorded"
         for date, commit in found

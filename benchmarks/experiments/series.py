@@ -7,9 +7,9 @@ from benchmarks.experiments.experiments import ARMS, EXPERIMENTS
 from benchmarks.experiments.record import Record
 
 SET_UP: Final = 60.0
-"""Seconds until a run's cluster stands, and until it is gone: about."""
+"""The approximate seconds that starting and ending a run's cluster take."""
 ATTEMPTS: Final = 3
-"""So often a run is tried whose nodes fell behind."""
+"""How often a run is tried whose nodes fell behind."""
 
 
 class Run(NamedTuple):
@@ -21,14 +21,14 @@ class Run(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As its record is called."""
+        """The name of its record."""
         return f"{self.experiment}-replay-{self.arm}-{self.seed}"
 
 
 def runs(
     seeds: int, arms: Collection[str] = ARMS, experiments: Collection[str] = tuple(EXPERIMENTS)
 ) -> list[Run]:
-    """Each arm of each experiment with each seed; none of them always comes first."""
+    """Each arm of each experiment with each seed; the arms take turns in coming first."""
     found = []
     for seed in range(1, seeds + 1):
         for name in sorted(experiments):
@@ -38,22 +38,22 @@ def runs(
 
 
 def due(wanted: Iterable[Run], kept: Iterable[Record], aside: Iterable[Record]) -> list[Run]:
-    """Those without a record, unless they have been set aside too often."""
+    """The runs without a record, except those that were set aside too often."""
     there, tries = {found.name for found in kept}, [found.name for found in aside]
     return [run for run in wanted if run.name not in there and tries.count(run.name) < ATTEMPTS]
 
 
 def foreign_records(found: Iterable[Record], commit: str) -> list[str]:
-    """Names of records that are of another commit: they cannot stand in one report."""
+    """The names of records of another commit, which cannot be part of the same report."""
     return sorted({one.name for one in found if one.circumstances.commit != commit})
 
 
 def seconds(wanted: Iterable[Run]) -> float:
-    """How long they take, one after the other."""
+    """The total duration of these runs, one after another."""
     return sum(EXPERIMENTS[run.experiment].horizon + SET_UP for run in wanted)
 
 
 def spoken(duration: float) -> str:
-    """Hours and minutes."""
+    """The duration in hours and minutes."""
     hours, minutes = divmod(round(duration / 60), 60)
     return f"{hours} h {minutes:02} min" if hours else f"{minutes} min"

@@ -1,4 +1,4 @@
-"""T1 and T2 in the simulator: the same traces, shapes and times as in the replay."""
+"""T1 and T2 in the simulator, with the same traces, shapes and times as in the replay."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -34,14 +34,14 @@ from edl.quantities import CPU, Resources
 from edl.simulator import JobResult, Result, Simulation, WorkloadRole
 
 LONGEST: Final = 20_000.0
-"""Seconds until a simulation ends though jobs are not done; it never came to that."""
+"""The seconds after which a simulation ends even if jobs are not done; none reached it."""
 _CURVE: Final = simulator.Amdahl(CONTENTION)
 _PODS_PER_NODE: Final = 110
 _JUST_BEFORE: Final = 0.01
 
 
 def simulate(experiment: Experiment, way: str, seed: int) -> Record:
-    """To the experiment's horizon; without a service, until every job is done."""
+    """Simulate to the experiment's horizon; without a service, until every job is done."""
     simulation = _simulation(experiment, way, _world(experiment, seed))
     steps = list(_steps(experiment, simulation))
     simulation.run(experiment.horizon if experiment.nginx else LONGEST)
@@ -105,7 +105,7 @@ def _training(experiment: Experiment, arrival: Arrival) -> simulator.Training:
 
 
 def _steps(experiment: Experiment, simulation: Simulation) -> Iterator[Step]:
-    """Runs through the service's steps, and looks at the nodes at the end of each."""
+    """Run through the service's steps; yields each with the state of the nodes at its end."""
     begins = experiment.nginx or ((0.0, 0),)
     last = experiment.horizon if experiment.nginx else experiment.window[1]
     ends = [*(at - _JUST_BEFORE for at, _ in begins[1:]), last]
@@ -116,7 +116,7 @@ def _steps(experiment: Experiment, simulation: Simulation) -> Iterator[Step]:
 
 
 def _free(state: ClusterState) -> tuple[dict[str, int], dict[str, int]]:
-    """What base load and service leave of each node's CPU, and what the other roles do."""
+    """The free CPU of each node beside base load and service, and beside other roles as well."""
     free = {node.name: (node.allocatable - node.used).get(CPU) for node in state.nodes}
     left = dict(free)
     for role in (role for job in state.jobs for role in job.roles):

@@ -1,4 +1,4 @@
-"""The report's tables, as Markdown."""
+"""The report's tables in Markdown."""
 
 from collections.abc import Callable, Iterable, Sequence
 from statistics import mean
@@ -14,7 +14,7 @@ NAMES: Final = {WITH: "with us", EDL: "with EDL's algorithm", WITHOUT: "without"
 
 
 class Columns(NamedTuple):
-    """Runs by source and arm, each with its head; a source without runs has no columns."""
+    """Runs by source and arm, each with its heading; a source without runs has no columns."""
 
     heads: tuple[str, ...]
     runs: tuple[Sequence[Figures], ...]
@@ -43,7 +43,7 @@ def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def spread(values: Sequence[float], form: str = "{:.1f}") -> str:
-    """The mean, and from the least to the most if they differ."""
+    """The mean, followed by the minimum and maximum if they differ."""
     texts = [form.format(value) for value in (mean(values), min(values), max(values))]
     return texts[0] if texts[1] == texts[2] else f"{texts[0]} ({texts[1]}–{texts[2]})"
 
@@ -79,7 +79,7 @@ def t1(runs: Columns) -> str:
 
 
 def _wait(found: Sequence[Figures]) -> str:
-    """A job that never had its minimum counts with the time until the end."""
+    """The mean wait; a job that never had its minimum counts with the time until the end."""
     unmet = sum(one.unmet for one in found)
     return spread([one.wait for one in found]) + (f"; {unmet} never" if unmet else "")
 
@@ -150,7 +150,7 @@ def _mean_use(one: Figures) -> float:
 
 
 def t2_steps(runs: Columns) -> str:
-    """For each step of the service: utilisation, and of which ceiling it is how much."""
+    """For each step of the service: utilisation, and its share of each ceiling."""
     counts = next(([step.replicas for step in found[0].steps] for found in runs.runs if found), [])
     rows = [
         [str(count), *(_step(found, place) for found in runs.runs)]
@@ -176,7 +176,7 @@ def _step(found: Sequence[Figures], place: int) -> str:
 
 
 def mixes(found: Sequence[MixFigures]) -> str:
-    """The first setting, closely."""
+    """The first setting in detail."""
     of = [one for one in found if one.setting == SETTINGS[0]]
     if not of:
         return "Not run."
@@ -209,7 +209,7 @@ def _named(way: str) -> str:
 
 
 def settings(found: Sequence[MixFigures]) -> str:
-    """Job times against those without us, for all settings, and what no scheduler can exceed."""
+    """Job times relative to those without kubectl-edl, and the bound of any scheduler."""
     further = {one.way for one in found if one.setting != SETTINGS[0]}
     ways = [way for way in WAYS[1:] if way in further]
     heads = ["a job each", "tail", "without us, s", *(_named(way) for way in ways), "alone"]
@@ -235,7 +235,7 @@ def _setting(of: Sequence[MixFigures], setting: Setting, ways: Sequence[str]) ->
 
 
 def runs(found: Sequence[Figures]) -> str:
-    """Each replay: when, of which commit, beside how much load, and whether its nodes kept up."""
+    """Each replay: its date, commit, machine load, and whether its nodes kept up."""
     rows = [_run(one) for one in found if one.circumstances.source == "replay"]
     lag = "bound to Running, s: p50 / p99 / most"
     names = ["ended", "commit", "load: before / mean / most", "nice", lag, "mean wait, s"]

@@ -1,1 +1,1 @@
-"""What decisions, state and simulation cost, without a control plane."""
+"""The cost of decisions, of reading state and of simulation, without a control plane."""

@@ -1,6 +1,6 @@
-"""Clusters of any size as states: nodes, training jobs that run or wait, and what becomes of them.
+"""Generated cluster states of any size: nodes, running and queued jobs, and plans carried out.
 
-A simple scheduler of their own puts the pods on nodes, so that every state could be a real one.
+A simple scheduler puts the pods on nodes, so that every state could be a real one.
 """
 
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ class Size(NamedTuple):
 
 
 def shapes(random: Random, count: int) -> list[Shape]:
-    """CPU shapes of several sizes, a quarter with GPUs; some want a zone."""
+    """CPU shapes of several sizes, a quarter of them with GPUs; some require a zone."""
     return [
         Shape(
             Resources.of(
@@ -62,7 +62,7 @@ def shapes(random: Random, count: int) -> list[Shape]:
 
 
 def nodes(random: Random, count: int) -> list[Node]:
-    """Mixed nodes; every third has GPUs."""
+    """Nodes of mixed sizes; every third has GPUs."""
     return [
         Node(
             f"node-{number:05}",
@@ -114,7 +114,7 @@ def training(number: int, shape: Shape, low: int, high: int) -> TrainingJob:
 
 
 def _surrounded(job: TrainingJob) -> TrainingJob:
-    """With all that steps would make around it."""
+    """The job with all surrounding objects that steps would create, as if they existed."""
     made = (write.target for write in surroundings(job) if isinstance(write, Create))
     return replace(job, surroundings={target: target.name for target in made})
 
@@ -126,7 +126,7 @@ def started(job: TrainingJob, size: int, where: Iterator[str]) -> TrainingJob:
 
 
 class Filler:
-    """Finds nodes for pods one after another: a simple scheduler, for building states."""
+    """A simple scheduler that finds nodes for pods one after another, for building states."""
 
     def __init__(self, found: list[Node]) -> None:
         self._nodes = found
@@ -134,7 +134,7 @@ class Filler:
         self._at: dict[Shape, int] = {}
 
     def where(self, shape: Shape, most: int) -> list[str]:
-        """Nodes with room for at most `most` pods, one entry per pod."""
+        """Nodes with capacity for at most `most` pods, one entry per pod."""
         placed: list[str] = []
         at = self._at.get(shape, 0)
         selector = dict(shape.node_selector)
@@ -159,7 +159,7 @@ class Filler:
 
 
 def running(size: Size, share: float, seed: int) -> ClusterState:
-    """`size.jobs` jobs run `share` of `size.pods` pods together."""
+    """A state in which `size.jobs` jobs run `share` of `size.pods` pods together."""
     random = Random(seed)  # noqa: S311 (no secret depends on it)
     filler = Filler(nodes(random, size.nodes))
     kinds = shapes(random, 40)
@@ -176,7 +176,7 @@ def running(size: Size, share: float, seed: int) -> ClusterState:
 
 
 def settled(state: ClusterState, limits: Limits) -> ClusterState:
-    """The same cluster after everything that can be done has been done."""
+    """The same cluster after repeated plans, until nothing changes."""
     for _ in range(400):
         plan = decide(state, POLICIES["fair"], limits)
         if not (plan.resizes or plan.admissions or plan.suspensions):
@@ -186,7 +186,7 @@ def settled(state: ClusterState, limits: Limits) -> ClusterState:
 
 
 def acted(state: ClusterState, plan: Plan) -> ClusterState:
-    """Do a plan at once, with the same simple scheduler."""
+    """Carry out a plan at once, with the same simple scheduler."""
     sizes = {resize.job: resize.after for resize in plan.resizes}
     sizes |= {found.job: dict(found.sizes)["worker"] for found in plan.admissions}
     reasons = {resize.job: resize.reason for resize in plan.resizes}

@@ -37,11 +37,11 @@ SIZES: Final = tuple(Size(nodes, nodes * 10, nodes // 2) for nodes in (1250, 250
 LIMITS: Final = Limits()
 POLICY: Final = POLICIES["fair"]
 Times = dict[str, list[float]]
-"""Median milliseconds of each situation, a number a size."""
+"""The median milliseconds of each situation, one number per size."""
 
 
 def first_pod(state: ClusterState, change: Callable[[Pod], Pod]) -> ClusterState:
-    """One pod of a training job in the middle changed."""
+    """The state with one pod of a job in the middle changed."""
     job = state.jobs[len(state.jobs) // 2]
     role = job.roles[0]
     pods = (change(role.status.pods[0]), *role.status.pods[1:])
@@ -54,7 +54,7 @@ def with_job(state: ClusterState, changed: TrainingJob) -> ClusterState:
 
 
 def without_job(state: ClusterState) -> ClusterState:
-    """A training job has ended and is gone, with its pods."""
+    """The state after a training job has ended and is deleted with its pods."""
     gone = state.jobs[len(state.jobs) // 2]
     role = gone.roles[0]
     used = {pod.node: role.template.shape.requests for pod in role.status.pods}
@@ -82,7 +82,7 @@ CHANGES: Final[Mapping[str, Callable[[ClusterState], ClusterState]]] = {
 
 
 def measure(work: Callable[[], object], runs: int) -> list[float]:
-    """Milliseconds of each run."""
+    """The milliseconds of each run."""
     times = []
     for _ in range(runs):
         start = process_time()
@@ -92,7 +92,7 @@ def measure(work: Callable[[], object], runs: int) -> list[float]:
 
 
 def after(state: ClusterState, change: Callable[[ClusterState], ClusterState]) -> float:
-    """Milliseconds of one decision with a plan cache filled by the state before."""
+    """The milliseconds of one decision with a plan cache that was filled by the previous state."""
     memory, later = PlanCache(), change(state)
     decide(state, POLICY, LIMITS, memory)
     return measure(lambda: decide(later, POLICY, LIMITS, memory), 1)[0]
@@ -122,7 +122,7 @@ def measure_all(size: Size, runs: int, seed: int) -> dict[str, float]:
         "a new gang of 32 pods": with_gang(full),
     }
     gc.collect()
-    gc.freeze()  # as the reconciler does: the collector need not walk the state again
+    gc.freeze()  # as in the reconciler: the collector does not traverse the state again
     for name, state in states.items():
         times = measure(lambda: decide(state, POLICY, LIMITS), runs)  # noqa: B023 (called at once)
         found[name] = report(size, name, times, moved(decide(state, POLICY, LIMITS)))
@@ -148,9 +148,9 @@ def ruled(size: Size, name: str, situation: Situation, runs: int) -> float:
 
 
 def growth(sizes: Sequence[Size], times: Times) -> None:
-    """The power of the size with which the time grows: 1 is linear.
+    """Print the exponent with which each time grows with the size; 1 is linear.
 
-    Only where each size takes longer than the one before: points that fall have no power.
+    A time that does not rise with every size has none.
     """
     for name, found in times.items():
         if found != sorted(found):

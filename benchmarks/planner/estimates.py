@@ -42,17 +42,17 @@ from edl.simulator import (
 
 NODES = 6
 SPAN = 5400.0
-"""Seconds in which all jobs arrive."""
+"""The seconds in which all jobs arrive."""
 AT_ONCE = 60.0
-"""Seconds; a job that starts sooner was waiting for terminating pods, which is not an estimate."""
+"""A job that starts within these seconds only waited for terminating pods, not for an estimate."""
 CURVE = Amdahl(0.05)
 GI = 2**30
 
 
 class Population(NamedTuple):
-    """A population of jobs: which part declares a length, and tells its progress; the rest neither.
+    """Jobs; `declares` and `tells` are the shares that declare a duration, report progress.
 
-    `error` is the standard deviation of the logarithm of declared by true length.
+    `error` is the standard deviation of the logarithm of declared over true duration.
     """
 
     name: str
@@ -74,7 +74,7 @@ POPULATIONS = (
 
 @dataclass
 class Asked:
-    """What each job was told when it had arrived, in seconds of the simulation."""
+    """What each job was told when it arrived, in seconds of the simulation."""
 
     world: Scenario
     settings: Settings
@@ -102,7 +102,7 @@ def training(random: Random, population: Population, number: int, at: float) -> 
         Workload("pytorch"),
         [WorkloadRole("worker", low, high, shape)],
     )
-    length = random.lognormvariate(7.2, 0.8)  # half of them longer than 22 minutes, at their min
+    length = random.lognormvariate(7.2, 0.8)  # half of them take more than 22 minutes, at their min
     work = Work(length * CURVE(low), CURVE)
     tells = random.random() < population.tells
     if random.random() < population.declares:
@@ -122,7 +122,7 @@ def world(random: Random, population: Population, jobs: int) -> Scenario:
 
 
 class Answer(NamedTuple):
-    """One estimate: what was said, after how long it would start, and did (seconds)."""
+    """One estimate: the estimated and the actual seconds until the start."""
 
     certainty: Certainty
     said: float

@@ -1,7 +1,7 @@
-"""Objects as an API server sends them, by the thousand: made when asked for, never kept.
+"""Objects as an API server sends them, in large numbers: made on request and never kept.
 
-A pod has 5 or 6 kB, a Job 4, a node 8 (its images), with managed fields and conditions. Every node
-is full, every training job runs half of its maximum.
+A pod has 5 or 6 kB, a Job 4 kB, a node 8 kB (its images), with managed fields and conditions. Every
+node is full, every training job runs at half of its maximum.
 """
 
 import json
@@ -25,7 +25,7 @@ _TEXTS: Final[Mapping[str, str]] = {
 
 
 class Scale(NamedTuple):
-    """Half of the pods belong to the training jobs, equally divided."""
+    """The size of the cluster; half of the pods belong to the training jobs, in equal parts."""
 
     nodes: int
     pods: int
@@ -37,7 +37,7 @@ class Scale(NamedTuple):
 
 
 class Objects:
-    """A cluster's objects of each kind as JSON; all of `version`."""
+    """The objects of a cluster as JSON, by kind; all have the resource version `version`."""
 
     def __init__(self, scale: Scale, version: int = 1000) -> None:
         self.scale = scale
@@ -78,7 +78,7 @@ class Objects:
         return self._filled("our-pod" if ours else "other-pod", number, values | changes)
 
     def placed(self, number: int) -> bytes:
-        """A pod of a training job to which a plan gave its node."""
+        """A training job's pod with the node that a plan gave it."""
         node = f"node-{number * 7919 % self.scale.nodes:05}"
         notes = f'"annotations": {{"{contract.ASSIGNED_NODE}": "{node}", '
         required = json.dumps(node_affinity.narrowed(node_affinity.ANYWHERE, node))
@@ -87,7 +87,7 @@ class Objects:
         return found.replace('"affinity": {', f'"affinity": {required[:-1]}, ', 1).encode()
 
     def job(self, number: int, **changes: str) -> bytes:
-        """A running elastic Job that the webhook has completed."""
+        """A running elastic Job as the webhook completes it."""
         values = {"NAME": _job(number), "SIZE": str(self.scale.each), **_amounts(number)}
         return self._filled("job", number, values | {"NAMESPACE": _namespace(number)} | changes)
 

@@ -51,11 +51,11 @@ def _resources(room: Room, pods: int) -> Resources:
 
 
 Seats = tuple[tuple[str, ...], ...]
-"""For each job the nodes of its pods by index; none for one that is queued."""
+"""The nodes of each job's pods, by index; empty for a queued job."""
 
 
 class World(NamedTuple):
-    """A puzzle while it is played."""
+    """A puzzle and its state while plans are carried out."""
 
     puzzle: Puzzle
     seats: Seats
@@ -113,9 +113,9 @@ class World(NamedTuple):
         return TrainingJob(key, "tensorflow", (role,), queued, started_at=started)
 
     def best(self, runs: Sequence[bool]) -> Fraction:
-        """The largest minimum of the fulfilments that any plan for those who run can have.
+        """The largest minimum of fulfilments that any plan can give the running jobs.
 
-        Pods that run stay where they are, or leave from the highest index; new ones go anywhere.
+        Running pods stay where they are or leave from the highest index; new ones go to any node.
         """
         wishes = self.puzzle.wishes
         levels = {
@@ -153,7 +153,7 @@ def _less(room: Room, need: Room) -> Room:
 
 
 def act(world: World, plan: Plan) -> World:
-    """Highest indexes leave; new pods, large ones first, go to the fullest node with the room."""
+    """Carry out the plan: highest indexes leave; new pods, largest first, fill the fullest node."""
     after = {found.job: found.after for found in plan.resizes}
     after |= {found.job: found.sizes[0][1] for found in plan.admissions}
     why = {found.job: found.reason.code for found in plan.resizes}
@@ -190,7 +190,7 @@ def queued(puzzle: Puzzle) -> World:
 
 
 def running(puzzle: Puzzle, random: Random) -> World | None:
-    """All jobs at random sizes, where pods fell; None where minimums did not fit so."""
+    """All jobs running at random sizes, placed at random; None if their minimums did not fit so."""
     world = queued(puzzle)
     rooms = world.free()
     seats: list[list[str]] = [[] for _ in puzzle.wishes]
@@ -222,7 +222,7 @@ def settle(world: World) -> World:
 
 
 class Verdict(NamedTuple):
-    """How one puzzle ended."""
+    """The result of one puzzle."""
 
     world: World
     best: Fraction

@@ -41,7 +41,7 @@ SHAPES = tuple(
 
 
 def nodes(count: int) -> tuple[Node, ...]:
-    """Every third node has GPUs."""
+    """Nodes, of which every third has GPUs."""
     return tuple(
         Node(
             f"node-{number:03}",
@@ -61,7 +61,7 @@ def nodes(count: int) -> tuple[Node, ...]:
 
 
 def world(jobs: int, node_count: int, seed: int) -> Scenario:
-    """Arrivals are Poisson over the day; works so that the cluster is about full."""
+    """Poisson arrivals over the day; the amount of work about fills the cluster."""
     random = Random(seed)  # noqa: S311 (no secret depends on it)
     arrivals = sorted(random.uniform(0, DAY) for _ in range(jobs))
     mean = 0.6 * node_count * 16_000 / 2_500 * DAY / jobs

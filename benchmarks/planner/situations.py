@@ -1,4 +1,4 @@
-"""Large clusters in which more than sums decides: each rule of the planner has a situation."""
+"""Large clusters in which single rules of the planner take time, one situation per rule."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
@@ -38,7 +38,7 @@ _TEAMS: Final = 200
 
 
 class Situation(NamedTuple):
-    """A state, and how it is decided."""
+    """A state with the policy and limits of its decision."""
 
     state: ClusterState
     limits: Limits = Limits()
@@ -50,13 +50,13 @@ def shape(cpu: int, rules: PodConstraints | None = None) -> Shape:
 
 
 def with_one(state: ClusterState, pods: int, wanted: Shape) -> ClusterState:
-    """One more gang of `pods` pods, at the end of the queue."""
+    """The state with one more gang of `pods` pods, at the end of the queue."""
     job = replace(training(99_999, wanted, pods, pods), queued_at=state.observed_at)
     return replace(state, jobs=(*state.jobs, job))
 
 
 def roomy(size: Size, seed: int) -> ClusterState:
-    """After a big release, with room for two small pods on every node at least."""
+    """A state after a big release, with capacity for at least two small pods on every node."""
     state, more = running(size, 0.5, seed), Resources.of({"cpu": 1000, "memory": 2 * GI})
     nodes = (replace(node, allocatable=node.allocatable + more) for node in state.nodes)
     return replace(state, nodes=tuple(nodes))
@@ -73,13 +73,13 @@ def spread(size: Size, seed: int) -> Situation:
 
 
 def spread_twice(size: Size, seed: int) -> Situation:
-    """Nearly as many, spread over zones and hosts."""
+    """A gang of nearly as many pods, spread over zones and hosts."""
     rules = ruled(spread=(TopologySpread("zone", _OWN, 1), TopologySpread(HOST, _OWN, 1)))
     return Situation(with_one(roomy(size, seed), size.nodes * 19 // 10, shape(500, rules)))
 
 
 def affinity(size: Size, seed: int) -> Situation:
-    """A gang that is kept together in a zone, no two pods on one host."""
+    """A gang that must be in one zone, with no two pods on one host."""
     rules = ruled(
         affinity=(PodAffinityTerm("zone", _OWN),), anti_affinity=(PodAffinityTerm(HOST, _OWN),)
     )
@@ -87,7 +87,7 @@ def affinity(size: Size, seed: int) -> Situation:
 
 
 def preemption(size: Size, seed: int) -> Situation:
-    """All jobs are fixed, and a gang of a higher priority needs a large part of the cluster."""
+    """All jobs have fixed sizes; a gang of higher priority needs a large part of the cluster."""
     state = running(size, 1.0, seed)
     jobs = tuple(map(_fixed, state.jobs))
     state = with_one(replace(state, jobs=jobs), size.nodes // 2, shape(12_000))
@@ -116,7 +116,7 @@ def _of_two_roles(number: int) -> TrainingJob:
 
 
 def quotas(size: Size, seed: int) -> Situation:
-    """All jobs in namespaces that each have a quota, half of which is used."""
+    """All jobs are in namespaces with a quota each, half of which is used."""
     state = running(size, 0.5, seed)
     charges = (QuotaCharge("ResourceQuota", "pods", 1),)
     jobs = []
@@ -129,7 +129,7 @@ def quotas(size: Size, seed: int) -> Situation:
 
 
 def teams(size: Size, seed: int) -> Situation:
-    """All jobs in 200 teams at three levels, a quarter of the jobs waits in those that are owed."""
+    """All jobs are in 200 teams at three levels; a quarter wait, in teams owed their guarantee."""
     state = running(size, 0.5, seed)
     cores = sum(node.allocatable.get("cpu") for node in state.nodes)
     most = Resources.of({"cpu": cores // (2 * _TEAMS)})
@@ -148,13 +148,13 @@ def teams(size: Size, seed: int) -> Situation:
 
 
 def without_teams(size: Size, seed: int) -> Situation:
-    """The same jobs where no teams are configured: what teams cost is the difference."""
+    """The same jobs without teams; the difference is the cost of teams."""
     found = teams(size, seed)
     return found._replace(state=replace(found.state, teams=Teams(), namespace_teams={}))
 
 
 def shares(size: Size, seed: int) -> Situation:
-    """A quarter of all jobs wait for parts of GPUs, of which every third node has eight."""
+    """A quarter of all jobs wait for parts of GPUs; every third node has eight GPUs."""
     state = running(size, 0.5, seed)
     nodes = tuple(map(_with_devices, state.nodes))
     part = Shape(
@@ -165,7 +165,7 @@ def shares(size: Size, seed: int) -> Situation:
 
 
 def _with_devices(node: Node) -> Node:
-    """Its GPUs are shared."""
+    """The node with its GPUs shared."""
     if not node.allocatable.get("nvidia.com/gpu"):
         return node
     devices = tuple(Device(f"{node.name}-{at}") for at in range(8))
@@ -180,7 +180,7 @@ def racks(size: Size, seed: int) -> Situation:
 
 
 def blocks(size: Size, seed: int) -> Situation:
-    """The same, and what they prefer are few blocks of 8 racks, few racks and few hosts."""
+    """The same jobs, which prefer few blocks of 8 racks, few racks and few hosts."""
     return _with_racks(size, seed, Topology(preferred=("block", "rack", HOST)))
 
 
@@ -195,7 +195,7 @@ def _with_racks(size: Size, seed: int, topology: Topology) -> Situation:
 
 
 def _gated(parts: tuple[Role, ...], topology: Topology) -> tuple[Role, ...]:
-    """Those of jobs with several roles."""
+    """The roles; if there are several, their pods are gated and have the topology."""
     if len(parts) == 1:
         return parts
     return tuple(part.changed(gated=True, topology=topology) for part in parts)

@@ -1,4 +1,4 @@
-"""Small clusters with jobs whose best sizes can be found by trying them all."""
+"""Small clusters with jobs whose best sizes can be found by exhaustive search."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,30 +8,30 @@ from random import Random
 from typing import NamedTuple
 
 Room = tuple[int, ...]
-"""CPU in halves, GPUs."""
+"""Capacity: CPU in halves, GPUs."""
 
 
 class Wish(NamedTuple):
-    """A job: what one pod needs, and its bounds."""
+    """A job: the request of one pod, and its bounds."""
 
     need: Room
     min: int
     max: int
 
     def size(self, fulfilment: Fraction) -> int:
-        """The smallest that is as satisfied."""
+        """The smallest size with at least this fulfilment."""
         return self.min + -(-fulfilment.numerator * (self.max - self.min) // fulfilment.denominator)
 
 
 @dataclass(frozen=True)
 class Puzzle:
-    """A small cluster, and jobs whose minimums fit it together."""
+    """A small cluster with jobs whose minimums fit together."""
 
     nodes: tuple[Room, ...]
     wishes: tuple[Wish, ...]
 
     def fits(self, sizes: Sequence[int], free: Sequence[Room] | None = None) -> bool:
-        """Whether `sizes` pods of each job can be packed: exact, by exhaustive search."""
+        """Whether `sizes` pods of each job can be packed, by exhaustive search."""
         needs = [wish.need for wish in self.wishes]
         order = sorted(range(len(sizes)), key=lambda job: (-sum(needs[job]), job))
         start = tuple(sorted(self.nodes if free is None else free))
@@ -54,7 +54,7 @@ class Puzzle:
 
 
 def _spread(free: Sequence[Room], need: Room, count: int) -> Iterator[list[Room]]:
-    """Free capacity after each way of packing `count` equal pods onto the nodes."""
+    """The free capacity after each way to pack `count` equal pods onto the nodes."""
     if not free:
         if not count:
             yield []
@@ -68,7 +68,7 @@ def _spread(free: Sequence[Room], need: Room, count: int) -> Iterator[list[Room]
 
 
 def puzzles(random: Random) -> Iterator[Puzzle]:
-    """2 to 4 unequal nodes, 2 to 4 jobs; some nodes and jobs with GPUs."""
+    """Puzzles with 2 to 4 unequal nodes and 2 to 4 jobs, some of both with GPUs."""
     while True:
         nodes = tuple(
             (random.choice((8, 12, 14, 24)), random.choice((0, 0, 2, 4)))

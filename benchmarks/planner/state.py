@@ -41,7 +41,7 @@ PATIENCE: Final = 300.0
 
 
 class Events:
-    """One watch: it gives what is put into it, and ends with what is raised by it."""
+    """A watch: yields the events that are put into it, and raises exceptions put into it."""
 
     def __init__(self) -> None:
         self._queue: SimpleQueue[RawEvent | Exception | None] = SimpleQueue()
@@ -60,7 +60,7 @@ class Events:
 
 
 class Streamed:
-    """The reading half of a `Cluster`; lists are made while they are read."""
+    """The reading half of a `Cluster`; lists are generated while they are read."""
 
     def __init__(self, objects: Objects) -> None:
         self.objects = objects
@@ -109,7 +109,7 @@ class Reading:
         self.cluster.watches[kind].put(event)
 
     def relist(self) -> None:
-        """Every pod again, as after a watch that was too old."""
+        """List all pods again, as after a watch whose version was too old."""
         self.cluster.version = self._version
         ended = self.cluster.watches.pop("Pod")
         ended.put(Gone("too old", 410))
@@ -125,7 +125,7 @@ def _until(met: Callable[[], bool]) -> None:
 
 
 def memory(name: str = "VmRSS") -> int:
-    """MiB; `VmHWM` is the most since `forget_peak`."""
+    """The memory in MiB; `VmHWM` is the maximum since `forget_peak`."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(name)) // 1024
 
@@ -141,7 +141,7 @@ def show(what: str, seconds: list[float], note: str = "") -> None:
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Processor time of all threads: others may work on this machine, too."""
+    """The processor time of all threads, which other load of the machine does not change much."""
     start = process_time()
     work()
     return process_time() - start
@@ -179,7 +179,7 @@ def watch_events(reading: Reading, runs: int) -> None:
 
 
 def read_placed(objects: Objects) -> None:
-    """As many pods as there are, all placed by plans: each is kept to a node of its own."""
+    """Read pods placed by plans, each with a node affinity of its own; print their memory."""
     shapes, before = ShapeInterner(), memory()
     found: list[PodFacts] = []
     raw = (objects.placed(number) for number in range(objects.scale.pods))

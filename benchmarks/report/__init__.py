@@ -1,1 +1,1 @@
-"""README.md of the benchmarks: its sections, and the circumstances of each record."""
+"""The README.md of the benchmarks: its sections, and the circumstances of each record."""

@@ -1,4 +1,4 @@
-"""Where, when and of what code figures come: what every measured record says of itself."""
+"""The circumstances of figures: the machine, time, load and commit that every record names."""
 
 import os
 import platform
@@ -21,14 +21,14 @@ WRITTEN: Final = (
     "stalls.md",
     "stalls.jsonl",
 )
-"""What `python -m benchmarks` and its parts write here."""
+"""The files that `python -m benchmarks` and its parts write here."""
 _MATRIX: Final = ("docs/compatibility.json", "docs/compatibility.md")
 _RECORDS: Final = (*(f"benchmarks/{name}" for name in WRITTEN), *_MATRIX)
 _CODE: Final = ("--", ":/", *(f":(top,exclude){path}" for path in _RECORDS))
 
 
 def machine() -> str:
-    """The processor's model, cores, memory and kernel, and the versions of what is measured."""
+    """The processor's model, cores, memory and kernel, and versions of the measured programs."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
     cores = len(os.sched_getaffinity(0))
     parts = (
@@ -43,7 +43,7 @@ def machine() -> str:
 
 
 def processor_model() -> str:
-    """As the kernel names it."""
+    """The processor's model as the kernel names it."""
     path = Path("/proc/cpuinfo")
     text = path.read_text() if path.exists() else ""
     found = re.search(r"^model name\s*: (.+)$", text, re.MULTILINE)
@@ -51,22 +51,22 @@ def processor_model() -> str:
 
 
 def load() -> float:
-    """How many processes wanted a processor in the last minute."""
+    """The load average of the last minute."""
     return round(os.getloadavg()[0], 2)
 
 
 def now() -> str:
-    """UTC, to the minute."""
+    """The time in UTC, to the minute."""
     return f"{datetime.now(UTC):%Y-%m-%d %H:%M}"
 
 
 def changed(folder: Path = HERE) -> list[str]:
-    """Files that differ from the commit, new ones too, without what measuring itself writes."""
+    """Files that differ from the commit, also new ones, without those that measuring writes."""
     return _git(folder, "status", "--porcelain", *_CODE).splitlines()
 
 
 def commit(folder: Path = HERE) -> str:
-    """The last that changed more than figures; with a + if files differ from it."""
+    """The last commit that changed more than figures; with a + if files differ from it."""
     head = _git(folder, "log", "-1", "--format=%h", *_CODE).strip()
     return head + "+" * bool(changed(folder))
 

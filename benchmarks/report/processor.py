@@ -10,7 +10,7 @@ _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
 def processor(sandbox: Sandbox) -> dict[str, float]:
-    """Seconds of processor that each process of the sandbox and this one have used."""
+    """The processor seconds that each process of the sandbox and this process have used."""
     pids = sandbox.running() | {"benchmark": os.getpid()}
     return {name: _spent(pid) for name, pid in pids.items()}
 
@@ -21,6 +21,6 @@ def _spent(pid: int) -> float:
 
 
 def busy_seconds() -> float:
-    """Seconds of processor that this machine has spent on anything."""
+    """The processor seconds that the machine has spent on anything."""
     user, nice, system, _idle, _wait, irq, soft, *_ = Path("/proc/stat").read_text().split()[1:]
     return sum(map(int, (user, nice, system, irq, soft))) / _TICKS

@@ -1,7 +1,7 @@
-"""The sections of README.md here: each stands between two marks, and is renewed by itself.
+"""The sections of README.md here: each is between two marks, and can be replaced alone.
 
-A section's title and prose are a template beside this file (`prose/NAME.md`), in which `$figures`
-is what its script prints and `$told` says by which command, when and beside what.
+The template `prose/NAME.md` beside this file has a section's title and prose; in it `$figures` is
+the output of the section's script, `$told` its command, its time and the machine's load.
 """
 
 import re
@@ -59,7 +59,7 @@ SECTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """How a section's figures came about; `loads`: before it and after it."""
+    """The circumstances of a section's figures; `loads` before and after the measurement."""
 
     command: str
     date: str
@@ -76,7 +76,7 @@ class Told:
 
 
 def asked(names: Sequence[str]) -> list[Section]:
-    """All sections, or these. Raises ValueError."""
+    """All sections, or those of these names. Raises ValueError for an unknown name."""
     known = [section.name for section in SECTIONS]
     if unknown := [name for name in names if name not in known]:
         raise ValueError(f"no section {', '.join(unknown)}; there are {', '.join(known)}")
@@ -84,13 +84,13 @@ def asked(names: Sequence[str]) -> list[Section]:
 
 
 def body(name: str, told: object, figures: str) -> str:
-    """One section, from its template."""
+    """The text of one section, from its template."""
     template = Template((PROSE / f"{name}.md").read_text())
     return template.substitute(told=told, figures=f"```\n{figures.rstrip()}\n```").rstrip()
 
 
 def read(text: str) -> dict[str, str]:
-    """The sections of a document by their names."""
+    """The sections of a document, by their names."""
     return dict(_MARKED.findall(text))
 
 

@@ -1,4 +1,4 @@
-"""A control plane that serves one cluster after another: nothing of one is there in the next."""
+"""Clears a control plane, so that it can serve the next cluster without remains of the last one."""
 
 import json
 import time
@@ -13,19 +13,19 @@ from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
 
 LONGEST: Final = 300.0
-"""Seconds for a cluster; what has not ended then never ran, or is shown as such."""
+"""The seconds per cluster; gangs that have not ended by then did not run, or are reported."""
 _THREADS: Final = 4
 
 
 def until(holds: Callable[[], bool], seconds: float) -> None:
-    """Wait for it, or so long."""
+    """Wait until the condition holds, or until the time is over."""
     end = time.monotonic() + seconds
     while not holds() and time.monotonic() < end:
         time.sleep(0.1)
 
 
 def clear(api: ApiClient, namespace: str, nodes: Sequence[str]) -> None:
-    """No Deployments, Jobs and pods, and none of these nodes."""
+    """Delete all Deployments, Jobs and pods of the namespace, and these nodes."""
     for kind in ("Deployment", "Job", "Pod"):
         _delete(api, kind, namespace)
     until(lambda: not api.list(ListOptions("Pod", namespace)).items, LONGEST)

@@ -1,7 +1,7 @@
 """Contestants that start gangs on a sandbox's control plane: ours, and Kueue.
 
-Each has nodes, tenants' pods and gangs of its own, the same for all
-(`benchmarks/scheduling/racks.py`). All gangs are queued first, and let go at once.
+Each gets the same nodes, tenants' pods and gangs (`benchmarks/scheduling/racks.py`). All gangs are
+queued first, and released together.
 """
 
 import time
@@ -37,7 +37,7 @@ NAMESPACE: Final = "default"
 THREADS: Final = 8
 QUOTA: Final = "nothing-yet"
 QUIET: Final = 20.0
-"""Seconds in which no pod is bound: what waits then waits for good."""
+"""The seconds without a new binding after which gangs that wait count as waiting for good."""
 PATIENCE: Final = 300.0
 
 
@@ -47,7 +47,7 @@ _INDEX: Final = f"{_BATCH}/job-completion-index"
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A contestant. `hold` comes before the gangs are made, `release` lets them go."""
+    """A contestant. `hold` runs before the gangs are created, `release` starts the queue."""
 
     job: Callable[[Gang], dict[str, Any]]
     hold: Callable[[Sandbox, ApiClient], None]
@@ -62,7 +62,7 @@ def _job(gang: Gang, labels: Mapping[str, str], **fields: Any) -> dict[str, Any]
 
 
 def our_job(gang: Gang) -> dict[str, Any]:
-    """Kueue takes few racks also in a required block: that is preferred here."""
+    """The gang as our Job; it prefers few racks, as Kueue does in a required block."""
     asked = {contract.REQUIRED_TOPOLOGY: gang.required} if gang.required else {}
     wished = {contract.PREFERRED_TOPOLOGY: f"{BLOCK},{RACK}"}
     found = _job(gang, {contract.FRAMEWORK: "pytorch"}, template=template(gang.gpus))
@@ -71,7 +71,7 @@ def our_job(gang: Gang) -> dict[str, Any]:
 
 
 def our_hold(sandbox: Sandbox, api: ApiClient) -> None:
-    """A quota of no GPU keeps them waiting."""
+    """Make gangs wait, with a quota of no GPUs."""
     body = {"metadata": {"name": QUOTA}, "spec": {"hard": {f"requests.{GPU}": "0"}}}
     api.create(ObjectRef("ResourceQuota", NAMESPACE, QUOTA), body)
     install(sandbox, sandbox.folder / "edl")
@@ -111,7 +111,7 @@ WAYS: Final = {
 
 
 def watch(api: ApiClient, found: Found) -> None:
-    """Sees pods being bound, for ever."""
+    """Follow the pods and record their bindings; never returns."""
 
     def seen(pod: Observed, _deleted: bool) -> None:  # noqa: FBT001 - as it is called
         if node := pod.spec.nodeName:
@@ -131,11 +131,11 @@ def measure(way: Way, given: World) -> Found:
         way.hold(sandbox, api)
         for gang in given.gangs:
             api.create(ObjectRef("Job", NAMESPACE, gang.name), way.job(gang))
-            time.sleep(1.0)  # queues are ordered by times of whole seconds
+            time.sleep(1.0)  # queues are ordered by creation times in whole seconds
         until(lambda: way.queued(sandbox, api) == len(given.gangs))
         found = Found(given)
         Thread(target=watch, args=(connect(str(sandbox.kubeconfig)), found), daemon=True).start()
-        time.sleep(2.0)  # the watch is open
+        time.sleep(2.0)  # until the watch is open
         before, found.begun = processor(sandbox), time.monotonic()
         way.release(sandbox, api)
         until(lambda: time.monotonic() - max(found.times, default=found.begun) > QUIET)

@@ -18,18 +18,18 @@ POOL: Final = "example.com/pool"
 TAINT: Final = "example.com/dedicated"
 _GANGS: Final = (52, 60)
 _FIRST_WAVE: Final = 3.0
-"""Seconds in which two thirds of the gangs come."""
+"""The seconds in which two thirds of the gangs arrive."""
 _SECOND_WAVE: Final = (18.0, 20.0)
-"""When the others come: what may grow has grown into the room that they need."""
+"""When the other gangs arrive: elastic gangs have grown into the capacity that these need."""
 _CORES: Final = (8, 16, 32)
 _GPUS: Final = (4, 8)
 _THEFTS: Final = 6
-"""Pods of other tenants that request a node just when a gang was given it."""
+"""Tenants' pods that request a node just after a gang was given it."""
 Json = dict[str, Any]
 
 
 class Pool(NamedTuple):
-    """Nodes by their units. Only pods that tolerate it come to a tainted one."""
+    """Nodes by their units. If it is tainted, only pods with a toleration run there."""
 
     name: str
     nodes: tuple[int, ...]
@@ -38,7 +38,7 @@ class Pool(NamedTuple):
 
 
 class DrawnRole(NamedTuple):
-    """`least` to `most` pods of some units each on one pool."""
+    """`least` to `most` pods with the same number of units on one pool."""
 
     name: str
     pool: str
@@ -48,7 +48,7 @@ class DrawnRole(NamedTuple):
 
 
 class DrawnGang(NamedTuple):
-    """A training job that comes `at` seconds after the first; it does not end."""
+    """A training job that arrives `at` seconds after the start; it does not end."""
 
     name: str
     framework: str
@@ -57,18 +57,18 @@ class DrawnGang(NamedTuple):
     at: float
 
     def job(self, role: DrawnRole) -> str:
-        """The name of a role's Job."""
+        """The name of the role's Job."""
         return self.name if len(self.roles) == 1 else f"{self.name}-{role.name}"
 
     @property
     def pods(self) -> Iterator[tuple[str, int]]:
-        """Pool and units of each pod of its minimum."""
+        """(pool, units) of each pod of its minimum."""
         for role in self.roles:
             yield from [(role.pool, role.units)] * role.least
 
 
 class TenantPod(NamedTuple):
-    """An ordinary pod; `thief`: it comes as soon as a gang starts, and asks for a node of that."""
+    """An ordinary pod; a `thief` arrives when a gang starts, and requests one of its nodes."""
 
     name: str
     pool: str
@@ -98,7 +98,7 @@ _ROLES: Final[Sequence[tuple[str, str, tuple[tuple[str, int], ...], str]]] = (
 
 
 def drawn(seed: int) -> DrawnCluster:
-    """Other tenants are in every second one; every second pool is filled to its last unit."""
+    """A random cluster. Odd seeds have tenants' pods; half of the pools are filled exactly."""
     random = Random(seed)  # noqa: S311 (no secret depends on it)
     names = ["cores", *(["cores-b"] if random.random() < 0.5 else []), "gpus"]
     gangs = [_gang(random, number, names) for number in range(random.randint(*_GANGS))]
@@ -116,7 +116,7 @@ def drawn(seed: int) -> DrawnCluster:
 
 
 def _gang(random: Random, number: int, pools: Sequence[str]) -> DrawnGang:
-    """Workers of one size on any pool, with what serves them on cores."""
+    """A gang with workers of one size on any pool; its other roles are on cores."""
     framework, mode, served, worker = random.choice(_ROLES)
     fixed = [(role, random.randint(1, most)) for role, most in served]
     roles = [DrawnRole(role, "cores", 1, count, count) for role, count in fixed]
@@ -143,7 +143,7 @@ def _tenants(random: Random, pools: Sequence[str]) -> Iterator[TenantPod]:
 
 
 def _pool(random: Random, name: str, least: int) -> Pool:
-    """With as many units at least."""
+    """A pool with at least this many units."""
     nodes: list[int] = []
     while sum(nodes) < least:
         nodes.append(random.choice(_GPUS if name == "gpus" else _CORES))
@@ -151,7 +151,7 @@ def _pool(random: Random, name: str, least: int) -> Pool:
 
 
 def _fillers(random: Random, number: int, pool: str, left: int) -> Iterator[DrawnGang]:
-    """Gangs of pods of one unit for the rest of a pool."""
+    """Gangs of pods of one unit, which fill the rest of a pool."""
     while left > 0:
         pods = min(left, random.randint(3, 8))
         role = DrawnRole("worker", pool, 1, pods, pods)
@@ -162,8 +162,8 @@ def _fillers(random: Random, number: int, pool: str, left: int) -> Iterator[Draw
 def fits(pods: Iterable[int], idle: Iterable[int]) -> bool:
     """Whether pods of these units fit on nodes of one pool with these idle units.
 
-    Exact, as units of pods are powers of two: a pod takes as many places from smaller ones wherever
-    it is put.
+    This is exact, because units are powers of two: a pod blocks as many places of smaller pods
+    wherever it is put.
     """
     nodes, placed = list(idle), 0
     for units, count in sorted(Counter(pods).items(), reverse=True):
@@ -178,7 +178,7 @@ def fits(pods: Iterable[int], idle: Iterable[int]) -> bool:
 
 
 def jobs(cluster: DrawnCluster, gang: DrawnGang) -> Iterator[Json]:
-    """Its Jobs as their user writes them."""
+    """The gang's Jobs as its user writes them."""
     all_roles = ",".join(f"{role.name}={_range(role)}" for role in gang.roles)
     for role in gang.roles:
         labels = {contract.FRAMEWORK: gang.framework}
@@ -200,7 +200,7 @@ def _range(role: DrawnRole) -> str:
 
 
 def pod_spec(pool: Pool, units: int, node: str = "", *, written: bool = True) -> Json:
-    """A pod of the pool, or of one node of it; the webhook writes a command not `written`."""
+    """A pod for the pool or one of its nodes; without `written` the webhook adds the command."""
     container: Json = {
         "name": "main",
         "image": "none",
@@ -222,7 +222,7 @@ def pod_spec(pool: Pool, units: int, node: str = "", *, written: bool = True) ->
 
 
 def _room(pool: Pool, units: int) -> Mapping[str, str]:
-    """Resources of this many units of a pool."""
+    """The resources of this many units of a pool."""
     if pool.has_gpus:
         return {GPU: str(units), "cpu": str(4 * units), "memory": f"{16 * units}Gi"}
     return {"cpu": str(units), "memory": f"{4 * units}Gi"}

@@ -1,4 +1,4 @@
-"""Figures of gangs that fill clusters: a line for each cluster, also from a file of them."""
+"""Figures of gangs that fill clusters: one line per cluster, also read from a file."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import ceil
@@ -9,12 +9,13 @@ from typing import Final
 import msgspec
 
 SOON: Final = 10.0
-"""The criterion: this many seconds after the last pod or gang came all that have room run, and no
-gang has a part of its minimum bound for longer without the rest."""
+"""The criterion: within this many seconds after the last arrival all gangs that fit run, and no
+gang has a part of its minimum bound for longer without the rest.
+"""
 
 
 class ClusterRecord(msgspec.Struct, frozen=True):
-    """What became of the gangs of one cluster. Times in seconds."""
+    """The results of the gangs of one cluster. Times in seconds."""
 
     seed: int
     commit: str
@@ -25,22 +26,22 @@ class ClusterRecord(msgspec.Struct, frozen=True):
     gangs: int
     ran: int
     waited: tuple[str, ...]
-    """Gangs that did not run though they had room, each with what its Job said."""
+    """Gangs that did not run although they would fit, each with the last message of its Job."""
     after: float
-    """From the last arrival until the last gang that runs does."""
+    """From the last arrival until the last gang that runs does so."""
     starts: tuple[float, ...]
-    """From each admission until its minimum ran."""
+    """From each admission until the minimum runs."""
     halves: tuple[float, ...]
     """How long a part of a minimum was bound without the rest."""
     stolen: int
-    """Tenants' pods that came just when a gang was given their node, and got it."""
+    """Tenants' pods that arrived just when a gang was given their node, and got it."""
     tenants: int
     reconciler: float
-    """Processor time."""
+    """The processor seconds of the reconciler."""
 
     @property
     def missed(self) -> str:
-        """What of the criterion does not hold; empty where all does."""
+        """The parts of the criterion that do not hold; empty if all hold."""
         found = {
             "late": self.after > SOON,
             "half": max(self.halves, default=0.0) > SOON,
@@ -57,7 +58,7 @@ HEAD: Final = (
 
 
 def line(name: str, found: Sequence[ClusterRecord]) -> str:
-    """`half`: gangs that were half placed for longer than the criterion allows."""
+    """One line of figures. `half`: gangs that were half placed longer than the criterion allows."""
     starts = sorted(seconds for one in found for seconds in one.starts)
     parts = [starts[ceil(part * len(starts)) - 1] for part in (0.5, 0.99, 1)] if starts else []
     halves = [seconds for one in found for seconds in one.halves]
@@ -79,7 +80,7 @@ def line(name: str, found: Sequence[ClusterRecord]) -> str:
 
 
 def table(found: Sequence[ClusterRecord]) -> Iterator[str]:
-    """A line for each cluster, and sums."""
+    """One line per cluster, and a line of sums."""
     yield HEAD
     for one in found:
         yield line(f"cluster {one.seed}", [one])
@@ -99,7 +100,7 @@ def read(path: Path | None) -> list[ClusterRecord]:
 
 
 def add(path: Path | None, lines: Iterable[str]) -> None:
-    """Append them to a file, if one is asked for."""
+    """Append the lines to the file, if one is given."""
     if path:
         with path.open("a") as file:
             file.writelines(f"{one}\n" for one in lines)

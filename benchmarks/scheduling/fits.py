@@ -49,22 +49,22 @@ from sandbox import NodeGroup, Sandbox, temporary_sandbox
 
 NAMESPACE: Final = "default"
 QUIET: Final = 10.0
-"""Seconds without any event of a gang after which those that wait are judged."""
+"""The seconds without an event of any gang after which gangs that still wait are evaluated."""
 LONGEST: Final = 60.0
-"""Seconds after the last arrival; what does not run then counts as that late."""
+"""The seconds after the last arrival; a start without success counts as this late."""
 THREADS: Final = 4
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
 
 
 class Thieves:
-    """Tenants' pods that ask for a node as soon as a gang is given it."""
+    """Creates tenants' pods that request a node as soon as a gang is given it."""
 
     def __init__(self, kubeconfig: str) -> None:
         self._api = connect(kubeconfig)
         self._cluster: DrawnCluster | None = None
         self._left: list[TenantPod] = []
         self.last = 0.0
-        """When the last of them came."""
+        """When the last of these pods was created, in monotonic seconds."""
         Thread(target=self._follow, args=(connect(kubeconfig),), daemon=True).start()
 
     def start(self, cluster: DrawnCluster) -> None:
@@ -72,7 +72,7 @@ class Thieves:
         self._cluster = cluster
 
     def stop(self) -> list[TenantPod]:
-        """Those that found no gang."""
+        """End; returns the pods that found no gang."""
         self._cluster = None
         return self._left
 
@@ -108,7 +108,7 @@ def _come(api: ApiClient, cluster: DrawnCluster, pod: TenantPod, node: str = "")
 
 
 class Run:
-    """A control plane, and what watches it."""
+    """A control plane, and the watches on it."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         kubeconfig = str(sandbox.kubeconfig)
@@ -117,7 +117,7 @@ class Run:
         self.stalls, self.commit = Stalls(), circumstances.commit()
 
     def played(self, seed: int) -> tuple[ClusterRecord, list[Gang]]:
-        """From its nodes to its judgement, and to an empty cluster."""
+        """Create a cluster, play and evaluate it, and remove it again."""
         cluster = drawn(seed)
         nodes = list(_nodes(self.sandbox, self.api, cluster, seed))
         gangs = [Gang(one.name, {one.job(r): r.least for r in one.roles}) for one in cluster.gangs]
@@ -157,7 +157,7 @@ class Run:
 def _nodes(
     sandbox: Sandbox, api: ApiClient, cluster: DrawnCluster, seed: int
 ) -> Iterator[tuple[str, tuple[str, int]]]:
-    """Each node with its pool and its units."""
+    """The name of each node, with its pool and its units."""
     for pool in cluster.pools:
         for units in sorted(set(pool.nodes)):
             group = _group(pool, units, f"c{seed:02}-{pool.name}-{units:02}")
@@ -176,7 +176,7 @@ def _group(pool: Pool, units: int, prefix: str) -> NodeGroup:
 
 
 def _arrive(api: ApiClient, cluster: DrawnCluster) -> float:
-    """All gangs and tenants' pods come; when the last of them was there."""
+    """Create all gangs and tenants' pods in time; returns when the last one existed."""
     begun, done = time.monotonic(), []
     with ThreadPoolExecutor(THREADS) as pool:
         for at, create in sorted(_comings(api, cluster), key=itemgetter(0)):
@@ -188,7 +188,7 @@ def _arrive(api: ApiClient, cluster: DrawnCluster) -> float:
 
 
 def _comings(api: ApiClient, cluster: DrawnCluster) -> Iterator[tuple[float, Callable[[], None]]]:
-    """When each comes, and how."""
+    """(seconds, action) for each gang and pod to create."""
     for gang in cluster.gangs:
         yield gang.at, partial(_create, api, cluster, gang)
     for pod in cluster.tenants:
@@ -206,7 +206,7 @@ def _runs(gang: Gang) -> bool:
 
 
 def _is_settled(gangs: Sequence[Gang], last: float) -> bool:
-    """All run, or those that do not are left alone."""
+    """Whether all gangs run, or those that do not have had no event for `QUIET` seconds."""
     if all(map(_runs, gangs)):
         return True
     begun = any(gang.starts and not gang.starts[-1].stopped and not _runs(gang) for gang in gangs)
@@ -215,7 +215,7 @@ def _is_settled(gangs: Sequence[Gang], last: float) -> bool:
 
 
 def _after(gang: Gang, last: float) -> float:
-    """How long after the last arrival it ran; the latest is one that started and does not run."""
+    """The seconds from the last arrival until it ran; `LONGEST` if it started and does not run."""
     start = gang.starts[-1] if gang.starts else None
     if start is None or start.stopped:
         return 0.0
@@ -225,7 +225,7 @@ def _after(gang: Gang, last: float) -> float:
 def _idle(
     api: ApiClient, cluster: DrawnCluster, nodes: Mapping[str, tuple[str, int]]
 ) -> dict[str, dict[str, int]]:
-    """By pool the units of each node that neither minimums nor other tenants hold."""
+    """The units of each node, by pool, that neither minimums nor tenants' pods hold."""
     idle: dict[str, dict[str, int]] = {pool.name: {} for pool in cluster.pools}
     for name, (pool_name, units) in nodes.items():
         idle[pool_name][name] = units
@@ -245,7 +245,7 @@ def _idle(
 def _waited(
     cluster: DrawnCluster, gangs: Sequence[Gang], idle: Mapping[str, Mapping[str, int]]
 ) -> Iterator[str]:
-    """Gangs that do not run, and for all of whose pods there is room."""
+    """Gangs that do not run although all their pods would fit, with their messages."""
     for one, gang in zip(cluster.gangs, gangs, strict=True):
         pods = {
             pool.name: [units for at, units in one.pods if at == pool.name]
@@ -260,7 +260,7 @@ def _waited(
 
 
 def traces(gangs: Sequence[Gang], record: ClusterRecord) -> Iterator[str]:
-    """All that was seen of each gang that started late, was half placed, or waited."""
+    """Everything that was observed of each gang that started late, was half placed or waited."""
     waited = {text.partition(":")[0] for text in record.waited}
     for gang in gangs:
         late = any((one.ran or one.stopped or LONGEST) - one.admitted > SOON for one in gang.starts)

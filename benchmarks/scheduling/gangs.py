@@ -37,14 +37,14 @@ from sandbox import Sandbox, temporary_sandbox
 NAMESPACE: Final = "default"
 THREADS: Final = 4
 SOON: Final = 10.0
-"""Seconds within which a start must run, and a gang must not be half placed longer."""
+"""The seconds within which a started gang must run, and for which it may be half placed."""
 STEP: Final = 2.0
-"""Seconds between two changes of a tenant's pods at least."""
+"""The minimum seconds between two changes of a tenant's pods."""
 
 
 @dataclass(slots=True)
 class Found:
-    """What became of the gangs of one cluster, or of several together."""
+    """The results of the gangs of one cluster, or of several together."""
 
     gangs: list[Gang] = field(default_factory=list)
     began: float = 0.0
@@ -60,7 +60,7 @@ class Found:
 def played(
     sandbox: Sandbox, watch: Watch, scenario: NamedScenario, number: int, *, busy: bool
 ) -> Found:
-    """One cluster from its nodes to the end of its last gang; `busy`: with other tenants."""
+    """Play one cluster from its nodes to the end of its last gang; `busy`: with other tenants."""
     api = connect(str(sandbox.kubeconfig))
     world, prefix = scenario.world, f"c{number:02}"
     nodes = [
@@ -100,7 +100,7 @@ def _arrive(api: ApiClient, trainings: Sequence[Training]) -> None:
 
 @contextmanager
 def _tenants(sandbox: Sandbox, scenario: NamedScenario, *, asked: bool) -> Iterator[None]:
-    """The pods of other tenants, until the block ends."""
+    """Create and scale the pods of other tenants, until the block ends."""
     api, ended = connect(str(sandbox.kubeconfig)), Event()
     services = scenario.world.services if asked else ()
     steps = sorted(
@@ -155,7 +155,7 @@ def line(name: str, found: Found) -> str:
 
 
 def stages(found: Found) -> Iterator[str]:
-    """How long each stage of a start took, after the one before."""
+    """The durations of each stage of a start, measured from the previous stage."""
     yield "the pods of a minimum, all of them, are            50 %     99 %    100 %"
     for stage in Stage:
         lasted = (start.lasted(stage) for start in found.starts)
@@ -165,18 +165,18 @@ def stages(found: Found) -> Iterator[str]:
 
 
 def is_late(start: Start) -> bool:
-    """Whether an admitted gang had time to run, and did not run in time."""
+    """Whether an admitted gang had enough time to run, and did not run in time."""
     until = start.ran or start.stopped
     return until is None or until - start.admitted > SOON
 
 
 def is_stopped(start: Start) -> bool:
-    """Whether the plan took it back before it could run."""
+    """Whether the plan suspended it again before it could run."""
     return start.ran is None and not is_late(start)
 
 
 def traces(name: str, found: Found) -> Iterator[str]:
-    """All that was seen of each gang that missed the target."""
+    """Everything that was observed of each gang that missed the target."""
     for gang in found.gangs:
         late = [start for start in gang.starts if is_late(start) or is_stopped(start)]
         if late or not gang.starts or any(seconds > SOON for seconds in gang.halves):
@@ -232,7 +232,7 @@ def _measure(sandbox: Sandbox, asked: argparse.Namespace) -> None:
 
     exact = play(exact_fit(gated=True), 99, tenants=False)
     print(line("exact fit", exact), *stages(exact), sep="\n", flush=True)
-    with suppress(KeyboardInterrupt):  # with what there is by then
+    with suppress(KeyboardInterrupt):  # report the results so far
         _each(play, quiet, busy, asked)
     print(line("clusters of their own", quiet))
     print(line("with other tenants", busy))

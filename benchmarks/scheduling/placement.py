@@ -46,7 +46,7 @@ from edl.simulator import (
 HOST: Final = "kubernetes.io/hostname"
 DAY: Final = 86_400.0
 GANGS: Final = 64
-"""In each random cluster."""
+"""The number of gangs in each random cluster."""
 
 
 class NamedScenario(NamedTuple):
@@ -56,18 +56,18 @@ class NamedScenario(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What became of the gangs of one scenario, or of several together. All times in seconds."""
+    """The results of the gangs of one scenario, or of several together. All times in seconds."""
 
     waits: list[float]
-    """From each one's arrival until its minimum was ready."""
+    """From each gang's arrival until its minimum was ready."""
     half: list[float]
-    """For how long those were half placed that ever were."""
+    """How long the gangs that were ever half placed were so."""
     never: int
     """Gangs that never ran."""
     stops: int
     """Suspensions of gangs that had started."""
     pod_stops: int
-    """Pods that were ended, or lost, before their gang's end."""
+    """Pods that were deleted or lost before their gang's end."""
     decisions: int
     processor: float
 
@@ -125,7 +125,7 @@ def _mixed(random: Random, number: int, growth: int, *, gated: bool) -> Training
 
 
 def clusters(count: int, *, gated: bool) -> Iterator[NamedScenario]:
-    """Eight to 24 nodes of two pools, some with GPUs; more is asked for than there is."""
+    """Clusters of 8 to 24 nodes in two pools, some with GPUs; gangs request more than that."""
     for seed in range(count):
         random = Random(seed)  # noqa: S311 (it only mixes)
         nodes = [_drawn_node(random, number) for number in range(random.randint(8, 24))]
@@ -146,13 +146,13 @@ def clusters(count: int, *, gated: bool) -> Iterator[NamedScenario]:
 
 
 def _drawn_node(random: Random, number: int) -> Node:
-    """Every third has GPUs, every second is in pool a: every gang fits into every cluster."""
+    """Every third node has GPUs, every second is in pool a: every gang fits every cluster."""
     cpu, pool = random.choice((8, 16, 32)), "ab"[number % 2]
     return node(number, cpu, 0, pool) if number % 3 else node(number, 32, 4, pool)
 
 
 def _gang(random: Random, number: int, *, gated: bool) -> TrainingJob:
-    """One gang in six has a single role that resizes live: its pods are not gated."""
+    """One gang in six has a single role that is resized live: its pods are not gated."""
     name, small, least = f"job-{number:03}", shape(1), random.randint(1, 6)
     large, most = _drawn_shape(random, name), least * random.choice((1, 1, 2, 4))
     worker, two = WorkloadRole("worker", least, most, large), random.randint(1, 2)
@@ -178,7 +178,7 @@ def _gang(random: Random, number: int, *, gated: bool) -> TrainingJob:
 
 
 def _drawn_shape(random: Random, name: str) -> Shape:
-    """Some ask for a GPU and a pool, some for a node without another worker of their own."""
+    """Some pods request a GPU and a pool, some a node without another worker of their gang."""
     cpu, way = random.choice((1, 2, 3, 5)), random.random()
     if way < 0.15:
         own = Selector(("default",), (Requirement("job", "In", (name,)),))
@@ -192,20 +192,20 @@ def _drawn_shape(random: Random, name: str) -> Shape:
 
 
 def _least_work(job: TrainingJob, seconds: float) -> float:
-    """Work of the job's minimum, in thousandths of a CPU times seconds."""
+    """The work of the job's minimum, in thousandths of a CPU times seconds."""
     return seconds * sum(
         role.spec.min * role.template.shape.requests.get("cpu") for role in job.roles
     )
 
 
 def _work(job: TrainingJob, seconds: float) -> Work:
-    """So long at its minimum."""
+    """The work that the job's minimum does in these seconds."""
     role = next((role for role in job.roles if role.spec.max > role.spec.min), job.roles[-1])
     return Work(seconds * role.spec.min)
 
 
 def _service(random: Random, number: int, until: float) -> Service:
-    """Another tenant's pods: a new number of them every half a minute or so."""
+    """Another tenant's pods, whose number changes every thirty seconds or so."""
     steps, at = [], 0.0
     while (at := at + random.expovariate(1 / 30)) < 1.5 * until:
         steps.append((at, random.randint(0, 6)))

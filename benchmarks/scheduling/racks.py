@@ -1,4 +1,4 @@
-"""A fragmented cluster of 16 racks × 16 nodes and the gangs that ask for it, drawn from a seed."""
+"""A fragmented cluster of 16 racks × 16 nodes and gangs for it, drawn from a seed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from random import Random
@@ -8,7 +8,7 @@ from sandbox import NodeGroup
 
 RACKS: Final = 16
 NODES: Final = 16
-"""In each rack."""
+"""The number of nodes in each rack."""
 RACKS_OF_A_BLOCK: Final = 4
 GPU: Final = "nvidia.com/gpu"
 GPUS: Final = 8
@@ -17,16 +17,16 @@ CPU: Final = 96
 BLOCK, RACK = "example.com/block", "example.com/rack"
 TENANTS: Final = "tenants"
 DEMANDS: Final = (0.7, 1.2)
-"""Demand as a multiple of the free GPUs: all gangs fit, or not all do."""
+"""The requested GPUs as a multiple of the free ones: all gangs fit, or not all do."""
 _PODS: Final = (2, 4, 4, 8, 8, 16, 16, 32, 48)
 _EACH: Final = (1, 1, 2, 2, 4)
 _OF_A_RACK: Final = 48
 _OF_A_BLOCK: Final = 192
-"""GPUs up to which a gang may require one."""
+"""The most GPUs of a gang that may require one block."""
 
 
 class Machine(NamedTuple):
-    """A node, and how many of its GPUs pods of other tenants hold."""
+    """A node, and how many of its GPUs are held by pods of other tenants."""
 
     name: str
     block: str
@@ -35,7 +35,10 @@ class Machine(NamedTuple):
 
 
 class Gang(NamedTuple):
-    """`pods` of `gpus` each; `required` is a level or empty, then few blocks, and racks, do."""
+    """A gang of `pods` pods with `gpus` GPUs each.
+
+    `required`: the level of which it needs one domain; if empty, it prefers few blocks and racks.
+    """
 
     name: str
     pods: int
@@ -53,7 +56,7 @@ class World(NamedTuple):
 
     @property
     def free(self) -> int:
-        """GPUs that no tenant holds."""
+        """The GPUs that no tenant holds."""
         return sum(GPUS - machine.held for machine in self.machines)
 
 
@@ -65,7 +68,7 @@ def world(seed: int, demand: float) -> World:
 
 
 def _machines(random: Random) -> Iterator[Machine]:
-    """Racks are loaded differently, and the nodes of each around the rack's load."""
+    """Racks have different loads, and the nodes of each vary around its load."""
     for rack in range(RACKS):
         load = random.uniform(0.1, 0.9)
         for number in range(NODES):
@@ -86,7 +89,7 @@ def _gangs(random: Random, demand: float) -> Iterator[Gang]:
 
 
 class Found:
-    """What became of the gangs: the node of each pod by gang, and when it was seen to be bound."""
+    """The results of the gangs: the node of each pod by gang, and when its binding was observed."""
 
     def __init__(self, given: World) -> None:
         self.given = given
@@ -96,14 +99,14 @@ class Found:
         self.begun = 0.0
 
     def see(self, gang: str, index: str, node: str, at: float) -> None:
-        """A pod of this index is bound to this node; times in seconds."""
+        """Record that the pod of this index is bound to the node, at this time in seconds."""
         if self.nodes[gang].get(index) != node:
             self.nodes[gang][index] = node
             self.times.append(at)
 
     @property
     def whole(self) -> list[Gang]:
-        """Gangs of which every pod has a node."""
+        """The gangs of which every pod has a node."""
         return [gang for gang in self.given.gangs if len(self.nodes[gang.name]) == gang.pods]
 
     @property
@@ -117,13 +120,13 @@ class Found:
 
     @property
     def broken(self) -> int:
-        """Gangs outside of the one domain that they require."""
+        """The number of gangs that are not in one domain of the level that they require."""
         asked = (gang for gang in self.whole if gang.required)
         return sum(self.domains(gang, gang.required) > 1 for gang in asked)
 
 
 def groups() -> Iterator[NodeGroup]:
-    """The sandbox's nodes, a group for each rack: RACK-000, RACK-001 and so on."""
+    """The sandbox's nodes, one group per rack: RACK-000, RACK-001 and so on."""
     for rack in range(RACKS):
         labels = {
             BLOCK: f"block-{rack // RACKS_OF_A_BLOCK}",
@@ -134,7 +137,7 @@ def groups() -> Iterator[NodeGroup]:
 
 
 def tenants(machines: Sequence[Machine]) -> Iterator[dict[str, Any]]:
-    """A pod on each node that holds what others have of its GPUs, bound to it already."""
+    """A bound pod on each node, which holds the GPUs of other tenants."""
     for machine in machines:
         if machine.held:
             spec = {"nodeName": machine.name, **template(machine.held)["spec"]}
@@ -142,7 +145,7 @@ def tenants(machines: Sequence[Machine]) -> Iterator[dict[str, Any]]:
 
 
 def template(gpus: int, annotations: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """A pod template that requests GPUs, and no other resource that could be insufficient."""
+    """A pod template that requests only GPUs, so that no other resource can be insufficient."""
     container = {"name": "main", "image": "none", "resources": {"limits": {GPU: str(gpus)}}}
     spec = {"restartPolicy": "Never", "containers": [container]}
     return {"metadata": {"annotations": dict(annotations or {})}, "spec": spec}

@@ -1,4 +1,4 @@
-"""A simulated scenario as manifests; its times pass `SPEED` times as fast."""
+"""A simulated scenario as manifests; its times are divided by `SPEED`."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -14,13 +14,13 @@ GPU: Final = "nvidia.com/gpu"
 ENDS_AFTER: Final = "sandbox.edl.dev/complete-after"
 _GRACE: Final = 5
 _ALONE: Final = ("master",)
-"""Roles whose command the webhook writes."""
+"""Roles for which the webhook writes the command."""
 _HOST: Final = "kubernetes.io/hostname"
 Json = dict[str, Any]
 
 
 def group(node: Node, prefix: str) -> NodeGroup:
-    """One simulated node like it, `PREFIX-000`."""
+    """A group of one simulated node of this size, `PREFIX-000`."""
     room = dict(node.allocatable.items)
     labels = {key: text for key, text in (node.labels or {}).items() if key != _HOST and text}
     return NodeGroup(
@@ -29,7 +29,7 @@ def group(node: Node, prefix: str) -> NodeGroup:
 
 
 def jobs(training: Training) -> Iterator[Json]:
-    """The Jobs of a training job as its user writes them. The pods of the role that decides end."""
+    """The Jobs of a training job as its user writes them; pods of the deciding role end."""
     job = training.job
     all_roles = ",".join(f"{role.name}={_range(role)}" for role in job.roles)
     base = next(role.spec.min for role in job.roles if role.name == training.counted)
@@ -69,7 +69,7 @@ def _job(job: TrainingJob, role: Role, all_roles: str, ends_after: str) -> Json:
 
 
 def _spec(shape: Shape, *, alone: bool = False) -> Json:
-    """Spec of a pod of this shape; the webhook writes the command of one that is `alone`."""
+    """The spec of a pod of this shape; for one that is `alone` the webhook writes the command."""
     asked = _amounts(shape.requests)
     container: Json = {"name": "main", "image": "none", "resources": {"requests": asked}}
     if not alone:
@@ -102,7 +102,7 @@ def priority_class(value: int) -> str:
 
 
 def deployment(service: Service) -> Json:
-    """Another tenant's pods, none of them yet."""
+    """The Deployment of another tenant, with no pods yet."""
     labels = {"app": service.name}
     spec = _spec(service.shape)
     if service.priority:
@@ -118,7 +118,7 @@ def deployment(service: Service) -> Json:
 
 
 def steps(service: Service, least: float) -> Iterator[tuple[float, int]]:
-    """When, in seconds, a service has another number of pods; never sooner than `least` apart."""
+    """(seconds, replicas) of each change of a service, at least `least` seconds apart."""
     last = -least
     *some, end = ((at / SPEED, pods) for at, pods in service.steps)
     for at, pods in some:
@@ -129,5 +129,5 @@ def steps(service: Service, least: float) -> Iterator[tuple[float, int]]:
 
 
 def priorities() -> Mapping[str, int]:
-    """The PriorityClasses of the scenarios."""
+    """The PriorityClasses of the scenarios, with their values."""
     return {priority_class(value): value for value in (10, 1000)}

@@ -46,14 +46,14 @@ from edl.simulator import (
 from edl.simulator import Scenario as Simulated
 
 SPAN: Final = 300.0
-"""Simulated seconds."""
+"""The simulated seconds."""
 
 
 # -- simulated ---------------------------------------------------------------------------------
 
 
 def simulated(given: World, *, near: bool) -> Found:
-    """Ours in the simulator; without `near` nothing is said of topology."""
+    """The results in the simulator; without `near` the gangs require and prefer no topology."""
     found = Found(given)
 
     def see(now: float, state: ClusterState, _plan: Plan) -> None:
@@ -91,19 +91,19 @@ def _node(machine: Machine) -> Node:
 
 
 class Row(NamedTuple):
-    """Figures of one cluster, or means of several; times in seconds."""
+    """The figures of one cluster, or means of several; times in seconds."""
 
     gangs: float
     running: float
     half: float
     broken: float
     used: float
-    """Share of the GPUs that no tenant holds."""
+    """The used share of the GPUs that no tenant holds."""
     racks: float
-    """Mean over running gangs that do not require one rack."""
+    """The mean number of racks over running gangs that do not require one rack."""
     blocks: float
     half_after: float
-    """Since the release, until half of the pods are bound."""
+    """From the release until half of the pods are bound."""
     last_after: float
     processor: float
 

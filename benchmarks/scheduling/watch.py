@@ -1,8 +1,8 @@
-"""What becomes of gangs on a real control plane, read from the watch events of Jobs and pods.
+"""Records gangs on a real control plane, from the watch events of Jobs and pods.
 
-A gang starts when the first of its Jobs is no longer suspended, and runs once every role has as
-many running pods as its minimum. It is half placed while some of its pods have nodes, and of some
-role fewer than its minimum.
+A gang starts when the first of its Jobs is no longer suspended, and runs when every role has as
+many running pods as its minimum. It is half placed while some of its pods are bound and some role
+has fewer bound pods than its minimum.
 """
 
 import time
@@ -21,7 +21,7 @@ _TICK: Final = 0.05
 
 
 class Stage(Enum):
-    """Stages that all pods of a gang's minimum pass, in order, and the component that acts."""
+    """The stages that the pods of a minimum pass, in order, with the component that acts."""
 
     MADE = "made by the Job controller"
     GIVEN = "given nodes by the reconciler"
@@ -31,7 +31,7 @@ class Stage(Enum):
 
 @dataclass(slots=True)
 class Start:
-    """One start of a gang; monotonic seconds. `reached`: the stages to which its minimum came."""
+    """One start of a gang; monotonic seconds. `reached`: when its minimum reached each stage."""
 
     admitted: float
     reached: dict[Stage, float] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Start:
         return self.reached.get(Stage.RUNNING)
 
     def lasted(self, stage: Stage) -> float | None:
-        """How long after the stage before; seconds."""
+        """The seconds since the previous stage; None if one of both was not reached."""
         stages = list(Stage)
         at = stages.index(stage)
         since = self.reached.get(stages[at - 1]) if at else self.admitted
@@ -52,13 +52,13 @@ class Start:
 
 @dataclass(slots=True)
 class Gang:
-    """What has been seen of one. `minimum` by the name of the Job."""
+    """The observations of one gang. `minimum` by the name of the Job."""
 
     name: str
     minimum: Mapping[str, int]
     starts: list[Start] = field(default_factory=list)
     halves: list[float] = field(default_factory=list)
-    """How long it was half placed, each time that it was; seconds."""
+    """The seconds of each period in which it was half placed."""
     over: bool = False
     trace: list[tuple[float, str]] = field(default_factory=list)
     _jobs: dict[str, Observed] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class Gang:
         self._judge(now)
 
     def close(self, now: float) -> None:
-        """Nothing more is looked at."""
+        """End the observation; a period of half placement ends now."""
         if self._half_since is not None:
             self.halves.append(now - self._half_since)
             self._half_since = None
@@ -127,7 +127,7 @@ class Gang:
             self.close(now)
 
     def _ending(self) -> bool:
-        """Whether a pod has done its work: those that go now are not missed."""
+        """Whether a pod has succeeded, after which pods that end are not missed."""
         return any(pod.status.phase == "Succeeded" for _, pod in self._pods.values())
 
     def _counted(self, counts: Callable[[Observed], bool]) -> dict[str, int]:
@@ -142,7 +142,7 @@ class Gang:
 
 
 def _is_given(pod: Observed) -> bool:
-    """Also a pod that kube-scheduler places by itself."""
+    """Whether the pod has its node: it is not gated, which includes pods left to kube-scheduler."""
     gates = [gate.name for gate in pod.spec.schedulingGates]
     return contract.PLACEMENT_GATE not in gates
 
@@ -160,7 +160,7 @@ def _version(found: Observed) -> int:
 
 
 class Stalls(Thread):
-    """For how long this process got no processor at a stretch, as everything beside it."""
+    """Measures the longest time for which this process, like others beside it, got no processor."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -174,21 +174,21 @@ class Stalls(Thread):
             self._longest = max(self._longest, time.monotonic() - before - _TICK)
 
     def longest(self) -> float:
-        """Seconds, since it was last asked."""
+        """The seconds since the previous call of this method."""
         found, self._longest = self._longest, 0.0
         return found
 
 
 class Watch:
-    """Follows all gangs of a namespace, one thread for Jobs and one for pods."""
+    """Follows all gangs of a namespace, with one thread for Jobs and one for pods."""
 
     def __init__(self, kubeconfig: str, namespace: str) -> None:
         self._kubeconfig, self._namespace = kubeconfig, namespace
         self._lock = Lock()
         self._gangs: dict[str, Gang] = {}
-        """By the name of each of their Jobs."""
+        """The gangs by the name of each of their Jobs."""
         self._read: dict[str, int] = {}
-        """By kind, the last version that was seen."""
+        """The last observed resource version, by kind."""
         for kind in ("Job", "Pod"):
             Thread(target=self._follow, args=(kind,), daemon=True).start()
 
@@ -197,12 +197,12 @@ class Watch:
             self._gangs |= dict.fromkeys(gang.minimum, gang)
 
     def has_read(self, kind: str, listed: RawList) -> bool:
-        """Whether every change of these objects has been seen."""
+        """Whether the watch has delivered every change of these objects."""
         last = max(map(_version, observed(listed.items)), default=0)
         return self._read.get(kind, 0) >= last
 
     def forget(self) -> None:
-        """All gangs; what comes of them later counts no more."""
+        """Forget all gangs; later events of their objects are ignored."""
         with self._lock:
             for gang in self._gangs.values():
                 gang.close(time.monotonic())

@@ -1,1 +1,1 @@
-"""Reviews per second, and what other connections cost them."""
+"""Reviews per second, and their latency beside other connections."""

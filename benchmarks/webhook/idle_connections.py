@@ -37,7 +37,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Measured(NamedTuple):
-    """Latencies in seconds, sorted; reviews on fresh connections that brought no answer."""
+    """Sorted latencies in seconds, and the number of reviews on new connections that failed."""
 
     kept: list[float]
     fresh: list[float]
@@ -69,7 +69,7 @@ async def ask(streams: Streams) -> None:
 
 
 async def paced(rate: float, seconds: float, one: Callable[[], Awaitable[None]]) -> list[float]:
-    """Latencies of calls that begin on time, however long earlier ones take."""
+    """The latencies of calls that start at fixed times, no matter how long earlier calls take."""
     loop, found = asyncio.get_running_loop(), []
 
     async def timed(at: float) -> None:
@@ -153,7 +153,7 @@ KINDS: Final[dict[str, Callable[[Server, ssl.SSLContext, str], Awaitable[None]]]
 
 
 def hold(kind: str, server: Server) -> None:
-    """In a process of its own, until it is terminated."""
+    """Hold the connections, in a process of its own, until it is terminated."""
 
     async def again_and_again(context: ssl.SSLContext, source: str) -> None:
         while True:
@@ -171,7 +171,7 @@ def hold(kind: str, server: Server) -> None:
 
 
 def connections(pid: int) -> int:
-    """Sockets that a process has open."""
+    """The number of sockets that a process has open."""
     found = 0
     for file in Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(OSError):
@@ -180,7 +180,7 @@ def connections(pid: int) -> int:
 
 
 def percentile(sorted_seconds: list[float], share: float) -> float:
-    """In milliseconds."""
+    """The percentile in milliseconds."""
     place = min(int(len(sorted_seconds) * share), len(sorted_seconds) - 1)
     return sorted_seconds[place] * 1e3
 

@@ -44,7 +44,7 @@ class Server(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Latencies in seconds, sorted; processor seconds of both sides."""
+    """Sorted latencies in seconds, and the processor seconds of both sides."""
 
     latencies: list[float]
     seconds: float
@@ -56,7 +56,7 @@ class Measured(NamedTuple):
 
 
 class Client(asyncio.Protocol):
-    """Sends one request over and over; counts only while `measuring`."""
+    """Sends one request repeatedly; counts answers only while `measuring`."""
 
     measuring = False
 
@@ -158,7 +158,7 @@ async def answering(port: int) -> None:
 
 
 def job(**labels: str) -> dict[str, Any]:
-    """A Job with as much environment as makes a review of REVIEW_BYTES."""
+    """A Job with so much environment that its review has REVIEW_BYTES."""
     variables: list[dict[str, str]] = []
     container = {"name": "main", "image": "train", "env": variables}
     manifest = {

@@ -32,7 +32,7 @@ LIVES: Final = {"it stays": (365.0, 3650.0), "every 3 s, authorities every 5 s":
 
 @dataclass
 class Asked:
-    """What became of the reviews."""
+    """The results of the reviews."""
 
     seconds: list[float] = field(default_factory=list)
     failed: int = 0
@@ -56,7 +56,7 @@ def ask(api: ApiClient, client: int, ended: Event, asked: Asked) -> None:
 
 @contextmanager
 def webhook(installation: Installation, days: tuple[float, float]) -> Iterator[None]:
-    """One that serves what a reconciler issues, instead of the one that was installed."""
+    """A webhook that uses the certificates of a reconciler instead of the installation's."""
     cluster, folder = installation.cluster, installation.folder
     own = ("--secret", "edl-system/edl-webhook-tls", "--refresh", "0.2")
     where = ("--port", str(installation.webhook_port), "--image", "x")
@@ -97,7 +97,7 @@ def measured(installation: Installation, api: ApiClient, seconds: float) -> tupl
 
 
 def await_called(api: ApiClient) -> None:
-    """Until the API server believes the certificate that the webhook shows."""
+    """Wait until the API server trusts the certificate that the webhook serves."""
     manifest = job("probe", {"framework": "none"}, 1)
     while True:
         try:
@@ -118,7 +118,7 @@ def main() -> None:
         api = connect(str(sandbox.kubeconfig))
         print(f"{'new certificates':<36}{'changes':>8}{'reviewed':>10}{'failed':>8}{'p99 ms':>8}")
         for name, days in LIVES.items():
-            for secret in SECRETS:  # so that it is issued for these lives
+            for secret in SECRETS:  # so that the certificate is issued with these lifetimes
                 api.patch(secret, {"data": None})
             with webhook(installation, days):
                 await_called(api)

@@ -19,23 +19,23 @@ from dataclasses import dataclass
 from typing import Final
 
 LOAD_CEILING: Final = 0.97
-"""The default of its flag `max_load_desired`."""
+"""The default of EDL's flag `max_load_desired`."""
 PERIOD: Final = 5.0
-"""Seconds between two plans; a job that comes or goes asks for one at once."""
+"""The seconds between two plans; a job that is added or removed causes one at once."""
 
 
 def megabytes(number: int) -> int:
-    """Megabytes of a number of bytes, rounded up as quantities are."""
+    """The bytes as megabytes, rounded up like quantities."""
     return -(-number // 10**6)
 
 
 class NeverEnds(Exception):
-    """The passes repeat themselves: the original would loop for ever."""
+    """The passes repeat without end, in which the original would loop for ever."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trainers:
-    """One job's trainer Job. One trainer asks for `cpu` thousandths, `memory` megabytes (10^6)."""
+    """One job's trainer Job. A trainer requests `cpu` thousandths, `memory` megabytes (10^6)."""
 
     name: str
     min: int
@@ -57,7 +57,7 @@ class Trainers:
 
 @dataclass(frozen=True, slots=True)
 class Pods:
-    """The trainer pods of one job that the API server still has; `total` holds those that end."""
+    """One job's trainer pods that the API server still has; `total` includes terminating ones."""
 
     total: int
     running: int
@@ -66,7 +66,7 @@ class Pods:
 
 @dataclass(slots=True)
 class Idle:
-    """What no pod on a node asks for: thousandths of a CPU, megabytes."""
+    """The unrequested capacity of a node: thousandths of a CPU, megabytes."""
 
     cpu: int
     memory: int
@@ -74,10 +74,10 @@ class Idle:
 
 @dataclass(slots=True)
 class Room:
-    """The cluster's sums in thousandths of a CPU, megabytes and GPUs; plans write in it.
+    """Sums over the cluster: thousandths of a CPU, megabytes and GPUs; plans change them.
 
-    `cpu`, `memory` and `gpus` are asked for by all pods that have not ended, also by those that
-    are pending or leave.
+    `cpu`, `memory` and `gpus` are the requests of all pods that have not ended, including pending
+    and terminating ones.
     """
 
     cpu_total: int = 0
@@ -92,7 +92,7 @@ class Room:
 def decide(
     jobs: Iterable[tuple[Trainers, Pods]], room: Room, ceiling: float = LOAD_CEILING
 ) -> dict[str, int]:
-    """The parallelism of each job that is to change. Raises NeverEnds."""
+    """The new parallelism of each job that is to be resized. Raises NeverEnds."""
     considered = {job.name: job for job in reschedulable(jobs)}
     changes = plan(considered.values(), room, ceiling)
     return {
@@ -101,14 +101,14 @@ def decide(
 
 
 def reschedulable(jobs: Iterable[tuple[Trainers, Pods]]) -> list[Trainers]:
-    """Jobs that are settled; all of them while one has only pending trainers, or none."""
+    """The jobs whose trainers all run; all jobs if one has only pending trainers, or none."""
     known = list(jobs)
     starved = any(pods.total == pods.pending for _, pods in known)
     return [job for job, pods in known if starved or pods.total == pods.running]
 
 
 def plan(jobs: Iterable[Trainers], room: Room, ceiling: float = LOAD_CEILING) -> dict[str, int]:
-    """By how many trainers each elastic job is to change. Raises NeverEnds."""
+    """The change in the number of trainers of each elastic job. Raises NeverEnds."""
     order = in_order(job for job in jobs if job.elastic)
     changes = {job.name: 0 for job in order}
     seen = set()
@@ -128,15 +128,15 @@ def plan(jobs: Iterable[Trainers], room: Room, ceiling: float = LOAD_CEILING) ->
 
 
 def in_order(jobs: Iterable[Trainers]) -> list[Trainers]:
-    """The order of growth: the least fulfilled job, then the one with less GPU, CPU and memory.
+    """The order of growth: by fulfilment, then by requests of GPU, CPU and memory, lowest first.
 
-    Equal ones stand in no order in the original; here their names decide.
+    The original leaves the order of equal jobs open; here their names decide.
     """
     return sorted(jobs, key=lambda job: (job.fulfilment, job.gpus, job.cpu, job.memory, job.name))
 
 
 def growth(job: Trainers, changes: dict[str, int], room: Room, ceiling: float) -> int:
-    """One trainer more, none, or back to the job's max at once."""
+    """The change of a job in a growth pass: 1, 0, or back to its max at once."""
     planned = job.parallelism + changes[job.name]
     if planned >= job.max:
         return job.max - planned
@@ -146,13 +146,13 @@ def growth(job: Trainers, changes: dict[str, int], room: Room, ceiling: float) -
     fits = int(room.cpu_total * ceiling) - room.cpu >= job.cpu
     if job.gpus:
         fits = fits and room.gpu_total - room.gpus >= job.gpus
-    if fits:  # the original's sign
+    if fits:  # the sign is the original's
         node.cpu, node.memory = node.cpu + job.cpu, node.memory + job.memory
     return int(fits)
 
 
 def shrink(job: Trainers, changes: dict[str, int], room: Room, ceiling: float) -> int:
-    """One trainer less above the job's max, or above its min while the cluster is too full."""
+    """The change in a shrink pass: -1 above the max, or above the min in a crowded cluster."""
     planned = job.parallelism + changes[job.name]
     crowded = room.gpus > int(room.gpu_total * ceiling) or room.cpu > int(room.cpu_total * ceiling)
     return -int(planned > job.max or (crowded and planned > job.min))
@@ -167,6 +167,6 @@ def _step(job: Trainers, changes: dict[str, int], room: Room, more: int) -> bool
 
 
 def _assignable(room: Room, job: Trainers) -> Idle | None:
-    """A node that could hold one trainer; which of them makes no difference to the plan."""
+    """A node that could hold one trainer; the plan does not depend on which one it is."""
     fit = (node for node in room.nodes if job.cpu <= node.cpu and job.memory <= node.memory)
     return next(fit, None)

@@ -1,4 +1,4 @@
-"""EDL's algorithm on a real control plane: reads nodes, pods and Jobs, and patches parallelism."""
+"""Runs EDL's algorithm on a real control plane: it reads nodes, pods and Jobs, and patches Jobs."""
 
 import threading
 import time
@@ -110,7 +110,7 @@ class Autoscaler:
         self._news.set()
 
     def look(self) -> dict[str, int]:
-        """One decision, carried out: the parallelism of each job that changed."""
+        """Make one decision and carry it out; returns the parallelism of each resized job."""
         with self._lock:
             names = set(self._names)
         nodes = [_decode_node(item) for item in self.api.list(ListOptions("Node")).items]
@@ -126,7 +126,7 @@ class Autoscaler:
     def _trainers(
         self, names: Iterable[str], sizes: Mapping[str, int], pods: Iterable[_Pod]
     ) -> list[tuple[Trainers, Pods]]:
-        """The jobs whose trainer Job is there: the others are looked for again next time."""
+        """The jobs whose trainer Job exists; the next decision looks for the others again."""
         counts = counted(pods)
         there = {name: sizes.get(f"{name}-{TRAINER.name}") for name in sorted(names)}
         cpu, memory = TRAINER.cpu, megabytes(TRAINER.memory * 2**20)
@@ -150,7 +150,7 @@ class Autoscaler:
 
 
 def counted(pods: Iterable[_Pod]) -> dict[str, Pods]:
-    """The trainer pods of each job; one that ends or is to end counts in the total alone."""
+    """The trainer pods of each job; an ended or terminating pod counts only in `total`."""
     found: dict[str, Counter[str]] = {}
     for pod in pods:
         labels = pod.metadata.labels
@@ -165,7 +165,7 @@ def counted(pods: Iterable[_Pod]) -> dict[str, Pods]:
 
 
 def room(nodes: Iterable[_Node], pods: Iterable[_Pod]) -> Room:
-    """Sums of what all pods of the cluster that have not ended ask for."""
+    """The sums of the requests of all pods that have not ended."""
     free = {node.metadata.name: Resources.parse(node.status.allocatable) for node in nodes}
     total = sum(free.values(), Resources())
     asked = Resources()

@@ -1,4 +1,4 @@
-"""The simulator led by EDL's algorithm, which sizes trainers instead of our planner."""
+"""The simulator with EDL's algorithm, which resizes trainers instead of our planner."""
 
 from dataclasses import dataclass, field
 
@@ -19,19 +19,19 @@ from edl.quantities import CPU
 from edl.simulator import Scenario, Simulation, Watcher
 
 SEEN_AFTER = 0.1
-"""Seconds from a job's coming or going until it is decided: its pods are there by then."""
+"""The seconds from a job's arrival or end until the decision: its pods exist by then."""
 
 
 @dataclass
 class Autoscaler:
-    """Looks at the simulated cluster every `PERIOD` seconds, and when a job comes or goes."""
+    """Decides for the simulated cluster every `PERIOD` seconds, and when a job comes or ends."""
 
     experiment: Experiment
     simulation: Simulation = field(init=False)
     _known: set[JobKey] = field(default_factory=set)
 
     def begin(self, world: Scenario) -> Simulation:
-        """A simulation of this world in which it decides."""
+        """A simulation of this scenario in which the algorithm decides."""
         sizes = {
             MASTER.name: 1,
             PSERVER.name: self.experiment.pservers,
@@ -56,7 +56,7 @@ class Autoscaler:
         self.simulation.env.event_queue.add(until, self._tick)
 
     def _tick(self) -> None:
-        """Until every job has come and gone: then nothing is left to decide."""
+        """Decide periodically until every job has arrived and ended."""
         self._decide()
         now = self.simulation.now
         to_come = any(training.at > now for training in self.simulation.env.world.trainings)
@@ -79,7 +79,7 @@ class Autoscaler:
 
 
 def trainers(name: str, role: Role, bounds: tuple[int, int]) -> tuple[Trainers, Pods]:
-    """One job's trainer role as EDL would read it."""
+    """A job's trainer role in the form that EDL reads."""
     asked, pods = role.template.shape.requests, role.status.pods
     job = Trainers(
         name,
@@ -94,7 +94,7 @@ def trainers(name: str, role: Role, bounds: tuple[int, int]) -> tuple[Trainers, 
 
 
 def room(state: ClusterState) -> Room:
-    """Sums over the nodes, the pods on them, and those that wait for a node."""
+    """Sums over the nodes, their pods, and the pods that wait for a node."""
     found = Room(
         cpu_total=sum(node.allocatable.get(CPU) for node in state.nodes),
         memory_total=megabytes(sum(node.allocatable.get("memory") for node in state.nodes)),

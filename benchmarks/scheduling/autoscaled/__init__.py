@@ -1,1 +1,1 @@
-"""Jobs on nodes that a real Karpenter makes and removes: ours, and Kueue with jobs of one size."""
+"""Jobs on nodes that a real Karpenter creates and removes: ours, and Kueue's with fixed sizes."""

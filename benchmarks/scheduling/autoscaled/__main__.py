@@ -21,9 +21,9 @@ from sandbox import temporary_sandbox
 from sandbox.autoscaler import add_karpenter
 
 LOOK: Final = 0.25
-"""Seconds between two looks."""
+"""The seconds between two reads."""
 HORIZON: Final = 1200.0
-"""Seconds after which a run ends, whatever is left."""
+"""The seconds after which a run ends, even if jobs are not done."""
 HEAD: Final = (
     f"{'':<36}{'done':>5}{'mean, s':>9}{'slowest, s':>11}{'wait, s':>9}{'node-hours':>11}"
     f"{'used':>7}{'nodes':>6}{'changes':>8}{'CPU s':>7}"
@@ -31,7 +31,7 @@ HEAD: Final = (
 
 
 def measure(contestant: Contestant, submissions: tuple[Submission, ...]) -> tuple[Figures, float]:
-    """One run, until no node is left; and the processor seconds of the control plane meanwhile."""
+    """Run until no node is left; returns figures and the control plane's processor seconds."""
     with temporary_sandbox("autoscaled") as sandbox:
         add_karpenter(sandbox, POOL)
         sandbox.kubectl("create", "namespace", NAMESPACE)

@@ -1,4 +1,4 @@
-"""How each contestant is installed, and which Job its users submit for the same work."""
+"""How each contestant is installed, and the Job that its users submit for the same work."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _QUEUE: Final = Path(__file__).parent / "queue.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """`job`: the Job of this name."""
+    """`job` returns the Job of this name."""
 
     install: Callable[[Sandbox], None]
     job: Callable[[str], dict[str, Any]]

@@ -1,4 +1,4 @@
-"""The course of one run: what runs, what each job has done, and how long there were nodes."""
+"""The course of one run: the running pods, the progress of each job, and the time of nodes."""
 
 import time
 from collections import Counter
@@ -17,28 +17,28 @@ _JOB_NAME: Final = "batch.kubernetes.io/job-name"
 
 
 class Figures(NamedTuple):
-    """What one run showed; seconds, unless said otherwise."""
+    """The figures of one run; in seconds unless stated otherwise."""
 
     done: float
-    """Jobs whose work was done."""
+    """The number of jobs whose work was done."""
     completion: float
-    """Mean, from a submission until the work is done."""
+    """The mean time from submission until the work is done."""
     slowest: float
     wait: float
-    """Mean, from a submission until the least pods run."""
+    """The mean time from submission until the minimum of pods runs."""
     node_hours: float
-    """From the node's registration to its removal."""
+    """The hours from each node's registration to its removal, summed."""
     used: float
-    """Pod-seconds that ran, as a part of what the nodes had room for."""
+    """Pod-seconds of running pods, as a share of the nodes' capacity for pods."""
     nodes: float
-    """The most at once."""
+    """The most nodes at once."""
     changes: float
-    """Changes of running jobs' sizes."""
+    """The number of size changes of running jobs."""
 
 
 @dataclass(slots=True)
 class Track:
-    """One job; moments are seconds since the trace began. `progresses`: it does from then on."""
+    """One job; times are seconds since the trace began. It makes progress from `progresses` on."""
 
     submission: Submission
     left: float
@@ -51,7 +51,7 @@ class Track:
     pod_seconds: float = 0.0
 
     def look(self, now: float, running: int) -> bool:
-        """Take in how many pods run now; whether the work is done since the last look."""
+        """Record the running pods; returns whether the work has been done since the last call."""
         done_since = max(self.seen, self.progresses)
         self.left -= speed(self.pods) * max(now - done_since, 0.0)
         self.pod_seconds += self.pods * (now - self.seen)
@@ -69,7 +69,7 @@ class Track:
 
 @dataclass
 class Observer:
-    """Running pods by job, and nodes, by two watches."""
+    """Follows running pods by job, and nodes, with two watches."""
 
     kubeconfig: str
     _running: dict[str, str] = field(default_factory=dict)
@@ -82,13 +82,13 @@ class Observer:
         pods, nodes = ListOptions("Pod", NAMESPACE), ListOptions("Node")
         for selection, seen in ((pods, self._see_pod), (nodes, self._see_node)):
             Thread(target=self._run, args=(selection, seen), daemon=True).start()
-        time.sleep(1.0)  # both watches are open
+        time.sleep(1.0)  # until both watches are open
 
     def stop(self) -> None:
         self._closed = True
 
     def look(self) -> tuple[Counter[str], int]:
-        """Running pods of each job, and how many nodes there are. Raises what ended a watch."""
+        """Running pods by job, and the number of nodes. Raises the error that ended a watch."""
         with self._lock:
             if self._failure:
                 raise self._failure
@@ -116,7 +116,7 @@ class Observer:
 
 @dataclass
 class Course:
-    """`tracks` by the jobs' names."""
+    """The course of all jobs; `tracks` by the jobs' names."""
 
     tracks: dict[str, Track]
     node_seconds: float = 0.0
@@ -124,7 +124,7 @@ class Course:
     _seen: float = 0.0
 
     def look(self, now: float, running: Counter[str], nodes: int) -> list[str]:
-        """Take in what there is now; the jobs whose work is done since the last look."""
+        """Record running pods and nodes; returns the jobs completed since the last call."""
         self.node_seconds += nodes * (now - self._seen)
         self.most_nodes, self._seen = max(self.most_nodes, nodes), now
         open_ = [one for one in self.tracks.values() if one.finished is None]
@@ -134,7 +134,7 @@ class Course:
         return all(one.finished is not None for one in self.tracks.values())
 
     def figures(self, room: int) -> Figures:
-        """`room`: pods on a node. A job that is not done counts until the last look."""
+        """The figures; `room`: pods per node. An unfinished job counts until the last read."""
         tracks = self.tracks.values()
         took = [(one.finished or self._seen) - one.submission.at for one in tracks]
         waited = [(one.started or self._seen) - one.submission.at for one in tracks]

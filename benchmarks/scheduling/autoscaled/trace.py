@@ -1,4 +1,4 @@
-"""What users submit, what a job's work is, and what Karpenter may make for it."""
+"""The trace of submissions, the speed of jobs, and the limit on Karpenter's nodes."""
 
 from random import Random
 from typing import Final, NamedTuple
@@ -8,30 +8,30 @@ from sandbox.objects.node_pools import NodePool
 NAMESPACE: Final = "jobs"
 JOBS: Final = 40
 WITHIN: Final = 360.0
-"""Seconds in which they come; half of them in two bursts."""
+"""The seconds in which all jobs are submitted, half of them in two bursts."""
 BURSTS: Final = (30.0, 200.0)
 LEAST: Final = 2
 MOST: Final = 8
-"""Pods of a job; it makes progress with the least."""
+"""The maximum pods of a job; it makes progress with `LEAST` or more."""
 WORK: Final = 300.0
-"""Mean seconds that a job's work takes one pod; exponential."""
+"""The mean of the seconds that one pod needs for a job's work; exponentially distributed."""
 SERIAL: Final = 0.05
-"""The part of a job's work that its pods do not share (Amdahl's law)."""
+"""The share of a job's work that its pods cannot share (Amdahl's law)."""
 STALL: Final = 2.0
-"""Seconds without progress after each change of how many pods run."""
+"""The seconds without progress after each change in the number of running pods."""
 NODES: Final = 16
 PODS: Final = 4
-"""On a node."""
+"""Pods that fit on a node."""
 CPU: Final = "3900m"
 POOL: Final = NodePool(
     sizes=(16,), cpu_limit=str(NODES * 16), node_delay="10s", consolidate_after="10s"
 )
 QUOTA: Final = 3.9 * PODS * NODES
-"""CPUs of the pods that the pool's nodes hold."""
+"""The CPUs of the pods that fit on all nodes of the pool."""
 
 
 class Submission(NamedTuple):
-    """`at`: seconds since the trace began; `work`: seconds that it takes one pod."""
+    """`at`: seconds since the trace began; `work`: seconds that one pod needs for it."""
 
     at: float
     name: str
@@ -50,5 +50,5 @@ def trace(seed: int) -> tuple[Submission, ...]:
 
 
 def speed(pods: int) -> float:
-    """The speed of a job by how many of its pods run; one pod alone has 1."""
+    """The speed of a job with this many running pods, relative to one pod."""
     return 1 / (SERIAL + (1 - SERIAL) / pods) if pods else 0.0

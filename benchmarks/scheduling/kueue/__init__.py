@@ -1,4 +1,4 @@
-"""Kueue beside a sandbox, built from its own module, without its webhooks: Jobs come suspended."""
+"""Kueue beside a sandbox, built from its Go module, without webhooks: Jobs start suspended."""
 
 import json
 import os
@@ -33,10 +33,10 @@ RECIPE: Final = Recipe(
 QUEUE: Final = "all-jobs"
 QUEUES: Final = "queues.yaml"
 TOPOLOGY: Final = "topology.yaml"
-"""What a queue is made from: the plain one, or that of nodes in racks."""
+"""The manifest of the queue: a plain one, or one for nodes in racks."""
 LABELS: Final = {"kueue.x-k8s.io/queue-name": QUEUE}
 PATIENCE: Final = 60.0
-"""Seconds until it must be ready."""
+"""The seconds within which Kueue must become ready."""
 _GATES: Final = "VisibilityOnDemand=false"
 # It reads the certificate of its metrics from /etc, whatever it is told: in a mount namespace of
 # its own, /etc is a folder of the sandbox.
@@ -45,21 +45,21 @@ _SCRIPT: Final = 'mount --bind "$0" /etc && exec "$@"'
 
 
 def program() -> Path:
-    """The binary, built first if the cache lacks it. Raises BuildError."""
+    """The path of Kueue's binary, built first if it is not in the cache. Raises BuildError."""
     bench = Bench(places(os.environ).cache, os.environ)
     folder = built(RECIPE, bench, lambda line: print(line, file=sys.stderr))
     return folder / RECIPE.programs[0]
 
 
 def install(sandbox: Sandbox, namespace: str, queues: str = QUEUES) -> None:
-    """Its kinds, its controllers, and one queue that holds everything; ready on return."""
+    """Start Kueue and create one queue that holds all Jobs; returns when it is ready."""
     start(sandbox)
     text = Template((HERE / queues).read_text()).substitute(queue=QUEUE, namespace=namespace)
     sandbox.kubectl("apply", "--server-side", "-f", "-", input=text)
 
 
 def start(sandbox: Sandbox, settings: str = "") -> None:
-    """Its kinds and controllers; `settings` are lines added to its configuration."""
+    """Install Kueue's CRDs and start it; `settings` are lines added to its configuration."""
     kueue = program()
     crds = _module() / "config" / "components" / "crd" / "bases"
     sandbox.kubectl("apply", "--server-side", "-f", str(crds))
@@ -72,19 +72,19 @@ def start(sandbox: Sandbox, settings: str = "") -> None:
 
 
 def workloads(sandbox: Sandbox, namespace: str) -> int:
-    """How many Jobs it has taken into its queue."""
+    """The number of Jobs for which Kueue has created Workloads."""
     found = sandbox.kubectl("get", "workloads.kueue.x-k8s.io", "-n", namespace, "-o", "name")
     return len(found.splitlines())
 
 
 def open_queue(sandbox: Sandbox) -> None:
-    """Let everything go at once."""
+    """Open the queue, which releases all Jobs."""
     body = json.dumps({"spec": {"stopPolicy": "None"}})
     sandbox.kubectl("patch", "clusterqueue", QUEUE, "--type=merge", "-p", body)
 
 
 def _module() -> Path:
-    """Where the module's source lies, with the manifests that belong to this version."""
+    """The folder of the module's source, which contains the manifests of this version."""
     done = subprocess.run(
         [toolchain.go(os.environ, HERE), "mod", "download", "-json", MODULE],
         cwd=HERE,
@@ -99,7 +99,7 @@ def _module() -> Path:
 
 
 def _configured(sandbox: Sandbox, settings: str) -> tuple[Path, Path, int]:
-    """Its own /etc, its configuration, and the port of its health."""
+    """Write its /etc and its configuration; returns (etc, configuration, health port)."""
     folder = sandbox.folder / "kueue"
     certificates = folder / "etc" / "kueue" / "metrics" / "certs"
     certificates.mkdir(parents=True)

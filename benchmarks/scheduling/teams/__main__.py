@@ -29,7 +29,7 @@ HEAD: Final = (
 
 
 def measure(contestant: Contestant, given: Trace) -> tuple[Figures, float]:
-    """One run, and the processor seconds of the whole control plane meanwhile."""
+    """One run; returns its figures and the processor seconds of the whole control plane."""
     with temporary_sandbox("teams", nodes()) as sandbox:
         api = connect(str(sandbox.kubeconfig))
         for team in given.guaranteed:

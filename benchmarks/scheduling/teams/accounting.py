@@ -1,7 +1,7 @@
-"""Figures of one run, from what was seen of its Jobs and pods.
+"""The figures of one run, computed from the observed Jobs and pods.
 
-A job is evicted where its pods are all ended before its work is: its work since the last checkpoint
-is lost, for each of its pods. A job that only becomes smaller goes on from where it is.
+A job is evicted if all of its pods end before its work does: for each of its pods the work since
+the last checkpoint is lost. A job that only becomes smaller loses nothing.
 """
 
 from collections import defaultdict
@@ -14,16 +14,16 @@ from benchmarks.scheduling.teams.trace import CAPACITY, Submission, Trace, fair_
 from edl.simulator.results import jain
 
 CHECKPOINT: Final = 60.0
-"""Seconds between two checkpoints of a job, from its start on."""
+"""The seconds between two checkpoints of a job, counted from its start."""
 TICK: Final = 0.5
 
 Key: TypeAlias = tuple[str, str]
-"""Namespace and name of a training job."""
+"""The namespace and the name of a training job."""
 
 
 @dataclass(slots=True)
 class PodSpan:
-    """When a pod had a node, and when it ran; seconds since the trace began."""
+    """When a pod was bound, ran and ended; seconds since the trace began."""
 
     bound: float
     running: float | None = None
@@ -32,14 +32,14 @@ class PodSpan:
 
 @dataclass(slots=True)
 class JobTrack:
-    """What was seen of one training job."""
+    """The observations of one training job."""
 
     submission: Submission
     pods: dict[str, PodSpan] = field(default_factory=dict)
     evictions: list[float] = field(default_factory=list)
     resizes: int = 0
     started: float | None = None
-    """When all pods of its minimum ran, first."""
+    """When all pods of its minimum first ran."""
     finished: float | None = None
 
     def see_running(self, now: float) -> None:
@@ -52,7 +52,7 @@ class JobTrack:
         return self.submission.at <= at and (self.finished is None or at < self.finished)
 
     def lost(self) -> float:
-        """Replica-seconds between each eviction and the checkpoint before it."""
+        """The replica-seconds between each eviction and the checkpoint before it."""
         return sum(self._lost_at(at) for at in self.evictions)
 
     def _lost_at(self, at: float) -> float:
@@ -69,7 +69,7 @@ class JobTrack:
 
 
 GRACE: Final = 2.0
-"""Seconds: pods that ended so shortly before an eviction was seen were ended by it."""
+"""The seconds before an eviction was seen within which pods that ended count as evicted."""
 
 
 class Figures(NamedTuple):
@@ -78,17 +78,17 @@ class Figures(NamedTuple):
     gangs: int
     gangs_started: int
     owner_median: float
-    """From an owner's submission until all pods of its gang run."""
+    """The median time from an owner's submission until all pods of its gang run."""
     owner_worst: float
     evicted: int
-    """Jobs that were ended before their work was, each time counted."""
+    """Evictions: the number of times that a job ended before its work was done."""
     lost: float
-    """Replica-seconds of work since the last checkpoint."""
+    """The lost replica-seconds of work since the last checkpoint."""
     resizes: int
     utilisation: float
-    """GPUs of pods with a node, as a share of all; while there is demand for all."""
+    """The GPUs of bound pods as a share of all GPUs, or of the demand if that is smaller."""
     jain: float
-    """Jain's index of what each team with demand holds, as a part of its fair share."""
+    """Jain's index of each team's GPUs relative to its fair share, over teams with demand."""
 
 
 def figures(given: Trace, tracks: Mapping[Key, JobTrack]) -> Figures:
@@ -109,7 +109,7 @@ def figures(given: Trace, tracks: Mapping[Key, JobTrack]) -> Figures:
 
 
 def _moments(given: Trace, tracks: Mapping[Key, JobTrack]) -> Iterator[tuple[float, float]]:
-    """Utilisation and Jain's index, from a minute after the trace's begin on."""
+    """(utilisation, Jain's index) at times from a minute after the trace's beginning."""
     at = 60.0
     while at < given.lasts:
         demands, held = defaultdict[str, int](int), defaultdict[str, int](int)

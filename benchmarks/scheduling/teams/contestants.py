@@ -31,14 +31,14 @@ _COMPLETE_AFTER: Final = "sandbox.edl.dev/complete-after"
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """`jobs`: the Jobs of a submission, that of its GPU pods first."""
+    """`jobs` returns the Jobs of a submission, starting with that of its GPU pods."""
 
     install: Callable[[Sandbox, ApiClient, Trace], None]
     jobs: Callable[[Submission], Iterator[dict[str, Any]]]
 
 
 def pod_template(submission: Submission, **resources: str) -> dict[str, Any]:
-    """A pod with these limits; an owner's ends after its time."""
+    """A pod template with these limits; an owner's pod ends after its time."""
     seconds = submission.seconds
     notes = {} if seconds is None else {_COMPLETE_AFTER: f"{seconds:.0f}s"}
     limits = resources or {GPU: "1"}
@@ -65,7 +65,7 @@ def install_ours(sandbox: Sandbox, api: ApiClient, given: Trace) -> None:
 
 
 def our_jobs(submission: Submission) -> Iterator[dict[str, Any]]:
-    """A borrower trains with TensorFlow and a parameter server: workers come and go while it runs.
+    """A borrower trains with TensorFlow and a parameter server, so that workers can come and go.
 
     An owner's gang has one size.
     """

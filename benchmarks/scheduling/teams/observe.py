@@ -1,4 +1,4 @@
-"""Follows Jobs and pods of all teams by watch, a thread for each kind."""
+"""Follows the Jobs and pods of all teams by watch, in one thread per kind."""
 
 import time
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _JOB_NAME: Final = "batch.kubernetes.io/job-name"
 
 
 class JobObserver:
-    """What becomes of the trace's jobs, in seconds since `begin`."""
+    """Records the events of the trace's jobs, in seconds since `begin`."""
 
     def __init__(self, kubeconfig: str, given: Trace) -> None:
         self._kubeconfig, self._begun, self._closed = kubeconfig, 0.0, False
@@ -27,18 +27,18 @@ class JobObserver:
     def __enter__(self) -> Self:
         for kind in ("Job", "Pod"):
             Thread(target=self._run, args=(kind,), daemon=True).start()
-        time.sleep(1.0)  # both watches are open
+        time.sleep(1.0)  # until both watches are open
         return self
 
     def __exit__(self, *_: object) -> None:
         self._closed = True
 
     def begin(self, begun: float) -> None:
-        """begun: monotonic seconds."""
+        """Start the clock; `begun`: monotonic seconds."""
         self._begun = begun
 
     def tracks(self) -> Mapping[Key, JobTrack]:
-        """Raises what ended a thread early: its figures would lack what came after."""
+        """The tracks so far. Raises the error that ended a thread, as events would be missing."""
         with self._lock:
             if self._failure:
                 raise self._failure

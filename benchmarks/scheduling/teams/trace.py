@@ -1,4 +1,4 @@
-"""What teams submit: some borrow the whole cluster, and owners come back in bursts."""
+"""The submissions of teams: some borrow the whole cluster, and owners come back in bursts."""
 
 from collections.abc import Iterator, Sequence
 from random import Random
@@ -8,44 +8,44 @@ from sandbox import NodeGroup
 
 NODES: Final = 32
 GPUS: Final = 8
-"""On each node."""
+"""GPUs per node."""
 CAPACITY: Final = NODES * GPUS
 GPU: Final = "nvidia.com/gpu"
 LARGEST: Final = 16
-"""Pods of a job, a GPU each; what a borrower's job grows to."""
+"""The pods of the largest job, one GPU each; a borrower's job grows to this."""
 LEAST: Final = 4
-"""Pods with which a borrower's job makes progress."""
+"""The minimum pods with which a borrower's job makes progress."""
 FIRST_BURST: Final = 60.0
 BETWEEN: Final = 70.0
 WORK: Final = 40.0
-"""Seconds for which the pods of an owner's gang run."""
+"""The seconds for which the pods of an owner's gang run."""
 BURSTS: Final = 4
 
 
 class Submission(NamedTuple):
-    """One training job of a team. It has `least` to `pods` pods with a GPU each."""
+    """One training job of a team, with `least` to `pods` pods of one GPU each."""
 
     at: float
-    """Seconds since the trace began."""
+    """The seconds since the trace began."""
     team: str
     name: str
     least: int
     pods: int
     seconds: float | None
-    """For how long each of its pods runs; None: until the trace ends."""
+    """The seconds for which each of its pods runs; None: until the trace ends."""
 
 
 class Trace(NamedTuple):
-    """`guaranteed`: GPUs of each team."""
+    """The submissions of all teams; `guaranteed`: the GPUs of each team."""
 
     guaranteed: dict[str, int]
     submissions: tuple[Submission, ...]
     lasts: float
-    """Seconds."""
+    """The duration in seconds."""
 
 
 def trace(seed: int, teams: int) -> Trace:
-    """The first team borrows all there is; the others are idle but for bursts, in turn."""
+    """The trace: the first team borrows everything; others are idle except for bursts, in turn."""
     random = Random(seed)  # noqa: S311 (no secret depends on it)
     names = [f"team-{number}" for number in range(teams)]
     part = CAPACITY // teams // LARGEST * LARGEST
@@ -60,7 +60,7 @@ def _borrowers(random: Random, team: str) -> Iterator[Submission]:
 
 
 def _bursts(random: Random, owners: Sequence[str], gangs: int) -> Iterator[Submission]:
-    """All gangs of an owner's guarantee within three seconds."""
+    """All gangs of an owner's guarantee, submitted within three seconds."""
     for burst in range(BURSTS):
         owner, begin = owners[burst % len(owners)], FIRST_BURST + burst * BETWEEN
         begin += random.uniform(0, 10)
@@ -74,7 +74,7 @@ def nodes() -> NodeGroup:
 
 
 def fair_shares(demands: dict[str, int], capacity: int = CAPACITY) -> dict[str, float]:
-    """GPUs of each team if capacity is divided evenly, no team having more than it asks for."""
+    """The GPUs of each team if capacity is divided evenly, limited by each team's demand."""
     shares: dict[str, float] = {}
     left, waiting = float(capacity), sorted(demands, key=lambda team: (demands[team], team))
     while waiting:
