@@ -39,7 +39,7 @@ _EXAMPLES: Final[Mapping[str, object]] = {
 }
 """Examples of options whose own default would not be a helpful example."""
 _SPELLED: Final = {"priority_weight": "An object: --set reconciler.planning.priorityWeight.1000=2."}
-"""How a value is written that is an object, where the option takes a text."""
+"""The notation of values that are objects although the option takes a text, by its name."""
 
 
 def says(description: str, **limits: Any) -> Meta:  # noqa: ANN401 (msgspec's own)

@@ -30,7 +30,7 @@ from kubectl_edl.client.certificate_store import (
 from kubectl_edl.output.report import Report
 
 _ELSEWHERE: Final[Mapping[CertificateStore, str]] = {
-    # The names of its server are known to the leader alone.
+    # `certs` cannot issue this certificate: only the leader knows the server's names.
     CertificateStore.LEADER: "kubectl delete secret edl-webhook-tls -n {namespace} has it renewed",
     CertificateStore.CERT_MANAGER: "cmctl renew edl-webhook -n {namespace}",
     CertificateStore.DIRECTORY: "python -m certs issue --dir DIR renews it there",

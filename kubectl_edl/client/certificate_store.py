@@ -67,7 +67,7 @@ def keeper(cluster: Cluster) -> CertificateStore:
 
 
 def _is_stored(cluster: Cluster) -> bool:
-    """Whether the API server trusts what the Secret holds."""
+    """Whether the API server trusts the certificate in the Secret; False if it cannot be read."""
     try:
         certificate = served(cluster).certificate
     except (CertificateError, NotFound, Forbidden):
@@ -97,7 +97,7 @@ def is_believed(certificate: bytes, trust: bytes) -> bool:
 
 
 def days_left(facts: CertificateInfo, now: datetime) -> str:
-    """`364 days left`, `5h left`, `expired 6s ago`."""
+    """The remaining lifetime: `364 days left`, `5h left` or `expired 6s ago`."""
     left = facts.left(now)
     if left < timedelta():
         return f"expired {duration(-left)} ago"

@@ -103,7 +103,7 @@ class Why(NamedTuple):
 
 
 def why(job: TrainingJob) -> Why:
-    """The first of: its end, what is wrong, what its minimum lacks, why it waits, a role's size."""
+    """The first of: its end, an error, missing pods of its minimum, why it waits, a role's size."""
     end = ending(job)
     if end is not None:
         return why_of(reasons.ended(job.key, end))
