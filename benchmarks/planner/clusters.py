@@ -30,7 +30,7 @@ from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
 from edl.quantities import Resources
-from edl.steps.dependents import surroundings
+from edl.steps.dependents import dependents_of
 from edl.writes import Create
 
 NOON: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -114,9 +114,9 @@ def training(number: int, shape: Shape, low: int, high: int) -> TrainingJob:
 
 
 def _surrounded(job: TrainingJob) -> TrainingJob:
-    """The job with all surrounding objects that steps would create, as if they existed."""
-    made = (write.target for write in surroundings(job) if isinstance(write, Create))
-    return replace(job, surroundings={target: target.name for target in made})
+    """The job with all dependents that steps would create, as if they existed."""
+    made = (write.target for write in dependents_of(job) if isinstance(write, Create))
+    return replace(job, existing_dependents={target: target.name for target in made})
 
 
 def started(job: TrainingJob, size: int, where: Iterator[str]) -> TrainingJob:

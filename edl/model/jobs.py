@@ -52,7 +52,7 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     provisioning: Provisioning = Provisioning()
     mode: str = ""
     clean_up: CleanUp = CleanUp.RUNNING
-    surroundings: Mapping[ObjectRef, str] = msgspec.field(default_factory=dict)
+    existing_dependents: Mapping[ObjectRef, str] = msgspec.field(default_factory=dict)
     """Uids of its dependents that exist: Service, PodDisruptionBudgets, RBAC of a launcher."""
     pods: tuple[Owner, ...] = ()
     """The pods of a training job without Jobs, which is neither queued nor resized."""
@@ -125,14 +125,14 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
         return all(role.status.suspended for role in self.live)
 
     @cached_property
-    def began_again(self) -> bool:
+    def restarted_in_place(self) -> bool:
         """Whether the kubelet has restarted a container of a role that has not ended."""
         return any(pod.restarted_at for role in self.live for pod in role.status.pods)
 
     @cached_property
-    def homes(self) -> tuple[tuple[str, ...], ...]:
+    def nodes_by_role(self) -> tuple[tuple[str, ...], ...]:
         """For each role the nodes of its replicas by index; empty unless all of them exist."""
-        return tuple(map(_home, self.roles))
+        return tuple(map(_nodes_of, self.roles))
 
     @cached_property
     def live(self) -> tuple[Role, ...]:
@@ -144,7 +144,7 @@ _INDEX: Final = attrgetter("index")
 _SIZE: Final = attrgetter("size")
 
 
-def _home(role: Role) -> tuple[str, ...]:
+def _nodes_of(role: Role) -> tuple[str, ...]:
     if not role.spec.indexed or len(role.status.pods) != role.status.size:
         return ()
     names = []

@@ -134,8 +134,8 @@ class ElasticControl:
         if write.target.kind == "Pod":
             self.job_controller.provisioning.create(sim_job, write)
             return
-        around = {**sim_job.job.surroundings, write.target: write.target.name}
-        sim_job.job = replace(sim_job.job, surroundings=around)
+        around = {**sim_job.job.existing_dependents, write.target: write.target.name}
+        sim_job.job = replace(sim_job.job, existing_dependents=around)
 
     def _delete(self, sim_job: SimulatedJob, target: ObjectRef) -> None:
         if target.kind != "Pod" or self.job_controller.provisioning.delete(sim_job, target):

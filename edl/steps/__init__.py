@@ -13,7 +13,7 @@ from edl import messages, phases
 from edl.model import ClusterState, JobKey, TrainingJob
 from edl.planner.plan import Admission, NodeAssignment, Plan, Resize, Suspension
 from edl.steps import preconditioned_patches
-from edl.steps.dependents import surroundings
+from edl.steps.dependents import dependents_of
 from edl.steps.host_file import publish
 from edl.steps.pod_placement import placed
 from edl.steps.pod_removal import evacuated
@@ -199,4 +199,4 @@ def bare(job: TrainingJob, now: datetime) -> tuple[Step, timedelta | None]:
         return Step(job.key, ()), None
     published = publish(job, (), now)
     # Dependents first: an ungated launcher needs its ServiceAccount.
-    return Step(job.key, (*surroundings(job), *published.writes)), published.recheck
+    return Step(job.key, (*dependents_of(job), *published.writes)), published.recheck

@@ -16,17 +16,17 @@ _FIRST: Final = "-first-"
 _Fields: TypeAlias = Callable[[], Mapping[str, Any]]
 
 
-def surroundings(job: TrainingJob) -> tuple[Write, ...]:
+def dependents_of(job: TrainingJob) -> tuple[Write, ...]:
     """Creates missing dependents; deletes the PodDisruptionBudget of a former minimum."""
     wanted = dict(_wanted(job))
     missing = [
         Create(target, owned(job, target, fields()))
         for target, fields in wanted.items()
-        if target not in job.surroundings
+        if target not in job.existing_dependents
     ]
     stale = [
-        Delete(target, uid=job.surroundings[target])
-        for target in sorted(job.surroundings)
+        Delete(target, uid=job.existing_dependents[target])
+        for target in sorted(job.existing_dependents)
         if _is_budget(job, target) and target not in wanted
     ]
     return (*missing, *stale)

@@ -10,7 +10,7 @@ from edl import phases
 from edl.model import Role, TrainingJob
 from edl.planner.plan import Resize
 from edl.steps import host_file, pod_removal, preconditioned_patches, scale_deadline
-from edl.steps.dependents import missed_keys, surroundings
+from edl.steps.dependents import dependents_of, missed_keys
 from edl.steps.finish import finish, freed
 from edl.steps.host_file import Publication, leaves_no_worker, publish
 from edl.steps.resize_patch import RoleChange, change
@@ -33,7 +33,7 @@ def live(
     published = publish(job, resizes, now)
     changes = [_change(job, role, resizes, published, now) for role in job.live]
     # Dependents are owned by all Jobs, so they wait until the last Job exists.
-    around = () if job.missing else (*surroundings(job), *missed_keys(job, now))
+    around = () if job.missing else (*dependents_of(job), *missed_keys(job, now))
     # Sizes first: other jobs wait for that capacity, and a quota may forbid dependents.
     writes = (*published.writes, *(write for found in changes for write in found.writes), *around)
     writes = (*host_file.told(job), *freed(job), *writes)

@@ -12,7 +12,7 @@ from edl.planner.plan import Admission, Suspension
 from edl.planner.snapshot import last_resizes
 from edl.spec import addresses
 from edl.steps import preconditioned_patches
-from edl.steps.dependents import keys, surroundings
+from edl.steps.dependents import dependents_of, keys
 from edl.steps.provisioning import capacity_requests
 from edl.writes import Action, Json, Step
 
@@ -55,7 +55,7 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
         )
         for role in starting
     )
-    return Step(job.key, (*surroundings(job), *keys(job), *writes), notes, starts=True)
+    return Step(job.key, (*dependents_of(job), *keys(job), *writes), notes, starts=True)
 
 
 def _starting(job: TrainingJob, admission: Admission) -> list[Role]:

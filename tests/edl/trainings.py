@@ -20,7 +20,7 @@ from edl.model import (
     TrainingJob,
 )
 from edl.quantities import Resources
-from edl.steps.dependents import surroundings
+from edl.steps.dependents import dependents_of
 from edl.writes import Create, Delete, Json, Patch, Step
 from tests.roles import pod_of, role_of
 
@@ -73,16 +73,16 @@ def pods(role_name: str, indexes: Iterable[int], **fields: Any) -> tuple[Pod, ..
 
 
 def training(*roles: Role, framework: str = "tensorflow", **fields: Any) -> TrainingJob:  # noqa: ANN401
-    """A training job with everything that it needs around it, unless `surroundings` is given."""
+    """A training job with all its dependents, unless `existing_dependents` is given."""
     job = TrainingJob(KEY, framework, roles, LONG_AGO, **fields)
-    return job if "surroundings" in fields else surrounded(job)
+    return job if "existing_dependents" in fields else surrounded(job)
 
 
 def surrounded(job: TrainingJob) -> TrainingJob:
     """With everything that it needs around it."""
-    wanted = surroundings(replace(job, surroundings={}))
+    wanted = dependents_of(replace(job, existing_dependents={}))
     targets = (write.target for write in wanted if isinstance(write, Create))
-    return replace(job, surroundings={target: f"uid of {target.name}" for target in targets})
+    return replace(job, existing_dependents={target: f"uid of {target.name}" for target in targets})
 
 
 def host(index: int) -> str:

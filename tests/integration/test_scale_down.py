@@ -48,7 +48,7 @@ def names(scene: Stage) -> set[str]:
     return {node["metadata"]["name"] for node in scene.cluster_wide("Node")}
 
 
-def homes(scene: Stage, job: str) -> dict[int, str]:
+def nodes_by_role(scene: Stage, job: str) -> dict[int, str]:
     """The node of each index of a Job that runs."""
     pods = scene.pods(job)
     return {
@@ -89,8 +89,8 @@ def test_extras_fill_what_services_leave_of_their_nodes_and_keep_no_node_without
     assert len(names(scene)) == 2
     scene.apply(elastic("train", "2", {"framework": "pytorch", "min": "1", "max": "9"}))
     scene.until_runs("train", 6)
-    assert set(nodes.values()) == set(homes(scene, "train").values()) == names(scene)
-    first, uid = homes(scene, "train")[0], scene.uids("train")["0"]
+    assert set(nodes.values()) == set(nodes_by_role(scene, "train").values()) == names(scene)
+    first, uid = nodes_by_role(scene, "train")[0], scene.uids("train")["0"]
     idle = next(app for app, node in nodes.items() if node != first)
     scene.kubectl("delete", "deployment", idle)
     scene.until(lambda: names(scene) == {first}, "the node that only extras kept is gone")
@@ -116,7 +116,7 @@ def test_a_minimum_that_karpenter_may_not_evict_leaves_a_node_that_it_takes(scen
         for pod in scene.pods("ring-worker")
     ]
     assert told == [True, False, False], "autoscalers let its minimum be"
-    going = homes(scene, "ring-worker")[0]
+    going = nodes_by_role(scene, "ring-worker")[0]
     claim = scene.kubectl(
         "get",
         "nodeclaims",
@@ -125,6 +125,6 @@ def test_a_minimum_that_karpenter_may_not_evict_leaves_a_node_that_it_takes(scen
     )
     scene.kubectl("delete", "nodeclaim", claim, "--wait=false")
     scene.until(lambda: going not in names(scene), "the node is gone")
-    scene.until(lambda: len(homes(scene, "ring-worker")) == 3, "all workers run elsewhere")
+    scene.until(lambda: len(nodes_by_role(scene, "ring-worker")) == 3, "all workers run elsewhere")
     history = scene.job("ring-worker")["metadata"]["annotations"][contract.HISTORY]
     assert f"off {going}, which is being removed ({TAINT})" in history

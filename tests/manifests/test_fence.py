@@ -109,7 +109,7 @@ def test_what_a_service_says_is_what_it_lets_through() -> None:
     found = role("worker")
     services = [
         write.manifest
-        for write in dependents.surroundings(training(found, surroundings={}))
+        for write in dependents.dependents_of(training(found, existing_dependents={}))
         if isinstance(write, Create) and write.target.kind == "Service"
     ]
     assert services

@@ -40,7 +40,7 @@ def bare_training_job(
         queued_at=min(pod.pod.created_at for pod in pods if pod.pod),
         problem=namespace_policy.no_kubexec(key.namespace) if forbidden else "",
         mode=first.mode,
-        surroundings={tag.target: tag.uid for tag in tags if tag.job == key.name},
+        existing_dependents={tag.target: tag.uid for tag in tags if tag.job == key.name},
         pods=tuple(Owner("v1", "Pod", pod.name, pod.bare.uid) for pod in pods if pod.bare),
     )
 

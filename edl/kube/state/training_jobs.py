@@ -55,7 +55,7 @@ def gather(key: JobKey, around: TrainingJobInputs) -> TrainingJob:
         provisioning=_provisioning(around, specs),
         mode=specs[0].mode if specs else "",
         clean_up=_clean_up(around),
-        surroundings={tag.target: tag.uid for tag in around.tags if tag.job == key.name}
+        existing_dependents={tag.target: tag.uid for tag in around.tags if tag.job == key.name}
         | dict.fromkeys(_templates(key, roles, around.devices), ""),
     )
     return replacements.told(start_refusals.with_refusal(found))

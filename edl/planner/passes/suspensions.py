@@ -97,7 +97,7 @@ def _lost(snapshot: Snapshot, allocation: RoleAllocation) -> Reason | None:
 def _began_alone(job: TrainingJob) -> datetime | None:
     """When a container last restarted while others did not; None if all did, or none."""
     # Fast path for most jobs.
-    if not job.began_again:
+    if not job.restarted_in_place:
         return None
     pods = [pod for role in job.live for pod in role.status.pods]
     times = [pod.restarted_at for pod in pods if not (pod.ended or pod.terminating)]

@@ -195,7 +195,7 @@ class Snapshot:
         room, index = self.capacity.observed_idle.copy(), self.capacity.index
         nodes: defaultdict[PodClass, list[int]] = defaultdict(list)
         for job in self.all_jobs:
-            for role, home in zip(job.roles, job.homes, strict=True):
+            for role, home in zip(job.roles, job.nodes_by_role, strict=True):
                 names = home or (pod.node for pod in role.status.pods if pod.node and not pod.ended)
                 found = nodes[self.pod_class(role.template.shape)]
                 found.extend(index.get(name, NO_NODE) for name in names)

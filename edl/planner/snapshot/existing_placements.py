@@ -59,16 +59,16 @@ def is_lost(found: Unscheduled) -> bool:
 
 def existing_placements(job: TrainingJob, role: Role, pods: PodsOnNodes) -> ExistingPlacements:
     """One placement per replica of a started role, in the order in which replicas are kept."""
-    if home := _home(job, role):
+    if home := _nodes_of(job, role):
         return ExistingPlacements(list(map(pods.placements.__getitem__, home)), [])
     live = [pod for pod in role.status.pods if pod.active]
     ranked = role.spec.indexed and all(pod.index >= 0 for pod in live)
     return (_ranked if ranked else _unranked)(job, role, live, pods)
 
 
-def _home(job: TrainingJob, role: Role) -> tuple[str, ...]:
+def _nodes_of(job: TrainingJob, role: Role) -> tuple[str, ...]:
     """The nodes of all replicas in order, if the state knows them (the usual case); else ()."""
-    anchors = (home for one, home in zip(job.roles, job.homes, strict=True) if one is role)
+    anchors = (home for one, home in zip(job.roles, job.nodes_by_role, strict=True) if one is role)
     return next(anchors, ())
 
 

@@ -72,7 +72,11 @@ def _is_whole(allocation: RoleAllocation) -> bool:
     job, role = allocation.job, allocation.role
     if allocation.unscheduled:
         return False
-    torn = role.status.lost or job.began_again or any(other.status.suspended for other in job.live)
+    torn = (
+        role.status.lost
+        or job.restarted_in_place
+        or any(other.status.suspended for other in job.live)
+    )
     return role.status.size <= most_replicas(role) and not torn
 
 

@@ -26,7 +26,7 @@ def configurations(patient: Patient) -> Diagnoses:
         what = "kubectl-edl is not installed here" if whole else "kubectl-edl is installed in part"
         yield failure(f"{what}: there is no {' and no '.join(missing)} {CONFIGURATION}", INSTALL)
         return
-    home, here = _home(there.values()), patient.system_namespace
+    home, here = _nodes_of(there.values()), patient.system_namespace
     if home not in ("", here):
         fix = f"export {contract.SYSTEM_NAMESPACE_ENV}={home}"
         yield failure(f"kubectl-edl is installed in namespace {home}, not in {here}", fix)
@@ -64,7 +64,7 @@ def release(patient: Patient) -> Diagnoses:
         yield well(f"the cluster runs the plugin's own release, {mine}")
 
 
-def _home(configurations: Iterable[Json | None]) -> str:
+def _nodes_of(configurations: Iterable[Json | None]) -> str:
     """The namespace whose teams the webhook reviews; empty if no entry names one."""
     entries = (entry for one in configurations for entry in (one or {}).get("webhooks") or ())
     rules = (

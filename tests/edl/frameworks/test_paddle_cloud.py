@@ -13,7 +13,7 @@ import pytest
 from edl.errors import Denied
 from edl.model import ResizePolicy
 from edl.parsing.parser import parse
-from edl.steps.dependents import surroundings
+from edl.steps.dependents import dependents_of
 from edl.writes import Create, Json
 from tests.edl import trainings
 from tests.edl.manifests import created, pod_spec, template
@@ -207,8 +207,8 @@ def test_the_right_to_list_is_bound_to_the_pods_service_account(
     accounts: Sequence[str], made: set[str], bound: Sequence[str]
 ) -> None:
     roles = [trainings.role(role, account=who) for role, who in zip(ROLES, accounts, strict=True)]
-    found = trainings.training(*roles, framework="paddle", mode="cloud", surroundings={})
-    rights = [write for write in surroundings(found) if isinstance(write, Create)]
+    found = trainings.training(*roles, framework="paddle", mode="cloud", existing_dependents={})
+    rights = [write for write in dependents_of(found) if isinstance(write, Create)]
     named = {write.target.kind: write for write in rights if write.target.name == "mnist-peers"}
     assert named.keys() == made
     binding = named["RoleBinding"].manifest
@@ -218,8 +218,8 @@ def test_the_right_to_list_is_bound_to_the_pods_service_account(
 
 def test_other_modes_need_no_rights() -> None:
     roles = (trainings.role("master"), trainings.role("trainer"))
-    found = trainings.training(*roles, framework="paddle", surroundings={})
-    kinds = {write.target.kind for write in surroundings(found)}
+    found = trainings.training(*roles, framework="paddle", existing_dependents={})
+    kinds = {write.target.kind for write in dependents_of(found)}
     assert kinds == {"Service", "PodDisruptionBudget"}
     assert "serviceAccountName" not in pod_spec(created(paddle("trainer", ELASTIC)))
 

@@ -225,7 +225,7 @@ def test_what_stands_around_a_job_asks_for_no_plan() -> None:
     state, memory = settled(), PlanCache()
     plan = decide(state, FAIR, LIMITS, memory)
     around = {ObjectRef("Service", "ns", "one"): "uid"}
-    later = with_job(state, replace(state.jobs[0], surroundings=around))
+    later = with_job(state, replace(state.jobs[0], existing_dependents=around))
     assert memory.get(later, FAIR, LIMITS) is plan
 
 

@@ -20,7 +20,7 @@ def refused(
 ) -> TrainingJob:
     """A queued job whose start was refused; its first Job says `written`."""
     chief = role("chief", suspended=True, refusal=written, **fields)
-    job = training(chief, role("worker", 2, 4, size=3, suspended=True), surroundings={})
+    job = training(chief, role("worker", 2, 4, size=3, suspended=True), existing_dependents={})
     return replace(job, refusal=refusal)
 
 
@@ -53,7 +53,7 @@ def test_nothing_is_tried_before_the_wait_is_over() -> None:
     assert found.recheck_after == seconds(0.6)
 
 
-def test_then_its_surroundings_are_made_and_its_start_is_a_dry_run() -> None:
+def test_then_its_dependents_are_made_and_its_start_is_a_dry_run() -> None:
     (step,) = steps_of(refused(FIRST, FIRST), after=1).steps
     assert step.starts
     assert [target.kind for target in created(step)].count("Service") == 1
@@ -81,8 +81,8 @@ def test_a_start_that_was_accepted_takes_the_refusal_off() -> None:
 def test_the_writes_of_a_queued_job_are_part_of_its_start_and_those_of_a_running_one_are_not() -> (
     None
 ):
-    queued = training(role("worker", 2, 4, suspended=True), surroundings={})
-    running = training(role("worker", 2, 4), surroundings={})
+    queued = training(role("worker", 2, 4, suspended=True), existing_dependents={})
+    running = training(role("worker", 2, 4), existing_dependents={})
     for job in (queued, running):
         (step,) = steps(Plan(), ClusterState(NOW, (), (job,))).steps
         assert step.starts is (job is queued)

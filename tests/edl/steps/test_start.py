@@ -99,7 +99,7 @@ def test_with_parameter_servers_the_template_stays() -> None:
 
 
 def test_what_stands_around_comes_first() -> None:
-    step = started(*ALL, surroundings={})
+    step = started(*ALL, existing_dependents={})
     kinds = [type(write) for write in step.writes]
     assert kinds == sorted(kinds, key=lambda kind: kind is Patch)
     assert kinds.count(Create) == 4

@@ -103,7 +103,7 @@ def test_a_suspended_job_is_neither_resized_nor_finished() -> None:
 
 
 def test_a_job_with_a_problem_is_not_touched() -> None:
-    job = replace(running(), problem="its Jobs disagree", surroundings={})
+    job = replace(running(), problem="its Jobs disagree", existing_dependents={})
     assert steps(Plan(), state(job)).steps == ()
 
 
@@ -206,7 +206,7 @@ def test_a_job_with_a_missing_role_still_gives_what_was_promised() -> None:
 
 def test_what_is_missing_around_a_job_does_not_hold_back_its_shrink() -> None:
     plan = Plan(resizes=(Resize(KEY, "worker", 2, 1, because("to make room for web")),))
-    job = replace(running(), surroundings={})
+    job = replace(running(), existing_dependents={})
     (step,) = steps(plan, state(job)).steps
     first, *others = step.writes
     assert isinstance(first, Patch)

@@ -77,7 +77,7 @@ def any_role(draw: some.DrawFn, name: str) -> Role:
 def any_job(draw: some.DrawFn) -> TrainingJob:
     framework, mode, all_roles = draw(some.sampled_from(ROLE_LISTS))
     roles = [draw(any_role(name)) for name in all_roles]
-    fields = {"surroundings": {}} if draw(some.booleans()) else {}
+    fields = {"existing_dependents": {}} if draw(some.booleans()) else {}
     found = training(*roles, framework=framework, mode=mode, started_at=LONG_AGO, **fields)
     return replace(found, problem=draw(some.sampled_from(["", "", "", "its Jobs disagree"])))
 

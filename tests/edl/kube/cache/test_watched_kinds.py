@@ -71,8 +71,8 @@ def test_watching_and_reading_once_see_the_same(fake: FakeCluster) -> None:
     stores = stores_of(fake)
     assert stores.synced
     watched, read = observe(stores.snapshot(), NOW), observe(read_once(fake), NOW)
-    assert [replace(job, surroundings={}) for job in watched.jobs] == [
-        replace(job, surroundings={}) for job in read.jobs
+    assert [replace(job, existing_dependents={}) for job in watched.jobs] == [
+        replace(job, existing_dependents={}) for job in read.jobs
     ]
     assert (watched.nodes, watched.demands) == (read.nodes, read.demands)
 

@@ -383,10 +383,10 @@ def test_gpus_of_a_class_are_planned_before_their_template_is_made() -> None:
     (found,) = cluster.state.jobs
     assert (found.roles[0].template.shape.requests.get(GPU), found.problem) == (2, "")
     assert found.roles[0].template.device_template == DeviceTemplate(name, DRIVER, 2)
-    assert not found.surroundings
+    assert not found.existing_dependents
     cluster.tell(devices.template(name, asking(2)))
     (found,) = cluster.state.jobs
-    assert list(found.surroundings) == [ObjectRef("ResourceClaimTemplate", "web", name)]
+    assert list(found.existing_dependents) == [ObjectRef("ResourceClaimTemplate", "web", name)]
 
 
 def test_a_job_with_dropped_claims_does_not_start_without_its_gpus() -> None:

@@ -78,7 +78,7 @@ def test_a_role_without_pods_keeps_its_size() -> None:
 def test_what_stands_around_it_is_known() -> None:
     service = {"metadata": manifests.metadata("mnist", "web", labels={contract.JOB: "mnist"})}
     (job,) = look(*WORKERS, jobs=(service,)).bare_jobs
-    assert set(job.surroundings) == {ObjectRef("Service", "web", "mnist")}
+    assert set(job.existing_dependents) == {ObjectRef("Service", "web", "mnist")}
 
 
 def test_a_launcher_needs_a_namespace_that_lets_it_exec() -> None:

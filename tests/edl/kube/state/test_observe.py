@@ -290,7 +290,7 @@ def test_what_stands_around_a_job_is_known_by_its_label() -> None:
     others = {"metadata": manifests.metadata("x", "web", labels={"edl.dev/job": "other"})}
     tags = [("Service", ours), ("PodDisruptionBudget", others)]
     found = only(look(snapshot(MNIST, tags=tags)))
-    assert set(found.surroundings) == {ObjectRef("Service", "web", "mnist")}
+    assert set(found.existing_dependents) == {ObjectRef("Service", "web", "mnist")}
     assert found.problem == ""
 
 

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.model import DeviceTemplate, JobEnd, ObjectRef, ResizePolicy, Role, TrainingJob
-from edl.steps.dependents import surroundings
+from edl.steps.dependents import dependents_of
 from edl.steps.running import live
 from edl.writes import Create, Delete, Json
 from tests.edl.trainings import NOW, role, training
@@ -21,12 +21,12 @@ def target(kind: str, name: str) -> ObjectRef:
 
 def manifests(job: TrainingJob) -> dict[ObjectRef, Any]:
     return {
-        write.target: write.manifest for write in surroundings(job) if isinstance(write, Create)
+        write.target: write.manifest for write in dependents_of(job) if isinstance(write, Create)
     }
 
 
 def budget(found: Role) -> Json:
-    made = manifests(training(found, surroundings=NOTHING, framework="none"))
+    made = manifests(training(found, existing_dependents=NOTHING, framework="none"))
     (spec,) = [
         manifest["spec"]
         for written, manifest in made.items()
@@ -36,7 +36,7 @@ def budget(found: Role) -> Json:
 
 
 def test_a_training_job_gets_a_service_and_a_budget_a_role() -> None:
-    assert list(manifests(training(CHIEF, WORKER, surroundings=NOTHING))) == [
+    assert list(manifests(training(CHIEF, WORKER, existing_dependents=NOTHING))) == [
         target("Service", "mnist"),
         target("PodDisruptionBudget", "mnist-chief-first-1"),
         target("PodDisruptionBudget", "mnist-worker-first-2"),
@@ -45,20 +45,20 @@ def test_a_training_job_gets_a_service_and_a_budget_a_role() -> None:
 
 def test_one_piece_of_work_has_no_budget_until_it_may_grow() -> None:
     alone, elastic = role("worker", 1, 1, indexed=False), role("worker", 1, 2, indexed=False)
-    assert manifests(training(alone, surroundings=NOTHING, framework="none")) == {}
-    assert list(manifests(training(elastic, surroundings=NOTHING, framework="none"))) == [
+    assert manifests(training(alone, existing_dependents=NOTHING, framework="none")) == {}
+    assert list(manifests(training(elastic, existing_dependents=NOTHING, framework="none"))) == [
         target("PodDisruptionBudget", f"{elastic.job}-first-1")
     ]
 
 
 def test_one_rank_alone_keeps_its_budget() -> None:
     alone = role("worker", 1, 1)
-    made = manifests(training(alone, surroundings=NOTHING))
+    made = manifests(training(alone, existing_dependents=NOTHING))
     assert target("PodDisruptionBudget", f"{alone.job}-first-1") in made
 
 
 def test_peers_find_each_other_before_they_are_ready() -> None:
-    made = manifests(training(CHIEF, WORKER, surroundings=NOTHING))
+    made = manifests(training(CHIEF, WORKER, existing_dependents=NOTHING))
     assert made[target("Service", "mnist")]["spec"] == {
         "clusterIP": "None",
         "publishNotReadyAddresses": True,
@@ -68,7 +68,7 @@ def test_peers_find_each_other_before_they_are_ready() -> None:
 
 def test_a_pytorch_job_alone_has_its_first_pod_known_by_its_bare_host_name() -> None:
     alone = role("worker", 2, 4, job="mnist")
-    made = manifests(training(alone, surroundings=NOTHING, framework="pytorch"))
+    made = manifests(training(alone, existing_dependents=NOTHING, framework="pytorch"))
     spec = made[target("Service", "mnist-0")]["spec"]
     assert (spec["clusterIP"], spec["publishNotReadyAddresses"]) == ("None", True)
     assert spec["selector"] == {
@@ -76,12 +76,14 @@ def test_a_pytorch_job_alone_has_its_first_pod_known_by_its_bare_host_name() -> 
         contract.COMPLETION_INDEX_ANNOTATION: "0",
     }
     store = role("rendezvous")
-    made = manifests(training(store, WORKER, surroundings=NOTHING, framework="pytorch"))
+    made = manifests(training(store, WORKER, existing_dependents=NOTHING, framework="pytorch"))
     assert [written.name for written in made if written.kind == "Service"] == ["mnist"]
 
 
 def test_everything_goes_with_the_jobs() -> None:
-    for written, manifest in manifests(training(CHIEF, WORKER, surroundings=NOTHING)).items():
+    for written, manifest in manifests(
+        training(CHIEF, WORKER, existing_dependents=NOTHING)
+    ).items():
         metadata = manifest["metadata"]
         assert (manifest["kind"], metadata["name"]) == (written.kind, written.name)
         assert metadata["namespace"] == "lab"
@@ -96,39 +98,41 @@ def test_only_what_is_missing_is_created() -> None:
     there = frozenset(
         {target("Service", "mnist"), target("PodDisruptionBudget", "mnist-chief-first-1")}
     )
-    job = training(CHIEF, WORKER, surroundings=there)
+    job = training(CHIEF, WORKER, existing_dependents=there)
     assert list(manifests(job)) == [target("PodDisruptionBudget", "mnist-worker-first-2")]
-    assert surroundings(training(CHIEF, WORKER)) == ()
+    assert dependents_of(training(CHIEF, WORKER)) == ()
 
 
 def test_another_minimum_means_another_budget_and_the_new_one_comes_first() -> None:
     job = training(CHIEF, WORKER)
     changed = replace(job, roles=(CHIEF, WORKER.changed(min=3)))
-    created, removed = surroundings(changed)
+    created, removed = dependents_of(changed)
     assert isinstance(created, Create)
     assert created.target.name == "mnist-worker-first-3"
     stale = target("PodDisruptionBudget", "mnist-worker-first-2")
-    assert removed == Delete(stale, uid=job.surroundings[stale]), "the very one that was seen"
+    assert removed == Delete(stale, uid=job.existing_dependents[stale]), (
+        "the very one that was seen"
+    )
 
 
 def test_a_role_that_has_ended_needs_no_budget() -> None:
     job = training(CHIEF, WORKER)
     ended = replace(job, roles=(CHIEF, WORKER.changed(ending=JobEnd.COMPLETE)))
     stale = target("PodDisruptionBudget", "mnist-worker-first-2")
-    assert surroundings(ended) == (Delete(stale, uid=job.surroundings[stale]),)
+    assert dependents_of(ended) == (Delete(stale, uid=job.existing_dependents[stale]),)
 
 
 def test_foreign_dependents_are_never_removed() -> None:
     job = training(CHIEF, WORKER)
     around = {
-        **job.surroundings,
+        **job.existing_dependents,
         target("Secret", "mnist"): "uid",
         target("RoleBinding", "mnist"): "uid",
         target("PodDisruptionBudget", "mnist"): "uid",
         target("PodDisruptionBudget", "mnist-worker-first-class"): "uid",
         target("PodDisruptionBudget", "other-first-2"): "uid",
     }
-    assert surroundings(replace(job, surroundings=around)) == ()
+    assert dependents_of(replace(job, existing_dependents=around)) == ()
 
 
 def test_the_budget_of_ranks_protects_the_first_indexes() -> None:
@@ -157,13 +161,13 @@ def test_the_budget_of_work_items_counts_any_of_them() -> None:
 
 def test_work_items_have_no_addresses() -> None:
     items = role("worker", 1, 4, indexed=False, resizing=ResizePolicy.ITEMS)
-    found = manifests(training(items, framework="none", surroundings=NOTHING))
+    found = manifests(training(items, framework="none", existing_dependents=NOTHING))
     assert [written.kind for written in found] == ["PodDisruptionBudget"]
 
 
 def _rights(account: str) -> dict[ObjectRef, Any]:
     roles = (role("launcher", account=account), WORKER)
-    made = manifests(training(*roles, framework="horovod", surroundings=NOTHING))
+    made = manifests(training(*roles, framework="horovod", existing_dependents=NOTHING))
     return {
         written: manifest
         for written, manifest in made.items()
@@ -197,20 +201,20 @@ def test_a_service_account_of_the_users_choice_is_bound_and_not_made() -> None:
 
 def test_a_waiting_job_is_surrounded_already() -> None:
     waiting = (CHIEF.changed(suspended=True), WORKER.changed(suspended=True))
-    step, _ = live(training(*waiting, surroundings=NOTHING), (), NOW)
+    step, _ = live(training(*waiting, existing_dependents=NOTHING), (), NOW)
     assert len(step.writes) == 3
 
 
-def test_an_incomplete_job_waits_for_its_surroundings() -> None:
+def test_an_incomplete_job_waits_for_its_dependents() -> None:
     """Whoever comes last must be an owner too."""
-    step, _ = live(training(CHIEF, missing=("worker",), surroundings=NOTHING), (), NOW)
+    step, _ = live(training(CHIEF, missing=("worker",), existing_dependents=NOTHING), (), NOW)
     assert step.writes == ()
 
 
 def test_a_role_with_gpus_of_a_class_gets_its_template() -> None:
     found = WORKER.changed(device_template=DeviceTemplate("mnist-gpus-2.gpu.x", "gpu.x", 2))
     name = target("ResourceClaimTemplate", "mnist-gpus-2.gpu.x")
-    made = manifests(training(CHIEF, found, surroundings=NOTHING))[name]
+    made = manifests(training(CHIEF, found, existing_dependents=NOTHING))[name]
     assert made["apiVersion"] == "resource.k8s.io/v1"
     assert [owner["name"] for owner in made["metadata"]["ownerReferences"]]
     (request,) = made["spec"]["spec"]["devices"]["requests"]
@@ -219,4 +223,4 @@ def test_a_role_with_gpus_of_a_class_gets_its_template() -> None:
         "deviceClassName": "gpu.x",
         "count": 2,
     }
-    assert name not in manifests(training(CHIEF, found, surroundings={name: ""}))
+    assert name not in manifests(training(CHIEF, found, existing_dependents={name: ""}))

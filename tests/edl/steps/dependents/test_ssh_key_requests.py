@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from edl.model import ObjectRef, Pod, PodPhase, TrainingJob
 from edl.planner.plan import Admission
-from edl.steps.dependents import PATIENCE, surroundings
+from edl.steps.dependents import PATIENCE, dependents_of
 from edl.steps.running import live
 from edl.steps.start import start
 from edl.writes import CreateKeys, Step
@@ -68,5 +68,5 @@ def test_a_pod_that_was_just_bound_or_has_no_node_lacks_nothing() -> None:
 
 
 def test_ssh_creates_no_rbac_object() -> None:
-    kinds = {write.target.kind for write in surroundings(horovod())}
+    kinds = {write.target.kind for write in dependents_of(horovod())}
     assert not kinds & {"RoleBinding", "ServiceAccount"}
