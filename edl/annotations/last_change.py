@@ -1,6 +1,6 @@
 """The reason of a role's last change, kept on its Job from one decision to the next.
 
-Other clients may write it too: its length is bounded, and it may be invalid.
+Other clients may write it too: what is read is limited in length, and may be invalid.
 """
 
 from typing import Final

@@ -46,7 +46,8 @@ class Context(msgspec.Struct, frozen=True):
     image: str
     """Our own image, which has kubectl for launchers."""
     release: str = ""
-    """A digest of this release's rules while several releases may serve; otherwise empty."""
+    """A digest of this release's rules, which tells apart the objects of releases that serve side
+    by side. Empty outside the webhook."""
 
 
 class AdmissionVerdict(msgspec.Struct, frozen=True):

@@ -18,7 +18,7 @@ from edl.spec.job_spec import JobSpec
 from edl.writes import Json
 
 _MAKES_OURS: Final = CRON_JOB_TYPE
-"""The one controller that leaves its Jobs alone; others size and suspend theirs themselves."""
+"""The one controller whose Jobs may be adopted: others size and suspend their Jobs themselves."""
 
 
 def adopts(manifest: Json, policy: NamespacePolicy) -> bool:

@@ -1,4 +1,4 @@
-"""Warnings about changes that an update asked for and did not get, with the right command."""
+"""Warnings about changes that an update asked for and did not get, with the command to use."""
 
 from typing import Final
 

@@ -202,7 +202,7 @@ def held(new: Json, old: Json) -> tuple[Json, tuple[str, ...]]:
 
 
 def _left_out(spec: Json, old: Json) -> Json:
-    """Restores fields that a file leaves out, so that they would fall back to the API's defaults.
+    """The webhook's values of fields that a file leaves out, and that the API would default.
 
     kubectl removes such fields when server-side apply takes over from `kubectl apply`.
     """
@@ -281,7 +281,7 @@ def _too_low(new: Json, old: Json, spec: JobSpec) -> list[Finding]:
 
 
 def fewest(job: Json, variable: str) -> int:
-    """How many pods must come together, as told by the variable; 0 if it is not set."""
+    """How many pods must come together, by `variable` of the pod template; 0 if it is not set."""
     containers = (template(job).get("spec") or {}).get("containers") or ()
     told = (
         str(env.get("value") or "").partition(":")[0]

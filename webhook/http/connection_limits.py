@@ -7,7 +7,7 @@ import msgspec
 LIMIT: Final = 7 * 1024 * 1024
 """Bytes of a body: the API server's own limit for an object is 3 MiB, and an update carries two."""
 KEEP_ALIVE_SECONDS: Final = 120.0
-"""More than the 90 s after which Go's client drops an idle connection: it closes first."""
+"""More than the 90 s after which Go's client drops an idle connection: the client closes first."""
 
 
 class ConnectionLimits(msgspec.Struct, frozen=True):

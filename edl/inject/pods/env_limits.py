@@ -13,7 +13,7 @@ from edl.spec.job_spec import JobSpec
 from edl.writes import Json
 
 MOST_CONTAINERS: Final = 1_000
-"""Containers per pod. Each gets all variables, although its own text may have only three bytes."""
+"""Containers per pod: each gets all variables, however short it is in the manifest."""
 _LARGEST: Final = 1_572_864
 """Bytes of the largest object that etcd stores by default (--max-request-bytes)."""
 _REFERENCE: Final = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")

@@ -218,7 +218,7 @@ class ApiClient:
 
 
 def connect(kubeconfig: str | None = None, said: ConfigOverrides | None = None) -> ApiClient:
-    """A client of the cluster that kubectl would choose; in a pod without one, the pod's own.
+    """A client of the cluster that kubectl would choose; in a pod without kubeconfig, its own.
 
     Raises Unreachable if no cluster can be chosen. No request is sent yet.
     """

@@ -1,4 +1,4 @@
-"""RBAC permissions, and access reviews that ask the API server whether it grants them."""
+"""RBAC permissions, and the access reviews that check them at the API server."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Reads from a Job's status and spec how it ended, and the pods that no longer exist as objects."""
+"""Reads from a Job's status and spec how it ended, and what became of pods that are gone."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime

@@ -234,7 +234,7 @@ def _parsed(kinds: DeviceKinds) -> Iterator[_Counted]:
 
 
 def _said(traits: _Traits) -> CelDevice:
-    """A device as expressions see it: names without a domain belong to the driver's."""
+    """A device as expressions see it: names without a domain are in the driver's."""
     driver = traits.driver
     attributes: dict[str, dict[str, object]] = {driver: {}}
     for name, value in traits.attributes:
