@@ -161,10 +161,10 @@ def leaving(pods: int, givers: Iterable[JobKey] = ()) -> Reason:
     return Reason(Code.PODS_TERMINATING, Awaiting(pods, tuple(sorted(givers))))
 
 
-def placed_after(jobs: Iterable[JobKey]) -> Reason:
+def placed_after(jobs: Iterable[JobKey], *, others: bool = False) -> Reason:
     """Pods of these jobs are placed first, and have no nodes yet."""
     found = tuple(sorted(jobs))
-    return Reason(Code.PLACEMENT_ORDER, PodsOf(found)) if found else PLACED_FIRST
+    return Reason(Code.PLACEMENT_ORDER, PodsOf(found, others)) if found else PLACED_FIRST
 
 
 def goes_first(key: JobKey) -> Reason:

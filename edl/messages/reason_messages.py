@@ -175,7 +175,8 @@ def _(about: Awaiting, code: Code) -> _Sentence:  # noqa: ARG001
 
 @_about.register
 def _(about: PodsOf, code: Code) -> _Sentence:
-    return _Sentence(PLAIN.get(code, UNKNOWN), f"those of {listed(about.jobs)}")
+    more = " and others" if about.others else ""
+    return _Sentence(PLAIN.get(code, UNKNOWN), f"those of {listed(about.jobs)}{more}")
 
 
 @_about.register

@@ -144,6 +144,8 @@ class PodsOf(msgspec.Struct, frozen=True, tag=True):
     """Pods of these training jobs."""
 
     jobs: tuple[JobKey, ...]
+    others: bool = False
+    """Whether pods of more jobs come first."""
 
 
 class PodNames(msgspec.Struct, frozen=True, tag=True):

@@ -5,12 +5,14 @@ not exist yet, nor of the nodes that gated pods are about to be assigned; and of
 small pods may take the nodes that a large one needs. Starts take precedence over growth.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from edl import reasons
 from edl.feasibility.horizon import Horizon
+from edl.lost_pods import has_lost_any
 from edl.model import JobKey, Reason
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.passes.admission.precedence import Precedence, max_displaced
@@ -18,7 +20,11 @@ from edl.planner.passes.quiet_period import change_times
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions, PipelinedPods
+from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, Unscheduled
+
+_NAMED: Final = 3
+"""The most jobs that a reason to wait names."""
 
 
 @dataclass(slots=True)
@@ -29,8 +35,13 @@ class SchedulingTurns:
     decisions: Decisions
     _ahead: Counter[PodClass] = field(default_factory=Counter)
     """Ungated pods, by class, that kube-scheduler has yet to bind."""
-    _first: list[RoleAllocation] = field(default_factory=list)
-    """Roles with pods that come first and have no nodes yet, gated or not."""
+    _first: defaultdict[PodClass, dict[JobKey, None]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+    """By class, jobs with pods that come first and have no nodes yet, gated or not, in order.
+
+    One more of each class than a reason names: there may be thousands.
+    """
     _capacity: dict[PodClass, int] = field(default_factory=dict)
     _costs: dict[tuple[PodClass, PodClass], int] = field(default_factory=dict)
     _postponed: list[PipelinedPods] = field(default_factory=list)
@@ -47,10 +58,10 @@ class SchedulingTurns:
             return
         self._ahead, gated = pending_ungated_pods(self.snapshot), pending_gated_pods(self.snapshot)
         coming = self._ahead + gated
-        self._first = [one for one in self.snapshot.unsettled if one.pod_class in coming]
-        self._first += [
+        self._come_first(one for one in self.snapshot.unsettled if one.pod_class in coming)
+        self._come_first(
             one for one in self.snapshot.allocations if one.starts and one.role.template.gated
-        ]
+        )
         self._start(starts, gated)
         self._grow(growing, gated)
 
@@ -68,7 +79,7 @@ class SchedulingTurns:
                 self._postpone(key, allocations, number)
             else:
                 self._ahead += pods
-                self._first += allocations
+                self._come_first(allocations)
 
     def _grow(self, growing: Sequence[RoleAllocation], gated: Counter[PodClass]) -> None:
         if not growing:
@@ -86,7 +97,7 @@ class SchedulingTurns:
                 defer_growth(one, self._why([one]))
             else:
                 self._ahead += pods
-                self._first.append(one)
+                self._come_first([one])
 
     def _in_turn(self, growing: Sequence[RoleAllocation]) -> list[RoleAllocation]:
         """The order of growth: first roles whose pods may not fit beside all others.
@@ -108,16 +119,20 @@ class SchedulingTurns:
 
         return sorted(growing, key=turn)
 
+    def _come_first(self, allocations: Iterable[RoleAllocation]) -> None:
+        for one in allocations:
+            found = self._first[one.pod_class]
+            if len(found) <= _NAMED:
+                found[one.job.key] = None
+
     def _why(self, waiting: Iterable[RoleAllocation]) -> Reason:
-        """The reason to wait, with the jobs whose pods may use the same nodes and come first."""
+        """The reason to wait, with jobs whose pods may use the same nodes and come first."""
         classes = {one.pod_class for one in waiting}
-        return reasons.placed_after(
-            {
-                other.job.key
-                for other in self._first
-                if any(self._cost(other.pod_class, mine) for mine in classes)
-            }
-        )
+        found: dict[JobKey, None] = {}
+        for other, jobs in self._first.items():
+            if any(self._cost(other, mine) for mine in classes):
+                found |= jobs
+        return reasons.placed_after([*found][:_NAMED], others=len(found) > _NAMED)
 
     def _collides(self, pods: Counter[PodClass]) -> bool:
         """Whether these pods, or pods ahead of them, may stay pending if all are created."""
@@ -153,7 +168,7 @@ class SchedulingTurns:
         """Defer a start: the job is queued again, and its capacity stays reserved in this plan."""
         del self.decisions.admitted[key]
         reason = self._why(allocations)
-        self._first += allocations
+        self._come_first(allocations)
         nodes = [
             [placement.node for placement in one.placements if placement.holds_idle]
             for one in allocations
@@ -195,7 +210,8 @@ def pending_ungated_pods(snapshot: Snapshot) -> Counter[PodClass]:
     coming: Counter[PodClass] = Counter()
     for one in snapshot.unsettled:
         coming[one.pod_class] += sum(
-            not _is_placed(one, found) and _comes_soon(snapshot, found) for found in one.unscheduled
+            not _is_placed(one, found) and _comes_soon(snapshot, one, found)
+            for found in one.unscheduled
         )
     return +coming
 
@@ -211,7 +227,7 @@ def pending_gated_pods(snapshot: Snapshot) -> Counter[PodClass]:
             left = {
                 found.position
                 for found in one.unscheduled
-                if not (_is_placed(one, found) and _comes_soon(snapshot, found))
+                if not (_is_placed(one, found) and _comes_soon(snapshot, one, found))
             }
             coming[one.pod_class] += sum(
                 placement.holds_idle and placement.node != NO_NODE and position not in left
@@ -220,13 +236,16 @@ def pending_gated_pods(snapshot: Snapshot) -> Counter[PodClass]:
     return +coming
 
 
-def _comes_soon(snapshot: Snapshot, found: Unscheduled) -> bool:
+def _comes_soon(snapshot: Snapshot, allocation: RoleAllocation, found: Unscheduled) -> bool:
     """Whether a pod has waited for scheduling for less than `pending_limit`.
 
-    A lost pod does not: the Job controller creates it again after up to ten minutes.
+    A lost pod does not: the Job controller creates it again after up to ten minutes. Another that
+    is not created yet has waited since the last change of its role.
     """
-    limit = snapshot.limits.pending_limit
-    return found.since is not None and not snapshot.has_passed(found.since, limit)
+    role, since = allocation.role, found.since
+    if is_lost(found) and not has_lost_any(role):
+        since = role.record.resized_at or allocation.job.started_at
+    return since is not None and not snapshot.has_passed(since, snapshot.limits.pending_limit)
 
 
 def _is_placed(allocation: RoleAllocation, found: Unscheduled) -> bool:

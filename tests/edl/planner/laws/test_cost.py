@@ -20,7 +20,7 @@ from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
-from tests.edl.planner.states import cluster, job, node, pod, role, shape, worker
+from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
 from tests.edl.planner.teams import of, team, with_teams
 from tests.edl.planner.work import instructions
 
@@ -162,6 +162,17 @@ def lacking_lost_pods(size: int) -> ClusterState:
     )
 
 
+def growing_behind_pending_pods(size: int) -> ClusterState:
+    """A job on each node grows by pods that may take the room of another's pending pod."""
+    fields = {"suspended": False, "size": 2, "started_at": at(-2)}
+    coming = [
+        worker(f"new-{n}", 2, 2, pods=(pod(0, f"node-{n:04}"), pod(1, created_at=at(-2))), **fields)
+        for n in range(size)
+    ]
+    grow = [worker(f"old-{n}", 1, 4, shape=shape(2), on=[f"node-{n:04}"]) for n in range(size)]
+    return cluster(*(node(f"node-{n:04}", 8) for n in range(size)), *coming, *grow)
+
+
 STATES: dict[str, Callable[[int], ClusterState]] = {
     "gangs of two roles": gangs_of_two_roles,
     "spread over hosts": partial(one_gang, spread=spread_over("host")),
@@ -172,6 +183,7 @@ STATES: dict[str, Callable[[int], ClusterState]] = {
     "victims of one gang": preempted,
     "victims of a gang of two roles": partial(preempted, roles=2),
     "claims of many sizes in teams": claiming,
+    "growth behind pending pods": growing_behind_pending_pods,
     "lost pods beside a higher priority": lacking_lost_pods,
 }
 

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.model import Code, TrainingJob
+from edl.model import Code, Reason, TrainingJob
 from edl.planner.plan import Plan
 from tests.edl.planner.plans import held, plan_for, sizes, started, told
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
@@ -144,6 +144,25 @@ def test_starts_wait_only_a_moment_for_gated_pods_that_are_not_created() -> None
     waits = plan(-5)
     assert (started(waits), waits.recheck_after) == ({}, timedelta(seconds=25))
     assert told(waits)["new"] == "waiting for pods ahead of it to be scheduled; those of ns/tf"
+
+
+def test_starts_wait_for_gated_pods_of_a_job_that_failed_long_ago() -> None:
+    """Its start had set the count aside: its pods are not lost, but created in a second."""
+    lacks = _half_there(failures=8, failures_at_start=8, last=Reason(Code.ADMITTED))
+    mine = worker("mine", 1, 9, on=["b"])
+    nodes = (node("a", 8), node("b", 8))
+    plan = plan_for(cluster(*nodes, replace(lacks, started_at=at(-1)), mine))
+    assert held(plan)["mine"] == reasons.placed_after([lacks.key])
+
+
+def test_of_many_jobs_whose_pods_come_first_a_few_are_named() -> None:
+    first = [worker(f"first-{n}", 1, 1, shape=shape(1), queued=-99) for n in range(5)]
+    last = worker("last", 1, 1, shape=shape(4), queued=-9)
+    plan = plan_for(cluster(node("a", 5), node("b", 5), *first, last))
+    assert told(plan)["last"] == (
+        "waiting for pods ahead of it to be scheduled; those of ns/first-0, ns/first-1, ns/first-2 "
+        "and others"
+    )
 
 
 def test_the_jobs_whose_pods_come_first_are_named() -> None:
