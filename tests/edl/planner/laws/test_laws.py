@@ -37,6 +37,7 @@ GROWING = states(runs=ALL_RUN, spare=ROOMY, others=(0,))
 PRESSED = states(others=(0,))
 FULL = states(runs=ALL_RUN, spare=(0.0, 0.5), others=(0,))
 QUEUES = states(runs=MOST_WAIT, spare=ROOMY, others=(0,))
+STARTING = states(runs=(True, False), spare=(2.0, 4.0, 8.0), others=(0,))
 AT_ONCE = [way for way in WAYS.values() if not way.policy.only_if_larger]
 """Ways under which one decision says all that can be said."""
 under_every_policy = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
@@ -63,7 +64,7 @@ def test_the_order_of_the_input_does_not_matter(
     assert way.plan(mixed) == plan
 
 
-@law(GROWING)
+@law(STARTING)
 def test_what_is_started_now_fits_what_is_free_now(
     reached: Reached, way: Way, state: ClusterState
 ) -> None:
