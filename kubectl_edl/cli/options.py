@@ -193,7 +193,7 @@ FILENAMES_IF_ANY: Final[Decorator] = _filenames(required=False)
 
 @option_group
 class OutputOptions:
-    """How a list is filtered and printed; `printers.form` parses `output`."""
+    """How a list is filtered and printed; `output.printer` parses `output`."""
 
     selector: str = given(SELECTOR, "")
     output: str = option("-o", unsaid="table", type=FORM, help="Output format.")
