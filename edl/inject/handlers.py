@@ -243,5 +243,6 @@ def _update(request: AdmissionRequest, old: Json, *, trusted: bool) -> Admission
     update_policy.check_identity(manifest, old)
     held, warnings = update_policy.held(held_ttl.hold(manifest, old), old)
     update_policy.check(held, old, request.policy)
-    back, lost = restored_fields.warnings(manifest, old), unknown_keys.warnings(manifest, old)
+    back = restored_fields.warnings(manifest, old, held)
+    lost = unknown_keys.warnings(manifest, old)
     return AdmissionVerdict(held, (*warnings, *back, *lost, *topology_warnings.late(held, old)))

@@ -33,7 +33,7 @@ _META: Final[_Shape] = {
     "labels": _LABELS,
     "annotations": _TEXTS,
     "finalizers": [str],
-    "ownerReferences": [_MAP],
+    "ownerReferences": [dict.fromkeys(("apiVersion", "kind", "name"), str)],
 }
 _CONTAINER: Final[_Shape] = {
     **dict.fromkeys(("name", "image"), str),

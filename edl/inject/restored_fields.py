@@ -12,9 +12,9 @@ from edl.writes import Json
 _SIZES: Final = ("parallelism", "completions")
 
 
-def warnings(new: Json, old: Json) -> tuple[str, ...]:
-    """A sentence for each field whose old value `update_policy.held` has restored."""
-    return (*_sizes(new, old), *_labels(new, old))
+def warnings(new: Json, old: Json, held: Json) -> tuple[str, ...]:
+    """A sentence for each field whose old value `update_policy` has restored in `held`."""
+    return (*_sizes(new, old), *_retries(new, old, held), *_labels(new, old))
 
 
 def _sizes(new: Json, old: Json) -> tuple[str, ...]:
@@ -30,6 +30,20 @@ def _sizes(new: Json, old: Json) -> tuple[str, ...]:
         f"spec.{name} stays {before[name]}: {_way_out(old, [name], after.get(name))}"
         for name in changed
     )
+
+
+def _retries(new: Json, old: Json, held: Json) -> tuple[str, ...]:
+    """A warning for the API's default: it may have been written, or come for a field left out.
+
+    Where the completion mode went as well, kubectl took the Job over, and no user wrote it.
+    """
+    before, asked, stored = (job.get("spec") or {} for job in (old, new, held))
+    kept, given = stored.get("backoffLimit"), asked.get("backoffLimit")
+    taken_over = asked.get("completionMode") != stored.get("completionMode")
+    if given == kept or kept != before.get("backoffLimit") or taken_over:
+        return ()
+    why = f"{given} is Kubernetes' default, and cannot be told from none"
+    return (f"spec.backoffLimit stays {kept}: {why}; any other number is kept",)
 
 
 def _labels(new: Json, old: Json) -> tuple[str, ...]:

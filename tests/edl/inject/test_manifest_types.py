@@ -24,6 +24,11 @@ def findings(manifest: Json) -> list[str]:
     [
         ("metadata labels", ["a"], "metadata.labels: a list; an object belongs here"),
         ("metadata annotations", "a", 'metadata.annotations: "a"; an object belongs here'),
+        (
+            "metadata ownerReferences",
+            [{"apiVersion": "apps/v1", "kind": ["ReplicaSet"]}],
+            "metadata.ownerReferences[0].kind: a list; a text belongs here",
+        ),
         ("spec", 1, "spec: 1; an object belongs here"),
         ("spec parallelism", "2", 'spec.parallelism: "2"; a whole number belongs here'),
         ("spec parallelism", True, "spec.parallelism: true; a whole number belongs here"),

@@ -200,11 +200,24 @@ def test_fields_that_a_file_does_not_have_stay_as_they_were_made(
     """A server-side apply that takes a Job over from `kubectl apply` brings their defaults."""
     old = created(manifest)
     taken_over = changed(changed(old, "spec completionMode", "NonIndexed"), "spec backoffLimit", 6)
-    spec = update(taken_over, old).manifest["spec"]
+    verdict = update(taken_over, old)
+    spec = verdict.manifest["spec"]
     assert (spec["completionMode"], spec["backoffLimit"]) == (mode, retries)
+    assert verdict.warnings == ()
     more = changed(old, "spec backoffLimit", 9)
     assert update(more, old).manifest["spec"]["backoffLimit"] == 9
     assert update(changed(more, "spec backoffLimit", 6), more).manifest["spec"]["backoffLimit"] == 6
+
+
+@pytest.mark.parametrize(("notes", "retries"), [({}, 24), ({"restart": "Never"}, 0)])
+def test_retries_that_are_the_default_are_not_dropped_in_silence(
+    notes: dict[str, str], retries: int
+) -> None:
+    old = created(job(framework="pytorch", max="4", annotations=notes))
+    verdict = update(changed(old, "spec backoffLimit", 6), old)
+    assert verdict.manifest["spec"]["backoffLimit"] == retries
+    why = "6 is Kubernetes' default, and cannot be told from none; any other number is kept"
+    assert verdict.warnings == (f"spec.backoffLimit stays {retries}: {why}",)
 
 
 def test_work_items_are_put_back_too() -> None:
