@@ -179,7 +179,7 @@ def _check_role(
     if bounds.max > 1 and (limit := framework.only_one(bounds.role, mode)):
         form.found(path, f"{bounds.max} × {bounds.role}", limit)
     completions = form.completions
-    default = "" if "completions" in form.job else ", the default"
+    default = ", the default" if completions == 1 else ""
     if mode.resizing is ResizePolicy.ITEMS and completions is not None and bounds.max > completions:
         form.found(
             path,

@@ -102,8 +102,8 @@ _OF_OTHERS: Final = (
     *("Service", "NetworkPolicy"),
 )
 """Kinds whose objects would be lost with the namespace."""
-_OF_KUBERNETES: Final = {"kube-root-ca.crt", "openshift-service-ca.crt"}
-"""ConfigMaps that Kubernetes or OpenShift creates in every namespace."""
+_OF_KUBERNETES: Final = {"kube-root-ca.crt", "openshift-service-ca.crt", "istio-ca-root-cert"}
+"""ConfigMaps that Kubernetes, OpenShift or Istio creates in every namespace."""
 
 
 def of_others(cluster: PluginCluster) -> Iterator[ObjectRef]:

@@ -824,6 +824,7 @@ def test_the_namespace_stays_with_what_others_keep_in_it() -> None:
     for kind, name in (
         ("ConfigMap", contract.TEAMS_CONFIG_MAP),
         ("ConfigMap", "kube-root-ca.crt"),
+        ("ConfigMap", "istio-ca-root-cert"),
         ("Secret", "pull"),
     ):
         on.create({"kind": kind, "metadata": {"name": name, "namespace": SYSTEM}})
