@@ -53,10 +53,14 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
 
     def exceeded(self, horizon: Horizon, pods: int = 1) -> QuotaLine | None:
         """The first quota that does not allow `pods` more, or None."""
+        found = self._exceeded(horizon, pods)
+        return found or (None if self.lends(pods) else self.unlent)
+
+    def _exceeded(self, horizon: Horizon, pods: int) -> QuotaLine | None:
         for quota, cost in self.amounts:
             if quota.left(horizon) < cost * pods:
                 return quota
-        return None if self.lends(pods) else self.unlent
+        return None
 
     @property
     def unlent(self) -> QuotaLine | None:
@@ -82,9 +86,8 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
         return self.team.lending_bound() if self.team else None
 
     def allows(self, horizon: Horizon, pods: int = 1) -> bool:
-        # Fast path: growth calls this per replica, and most replicas count in no quota.
-        kept = self.team is not None and self.team.balance.keepers
-        return not (self.amounts or kept) or self.exceeded(horizon, pods) is None
+        """Whether no quota is exceeded by `pods` more. Growth asks this for each replica."""
+        return self._exceeded(horizon, pods) is None and self.lends(pods)
 
     def within_quota(self) -> bool:
         """Whether none of its quotas is exceeded once terminating pods are gone."""

@@ -98,6 +98,8 @@ class TeamRebalance:
 
     def _may_have_quota(self, recipient: RoleAllocation, teams: "TeamDonors") -> bool:
         """Whether teams' limits allow one replica more, or will after a donation below them."""
+        if not recipient.quota_request.lends():
+            return False  # moves wait while the capacity that teams keep is short
         quota = recipient.quota_request.exceeded(FUTURE_IDLE)
         return quota is None or any(
             found[0].quota_request.amount(quota) and charge and teams.give(charge)
