@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
+import secrets
 from typing import TYPE_CHECKING
 
 import pytest
@@ -75,7 +75,7 @@ def own_real_sandbox() -> Iterator[Callable[[], Sandbox]]:
     with contextlib.ExitStack() as made:
 
         def make() -> Sandbox:
-            sandbox = Sandbox(f"pytest-{os.getpid()}-own-{time.time_ns()}")
+            sandbox = Sandbox(f"pytest-{os.getpid()}-own-{secrets.token_hex(2)}")
             return made.enter_context(ended_with_process(sandbox))
 
         yield make
