@@ -11,7 +11,8 @@ READY := $(VENV)/ready
 # A lane that ran fewer tests than this has lost some: it fails.
 LEAST_UNIT_EDL := 5200
 LEAST_UNIT_PLUGIN := 1850
-LEAST_UNIT_OTHERS := 1400
+LEAST_UNIT_SERVERS := 360
+LEAST_UNIT_OTHERS := 1050
 LEAST_LAWS := 390
 LEAST_INTEGRATION = $(if $(EDL_KUBECONFIG),300,$(if $(SANDBOX_PASSED),640,670))
 LEAST_SMOKE := 55
@@ -24,7 +25,7 @@ SANDBOX_PASSED = $(wildcard $(shell $(BIN)/python -m tests.sandbox_state))
 WITHOUT_PASSED = $(if $(TESTS),,$(if $(SANDBOX_PASSED), and not sandbox))
 # The API server's answers, starts, resizes, restarts, refused starts, and devices, which the oldest release lacks.
 SMOKE := $(patsubst %,tests/integration/test_%.py,cluster_contract_real elasticity refused_starts devices)
-UNIT := unit-edl unit-plugin unit-others
+UNIT := unit-edl unit-plugin unit-servers unit-others
 UNIT_TESTS := $(BIN)/pytest -q -m "not laws and not slow and not integration and not e2e and not torture"
 # What the end-to-end tests run.
 IMAGES := kubectl-edl tensorflow pytorch horovod mxnet paddle
@@ -62,7 +63,7 @@ types: setup
 	$(BIN)/lint-imports
 
 unit: setup
-	@$(MAKE) --no-print-directory -j 3 --output-sync=line $(UNIT)
+	@$(MAKE) --no-print-directory -j 4 --output-sync=line $(UNIT)
 
 # Processes, not workers of one run: each of these would collect all tests, and report every one.
 unit-edl: setup
@@ -71,8 +72,13 @@ unit-edl: setup
 unit-plugin: setup
 	$(UNIT_TESTS) --least $(LEAST_UNIT_PLUGIN) tests/kubectl_edl
 
+# They wait for time-outs more than they compute.
+unit-servers: setup
+	$(UNIT_TESTS) --least $(LEAST_UNIT_SERVERS) tests/webhook tests/reconciler
+
 unit-others: setup
-	$(UNIT_TESTS) --least $(LEAST_UNIT_OTHERS) --ignore=tests/edl --ignore=tests/kubectl_edl $(WITHOUT_CLUSTERS)
+	$(UNIT_TESTS) --least $(LEAST_UNIT_OTHERS) --ignore=tests/edl --ignore=tests/kubectl_edl \
+		--ignore=tests/webhook --ignore=tests/reconciler $(WITHOUT_CLUSTERS)
 
 laws: setup ## unit tests that take their time, most of them property tests: the planner under every policy
 	$(BIN)/pytest -q -n 2 --least $(LEAST_LAWS) $(WITHOUT_CLUSTERS) -m "laws or slow"
