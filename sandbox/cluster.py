@@ -18,7 +18,7 @@ from sandbox.layout import Layout, checked_name, read_facts
 from sandbox.objects.api import Api
 from sandbox.paths import places
 from sandbox.processes import components, kubectl, ownership, startup
-from sandbox.processes.components import Cast
+from sandbox.processes.components import ComponentInputs
 from sandbox.processes.supervisor import Launch, Supervisor
 from sandbox.real import missing
 from sandbox.real.network import Network
@@ -89,12 +89,12 @@ class Sandbox:
             fresh = facts is None or not facts.settled
             if facts is None or fresh:
                 facts = startup.make(self._layout, self._supervisor, self._release(), real=real)
-            cast = Cast(self._layout, facts, programs)
-            node = self._node(cast, prefix) if prefix else None
-            started = startup.start_missing(cast, self._supervisor, node)
+            inputs = ComponentInputs(self._layout, facts, programs)
+            node = self._node(inputs, prefix) if prefix else None
+            started = startup.start_missing(inputs, self._supervisor, node)
             if fresh:
                 shaped = (replace(group, tainted=real) for group in groups)
-                startup.settle(cast, self._supervisor, node, shaped)
+                startup.settle(inputs, self._supervisor, node, shaped)
         return Start(fresh, started, time.monotonic() - begun)
 
     def down(self) -> bool:
@@ -268,17 +268,17 @@ class Sandbox:
         bench = Bench(self._places.cache, self.environ)
         return debian_packages.unpacked("node", bench, self._say)
 
-    def _node(self, cast: Cast, prefix: Path) -> Node:
-        number = cast.facts.network
+    def _node(self, inputs: ComponentInputs, prefix: Path) -> Node:
+        number = inputs.facts.network
         if number is None:
             raise SandboxError(f"sandbox {self.name} has no real node: make one with up --real")
-        server = components.api_url(cast.facts)
+        server = components.api_url(inputs.facts)
         network = Network(number)
-        return Node(self._layout, network, server, cast.binaries, prefix, self._supervisor)
+        return Node(self._layout, network, server, inputs.binaries, prefix, self._supervisor)
 
     def _real_node(self) -> Node:
         programs = self._programs(real=True)
-        return self._node(Cast(self._layout, self._facts(), programs), self._packages())
+        return self._node(ComponentInputs(self._layout, self._facts(), programs), self._packages())
 
     def _facts(self) -> Facts:
         if facts := read_facts(self._layout.facts):

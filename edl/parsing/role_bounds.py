@@ -16,7 +16,7 @@ _ROLES: Final = re.compile(
 )
 
 
-_CAST_EXAMPLE: Final = 'write it as "chief=1,ps=2,worker=1..12"'
+_ROLES_EXAMPLE: Final = 'write it as "chief=1,ps=2,worker=1..12"'
 
 
 def read_roles(form: ManifestReader, framework: Framework) -> tuple[RoleBounds, ...]:
@@ -36,7 +36,7 @@ def _bounds_of(form: ManifestReader, framework: Framework, part: str) -> RoleBou
     path = form.annotation_path(contract.ROLES)
     match = _ROLES.fullmatch(part)
     if match is None:
-        form.found(path, f'"{part}" is not a role and size', _CAST_EXAMPLE)
+        form.found(path, f'"{part}" is not a role and size', _ROLES_EXAMPLE)
         return None
     role, low = match["role"], int(match["min"])
     high = int(match["max"] or low)

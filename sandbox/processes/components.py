@@ -41,7 +41,7 @@ RATE = ("--kube-api-qps=1000", "--kube-api-burst=2000")
 
 
 @dataclass(frozen=True, slots=True)
-class Cast:
+class ComponentInputs:
     """The inputs of all command lines."""
 
     layout: Layout
@@ -63,30 +63,30 @@ def api_url(facts: Facts) -> str:
     return f"https://{api_host(facts)}:{facts.api_port}"
 
 
-def launches(cast: Cast) -> dict[str, Launch]:
+def launches(inputs: ComponentInputs) -> dict[str, Launch]:
     """How to start each component, in ORDER."""
     flags = {
-        ETCD: _etcd(cast),
-        API_SERVER: _api_server(cast),
-        CONTROLLER_MANAGER: _controller_manager(cast),
-        SCHEDULER: _scheduler(cast),
-        KWOK: _kwok(cast),
+        ETCD: _etcd(inputs),
+        API_SERVER: _api_server(inputs),
+        CONTROLLER_MANAGER: _controller_manager(inputs),
+        SCHEDULER: _scheduler(inputs),
+        KWOK: _kwok(inputs),
     }
     # In its default working folder kwok would read the user's own configuration.
-    env = {KWOK: {"KWOK_WORKDIR": str(cast.layout.folder / "kwok")}}
+    env = {KWOK: {"KWOK_WORKDIR": str(inputs.layout.folder / "kwok")}}
     return {
-        name: Launch(name, (str(cast.binaries[name]), *flags[name]), LAZY | env.get(name, {}))
+        name: Launch(name, (str(inputs.binaries[name]), *flags[name]), LAZY | env.get(name, {}))
         for name in ORDER
     }
 
 
-def _etcd(cast: Cast) -> tuple[str, ...]:
-    layout = cast.layout
+def _etcd(inputs: ComponentInputs) -> tuple[str, ...]:
+    layout = inputs.layout
     return (
         f"--data-dir={layout.etcd_data}",
         "--unsafe-no-fsync",  # disposable data: survives a process's end, but not a machine crash
-        f"--listen-client-urls={cast.etcd_url}",
-        f"--advertise-client-urls={cast.etcd_url}",
+        f"--listen-client-urls={inputs.etcd_url}",
+        f"--advertise-client-urls={inputs.etcd_url}",
         f"--listen-peer-urls=http://{LOOPBACK}:0",  # no peers
         # Write access to etcd means control of the cluster, so a client certificate is required.
         "--client-cert-auth",
@@ -99,18 +99,18 @@ def _etcd(cast: Cast) -> tuple[str, ...]:
     )
 
 
-def _api_server(cast: Cast) -> tuple[str, ...]:
-    layout = cast.layout
+def _api_server(inputs: ComponentInputs) -> tuple[str, ...]:
+    layout = inputs.layout
     account_key = layout.pki / SERVICE_ACCOUNT_KEY
     return (
-        f"--etcd-servers={cast.etcd_url}",
+        f"--etcd-servers={inputs.etcd_url}",
         f"--etcd-cafile={layout.ca}",
         f"--etcd-certfile={layout.certificate(SERVER)}",
         f"--etcd-keyfile={layout.key(SERVER)}",
-        f"--bind-address={api_host(cast.facts)}",
-        f"--advertise-address={api_host(cast.facts)}",
-        f"--secure-port={cast.facts.api_port}",
-        *(_without_node() if cast.facts.network is None else _with_node(layout)),
+        f"--bind-address={api_host(inputs.facts)}",
+        f"--advertise-address={api_host(inputs.facts)}",
+        f"--secure-port={inputs.facts.api_port}",
+        *(_without_node() if inputs.facts.network is None else _with_node(layout)),
         f"--tls-cert-file={layout.certificate(SERVER)}",
         f"--tls-private-key-file={layout.key(SERVER)}",
         f"--client-ca-file={layout.ca}",
@@ -143,8 +143,8 @@ def _with_node(layout: Layout) -> tuple[str, ...]:
     )
 
 
-def _controller_manager(cast: Cast) -> tuple[str, ...]:
-    layout = cast.layout
+def _controller_manager(inputs: ComponentInputs) -> tuple[str, ...]:
+    layout = inputs.layout
     return (
         f"--kubeconfig={layout.client_config(CONTROLLER_MANAGER)}",
         # As in real clusters, each controller uses its own ServiceAccount, which webhooks see:
@@ -163,13 +163,13 @@ def _controller_manager(cast: Cast) -> tuple[str, ...]:
     )
 
 
-def _scheduler(cast: Cast) -> tuple[str, ...]:
-    config = f"--kubeconfig={cast.layout.client_config(SCHEDULER)}"
+def _scheduler(inputs: ComponentInputs) -> tuple[str, ...]:
+    config = f"--kubeconfig={inputs.layout.client_config(SCHEDULER)}"
     return (config, "--leader-elect=false", "--secure-port=0", *RATE)
 
 
-def _kwok(cast: Cast) -> tuple[str, ...]:
-    return kwok_flags(cast.layout.client_config(KWOK))
+def _kwok(inputs: ComponentInputs) -> tuple[str, ...]:
+    return kwok_flags(inputs.layout.client_config(KWOK))
 
 
 def kwok_flags(kubeconfig: Path) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from sandbox.layout import Layout
     from sandbox.objects.nodes import NodeGroup
-    from sandbox.processes.components import Cast
+    from sandbox.processes.components import ComponentInputs
     from sandbox.processes.supervisor import Supervisor
     from sandbox.real.node import Node
 
@@ -49,24 +49,26 @@ def make(layout: Layout, supervisor: Supervisor, release: str | None, *, real: b
     return facts
 
 
-def start_missing(cast: Cast, supervisor: Supervisor, node: Node | None) -> tuple[str, ...]:
+def start_missing(
+    inputs: ComponentInputs, supervisor: Supervisor, node: Node | None
+) -> tuple[str, ...]:
     """Start components and launched programs that should run and do not; returns their names.
 
     The API server is ready on return.
     """
-    admission.write(cast.layout)
+    admission.write(inputs.layout)
     before = supervisor.running()
     # The namespaces first: the API server listens on the link to them.
-    wanted = components.launches(cast) | (node.launches(node.hold()) if node else {})
+    wanted = components.launches(inputs) | (node.launches(node.hold()) if node else {})
     alive = supervisor.running()
     missing = {name: launch for name, launch in wanted.items() if name not in alive}
     storage = (components.ETCD, components.API_SERVER)
     for name in storage:
         if name in missing:
             supervisor.launch(missing[name])
-    await_api(cast.layout, cast.facts, supervisor)
+    await_api(inputs.layout, inputs.facts, supervisor)
     if components.KWOK in missing:
-        with Api(cast.layout, components.api_url(cast.facts)) as api:
+        with Api(inputs.layout, components.api_url(inputs.facts)) as api:
             release_nodes(api)
     for name, launch in missing.items():
         if name not in storage:
@@ -81,10 +83,10 @@ def start_missing(cast: Cast, supervisor: Supervisor, node: Node | None) -> tupl
 
 
 def settle(
-    cast: Cast, supervisor: Supervisor, node: Node | None, groups: Iterable[NodeGroup]
+    inputs: ComponentInputs, supervisor: Supervisor, node: Node | None, groups: Iterable[NodeGroup]
 ) -> None:
     """Create the first nodes, wait until pods can run, and record that the sandbox is complete."""
-    with Api(cast.layout, components.api_url(cast.facts)) as api:
+    with Api(inputs.layout, components.api_url(inputs.facts)) as api:
         created = [n for group in groups for n in nodes.create(api, nodes.manifests(group))]
         if node:
             node.settle()
@@ -94,7 +96,7 @@ def settle(
         check = _checker(supervisor)
         readiness.wait_for(lambda: readiness.account_gap(api), check, readiness.API_WITHIN)
         _await_nodes(api, supervisor, created)
-    write_facts(cast.layout.facts, replace(cast.facts, settled=True))
+    write_facts(inputs.layout.facts, replace(inputs.facts, settled=True))
 
 
 def await_api(layout: Layout, facts: Facts, supervisor: Supervisor) -> None:

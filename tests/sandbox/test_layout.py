@@ -11,7 +11,7 @@ from sandbox import Sandbox, status
 from sandbox.errors import SandboxError
 from sandbox.layout import PORTS, Facts, Layout, free_ports, read_facts, write_facts
 from sandbox.processes import pki
-from sandbox.processes.components import ORDER, Cast, api_url, launches
+from sandbox.processes.components import ORDER, ComponentInputs, api_url, launches
 from sandbox.processes.kubeconfig import kubeconfig
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def test_facts_of_a_time_before_real_nodes_are_read(tmp_path: Path) -> None:
 def test_a_real_node_reaches_the_api_server_on_its_link(tmp_path: Path) -> None:
     layout = Layout(tmp_path / "demo")
     programs = {name: tmp_path / name for name in ORDER}
-    given = launches(Cast(layout, Facts(1, 2, network=5), programs))
+    given = launches(ComponentInputs(layout, Facts(1, 2, network=5), programs))
     assert api_url(Facts(1, 2, network=5)) == "https://10.201.5.1:1"
     assert "--advertise-address=10.201.5.1" in given["kube-apiserver"].argv
     assert not [flag for flag in given["etcd"].argv if "10.201" in flag]
@@ -102,7 +102,7 @@ def test_secrets_are_private_and_every_flag_names_a_file_that_is_there(tmp_path:
     layout = Layout(tmp_path / "demo")
     pki.issue(layout.pki, NOW)
     programs = {name: tmp_path / name for name in ORDER}
-    given = launches(Cast(layout, Facts(1, 2), programs))
+    given = launches(ComponentInputs(layout, Facts(1, 2), programs))
     assert tuple(given) == ORDER
     flags = [flag for launch in given.values() for flag in launch.argv[1:] if "/pki/" in flag]
     assert len(flags) > 10

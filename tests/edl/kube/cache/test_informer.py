@@ -219,6 +219,7 @@ def test_pages_that_take_too_long_are_read_as_one_list(watched: Watched) -> None
     watched.until(lambda: [found.name for found in store.values()] == ["first"])
     informer.stop()
     thread.join(SECONDS)
+    assert not thread.is_alive()
 
 
 def test_pauses_grow_to_a_limit_and_chance_spreads_them() -> None:
