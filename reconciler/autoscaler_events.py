@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from edl.annotations import attempt_backoff
+from edl.annotations import failed_attempts
 from edl.errors import ClusterError
 from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.event_facts import EventFacts, event_facts
@@ -73,7 +73,7 @@ class AutoscalerEvents:
 def words(events: Iterable[EventFacts], uid: str) -> str:
     """The message of the newest Event of an autoscaler about an object; empty if there is none."""
     mine = [one for one in events if one.uid == uid and one.source not in _OTHERS]
-    return attempt_backoff.quoted(mine[-1].message) if mine else ""
+    return failed_attempts.quoted(mine[-1].message) if mine else ""
 
 
 def _waiting(job: TrainingJob) -> ProvisionalPod | None:

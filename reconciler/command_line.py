@@ -29,7 +29,7 @@ from edl.planner.plan_cache import PlanCache
 from reconciler import webhook_certificates
 from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
 from reconciler.manager import Manager, ProbeAddress
-from reconciler.memory.missing_requests import MissingRequests
+from reconciler.memory.unserved_requests_warning import MissingRequests
 from reconciler.options import decision_options
 from reconciler.publication.applied_teams import AppliedTeams
 from reconciler.publication.queue_insights import QueueInsights

@@ -18,14 +18,14 @@ from edl.kube.writer.executor import ClusterWriter
 from edl.model import ClusterState, JobKey
 from edl.planner.plan import Plan
 from edl.steps import Steps, steps
-from edl.steps.foreign_names import without_foreign_names
-from edl.steps.unchanged import UnchangedJobs
+from edl.steps.namespace_redaction import without_foreign_names
+from edl.steps.unchanged_jobs import UnchangedJobs
 from reconciler.autoscaler_events import AutoscalerEvents
 from reconciler.controller import RESYNC, Controller, DecisionPipeline
 from reconciler.debug_plan import last_plan
 from reconciler.leader_election import AlwaysLeader, Clocks, LeaderElector, LeaderState
 from reconciler.leader_only_cluster import FORBIDDEN, LeaderOnlyCluster, WriteOutcome
-from reconciler.memory.unneeded_since import UnneededNodes
+from reconciler.memory.unneeded_nodes_record import UnneededNodes
 from reconciler.metrics.counters import Metrics
 from reconciler.metrics.decision_log import DecisionLog
 from reconciler.probes import Health, Page, Pages, pages, serve

@@ -16,7 +16,7 @@ def root(tmp_path: Path) -> Path:
     for name in (
         "sandbox/real/node.py",
         "tests/e2e/test_real_node.py",
-        "edl/steps/host_file.py",
+        "edl/steps/host_lists.py",
     ):
         path = tmp_path / name
         path.parent.mkdir(parents=True)
@@ -48,7 +48,7 @@ def test_another_cluster_is_another_state(root: Path, tmp_path: Path) -> None:
 
 def test_the_product_and_compiled_files_do_not_matter(root: Path) -> None:
     before = sandbox_state.passed(root, HOME)
-    (root / "edl/steps/host_file.py").write_text("other")
+    (root / "edl/steps/host_lists.py").write_text("other")
     (root / "sandbox/__pycache__").mkdir()
     (root / "sandbox/__pycache__/node.pyc").write_text("other")
     assert sandbox_state.passed(root, HOME) == before

@@ -16,10 +16,10 @@ from edl.errors import EdlError
 from edl.inject.handlers import Context
 from edl.kube import process_logging
 from edl.kube.api.client import connect
-from webhook.contract_release import release
 from webhook.http.connection_limits import ConnectionLimits
 from webhook.http.server import ListenerSettings, Readiness, ServerSettings, serve
 from webhook.namespace_policies import NamespacePolicies, NoPolicies, WatchedPolicies
+from webhook.release_digest import release
 from webhook.routes import RouteContext, create_app, probing, rejected, reviewing
 from webhook.tls.certificate_reloader import CertificateReloader
 from webhook.tls.client_auth import ClientAuthority

@@ -11,7 +11,7 @@ import msgspec
 from edl.errors import Denied, EdlError, Finding
 from edl.inject import handlers
 from edl.inject.handlers import AdmissionRequest, AdmissionVerdict, Context
-from edl.inject.manifest_types import is_labelled
+from edl.inject.manifest_schema import is_labelled
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.patches import json_patch
 from webhook.admission_review import DenialStatus, Review, ReviewResponse, denial_message

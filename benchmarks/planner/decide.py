@@ -31,7 +31,7 @@ from edl.planner.plan import Plan
 from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import POLICIES
 from edl.steps import steps
-from edl.steps.unchanged import UnchangedJobs
+from edl.steps.unchanged_jobs import UnchangedJobs
 
 SIZES: Final = tuple(Size(nodes, nodes * 10, nodes // 2) for nodes in (1250, 2500, 5000, 10_000))
 LIMITS: Final = Limits()

@@ -41,7 +41,7 @@ from benchmarks.scheduling.fit_records import SOON, ClusterRecord, add, line, re
 from benchmarks.scheduling.watch import Gang, Stalls, Watch
 from dev.installation import install
 from edl import contract
-from edl.annotations import assignments
+from edl.annotations import assigned_nodes
 from edl.kube.api.client import ApiClient, connect
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
@@ -81,7 +81,7 @@ class Thieves:
 
     def _see(self, job: Observed, deleted: bool) -> None:  # noqa: FBT001 - as it is called
         cluster, annotations = self._cluster, job.metadata.annotations
-        nodes = assignments.read(annotations.get(contract.ASSIGNED_NODES, "")).nodes
+        nodes = assigned_nodes.read(annotations.get(contract.ASSIGNED_NODES, "")).nodes
         if cluster is None or deleted or job.spec.suspend or not nodes:
             return
         found = (

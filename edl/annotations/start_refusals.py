@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from edl.annotations.attempt_backoff import STARTS
+from edl.annotations.failed_attempts import STARTS
 from edl.model import StartRefusal, TrainingJob
 
 

@@ -15,8 +15,7 @@ from edl import contract
 from edl.contract import registry
 from edl.contract.registry import EntryKind
 from edl.inject import change_reasons
-from edl.inject.pods import mounts
-from edl.inject.pods.mounts import volume_name
+from edl.inject.pods.volumes import SSH_VOLUME, volume_name
 from edl.writes import Json
 
 _Path: TypeAlias = tuple[str, ...]
@@ -120,7 +119,7 @@ def _fitting(table: Mapping[str, str], path: _Path) -> str:
 
 def _files(volumes: object) -> Mapping[str, str]:
     """The reasons for each volume of ours, by its name and by its mount directory."""
-    found: dict[str, str] = {contract.SSH_DIRECTORY: _SSH, mounts.SSH_VOLUME: _SSH}
+    found: dict[str, str] = {contract.SSH_DIRECTORY: _SSH, SSH_VOLUME: _SSH}
     for volume in volumes if isinstance(volumes, list) else ():
         directory = _DIRECTORIES.get(volume.get("name"), "")
         shown = (volume.get("downwardAPI") or {}).get("items") or ()

@@ -8,13 +8,13 @@ import msgspec
 from edl import contract
 from edl.errors import Denied, Finding
 from edl.inject import (
-    held_ttl,
-    manifest_types,
+    manifest_schema,
     namespace_defaults,
     namespace_limits,
-    release_skew,
     restored_fields,
+    ttl_after_finished,
     update_policy,
+    webhook_version_skew,
 )
 from edl.inject.manifest_parts import annotations, labels
 from edl.inject.mutate_job import complete
@@ -90,8 +90,8 @@ def _check(request: AdmissionRequest, context: Context) -> None:
         if not handed_back and not _is_leaving(request.manifest):
             update_policy.check(request.manifest, request.old, request.policy)
         return
-    if release_skew.completed_by(request.manifest) != context.release:
-        release_skew.check(request.manifest)
+    if webhook_version_skew.completed_by(request.manifest) != context.release:
+        webhook_version_skew.check(request.manifest)
         return
     manifest = _as_it_was_completed(request.manifest)
     # Another replica may have read slightly older namespace defaults: they are left out here.
@@ -104,7 +104,7 @@ def advise(request: AdmissionRequest, context: Context) -> AdmissionVerdict:
     """Warnings for an object without our label. It is never refused."""
     del context
     warnings: tuple[str, ...] = ()
-    if not manifest_types.is_labelled(request.manifest):
+    if not manifest_schema.is_labelled(request.manifest):
         with suppress(Denied):
             _check_shapes(request)
             warnings = (
@@ -116,9 +116,9 @@ def advise(request: AdmissionRequest, context: Context) -> AdmissionVerdict:
 
 
 def _check_shapes(request: AdmissionRequest) -> None:
-    manifest_types.check(request.manifest)
+    manifest_schema.check(request.manifest)
     if request.old is not None:
-        manifest_types.check(request.old)
+        manifest_schema.check(request.old)
 
 
 def _as_it_was_completed(manifest: Json) -> Json:
@@ -177,7 +177,7 @@ def _unlabelled(request: AdmissionRequest, context: Context) -> AdmissionVerdict
 
 def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> AdmissionVerdict:
     clean, warnings = namespace_defaults.given(
-        update_policy.without_ours(held_ttl.hold(manifest)), policy
+        update_policy.without_ours(ttl_after_finished.hold(manifest)), policy
     )
     queued, unreadable = update_policy.other_queues(manifest), namespace_limits.unreadable(policy)
     try:
@@ -188,7 +188,7 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Admiss
     _refuse(queued)
     if _is_to_be_paused(manifest):
         clean = update_policy.paused(clean)
-    done = release_skew.marked(complete(clean, spec, context.image), context.release)
+    done = webhook_version_skew.marked(complete(clean, spec, context.image), context.release)
     own = [*index_rules.findings(clean, spec), *gpus.findings(_pod(clean), spec.resources.gpu)]
     _refuse([*unreadable, *own, *namespace_limits.exceeded(manifest, done, spec, policy)])
     lost = kubeshare.warnings(clean, spec)
@@ -196,7 +196,7 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Admiss
         done,
         (
             *update_policy.forgery_warnings(manifest, done),
-            *held_ttl.warnings(manifest, done),
+            *ttl_after_finished.warnings(manifest, done),
             *unknown_keys.warnings(manifest),
             *warnings,
             *lost,
@@ -235,13 +235,15 @@ def _update(request: AdmissionRequest, old: Json, *, trusted: bool) -> Admission
     if manifest.get("kind") == "Pod" or trusted or _is_leaving(manifest):
         return AdmissionVerdict(manifest)
     if update_policy.is_handed_back(manifest, old):
-        return AdmissionVerdict(scheduling_gates.give_back(held_ttl.give_back(manifest, old), old))
+        return AdmissionVerdict(
+            scheduling_gates.give_back(ttl_after_finished.give_back(manifest, old), old)
+        )
     if update_policy.is_released(old):
         return AdmissionVerdict(*update_policy.still_released(manifest))
     if contract.KUEUE_QUEUE not in labels(old):
         _refuse(update_policy.other_queues(manifest))
     update_policy.check_identity(manifest, old)
-    held, warnings = update_policy.held(held_ttl.hold(manifest, old), old)
+    held, warnings = update_policy.held(ttl_after_finished.hold(manifest, old), old)
     update_policy.check(held, old, request.policy)
     back = restored_fields.warnings(manifest, old, held)
     lost = unknown_keys.warnings(manifest, old)

@@ -3,7 +3,7 @@
 `simulate(world, Elastic(policy)) → Result`; with `Plain()` the cluster runs without kubectl-edl.
 """
 
-from edl.simulator.cluster.work import (
+from edl.simulator.cluster.work_and_speedup import (
     CONSTANT,
     ENDLESS,
     LINEAR,
@@ -14,7 +14,6 @@ from edl.simulator.cluster.work import (
     length,
 )
 from edl.simulator.engine import Simulation, simulate
-from edl.simulator.from_cluster import from_state
 from edl.simulator.job_builder import Workload, WorkloadRole, queued
 from edl.simulator.results import JobResult, Result, Summary, jain
 from edl.simulator.scenario import (
@@ -30,6 +29,7 @@ from edl.simulator.scenario import (
     Training,
     Watcher,
 )
+from edl.simulator.scenario_from_cluster import from_state
 
 __all__ = [
     "CONSTANT",

@@ -10,15 +10,15 @@ from msgspec.structs import replace
 from edl.model import ClusterState, Node, Shape, Taint
 from edl.planner.passes.drain import CORDONED
 from edl.quantities import Resources
+from edl.simulator.cluster.bound_pod_constraints import PodRules
 from edl.simulator.cluster.consolidation import Consolidation
 from edl.simulator.cluster.job_controller import JobController
-from edl.simulator.cluster.pod_topology import PodRules
 from edl.simulator.cluster.scheduler import Scheduler
 from edl.simulator.cluster.simulated_autoscaler import SimulatedAutoscaler
 from edl.simulator.cluster.simulated_job import SimulatedJob
 from edl.simulator.cluster.simulated_nodes import SimulatedNodes
 from edl.simulator.cluster.simulated_service import SimulatedService
-from edl.simulator.control import ElasticControl, NoControl
+from edl.simulator.elastic_control import ElasticControl, NoControl
 from edl.simulator.environment import Environment
 from edl.simulator.results import Result, finished
 from edl.simulator.scenario import (

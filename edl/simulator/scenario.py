@@ -25,7 +25,7 @@ from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import Policy
-from edl.simulator.cluster.work import Work
+from edl.simulator.cluster.work_and_speedup import Work
 
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 

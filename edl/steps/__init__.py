@@ -14,14 +14,14 @@ from edl.model import ClusterState, JobKey, TrainingJob
 from edl.planner.plan import Admission, NodeAssignment, Plan, Resize, Suspension
 from edl.steps import preconditioned_patches
 from edl.steps.dependents import dependents_of
-from edl.steps.host_file import publish
+from edl.steps.host_lists import publish
 from edl.steps.pod_placement import placed
 from edl.steps.pod_removal import evacuated
-from edl.steps.provisioning import provisional_rounds
+from edl.steps.provisioning import provisioning_steps
 from edl.steps.refused_start import refused
-from edl.steps.running import live
+from edl.steps.running_jobs import live
 from edl.steps.start import start, stop
-from edl.steps.unchanged import UnchangedJobs
+from edl.steps.unchanged_jobs import UnchangedJobs
 from edl.writes import Action, Step
 
 MOST_EXPLAINED: Final = 50
@@ -72,11 +72,11 @@ def steps(
     due = made(_lives(plan, state, quiet or UnchangedJobs()))
     pods = chain.from_iterable(made(_placements(plan, state)))
     starts = made(_starts(plan, state))
-    provisional = made(provisional_rounds.rounds(plan, state))
+    provisional = made(provisioning_steps.rounds(plan, state))
     if quiet is not None:
         quiet.keep(state.jobs)
     explained = (step for step in _explanations(plan, state) if not waits(step.job))
-    orphaned = (step for step in provisional_rounds.orphaned(state) if not waits(step.job))
+    orphaned = (step for step in provisioning_steps.orphaned(state) if not waits(step.job))
     asking = (*chain.from_iterable(found for found, _ in provisional), *orphaned)
     every = (
         *(step for step, _ in due),
@@ -130,7 +130,7 @@ def _placements(plan: Plan, state: ClusterState) -> _Makers[tuple[Step, ...]]:
     leaving = {(entry.job, entry.role): entry for entry in plan.drains}
     for job in state.jobs if found else ():
         goes_on = job.key not in stopped and not job.problem and phases.ending(job) is None
-        if goes_on and job.key in found and not provisional_rounds.holds_nodes(job, now):
+        if goes_on and job.key in found and not provisioning_steps.holds_nodes(job, now):
             yield job.key, partial(placed, evacuated(job, leaving), found[job.key], now)
 
 
@@ -144,8 +144,8 @@ def _started(job: TrainingJob, admission: Admission, now: datetime) -> Step:
     step = start(job, admission, now)
     if not step.writes:
         return step
-    before = provisional_rounds.removed_at_start(job)
-    after = provisional_rounds.removed_after_start(job)
+    before = provisioning_steps.removed_at_start(job)
+    after = provisioning_steps.removed_after_start(job)
     return replace(step, writes=(*before, *step.writes, *after))
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from edl import contract, messages
-from edl.annotations import assignments
+from edl.annotations import assigned_nodes
 from edl.annotations.last_change import text_of
 from edl.model import Assignment, Code, JobKey, ObjectRef, Pod, Reason, Role
 from edl.writes import Action, Json, Note, Patch
@@ -64,7 +64,7 @@ def assigned(role: Role, first: int, nodes: Sequence[str]) -> dict[str, str | No
         found = Assignment(known.first, (*kept, *nodes))
     else:
         found = Assignment(first, tuple(nodes))
-    return {contract.ASSIGNED_NODES: assignments.text(found) or None}
+    return {contract.ASSIGNED_NODES: assigned_nodes.text(found) or None}
 
 
 def job_target(key: JobKey, role: Role) -> ObjectRef:

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from edl import contract, messages, reasons
-from edl.annotations import clearings, job_history
+from edl.annotations import cleared_nodes, job_history
 from edl.annotations.job_history import HistoryEntry, Operation
 from edl.model import Code, Reason, Role, TrainingJob
 from edl.planner.plan import Resize
@@ -47,8 +47,8 @@ def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str |
     if role.request.removing:
         annotations[contract.REMOVE] = None
     if role.request.clears:
-        annotations[contract.CLEARED] = clearings.text(
-            clearings.cleared(role, role.request.clears, now)
+        annotations[contract.CLEARED] = cleared_nodes.text(
+            cleared_nodes.cleared(role, role.request.clears, now)
         )
     if done := _operation(role, resize, now):
         operation, before, after, reason = done

@@ -25,7 +25,7 @@ from edl.visibility.namespace_queue import (
     TeamCount,
 )
 from edl.visibility.queue_order import waiting
-from edl.visibility.unnamed_jobs import QueueReader
+from edl.visibility.queue_redaction import QueueReader
 from edl.visibility.usage_by_team import own_usage, weighted_shares
 
 _MOST_CAUSES: Final = 8

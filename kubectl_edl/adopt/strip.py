@@ -10,7 +10,7 @@ import msgspec
 from edl import contract
 from edl.errors import Forbidden
 from edl.frameworks import FRAMEWORKS
-from edl.inject import held_ttl
+from edl.inject import ttl_after_finished
 from edl.inject.pods import scheduling_gates
 from edl.inject.update_policy import others_labels
 from edl.kube.cluster import ListOptions
@@ -43,7 +43,7 @@ class _Done:
 
 def unlabelled(manifest: Json) -> Json:
     """A Job, CronJob or pod without our labels, annotations and scheduling gates."""
-    return held_ttl.give_back(_ungated(without_labels(manifest)), manifest)
+    return ttl_after_finished.give_back(_ungated(without_labels(manifest)), manifest)
 
 
 def without_labels(manifest: Json) -> Json:

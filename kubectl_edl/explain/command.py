@@ -35,7 +35,7 @@ from kubectl_edl.output.report import Report
 if TYPE_CHECKING:
     from edl.forecast.estimate import Estimate
     from edl.planner.explain.explanation import Explanation
-    from edl.visibility.job_capacity import JobCapacity
+    from edl.visibility.borrowed_capacity import JobCapacity
     from edl.visibility.team_figures import TeamFigures
     from kubectl_edl.explain.explained_job import Explained
 
@@ -147,7 +147,7 @@ def _figures(state: ClusterState, job: TrainingJob) -> "TeamFigures | None":
 
 def _capacity(state: ClusterState, job: TrainingJob) -> "JobCapacity | None":
     """The job's guaranteed and borrowed capacity, from the state that includes devices."""
-    from edl.visibility.job_capacity import job_capacity  # noqa: PLC0415 (numpy)
+    from edl.visibility.borrowed_capacity import job_capacity  # noqa: PLC0415 (numpy)
 
     found = next((one for one in state.jobs if one.key == job.key), None)
     return job_capacity(state, found) if found else None

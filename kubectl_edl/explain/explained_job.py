@@ -12,7 +12,7 @@ from edl.model import Caveat, JobKey
 from edl.model.blockers import JobCondition, OwnCondition
 from edl.planner.explain.explanation import Blockers, Explanation
 from edl.quantities import Resources
-from edl.visibility.job_capacity import JobCapacity
+from edl.visibility.borrowed_capacity import JobCapacity
 from edl.visibility.namespace_queue import PublishedJob, PublishedStops
 from edl.visibility.team_figures import TeamFigures
 from kubectl_edl.client.pending_pods import Unplaced

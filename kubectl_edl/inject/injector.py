@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from edl.errors import Denied
 from edl.inject.handlers import AdmissionRequest, Context, advise, mutate, validate
 from edl.inject.manifest_parts import labels, template
-from edl.inject.manifest_types import is_labelled
+from edl.inject.manifest_schema import is_labelled
 from edl.inject.warnings import unknown_keys
 from edl.parsing import namespace_policy
 from edl.parsing.namespace_policy import NamespacePolicy

@@ -10,7 +10,7 @@ from typing import Final
 
 from edl import contract
 from edl.errors import ClusterError, Conflict, Denied, NotFound
-from edl.inject import held_ttl
+from edl.inject import ttl_after_finished
 from edl.inject.pods import scheduling_gates
 from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
@@ -24,7 +24,7 @@ _PAUSE: Final = 0.05
 
 def with_held_ttl(jobs: Iterable[Json]) -> Iterator[Json]:
     """Jobs whose own time to live is held back."""
-    return (job for job in jobs if held_ttl.FIELD in own_fields(job))
+    return (job for job in jobs if ttl_after_finished.FIELD in own_fields(job))
 
 
 def with_gates(jobs: Iterable[Json]) -> Iterator[Json]:
@@ -67,10 +67,10 @@ def start_fields(job: Json) -> Json:
 
 
 def _fields(job: Json, template: Json) -> Json:
-    before, after = job["spec"], held_ttl.give_back(job, job)["spec"]
+    before, after = job["spec"], ttl_after_finished.give_back(job, job)["spec"]
     fields: Json = {}
-    if after.get(held_ttl.FIELD) != before.get(held_ttl.FIELD):
-        fields[held_ttl.FIELD] = after[held_ttl.FIELD]
+    if after.get(ttl_after_finished.FIELD) != before.get(ttl_after_finished.FIELD):
+        fields[ttl_after_finished.FIELD] = after[ttl_after_finished.FIELD]
     if template != before["template"]:
         left = template["spec"].get(scheduling_gates.FIELD)
         fields["template"] = {"spec": {scheduling_gates.FIELD: left}}
@@ -105,6 +105,6 @@ def give_back(cluster: Cluster, job: Json, sleep: Callable[[float], None]) -> tu
 
 def _patch(job: Json, field: str, value: object) -> Json:
     metadata: Json = {"resourceVersion": job["metadata"]["resourceVersion"]}
-    if field == held_ttl.FIELD:
+    if field == ttl_after_finished.FIELD:
         metadata["annotations"] = {contract.TTL: None}
     return {"metadata": metadata, "spec": {field: value}}

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from edl import contract
-from edl.inject import held_ttl
+from edl.inject import ttl_after_finished
 from edl.kube.cluster import ListOptions, PluginCluster
 from edl.model import ObjectRef
 from edl.writes import Json
@@ -19,7 +19,7 @@ from kubectl_edl.resources.source_manifest import has_ended
 _SHOWN: Final = 5
 _BEHIND: Final = "a pod behind them, now or later, is not scheduled until you let it go"
 _UNLESS: Final = "unless the API server lets their templates change, "
-_FIELDS: Final = {held_ttl.FIELD: contract.TTL, "template": "its scheduling gates"}
+_FIELDS: Final = {ttl_after_finished.FIELD: contract.TTL, "template": "its scheduling gates"}
 
 
 def sentences(cluster: PluginCluster, flags: str) -> list[str]:

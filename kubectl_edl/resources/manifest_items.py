@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from edl.errors import Denied, Finding
-from edl.inject import manifest_types
+from edl.inject import manifest_schema
 from edl.parsing.parser import parse
 from edl.writes import Json
 from kubectl_edl.resources.yaml_reader import Document
@@ -76,7 +76,7 @@ def prefixed(place: str, findings: Iterable[Finding]) -> list[Finding]:
 
 
 def misshapen(manifest: Json, where: str) -> list[Finding]:
-    """The findings of `edl.inject.manifest_types`, for a CronJob on its jobTemplate as well."""
+    """The findings of `edl.inject.manifest_schema`, for a CronJob on its jobTemplate as well."""
     if manifest.get("kind") != "CronJob":
         return _findings(manifest, f"{where}: ")
     own: Json = {"kind": "Job", "metadata": manifest.get("metadata")}
@@ -90,7 +90,7 @@ def misshapen(manifest: Json, where: str) -> list[Finding]:
 
 def _findings(manifest: Json, place: str) -> list[Finding]:
     try:
-        manifest_types.check(manifest)
+        manifest_schema.check(manifest)
     except Denied as denied:
         return prefixed(place, [*denied.findings, *_others(manifest, denied.findings)])
     return []
@@ -100,7 +100,7 @@ def _others(manifest: Json, found: Iterable[Finding]) -> list[Finding]:
     """Findings on the labels of the same manifest, at other paths."""
     known = {one.path for one in found}
     try:
-        if manifest_types.is_labelled(manifest):
+        if manifest_schema.is_labelled(manifest):
             parse(manifest)
     except Denied as denied:
         return [one for one in denied.findings if one.path not in known]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from edl.model import ResizePolicy
 from edl.quantities import CPU
-from edl.simulator.cluster.work import Amdahl
+from edl.simulator.cluster.work_and_speedup import Amdahl
 from kubectl_edl.model.size_timeline import steps
 from kubectl_edl.output.cell_quantities import gpus
 

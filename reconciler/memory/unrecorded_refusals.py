@@ -4,7 +4,7 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from edl.annotations import attempt_backoff, start_refusals
+from edl.annotations import failed_attempts, start_refusals
 from edl.model import ClusterState, JobKey, StartRefusal, TrainingJob
 
 
@@ -28,7 +28,7 @@ class RefusedStarts:
     def note(self, key: JobKey, message: str, now: datetime) -> None:
         """Records a refused start; ignored if the job has started meanwhile."""
         if job := self._waiting.get(key):
-            self._known[key] = attempt_backoff.failed(StartRefusal, job.refusal, message, now)
+            self._known[key] = failed_attempts.failed(StartRefusal, job.refusal, message, now)
             self.unseen = True
 
     def forget(self, key: JobKey) -> None:

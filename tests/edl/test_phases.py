@@ -9,7 +9,7 @@ from edl import reasons
 from edl.contract import CleanUp
 from edl.model import JobEnd, Phase, Pod, PodPhase, ResizePolicy, Role, ScaleDeadline
 from edl.phases import ending, phase, runs, waits
-from edl.steps.host_file import JOIN
+from edl.steps.host_lists import JOIN
 from tests.edl.trainings import NOW, pod, pods, role, training
 
 CHIEF = role("chief", pods=pods("chief", [0]))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from edl import contract
-from edl.annotations import attempt_backoff
+from edl.annotations import failed_attempts
 from edl.model import ObjectRef, StartRefusal
 from tests.integration.support.stage import elastic, stage, tensorflow
 
@@ -81,7 +81,7 @@ def policy(cluster: Stage, accepts: str) -> Iterator[None]:
 
 def refusal(cluster: Stage, job: str) -> StartRefusal | None:
     notes = cluster.job(job)["metadata"].get("annotations", {})
-    return attempt_backoff.read(notes.get(contract.START_REFUSED, ""), StartRefusal)
+    return failed_attempts.read(notes.get(contract.START_REFUSED, ""), StartRefusal)
 
 
 def events(cluster: Stage) -> set[tuple[str, str]]:

@@ -10,14 +10,14 @@ from typing import Final
 from edl import contract
 from edl.convert import training_manifest
 from edl.convert.parts import (
-    launcher_worker,
+    launcher_and_workers,
     object_metadata,
     pod_templates,
     replica_bounds,
     replica_specs,
     restart_policy,
     run_policy,
-    sshd,
+    sshd_workers,
 )
 from edl.convert.parts.object_metadata import SourceMetadata
 from edl.convert.parts.replica_specs import Replica
@@ -41,8 +41,8 @@ def read(document: Fields) -> Sequence[Json]:
     spec = document.fields("spec")
     policy = run_policy.read(spec)
     mode = spec.choice("launcherAttachMode", ("ssh", "kubexec")) or "ssh"
-    found = sshd.replaced(
-        replica_specs.read(spec.fields("etReplicaSpecs"), launcher_worker.ROLES, ""), mode
+    found = sshd_workers.replaced(
+        replica_specs.read(spec.fields("etReplicaSpecs"), launcher_and_workers.ROLES, ""), mode
     )
     again = spec.choice("restartPolicy", ("Never", "OnFailure"))
     all_roles = tuple(
@@ -55,7 +55,7 @@ def read(document: Fields) -> Sequence[Json]:
     annotations = {
         **policy.annotations,
         **_own(meta),
-        **launcher_worker.attached(document, meta, framework, mode),
+        **launcher_and_workers.attached(document, meta, framework, mode),
         **_slots(spec),
     }
     return training_manifest.manifests(TrainingManifest(meta, framework, all_roles, annotations))
@@ -78,7 +78,7 @@ def _launcher(replica: Replica, again: str, policy: RunPolicy) -> RoleManifest:
     restart_policy.remark_on(replica.fields, replica.restart, serves=False)
     limit = _RETRIES if policy.retries is None else policy.retries
     wanted = again if again == "OnFailure" else replica.restart or "Never"
-    return launcher_worker.launcher(replica, restart_policy.restarted(wanted, limit), policy)
+    return launcher_and_workers.launcher(replica, restart_policy.restarted(wanted, limit), policy)
 
 
 def _workers(replica: Replica, policy: RunPolicy) -> RoleManifest:
@@ -86,7 +86,9 @@ def _workers(replica: Replica, policy: RunPolicy) -> RoleManifest:
     if limits.most is None:
         what = "maxReplicas was absent, and growth by ScaleOut without an end"
         replica.fields.note("", what, f"it is {contract.MAX} here: raise it before creating")
-    return launcher_worker.workers(replica, limits.around(replica.fields, replica.size), policy)
+    return launcher_and_workers.workers(
+        replica, limits.around(replica.fields, replica.size), policy
+    )
 
 
 def _slots(spec: Fields) -> Mapping[str, str]:

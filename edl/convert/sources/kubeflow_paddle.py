@@ -18,7 +18,7 @@ from edl.convert.parts import (
     replica_bounds,
     replica_specs,
     restart_policy,
-    role_part,
+    role_manifests,
     run_policy,
 )
 from edl.convert.parts.replica_bounds import ReplicaBounds
@@ -55,7 +55,7 @@ def _part(replica: Replica, policy: RunPolicy, limits: ReplicaBounds) -> RoleMan
     main = pod_templates.main_container(replica.template, _PORT.container).get("name", "")
     failing = restart_policy.restarted(replica.restart, policy.retries, main)
     restart_policy.remark_on(replica.fields, replica.restart, serves=False)
-    return role_part.of(replica, limits.around(replica.fields, replica.size), failing, policy)
+    return role_manifests.of(replica, limits.around(replica.fields, replica.size), failing, policy)
 
 
 def _limits(elastic: Fields) -> ReplicaBounds:

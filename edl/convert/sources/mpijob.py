@@ -10,14 +10,14 @@ from typing import Final
 from edl import contract
 from edl.convert import training_manifest
 from edl.convert.parts import (
-    launcher_worker,
+    launcher_and_workers,
     object_metadata,
     pod_templates,
     replica_bounds,
     replica_specs,
     restart_policy,
     run_policy,
-    sshd,
+    sshd_workers,
 )
 from edl.convert.parts.replica_specs import Replica
 from edl.convert.parts.run_policy import RunPolicy
@@ -63,16 +63,16 @@ def read(document: Fields) -> Sequence[Json]:
     if version == "kubeflow.org/v1alpha1":
         found = read_v1alpha1(spec)
     else:
-        found = replica_specs.read(spec.fields("mpiReplicaSpecs"), launcher_worker.ROLES, "")
+        found = replica_specs.read(spec.fields("mpiReplicaSpecs"), launcher_and_workers.ROLES, "")
     policy = run_policy.read(spec)
     mode = "ssh" if version == "kubeflow.org/v2beta1" else "kubexec"
     annotations = policy.annotations | _slots(spec, found, version)
-    annotations |= launcher_worker.attached(document, meta, _FRAMEWORK, mode)
+    annotations |= launcher_and_workers.attached(document, meta, _FRAMEWORK, mode)
     if mode == "ssh":
         spec.drop("runLauncherAsWorker", instead="add one to the workers' replicas")
         found = _with_keys(spec, _with_implementation(spec, found), meta.name)
     _note_waiting(spec)
-    found = _with_main_container(spec, sshd.replaced(found, mode))
+    found = _with_main_container(spec, sshd_workers.replaced(found, mode))
     _note_elastic(document, found)
     all_roles = tuple(_part(replica, policy) for replica in found)
     return training_manifest.manifests(TrainingManifest(meta, _FRAMEWORK, all_roles, annotations))
@@ -80,10 +80,10 @@ def read(document: Fields) -> Sequence[Json]:
 
 def _part(replica: Replica, policy: RunPolicy) -> RoleManifest:
     if replica.role == "worker":
-        return launcher_worker.workers(replica, replica_bounds.exactly(replica.size), policy)
+        return launcher_and_workers.workers(replica, replica_bounds.exactly(replica.size), policy)
     restart_policy.remark_on(replica.fields, replica.restart, serves=False)
     failing = restart_policy.counted(replica.restart, policy.retries)
-    return launcher_worker.launcher(replica, failing, policy)
+    return launcher_and_workers.launcher(replica, failing, policy)
 
 
 def _slots(spec: Fields, found: Sequence[Replica], version: str) -> dict[str, str]:

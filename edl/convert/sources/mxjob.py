@@ -21,7 +21,7 @@ from edl.convert.parts import (
     replica_bounds,
     replica_specs,
     restart_policy,
-    role_part,
+    role_manifests,
     run_policy,
 )
 from edl.convert.parts.replica_specs import RendezvousPort, Replica
@@ -62,7 +62,7 @@ def _part(replica: Replica, policy: RunPolicy, scheduler: str) -> RoleManifest:
         replica.fields, replica.template, "schedulerName", scheduler
     )
     replica = replica_specs.with_template(replica, template)
-    return role_part.of(replica, replica_bounds.exactly(replica.size), failing, policy)
+    return role_manifests.of(replica, replica_bounds.exactly(replica.size), failing, policy)
 
 
 def _mode(spec: Fields, roles: Sequence[str]) -> dict[str, str]:

@@ -20,7 +20,7 @@ from edl.convert.parts import (
     replica_bounds,
     replica_specs,
     restart_policy,
-    role_part,
+    role_manifests,
     run_policy,
 )
 from edl.convert.parts.replica_bounds import Sizes
@@ -80,7 +80,7 @@ def _part(replica: Replica, sizes: Sizes, policy: RunPolicy, said: _Words) -> Ro
     failing = restart_policy.restarted(replica.restart, policy.retries, main)
     restart_policy.remark_on(replica.fields, replica.restart, serves=False)
     template = pod_templates.with_env(replica.template, said.env)
-    return role_part.of(replica_specs.with_template(replica, template), sizes, failing, policy)
+    return role_manifests.of(replica_specs.with_template(replica, template), sizes, failing, policy)
 
 
 def _port(found: Sequence[Replica], said: _Words, *, is_elastic: bool) -> int | None:

@@ -15,7 +15,7 @@ from edl.convert.parts import (
     replica_bounds,
     replica_specs,
     restart_policy,
-    role_part,
+    role_manifests,
     run_policy,
 )
 from edl.convert.parts.replica_specs import RendezvousPort, Replica
@@ -67,7 +67,9 @@ def _part(
     )
     restart_policy.remark_on(replica.fields, replica.restart, serves=kind.serves)
     around = limits.around(replica.fields, replica.size) if kind.resizable else None
-    return role_part.of(replica, around or replica_bounds.exactly(replica.size), failing, policy)
+    return role_manifests.of(
+        replica, around or replica_bounds.exactly(replica.size), failing, policy
+    )
 
 
 def _with_success(spec: Fields, all_roles: tuple[RoleManifest, ...]) -> tuple[RoleManifest, ...]:

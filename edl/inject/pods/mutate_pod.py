@@ -7,7 +7,7 @@ from typing import Final
 
 from edl import contract
 from edl.frameworks.base import Companion, Env, Needs
-from edl.inject.pods import gpus, mounts, scheduling_gates
+from edl.inject.pods import gpus, scheduling_gates, volumes
 from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
@@ -47,9 +47,9 @@ def complete(pod: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
     done = _with_leaving(_with_command(_with_ports(done, needs), needs), needs)
     if needs.shares_processes and not done.get("hostPID"):  # No container is PID 1 there.
         done = {"shareProcessNamespace": True} | done
-    done = mounts.with_files(done, needs.files)
+    done = volumes.with_files(done, needs.files)
     if needs.keys:
-        done = mounts.with_keys(done, spec)
+        done = volumes.with_keys(done, spec)
     if needs.gated and not done.get("nodeName"):  # The API server refuses both together.
         done = scheduling_gates.with_gate(done, contract.HOSTS_GATE)
     if spec.indexed:
@@ -126,7 +126,7 @@ def _with_leaving(pod: Json, needs: Needs) -> Json:
 
 def _with_kubectl(pod: Json, spec: JobSpec, image: str) -> Json:
     """The pod with kubectl from our image, and a ServiceAccount that may exec into the workers."""
-    pod = mounts.with_mount(pod, contract.KUBECTL_DIRECTORY, {"emptyDir": {}})
+    pod = volumes.with_mount(pod, contract.KUBECTL_DIRECTORY, {"emptyDir": {}})
     inits = pod.get("initContainers") or []
     if all(container.get("name") != KUBECTL_CONTAINER for container in inits):
         pod = pod | {"initContainers": [_kubectl_container(image), *inits]}
@@ -175,7 +175,7 @@ def _kubectl_container(image: str) -> Json:
         "securityContext": _CONFINED | {"runAsNonRoot": True, "runAsUser": _UNPRIVILEGED_UID},
         "terminationMessagePath": "/dev/termination-log",
         "terminationMessagePolicy": "File",
-        "volumeMounts": [{"name": mounts.volume_name(directory), "mountPath": directory}],
+        "volumeMounts": [{"name": volumes.volume_name(directory), "mountPath": directory}],
     }
 
 

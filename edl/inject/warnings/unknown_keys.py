@@ -7,7 +7,7 @@ from typing import Final
 from edl import contract
 from edl.contract.registry import ENTRIES, EntryKind, Setter
 from edl.inject.manifest_parts import labels, template
-from edl.inject.manifest_types import is_labelled
+from edl.inject.manifest_schema import is_labelled
 from edl.inject.update_policy import is_released
 from edl.writes import Json
 

@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from edl import contract, device_templates, frameworks
-from edl.annotations import assignments, attempt_backoff, clearings
+from edl.annotations import assigned_nodes, cleared_nodes, failed_attempts
 from edl.annotations.last_change import read_reason
 from edl.errors import Denied
 from edl.kube.decode import gpu_sharing, job_status
@@ -99,7 +99,7 @@ def job(raw: bytes, shapes: ShapeInterner) -> JobFacts:
         template=admission_inputs(_pod_spec(manifest)),
         paused=notes.get(contract.PAUSED) == contract.TRUE,
         started_at=timestamp(notes.get(contract.STARTED_AT, "")),
-        unprovisioned=attempt_backoff.read(
+        unprovisioned=failed_attempts.read(
             notes.get(contract.PROVISIONING_FAILED, ""), FailedAttempt
         ),
         execs=bool(spec and frameworks.execs(spec)),
@@ -214,9 +214,9 @@ def _noted(role: Role, spec: JobSpec, notes: Mapping[str, str]) -> Role:
         last=read_reason(notes.get(contract.LAST_CHANGE, "")),
         scaling=_scaling(spec, notes),
         history=notes.get(contract.HISTORY, ""),
-        assigned=assignments.read(notes.get(contract.ASSIGNED_NODES, "")),
-        cleared=clearings.read(notes.get(contract.CLEARED, "")),
-        refusal=attempt_backoff.read(notes.get(contract.START_REFUSED, ""), StartRefusal),
+        assigned=assigned_nodes.read(notes.get(contract.ASSIGNED_NODES, "")),
+        cleared=cleared_nodes.read(notes.get(contract.CLEARED, "")),
+        refusal=failed_attempts.read(notes.get(contract.START_REFUSED, ""), StartRefusal),
         consumed=notes.get(contract.CONSUMED_REQUEST, ""),
         failures_at_start=whole(notes.get(contract.FAILURES_AT_START, "")) or 0,
     )

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from edl import contract, node_affinity
-from edl.annotations import host_list_marks
+from edl.annotations import leaving_workers
 from edl.errors import Denied
 from edl.kube.decode.schemas import ContainerStatus, PodAnnotations, PodObject
 from edl.model import Pod, PodPhase
@@ -71,7 +71,7 @@ def _published(notes: PodAnnotations) -> PublishedHosts:
     """The pod's host list. Most pods have none, and share one value."""
     return PublishedHosts(
         notes.hosts if notes.published_at else None,
-        host_list_marks.read_leaving(notes.leaving),
+        leaving_workers.read_leaving(notes.leaving),
         timestamp(notes.published_at),
         timestamp(notes.confirmed_at),
     )

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.decode.node_selector import selects
-from edl.kube.dra import partitions
+from edl.kube.dra import device_partitions
 from edl.kube.dra.device_groups import DeviceGroups
 from edl.kube.dra.device_kinds import DeviceKinds
+from edl.kube.dra.device_partitions import Partition
 from edl.kube.dra.dra_facts import (
     DeviceId,
     ResourceClaimFacts,
@@ -20,8 +21,7 @@ from edl.kube.dra.dra_facts import (
     holders_of,
     name_of,
 )
-from edl.kube.dra.node_offers import NodeDevices
-from edl.kube.dra.partitions import Partition
+from edl.kube.dra.node_devices import NodeDevices
 from edl.kube.dra.pool_devices import PoolDevice, pool_devices
 from edl.model import Node, Shape
 
@@ -54,7 +54,7 @@ class DeviceInventory:
         """By node."""
         self._wide: dict[DeviceId, PoolDevice] = {}
         """Devices that several nodes can use: each of these nodes is offered all of them."""
-        self._counters: dict[partitions.CounterName, Decimal] = {}
+        self._counters: dict[device_partitions.CounterName, Decimal] = {}
         """Counters of the pools whose devices are partitions of others."""
         self._claims: dict[ObjectKey, ResourceClaimFacts] = {}
         """The allocated claims."""
@@ -171,7 +171,7 @@ class DeviceInventory:
             used.update(found.group.resources if holders else ())
             leaving.update(found.group.resources if leaves else ())
         if parts:
-            counted = partitions.count(parts, self._counters)
+            counted = device_partitions.count(parts, self._counters)
             for total, more in zip((has, used, leaving), counted, strict=True):
                 total.update(more)
         if has:

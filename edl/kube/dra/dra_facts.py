@@ -8,6 +8,7 @@ import msgspec
 from edl.kube.cluster import ObjectKey
 from edl.kube.decode.node_selector import terms
 from edl.kube.decode.schemas import RawJson
+from edl.kube.dra.device_partitions import CounterAmounts, amounts
 from edl.kube.dra.dra_schemas import (
     DeviceClassObject,
     DeviceSelector,
@@ -17,7 +18,6 @@ from edl.kube.dra.dra_schemas import (
     ResourceClaimTemplateObject,
     ResourceSliceObject,
 )
-from edl.kube.dra.partitions import CounterAmounts, amounts
 from edl.model import Requirement, Toleration
 
 _slices: Final = msgspec.json.Decoder(ResourceSliceObject)

@@ -5,11 +5,11 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from edl.kube.dra import partitions
+from edl.kube.dra import device_partitions
 from edl.kube.dra.device_groups import DeviceGroup, DeviceGroups
+from edl.kube.dra.device_partitions import CounterAmounts
 from edl.kube.dra.dra_facts import DeviceId, DeviceReach, ResourceSliceFacts, reach
 from edl.kube.dra.dra_schemas import DeviceObject
-from edl.kube.dra.partitions import CounterAmounts
 
 _devices: Final = msgspec.json.Decoder(list[DeviceObject] | None)
 
@@ -34,6 +34,6 @@ def pool_devices(
             node = one.node or device.node_name
             if not node and where is None:
                 where = reach(device.node_selector, everywhere=device.all_nodes)
-            takes = partitions.amounts(one.driver, one.pool, device.consumes_counters)
+            takes = device_partitions.amounts(one.driver, one.pool, device.consumes_counters)
             found = PoolDevice(node, where, groups.add(one.driver, device), takes)
             yield DeviceId(one.driver, one.pool, device.name), found

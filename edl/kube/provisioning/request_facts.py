@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from edl import contract
-from edl.annotations import attempt_backoff
+from edl.annotations import failed_attempts
 from edl.kube.decode.schemas import ObjectMeta, ObjectPart, OwnerReference
 from edl.model import CapacityRequest, RequestState
 from edl.model.object_refs import JOB_TYPE
@@ -93,4 +93,4 @@ def _state(true: set[str]) -> RequestState:
 def _said(conditions: list[_Condition]) -> str:
     """The message of the most informative condition; a failure counts only if it is true."""
     told = (one for one in conditions if one.type not in _ENDS or one.status == _TRUE)
-    return next((said for one in told if (said := attempt_backoff.quoted(one.message))), "")
+    return next((said for one in told if (said := failed_attempts.quoted(one.message))), "")

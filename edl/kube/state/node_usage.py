@@ -10,7 +10,7 @@ from edl.kube.cluster import Delta
 from edl.kube.decode import gpu_sharing
 from edl.kube.decode.object_facts import PodFacts
 from edl.kube.dra.device_inventory import DeviceInventory
-from edl.kube.dra.node_offers import with_devices
+from edl.kube.dra.node_devices import with_devices
 from edl.model import Node
 from edl.quantities import Resources
 

@@ -15,7 +15,7 @@ from edl.kube.decode.namespace_quotas import NO_RULES, NamespaceConstraints
 from edl.kube.decode.object_facts import PodFacts
 from edl.kube.decode.runtime_classes import RuntimeClassFacts
 from edl.kube.dra.claim_resolution import DeviceView, concerned
-from edl.kube.state import pod_admission, replacements
+from edl.kube.state import pod_admission, replaced_pods
 from edl.kube.state.training_job_inputs import (
     TrainingJobInputs,
     _waits,
@@ -58,7 +58,7 @@ def gather(key: JobKey, around: TrainingJobInputs) -> TrainingJob:
         existing_dependents={tag.target: tag.uid for tag in around.tags if tag.job == key.name}
         | dict.fromkeys(_templates(key, roles, around.devices), ""),
     )
-    return replacements.told(start_refusals.with_refusal(found))
+    return replaced_pods.told(start_refusals.with_refusal(found))
 
 
 def _provisioning(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Provisioning:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from edl.annotations import clearings
+from edl.annotations import cleared_nodes
 from edl.feasibility.eligibility import Mask
 from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.model import JobKey, Reason
@@ -105,8 +105,9 @@ class Displacement:
             return False
         nodes = self.snapshot.capacity.index
         return all(
-            nodes.get(one.node) != node or self.snapshot.has_passed(one.at, clearings.REMEMBERED)
-            for one in clearings.exhausted(allocation.role)
+            nodes.get(one.node) != node
+            or self.snapshot.has_passed(one.at, cleared_nodes.REMEMBERED)
+            for one in cleared_nodes.exhausted(allocation.role)
         )
 
     def _clear(self, pod_class: PodClass, allocation: RoleAllocation, position: int) -> None:

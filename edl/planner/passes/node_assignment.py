@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from edl.annotations import clearings
+from edl.annotations import cleared_nodes
 from edl.contract import Provision
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import TrainingJob
@@ -169,7 +169,7 @@ def _cleared(snapshot: Snapshot, allocation: RoleAllocation) -> set[str]:
     return {
         one.node
         for one in allocation.role.record.cleared
-        if not snapshot.has_passed(one.at, clearings.REMEMBERED)
+        if not snapshot.has_passed(one.at, cleared_nodes.REMEMBERED)
     }
 
 

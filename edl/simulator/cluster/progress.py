@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import floor, inf
 
-from edl.simulator.cluster.work import Work
+from edl.simulator.cluster.work_and_speedup import Work
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from edl.simulator.cluster.progress import Progress
 from edl.simulator.cluster.simulated_role import SimulatedRole
 from edl.simulator.scenario import Training
 from edl.simulator.timeline import Track
-from edl.steps import host_file
+from edl.steps import host_lists
 
 
 @dataclass(slots=True)
@@ -154,7 +154,7 @@ def _gates(role: Role, waiting: frozenset[str]) -> tuple[str, ...]:
 
 def _waiting(job: TrainingJob) -> frozenset[str]:
     """Roles whose pods are gated until they have a host list or the job's members."""
-    told = host_file.role_of(job)
+    told = host_lists.role_of(job)
     publishes = bool(FRAMEWORKS[job.framework].publishes or told)
     deciding = {role.name for role in job.roles if role.spec.is_leader and publishes}
     return frozenset(deciding | ({told} if told else set()))

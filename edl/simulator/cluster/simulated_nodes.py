@@ -16,7 +16,7 @@ from edl.feasibility.horizon import IDLE
 from edl.model import Device, Node, Shape
 from edl.planner.packing.node_capacity import resource_names
 from edl.quantities import Resources
-from edl.simulator.cluster.pod_topology import PodRules
+from edl.simulator.cluster.bound_pod_constraints import PodRules
 
 
 class Place(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Final
 from edl import contract
 from edl.errors import Denied, Forbidden
 from edl.inject import update_policy
-from edl.inject.manifest_types import is_labelled
+from edl.inject.manifest_schema import is_labelled
 from edl.inject.warnings import unknown_keys
 from edl.kube.cluster import ListOptions
 from edl.parsing import namespace_policy

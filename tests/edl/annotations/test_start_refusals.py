@@ -1,6 +1,6 @@
 """Refused starts: which one counts, and when a start is tried again."""
 
-from edl.annotations import attempt_backoff, start_refusals
+from edl.annotations import failed_attempts, start_refusals
 from edl.model import StartRefusal
 from tests.edl.trainings import NOW, role, seconds, training
 
@@ -10,7 +10,7 @@ QUOTA = 'services "mnist" is forbidden: exceeded quota: team'
 def test_each_refusal_doubles_the_wait_up_to_a_minute() -> None:
     refusal, waits = None, []
     for _ in range(9):
-        refusal = attempt_backoff.failed(StartRefusal, refusal, QUOTA, NOW)
+        refusal = failed_attempts.failed(StartRefusal, refusal, QUOTA, NOW)
         left = start_refusals.time_left(refusal, NOW)
         waits.append(left.total_seconds() if left else 0)
     assert waits == [1, 2, 4, 8, 16, 32, 60, 60, 60]
@@ -36,7 +36,7 @@ def test_a_refusal_of_a_clock_that_is_ahead_does_not_hide_the_next_one() -> None
     """Else the start would be tried without a pause until that time has come."""
     ahead = StartRefusal(NOW + seconds(3600), 4, QUOTA)
     waiting = training(role("worker", 2, 4, suspended=True, refusal=ahead))
-    again = attempt_backoff.failed(StartRefusal, ahead, QUOTA, NOW)
+    again = failed_attempts.failed(StartRefusal, ahead, QUOTA, NOW)
     found = start_refusals.with_refusal(waiting, again).refusal
     assert found == again
     assert start_refusals.time_left(again, NOW) == seconds(16)

@@ -12,7 +12,7 @@ import pytest
 
 from edl.contract import registry
 from edl.frameworks import FRAMEWORKS
-from edl.inject import held_ttl
+from edl.inject import ttl_after_finished
 from edl.inject.handlers import AdmissionRequest, mutate, validate
 from edl.parsing.namespace_policy import SILENT
 from edl.patches import json_patch
@@ -28,7 +28,7 @@ DENIALS = denials()
 every_golden = pytest.mark.parametrize("golden", GOLDENS, ids=lambda golden: golden.name)
 _QUEUED = ("spec", "suspend")
 """Says something else from now on: what the user meant by it is edl.dev/paused."""
-_LATER = ("spec", held_ttl.FIELD)
+_LATER = ("spec", ttl_after_finished.FIELD)
 """It counts when all Jobs have ended; until then an annotation keeps it."""
 _DEFAULTS = {"backoffLimit": 6, "schedulerName": "default-scheduler"}
 """Written out, they cannot be told from what the API server writes by itself."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as some
 
 from edl import messages
-from edl.annotations import host_list_marks
+from edl.annotations import leaving_workers
 from edl.annotations.last_change import read_reason, text_of
 from edl.model import Code, JobKey, Reason, Restart
 from edl.model.blockers import Outranked
@@ -78,7 +78,7 @@ def test_a_reason_that_would_fill_a_job_is_none() -> None:
 def test_workers_leave_whatever_is_said_of_why() -> None:
     """Their launcher works without them already."""
     for reason in ('"to make room for a/b"', '{"code":"Odd"}', "null", "7"):
-        found = host_list_marks.read_leaving(f'{{"pods":["w-1"],"size":1,"reason":{reason}}}')
+        found = leaving_workers.read_leaving(f'{{"pods":["w-1"],"size":1,"reason":{reason}}}')
         assert found is not None
         assert (found.pods, found.reason.code) == ({"w-1"}, Code.UNKNOWN)
 
@@ -86,6 +86,6 @@ def test_workers_leave_whatever_is_said_of_why() -> None:
 def test_a_host_list_restarts_no_training_job() -> None:
     """The right to patch pods is not the right to stop a training job."""
     reason = '{"code":"IdleCapacity","restart":"Stopped"}'
-    found = host_list_marks.read_leaving(f'{{"pods":["w-1"],"size":1,"reason":{reason}}}')
+    found = leaving_workers.read_leaving(f'{{"pods":["w-1"],"size":1,"reason":{reason}}}')
     assert found is not None
     assert found.reason.restart is Restart.NONE

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.annotations import clearings, unneeded_nodes
+from edl.annotations import cleared_nodes, unneeded_nodes
 from edl.contract import PLACEMENT_GATE
 from edl.feasibility.eligibility import Eligibility
 from edl.model import (
@@ -121,7 +121,7 @@ def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> Trai
             if one.nodes:
                 changed = changed.changed(assigned=Assignment(one.before, one.nodes))
         if nodes_cleared := clears.get(part.name):
-            changed = changed.changed(cleared=clearings.cleared(part, nodes_cleared, now))
+            changed = changed.changed(cleared=cleared_nodes.cleared(part, nodes_cleared, now))
         if given := placed.get(part.name):
             changed = _placed(changed, given, now)
         kept = _kept(changed, frozenset(named.get(part.name, ())))

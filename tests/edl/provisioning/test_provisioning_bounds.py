@@ -11,7 +11,7 @@ from edl.contract import Provision
 from edl.model import Code, ObjectRef, ProvisionalPod, Provisioning
 from edl.planner.decision_limits import Autoscaler
 from edl.planner.passes.admission.provisional_room import MOST_PODS
-from edl.steps.provisioning.provisional_rounds import MOST_CREATED
+from edl.steps.provisioning.provisioning_steps import MOST_CREATED
 from edl.writes import Create, Patch, Write
 from tests.edl.planner.plans import ALL, plan_for
 from tests.edl.planner.states import at, busy, cluster, job, node, role, room

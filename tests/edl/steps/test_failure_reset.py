@@ -1,7 +1,7 @@
 import pytest
 
 from edl.model import Role
-from edl.steps.running import CALM, live
+from edl.steps.running_jobs import CALM, live
 from edl.writes import Json
 from tests.edl.trainings import LONG_AGO, NOW, job_patches, pods, role, seconds, training
 

@@ -6,7 +6,7 @@ from edl import contract
 from edl.contract import CleanUp
 from edl.model import JobEnd, PodPhase, Role
 from edl.steps.finish import finish
-from edl.steps.running import live
+from edl.steps.running_jobs import live
 from edl.writes import Delete, Step
 from tests.edl.trainings import (
     NOW,

@@ -20,7 +20,7 @@ from edl.model import (
 )
 from edl.planner.plan import Admission, Drain, NodeAssignment, Plan, Resize, Suspension
 from edl.steps import steps
-from edl.steps.host_file import publish, told
+from edl.steps.host_lists import publish, told
 from edl.steps.resize_patch import resized
 from edl.steps.start import start
 from edl.writes import Action, Delete, Patch

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl import contract, reasons
-from edl.annotations import clearings
+from edl.annotations import cleared_nodes
 from edl.annotations.last_change import read_reason
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.kube.writer.executor import ClusterWriter
@@ -21,9 +21,9 @@ from edl.model import (
     TrainingJob,
 )
 from edl.planner.plan import Drain, Resize
-from edl.steps.host_file import JOIN, LEAVE
+from edl.steps.host_lists import JOIN, LEAVE
 from edl.steps.pod_removal import evacuated, untracked_end
-from edl.steps.running import live
+from edl.steps.running_jobs import live
 from edl.writes import Delete, Json, Patch, Step
 from tests.edl.kube.faults import FaultyCluster
 from tests.edl.trainings import (
@@ -263,7 +263,7 @@ def test_what_is_cleared_for_a_pod_of_few_nodes_is_counted_on_the_job() -> None:
     leaving = Drain(KEY, "worker", ("mnist-worker-0-abcde",), because("makes room"), ("n1",))
     step, _ = live(evacuated(job, {(KEY, "worker"): leaving}), [], NOW)
     notes = written(patches(step)[-1])
-    assert clearings.read(notes[contract.CLEARED] or "") == (Clearing("n1", 1, NOW),)
+    assert cleared_nodes.read(notes[contract.CLEARED] or "") == (Clearing("n1", 1, NOW),)
 
 
 def test_a_pod_above_the_new_size_is_removed_by_the_resize_alone() -> None:

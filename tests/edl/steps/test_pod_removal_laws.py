@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from edl import contract
 from edl.model import Pod, TrainingJob
 from edl.planner.plan import Resize
-from edl.steps.running import live
+from edl.steps.running_jobs import live
 from edl.writes import Delete, Patch, Write
 from tests.edl.trainings import KEY, LONG_AGO, NOW, hostfile, pod, role, training, written
 from tests.reasons import because

@@ -1,7 +1,7 @@
 from edl import contract
 from edl.model import ResizePolicy
 from edl.planner.plan import Resize
-from edl.steps.running import live
+from edl.steps.running_jobs import live
 from tests.edl.trainings import KEY, NOW, is_stopped, job_patches, patches, role, training, written
 from tests.reasons import because
 

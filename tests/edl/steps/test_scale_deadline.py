@@ -8,8 +8,8 @@ import pytest
 from edl import contract, reasons
 from edl.model import ResizePolicy, Role, ScaleDeadline
 from edl.planner.plan import Resize
-from edl.steps.host_file import LEAVE
-from edl.steps.running import live
+from edl.steps.host_lists import LEAVE
+from edl.steps.running_jobs import live
 from edl.writes import Step
 from tests.edl.trainings import (
     KEY,

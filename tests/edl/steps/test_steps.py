@@ -9,7 +9,7 @@ from edl.model.scarcity import Lack, ResourceNeed, Scarce, Shortage
 from edl.planner.plan import Admission, Held, Plan, Resize, Suspension
 from edl.quantities import Resources
 from edl.steps import MOST_EXPLAINED, steps
-from edl.steps.host_file import LEAVE
+from edl.steps.host_lists import LEAVE
 from edl.writes import Create, Patch
 from tests.edl.trainings import (
     KEY,

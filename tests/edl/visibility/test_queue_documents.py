@@ -19,7 +19,7 @@ from edl.planner.plan import Held, Plan
 from edl.quantities import CPU, Resources
 from edl.visibility.namespace_queue import MOST_BYTES, MOST_JOBS, MOST_TEAMS, TeamCount, render
 from edl.visibility.queue_documents import Insight, documents
-from edl.visibility.unnamed_jobs import QueueReader, UnnamedJobs
+from edl.visibility.queue_redaction import QueueReader, UnnamedJobs
 from tests.edl.planner.states import at, cluster, node, worker
 from tests.reasons import because
 

@@ -11,7 +11,7 @@ import yaml
 from certs.secrets import WEBHOOK_KINDS
 from edl import contract
 from edl.errors import Conflict, Invalid
-from edl.inject import held_ttl
+from edl.inject import ttl_after_finished
 from edl.kube.cluster import RESOURCES, Cluster, ListOptions, find
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
@@ -31,7 +31,10 @@ WEBHOOK = ObjectRef("Deployment", SYSTEM, "edl-webhook")
 CONFIGURATION = ObjectRef("MutatingWebhookConfiguration", "", "edl")
 KEPT = ObjectRef("ConfigMap", SYSTEM, "edl-values")
 IMAGE = "registry.example/kubectl-edl:9"
-HELD = {"metadata": {"annotations": {contract.TTL: "600"}}, "spec": {held_ttl.FIELD: HELD_TTL}}
+HELD = {
+    "metadata": {"annotations": {contract.TTL: "600"}},
+    "spec": {ttl_after_finished.FIELD: HELD_TTL},
+}
 
 
 class Judging:
@@ -632,7 +635,7 @@ def test_uninstalling_takes_everything_but_jobs() -> None:
         "1 with edl.dev/ttl-seconds-after-finished (default/waits): deleted so long after "
         "their own end.\n"
     )
-    assert on.job("waits")["spec"][held_ttl.FIELD] == 600
+    assert on.job("waits")["spec"][ttl_after_finished.FIELD] == 600
     assert contract.TTL not in on.job("waits")["metadata"]["annotations"]
 
 
@@ -788,7 +791,7 @@ def test_a_time_to_live_comes_back_once_no_webhook_holds_it(times: int, seconds:
     on.wrapped = lambda cluster: holding(times)(wrapped(cluster))
     run = on.run("uninstall", "--yes")
     assert run.code == 0
-    assert on.job("waits")["spec"][held_ttl.FIELD] == seconds
+    assert on.job("waits")["spec"][ttl_after_finished.FIELD] == seconds
     by_hand = """waits -n default --type=merge -p '{"spec":{"ttlSecondsAfterFinished":600}}'"""
     assert (by_hand in run.err) == (seconds == HELD_TTL)
 

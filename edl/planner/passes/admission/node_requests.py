@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from edl import reasons
-from edl.annotations.attempt_backoff import NODES
+from edl.annotations.failed_attempts import NODES
 from edl.contract import Provision
 from edl.feasibility.horizon import IDLE
 from edl.model import ProvisionalPod, Reason, Role, Shape, TrainingJob

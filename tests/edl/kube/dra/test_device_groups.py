@@ -11,9 +11,9 @@ from edl.kube.dra.claim_resolution import MOST_CAVEATS, resolve
 from edl.kube.dra.device_groups import MOST_VALUES, MOST_WORK, DeviceGroups
 from edl.kube.dra.device_index import DeviceIndex, DeviceNews
 from edl.kube.dra.device_kinds import LONGEST, MOST, DeviceKinds, length, resource
+from edl.kube.dra.device_partitions import CounterName, Partition, count
 from edl.kube.dra.dra_facts import DeviceKind
 from edl.kube.dra.dra_schemas import DeviceAttribute, DeviceObject
-from edl.kube.dra.partitions import CounterName, Partition, count
 from edl.model import ClaimRef, Shape
 from edl.quantities import Resources
 from edl.writes import Json

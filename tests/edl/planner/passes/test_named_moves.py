@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from edl.annotations.clearings import REMEMBERED
+from edl.annotations.cleared_nodes import REMEMBERED
 from edl.messages import message
 from edl.model import Clearing, ClusterState, Quota, QuotaCharge, ResizePolicy, Shape, TrainingJob
 from edl.planner.decide import decide, run_passes

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from edl import contract
 from edl.model import DeviceTemplate, JobEnd, ObjectRef, ResizePolicy, Role, TrainingJob
 from edl.steps.dependents import dependents_of
-from edl.steps.running import live
+from edl.steps.running_jobs import live
 from edl.writes import Create, Delete, Json
 from tests.edl.trainings import NOW, role, training
 

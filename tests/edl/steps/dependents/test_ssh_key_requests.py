@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from edl.model import ObjectRef, Pod, PodPhase, TrainingJob
 from edl.planner.plan import Admission
 from edl.steps.dependents import PATIENCE, dependents_of
-from edl.steps.running import live
+from edl.steps.running_jobs import live
 from edl.steps.start import start
 from edl.writes import CreateKeys, Step
 from tests.edl.trainings import KEY, NOW, pod, pods, role, training

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from edl.model import ClusterState, Pod, TrainingJob
 from edl.planner.passes.published_departures import departed, with_departures
 from edl.planner.plan import Drain, Plan, Resize
-from edl.simulator.cluster.patch_application import patched_pod, patched_role
+from edl.simulator.cluster.apply_patches import patched_pod, patched_role
 from edl.steps import steps
 from edl.writes import Delete, Patch, Write
 from tests.edl.trainings import KEY, LONG_AGO, NOW, hostfile, pod, pods, role, seconds, training

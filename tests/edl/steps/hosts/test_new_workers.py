@@ -5,8 +5,8 @@ from msgspec.structs import replace
 from edl import contract
 from edl.model import Pod, TrainingJob
 from edl.planner.plan import Admission
-from edl.steps.host_file import told
-from edl.steps.running import live
+from edl.steps.host_lists import told
+from edl.steps.running_jobs import live
 from edl.steps.start import start
 from tests.edl.trainings import KEY, NOW, host, patches, pod, pods, role, training, written
 from tests.reasons import because

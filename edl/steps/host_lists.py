@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from edl import contract, reasons
-from edl.annotations import host_list_marks
+from edl.annotations import leaving_workers
 from edl.frameworks import FRAMEWORKS
 from edl.model import Leaving, Pod, Role, TrainingJob
 from edl.planner.plan import Resize
@@ -220,7 +220,7 @@ def _patch(
         contract.PUBLISHED_AT: preconditioned_patches.timestamp(now),
     }
     if workers.leaving.pods or pod.published.leaving:
-        leaves = workers.leaving.pods and host_list_marks.leaving_text(workers.leaving)
+        leaves = workers.leaving.pods and leaving_workers.leaving_text(workers.leaving)
         annotations[contract.LEAVING] = leaves or None
     if role_of(job):
         annotations[contract.WORKER_HOSTS] = "".join(f"{host}\n" for host in hosts)

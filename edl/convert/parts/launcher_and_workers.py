@@ -9,7 +9,7 @@ from edl.convert.parts import (
     replica_bounds,
     replica_specs,
     restart_policy,
-    role_part,
+    role_manifests,
 )
 from edl.convert.parts.object_metadata import SourceMetadata
 from edl.convert.parts.replica_bounds import Sizes
@@ -30,13 +30,13 @@ def launcher(replica: Replica, failing: tuple[str, Json], policy: RunPolicy) -> 
     replica = replica_specs.with_template(
         replica, _with_discovery(replica.fields, replica.template)
     )
-    return role_part.of(replica, replica_bounds.exactly(replica.size), failing, policy)
+    return role_manifests.of(replica, replica_bounds.exactly(replica.size), failing, policy)
 
 
 def workers(replica: Replica, sizes: Sizes, policy: RunPolicy) -> RoleManifest:
     """Failed workers are always replaced, whatever restart policy the source names."""
     restart_policy.remark_on_worker(replica.fields, replica.restart)
-    return role_part.of(replica, sizes, restart_policy.replaced(replica.restart), policy)
+    return role_manifests.of(replica, sizes, restart_policy.replaced(replica.restart), policy)
 
 
 def attached(

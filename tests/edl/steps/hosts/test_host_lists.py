@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from edl import contract
 from edl.model import Pod, PodPhase, TrainingJob
 from edl.planner.plan import Resize
-from edl.steps.host_file import CONFIRM, FORGET, JOIN, LEAVE, SETTLE, publish
+from edl.steps.host_lists import CONFIRM, FORGET, JOIN, LEAVE, SETTLE, publish
 from edl.steps.preconditioned_patches import timestamp
-from edl.steps.running import live
+from edl.steps.running_jobs import live
 from edl.writes import Step
 from tests.edl.trainings import (
     KEY,

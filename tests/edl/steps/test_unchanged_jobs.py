@@ -11,8 +11,8 @@ from edl.model import ClusterState, JobEnd, Pod, PodPhase, Role, ScaleDeadline, 
 from edl.planner.plan import Drain, Plan, Resize
 from edl.steps import steps
 from edl.steps.dependents import PATIENCE
-from edl.steps.running import CALM
-from edl.steps.unchanged import UnchangedJobs
+from edl.steps.running_jobs import CALM
+from edl.steps.unchanged_jobs import UnchangedJobs
 from tests.edl.trainings import KEY, LONG_AGO, NOW, hostfile, pod, pods, role, seconds, training
 from tests.reasons import because
 from tests.roles import with_hosts

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from edl.model import ClusterState, JobKey, Team, Teams, TrainingJob
 from edl.quantities import Resources
-from edl.visibility.job_capacity import JobCapacity, job_capacity
+from edl.visibility.borrowed_capacity import JobCapacity, job_capacity
 from edl.visibility.team_figures import team_figures
 from tests.edl.planner.states import cluster, node, shape, worker
 

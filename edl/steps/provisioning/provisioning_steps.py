@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 from msgspec.structs import replace
 
 from edl import contract, reasons
-from edl.annotations import attempt_backoff
+from edl.annotations import failed_attempts
 from edl.model import (
     CapacityRequest,
     ClusterState,
@@ -139,10 +139,10 @@ def _withdrawn(job: TrainingJob) -> _Round:
 def _given_up(job: TrainingJob, now: datetime) -> _Round:
     """Records on the first Job that nodes did not join in time, then deletes the request."""
     asked, role = job.provisioning, job.roles[0]
-    failure = attempt_backoff.failed(FailedAttempt, asked.failure, asked.said, now)
+    failure = failed_attempts.failed(FailedAttempt, asked.failure, asked.said, now)
     reason = reasons.not_provisioned(failure.message)
     annotations: dict[str, str | None] = {
-        contract.PROVISIONING_FAILED: attempt_backoff.text(failure)
+        contract.PROVISIONING_FAILED: failed_attempts.text(failure)
     }
     said = preconditioned_patches.told(reason)
     patch = preconditioned_patches.job(job.key, role, {}, annotations | said)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from edl.errors import Denied
-from edl.inject import manifest_types
+from edl.inject import manifest_schema
 from edl.inject.handlers import AdmissionRequest, mutate, validate
 from edl.writes import Json
 from tests.edl.manifests import CONTEXT, USER, changed, created, job, pod
@@ -13,7 +13,7 @@ from tests.edl.manifests import CONTEXT, USER, changed, created, job, pod
 
 def findings(manifest: Json) -> list[str]:
     try:
-        manifest_types.check(manifest)
+        manifest_schema.check(manifest)
     except Denied as denied:
         return [str(finding) for finding in denied.findings]
     return []

@@ -11,7 +11,7 @@ from edl.model import Code, Demand, JobKey, Reason, Team, Teams
 from edl.model.reason_codes import ForeignJob
 from edl.planner.plan import Admission, Drain, Held, Plan, Resize, Suspension
 from edl.steps import steps
-from edl.steps.foreign_names import without_foreign_names
+from edl.steps.namespace_redaction import without_foreign_names
 from tests.edl.planner.states import cluster, shape, worker
 from tests.edl.trainings import patches, surrounded, written
 

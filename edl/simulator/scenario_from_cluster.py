@@ -20,7 +20,7 @@ from edl.model import (
     TrainingJob,
 )
 from edl.quantities import Resources
-from edl.simulator.cluster.work import ENDLESS, Work
+from edl.simulator.cluster.work_and_speedup import ENDLESS, Work
 from edl.simulator.scenario import Scenario, Service, Training
 
 _NOTHING: Final = GpuUsage()

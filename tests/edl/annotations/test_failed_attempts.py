@@ -6,20 +6,20 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edl.annotations import attempt_backoff
-from edl.annotations.attempt_backoff import MOST, NODES
+from edl.annotations import failed_attempts
+from edl.annotations.failed_attempts import MOST, NODES
 from edl.model import FailedAttempt, StartRefusal
 from tests.edl.trainings import NOW
 
 
 def refusals() -> st.SearchStrategy[StartRefusal]:
     moments = st.integers(0, 10**9).map(lambda past: NOW - timedelta(seconds=past))
-    words = st.text().map(attempt_backoff.quoted)
+    words = st.text().map(failed_attempts.quoted)
     return st.builds(StartRefusal, moments, st.integers(1, 99), words, st.booleans())
 
 
 def read(text: str) -> FailedAttempt | None:
-    return attempt_backoff.read(text, FailedAttempt)
+    return failed_attempts.read(text, FailedAttempt)
 
 
 def written(message: str) -> str:
@@ -28,12 +28,12 @@ def written(message: str) -> str:
 
 @given(refusals())
 def test_an_attempt_is_read_as_it_was_written(refusal: StartRefusal) -> None:
-    assert attempt_backoff.read(attempt_backoff.text(refusal), StartRefusal) == refusal
+    assert failed_attempts.read(failed_attempts.text(refusal), StartRefusal) == refusal
 
 
 def test_a_malformed_attempt_counts_as_none() -> None:
     naive = '{"at":"2026-01-01T12:00:00","attempts":1,"message":""}'
-    many = attempt_backoff.text(FailedAttempt(NOW, 2**63))
+    many = failed_attempts.text(FailedAttempt(NOW, 2**63))
     deep = '{"x":' + "[" * 100_000
     texts = ("", "{}", "x", "[1]", naive, many, deep)
     assert [read(text) for text in texts] == [None] * 7
@@ -42,14 +42,14 @@ def test_a_malformed_attempt_counts_as_none() -> None:
 def test_each_failure_doubles_the_pause_up_to_the_longest() -> None:
     failure, minutes = None, []
     for _ in range(7):
-        failure = attempt_backoff.failed(FailedAttempt, failure, "no capacity", NOW)
+        failure = failed_attempts.failed(FailedAttempt, failure, "no capacity", NOW)
         minutes.append(NODES.pause(failure) / timedelta(minutes=1))
     assert minutes == [1, 2, 4, 8, 16, 30, 30]
 
 
 def test_a_message_is_kept_on_one_line_and_not_at_any_length() -> None:
     long = "denied:\n  one\n" + "x" * 200_000
-    for found in (attempt_backoff.failed(FailedAttempt, None, long, NOW), read(written(long))):
+    for found in (failed_attempts.failed(FailedAttempt, None, long, NOW), read(written(long))):
         assert found is not None
         assert found.message.startswith("denied: one xxx")
         assert len(found.message) == MOST

@@ -12,7 +12,7 @@ from edl.model import ClusterState, ObjectRef, Role, TrainingJob
 from edl.planner.decision_limits import Limits, ProvisionerSettings
 from edl.planner.plan import Plan
 from edl.planner.plan_cache import PlanCache
-from edl.simulator.cluster import patch_application
+from edl.simulator.cluster import apply_patches
 from edl.simulator.cluster.job_controller import JobController
 from edl.simulator.cluster.simulated_job import SimulatedJob
 from edl.simulator.cluster.simulated_role import SimulatedRole
@@ -146,11 +146,11 @@ class ElasticControl:
     def _patch(self, sim_job: SimulatedJob, part: SimulatedRole, patch: Patch) -> None:
         if patch.target.kind == "Pod":
             self.job_controller.show(
-                sim_job, part, patch_application.patched_pod(part.pods[patch.target.name], patch)
+                sim_job, part, apply_patches.patched_pod(part.pods[patch.target.name], patch)
             )
             return
-        part.write(patch_application.patched_role(part.role, patch))
-        began, failure = patch_application.started_at(patch), patch_application.failure(patch)
+        part.write(apply_patches.patched_role(part.role, patch))
+        began, failure = apply_patches.started_at(patch), apply_patches.failure(patch)
         if began:
             sim_job.job = replace(sim_job.job, started_at=began)
         if began or failure:

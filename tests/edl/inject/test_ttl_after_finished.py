@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from edl import contract
-from edl.inject import held_ttl
+from edl.inject import ttl_after_finished
 from edl.inject.handlers import AdmissionRequest, AdmissionVerdict, Context, mutate, validate
 from edl.spec.job_spec import HELD_TTL
 from edl.writes import Json
@@ -20,12 +20,12 @@ def chief(seconds: object = 0) -> Json:
     body = manifests.job(
         "mnist-chief", labels=labels, notes={contract.ROLES: ALL_ROLES}, suspend=False
     )
-    return body | {"kind": "Job", "spec": body["spec"] | {held_ttl.FIELD: seconds}}
+    return body | {"kind": "Job", "spec": body["spec"] | {ttl_after_finished.FIELD: seconds}}
 
 
 def alone(seconds: int) -> Json:
     body = manifests.job("sweep", labels={"edl.dev/framework": "none"}, suspend=False)
-    return body | {"kind": "Job", "spec": body["spec"] | {held_ttl.FIELD: seconds}}
+    return body | {"kind": "Job", "spec": body["spec"] | {ttl_after_finished.FIELD: seconds}}
 
 
 def created(manifest: Json) -> AdmissionVerdict:
@@ -38,18 +38,18 @@ def updated(new: Json, old: Json, user: str = "ann") -> Json:
 
 def held(manifest: Json) -> tuple[Any, Any]:
     notes = manifest["metadata"].get("annotations", {})
-    return manifest["spec"].get(held_ttl.FIELD), notes.get(contract.TTL)
+    return manifest["spec"].get(ttl_after_finished.FIELD), notes.get(contract.TTL)
 
 
 def with_ttl(manifest: Json, seconds: int | None) -> Json:
-    return manifest | {"spec": manifest["spec"] | {held_ttl.FIELD: seconds}}
+    return manifest | {"spec": manifest["spec"] | {ttl_after_finished.FIELD: seconds}}
 
 
 @pytest.mark.parametrize("seconds", [0, 600])
 def test_the_time_of_one_job_of_several_is_held_and_its_user_is_told(seconds: int) -> None:
     verdict = created(chief(seconds))
     assert held(verdict.manifest) == (HELD_TTL, str(seconds))
-    assert [text for text in verdict.warnings if held_ttl.FIELD in text]
+    assert [text for text in verdict.warnings if ttl_after_finished.FIELD in text]
 
 
 def test_a_completed_job_is_complete() -> None:
@@ -65,7 +65,7 @@ def test_a_job_alone_keeps_its_time() -> None:
 @pytest.mark.parametrize("seconds", [None, True, "5", -1, HELD_TTL])
 def test_a_malformed_ttl_is_left_to_the_api_server(seconds: object) -> None:
     manifest = chief(seconds)
-    assert held_ttl.hold(manifest) == manifest
+    assert ttl_after_finished.hold(manifest) == manifest
 
 
 def test_the_same_file_applied_again_changes_nothing() -> None:

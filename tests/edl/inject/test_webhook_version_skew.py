@@ -3,7 +3,7 @@
 import pytest
 
 from edl.errors import Denied
-from edl.inject import release_skew
+from edl.inject import webhook_version_skew
 from edl.writes import Json
 from tests.edl.manifests import created, job, refusals
 
@@ -13,10 +13,10 @@ def completed() -> Json:
 
 
 def test_an_unchanged_job_of_another_release_is_accepted() -> None:
-    assert refusals(release_skew.check, completed()) == []
+    assert refusals(webhook_version_skew.check, completed()) == []
     items = created(job(framework="none"))
     items["spec"]["completionMode"] = "NonIndexed"
-    assert refusals(release_skew.check, items) == []
+    assert refusals(webhook_version_skew.check, items) == []
 
 
 @pytest.mark.parametrize(
@@ -27,5 +27,5 @@ def test_a_job_that_was_changed_since_is_refused(field: str, value: object, said
     found = completed()
     found["spec"][field] = value
     with pytest.raises(Denied) as denied:
-        release_skew.check(found)
+        webhook_version_skew.check(found)
     assert [(one.path, one.what) for one in denied.value.findings] == [(f"spec.{field}", said)]

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from edl import phases
 from edl.model import Role, TrainingJob
 from edl.planner.plan import Resize
-from edl.steps import host_file, pod_removal, preconditioned_patches, scale_deadline
+from edl.steps import host_lists, pod_removal, preconditioned_patches, scale_deadline
 from edl.steps.dependents import dependents_of, missed_keys
 from edl.steps.finish import finish, freed
-from edl.steps.host_file import Publication, leaves_no_worker, publish
+from edl.steps.host_lists import Publication, leaves_no_worker, publish
 from edl.steps.resize_patch import RoleChange, change
 from edl.steps.restart import restart
 from edl.writes import Patch, Step
@@ -36,7 +36,7 @@ def live(
     around = () if job.missing else (*dependents_of(job), *missed_keys(job, now))
     # Sizes first: other jobs wait for that capacity, and a quota may forbid dependents.
     writes = (*published.writes, *(write for found in changes for write in found.writes), *around)
-    writes = (*host_file.told(job), *freed(job), *writes)
+    writes = (*host_lists.told(job), *freed(job), *writes)
     notes = tuple(note for found in changes for note in found.notes)
     return Step(job.key, writes, notes), _recheck(job, published, now)
 

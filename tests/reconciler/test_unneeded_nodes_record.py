@@ -10,7 +10,7 @@ from edl.annotations import unneeded_nodes
 from edl.model import ClusterState
 from edl.planner.plan import Plan
 from reconciler.leader_election import AlwaysLeader
-from reconciler.memory.unneeded_since import UnneededNodes
+from reconciler.memory.unneeded_nodes_record import UnneededNodes
 from tests.edl.planner.states import at, cluster
 
 if TYPE_CHECKING:

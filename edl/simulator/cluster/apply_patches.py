@@ -10,7 +10,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from edl import contract
-from edl.annotations import assignments, attempt_backoff, clearings, host_list_marks
+from edl.annotations import assigned_nodes, cleared_nodes, failed_attempts, leaving_workers
 from edl.annotations.last_change import read_reason
 from edl.model import FailedAttempt, Pod, Role, ScaleDeadline
 from edl.model.pods import PublishedHosts
@@ -43,7 +43,7 @@ def started_at(patch: Patch) -> datetime | None:
 def failure(patch: Patch) -> FailedAttempt | None:
     """The provisioning failure that this patch records, or None."""
     annotations = patch.body.get("metadata", {}).get("annotations") or {}
-    return attempt_backoff.read(annotations.get(contract.PROVISIONING_FAILED) or "", FailedAttempt)
+    return failed_attempts.read(annotations.get(contract.PROVISIONING_FAILED) or "", FailedAttempt)
 
 
 def patched_pod(pod: Pod, patch: Patch) -> Pod:
@@ -56,7 +56,7 @@ def patched_pod(pod: Pod, patch: Patch) -> Pod:
         pod,
         published=PublishedHosts(
             annotations.get(contract.HOSTFILE, before.hosts),
-            host_list_marks.read_leaving(leaving or "")
+            leaving_workers.read_leaving(leaving or "")
             if contract.LEAVING in annotations
             else before.leaving,
             _time(annotations.get(contract.PUBLISHED_AT)) or before.at,
@@ -97,8 +97,10 @@ _CHANGES: Final[Mapping[str, _Change]] = {
     contract.MESSAGE: lambda role, text: role.changed(message=text or ""),
     contract.LAST_CHANGE: lambda role, text: role.changed(last=read_reason(text or "")),
     contract.RESIZED_AT: lambda role, text: role.changed(resized_at=_time(text)),
-    contract.ASSIGNED_NODES: lambda role, text: role.changed(assigned=assignments.read(text or "")),
-    contract.CLEARED: lambda role, text: role.changed(cleared=clearings.read(text or "")),
+    contract.ASSIGNED_NODES: lambda role, text: role.changed(
+        assigned=assigned_nodes.read(text or "")
+    ),
+    contract.CLEARED: lambda role, text: role.changed(cleared=cleared_nodes.read(text or "")),
     contract.HISTORY: lambda role, text: role.changed(history=text or ""),
     contract.FAILURES_AT_START: lambda role, text: role.changed(
         lost=False, failures_at_start=int(text or 0)

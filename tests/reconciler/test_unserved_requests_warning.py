@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from edl.planner.decision_limits import Limits, Provisioner, ProvisionerSettings
 from edl.planner.plan import Plan
-from reconciler.memory.missing_requests import MissingRequests
+from reconciler.memory.unserved_requests_warning import MissingRequests
 from tests.edl.planner.states import cluster
 
 
