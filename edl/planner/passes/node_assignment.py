@@ -239,12 +239,13 @@ def _awaiting_nodes(snapshot: Snapshot, allocation: RoleAllocation) -> Iterator[
         and not job.topology.required
         and is_provisionable(template.shape)
     ):
+        minimum = min(allocation.min_replicas, allocation.size)
         for position, since, pod in allocation.unscheduled:
-            unplaced = pod and pod.unplaced and allocation.placements[position].node == NO_NODE
             if (
                 pod
-                and unplaced
-                and position < allocation.min_replicas
+                and pod.unplaced
+                and position < minimum
+                and allocation.placements[position].node == NO_NODE
                 and snapshot.has_passed(since, snapshot.limits.pending_limit)
             ):
                 yield pod.name

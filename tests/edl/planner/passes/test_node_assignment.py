@@ -368,3 +368,21 @@ def test_the_rest_of_a_start_has_capacity_before_unplaced_pending_pods() -> None
     nodes = (node("a", 3), node("b", 4), node("c", 1))
     (found,) = plan_for(cluster(*nodes, mine, pending)).admissions
     assert sorted(dict(found.nodes)["worker"]) == ["a", "b"]
+
+
+def test_an_unplaced_extra_is_given_up_for_a_queued_job_where_an_autoscaler_is() -> None:
+    """Its pod waits for a node when the replica is taken: it has no placement any more."""
+    extra = pod(1, gates=(PLACEMENT_GATE,), created_at=at(-1))
+    part = role(
+        "worker",
+        1,
+        2,
+        size=2,
+        suspended=False,
+        gated=True,
+        resizing=ResizePolicy.LIVE,
+        pods=(pod(0, "a"), extra),
+    )
+    ran = job("mnist", part, started_at=at(-3600))
+    state = replace(cluster(node("a", 2), ran, worker("next", 1, 1)), autoscaled=True)
+    assert sizes(plan_for(state)) == {"mnist": 1}
