@@ -83,7 +83,7 @@ class Manager:
         self._clocks = clocks
         self._elector = elector
         self._leadership = elector or AlwaysLeader()
-        self._stores = Stores.empty(self._trigger.ring, cluster.system_namespace)
+        self._stores = Stores(self._trigger.ring, cluster.system_namespace)
         self.team_source = TeamSource(self._stores.teams, cluster)
         self._informers = informers(cluster, self._stores, self._watched, self._heard)
         self._heard_at: dict[str, float] = {}

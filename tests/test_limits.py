@@ -27,7 +27,6 @@ MANY_FIELDS: Final = {
     "PodSpec",
     "JobFacts",
     "PodFacts",
-    "Stores",
     "Track",
     "Figures",
 }

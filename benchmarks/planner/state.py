@@ -86,7 +86,7 @@ class Reading:
     def __init__(self, scale: Scale) -> None:
         self.rung = Event()
         self.cluster = Streamed(Objects(scale))
-        self.stores = Stores.empty(self.rung.set)
+        self.stores = Stores(self.rung.set)
         self._census = IncrementalState(self.stores)
         self._version = self.cluster.objects.version
         self._informers = informers(cast("Cluster", self.cluster), self.stores)

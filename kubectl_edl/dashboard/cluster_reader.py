@@ -94,8 +94,7 @@ def _missing(cluster: Cluster) -> dict[str, Forbidden]:
         return None
 
     selections = [
-        selection
-        for selection, _ in _followed(Stores.empty(system_namespace=cluster.system_namespace))
+        selection for selection, _ in _followed(Stores(system_namespace=cluster.system_namespace))
     ]
     with ThreadPoolExecutor(len(selections)) as pool:
         return dict(found for found in pool.map(asked, selections) if found)
@@ -121,12 +120,12 @@ class Whole:
         self._estimates = estimates
         self._hints = tuple(hints)
         self._informers: list[Informer[Any]] = []
-        self._stores = Stores.empty()
+        self._stores = Stores()
         self._census = IncrementalState(self._stores)
 
     def start(self, changed: Callable[[], None]) -> None:
         cluster = self._connection.cluster
-        self._stores = Stores.empty(changed, cluster.system_namespace)
+        self._stores = Stores(changed, cluster.system_namespace)
         self._census = IncrementalState(self._stores, TeamSource(self._stores.teams, cluster).teams)
         self._informers = [Informer(cluster, *pair) for pair in _followed(self._stores)]
         for informer in self._informers:

@@ -58,7 +58,7 @@ def test_every_way_of_installing_has_it(name: str) -> None:
 
 def test_a_viewer_reads_all_that_a_plan_is_made_from_and_changes_nothing() -> None:
     given = rights("edl-viewer")
-    planned = {one for one, _ in Stores.empty() if one.kind not in SURROUNDINGS}
+    planned = {one for one, _ in Stores() if one.kind not in SURROUNDINGS}
     for one in planned:
         known = RESOURCES[one.kind]
         assert ("list", known.group, known.plural, one.name) in given

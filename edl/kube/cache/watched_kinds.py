@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-import msgspec
 from msgspec.structs import replace
 
 from edl import contract
@@ -14,7 +13,7 @@ from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.cache.informer import Informer
 from edl.kube.cache.store import Store
 from edl.kube.cache.team_source import TeamSource
-from edl.kube.cluster import RESOURCES, Cluster, ListOptions, ObjectKey
+from edl.kube.cluster import RESOURCES, Cluster, ListOptions
 from edl.kube.decode import (
     job_facts,
     namespace_quotas,
@@ -22,29 +21,15 @@ from edl.kube.decode import (
     runtime_classes,
     volume_claims,
 )
-from edl.kube.decode.config_maps import ConfigMapFacts, config_map
-from edl.kube.decode.job_facts import JobFacts
-from edl.kube.decode.namespace_quotas import LimitRangeFacts, QuotaFacts
-from edl.kube.decode.object_facts import (
-    NamespaceFacts,
-    OwnedObjectRef,
-    PodFacts,
-    PriorityClassFacts,
-)
+from edl.kube.decode.config_maps import config_map
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.decode.runtime_classes import RuntimeClassFacts
 from edl.kube.dra import dra_facts as dra
 from edl.kube.dra.device_index import DeviceNews
-from edl.kube.dra.dra_facts import (
-    ClaimTemplateFacts,
-    DeviceClassFacts,
-    ResourceClaimFacts,
-    ResourceSliceFacts,
-)
 from edl.kube.provisioning import request_facts
-from edl.kube.provisioning.request_facts import CapacityRequestFacts
-from edl.model import Node
 from edl.writes import Json
+
+T = TypeVar("T")
 
 SURROUNDINGS: Final = ("PodDisruptionBudget", "ServiceAccount", "RoleBinding")
 """Watched by our label only. Services are all watched: one of another owner may have a job's
@@ -60,81 +45,52 @@ RULES: Final = (
 """Kinds that a reader may lack the right to list; most answers are correct without them."""
 
 
-class Stores(msgspec.Struct, frozen=True):
-    """One store per kind; `tags` by kind."""
+class Stores:
+    """One store per kind; iteration yields each with the selection of objects that it holds."""
 
-    nodes: Store[Node]
-    pods: Store[PodFacts]
-    jobs: Store[JobFacts]
-    priorities: Store[PriorityClassFacts]
-    namespaces: Store[NamespaceFacts]
-    quotas: Store[QuotaFacts]
-    ranges: Store[LimitRangeFacts]
-    runtimes: Store[RuntimeClassFacts]
-    claims: Store[ObjectKey]
-    slices: Store[ResourceSliceFacts]
-    classes: Store[DeviceClassFacts]
-    resource_claims: Store[ResourceClaimFacts]
-    templates: Store[ClaimTemplateFacts]
-    pools: Store[OwnedObjectRef]
-    requests: Store[CapacityRequestFacts]
-    teams: Store[ConfigMapFacts]
-    """The ConfigMap with the teams, if it exists."""
-    tags: dict[str, Store[OwnedObjectRef]]
-    system_namespace: str = contract.SYSTEM_NAMESPACE
-
-    @classmethod
-    def empty(
-        cls,
+    def __init__(
+        self,
         changed: Callable[[], None] = lambda: None,
         system_namespace: str = contract.SYSTEM_NAMESPACE,
-    ) -> "Stores":
+    ) -> None:
+        self._changed = changed
+        self._all: list[tuple[ListOptions, Store[Any]]] = []
         shapes = ShapeInterner()
-        return cls(
-            nodes=Store(object_facts.node, changed),
-            pods=Store(partial(object_facts.pod, shapes=shapes), changed),
-            jobs=Store(partial(job_facts.job, shapes=shapes), changed),
-            priorities=Store(object_facts.priority, changed),
-            namespaces=Store(object_facts.namespace, changed),
-            quotas=Store(namespace_quotas.quota, changed),
-            ranges=Store(namespace_quotas.limit_range, changed),
-            runtimes=Store(runtime_classes.runtime_class, changed),
-            claims=Store(volume_claims.claim, changed),
-            slices=Store(dra.resource_slice, changed),
-            classes=Store(dra.device_class, changed),
-            resource_claims=Store(dra.resource_claim, changed),
-            templates=Store(dra.template, changed),
-            pools=Store(partial(object_facts.tag, AUTOSCALERS[0]), changed),
-            requests=Store(request_facts.capacity_request, changed),
-            teams=Store(config_map, changed),
-            tags={
-                kind: Store(partial(object_facts.tag, kind), changed)
-                for kind in ("Service", *SURROUNDINGS)
-            },
-            system_namespace=system_namespace,
-        )
+        self.nodes = self._of("Node", object_facts.node)
+        self.pods = self._of("Pod", partial(object_facts.pod, shapes=shapes))
+        decode_job = partial(job_facts.job, shapes=shapes)
+        self.jobs = self._selected(ListOptions("Job", labels=contract.FRAMEWORK), decode_job)
+        self.priorities = self._of("PriorityClass", object_facts.priority)
+        self.namespaces = self._of("Namespace", object_facts.namespace)
+        self.quotas = self._of("ResourceQuota", namespace_quotas.quota)
+        self.ranges = self._of("LimitRange", namespace_quotas.limit_range)
+        self.runtimes = self._of("RuntimeClass", runtime_classes.runtime_class)
+        self.claims = self._of("PersistentVolumeClaim", volume_claims.claim)
+        teams = ListOptions("ConfigMap", system_namespace, name=contract.TEAMS_CONFIG_MAP)
+        self.teams = self._selected(teams, config_map)
+        """The ConfigMap with the teams, if it exists."""
+        self.slices = self._of("ResourceSlice", dra.resource_slice)
+        self.classes = self._of("DeviceClass", dra.device_class)
+        self.resource_claims = self._of("ResourceClaim", dra.resource_claim)
+        self.templates = self._of("ResourceClaimTemplate", dra.template)
+        self.pools = self._of("NodePool", partial(object_facts.tag, "NodePool"))
+        self.requests = self._of("ProvisioningRequest", request_facts.capacity_request)
+        self.tags = {"Service": self._of("Service", partial(object_facts.tag, "Service"))}
+        for kind in SURROUNDINGS:
+            ours = ListOptions(kind, labels=contract.JOB)
+            self.tags[kind] = self._selected(ours, partial(object_facts.tag, kind))
+
+    def _of(self, kind: str, decode: Callable[[bytes], T | None]) -> Store[T]:
+        """Adds the store of all objects of a kind."""
+        return self._selected(ListOptions(kind), decode)
+
+    def _selected(self, selection: ListOptions, decode: Callable[[bytes], T | None]) -> Store[T]:
+        store = Store(decode, self._changed)
+        self._all.append((selection, store))
+        return store
 
     def __iter__(self) -> Iterator[tuple[ListOptions, Store[Any]]]:
-        """Each store, and the selection of objects that it holds."""
-        yield ListOptions("Node"), self.nodes
-        yield ListOptions("Pod"), self.pods
-        yield ListOptions("Job", labels=contract.FRAMEWORK), self.jobs
-        yield ListOptions("PriorityClass"), self.priorities
-        yield ListOptions("Namespace"), self.namespaces
-        yield ListOptions("ResourceQuota"), self.quotas
-        yield ListOptions("LimitRange"), self.ranges
-        yield ListOptions("RuntimeClass"), self.runtimes
-        yield ListOptions("PersistentVolumeClaim"), self.claims
-        yield self.teams_selection, self.teams
-        yield from zip(map(ListOptions, DEVICES), self._devices, strict=True)
-        yield from zip(map(ListOptions, AUTOSCALERS), (self.pools, self.requests), strict=True)
-        for kind, store in self.tags.items():
-            yield ListOptions(kind, labels=contract.JOB if kind in SURROUNDINGS else ""), store
-
-    @property
-    def teams_selection(self) -> ListOptions:
-        """Selects the one ConfigMap that is watched."""
-        return ListOptions("ConfigMap", self.system_namespace, name=contract.TEAMS_CONFIG_MAP)
+        return iter(self._all)
 
     @property
     def _devices(self) -> tuple[Store[Any], ...]:
@@ -175,7 +131,6 @@ class Stores(msgspec.Struct, frozen=True):
         for selection, store in self:
             if selection.kind == kind:
                 store.accept(body)
-                return
 
     @property
     def runtimes_read(self) -> list[RuntimeClassFacts] | None:
@@ -224,7 +179,7 @@ def read_once(
                 raise
             pair[1].absent()
 
-    stores = Stores.empty(system_namespace=cluster.system_namespace)
+    stores = Stores(system_namespace=cluster.system_namespace)
     pairs = [pair for pair in stores if pair[0].kind not in SURROUNDINGS]
     with ThreadPoolExecutor(len(pairs)) as pool:
         for _ in pool.map(read, pairs):

@@ -89,7 +89,7 @@ def change(objects: dict[str, list[Json]], path: Path, text: str, number: int) -
 
 
 def decided(objects: dict[str, list[Json]]) -> Steps:
-    stores = Stores.empty()
+    stores = Stores()
     for selection, store in stores:
         fill(store, objects.get(selection.kind, []))
     state = observe(stores.snapshot(), NOW)

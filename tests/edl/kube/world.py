@@ -21,7 +21,7 @@ class World:
     """Objects of an API server, and the stores that are told of them, late or twice or never."""
 
     def __init__(self) -> None:
-        self.stores = Stores.empty()
+        self.stores = Stores()
         self.version = 100
         self.objects: dict[tuple[str, str], Json] = {}
         self._stores: dict[str, Store[Any]] = {

@@ -29,7 +29,7 @@ class Watched(FakeCluster):
     def __init__(self) -> None:
         super().__init__(lambda: datetime(2026, 1, 1, tzinfo=UTC))
         self.error: Exception | None = None
-        self.stores = Stores.empty()
+        self.stores = Stores()
         self.source = TeamSource(self.stores.teams, self)
 
     def get(self, target: ObjectRef) -> Json:
@@ -45,7 +45,9 @@ class Watched(FakeCluster):
 
     def names(self) -> list[str]:
         """Of the teams that are decided by now."""
-        fill(self, self.stores.teams_selection, self.stores.teams)
+        for selection, store in self.stores:
+            if store is self.stores.teams:
+                fill(self, selection, store)
         return [team.name for team in self.source.teams() if team.name != "default"]
 
 

@@ -26,7 +26,7 @@ def cluster_of(*objects: tuple[str, Json]) -> FakeCluster:
 
 
 def stores_of(cluster: Cluster) -> Stores:
-    stores = Stores.empty()
+    stores = Stores()
     for selection, store in stores:
         fill(cluster, selection, store)
     return stores
@@ -88,7 +88,7 @@ def test_our_writes_are_seen_at_once_and_other_kinds_are_ignored(fake: FakeClust
 
 @pytest.mark.parametrize("kind", AUTOSCALERS)
 def test_what_autoscalers_bring_along_is_not_waited_for_where_it_may_not_be_read(kind: str) -> None:
-    cluster, stores = FaultyCluster(cluster_of()), Stores.empty()
+    cluster, stores = FaultyCluster(cluster_of()), Stores()
     cluster.fails["list"] = [Forbidden("may not list them", 403)]
     (found,) = [one for one in informers(cluster, stores) if one.selection.kind == kind]
     found.run(RetryBackoff(lambda _seconds: True))

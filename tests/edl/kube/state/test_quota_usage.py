@@ -46,7 +46,7 @@ RUNNING = (
 
 
 def state_of(*objects: tuple[str, Json]) -> ClusterState:
-    stores = Stores.empty()
+    stores = Stores()
     for selection, store in stores:
         raw = [msgspec.json.encode(body) for kind, body in objects if kind == selection.kind]
         store.replace({item.name: item for item in map(store.item, raw)}, 9)

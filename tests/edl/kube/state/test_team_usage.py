@@ -25,7 +25,7 @@ def pod(name: str, namespace: str, **more: object) -> tuple[str, Json]:
 
 
 def state_of(*objects: tuple[str, Json], teams: Teams = TEAMS) -> ClusterState:
-    stores = Stores.empty()
+    stores = Stores()
     for selection, store in stores:
         raw = [msgspec.json.encode(body) for kind, body in objects if kind == selection.kind]
         store.replace({item.name: item for item in map(store.item, raw)}, 9)
