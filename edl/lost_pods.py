@@ -9,14 +9,12 @@ from datetime import timedelta
 from typing import Final
 
 from edl import reasons
+from edl.backoff import Backoff
 from edl.frameworks import needs_minimum
 from edl.model import Code, Pod, PodPhase, Reason, Role, TrainingJob
 
-_FIRST: Final = timedelta(seconds=10)
-_LONGEST: Final = timedelta(minutes=10)
+_BACKOFF: Final = Backoff(timedelta(seconds=10), timedelta(minutes=10))
 """`DefaultJobPodFailureBackOff` and `MaxJobPodFailureBackOff` of kube-controller-manager."""
-_DOUBLINGS: Final = 6
-"""After this many doublings the back-off has reached `_LONGEST`."""
 _MOVES: Final = frozenset(
     {Code.NODE_TERMINATING, Code.NODE_UNSCHEDULABLE, Code.NODE_UNNEEDED, Code.NODE_FULL}
 )
@@ -31,7 +29,7 @@ def lost_pods(role: Role) -> int:
         return 0
     there = _there(role)
     if role.spec.indexed and all(pod.index >= 0 for pod in there):
-        present = {pod.index for pod in there} | status.completed_indexes
+        present = {pod.index for pod in there} | status.finished_indexes
         return sum(index not in present for index in range(least))
     if status.remaining is not None:
         least = min(least, status.remaining)
@@ -40,7 +38,7 @@ def lost_pods(role: Role) -> int:
 
 def recreated_within(role: Role) -> timedelta:
     """The longest back-off that the Job controller can be in after this number of failures."""
-    return min(_FIRST * (1 << min(max(role.status.failures - 1, 0), _DOUBLINGS)), _LONGEST)
+    return _BACKOFF.after(role.status.failures)
 
 
 def longest_wait(job: TrainingJob) -> timedelta:

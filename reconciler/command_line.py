@@ -16,10 +16,11 @@ from prometheus_client import disable_created_metrics
 from certs.rotation_loop import CertificateRotation
 from certs.secrets import usual
 from edl import contract
+from edl.annotations.json_text import json_text
 from edl.errors import EdlError
 from edl.kube import process_logging
 from edl.kube.api.client import ApiClient, connect
-from edl.kube.auth.access_review import MissingRights, render
+from edl.kube.auth.access_review import MissingRights
 from edl.kube.auth.kubeconfig import ConfigOverrides
 from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
@@ -181,7 +182,7 @@ def _rights(
 ) -> WritePermissions:
     def publish(missing: MissingRights | None) -> None:
         if elector:
-            elector.publish({contract.MISSING_RIGHTS: render(missing) if missing else None})
+            elector.publish({contract.MISSING_RIGHTS: json_text(missing) if missing else None})
 
     publish(None)
     gauge = process.metrics.state.missing_rights

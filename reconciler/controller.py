@@ -8,12 +8,13 @@ from typing import Final
 
 import msgspec
 
+from edl.backoff import Backoff
 from edl.kube.writer.executor import StepExecutor, StepReport, never
 from edl.model import ClusterState, JobKey
 from edl.planner.plan import Plan
 from edl.steps import StepError, Steps
 from edl.writes import Step
-from reconciler.job_backoff import AFTER_CONFLICT, AFTER_FAILURE, ExponentialBackoff, JobBackoff
+from reconciler.job_backoff import AFTER_CONFLICT, AFTER_FAILURE, JobBackoff
 from reconciler.leader_election import Clocks, LeaderState
 from reconciler.memory.unrecorded_refusals import RefusedStarts
 from reconciler.metrics.decision_log import DecisionLog
@@ -27,7 +28,7 @@ RESYNC: Final = 60.0
 SOONEST: Final = 0.05
 FOLLOWING: Final = 1.0
 """Seconds between a standby's checks of the leadership."""
-AFTER_ERROR: Final = ExponentialBackoff(1.0, 60.0)
+AFTER_ERROR: Final = Backoff(1.0, 60.0)
 LONGEST_ACT: Final = 1.0
 """Seconds of writing; the rest of a long plan is decided again from fresh state."""
 MOST_DECIDING: Final = 0.02

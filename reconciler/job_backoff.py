@@ -3,24 +3,12 @@
 from collections.abc import Collection
 from typing import Final
 
-import msgspec
-
+from edl.backoff import Backoff
 from edl.model import JobKey
 
-
-class ExponentialBackoff(msgspec.Struct, frozen=True):
-    """Seconds to wait: `first`, then twice as long each time, up to `longest`."""
-
-    first: float
-    longest: float
-
-    def after(self, failures: int) -> float:
-        return float(min(self.first * 2 ** min(failures - 1, 16), self.longest))
-
-
-AFTER_CONFLICT: Final = ExponentialBackoff(0.1, 2.0)
+AFTER_CONFLICT: Final = Backoff(0.1, 2.0)
 """Long enough for the watch to deliver the write that caused the conflict."""
-AFTER_FAILURE: Final = ExponentialBackoff(1.0, 60.0)
+AFTER_FAILURE: Final = Backoff(1.0, 60.0)
 
 
 class JobBackoff:
@@ -30,7 +18,7 @@ class JobBackoff:
         self._until: dict[JobKey, float] = {}
         self._failures: dict[JobKey, int] = {}
 
-    def postpone(self, job: JobKey, pause: ExponentialBackoff, now: float) -> None:
+    def postpone(self, job: JobKey, pause: Backoff[float], now: float) -> None:
         self._failures[job] = self._failures.get(job, 0) + 1
         self._until[job] = now + pause.after(self._failures[job])
 

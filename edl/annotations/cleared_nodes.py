@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from edl.annotations.json_text import read_json
 from edl.model import Clearing, Role
 
 REMEMBERED: Final = timedelta(minutes=10)
@@ -54,15 +55,7 @@ def _back(role: Role, one: Clearing) -> bool:
     )
 
 
-def text(found: tuple[Clearing, ...]) -> str:
-    """The annotation's text."""
-    return msgspec.json.encode(found).decode()
-
-
 def read(annotation: str) -> tuple[Clearing, ...]:
     """The record in an annotation; empty if it is missing or invalid."""
-    try:
-        found = _decoder.decode(annotation)
-    except (msgspec.MsgspecError, RecursionError):
-        return ()
+    found = read_json(annotation, _decoder) or ()
     return tuple(one for one in found[-_MOST:] if one.at.tzinfo and 0 < one.times <= _MOST_TIMES)

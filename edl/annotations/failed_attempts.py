@@ -5,31 +5,22 @@ bounded.
 """
 
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from edl.model import FailedAttempt
+from edl.annotations.json_text import read_json
+from edl.backoff import Backoff
+from edl.model import FailedAttempt, StartRefusal
 
-_DOUBLINGS: Final = 16
 _MOST_ATTEMPTS: Final = 10**6
 """The largest count of attempts that is accepted."""
 MOST: Final = 1024
 """Characters of a quoted message that are kept: as many as an Event holds."""
+_failures: Final = msgspec.json.Decoder(FailedAttempt)
+_refusals: Final = msgspec.json.Decoder(StartRefusal)
 _Attempt = TypeVar("_Attempt", bound=FailedAttempt)
-
-
-class Backoff(NamedTuple):
-    """The first and the longest pause between attempts."""
-
-    first: timedelta
-    longest: timedelta
-
-    def pause(self, failure: FailedAttempt) -> timedelta:
-        """How long to wait after this failure before the next attempt."""
-        doublings = min(max(failure.attempts - 1, 0), _DOUBLINGS)
-        return min(self.first * (1 << doublings), self.longest)
 
 
 STARTS: Final = Backoff(timedelta(seconds=1), timedelta(minutes=1))
@@ -54,17 +45,18 @@ def quoted(message: str) -> str:
     return line if len(line) <= MOST else f"{line[: MOST - 1]}…"
 
 
-def text(failure: FailedAttempt) -> str:
-    """The annotation's text."""
-    return msgspec.json.encode(failure).decode()
+def read_failure(annotation: str) -> FailedAttempt | None:
+    """The failed request for nodes in an annotation; None if it is missing or invalid."""
+    return _read(annotation, _failures)
 
 
-def read(annotation: str, kind: type[_Attempt]) -> _Attempt | None:
-    """The failure in an annotation; None if it is missing or invalid."""
-    try:
-        found = msgspec.json.decode(annotation, type=kind)
-    except (msgspec.MsgspecError, RecursionError):
-        return None
-    if not found.at.tzinfo or not 0 < found.attempts <= _MOST_ATTEMPTS:
+def read_refusal(annotation: str) -> StartRefusal | None:
+    """The refused start in an annotation; None if it is missing or invalid."""
+    return _read(annotation, _refusals)
+
+
+def _read(annotation: str, decoder: "msgspec.json.Decoder[_Attempt]") -> _Attempt | None:
+    found = read_json(annotation, decoder)
+    if not found or not found.at.tzinfo or not 0 < found.attempts <= _MOST_ATTEMPTS:
         return None
     return replace(found, message=quoted(found.message))

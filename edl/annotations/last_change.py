@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from edl.annotations.json_text import read_json
 from edl.model.reason_codes import Reason
 
 _LONGEST: Final = 65_536
@@ -16,16 +17,6 @@ together may have 256 KiB."""
 _decoder: Final = msgspec.json.Decoder(Reason)
 
 
-def text_of(reason: Reason) -> str:
-    """The text of the annotation `edl.dev/last-change`."""
-    return msgspec.json.encode(reason).decode()
-
-
 def read_reason(annotation: str) -> Reason | None:
     """The reason in an annotation; None if it is missing or invalid."""
-    if not annotation or len(annotation) > _LONGEST:
-        return None
-    try:
-        return _decoder.decode(annotation)
-    except (msgspec.MsgspecError, RecursionError):
-        return None
+    return read_json(annotation, _decoder) if len(annotation) <= _LONGEST else None

@@ -6,7 +6,8 @@ import msgspec
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.annotations.last_change import read_reason, text_of
+from edl.annotations.json_text import json_text, read_json
+from edl.annotations.last_change import read_reason
 from edl.model import Leaving, Reason, Restart
 
 
@@ -21,19 +22,14 @@ _decoder: Final = msgspec.json.Decoder(_Written)
 
 def leaving_text(leaving: Leaving) -> str:
     """The annotation's text."""
-    found = _Written(
-        sorted(leaving.pods), leaving.size, msgspec.Raw(text_of(leaving.reason).encode())
-    )
-    return msgspec.json.encode(found).decode()
+    reason = msgspec.Raw(msgspec.json.encode(leaving.reason))
+    return json_text(_Written(sorted(leaving.pods), leaving.size, reason))
 
 
 def read_leaving(annotation: str) -> Leaving | None:
     """The value of an annotation; None if it is missing or invalid."""
-    if not annotation:
-        return None
-    try:
-        found = _decoder.decode(annotation)
-    except (msgspec.MsgspecError, RecursionError):
+    found = read_json(annotation, _decoder)
+    if found is None:
         return None
     return Leaving(frozenset(found.pods), found.size, _reason(bytes(found.reason).decode()))
 

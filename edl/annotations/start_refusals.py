@@ -13,7 +13,7 @@ def time_left(refusal: StartRefusal, now: datetime) -> timedelta | None:
 
     A time left of more than twice the back-off comes from a wrong clock, and is ignored.
     """
-    wait = STARTS.pause(refusal)
+    wait = STARTS.after(refusal.attempts)
     left = wait - (now - refusal.at)
     return left if timedelta() < left <= 2 * wait else None
 

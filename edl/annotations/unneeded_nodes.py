@@ -10,6 +10,8 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from edl.annotations.json_text import json_text, read_json
+
 Since: TypeAlias = tuple[tuple[str, datetime], ...]
 """(node, time) sorted by name."""
 
@@ -39,7 +41,7 @@ def text(since: Since) -> str:
         if size <= MOST_BYTES
     ]
     kept = {name: moment.replace(microsecond=0) for name, moment in sorted(longest)}
-    return msgspec.json.encode(kept).decode()
+    return json_text(kept)
 
 
 def read(annotation: str, now: datetime) -> Since:
@@ -47,10 +49,7 @@ def read(annotation: str, now: datetime) -> Since:
 
     Any client that may update the Lease can write it.
     """
-    try:
-        found = _decoder.decode(annotation)
-    except (msgspec.MsgspecError, RecursionError):
-        return ()
+    found = read_json(annotation, _decoder) or {}
     times = {name: moment for name, moment in found.items() if moment.tzinfo}
     known = sorted((name, moment) for name, moment in times.items() if moment - now < _AHEAD)
     return tuple(known) if len(known) <= _MOST else ()

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from edl import contract, messages
 from edl.annotations import assigned_nodes
-from edl.annotations.last_change import text_of
+from edl.annotations.json_text import json_text
 from edl.model import Assignment, Code, JobKey, ObjectRef, Pod, Reason, Role
 from edl.writes import Action, Json, Note, Patch
 
@@ -84,4 +84,4 @@ def told(reason: Reason, text: str = "") -> dict[str, str | None]:
 
 def changed(reason: Reason, text: str = "") -> dict[str, str | None]:
     """`told` plus the annotation from which later plans read the last change."""
-    return told(reason, text) | {contract.LAST_CHANGE: text_of(reason)}
+    return told(reason, text) | {contract.LAST_CHANGE: json_text(reason)}

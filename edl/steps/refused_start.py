@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from edl import contract, phases, reasons
-from edl.annotations import failed_attempts, start_refusals
+from edl.annotations import start_refusals
+from edl.annotations.json_text import json_text
 from edl.model import StartRefusal, TrainingJob
 from edl.planner.plan import Admission
 from edl.steps import preconditioned_patches
@@ -31,7 +32,7 @@ def refused(
 def _record(job: TrainingJob, refusal: StartRefusal) -> Patch:
     """Records the refusal on the first Job, where users and the next leader can read it."""
     role = job.roles[0]
-    annotations: dict[str, str | None] = {contract.START_REFUSED: failed_attempts.text(refusal)}
+    annotations: dict[str, str | None] = {contract.START_REFUSED: json_text(refusal)}
     said = preconditioned_patches.told(phases.blocked(job))
     return preconditioned_patches.job(job.key, role, {}, annotations | said)
 
@@ -44,7 +45,7 @@ def _attempt(job: TrainingJob, refusal: StartRefusal, now: datetime) -> Step:
     )
     if not begun.writes:  # the API server does not allow changes of its templates yet
         return begun
-    lifted = {contract.START_REFUSED: failed_attempts.text(replace(refusal, lifted=True))}
+    lifted = {contract.START_REFUSED: json_text(replace(refusal, lifted=True))}
     writes = tuple(
         replace(write, dry_run=True) if isinstance(write, Patch) else write
         for write in begun.writes

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from edl import contract, messages, reasons
 from edl.annotations import cleared_nodes, job_history
 from edl.annotations.job_history import HistoryEntry, Operation
+from edl.annotations.json_text import json_text
 from edl.model import Code, Reason, Role, TrainingJob
 from edl.planner.plan import Resize
 from edl.planner.snapshot import last_resizes
@@ -47,7 +48,7 @@ def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str |
     if role.request.removing:
         annotations[contract.REMOVE] = None
     if role.request.clears:
-        annotations[contract.CLEARED] = cleared_nodes.text(
+        annotations[contract.CLEARED] = json_text(
             cleared_nodes.cleared(role, role.request.clears, now)
         )
     if done := _operation(role, resize, now):

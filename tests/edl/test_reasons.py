@@ -11,7 +11,8 @@ from hypothesis import strategies as some
 from dev.reference.reason_codes import TABLES
 from edl import messages
 from edl.annotations.job_history import OperationPhase
-from edl.annotations.last_change import read_reason, text_of
+from edl.annotations.json_text import json_text
+from edl.annotations.last_change import read_reason
 from edl.model import Code, JobKey, Reason, Restart
 from edl.model.blockers import Blocker, BlockerKind, JobCondition, SizeBound
 from edl.model.reason_codes import Minimum, code_of
@@ -42,7 +43,7 @@ def test_every_cause_has_its_own_kind() -> None:
 )
 def test_what_is_remembered_is_read_again(code: Code, about: Minimum, restart: Restart) -> None:
     reason = Reason(code, about, restart)
-    assert read_reason(text_of(reason)) == reason
+    assert read_reason(json_text(reason)) == reason
 
 
 @pytest.mark.parametrize(

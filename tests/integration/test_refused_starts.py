@@ -13,13 +13,14 @@ import pytest
 
 from edl import contract
 from edl.annotations import failed_attempts
-from edl.model import ObjectRef, StartRefusal
+from edl.model import ObjectRef
 from tests.integration.support.stage import elastic, stage, tensorflow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dev.installation import Installation
+    from edl.model import StartRefusal
     from edl.writes import Json
     from tests.integration.support.stage import Stage
 
@@ -81,7 +82,7 @@ def policy(cluster: Stage, accepts: str) -> Iterator[None]:
 
 def refusal(cluster: Stage, job: str) -> StartRefusal | None:
     notes = cluster.job(job)["metadata"].get("annotations", {})
-    return failed_attempts.read(notes.get(contract.START_REFUSED, ""), StartRefusal)
+    return failed_attempts.read_refusal(notes.get(contract.START_REFUSED, ""))
 
 
 def events(cluster: Stage) -> set[tuple[str, str]]:

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from edl import contract
+from edl.annotations.json_text import json_text
 from edl.errors import NotFound
 from edl.inject.handlers import AdmissionRequest, Context, mutate
-from edl.kube.auth import access_review
 from edl.kube.auth.access_review import MissingRights
 from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.testing.fake_cluster import FakeCluster
@@ -284,7 +284,7 @@ def lease(
     target = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
     notes = {contract.SETTINGS: text or render(Settings())}
     if missing:
-        notes[contract.MISSING_RIGHTS] = access_review.render(missing)
+        notes[contract.MISSING_RIGHTS] = json_text(missing)
     spec = {"holderIdentity": "one", "leaseDurationSeconds": 15, "renewTime": renewed}
     metadata = {"name": target.name, "annotations": notes}
     with suppress(NotFound):

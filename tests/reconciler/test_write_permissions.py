@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry, Gauge
 
+from edl.annotations.json_text import json_text
 from edl.errors import Forbidden
-from edl.kube.auth.access_review import AccessRight, MissingRights, read, render
+from edl.kube.auth.access_review import AccessRight, MissingRights, read
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
 from edl.writes import Json
@@ -156,4 +157,4 @@ def test_a_forbidden_access_review_reports_no_missing_rights(
 def test_a_malformed_annotation_reports_no_missing_rights(text: str | None) -> None:
     assert read(text) is None
     missing = MissingRights("ann", ("patch pods",))
-    assert read(render(missing)) == missing
+    assert read(json_text(missing)) == missing

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from edl.annotations.json_text import read_json
 from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
 from edl.writes import Json
@@ -63,17 +64,9 @@ def listed(rights: Sequence[object]) -> str:
     return f"{shown} and {len(rights) - _SHOWN} more" if len(rights) > _SHOWN else shown
 
 
-def render(missing: MissingRights) -> str:
-    """The annotation's text."""
-    return msgspec.json.encode(missing).decode()
-
-
 def read(annotation: str | None) -> MissingRights | None:
     """The record in an annotation; None if it is missing or invalid."""
-    try:
-        return _decoder.decode(annotation or "")
-    except (msgspec.MsgspecError, RecursionError):
-        return None
+    return read_json(annotation or "", _decoder)
 
 
 def is_granted(cluster: Cluster, right: AccessRight, subject: Json = _THE_USER) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import msgspec
 
+from edl.backoff import Backoff
 from edl.errors import ClusterError, Forbidden, Gone, NotFound, Unreachable
 from edl.kube.cache.store import Store, version_of
 from edl.kube.cluster import RESOURCES, Cluster, ListOptions, RawEvent, RawList
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _log: Final = logging.getLogger(__name__)
 
-FIRST_PAUSE: Final = 0.2
 LONGEST_PAUSE: Final = 15.0
+_BACKOFF: Final = Backoff(0.2, LONGEST_PAUSE)
 _SELDOM: Final = 16
 """The number of failures that leads to the longest pause."""
 RESUMES: Final = 3
@@ -41,8 +42,7 @@ class RetryBackoff(msgspec.Struct, frozen=True):
 
     def after(self, failures: int) -> bool:
         """Waits with exponential back-off, half of it random, so that clients spread out."""
-        longest = min(FIRST_PAUSE * 2 ** min(failures - 1, 16), LONGEST_PAUSE)
-        return self.pause(longest * (0.5 + self.chance() / 2))
+        return self.pause(_BACKOFF.after(failures) * (0.5 + self.chance() / 2))
 
 
 class Informer(Generic[T]):

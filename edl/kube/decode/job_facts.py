@@ -7,8 +7,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from edl import contract, device_templates, frameworks
-from edl.annotations import assigned_nodes, cleared_nodes, failed_attempts
-from edl.annotations.last_change import read_reason
+from edl.annotations import failed_attempts, role_record
 from edl.errors import Denied
 from edl.kube.decode import gpu_sharing, job_status
 from edl.kube.decode.admission_inputs import admission_inputs
@@ -28,10 +27,8 @@ from edl.model import (
     ScaleDeadline,
     Shape,
     Share,
-    StartRefusal,
     Topology,
 )
-from edl.model.reason_codes import code_of
 from edl.parsing.parser import parse
 from edl.parsing.yaml_values import timestamp, whole
 from edl.quantities import Resources
@@ -99,9 +96,7 @@ def job(raw: bytes, shapes: ShapeInterner) -> JobFacts:
         template=admission_inputs(_pod_spec(manifest)),
         paused=notes.get(contract.PAUSED) == contract.TRUE,
         started_at=timestamp(notes.get(contract.STARTED_AT, "")),
-        unprovisioned=failed_attempts.read(
-            notes.get(contract.PROVISIONING_FAILED, ""), FailedAttempt
-        ),
+        unprovisioned=failed_attempts.read_failure(notes.get(contract.PROVISIONING_FAILED, "")),
         execs=bool(spec and frameworks.execs(spec)),
     )
 
@@ -133,12 +128,12 @@ def _read(manifest: Json) -> tuple[JobSpec | None, str]:
 
 def _role(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner) -> Role:
     """The role with its spec, the annotations of earlier decisions, and its status."""
-    return _noted(_written(manifest, spec, problem, shapes), spec, _notes(manifest)).changed(
+    return _written(manifest, spec, problem, shapes).changed(
         ending=job_status.ending(manifest),
         ended_at=job_status.ended_at(manifest),
         end_unrecorded=job_status.is_end_unrecorded(manifest),
         remaining=None if spec.indexed else job_status.remaining(manifest),
-        completed_indexes=job_status.completed_indexes(manifest) if spec.indexed else frozenset(),
+        finished_indexes=job_status.finished_indexes(manifest) if spec.indexed else frozenset(),
         ignores=job_status.ignores(manifest),
         deadline_passed=job_status.has_passed_its_deadline(manifest),
         keeps_completions=job_status.keeps_completions(manifest),
@@ -177,7 +172,9 @@ def _written(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner)
             duration=spec.scheduling.duration,
             cooldown=spec.scaling.cooldown,
             progress=_progress(manifest, spec),
+            scaling=_scaling(spec, _notes(manifest)),
         ),
+        record=role_record.read(_notes(manifest)),
     )
 
 
@@ -204,22 +201,6 @@ def _template(spec: JobSpec, shape: Shape) -> DeviceTemplate | None:
     found = device_templates.template(spec.job, spec.resources.gpu)
     named = {claim.name for claim in shape.claims if claim.template}
     return found if found and found.name in named else None
-
-
-def _noted(role: Role, spec: JobSpec, notes: Mapping[str, str]) -> Role:
-    return role.changed(
-        resized_at=timestamp(notes.get(contract.RESIZED_AT, "")),
-        reason=code_of(notes.get(contract.REASON, "")),
-        message=notes.get(contract.MESSAGE, ""),
-        last=read_reason(notes.get(contract.LAST_CHANGE, "")),
-        scaling=_scaling(spec, notes),
-        history=notes.get(contract.HISTORY, ""),
-        assigned=assigned_nodes.read(notes.get(contract.ASSIGNED_NODES, "")),
-        cleared=cleared_nodes.read(notes.get(contract.CLEARED, "")),
-        refusal=failed_attempts.read(notes.get(contract.START_REFUSED, ""), StartRefusal),
-        consumed=notes.get(contract.CONSUMED_REQUEST, ""),
-        failures_at_start=whole(notes.get(contract.FAILURES_AT_START, "")) or 0,
-    )
 
 
 def _notes(manifest: Mapping[str, Any]) -> Mapping[str, str]:

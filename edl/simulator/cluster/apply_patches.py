@@ -10,11 +10,10 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from edl import contract
-from edl.annotations import assigned_nodes, cleared_nodes, failed_attempts, leaving_workers
-from edl.annotations.last_change import read_reason
+from edl.annotations import failed_attempts, leaving_workers
+from edl.annotations.role_record import RECORDED
 from edl.model import FailedAttempt, Pod, Role, ScaleDeadline
 from edl.model.pods import PublishedHosts
-from edl.model.reason_codes import code_of
 from edl.writes import Patch
 
 _Change = Callable[[Role, str | None], Role]
@@ -32,7 +31,9 @@ def patched_role(role: Role, patch: Patch) -> Role:
     annotations = patch.body.get("metadata", {}).get("annotations") or {}
     for name, text in annotations.items():
         role = _CHANGES.get(name, _ignored)(role, text)
-    return role
+    recorded = {name: RECORDED[name] for name in annotations if name in RECORDED}
+    fields = {field: read(annotations[name] or "") for name, (field, read) in recorded.items()}
+    return replace(role, record=replace(role.record, **fields))
 
 
 def started_at(patch: Patch) -> datetime | None:
@@ -43,7 +44,7 @@ def started_at(patch: Patch) -> datetime | None:
 def failure(patch: Patch) -> FailedAttempt | None:
     """The provisioning failure that this patch records, or None."""
     annotations = patch.body.get("metadata", {}).get("annotations") or {}
-    return failed_attempts.read(annotations.get(contract.PROVISIONING_FAILED) or "", FailedAttempt)
+    return failed_attempts.read_failure(annotations.get(contract.PROVISIONING_FAILED) or "")
 
 
 def patched_pod(pod: Pod, patch: Patch) -> Pod:
@@ -93,19 +94,9 @@ def _clocked(scaling: ScaleDeadline, since: str, before: str) -> ScaleDeadline:
 
 
 _CHANGES: Final[Mapping[str, _Change]] = {
-    contract.REASON: lambda role, text: role.changed(reason=code_of(text or "")),
-    contract.MESSAGE: lambda role, text: role.changed(message=text or ""),
-    contract.LAST_CHANGE: lambda role, text: role.changed(last=read_reason(text or "")),
-    contract.RESIZED_AT: lambda role, text: role.changed(resized_at=_time(text)),
-    contract.ASSIGNED_NODES: lambda role, text: role.changed(
-        assigned=assigned_nodes.read(text or "")
-    ),
-    contract.CLEARED: lambda role, text: role.changed(cleared=cleared_nodes.read(text or "")),
-    contract.HISTORY: lambda role, text: role.changed(history=text or ""),
-    contract.FAILURES_AT_START: lambda role, text: role.changed(
-        lost=False, failures_at_start=int(text or 0)
-    ),
+    contract.FAILURES_AT_START: lambda role, _: role.changed(lost=False),
     contract.REMOVE: lambda role, _: role.changed(removing=frozenset()),
     contract.REPLICAS: lambda role, text: role.changed(replicas=int(text) if text else None),
     contract.SCALING: _scaling,
 }
+"""Further effects of annotations than on the role's record."""

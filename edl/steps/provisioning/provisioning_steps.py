@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from edl import contract, reasons
 from edl.annotations import failed_attempts
+from edl.annotations.json_text import json_text
 from edl.model import (
     CapacityRequest,
     ClusterState,
@@ -141,9 +142,7 @@ def _given_up(job: TrainingJob, now: datetime) -> _Round:
     asked, role = job.provisioning, job.roles[0]
     failure = failed_attempts.failed(FailedAttempt, asked.failure, asked.said, now)
     reason = reasons.not_provisioned(failure.message)
-    annotations: dict[str, str | None] = {
-        contract.PROVISIONING_FAILED: failed_attempts.text(failure)
-    }
+    annotations: dict[str, str | None] = {contract.PROVISIONING_FAILED: json_text(failure)}
     said = preconditioned_patches.told(reason)
     patch = preconditioned_patches.job(job.key, role, {}, annotations | said)
     note = preconditioned_patches.note(job.key, role, Action.WAITING, reason)

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from edl.annotations import cleared_nodes
 from edl.annotations.cleared_nodes import REMEMBERED, cleared, exhausted
+from edl.annotations.json_text import json_text
 from edl.model import Clearing, Role
 from tests.edl.trainings import NOW, pod, role, seconds
 
@@ -24,12 +25,12 @@ _CLEARINGS = st.builds(Clearing, st.text(max_size=9), st.integers(1, 99), _PAST)
 
 @given(st.lists(_CLEARINGS, max_size=9).map(tuple))
 def test_clearings_are_read_as_they_were_written(found: tuple[Clearing, ...]) -> None:
-    assert cleared_nodes.read(cleared_nodes.text(found)) == found
+    assert cleared_nodes.read(json_text(found)) == found
 
 
 def test_a_malformed_clearing_counts_as_none() -> None:
     naive = '[{"node":"n1","times":1,"at":"2026-01-01T12:00:00"}]'
-    many = cleared_nodes.text((Clearing("n1", 2**63, NOW),))
+    many = json_text((Clearing("n1", 2**63, NOW),))
     digits = f'[{{"node":"n1","times":{"9" * 5_000},"at":"2026-01-01T12:00:00Z"}}]'
     texts = ("", "{}", "x", "[1]", naive, many, digits, "[" * 100_000)
     assert [cleared_nodes.read(text) for text in texts] == [()] * 8

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from edl.annotations import failed_attempts
 from edl.annotations.failed_attempts import MOST, NODES
+from edl.annotations.json_text import json_text
 from edl.model import FailedAttempt, StartRefusal
 from tests.edl.trainings import NOW
 
@@ -19,7 +20,7 @@ def refusals() -> st.SearchStrategy[StartRefusal]:
 
 
 def read(text: str) -> FailedAttempt | None:
-    return failed_attempts.read(text, FailedAttempt)
+    return failed_attempts.read_failure(text)
 
 
 def written(message: str) -> str:
@@ -28,12 +29,12 @@ def written(message: str) -> str:
 
 @given(refusals())
 def test_an_attempt_is_read_as_it_was_written(refusal: StartRefusal) -> None:
-    assert failed_attempts.read(failed_attempts.text(refusal), StartRefusal) == refusal
+    assert failed_attempts.read_refusal(json_text(refusal)) == refusal
 
 
 def test_a_malformed_attempt_counts_as_none() -> None:
     naive = '{"at":"2026-01-01T12:00:00","attempts":1,"message":""}'
-    many = failed_attempts.text(FailedAttempt(NOW, 2**63))
+    many = json_text(FailedAttempt(NOW, 2**63))
     deep = '{"x":' + "[" * 100_000
     texts = ("", "{}", "x", "[1]", naive, many, deep)
     assert [read(text) for text in texts] == [None] * 7
@@ -43,7 +44,7 @@ def test_each_failure_doubles_the_pause_up_to_the_longest() -> None:
     failure, minutes = None, []
     for _ in range(7):
         failure = failed_attempts.failed(FailedAttempt, failure, "no capacity", NOW)
-        minutes.append(NODES.pause(failure) / timedelta(minutes=1))
+        minutes.append(NODES.after(failure.attempts) / timedelta(minutes=1))
     assert minutes == [1, 2, 4, 8, 16, 30, 30]
 
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as some
 
 from edl import messages
 from edl.annotations import leaving_workers
-from edl.annotations.last_change import read_reason, text_of
+from edl.annotations.json_text import json_text
+from edl.annotations.last_change import read_reason
 from edl.model import Code, JobKey, Reason, Restart
 from edl.model.blockers import Outranked
 from edl.model.quotas import Quota
@@ -46,18 +47,18 @@ REASONS = some.builds(Reason, some.sampled_from(Code), ABOUTS, some.sampled_from
 @pytest.mark.parametrize("amount", [2**63, -(2**63) - 1, _HUGE])
 def test_an_amount_beyond_kubernetes_range_is_rejected_as_a_reason(amount: int) -> None:
     budget = Quota("team", "quota", "requests.memory", amount)
-    assert read_reason(text_of(Reason(Code.QUOTA_EXCEEDED, AboveBudget(budget)))) is None
+    assert read_reason(json_text(Reason(Code.QUOTA_EXCEEDED, AboveBudget(budget)))) is None
 
 
 @pytest.mark.parametrize("attempts", [-1, 101, _HUGE])
 def test_a_count_of_attempts_out_of_range_is_rejected_as_a_reason(attempts: int) -> None:
-    assert read_reason(text_of(Reason(Code.RECLAIMED, attempts=attempts))) is None
+    assert read_reason(json_text(Reason(Code.RECLAIMED, attempts=attempts))) is None
 
 
 @drawn(100, reason=REASONS)
 def test_whatever_is_read_has_a_sentence(reached: Reached, reason: Reason) -> None:
     """A role's last change is told again when its restart is done."""
-    found = read_reason(text_of(reason))
+    found = read_reason(json_text(reason))
     reached(found)
     if found is not None:
         assert messages.message(found).startswith(messages.lasting(found))

@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from edl import contract, reasons
 from edl.annotations import failed_attempts
+from edl.annotations.json_text import json_text
 from edl.model import ClusterState, JobEnd, StartRefusal, TrainingJob
 from edl.planner.plan import Admission, Held, Plan
 from edl.steps import Steps, steps
@@ -34,7 +35,7 @@ def test_the_refusal_and_its_reason_are_written_on_the_first_job() -> None:
     (patch,) = [patch for step in found.steps for patch in patches(step)]
     assert patch.target.name == "mnist-chief"
     assert written(patch) == {
-        contract.START_REFUSED: failed_attempts.text(FIRST),
+        contract.START_REFUSED: json_text(FIRST),
         contract.REASON: "StartRefused",
         contract.MESSAGE: f"the API server refuses its start: {QUOTA}",
     }
@@ -65,7 +66,7 @@ def test_then_its_dependents_are_made_and_its_start_is_a_dry_run() -> None:
     assert [one.body["spec"]["suspend"] for one in asked] == [False, False]
     assert [one.body["spec"]["parallelism"] for one in asked] == [1, 2]
     assert not lifted.dry_run
-    found = failed_attempts.read(written(lifted)[contract.START_REFUSED], StartRefusal)
+    found = failed_attempts.read_refusal(written(lifted)[contract.START_REFUSED])
     assert found == replace(FIRST, lifted=True)
 
 

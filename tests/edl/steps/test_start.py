@@ -1,7 +1,7 @@
 import json
 
 from edl import contract, reasons
-from edl.annotations.last_change import text_of
+from edl.annotations.json_text import json_text
 from edl.model import ResizePolicy, ScaleDeadline
 from edl.planner.plan import Admission, Suspension
 from edl.steps.start import start, stop
@@ -69,7 +69,7 @@ def test_a_start_says_when_and_why() -> None:
             contract.FAILURES_AT_START: "0",
             contract.REASON: "IdleCapacity",
             contract.MESSAGE: "room for all",
-            contract.LAST_CHANGE: text_of(because("room for all")),
+            contract.LAST_CHANGE: json_text(because("room for all")),
             contract.HISTORY: f"2026-01-01T12:00:00.000Z Started {size} {size} IdleCapacity "
             "room for all",
         }
@@ -122,7 +122,7 @@ def test_stopping_suspends_what_runs_and_keeps_the_sizes() -> None:
         {
             contract.REASON: "Paused",
             contract.MESSAGE: "paused",
-            contract.LAST_CHANGE: text_of(reasons.PAUSED),
+            contract.LAST_CHANGE: json_text(reasons.PAUSED),
             contract.HISTORY: f"2026-01-01T12:00:00.000Z Suspended {size} {size} Paused paused",
         }
         for size in (1, 2)

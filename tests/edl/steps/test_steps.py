@@ -3,7 +3,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from edl import contract, reasons
-from edl.annotations.last_change import text_of
+from edl.annotations.json_text import json_text
 from edl.model import ClusterState, Code, JobEnd, JobKey, Reason, TrainingJob
 from edl.model.scarcity import Lack, ResourceNeed, Scarce, Shortage
 from edl.planner.plan import Admission, Held, Plan, Resize, Suspension
@@ -80,7 +80,7 @@ def test_a_resize_is_one_tandem_patch_with_its_reason() -> None:
         contract.RESIZED_AT: "2026-01-01T12:00:00Z",
         contract.REASON: "IdleCapacity",
         contract.MESSAGE: "idle room",
-        contract.LAST_CHANGE: text_of(because("idle room")),
+        contract.LAST_CHANGE: json_text(because("idle room")),
         contract.HISTORY: "2026-01-01T12:00:00.000Z ScaledUp 2 4 IdleCapacity idle room",
     }
     assert patch.body["metadata"]["resourceVersion"] == patch.version == "v-worker"

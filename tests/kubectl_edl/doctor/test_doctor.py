@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from edl import contract
-from edl.annotations import failed_attempts
+from edl.annotations.json_text import json_text
 from edl.errors import Forbidden, Invalid, Unreachable
 from edl.kube.auth.access_review import MissingRights
 from edl.kube.cluster import ListOptions, RawList
@@ -992,7 +992,7 @@ def test_a_job_whose_nodes_did_not_come_is_told_of_with_the_autoscalers_words(st
     failure = FailedAttempt(NOW - timedelta(minutes=3), 2, "no instance type has 900 CPU")
     notes = {
         contract.REASON: "NodesNotProvisioned",
-        contract.PROVISIONING_FAILED: failed_attempts.text(failure),
+        contract.PROVISIONING_FAILED: json_text(failure),
     }
     for name in ("mnist-chief", "mnist-ps", "mnist-worker"):
         stage.patch(name, {"spec": {"suspend": True}, "metadata": {"annotations": notes}})

@@ -7,7 +7,7 @@ import yaml
 from msgspec.structs import replace
 
 from edl import contract, reasons
-from edl.annotations.last_change import text_of
+from edl.annotations.json_text import json_text
 from edl.model import ResizePolicy
 from edl.planner.published_settings import Settings, render
 from edl.writes import Json
@@ -96,7 +96,7 @@ def test_explain_and_plan_say_when_the_next_restart_is_allowed() -> None:
     runs = stage.put(job("bert", framework="tensorflow", min="1", max="4"), suspend=False)
     stage.create(pod(runs, 0))
     last = replace(reasons.restarted(reasons.grown(1, 4)), attempts=2)
-    changed = {contract.RESIZED_AT: "2026-11-21T11:55:00Z", contract.LAST_CHANGE: text_of(last)}
+    changed = {contract.RESIZED_AT: "2026-11-21T11:55:00Z", contract.LAST_CHANGE: json_text(last)}
     stage.patch("bert", {"metadata": {"annotations": changed}})
     end = "12:15:00 UTC"
     assert f"default), not before {end}" in cooldown(stage, "explain")

@@ -56,6 +56,6 @@ def test_a_minimum_that_lacks_lost_pods_comes_before_the_reason_of_its_start() -
 
 def test_an_index_that_has_failed_for_good_is_not_pending() -> None:
     pods = (pod("worker", 0), pod("worker", 1, phase=PodPhase.FAILED, ready=False))
-    items = {"size": 2, "remaining": 1, "completed_indexes": frozenset({1}), "pods": pods}
+    items = {"size": 2, "remaining": 1, "finished_indexes": frozenset({1}), "pods": pods}
     found = training(role("worker", 1, 2, resizing=ResizePolicy.ITEMS, **items))
     assert view(found).pending == 0

@@ -6,7 +6,7 @@ import yaml
 from msgspec.structs import replace
 
 from edl import contract
-from edl.annotations import failed_attempts
+from edl.annotations.json_text import json_text
 from edl.model import (
     ClusterState,
     Code,
@@ -142,7 +142,7 @@ def stage() -> Stage:
 
 
 def test_a_refused_start_stands_at_the_end_of_the_queue_and_in_the_status(stage: Stage) -> None:
-    refusal = failed_attempts.text(StartRefusal(NOW, 3, "exceeded quota: team"))
+    refusal = json_text(StartRefusal(NOW, 3, "exceeded quota: team"))
     for manifest in role_manifests("atlas", "chief=1,ps=1,worker=1..2"):
         stage.put(manifest)
     annotations = {contract.START_REFUSED: refusal}

@@ -162,7 +162,7 @@ class NodeRequests:
         failure = job.provisioning.failure
         if failure is None or failure.at > self.snapshot.observed_at + timedelta(minutes=1):
             return None
-        pause = NODES.pause(failure)
+        pause = NODES.after(failure.attempts)
         return None if self.snapshot.has_passed(failure.at, pause) else failure.at + pause
 
 
