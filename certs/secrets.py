@@ -178,12 +178,14 @@ def _as_found(found: KeyPair | None, _chosen: Installed) -> KeyPair | None:
 
 
 def _agreed(cluster: Cluster, installation: Installation, choice: _Choice) -> Installed:
-    for _ in range(_ATTEMPTS - 1):
+    tries = _ATTEMPTS
+    while True:
         try:
             return _attempt(cluster, installation, choice)
-        except Conflict:
-            continue  # another process wrote in between: read again, nothing may be left to do
-    return _attempt(cluster, installation, choice)
+        except Conflict:  # another process wrote in between: read again, nothing may be left to do
+            tries -= 1
+            if not tries:
+                raise
 
 
 def _attempt(cluster: Cluster, installation: Installation, choice: _Choice) -> Installed:

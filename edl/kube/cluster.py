@@ -6,7 +6,17 @@ raises the errors of `edl.errors`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Generic,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+)
 
 import msgspec
 
@@ -21,6 +31,7 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 class ObjectKey(NamedTuple):
@@ -36,6 +47,13 @@ class Delta(NamedTuple, Generic[T]):
     name: ObjectKey
     before: T | None
     after: T | None
+
+    def signed(self) -> Iterator[tuple[T, int]]:
+        """The object before, with -1, and after, with 1: what indexes subtract and add."""
+        if self.before is not None:
+            yield self.before, -1
+        if self.after is not None:
+            yield self.after, 1
 
 
 class ApiResource(msgspec.Struct, frozen=True):
@@ -149,19 +167,6 @@ class RawEvent(msgspec.Struct, frozen=True):
     object: bytes
 
 
-class Watch(Protocol):
-    """A running watch. Iteration ends when the server ends it, or `close`, from any thread."""
-
-    def __iter__(self) -> Iterator[RawEvent]:
-        """Yields events.
-
-        Raises Gone if the version is too old, Unreachable on a broken connection.
-        """
-        ...
-
-    def close(self) -> None: ...
-
-
 class LogRequest(msgspec.Struct, frozen=True):
     """Selects lines of a container's log; by default all lines so far."""
 
@@ -178,14 +183,19 @@ class LogRequest(msgspec.Struct, frozen=True):
     """RFC 3339. The API only knows whole seconds, so earlier lines of that second are repeated."""
 
 
-class Log(Protocol):
-    """Lines of a log without newlines; each begins with an RFC 3339 time and a space."""
+class Stream(Protocol[T_co]):
+    """Events or lines as they arrive, until the server ends them, or `close`, from any thread."""
 
-    def __iter__(self) -> Iterator[str]:
-        """Yields lines. Raises Unreachable on a broken connection."""
+    def __iter__(self) -> Iterator[T_co]:
+        """Raises Unreachable on a broken connection, Gone if a watch's version is too old."""
         ...
 
     def close(self) -> None: ...
+
+
+Watch: TypeAlias = Stream[RawEvent]
+Log: TypeAlias = Stream[str]
+"""Lines of a log without newlines; each begins with an RFC 3339 time and a space."""
 
 
 class Cluster(Protocol):

@@ -42,9 +42,7 @@ def _evacuated(
 def going(role: Role) -> tuple[Pod, ...]:
     """The named pods that are still active."""
     return tuple(
-        pod
-        for pod in role.status.pods
-        if pod.name in role.request.removing and not pod.terminating and not pod.ended
+        pod for pod in role.status.pods if pod.name in role.request.removing and pod.active
     )
 
 

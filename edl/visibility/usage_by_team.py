@@ -13,7 +13,7 @@ _NONE: Final = Resources()
 
 def running_pods(role: Role) -> int:
     """The number of bound pods that are neither terminating nor ended."""
-    return sum(1 for one in role.status.pods if one.node and not one.terminating and not one.ended)
+    return sum(1 for one in role.status.pods if one.node and one.active)
 
 
 def own_usage(state: ClusterState) -> Mapping[str, Resources]:

@@ -29,12 +29,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import timedelta
 
+    from urllib3 import BaseHTTPResponse
+
     from edl.errors import ClusterError
     from edl.kube.api.line_stream import LineStream
     from edl.kube.api.transport import ApiResponse
     from edl.kube.auth.credentials import ClientConfig
     from edl.kube.auth.kubeconfig import ConfigOverrides
-    from edl.kube.cluster import ApiResource, ListOptions, LogRequest, RawEvent
+    from edl.kube.cluster import ListOptions, LogRequest, RawEvent
     from edl.model import ObjectRef
     from edl.writes import Json
 
@@ -97,7 +99,7 @@ class ApiClient:
         return ApiClient(self._login, replace(self._waits, seconds=seconds, pauses=()))
 
     def get(self, target: ObjectRef) -> Json:
-        return _object(self._read(_asked("get", target, self.server), _path(target)))
+        return _object(self._read(self._call("get", *target), resource_path(*target)))
 
     def list(self, selection: ListOptions) -> RawList:
         try:
@@ -115,7 +117,7 @@ class ApiClient:
                 return
 
     def watch(self, selection: ListOptions, version: str) -> LineStream[RawEvent]:
-        request = _asked_all("watch", selection, self.server)
+        request = self._call("watch", selection.kind, selection.namespace)
         query = _query(selection) | {
             "watch": "true",
             "allowWatchBookmarks": "true",
@@ -124,30 +126,24 @@ class ApiClient:
             "timeoutSeconds": str(WATCH_SECONDS + random.randrange(WATCH_SECONDS)),  # noqa: S311
         }
         url = f"{resource_path(selection.kind, selection.namespace)}?{urlencode(query)}"
-        response = self._transport.stream(url, _WATCH_SILENCE)
-        if response.status != 200:  # noqa: PLR2004 - HTTP
-            raise refusal(request, response.status, response.data)
-        return events(response, request)
+        return events(self._streamed(request, url, _WATCH_SILENCE), request)
 
     def log(self, wanted: LogRequest) -> LineStream[str]:
         pod = wanted.pod
         request = ApiCall("get", "pods/log", pod.namespace, pod.name, self.server)
-        url = f"{_path(pod, 'log')}?{urlencode(_log_query(wanted))}"
-        response = self._transport.stream(url, _LOG_SILENCE)
-        if response.status != 200:  # noqa: PLR2004 - HTTP
-            raise refusal(request, response.status, response.data)
-        return text(response, request)
+        url = f"{resource_path(*pod, 'log')}?{urlencode(_log_query(wanted))}"
+        return text(self._streamed(request, url, _LOG_SILENCE), request)
 
     def create(
         self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
     ) -> Json:
         path = resource_path(target.kind, target.namespace) + _options(dry_run=dry_run)
-        request = _asked("create", target, self.server)
+        request = self._call("create", *target)
         return _object(self._write("POST", request, path, manifest))
 
     def patch(self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
-        path = _path(target) + _options(dry_run=dry_run)
-        return _object(self._write("PATCH", _asked("patch", target, self.server), path, body))
+        path = resource_path(*target) + _options(dry_run=dry_run)
+        return _object(self._write("PATCH", self._call("patch", *target), path, body))
 
     def apply(
         self,
@@ -157,8 +153,8 @@ class ApiClient:
         force: bool = False,
         dry_run: bool = False,
     ) -> Json:
-        path = _path(target) + _options(dry_run=dry_run) + ("&force=true" if force else "")
-        return _object(self._write("APPLY", _asked("patch", target, self.server), path, manifest))
+        path = resource_path(*target) + _options(dry_run=dry_run) + ("&force=true" if force else "")
+        return _object(self._write("APPLY", self._call("patch", *target), path, manifest))
 
     def delete(
         self, target: ObjectRef, *, version: str = "", uid: str = "", dry_run: bool = False
@@ -173,7 +169,7 @@ class ApiClient:
             options["preconditions"] = given
         if dry_run:
             options["dryRun"] = ["All"]
-        self._write("DELETE", _asked("delete", target, self.server), _path(target), options)
+        self._write("DELETE", self._call("delete", *target), resource_path(*target), options)
 
     def version(self) -> str:
         request = ApiCall("get", "/version", "", "", self.server)
@@ -186,9 +182,20 @@ class ApiClient:
         """Closes the kept connections."""
         self._transport.close()
 
+    def _call(self, verb: str, kind: str, namespace: str, name: str = "") -> ApiCall:
+        resource = RESOURCES[kind]
+        group = f".{resource.group}" if resource.group else ""
+        return ApiCall(verb, resource.plural + group, namespace, name, self.server)
+
+    def _streamed(self, request: ApiCall, url: str, silence: float) -> BaseHTTPResponse:
+        response = self._transport.stream(url, silence)
+        if response.status != 200:  # noqa: PLR2004 - HTTP
+            raise refusal(request, response.status, response.data)
+        return response
+
     def _page(self, selection: ListOptions, query: dict[str, str]) -> tuple[RawList, str]:
         """One page, and the token with which the next one continues."""
-        request = _asked_all("list", selection, self.server)
+        request = self._call("list", selection.kind, selection.namespace)
         collection = resource_path(selection.kind, selection.namespace)
         body = self._read(request, f"{collection}?{urlencode(_query(selection) | query)}")
         page = _page_decoder.decode(body)
@@ -223,10 +230,6 @@ def connect(kubeconfig: str | None = None, said: ConfigOverrides | None = None) 
     Raises Unreachable if no cluster can be chosen. No request is sent yet.
     """
     return ApiClient(log_in(kubeconfig, said, os.environ))
-
-
-def _path(target: ObjectRef, *subresource: str) -> str:
-    return resource_path(target.kind, target.namespace, target.name, *subresource)
 
 
 def _refusal(request: ApiCall, answer: ApiResponse) -> ClusterError | None:
@@ -265,19 +268,6 @@ def _log_query(wanted: LogRequest) -> dict[str, str]:
 
 def _options(*, dry_run: bool) -> str:
     return f"?fieldManager={contract.MANAGED_BY}" + ("&dryRun=All" if dry_run else "")
-
-
-def _asked(verb: str, target: ObjectRef, server: str) -> ApiCall:
-    name = _rbac_name(RESOURCES[target.kind])
-    return ApiCall(verb, name, target.namespace, target.name, server)
-
-
-def _asked_all(verb: str, selection: ListOptions, server: str) -> ApiCall:
-    return ApiCall(verb, _rbac_name(RESOURCES[selection.kind]), selection.namespace, "", server)
-
-
-def _rbac_name(resource: ApiResource) -> str:
-    return f"{resource.plural}.{resource.group}" if resource.group else resource.plural
 
 
 def _object(body: bytes) -> Json:

@@ -55,8 +55,8 @@ class DeviceIndex:
 
     def node(self, change: Delta[Node]) -> None:
         """Updates the number of nodes that offer each extended resource by themselves."""
-        for node, sign in ((change.before, -1), (change.after, 1)):
-            for name, _ in node.allocatable.items if node else ():
+        for node, sign in change.signed():
+            for name, _ in node.allocatable.items:
                 if "/" in name:
                     self._native[name] += sign
 

@@ -35,19 +35,18 @@ class AntiAffinityIndex:
     _rules: frozenset[PodConstraints] | None = frozenset()
 
     def pod(self, change: Delta[PodFacts]) -> None:
-        for pod, sign in ((change.before, -1), (change.after, 1)):
-            if pod and pod.shape.constraints and not pod.provisional:
-                self._add(pod, sign)
+        for pod, sign in change.signed():
+            rules = pod.shape.constraints
+            if rules and rules.anti_affinity and pod.holds_room and not pod.provisional:
+                self._add(rules, sign)
 
-    def _add(self, pod: PodFacts, sign: int) -> None:
-        rules = pod.shape.constraints
-        if rules and rules.anti_affinity and pod.holds_room:
-            known = rules in self._pods
-            self._pods[rules] += sign
-            if not self._pods[rules]:
-                del self._pods[rules]
-            if known != (rules in self._pods):
-                self._rules = None
+    def _add(self, rules: PodConstraints, sign: int) -> None:
+        known = rules in self._pods
+        self._pods[rules] += sign
+        if not self._pods[rules]:
+            del self._pods[rules]
+        if known != (rules in self._pods):
+            self._rules = None
 
     @property
     def rules(self) -> frozenset[PodConstraints]:

@@ -63,8 +63,8 @@ class NodeUsageIndex:
         self._stale |= self._nodes.keys() if changed is None or not known else changed
 
     def pod(self, change: Delta[PodFacts]) -> None:
-        for pod, sign in ((change.before, -1), (change.after, 1)):
-            if pod and pod.holds_room:
+        for pod, sign in change.signed():
+            if pod.holds_room:
                 self._add(pod, sign)
 
     def _add(self, pod: PodFacts, sign: int) -> None:

@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from typing import TypeVar
 
 import msgspec
 
@@ -22,6 +23,8 @@ from edl.kube.state.quota_usage import budgets
 from edl.kube.state.team_usage import NamespaceTeams, TeamUsageIndex
 from edl.kube.state.training_job_inputs import ClusterScope
 from edl.model import ClusterState, Node, ObjectRef
+
+_Named = TypeVar("_Named", PodFacts, CapacityRequestFacts, OwnedObjectRef)
 
 
 class ClusterNews(msgspec.Struct, frozen=True):
@@ -125,20 +128,17 @@ class ClusterIndex:
 def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
     """The cluster state of these objects."""
     nodes = [Delta(ObjectKey("", one.name), None, one) for one in objects.nodes]
-    pods = [Delta(ObjectKey(one.namespace, one.name), None, one) for one in objects.pods]
+    pods = _added(objects.pods)
     index = ClusterIndex()
     index.take(
         ClusterNews(
             nodes=nodes,
             pods=pods,
             jobs=[Delta(ObjectKey(one.key.namespace, one.name), None, one) for one in objects.jobs],
-            requests=[
-                Delta(ObjectKey(one.namespace, one.name), None, one)
-                for one in objects.requests or ()
-            ],
+            requests=_added(objects.requests or ()),
             claims=[Delta(one, None, one) for one in objects.claims or ()],
             claims_read=objects.claims is not None,
-            tags=[Delta(ObjectKey(one.namespace, one.name), None, one) for one in objects.tags],
+            tags=_added(objects.tags),
             scope=ClusterScope.of(
                 objects.namespaces,
                 objects.priorities,
@@ -150,6 +150,10 @@ def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
     )
     index.take_devices(objects.devices, nodes, pods)
     return index.state(now, objects, lambda: objects.pods)
+
+
+def _added(found: Iterable[_Named]) -> list[Delta[_Named]]:
+    return [Delta(ObjectKey(one.namespace, one.name), None, one) for one in found]
 
 
 def _orphans(

@@ -49,7 +49,7 @@ def _marked(role: Role, made: dict[int, datetime]) -> Role:
 def _late(job: TrainingJob) -> Iterator[Pod]:
     """Uncounted roles' pods that were created after all older pods had been ready for a while."""
     mine = [
-        (pod, _is_uncounted(role)) for role in job.live for pod in role.status.pods if _lives(pod)
+        (pod, _is_uncounted(role)) for role in job.live for pod in role.status.pods if pod.active
     ]
     pods = [pod for pod, _ in mine]
     for pod, uncounted in mine:
@@ -61,7 +61,3 @@ def _all_worked(pods: Sequence[Pod], moment: datetime) -> bool:
     """Whether older pods exist, and all had been ready for `_SETTLED` at this time."""
     before = [pod.ready_since or _NEVER for pod in pods if pod.created_at < moment]
     return bool(before) and max(before) < moment - _SETTLED
-
-
-def _lives(pod: Pod) -> bool:
-    return not (pod.ended or pod.terminating)

@@ -75,8 +75,8 @@ class TeamUsageIndex:
         """By namespace and the uid of the owning Job, "" without one."""
 
     def pod(self, change: "Delta[PodFacts]") -> None:
-        for pod, sign in ((change.before, -1), (change.after, 1)):
-            if pod and pod.holds_room and not pod.leaving:
+        for pod, sign in change.signed():
+            if pod.holds_room and not pod.leaving:
                 self._add(pod, sign)
 
     def _add(self, pod: "PodFacts", sign: int) -> None:

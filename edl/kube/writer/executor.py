@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
@@ -23,6 +23,9 @@ THREADS: Final = 16
 """Parallel writers: a busy API server answers late, and large releases need many requests."""
 _TRIES: Final = 5
 """Attempts at one patch while other clients write fields that it does not depend on."""
+
+
+_Work = TypeVar("_Work")
 
 
 class StepFailure(msgspec.Struct, frozen=True):
@@ -110,14 +113,7 @@ class ClusterWriter:
         self, waiting: deque[tuple[int, Step]], enough: Callable[[], bool]
     ) -> list[tuple[int, _Outcome]]:
         """The work of one thread: performs the next waiting step until `enough()` holds."""
-        outcomes = []
-        while not enough():
-            try:
-                number, step = waiting.popleft()
-            except IndexError:  # another thread took the last one
-                break
-            outcomes.append((number, self._perform(step)))
-        return outcomes
+        return [(number, self._perform(step)) for number, step in _taken(waiting, enough)]
 
     def _perform(self, step: Step) -> _Outcome:
         error = self._written_all(step)
@@ -154,11 +150,7 @@ class ClusterWriter:
 
     def _write_next(self, waiting: deque[Sequence[Write]], ours: dict[ObjectRef, str]) -> None:
         """Performs one chain after the other until none is left."""
-        while True:
-            try:
-                found = waiting.popleft()
-            except IndexError:  # another thread took the last one
-                return
+        for found in _taken(waiting, never):
             try:
                 for write in found:
                     self._write(write, ours)
@@ -172,6 +164,15 @@ class ClusterWriter:
         if body is not None:
             ours[write.target] = body["metadata"]["resourceVersion"]
             self._written(write.target.kind, body)
+
+
+def _taken(waiting: deque[_Work], enough: Callable[[], bool]) -> Iterator[_Work]:
+    """The next waiting entries, which several threads take, until none is left or `enough()`."""
+    while not enough():
+        try:
+            yield waiting.popleft()
+        except IndexError:  # another thread took the last one
+            return
 
 
 def _at_once(writes: Iterable[Write]) -> Iterator[Sequence[Sequence[Write]]]:
@@ -210,17 +211,18 @@ def _patch(cluster: Cluster, write: Patch, version: str) -> Json:
 
     On a conflict it retries with the newer version, if the fields in `unless_changed` are the same.
     """
-    for _ in range(_TRIES - 1):
+    tries = _TRIES
+    while True:
         try:
             return cluster.patch(write.target, _with_version(write, version), dry_run=write.dry_run)
         except Conflict:
-            if write.unless_changed is None:
+            tries -= 1
+            if write.unless_changed is None or not tries:
                 raise
             known = cluster.get(write.target)
             if merged(known, write.unless_changed) != known:
                 raise
             version = known["metadata"]["resourceVersion"]
-    return cluster.patch(write.target, _with_version(write, version), dry_run=write.dry_run)
 
 
 def _with_version(patch: Patch, version: str) -> Mapping[str, Any]:
