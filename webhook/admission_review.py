@@ -1,13 +1,13 @@
 """Decodes AdmissionReview v1 (only the fields that are used), and encodes its response."""
 
 import base64
-import re
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
 
+from edl.dns_names import is_dns_label
 from edl.errors import EdlError, Finding
 from edl.writes import Json
 
@@ -18,9 +18,6 @@ KIND: Final = "AdmissionReview"
 DEEPEST: Final = 100
 """Levels of objects and lists in a review: Kubernetes' own objects have about twenty."""
 
-
-_DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-"""What Kubernetes allows as a Namespace's name (RFC 1123)."""
 
 _MOST: Final = 50
 """Findings in one message."""
@@ -149,7 +146,7 @@ def _check_namespace(request: _Request) -> None:
     In a review of a Namespace it is the name of the object.
     """
     namespace, kind = request.namespace, request.kind.kind
-    if kind != "Namespace" and not _DNS_LABEL.fullmatch(namespace):
+    if kind != "Namespace" and not is_dns_label(namespace):
         raise BadReview(f"the namespace {namespace[:64]!r} of the {kind[:64]} is not a DNS label")
 
 

@@ -9,6 +9,7 @@ from math import ceil, inf
 from typing import Any, Final, TypeVar
 
 from edl import contract, device_templates
+from edl.dns_names import is_dns_subdomain
 from edl.durations import EXAMPLES, parse_duration
 from edl.errors import Finding
 from edl.parsing.yaml_values import misread, written
@@ -20,8 +21,6 @@ _WHOLE: Final = re.compile(r"[0-9]{1,9}")
 _SHARE: Final = re.compile(r"0\.0*[1-9][0-9]*")
 _FULL: Final = re.compile(r"1(\.0+)?")
 _PERCENT: Final = re.compile(r"(?P<number>[0-9]{1,3}(\.[0-9]{1,9})?)(?P<sign>%?)")
-_DEVICE_CLASS: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
-_POD_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _MOST_FINDINGS: Final = 100
 """Findings per manifest: each new one is compared with all before it."""
 MOST_REPLICAS: Final = 100_000
@@ -179,7 +178,7 @@ class ManifestReader:
         """Pod names separated by commas; empty if the annotation is absent or invalid."""
         text = self.annotations.get(name)
         found = [] if text is None else text.split(",")
-        wrong = [one for one in found if not _POD_NAME.fullmatch(one)]
+        wrong = [one for one in found if not is_dns_subdomain(one)]
         if wrong:
             allowed = "names of pods, separated by commas"
             self.found(self.annotation_path(name), f'"{wrong[0]}" is not a name', allowed)
@@ -231,7 +230,7 @@ class ManifestReader:
         if text is None:
             return ""
         path = self.annotation_path(contract.GPU_CLASS)
-        if not _DEVICE_CLASS.fullmatch(text) or len(text) > device_templates.LONGEST:
+        if not is_dns_subdomain(text) or len(text) > device_templates.LONGEST:
             allowed = f"the name of a DeviceClass, of at most {device_templates.LONGEST} characters"
             self.found(path, f'"{text}"', allowed)
         if gpus > device_templates.MOST:

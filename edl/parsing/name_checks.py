@@ -1,18 +1,14 @@
 """Checks of the names by which a labelled object's peers and its own pods are found."""
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
 from edl import contract
+from edl.dns_names import LONGEST_LABEL, is_dns_subdomain
 from edl.frameworks.base import Framework
 from edl.parsing.manifest_reader import ManifestReader
 from edl.spec.job_spec import RoleBounds
 
-_HOST: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_SERVICE: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-_SUBDOMAIN: Final = re.compile(rf"{_HOST.pattern}(\.{_HOST.pattern})*")
-_LONGEST_LABEL: Final = 63
 _NAME: Final = "metadata.name"
 
 
@@ -26,10 +22,10 @@ def check(
         _check_template(form, framework, bounds.role)
     if framework.ranked and form.job_name:
         _check_hosts(form, bounds)
-    elif len(form.job_name) > _LONGEST_LABEL:
+    elif len(form.job_name) > LONGEST_LABEL:
         what = f"it has {len(form.job_name)} characters"
-        form.found(_NAME, what, f"at most {_LONGEST_LABEL}, or a shorter label {contract.JOB}")
-    elif form.name and not _SUBDOMAIN.fullmatch(form.name):
+        form.found(_NAME, what, f"at most {LONGEST_LABEL}, or a shorter label {contract.JOB}")
+    elif form.name and not is_dns_subdomain(form.name):
         form.found(_NAME, f'"{form.name}" is not a name', "a-z, 0-9, - and .")
 
 
@@ -78,15 +74,20 @@ def _check_hosts(form: ManifestReader, bounds: RoleBounds) -> None:
     """The Service's name and the longest host name must be DNS labels (docs/kubernetes.md 14)."""
     job = form.job_name
     path = form.label_path(contract.JOB) if form.labels.get(contract.JOB) else _NAME
-    if not _SERVICE.fullmatch(job):
+    if not _is_host(job) or job[0].isdigit():
         form.found(path, f'"{job}" is not a host name', "a-z, 0-9 and -, beginning with a letter")
     owner = f"{job}-{bounds.role}" if form.is_pod else form.name
-    if owner not in ("", job) and not form.is_pod and not _HOST.fullmatch(owner):
+    if owner not in ("", job) and not form.is_pod and not _is_host(owner):
         form.found(_NAME, f'"{owner}" is not a host name', "a-z, 0-9 and -")
     longest = f"{owner}-{bounds.max - 1}"
-    if len(longest) > _LONGEST_LABEL:
+    if len(longest) > LONGEST_LABEL:
         form.found(
             _NAME if not form.is_pod else path,
             f'host "{longest}" has {len(longest)} characters',
-            f"at most {_LONGEST_LABEL}: shorten the name by {len(longest) - _LONGEST_LABEL}",
+            f"at most {LONGEST_LABEL}: shorten the name by {len(longest) - LONGEST_LABEL}",
         )
+
+
+def _is_host(name: str) -> bool:
+    """Whether a name is a DNS label apart from its length, for which there is another finding."""
+    return is_dns_subdomain(name) and "." not in name

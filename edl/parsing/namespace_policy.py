@@ -1,7 +1,7 @@
 """Settings that a namespace has for its Jobs: injection, defaults and limits."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any, Final
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from edl import contract, frameworks
 from edl.contract import registry
 from edl.contract.registry import EntryKind
+from edl.dns_names import is_dns_subdomain
 from edl.errors import Denied, Finding
 from edl.frameworks import FRAMEWORKS
 from edl.parsing.manifest_reader import MOST_REPLICAS
@@ -20,7 +21,6 @@ from edl.writes import Json
 
 _WHOLE: Final = re.compile(r"[0-9]{1,9}")
 _GPUS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
-_CLASS: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _CLOSE: Final = 0.85
 """The least similarity of a near miss; below it the common prefix alone would match."""
 _MOST: Final = 10
@@ -166,26 +166,30 @@ class _Lines:
         self.findings: Final[list[Finding]] = []
 
     def count(self, name: str) -> int | None:
-        text = self._text(name, _WHOLE, f"a whole number from 1 to {MOST_REPLICAS}")
+        text = self._text(name, _WHOLE.fullmatch, f"a whole number from 1 to {MOST_REPLICAS}")
         if text and not 1 <= int(text) <= MOST_REPLICAS:
             self._found(name, text, f"1 to {MOST_REPLICAS}")
             return None
         return int(text) if text else None
 
     def gpus(self) -> Decimal | None:
-        text = self._text(contract.GPU_BUDGET, _GPUS, "GPUs, such as 8 or 2.5; 0 for none")
+        text = self._text(
+            contract.GPU_BUDGET, _GPUS.fullmatch, "GPUs, such as 8 or 2.5; 0 for none"
+        )
         return Decimal(text) if text else None
 
     def priority(self) -> str:
-        return self._text(contract.DEFAULT_PRIORITY, _CLASS, "the name of a PriorityClass")
+        return self._text(
+            contract.DEFAULT_PRIORITY, is_dns_subdomain, "the name of a PriorityClass"
+        )
 
     def gpu_class(self) -> str:
-        return self._text(contract.DEFAULT_GPU_CLASS, _CLASS, "the name of a DeviceClass")
+        return self._text(contract.DEFAULT_GPU_CLASS, is_dns_subdomain, "the name of a DeviceClass")
 
     def provision(self) -> str:
-        words = "|".join(contract.Provision)
-        one = f"one of {', '.join(contract.Provision)}"
-        return self._text(contract.DEFAULT_PROVISION, re.compile(words), one)
+        words = tuple(contract.Provision)
+        known = words.__contains__
+        return self._text(contract.DEFAULT_PROVISION, known, f"one of {', '.join(words)}")
 
     def framework(self) -> str:
         text = self._annotations.get(contract.DEFAULT_FRAMEWORK, SILENT.framework)
@@ -194,10 +198,10 @@ class _Lines:
         self._found(contract.DEFAULT_FRAMEWORK, text, f"one of {', '.join(FRAMEWORKS)}")
         return SILENT.framework
 
-    def _text(self, name: str, pattern: re.Pattern[str], allowed: str) -> str:
+    def _text(self, name: str, fits: Callable[[str], object], allowed: str) -> str:
         """The text of an annotation; empty if it is absent or invalid."""
         text = self._annotations.get(name)
-        if text is None or (isinstance(text, str) and pattern.fullmatch(text)):
+        if text is None or (isinstance(text, str) and fits(text)):
             return text or ""
         self._found(name, text, allowed)
         return ""

@@ -6,6 +6,7 @@ from decimal import ROUND_UP
 from enum import StrEnum
 from typing import Final, TypeVar
 
+from edl.dns_names import is_dns_label, is_dns_subdomain, is_label_key, is_label_value
 from edl.errors import Finding
 from edl.model import Requirement
 from edl.model.teams import DEFAULT_TEAM, Reclaim, Team
@@ -21,14 +22,8 @@ _MOST_ENTRIES: Final = 1000
 """Entries of one list or mapping of a team."""
 _MOST_RESOURCES: Final = 64
 _LONGEST: Final = 63
-_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _PATTERN: Final = re.compile(r"[-a-z0-9*]{1,63}")
 _WEIGHT: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,3})?")
-_KEY: Final = re.compile(
-    r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
-)
-_DEVICE_CLASS: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
-_LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _NATIVE: Final = (CPU, MEMORY, PODS, "ephemeral-storage")
 FRACTIONS: Final = (CPU, MEMORY, SHARES)
 """Resources whose amount may be a fraction; other amounts are whole numbers."""
@@ -109,7 +104,7 @@ class TeamReader:
         value = self._fields.get(field)
         if value is None and not required and field not in self._fields:
             return ""
-        if isinstance(value, str) and _NAME.fullmatch(value):
+        if isinstance(value, str) and is_dns_label(value):
             return value
         self._found(field, quoted(value), "a name of a-z, 0-9 and -, at most 63 characters")
         return ""
@@ -157,9 +152,9 @@ class TeamReader:
             return
         for key, text in list((value or {}).items())[:_MOST_ENTRIES]:
             path = f"namespaces.matchLabels[{key[:_LONGEST]}]"
-            if not _KEY.fullmatch(key):
+            if not is_label_key(key):
                 self._found(path, "is not a label", "such as team or example.com/team")
-            elif not isinstance(text, str) or not _LABEL_VALUE.fullmatch(text):
+            elif not isinstance(text, str) or not is_label_value(text):
                 self._found(path, quoted(text), "a label's value")
             else:
                 yield Requirement(key, "In", (text,))
@@ -168,8 +163,8 @@ class TeamReader:
         entry = value if isinstance(value, dict) else {}
         key, operator = entry.get("key"), entry.get("operator")
         listed = self._list(f"{path}.values", entry.get("values"))
-        values = [one for one in listed if isinstance(one, str) and _LABEL_VALUE.fullmatch(one)]
-        if not isinstance(key, str) or not _KEY.fullmatch(key):
+        values = [one for one in listed if isinstance(one, str) and is_label_value(one)]
+        if not isinstance(key, str) or not is_label_key(key):
             self._found(f"{path}.key", quoted(key), "a label, such as team or example.com/team")
         elif operator not in _OPERATORS:
             self._found(f"{path}.operator", quoted(operator), f"one of {', '.join(_OPERATORS)}")
@@ -247,5 +242,5 @@ def is_resource(name: str) -> bool:
     if named or name == SHARES:
         return True
     if name.startswith(DEVICE_CLASS):
-        return bool(_DEVICE_CLASS.fullmatch(name.removeprefix(DEVICE_CLASS)))
-    return "/" in name and bool(_KEY.fullmatch(name)) and not name.startswith("requests.")
+        return is_dns_subdomain(name.removeprefix(DEVICE_CLASS))
+    return "/" in name and is_label_key(name) and not name.startswith("requests.")

@@ -1,17 +1,12 @@
 """Parses `edl.dev/required-topology` and `edl.dev/preferred-topology`."""
 
-import re
 from typing import Final
 
 from edl import contract
+from edl.dns_names import is_label_key
 from edl.model.topology_domains import Topology
 from edl.parsing.manifest_reader import ManifestReader
 
-_LABEL: Final = re.compile(
-    r"(?:(?=[^/]{1,253}/)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*/)?"
-    r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
-)
-"""The key of a label (a qualified name of Kubernetes)."""
 _MOST: Final = 8
 """Labels per annotation: clusters have a handful of topology levels."""
 _EXAMPLE: Final = "the key of a node label, such as topology.kubernetes.io/zone"
@@ -53,5 +48,5 @@ def _required(form: ManifestReader, part: str, roles: frozenset[str]) -> tuple[s
 
 
 def _check(form: ManifestReader, name: str, label: str) -> None:
-    if not _LABEL.fullmatch(label):
+    if not is_label_key(label):
         form.found(form.annotation_path(name), f'"{label}" is not a label', _EXAMPLE)

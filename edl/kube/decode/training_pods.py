@@ -1,6 +1,5 @@
 """Decodes the pods of training jobs: those of Jobs, and bare pods with our labels."""
 
-import re
 from datetime import datetime
 from sys import intern
 from typing import Final
@@ -9,6 +8,7 @@ import msgspec
 
 from edl import contract, node_affinity
 from edl.annotations import leaving_workers
+from edl.dns_names import is_dns_subdomain
 from edl.errors import Denied
 from edl.kube.decode.schemas import ContainerStatus, PodAnnotations, PodObject
 from edl.model import Pod, PodPhase
@@ -17,7 +17,6 @@ from edl.parsing.parser import parse
 from edl.parsing.yaml_values import timestamp, whole
 from edl.spec.job_spec import JobSpec
 
-_NODE: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _TRUE: Final = "True"
 _containers: Final = msgspec.json.Decoder(list[ContainerStatus] | None)
 
@@ -82,7 +81,7 @@ def _planned(found: PodObject, *, waits: bool) -> PlannedNode:
     if waits:
         says = (notes.do_not_disrupt, notes.safe_to_evict) != (None, None)
         return PlannedNode(own_affinity=_own_affinity(found), says_disruption=says)
-    if not _NODE.fullmatch(notes.assigned):
+    if not is_dns_subdomain(notes.assigned):
         return PlannedNode()
     return PlannedNode(intern(notes.assigned), timestamp(notes.placed_at))
 
