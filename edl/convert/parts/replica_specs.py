@@ -1,6 +1,6 @@
 """Replica specs in Kubeflow's format: `{replicas, restartPolicy, template}` per role."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -24,6 +24,13 @@ class Replica(msgspec.Struct, frozen=True):
 
 def with_template(replica: Replica, template: Json) -> Replica:
     return replace(replica, template=template)
+
+
+def with_templates(
+    found: Sequence[Replica], change: Callable[[Replica], Json]
+) -> tuple[Replica, ...]:
+    """The roles, each with the template that `change` makes of it."""
+    return tuple(replace(one, template=change(one)) for one in found)
 
 
 def read(specs: Fields, roles: Mapping[str, str], usual_restart: str) -> tuple[Replica, ...]:

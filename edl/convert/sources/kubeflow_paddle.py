@@ -17,7 +17,6 @@ from edl.convert.parts import (
     pod_templates,
     replica_bounds,
     replica_specs,
-    restart_policy,
     role_manifests,
     run_policy,
 )
@@ -52,9 +51,7 @@ def read(document: Fields) -> Sequence[Json]:
 
 
 def _part(replica: Replica, policy: RunPolicy, limits: ReplicaBounds) -> RoleManifest:
-    main = pod_templates.main_container(replica.template, _PORT.container).get("name", "")
-    failing = restart_policy.restarted(replica.restart, policy.retries, main)
-    restart_policy.remark_on(replica.fields, replica.restart, serves=False)
+    failing = role_manifests.failing(replica, policy, _PORT)
     return role_manifests.of(replica, limits.around(replica.fields, replica.size), failing, policy)
 
 

@@ -104,9 +104,8 @@ def _with_keys(spec: Fields, found: Sequence[Replica], training_job: str) -> tup
         "secret": {"secretName": addresses.ssh_secret(training_job), "items": _KEY_FILES},
     }
     mount = {"name": _KEYS, "mountPath": directory, "subPath": _INSIDE}
-    return tuple(
-        replica_specs.with_template(one, pod_templates.with_volume(one.template, volume, mount))
-        for one in found
+    return replica_specs.with_templates(
+        found, lambda one: pod_templates.with_volume(one.template, volume, mount)
     )
 
 
@@ -115,9 +114,8 @@ def _with_implementation(spec: Fields, found: Sequence[Replica]) -> tuple[Replic
     name = spec.choice("mpiImplementation", tuple(_IMPLEMENTATIONS)) or "OpenMPI"
     said = {"launcher": _IMPLEMENTATIONS[name]}
     env = {one.role: {_ROLE_ENV: one.role, **said.get(one.role, {})} for one in found}
-    return tuple(
-        replica_specs.with_template(one, pod_templates.with_env(one.template, env[one.role]))
-        for one in found
+    return replica_specs.with_templates(
+        found, lambda one: pod_templates.with_env(one.template, env[one.role])
     )
 
 
@@ -142,9 +140,8 @@ def _with_main_container(spec: Fields, found: Sequence[Replica]) -> tuple[Replic
     if not name:
         return tuple(found)
     note = {_DEFAULT_CONTAINER: name}
-    return tuple(
-        replica_specs.with_template(one, pod_templates.annotated(one.template, note))
-        for one in found
+    return replica_specs.with_templates(
+        found, lambda one: pod_templates.annotated(one.template, note)
     )
 
 

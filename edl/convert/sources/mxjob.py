@@ -20,7 +20,6 @@ from edl.convert.parts import (
     pod_templates,
     replica_bounds,
     replica_specs,
-    restart_policy,
     role_manifests,
     run_policy,
 )
@@ -54,10 +53,8 @@ def read(document: Fields) -> Sequence[Json]:
 
 
 def _part(replica: Replica, policy: RunPolicy, scheduler: str) -> RoleManifest:
-    main = pod_templates.main_container(replica.template, _PORT.container).get("name", "")
-    failing = restart_policy.restarted(replica.restart, policy.retries, main)
     serves = _FRAMEWORK.kinds[replica.role].serves
-    restart_policy.remark_on(replica.fields, replica.restart, serves=serves)
+    failing = role_manifests.failing(replica, policy, _PORT, serves=serves)
     template = pod_templates.with_default(
         replica.fields, replica.template, "schedulerName", scheduler
     )
@@ -158,14 +155,13 @@ def _root_port(found: Sequence[Replica]) -> int | None:
 
 def _with_verbosity(found: Sequence[Replica]) -> tuple[Replica, ...]:
     """Set ps-lite's verbosity variable."""
-    said = {replica.role: replica.fields.whole("psVerbose") for replica in found}
-    return tuple(
-        replica_specs.with_template(
-            one, pod_templates.with_env(one.template, {"PS_VERBOSE": str(said[one.role])})
-        )
-        if said[one.role] is not None
-        else one
-        for one in found
+
+    def env(replica: Replica) -> dict[str, str]:
+        level = replica.fields.whole("psVerbose")
+        return {} if level is None else {"PS_VERBOSE": str(level)}
+
+    return replica_specs.with_templates(
+        found, lambda one: pod_templates.with_env(one.template, env(one))
     )
 
 
@@ -179,9 +175,8 @@ def _with_key(found: Sequence[Replica]) -> tuple[Replica, ...]:
         if key != first:
             fields.lose(name, f'"{key}" is another key than "{first}"', "all servers have one key")
     note = {contract.TUNER_SERVER_KEY: first}
-    return tuple(
-        replica_specs.with_template(one, pod_templates.annotated(one.template, note))
-        for one in found
+    return replica_specs.with_templates(
+        found, lambda one: pod_templates.annotated(one.template, note)
     )
 
 

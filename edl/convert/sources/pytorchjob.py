@@ -19,7 +19,6 @@ from edl.convert.parts import (
     pod_templates,
     replica_bounds,
     replica_specs,
-    restart_policy,
     role_manifests,
     run_policy,
 )
@@ -76,9 +75,7 @@ def read(document: Fields) -> Sequence[Json]:
 
 
 def _part(replica: Replica, sizes: Sizes, policy: RunPolicy, said: _Words) -> RoleManifest:
-    main = pod_templates.main_container(replica.template, _PORT.container).get("name", "")
-    failing = restart_policy.restarted(replica.restart, policy.retries, main)
-    restart_policy.remark_on(replica.fields, replica.restart, serves=False)
+    failing = role_manifests.failing(replica, policy, _PORT)
     template = pod_templates.with_env(replica.template, said.env)
     return role_manifests.of(replica_specs.with_template(replica, template), sizes, failing, policy)
 

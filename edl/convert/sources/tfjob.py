@@ -11,10 +11,8 @@ from edl import contract
 from edl.convert import training_manifest
 from edl.convert.parts import (
     object_metadata,
-    pod_templates,
     replica_bounds,
     replica_specs,
-    restart_policy,
     role_manifests,
     run_policy,
 )
@@ -62,10 +60,7 @@ def _part(
     replica: Replica, policy: RunPolicy, limits: replica_bounds.ReplicaBounds
 ) -> RoleManifest:
     kind = _FRAMEWORK.kinds[replica.role]
-    failing = restart_policy.restarted(
-        replica.restart, policy.retries, _main(replica).get("name", "")
-    )
-    restart_policy.remark_on(replica.fields, replica.restart, serves=kind.serves)
+    failing = role_manifests.failing(replica, policy, _PORT, serves=kind.serves)
     around = limits.around(replica.fields, replica.size) if kind.resizable else None
     return role_manifests.of(
         replica, around or replica_bounds.exactly(replica.size), failing, policy
@@ -88,10 +83,6 @@ def _with_success(spec: Fields, all_roles: tuple[RoleManifest, ...]) -> tuple[Ro
     all_of_them = {"successPolicy": {"rules": [{"succeededCount": worker.sizes.begin}]}}
     changed = training_manifest.saying(worker, all_of_them)
     return tuple(changed if part is worker else part for part in all_roles)
-
-
-def _main(replica: Replica) -> Json:
-    return pod_templates.main_container(replica.template, _PORT.container)
 
 
 def _mode(spec: Fields, roles: Sequence[str]) -> dict[str, str]:
