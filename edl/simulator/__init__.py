@@ -1,6 +1,6 @@
 """A discrete-event simulator around the planner: the same `decide`, the same steps, no cluster.
 
-`simulate(world, Elastic(policy)) → Result`; with `Plain()` the cluster runs without kubectl-edl.
+`simulate(scenario, Elastic(policy)) → Result`; with `Plain()` the cluster runs without kubectl-edl.
 """
 
 from edl.simulator.cluster.work_and_speedup import (

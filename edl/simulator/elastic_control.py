@@ -42,7 +42,7 @@ class ElasticControl:
 
     def __post_init__(self) -> None:
         self._limits = replace(self.elastic.limits, asks=ProvisionerSettings())
-        self._since = self.env.world.around.unneeded_since
+        self._since = self.env.scenario.around.unneeded_since
 
     def arrived(self, sim_job: SimulatedJob) -> None:
         """Nothing to do: the job waits until the planner starts it."""
@@ -58,7 +58,7 @@ class ElasticControl:
         self.env.timeline.decisions += 1
         # Without simulated pools, a real autoscaler would have removed unneeded nodes by then, so
         # they must not age until they count as kept.
-        if self.env.world.pools or not state.autoscaled:
+        if self.env.scenario.pools or not state.autoscaled:
             self._since = unneeded_nodes.noted(self._since, plan.unneeded, state.observed_at)
         self.watcher.decided(self.env.now, state, plan)
         self._say_why(plan)

@@ -37,13 +37,16 @@ _CORDON: Final = Taint(CORDONED, "", "NoSchedule")
 
 
 def simulate(
-    world: Scenario, control_mode: ControlMode, until: float = inf, watcher: Watcher | None = None
+    scenario: Scenario,
+    control_mode: ControlMode,
+    until: float = inf,
+    watcher: Watcher | None = None,
 ) -> Result:
     """Simulate a scenario until a time in seconds, or until there are no more events.
 
     Deterministic: randomness belongs in the construction of the scenario.
     """
-    simulation = Simulation(world, control_mode, watcher or Watcher())
+    simulation = Simulation(scenario, control_mode, watcher or Watcher())
     simulation.run(until)
     return simulation.result()
 
@@ -51,17 +54,17 @@ def simulate(
 class Simulation:
     """A simulation that can be run in pieces, and inspected in between."""
 
-    def __init__(self, world: Scenario, control_mode: ControlMode, watcher: Watcher) -> None:
-        shapes = _shapes(world)
+    def __init__(self, scenario: Scenario, control_mode: ControlMode, watcher: Watcher) -> None:
+        shapes = _shapes(scenario)
         sim_nodes = SimulatedNodes(
-            world.nodes, _names(world, shapes), PodRules(shapes, world.around.foreign_pods)
+            scenario.nodes, _names(scenario, shapes), PodRules(shapes, scenario.around.foreign_pods)
         )
-        self.env = Environment(world, sim_nodes, Scheduler(sim_nodes, world.settings.tie))
+        self.env = Environment(scenario, sim_nodes, Scheduler(sim_nodes, scenario.settings.tie))
         self.job_controller = JobController(self.env, gates=isinstance(control_mode, Elastic))
         found = Consolidation(self.env, self.job_controller) if self.job_controller.gates else None
-        self._autoscaler = SimulatedAutoscaler(self.env, world.pools, found)
+        self._autoscaler = SimulatedAutoscaler(self.env, scenario.pools, found)
         self._watcher = watcher
-        self._services = [SimulatedService(self.env, service) for service in world.services]
+        self._services = [SimulatedService(self.env, service) for service in scenario.services]
         self._control: ElasticControl | NoControl = (
             ElasticControl(self.env, self.job_controller, control_mode, watcher, self.state)
             if isinstance(control_mode, Elastic)
@@ -70,10 +73,10 @@ class Simulation:
         self._last_round = -inf
         self._wake = inf
         self._until = 0.0
-        self._given = _last(world)
-        for training in sorted(world.trainings, key=lambda one: (one.at, one.key)):
+        self._given = _last(scenario)
+        for training in sorted(scenario.trainings, key=lambda one: (one.at, one.key)):
             self.env.event_queue.add(training.at, partial(self._arrive, training))
-        for event in world.events:
+        for event in scenario.events:
             self.env.event_queue.add(event.at, partial(self._happen, event))
 
     @property
@@ -87,7 +90,7 @@ class Simulation:
 
     def state(self) -> ClusterState:
         """The cluster as the reconciler would observe it now."""
-        around, pooled = self.env.world.around, bool(self.env.world.pools)
+        around, pooled = self.env.scenario.around, bool(self.env.scenario.pools)
         demands = (found for service in self._services for found in service.demand())
         others = (found for service in self._services for found in service.neighbours())
         return replace(
@@ -105,7 +108,7 @@ class Simulation:
         )
 
     def _team_usage(self) -> Mapping[str, Resources]:
-        around = self.env.world.around
+        around = self.env.scenario.around
         usage = dict(around.team_usage)
         for service in self._services if around.teams else ():
             team = around.team_of(service.service.namespace)
@@ -128,7 +131,7 @@ class Simulation:
         return bool(sim_jobs) and all(map(_cannot_start, sim_jobs))
 
     def result(self) -> Result:
-        return finished(self.env, self.env.world.trainings, self._until)
+        return finished(self.env, self.env.scenario.trainings, self._until)
 
     # -- one instant -------------------------------------------------------------------------
 
@@ -137,11 +140,13 @@ class Simulation:
         env.event_queue.due(env.now)
         self._settle()
         # Instants are rounded to milliseconds, so `now` may be slightly before the exact sum.
-        while env.needs_decision and env.now >= self._last_round + env.world.settings.round - 1e-6:
+        while (
+            env.needs_decision and env.now >= self._last_round + env.scenario.settings.round - 1e-6
+        ):
             self._round()
             self._settle()
         if env.needs_decision:
-            env.event_queue.add(self._last_round + env.world.settings.round, _nothing)
+            env.event_queue.add(self._last_round + env.scenario.settings.round, _nothing)
         self._autoscaler.notice()
         self._note()
 
@@ -208,11 +213,11 @@ class Simulation:
         self.env.freed()
 
 
-def _last(world: Scenario) -> float:
+def _last(scenario: Scenario) -> float:
     """The time of the scenario's last given event."""
-    times = [at for service in world.services for at, _ in service.steps]
-    times += [training.at for training in world.trainings]
-    times += [event.at for event in world.events]
+    times = [at for service in scenario.services for at, _ in service.steps]
+    times += [training.at for training in scenario.trainings]
+    times += [event.at for event in scenario.events]
     return max(times, default=0)
 
 
@@ -246,16 +251,16 @@ _CHANGES: Final[Mapping[Change, Callable[[Node, NodeEvent], Node]]] = {
 }
 
 
-def _shapes(world: Scenario) -> set[Shape]:
+def _shapes(scenario: Scenario) -> set[Shape]:
     """The shapes of all pods of the scenario."""
-    shapes = {role.template.shape for training in world.trainings for role in training.job.roles}
-    return shapes | {service.shape for service in world.services}
+    shapes = {role.template.shape for training in scenario.trainings for role in training.job.roles}
+    return shapes | {service.shape for service in scenario.services}
 
 
-def _names(world: Scenario, shapes: Iterable[Shape]) -> set[str]:
+def _names(scenario: Scenario, shapes: Iterable[Shape]) -> set[str]:
     """The names of all resources that a node has or a pod requests."""
-    pools = (pool.node for pool in world.pools)
-    nodes = (*world.nodes, *(event.node for event in world.events), *pools)
+    pools = (pool.node for pool in scenario.pools)
+    nodes = (*scenario.nodes, *(event.node for event in scenario.events), *pools)
     amounts = [*(node.allocatable for node in nodes), *(shape.requests for shape in shapes)]
     return {name for found in amounts for name, _ in found}
 

@@ -16,7 +16,7 @@ from edl.simulator.timeline import Timeline
 class Environment:
     """Mutable. `needs_decision`: a change may affect the next decision."""
 
-    world: Scenario
+    scenario: Scenario
     sim_nodes: SimulatedNodes
     scheduler: Scheduler
     event_queue: EventQueue = field(default_factory=EventQueue)
@@ -29,7 +29,7 @@ class Environment:
 
     @property
     def moment(self) -> datetime:
-        return self.world.moment(self.now)
+        return self.scenario.moment(self.now)
 
     def number(self) -> int:
         """The next serial number, which orders pods that are created at one instant."""
@@ -38,6 +38,13 @@ class Environment:
 
     def after(self, seconds: float, action: Callable[[], None]) -> None:
         self.event_queue.add(self.now + seconds, action)
+
+    def after_start_up(self, own: float | None, action: Callable[[], None]) -> None:
+        """After the start-up time that a workload states, else the usual one."""
+        self.after(self.scenario.settings.start_up if own is None else own, action)
+
+    def after_shut_down(self, own: float | None, action: Callable[[], None]) -> None:
+        self.after(self.scenario.settings.shut_down if own is None else own, action)
 
     def changed(self) -> None:
         self.needs_decision = True

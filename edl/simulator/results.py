@@ -183,10 +183,10 @@ def finished(env: Environment, trainings: Iterable[Training], until: float) -> R
     """The result when a simulation ends, with only the jobs that have arrived."""
     tracks = env.timeline.tracks
     arrived = sorted((one.at, one.key, one) for one in trainings if one.key in tracks)
-    world = env.world
-    labels = labels_of((*world.nodes, *(event.node for event in world.events)))
+    scenario = env.scenario
+    labels = labels_of((*scenario.nodes, *(event.node for event in scenario.events)))
     outcomes = tuple(_outcome(one, tracks[one.key], until, labels) for *_, one in arrived)
-    return Result(outcomes, env.timeline, until, {one.name: one.price for one in world.pools})
+    return Result(outcomes, env.timeline, until, {one.name: one.price for one in scenario.pools})
 
 
 def _outcome(training: Training, track: Track, until: float, labels: NodeLabels) -> JobResult:

@@ -59,7 +59,7 @@ class Autoscaler:
         """Decide periodically until every job has arrived and ended."""
         self._decide()
         now = self.simulation.now
-        to_come = any(training.at > now for training in self.simulation.env.world.trainings)
+        to_come = any(training.at > now for training in self.simulation.env.scenario.trainings)
         if self._live() or to_come:
             self._wait(now + PERIOD)
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from edl import phases
 from edl.lost_pods import lost_pods, recreated_within
-from edl.model import JobEnd, JobKey, Pod, PodPhase, TrainingJob
+from edl.model import JobKey, Pod, PodPhase, TrainingJob
 from edl.simulator.cluster.scheduler import PendingPod
 from edl.simulator.cluster.simulated_job import SimulatedJob, simulate_job
 from edl.simulator.cluster.simulated_nodes import Place
@@ -79,7 +79,7 @@ class JobController:
         """0/0 completes an Indexed Job at once (docs/kubernetes.md 10)."""
         role = part.role
         if role.spec.indexed and not role.status.size and role.status.ending is None:
-            part.write(role.changed(ending=JobEnd.COMPLETE, ended_at=self.env.moment))
+            part.complete(self.env.moment)
 
     def end(self, sim_job: SimulatedJob, part: SimulatedRole, pod: Pod) -> None:
         """Delete a pod; it terminates, or is gone at once if it has no node."""
@@ -96,8 +96,10 @@ class JobController:
         self._leave(sim_job, part, pod.name)
 
     def _leave(self, sim_job: SimulatedJob, part: SimulatedRole, name: str) -> None:
-        own, usual = sim_job.training.shut_down, self.env.world.settings.shut_down
-        self.env.after(usual if own is None else own, partial(self._gone, sim_job, part, name))
+        self.env.after_shut_down(
+            sim_job.training.shut_down,
+            partial(self._gone, sim_job, part, name),
+        )
 
     def _gone(self, sim_job: SimulatedJob, part: SimulatedRole, name: str) -> None:
         if name in part.pods:
@@ -116,7 +118,7 @@ class JobController:
         if pod.gates and self.gates:
             env.changed()
             return
-        created = (pod.created_at - env.world.start).total_seconds()
+        created = (pod.created_at - env.scenario.start).total_seconds()
         rank = (-sim_job.job.priority, created, env.number())
         bind = partial(self._bind, sim_job, part, pod.name)
         waiting = PendingPod(rank, _path(sim_job, pod), bind, pod.planned.name)
@@ -153,8 +155,10 @@ class JobController:
         self.touch(sim_job, needs_decision=pod.created_at != self.env.moment)
 
     def _start(self, sim_job: SimulatedJob, part: SimulatedRole, name: str) -> None:
-        own, usual = sim_job.training.start_up, self.env.world.settings.start_up
-        self.env.after(usual if own is None else own, partial(self._begin, sim_job, part, name))
+        self.env.after_start_up(
+            sim_job.training.start_up,
+            partial(self._begin, sim_job, part, name),
+        )
 
     def _begin(self, sim_job: SimulatedJob, part: SimulatedRole, name: str) -> None:
         pod = part.pods.get(name)
@@ -255,14 +259,13 @@ class JobController:
                 self._remove(sim_job, part, pod.name)
             elif not pod.ended:
                 self.end(sim_job, part, pod)
-        part.write(part.role.changed(ending=JobEnd.COMPLETE, ended_at=self.env.moment))
+        part.complete(self.env.moment)
 
     def end_all(self, sim_job: SimulatedJob) -> None:
         """Complete all remaining roles of a job that has ended."""
         for part in sim_job.parts.values():
             if part.role.status.ending is None:
-                moment = self.env.moment
-                part.write(part.role.changed(ending=JobEnd.COMPLETE, ended_at=moment))
+                part.complete(self.env.moment)
                 self.touch(sim_job)
 
     def note(self, sim_job: SimulatedJob) -> None:

@@ -63,7 +63,7 @@ class SimulatedAutoscaler:
         env = self.env
         if self._situation() != self._seen and not self._looks and env.scheduler.waiting():
             self._looks = True
-            env.after(env.world.settings.autoscaler, self._look)
+            env.after(env.scenario.settings.autoscaler, self._look)
         for name in self._pool_of:
             self._note_use(name)
         # Capacity freed on any node may fit the pods of another one, which is then unneeded.

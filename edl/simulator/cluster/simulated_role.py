@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from edl.model import Pod, PodPhase, Role
+from edl.model import JobEnd, Pod, PodPhase, Role
 
 
 class PodTally(NamedTuple):
@@ -46,6 +46,9 @@ class SimulatedRole:
     def write(self, role: Role) -> None:
         """Store a change of its Job."""
         self.role, self.unseen = role, True
+
+    def complete(self, now: datetime) -> None:
+        self.write(self.role.changed(ending=JobEnd.COMPLETE, ended_at=now))
 
     def put(self, pod: Pod) -> None:
         """Store a new or changed pod."""

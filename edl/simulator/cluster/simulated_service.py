@@ -49,7 +49,7 @@ class SimulatedService:
         waiting = [one for one in self._staying() if not one.node]
         if waiting:
             example = f"{self.service.namespace}/{waiting[0].name}"
-            team = self.env.world.around.team_of(self.service.namespace)
+            team = self.env.scenario.around.team_of(self.service.namespace)
             yield Demand(self.service.shape, self.service.priority, len(waiting), example, team)
 
     def held(self) -> Resources:
@@ -93,8 +93,7 @@ class SimulatedService:
 
     def _bind(self, one: _Replica, node: str) -> None:
         one.place = self.env.sim_nodes.take(self.service.shape, node)
-        own, usual = self.service.start_up, self.env.world.settings.start_up
-        self.env.after(usual if own is None else own, partial(self._begin, one))
+        self.env.after_start_up(self.service.start_up, partial(self._begin, one))
         self.env.changed()
 
     def _begin(self, one: _Replica) -> None:
@@ -109,8 +108,7 @@ class SimulatedService:
             return
         one.leaving, one.ready = True, False
         self.env.leaves(self.service.shape, one.place)
-        own, usual = self.service.shut_down, self.env.world.settings.shut_down
-        self.env.after(usual if own is None else own, partial(self._gone, one))
+        self.env.after_shut_down(self.service.shut_down, partial(self._gone, one))
         self._note()
 
     def _gone(self, one: _Replica) -> None:
