@@ -115,8 +115,8 @@ def why_below_minimum(job: TrainingJob) -> Reason | None:
 def _gone(role: Role) -> int:
     """The number of indexes that have ended for good and whose pods no longer exist."""
     return (
-        len(role.status.completed_indexes - {pod.index for pod in role.status.pods})
-        if role.status.completed_indexes
+        len(role.status.finished_indexes - {pod.index for pod in role.status.pods})
+        if role.status.finished_indexes
         else 0
     )
 

@@ -127,8 +127,8 @@ class RoleStatus(msgspec.Struct, frozen=True):
     """The API server refuses `completions: 0`: the Job has a successPolicy or maxFailedIndexes."""
     remaining: int | None = None
     """Remaining work items, the upper bound of its pods; None where indexes are ranks."""
-    completed_indexes: frozenset[int] = frozenset()
-    """Completed indexes, whether or not their pods still exist."""
+    finished_indexes: frozenset[int] = frozenset()
+    """Indexes that have completed or failed for good: their pods are not recreated."""
     failures: int = 0
     """Failed or deleted pods as the Job controller counts them (`status.failed`)."""
     ignores: bool = False

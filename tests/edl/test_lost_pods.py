@@ -28,7 +28,7 @@ def test_failed_and_terminating_pods_are_lost(left: dict[str, object]) -> None:
     [
         {"failures": 0},
         {"failures": 7, "failures_at_start": 7},
-        {"completed_indexes": frozenset({1})},
+        {"finished_indexes": frozenset({1})},
         {"suspended": True},
         {"indexed": False, "remaining": 1},
     ],

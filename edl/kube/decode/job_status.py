@@ -33,7 +33,7 @@ def remaining(manifest: Mapping[str, Any]) -> int | None:
     return max(completions - done - given_up, 0)
 
 
-def completed_indexes(manifest: Mapping[str, Any]) -> frozenset[int]:
+def finished_indexes(manifest: Mapping[str, Any]) -> frozenset[int]:
     """Indexes whose pod is not recreated, whether or not the pod still exists."""
     status = manifest.get("status", {})
     return frozenset(

@@ -84,7 +84,7 @@ def _ranked(job: TrainingJob, role: Role, live: list[Pod], pods: PodsOnNodes) ->
         if at is not None and at.node:
             found.placements.append(pods.placements[at.node])
         elif at is None and (
-            index in role.status.completed_indexes or ended.get(index) is PodPhase.SUCCEEDED
+            index in role.status.finished_indexes or ended.get(index) is PodPhase.SUCCEEDED
         ):
             found.placements.append(_DONE)
         else:

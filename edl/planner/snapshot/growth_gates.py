@@ -70,7 +70,7 @@ def hold_incomplete_gang(allocations: Sequence[RoleAllocation]) -> None:
 def has_succeeded_pods(job: TrainingJob) -> bool:
     """Whether any pod has succeeded; a restart would leave the others without it."""
     return any(
-        role.status.completed_indexes
+        role.status.finished_indexes
         or any(pod.phase is PodPhase.SUCCEEDED for pod in role.status.pods)
         for role in job.live
     )

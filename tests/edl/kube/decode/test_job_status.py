@@ -31,11 +31,11 @@ def test_work_items_that_are_left(completions: int | None, status: Json, left: i
 
 
 def test_indexes_are_over_whether_they_succeeded_or_failed() -> None:
-    found = job_status.completed_indexes(job(completedIndexes="0,2-4", failedIndexes="6"))
+    found = job_status.finished_indexes(job(completedIndexes="0,2-4", failedIndexes="6"))
     assert found == {0, 2, 3, 4, 6}
     assert (
-        job_status.completed_indexes(job(completedIndexes=""))
-        == job_status.completed_indexes({"spec": {}})
+        job_status.finished_indexes(job(completedIndexes=""))
+        == job_status.finished_indexes({"spec": {}})
         == frozenset()
     )
 
@@ -43,12 +43,12 @@ def test_indexes_are_over_whether_they_succeeded_or_failed() -> None:
 @pytest.mark.parametrize("text", ["9" * 5_000, "2-" + "9" * 5_000, "5-3", "3,1"])
 def test_indexes_that_no_job_controller_writes_are_none(text: str) -> None:
     found = job({"completions": 40}, completedIndexes=f"0,{text}", failedIndexes=f"1,{text}")
-    assert job_status.completed_indexes(found) <= {0, 1, 3, 5}
+    assert job_status.finished_indexes(found) <= {0, 1, 3, 5}
     assert (job_status.remaining(found) or 0) >= 37
 
 
 def test_no_more_indexes_are_over_than_a_job_may_have_pods() -> None:
-    assert len(job_status.completed_indexes(job(completedIndexes="0-99999999999"))) == MOST_REPLICAS
+    assert len(job_status.finished_indexes(job(completedIndexes="0-99999999999"))) == MOST_REPLICAS
 
 
 def test_failures_are_ignored_where_a_rule_says_so() -> None:

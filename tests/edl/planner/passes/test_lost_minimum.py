@@ -57,7 +57,7 @@ def test_it_yields_to_pods_of_other_owners_too() -> None:
         ({"framework": "none"}, {}),
         ({"reason": Code.NODE_UNSCHEDULABLE}, {}),
         ({"size": 5, "pods": tuple(pod(index, "a") for index in (0, 1, 3, 4))}, {}),
-        ({"completed_indexes": frozenset({0})}, {}),
+        ({"finished_indexes": frozenset({0})}, {}),
         ({"problem": "its Jobs disagree"}, {}),
     ],
     ids=[

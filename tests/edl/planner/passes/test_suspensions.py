@@ -283,7 +283,7 @@ def _ranks(**fields: Any) -> ClusterState:  # noqa: ANN401 - fields of the role
 
 def test_a_rank_that_is_done_is_not_missed_when_its_pod_is_deleted() -> None:
     assert plan_for(_ranks()).suspensions
-    assert not plan_for(_ranks(completed_indexes=frozenset({1}))).suspensions
+    assert not plan_for(_ranks(finished_indexes=frozenset({1}))).suspensions
 
 
 def test_an_uncounted_lost_pod_suspends_no_gang() -> None:
