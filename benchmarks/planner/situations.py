@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from benchmarks.planner.clusters import GI, Size, running, training
+from benchmarks.planner.clusters import GI, NOON, Filler, Size, running, started, training
 from edl.model import (
     ClusterState,
     Device,
@@ -35,6 +35,7 @@ _OWN: Final = Selector(("team",), (Requirement("app", "In", ("train",)),))
 _QUOTAS: Final = 50
 _AREAS: Final = 19
 _TEAMS: Final = 200
+_BORROWERS: Final = 12
 
 
 class Situation(NamedTuple):
@@ -153,6 +154,29 @@ def without_teams(size: Size, seed: int) -> Situation:
     return found._replace(state=replace(found.state, teams=Teams(), namespace_teams={}))
 
 
+def owner_returns(size: Size, _seed: int) -> Situation:
+    """A dozen teams borrow all nodes; an owner waits with jobs that each have another shape."""
+    each = size.pods // size.nodes
+    room = Resources.of({"cpu": 1000 * each, "memory": 64 * GI, "pods": 110})
+    none = Resources()
+    filler = Filler([Node(f"node-{at:05}", room, none, none) for at in range(size.nodes)])
+    borrowers = [f"team-{at}" for at in range(_BORROWERS)]
+    jobs = []
+    for at in range(size.jobs):
+        pods = size.pods // size.jobs
+        job = training(at, shape(1000), pods // 4, pods)
+        job = started(job, pods, iter(filler.where(shape(1000), pods)))
+        jobs.append(replace(job, key=JobKey(borrowers[at % _BORROWERS], job.key.name)))
+    for at in range(size.jobs):
+        job = training(10_000 + at, shape(1500 + at), 1, 1)
+        jobs.append(replace(job, key=JobKey("owner", job.key.name)))
+    owed = Resources.of({"cpu": 1000 * size.pods})
+    found = Teams.of([Team("owner", guaranteed=owed), *map(Team, borrowers)])
+    by_name = {team.name: team.name for team in found}
+    nodes = filler.nodes()
+    return Situation(ClusterState(NOON, nodes, tuple(jobs), teams=found, namespace_teams=by_name))
+
+
 def shares(size: Size, seed: int) -> Situation:
     """A quarter of all jobs wait for parts of GPUs; every third node has eight GPUs."""
     state = running(size, 0.5, seed)
@@ -210,6 +234,7 @@ SITUATIONS: Final[Mapping[str, Callable[[Size, int], Situation]]] = {
     "quotas": quotas,
     "teams": teams,
     "without teams": without_teams,
+    "an owner of distinct jobs": owner_returns,
     "GPU shares": shares,
     "gangs that require a rack": racks,
     "gangs that prefer few racks": blocks,

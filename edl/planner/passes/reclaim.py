@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from edl.planner.teams.reclaim_priority import ReclaimScope
 
 if TYPE_CHECKING:
     from edl.feasibility.constraints import ConstraintCount
+
+_NODES_COMPARED: Final = 32
+"""Nodes to choose from for a pod that needs the capacity of several extras."""
 
 
 def _always() -> bool:
@@ -127,8 +130,8 @@ class Reservation:
         done: Callable[[], bool],
         choice: RemovalChoice | None = None,
     ) -> None:
-        aside = []
-        while not done() and (allocation := reclaimable.next(scope)):
+        aside, begun = [], _BegunNodes()
+        while not done() and (allocation := begun.next(reclaimable, scope)):
             if not useful(allocation):
                 aside.append(allocation)
                 continue
@@ -137,19 +140,25 @@ class Reservation:
                 choice.bring_last(allocation, missing)
             placement = reclaimable.evict(allocation)
             self.evicted.setdefault(allocation, []).append(placement)
-            self._place_missing(placement.node)
+            if self._place_missing(placement.node):
+                begun = _BegunNodes()
+            elif choice:
+                begun.nodes.add(placement.node)
             reclaimable.requeue(allocation)
         for allocation in aside:
             reclaimable.requeue(allocation)
 
-    def _place_missing(self, node: int) -> None:
-        """Place missing pods on a node from which a replica was evicted."""
+    def _place_missing(self, node: int) -> bool:
+        """Place missing pods on a node from which a replica was evicted; whether any fits."""
+        placed = False
         for (pod_class, count), nodes in zip(self.requests, self.nodes, strict=True):
             if node == NO_NODE or not pod_class.eligible[node]:
                 continue
             while len(nodes) < count and pod_class.future_idle.fits(node):
                 pod_class.future_idle.reserve(node)
                 nodes.append(node)
+                placed = True
+        return placed
 
     def _reprieve(self, reclaimable: Reclaimable) -> None:
         """Restore evicted replicas that the claim does not need, last evicted role first."""
@@ -185,6 +194,26 @@ class Reservation:
                 reclaimable.restore(allocation, placement)
             reclaimable.requeue(allocation)
         self.evicted.clear()
+
+
+@dataclass(slots=True)
+class _BegunNodes:
+    """Nodes on which replicas were evicted since the last pod of the claim was placed.
+
+    If a pod needs the capacity of several replicas, only a few nodes are compared; otherwise each
+    claim would evict, and restore, a replica on every node before one has enough.
+    """
+
+    nodes: set[int] = field(default_factory=set)
+    _most: int = _NODES_COMPARED
+
+    def next(self, reclaimable: Reclaimable, scope: ReclaimScope) -> RoleAllocation | None:
+        """The role that yields next, on these nodes once they are many."""
+        if len(self.nodes) >= self._most:
+            if found := reclaimable.next_on(self.nodes, scope):
+                return found
+            self._most *= 2
+        return reclaimable.next(scope)
 
 
 class _Taken:

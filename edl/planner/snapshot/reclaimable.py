@@ -8,30 +8,30 @@ furthest above its guarantee.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush, heapreplace
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
 from edl.model import TrainingJob
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import AnchorNodes
-from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
-from edl.planner.snapshot.reclaimable_capacity import ReclaimableCapacity
+from edl.planner.snapshot.reclaimable_capacity import ReclaimableCapacity, ReclaimableQuotas
 from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
 from edl.planner.teams.reclaim_priority import (
+    ALL_RECLAIMABLE,
     NONE_RECLAIMABLE,
     Margin,
     Reach,
     ReclaimPriority,
     ReclaimScope,
 )
-from edl.planner.teams.team_balance import NO_TEAM, TeamCharge
-
-if TYPE_CHECKING:
-    from edl.planner.teams.kept_capacity import Amounts
+from edl.planner.teams.team_balance import NO_TEAM
 
 YieldKey: TypeAlias = tuple[ReclaimPriority, bool, float]
 """(reclaim priority, whether its last replica is near its job's anchors, negated satisfaction)"""
+_Class: TypeAlias = tuple[bool, ReclaimPriority]
+"""(whether it is not the claim's own capacity that returns, priority else): the first parts of a
+rank, which come before the shares of teams."""
 _Rank: TypeAlias = tuple[bool, ReclaimPriority, tuple[float, ...], bool, float, int]
 
 
@@ -98,14 +98,18 @@ class Reclaimable:
         self._turns: list[tuple[_Rank, int]] = []
         """Heap of teams in the order in which they yield to `_scope`; entries may be outdated."""
         self._queued: dict[int, _Rank] = {}
+        self._requeued: set[int] = set()
+        """Teams with roles that were queued again since `_turns` was updated."""
+        self._yielding: _Class = (True, ALL_RECLAIMABLE)
+        """The class of the role that `next` has returned last."""
+        self._on_node: dict[int, list[RoleAllocation]] = {}
+        """By node, roles that had extras there at the start."""
         self._common = 0
         """The number of levels of the team tree that all teams of `_heaps` have in common."""
-        self._unlent: dict[tuple[int, Amounts], tuple[int, ReclaimScope]] = {}
-        """By team and amounts, a claim that the capacity which teams keep has refused: the
-        `TeamBalance.changes` at that time, and its scope."""
         least = rules.min_replicas
         extras = [(one, found) for one in allocations if (found := one.placements[least(one) :])]
         self.capacity = ReclaimableCapacity(snapshot.capacity, extras)
+        self.quotas = ReclaimableQuotas(allocations, least)
 
     def next(self, scope: ReclaimScope) -> RoleAllocation | None:
         """Remove and return the role that yields next to a claim, or None."""
@@ -117,21 +121,45 @@ class Reclaimable:
         while heap and heap[0].key[0] <= scope.priority:
             entry = heappop(heap)
             if self._latest[entry.allocation] == entry.serial:
+                self._yielding = True, entry.key[0]
                 return entry.allocation
         return None
 
+    def next_on(self, nodes: Iterable[int], scope: ReclaimScope) -> RoleAllocation | None:
+        """Like `next`, of the roles whose last replica is on one of these nodes.
+
+        None if only roles of a later class than that of the role returned last are left there.
+        """
+        if not self._on_node:
+            self._index_nodes()
+        entries = (
+            self._entry(one)
+            for node in nodes
+            for one in self._on_node.get(node, ())
+            if one.size > self._order.min_replicas(one) and one.placements[-1].node == node
+        )
+        ranked = ((self._rank(entry, scope), entry.allocation) for entry in entries)
+        first = min(
+            ((rank, one) for rank, one in ranked if rank and rank[:2] <= self._yielding),
+            default=None,
+        )
+        if first is None:
+            return None
+        self._latest[first[1]] += 1  # its queued entry is outdated
+        return first[1]
+
+    def _index_nodes(self) -> None:
+        for one in self.allocations:
+            extras = one.placements[self._order.min_replicas(one) :]
+            for node in {placement.node for placement in extras}:
+                self._on_node.setdefault(node, []).append(one)
+
     def _next_of_teams(self, scope: ReclaimScope) -> RoleAllocation | None:
-        if self._scope is not scope:
-            self._scope = scope
-            self._common = self._teams.common_levels(self._heaps) if self._teams else 0
-            ranks = ((self._rank(team, scope), team) for team in self._heaps)
-            self._turns = [(rank, team) for rank, team in ranks if rank]
-            heapify(self._turns)
-            self._queued = {team: rank for rank, team in self._turns}
+        self._update_turns(scope)
         turns = self._turns
         while turns:
             before, team = turns[0]
-            rank = self._rank(team, scope)
+            rank = self._turn(team, scope)
             if rank is None:
                 heappop(turns)
                 self._queued.pop(team, None)
@@ -139,22 +167,41 @@ class Reclaimable:
                 heapreplace(turns, (rank, team))
                 self._queued[team] = rank
             else:
+                self._yielding = rank[:2]
                 return heappop(self._heaps[team]).allocation
         return None
 
-    def _rank(self, team: int, scope: ReclaimScope) -> _Rank | None:
+    def _update_turns(self, scope: ReclaimScope) -> None:
+        """Update `_turns` where teams may yield earlier; turns that are due later stay."""
+        if self._scope is not scope:
+            self._scope = scope
+            self._common = self._teams.common_levels(self._heaps) if self._teams else 0
+            self._requeued = set(self._heaps)
+            self._turns, self._queued = [], {}
+        for team in self._requeued:
+            if rank := self._turn(team, scope):
+                known = self._queued.get(team)
+                if known is None or rank < known:
+                    heappush(self._turns, (rank, team))
+                    self._queued[team] = rank
+        self._requeued.clear()
+
+    def _turn(self, team: int, scope: ReclaimScope) -> _Rank | None:
         """Sort key of a team's turn to yield; None if this claim may take nothing from it."""
         heap = self._heaps[team]
         while heap and self._is_past(heap[0]):
             heappop(heap)
-        reach = scope.reach(team) if heap else Reach.NONE
-        if reach is Reach.NONE or self._teams is None:
-            return None
-        (priority, near, satisfied), last = heap[0].key, heap[0].last
-        if reach is Reach.BY_PRIORITY and priority > scope.priority:
+        return self._rank(heap[0], scope) if heap else None
+
+    def _rank(self, entry: "_Entry", scope: ReclaimScope) -> _Rank | None:
+        """Sort key of a role among those of all teams; None if this claim may not take from it."""
+        team, (priority, near, satisfied), last = entry.allocation.team, entry.key, entry.last
+        reach = scope.reach(team)
+        if reach is Reach.NONE or (reach is Reach.BY_PRIORITY and priority > scope.priority):
             return None
         # Shares of common levels are left out: equal for all teams, they only outdate entries.
-        above = tuple(-share for share in self._teams.shares(team)[self._common :])
+        shares = self._teams.shares(team)[self._common :] if self._teams else ()
+        above = tuple(-share for share in shares)
         owned = reach is Reach.ALL
         return not owned, NONE_RECLAIMABLE if owned else priority, above, near, satisfied, last
 
@@ -183,56 +230,7 @@ class Reclaimable:
         self._latest[allocation] = self._latest.get(allocation, 0) + 1
         if allocation.size > self._order.min_replicas(allocation):
             heappush(self._heaps[allocation.team], self._entry(allocation))
-            if self._scope and (rank := self._rank(allocation.team, self._scope)):
-                known = self._queued.get(allocation.team)
-                if known is None or rank < known:
-                    heappush(self._turns, (rank, allocation.team))
-                    self._queued[allocation.team] = rank
-
-    def exceeded_quota(self, quota_request: QuotaRequest, scope: ReclaimScope) -> QuotaLine | None:
-        """The first quota that stays exceeded even if all extras within reach were evicted."""
-        short = (
-            quota for quota, cost in quota_request.amounts if not self._allows(quota, cost, scope)
-        )
-        found = next(short, None)
-        return found or (None if self._lends(quota_request, scope) else quota_request.unlent)
-
-    def _lends(self, quota_request: QuotaRequest, scope: ReclaimScope) -> bool:
-        """Whether it stays clear of what teams keep, if all extras within reach were evicted."""
-        charge, bound = quota_request.team, quota_request.lending_bound()
-        if charge is None or bound is None or quota_request.lends():
-            return True
-        question = (charge.team, charge.amounts)
-        refused = self._unlent.get(question)
-        if refused and refused[0] == charge.balance.changes and scope.within(refused[1]):
-            return False
-        freed = [
-            (one.quota_request.team, extras)
-            for one in self.allocations
-            if (extras := one.size - self._order.min_replicas(one)) > 0 and scope.includes(one)
-        ]
-        _count(freed, -1)
-        charge.reserve(1)
-        holds = bound.holds()
-        charge.reserve(-1)
-        _count(freed, 1)
-        if not holds:
-            self._unlent[question] = charge.balance.changes, scope
-        return holds
-
-    def _allows(self, quota: QuotaLine, cost: int, scope: ReclaimScope) -> bool:
-        if quota.future_remaining >= cost:
-            return True
-        if quota.refused and cost >= quota.refused[0] and scope.within(quota.refused[1]):
-            return False
-        left = quota.future_remaining
-        for allocation in self.allocations:
-            if scope.includes(allocation):
-                reclaimable = allocation.size - self._order.min_replicas(allocation)
-                left += max(reclaimable, 0) * allocation.quota_request.amount(quota)
-        if left < cost:
-            quota.refused = (cost, scope)
-        return left >= cost
+            self._requeued.add(allocation.team)
 
     def min_replicas(self, allocation: RoleAllocation) -> int:
         """The size down to which this role yields."""
@@ -253,9 +251,3 @@ class Reclaimable:
     def restore(self, allocation: RoleAllocation, placement: Placement) -> None:
         allocation.restore(placement)
         self.capacity.add(allocation, placement, 1)
-
-
-def _count(replicas: Iterable[tuple[TeamCharge | None, int]], sign: int) -> None:
-    for charge, count in replicas:
-        if charge:
-            charge.reserve(sign * count)

@@ -1,16 +1,21 @@
-"""The capacity that replicas above their minimum hold and that claims may take."""
+"""What replicas above their minimum hold and claims may take: capacity of nodes, and of quotas."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from edl.planner.packing.node_capacity import Ints, NodeCapacity
 from edl.planner.packing.pod_class import PodClass
+from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
 from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
 from edl.planner.teams.reclaim_priority import NONE_RECLAIMABLE, ReclaimPriority, ReclaimScope
+
+if TYPE_CHECKING:
+    from edl.planner.teams.kept_capacity import Amounts
 
 _node: Final = attrgetter("node")
 Extras: TypeAlias = Iterable[tuple[RoleAllocation, Sequence[Placement]]]
@@ -44,6 +49,8 @@ class ReclaimableCapacity:
         self._reached = np.zeros_like(capacity.future_idle)
         self._read: tuple[ReclaimScope, int] | None = None
         """The scope for which `_reached` was computed, and the version of its balance."""
+        self._changed: defaultdict[PodClass, Counter[int]] = defaultdict(Counter)
+        """By pod class, the replicas by node that `_reached` does not contain yet."""
         self._most: dict[int, ReclaimPriority] = {}
         """By team, the highest priority of replicas that `_reached` contains."""
         for allocation, placements in extras:
@@ -54,10 +61,14 @@ class ReclaimableCapacity:
         priority, pod_class = allocation.reclaim_priority, allocation.pod_class
         self._nodes[allocation.team][priority, pod_class].changed[placement.node] += sign
         if priority <= self._most.get(allocation.team, NONE_RECLAIMABLE):
-            pod_class.release_from(self._reached, (placement.node,), sign)
+            self._changed[pod_class][placement.node] += sign
 
     def with_idle(self, scope: ReclaimScope) -> Ints:
         """Future idle capacity if all extras within reach were evicted; int64[resources, nodes]."""
+        for pod_class, nodes in self._changed.items():
+            pod_class.release_from(self._reached, nodes.elements())
+            pod_class.release_from(self._reached, (-nodes).elements(), -1)
+        self._changed.clear()
         read = (scope, scope.right.balance.version if scope.right else 0)
         if read != self._read:
             self._read = read
@@ -83,3 +94,64 @@ class ReclaimableCapacity:
                     changes[pod_class, -into] += (-held.changed).elements()
         for (pod_class, sign), nodes in changes.items():
             pod_class.release_from(self._reached, nodes, sign)
+
+
+@dataclass(slots=True)
+class ReclaimableQuotas:
+    """What extras of these roles count in quotas and in what teams lend; caches refusals."""
+
+    allocations: Sequence[RoleAllocation]
+    min_replicas: Callable[[RoleAllocation], int]
+    """The size down to which a role yields."""
+    _unlent: "dict[tuple[int, Amounts], tuple[int, ReclaimScope]]" = field(default_factory=dict)
+    """By team and amounts, a claim that the capacity which teams keep has refused: the
+    `TeamBalance.changes` at that time, and its scope."""
+
+    def exceeded(self, quota_request: QuotaRequest, scope: ReclaimScope) -> QuotaLine | None:
+        """The first quota that stays exceeded even if all extras within reach were evicted."""
+        for quota, cost in quota_request.amounts:
+            if not self._allows(quota, cost, scope):
+                return quota
+        return None if self._lends(quota_request, scope) else quota_request.unlent
+
+    def _lends(self, quota_request: QuotaRequest, scope: ReclaimScope) -> bool:
+        charge, bound = quota_request.team, quota_request.lending_bound()
+        if charge is None or bound is None or quota_request.lends():
+            return True
+        question = (charge.team, charge.amounts)
+        refused = self._unlent.get(question)
+        if refused and refused[0] == charge.balance.changes and scope.within(refused[1]):
+            return False
+        freed = [
+            (team, extras)
+            for one in self.allocations
+            if (extras := self._extras(one)) and scope.includes(one)
+            if (team := one.quota_request.team)
+        ]
+        for team, extras in freed:
+            team.reserve(-extras)
+        charge.reserve(1)
+        holds = bound.holds()
+        charge.reserve(-1)
+        for team, extras in freed:
+            team.reserve(extras)
+        if not holds:
+            self._unlent[question] = charge.balance.changes, scope
+        return holds
+
+    def _allows(self, quota: QuotaLine, cost: int, scope: ReclaimScope) -> bool:
+        if quota.future_remaining >= cost:
+            return True
+        if quota.refused and cost >= quota.refused[0] and scope.within(quota.refused[1]):
+            return False
+        left = quota.future_remaining + sum(
+            self._extras(one) * one.quota_request.amount(quota)
+            for one in self.allocations
+            if scope.includes(one)
+        )
+        if left < cost:
+            quota.refused = (cost, scope)
+        return left >= cost
+
+    def _extras(self, allocation: RoleAllocation) -> int:
+        return max(allocation.size - self.min_replicas(allocation), 0)

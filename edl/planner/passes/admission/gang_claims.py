@@ -169,7 +169,7 @@ class GangClaims:
         job, scope = found.job, self.sources.scope_of(found)
         request = found.quota_request
         never = request.never_allowed_by
-        quota = never or self.sources.reclaimable.exceeded_quota(request, scope)
+        quota = never or self.sources.reclaimable.quotas.exceeded(request, scope)
         if quota and (never or not (scope.reclaims_jobs and quota.spec.spans_namespaces)):
             self._above_budget(found, request, quota)
             return False

@@ -96,6 +96,20 @@ def reclaimed(size: int) -> ClusterState:
     return with_teams(cluster(*found, *jobs), team("area"), owner, *borrowers)
 
 
+def reclaimed_by_distinct_pods(size: int) -> ClusterState:
+    """Borrowers of a few teams fill the nodes; an owner's pods, all different, take two each."""
+    found = [node(f"node-{n:04}", 4) for n in range(size)]
+    jobs = [
+        one
+        for n in range(size)
+        for one in of(f"b{n % 4}", worker(f"low-{n}", 1, 4, on=[f"node-{n:04}"] * 4))
+    ]
+    pods = (shape(1.1 + n / 1000) for n in range(size // 2))
+    jobs += of("owner", *(worker(f"own-{n}", 1, 1, shape=one) for n, one in enumerate(pods)))
+    borrowers = [team(f"b{n}") for n in range(4)]
+    return with_teams(cluster(*found, *jobs), team("owner", 4 * size), *borrowers)
+
+
 def claiming(size: int) -> ClusterState:
     """Jobs of many sizes wait in a few teams, for a fraction of which there is room."""
     found = [node(f"node-{n:04}", 4) for n in range(size // 4)]
@@ -183,6 +197,7 @@ STATES: dict[str, Callable[[int], ClusterState]] = {
     "victims of one gang": preempted,
     "victims of a gang of two roles": partial(preempted, roles=2),
     "claims of many sizes in teams": claiming,
+    "claims of distinct pods that reclaim": reclaimed_by_distinct_pods,
     "growth behind pending pods": growing_behind_pending_pods,
     "lost pods beside a higher priority": lacking_lost_pods,
 }

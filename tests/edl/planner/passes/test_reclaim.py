@@ -55,6 +55,18 @@ def test_a_gang_never_takes_extras_of_a_higher_priority() -> None:
     assert not plan.resizes
 
 
+def test_no_higher_priority_yields_while_a_node_further_on_has_room_below_it() -> None:
+    """More nodes than a claim compares have one extra of the lowest priority each."""
+    names = [f"node-{n:02}" for n in range(40)]
+    low = [worker(f"low-{name}", 1, 2, on=["home", name]) for name in names]
+    high = [worker(f"high-{name}", 1, 2, on=["home", name], priority=1) for name in names]
+    late = [worker(f"late-{n}", 1, 8, on=["home", "last"]) for n in range(2)]
+    nodes = [node(name, 2) for name in (*names, "last")]
+    new = worker("new", 1, 1, shape=shape(2), priority=2)
+    plan = plan_for(cluster(node("home", 82), *nodes, *low, *high, *late, new))
+    assert {one.job.name for one in plan.resizes} == {"late-0", "late-1"}
+
+
 def test_no_job_shrinks_for_a_gang_that_would_still_not_fit() -> None:
     running = worker("running", 2, 4, on=["a"] * 4)
     assert not plan_for(cluster(node("a", 4), running, worker("new", 3, 3))).resizes
