@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from kubectl_edl.output import jsonpath
-from kubectl_edl.output.jsonpath.jsonpath_ast import Path
+from kubectl_edl.output.jsonpath.jsonpath_steps import Path
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.table import Column, Table
 

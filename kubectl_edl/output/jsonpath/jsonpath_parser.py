@@ -1,24 +1,13 @@
 """Parses a template. The grammar and its limits are those of client-go's parser."""
 
+import json
 import re
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, TypeAlias
 
-from kubectl_edl.output.jsonpath.go_format import unquoted
-from kubectl_edl.output.jsonpath.jsonpath_ast import (
-    Below,
-    Every,
-    FieldStep,
-    Filter,
-    Number,
-    Path,
-    PathStep,
-    Range,
-    Slice,
-    Template,
-    Text,
-    Union,
-)
+from kubectl_edl.output.jsonpath import jsonpath_steps as steps
+from kubectl_edl.output.jsonpath.go_format import HTML, plain, unquoted
+from kubectl_edl.output.jsonpath.jsonpath_steps import OPERATORS, Part, Path, Step, TemplateError
 
 _NAME: Final = re.compile(r"(?:\\.|[^\\ \t\r\n.,\[\]$@{}])*", re.DOTALL)
 _NUMBER: Final = re.compile(r"[+-]?[0-9.]*")
@@ -32,11 +21,7 @@ _FILTER: Final = re.compile(
 )
 _COMPARISON: Final = re.compile(r"([^!<>=]+)([!<>=]+)(.+)", re.DOTALL)
 _RELAXED: Final = re.compile(r"\{\.?([^{}]+)\}|\.?([^{}]+)")
-OPERATORS: Final = ("==", "!=", "<", "<=", ">", ">=")
-
-
-class TemplateError(ValueError):
-    """An error in a template, or the reason why it cannot be applied to an object."""
+Template: TypeAlias = tuple[Part, ...]
 
 
 def template(text: str) -> Template:
@@ -46,6 +31,34 @@ def template(text: str) -> Template:
     if ended:
         raise TemplateError("{end} without {range …}: there is nothing to end")
     return found
+
+
+def execute(template: Template, document: object) -> str:
+    """The printed text; raises TemplateError if the template cannot be applied to the document."""
+    return "".join(" ".join(map(plain, values)) for values in _results(template, document))
+
+
+def as_json(template: Template, document: object) -> str:
+    """The selected values as JSON, one list per part of the template."""
+    return "".join(
+        json.dumps(values, indent=4, sort_keys=True, ensure_ascii=False).translate(HTML) + "\n"
+        for values in _results(template, document)
+    )
+
+
+def _results(template: Template, document: object) -> Iterator[steps.Values]:
+    return (values for part in template for values in part(document))
+
+
+def _selection(path: Path) -> Part:
+    return lambda document: iter([steps.found(path, document)])
+
+
+def _range(path: Path, body: Template) -> Part:
+    """`{range PATH}…{end}`: the template, repeated for each value that the path selects."""
+    return lambda document: (
+        values for value in steps.found(path, document) for values in _results(body, value)
+    )
 
 
 def relaxed(text: str) -> Path:
@@ -75,12 +88,12 @@ class _Reader:
 
     def template(self) -> tuple[Template, bool]:
         """The template up to its end or to an {end}, and whether it ended with {end}."""
-        parts: list[Text | Range | Path] = []
+        parts: list[Part] = []
         while self.at < len(self.text):
             begin = self.text.find("{", self.at)
             if begin != self.at:
                 end = len(self.text) if begin < 0 else begin
-                parts.append(Text(self.text[self.at : end]))
+                parts.append(_selection((steps.literal(self.text[self.at : end]),)))
                 self.at = end
                 continue
             self.at += 1
@@ -88,31 +101,32 @@ class _Reader:
             if word == "end":
                 return tuple(parts), True
             # A range without an end extends to the end of the template, as in kubectl.
-            parts.append(Range(path, self.template()[0]) if word == "range" else path)
+            in_range = word == "range"
+            parts.append(_range(path, self.template()[0]) if in_range else _selection(path))
         return tuple(parts), False
 
     def path(self) -> tuple[str, Path]:
         """A keyword or an empty text, and the steps up to the closing brace."""
-        word, steps = "", list[PathStep]()
+        word, found = "", list[Step]()
         while not self._take("}"):
             if self._take(" ") or self._take("@") or self._take("$"):
                 continue
             if (letter := self._peek()).isalpha() or letter == "_":
                 name = self._match(_NAME)
                 if name in ("true", "false"):
-                    steps.append(Number(name == "true"))
+                    found.append(steps.number(name == "true"))
                 elif name in ("range", "end"):
                     word = name
                 else:
                     raise self._wrong(f'unknown word "{name}"; range, end, or .{name} for a field')
                 continue
-            steps += self._steps(steps)
-        return word, tuple(steps)
+            found += self._steps(found)
+        return word, tuple(found)
 
-    def _steps(self, before: list[PathStep]) -> Path:
+    def _steps(self, before: list[Step]) -> Path:
         for sign, read in _READERS.items():
             if self.text.startswith(sign, self.at):
-                if sign == ".." and before and isinstance(before[-1], Below):
+                if sign == ".." and before and before[-1] is steps.below:
                     raise self._wrong("two .. in a row")
                 return read(self)
         if self._peek().isdigit() or self._peek() in ("+", "-"):
@@ -125,21 +139,21 @@ class _Reader:
     def below(self) -> Path:
         self.at += 2
         if self._peek().isalnum() or self._peek() == "_":
-            return (Below(), self._field())
-        return (Below(),)
+            return (steps.below, self._field())
+        return (steps.below,)
 
     def field(self) -> Path:
         self.at += 1
         return (self._field(),)
 
     def quoted(self) -> Path:
-        return (Text(unquoted(self._match(_QUOTED, "a quoted text that never ends"))),)
+        return (steps.literal(unquoted(self._match(_QUOTED, "a quoted text that never ends"))),)
 
     def array(self) -> Path:
         inner = self._match(_ARRAY, "a [ that is never closed")[1:-1]
         parts = inner.split(",")
         if len(parts) > 1:
-            return (Union(tuple(_path(f"[{part.strip(' ')}]") for part in parts)),)
+            return (steps.union([_path(f"[{part.strip(' ')}]") for part in parts]),)
         if key := _KEY.fullmatch(inner):
             return _path(f".{key[1]}")
         found = _SLICE.fullmatch("" if inner == "*" else inner)
@@ -147,8 +161,8 @@ class _Reader:
             raise self._wrong(f"[{inner}] is none of [0], [-1], [0:3], [*], ['name'], [?(…)]")
         first, last, step = (_int(part) for part in found.groups())
         if first is not None and found[2] is None:
-            return (Slice(first, first + 1, None, single=True),)
-        return (Slice(first, last, step, single=False),)
+            return (steps.items(first, first + 1, None, single=True),)
+        return (steps.items(first, last, step, single=False),)
 
     def filter(self) -> Path:
         match = _FILTER.match(self.text, self.at)
@@ -157,20 +171,20 @@ class _Reader:
         self.at = match.end()
         compared = _COMPARISON.fullmatch(match[1])
         if compared is None:
-            return (Filter(_path(match[1]), "", ()),)
+            return (steps.filtered(_path(match[1]), "", ()),)
         left, operator, right = compared.groups()
         if operator not in OPERATORS:
             raise self._wrong(f'unknown operator "{operator}"; one of {" ".join(OPERATORS)}')
-        return (Filter(_path(left), operator, _path(right)),)
+        return (steps.filtered(_path(left), operator, _path(right)),)
 
-    def _field(self) -> PathStep:
+    def _field(self) -> Step:
         name = self._match(_NAME)
-        return Every() if name == "*" else FieldStep(name.replace("\\", ""))
+        return steps.every if name == "*" else steps.field(name.replace("\\", ""))
 
-    def _number(self) -> PathStep:
+    def _number(self) -> Step:
         text = self._match(_NUMBER)
         try:
-            return Number(int(text) if text.lstrip("+-").isdigit() else float(text))
+            return steps.number(int(text) if text.lstrip("+-").isdigit() else float(text))
         except ValueError:
             raise self._wrong(f'"{text}" is not a number') from None
 
