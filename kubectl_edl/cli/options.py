@@ -46,7 +46,9 @@ class _Declared:
             settings |= {"is_flag": True} if kind == "bool" and not is_pair else {}
             settings |= {"multiple": True} if kind.startswith("tuple[") else {}
         declared = partial(self.decorator, *names, **settings)
-        return field(default=self._default(kind), metadata={_DECLARED: declared})
+        default = self._default(kind)
+        # A factory, because dataclasses take no mapping as a default.
+        return field(default_factory=lambda: default, metadata={_DECLARED: declared})
 
     def _default(self, kind: str) -> Any:  # noqa: ANN401 (the same)
         """The value if the option is not given: `unsaid`, `default`, or the default of the type."""
@@ -224,11 +226,14 @@ def not_both(name: str | None, reading: OutputOptions) -> None:
         raise click.UsageError("A name and a selector (-l) exclude each other: leave out one.")
 
 
-def group(kind: type, name: str, *, without: Collection[str] = ()) -> Decorator:
-    """The fields of `kind` as options, except `without`, passed to the command as `name`."""
+def group(kind: type, name: str, *extra: Decorator, without: Collection[str] = ()) -> Decorator:
+    """The fields of `kind` as options, except `without`, passed to the command as `name`.
+
+    `extra` declares options for further fields of `kind`.
+    """
     declared = [one for one in fields(kind) if _DECLARED in one.metadata]
     options = [one.metadata[_DECLARED](one.name) for one in declared if one.name not in without]
-    return bundled(kind, name, options)
+    return bundled(kind, name, [*options, *extra])
 
 
 def bundled(kind: Callable[..., object], name: str, options: Sequence[Decorator]) -> Decorator:

@@ -1,7 +1,6 @@
 """`kubectl edl create`: one subcommand per framework, with options from the frameworks' table."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
 from typing import Final
 
 import click
@@ -17,10 +16,15 @@ from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import say_changed
 from kubectl_edl.cli.lazy_group import Listed
-from kubectl_edl.cli.options import Decorator, Writing, bundled, one_namespace, writing
+from kubectl_edl.cli.options import Decorator, Writing, group, one_namespace, writing
 from kubectl_edl.client.reconciler_lease import unattended
 from kubectl_edl.create.create_jobs import create_all, rehearse
-from kubectl_edl.create.job_manifests import CreateRequest, in_options, manifests
+from kubectl_edl.create.job_manifests import (
+    CreateOptions,
+    CreateRequest,
+    in_options,
+    manifests,
+)
 from kubectl_edl.create.pod_options import RolePodOptions, settings_of
 from kubectl_edl.create.prerequisites import hints
 from kubectl_edl.create.role_options import RequestedRoles, flags
@@ -64,56 +68,6 @@ Examples:
 """
 
 
-@dataclass(frozen=True, slots=True)
-class CreateOptions:
-    """The command line without the options by role, which set sizes and pods."""
-
-    name: str
-    command: tuple[str, ...] = ()
-    mode: str = ""
-    slots: str = ""
-    priority_class: str = ""
-    completions: int | None = None
-
-
-def _several(*names: str, metavar: str, text: str) -> Decorator:
-    return click.option(*names, multiple=True, metavar=metavar, help=text)
-
-
-_ARGUMENTS: Final = (
-    click.argument("name"),
-    click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]"),
-)
-_DETAILS: Final = (
-    _several("--image", metavar="[ROLE=]IMAGE", text="Image of all roles, or of one."),
-    _several("--cpu", metavar="[ROLE=]QUANTITY", text="Requested by each pod, or by a role's."),
-    _several("--memory", metavar="[ROLE=]QUANTITY", text="The same."),
-    _several(
-        "--gpu",
-        metavar="[ROLE=]N",
-        text="GPUs of each pod that trains, or of a role's: 2, or a share: 0.5.",
-    ),
-    _several("--gpu-memory", metavar="[ROLE=]QUANTITY", text="Memory of a shared GPU: 3Gi."),
-    _several("-e", "--env", metavar="NAME=VALUE", text="A variable in every pod."),
-    _several("--pvc", metavar="CLAIM:PATH", text="A PersistentVolumeClaim in every pod."),
-    _several("--node-selector", metavar="LABEL=VALUE", text="Nodes that every pod may use."),
-    _several(
-        "--required-topology",
-        metavar="[ROLE=]LABEL[,…]",
-        text="All pods, or a role's, on nodes with one value of this label: a rack, a zone.",
-    ),
-    _several(
-        "--preferred-topology",
-        metavar="LABEL[,…]",
-        text="Pods on nodes with as few values as possible, the label of the widest domains first.",
-    ),
-)
-_WHOLE: Final = (
-    click.option("--slots", metavar="N", help="Processes per pod; default: its GPUs, else 1."),
-    click.option("--priority-class", metavar="NAME", help="The PriorityClass of its pods."),
-)
-
-
 def _mode(framework: Framework) -> Decorator:
     known = dict.fromkeys(mode.name for mode in framework.modes)
     return click.option(
@@ -123,7 +77,8 @@ def _mode(framework: Framework) -> Decorator:
 
 def _settings(framework: Framework) -> Decorator:
     known = ", ".join(settings_of(framework))
-    return _several("--set", metavar="NAME=VALUE", text=f"Another setting: {known}.")
+    text = f"Another setting: {known}."
+    return click.option("--set", multiple=True, metavar="NAME=VALUE", help=text)
 
 
 def _completions(framework: Framework) -> tuple[Decorator, ...]:
@@ -167,31 +122,23 @@ def _foreign_roles(framework: Framework) -> list[RoleKind]:
 def _command(framework: Framework) -> click.Command:
     kinds = [*framework.roles, *_foreign_roles(framework)]
     sizes = [_size(kind, hidden=kind.name not in framework.kinds) for kind in kinds]
-    told = bundled(RolePodOptions, "told", (*_DETAILS, _settings(framework)))
-    options: tuple[Decorator, ...] = (
-        *_ARGUMENTS,
-        *_WHOLE,
-        _mode(framework),
-        *_completions(framework),
-    )
+    pods = group(RolePodOptions, "pods", _settings(framework))
+    options = group(CreateOptions, "options", _mode(framework), *_completions(framework))
     known = {_parameter(kind.name): kind.name for kind in kinds}
 
     def create(
         world: CliContext,
         scope: Scope,
         writing: Writing,
-        asked: CreateOptions,
-        told: RolePodOptions,
+        options: CreateOptions,
+        pods: RolePodOptions,
         **given: str | None,
     ) -> None:
         sizes = {known[name]: text for name, text in given.items() if text is not None}
-        wish = CreateRequest(
-            framework.name, sizes=sizes, told=told, namespace=scope.namespace, **asdict(asked)
-        )
-        _create(world, scope, writing, wish)
+        request = CreateRequest(framework.name, options, sizes, pods, scope.namespace)
+        _create(world, scope, writing, request)
 
-    function = one_namespace(writing(click.pass_obj(create)))
-    function = told(bundled(CreateOptions, "asked", options)(function))
+    function = pods(options(one_namespace(writing(click.pass_obj(create)))))
     for size in reversed(sizes):
         function = size(function)
     help_text = _framework_help(framework)
@@ -218,8 +165,8 @@ def _sample(framework: Framework) -> list[tuple[str, str]]:
     ]
 
 
-def _create(world: CliContext, scope: Scope, writing: Writing, wish: CreateRequest) -> None:
-    made = manifests(wish)
+def _create(world: CliContext, scope: Scope, writing: Writing, request: CreateRequest) -> None:
+    made = manifests(request)
     done, remark = _PERFORMED[writing.dry_run]
     stored = done(world, scope, made)
     lines = (

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
+
+import click
 
 from edl import contract
 from edl.errors import Denied, Finding
@@ -13,6 +15,7 @@ from edl.parsing.parser import parse
 from edl.spec.job_spec import RoleBounds
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import MisusedOptions
+from kubectl_edl.cli.options import argument, option, option_group
 from kubectl_edl.create.pod_options import Details, RolePodOptions, details
 from kubectl_edl.create.role_options import RequestedRoles, flag, requested_roles
 
@@ -39,19 +42,26 @@ _SIZES: Final = frozenset(
 )
 
 
+@option_group
+class CreateOptions:
+    """The command line without the options by role, which set sizes and pods."""
+
+    name: str = argument()
+    command: tuple[str, ...] = argument(nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
+    slots: str = option(metavar="N", help="Processes per pod; default: its GPUs, else 1.")
+    priority_class: str = option(metavar="NAME", help="The PriorityClass of its pods.")
+    mode: str = ""
+    completions: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class CreateRequest:
     """A user's request; `sizes` are texts by role. Empty fields were not given."""
 
     framework: str
-    name: str
+    options: CreateOptions
     sizes: Mapping[str, str]
-    command: tuple[str, ...] = ()
-    told: RolePodOptions = field(default_factory=RolePodOptions)
-    mode: str = ""
-    slots: str = ""
-    priority_class: str = ""
-    completions: int | None = None
+    pods: RolePodOptions
     namespace: str = ""
     """The namespace for the manifests; empty for none."""
 
@@ -69,13 +79,13 @@ class _Draft:
 def manifests(wish: CreateRequest) -> list[Json]:
     """One Job per role, as a user would write it; raises MisusedOptions with all findings."""
     framework = FRAMEWORKS[wish.framework]
-    requested = requested_roles(framework, wish.mode, wish.sizes)
+    requested = requested_roles(framework, wish.options.mode, wish.sizes)
     roles = [bounds.role for bounds in requested.all_roles]
-    draft = _Draft(wish, framework, requested, details(wish.told, framework, roles))
+    draft = _Draft(wish, framework, requested, details(wish.pods, framework, roles))
     judged = [_judged(draft, bounds) for bounds in requested.all_roles]
     findings = [*requested.findings, *draft.details.findings]
     findings += [one for _, found in judged for one in found]
-    if wish.command and not findings and not any(_commands(job) for job, _ in judged):
+    if wish.options.command and not findings and not any(_commands(job) for job, _ in judged):
         what = "every role here has a command of its own"
         findings.append(Finding("COMMAND", what, "leave it out; see --set and --mode"))
     if findings:
@@ -95,7 +105,7 @@ def _judged(draft: _Draft, bounds: RoleBounds) -> tuple[Json, list[Finding]]:
     except Denied as denied:
         return {}, [*findings, *(_translated(draft, bounds, one) for one in denied.findings)]
     needs = draft.framework.describe(spec)
-    return _job(draft, bounds, () if needs.command else draft.wish.command), findings
+    return _job(draft, bounds, () if needs.command else draft.wish.options.command), findings
 
 
 def _commands(job: Json) -> bool:
@@ -145,7 +155,7 @@ def _metadata(draft: _Draft, bounds: RoleBounds) -> Json:
     elastic = alone and (bounds.min < bounds.max or ".." in wish.sizes.get(bounds.role, ""))
     labels = {
         contract.FRAMEWORK: wish.framework,
-        contract.JOB: "" if alone else wish.name,
+        contract.JOB: "" if alone else wish.options.name,
         contract.ROLE: "" if usual else bounds.role,
         contract.MIN: str(bounds.min) if elastic else "",
         contract.MAX: str(bounds.max) if elastic else "",
@@ -154,15 +164,15 @@ def _metadata(draft: _Draft, bounds: RoleBounds) -> Json:
     }
     annotations = {
         contract.ROLES: "" if alone else draft.requested.text,
-        contract.MODE: wish.mode,
-        contract.SLOTS: wish.slots,
+        contract.MODE: wish.options.mode,
+        contract.SLOTS: wish.options.slots,
         **draft.details.settings,
     }
     if draft.details.gpu and not labels[contract.GPU]:
         annotations.pop(contract.GPU_CLASS, None)  # only for roles with GPUs
     return _said(
         {
-            "name": wish.name if alone else f"{wish.name}-{bounds.role}",
+            "name": wish.options.name if alone else f"{wish.options.name}-{bounds.role}",
             "namespace": wish.namespace,
             "labels": _said(labels),
             "annotations": _said(annotations),
@@ -172,7 +182,7 @@ def _metadata(draft: _Draft, bounds: RoleBounds) -> Json:
 
 def _sizes(draft: _Draft, bounds: RoleBounds) -> Json:
     """The initial size, and the number of work items."""
-    items = draft.wish.completions
+    items = draft.wish.options.completions
     sizes = {"parallelism": bounds.min} if bounds.min > 1 or not draft.framework.ranked else {}
     return sizes | ({} if items is None else {"completions": items, "completionMode": "Indexed"})
 
@@ -196,7 +206,7 @@ def _pod(draft: _Draft, bounds: RoleBounds, command: tuple[str, ...]) -> Json:
     ]
     return _said(
         {
-            "priorityClassName": draft.wish.priority_class,
+            "priorityClassName": draft.wish.options.priority_class,
             "nodeSelector": dict(given.node_selector),
             "restartPolicy": "OnFailure",
             "containers": [_said(container)],

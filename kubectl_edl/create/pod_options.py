@@ -12,6 +12,7 @@ from edl.errors import Finding
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework
 from edl.quantities import quantity
+from kubectl_edl.cli.options import option, option_group
 from kubectl_edl.cli.param_types import EXAMPLE, is_image
 from kubectl_edl.create.role_options import plural
 
@@ -41,7 +42,7 @@ def settings_of(framework: Framework) -> tuple[str, ...]:
     return tuple(name.removeprefix(contract.PREFIX) for name in _SETTINGS if name not in others)
 
 
-@dataclass(frozen=True, slots=True)
+@option_group
 class RolePodOptions:
     """The options' values: `VALUE` or `ROLE=VALUE`.
 
@@ -49,17 +50,34 @@ class RolePodOptions:
     topologies have their annotations' format.
     """
 
-    image: tuple[str, ...] = ()
-    cpu: tuple[str, ...] = ()
-    memory: tuple[str, ...] = ()
-    gpu: tuple[str, ...] = ()
-    gpu_memory: tuple[str, ...] = ()
-    env: tuple[str, ...] = ()
-    pvc: tuple[str, ...] = ()
-    node_selector: tuple[str, ...] = ()
+    image: tuple[str, ...] = option(metavar="[ROLE=]IMAGE", help="Image of all roles, or of one.")
+    cpu: tuple[str, ...] = option(
+        metavar="[ROLE=]QUANTITY", help="Requested by each pod, or by a role's."
+    )
+    memory: tuple[str, ...] = option(metavar="[ROLE=]QUANTITY", help="The same.")
+    gpu: tuple[str, ...] = option(
+        metavar="[ROLE=]N",
+        help="GPUs of each pod that trains, or of a role's: 2, or a share: 0.5.",
+    )
+    gpu_memory: tuple[str, ...] = option(
+        metavar="[ROLE=]QUANTITY", help="Memory of a shared GPU: 3Gi."
+    )
+    env: tuple[str, ...] = option("-e", metavar="NAME=VALUE", help="A variable in every pod.")
+    pvc: tuple[str, ...] = option(
+        metavar="CLAIM:PATH", help="A PersistentVolumeClaim in every pod."
+    )
+    node_selector: tuple[str, ...] = option(
+        metavar="LABEL=VALUE", help="Nodes that every pod may use."
+    )
+    required_topology: tuple[str, ...] = option(
+        metavar="[ROLE=]LABEL[,…]",
+        help="All pods, or a role's, on nodes with one value of this label: a rack, a zone.",
+    )
+    preferred_topology: tuple[str, ...] = option(
+        metavar="LABEL[,…]",
+        help="Pods on nodes with as few values as possible, the label of the widest domains first.",
+    )
     set: tuple[str, ...] = ()
-    required_topology: tuple[str, ...] = ()
-    preferred_topology: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

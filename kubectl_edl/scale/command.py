@@ -1,15 +1,22 @@
 """`kubectl edl scale`: a manual size, workers that leave by name, or new bounds."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import click
 
-from kubectl_edl.cli.candidates import job_names, role_names
+from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.command_errors import Exit, exit_codes
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import Writing, bundled, one_namespace, writing
-from kubectl_edl.cli.param_types import Duration
+from kubectl_edl.cli.options import (
+    Writing,
+    argument,
+    group,
+    one_namespace,
+    option,
+    option_group,
+    writing,
+)
 from kubectl_edl.scale import resize_script
 from kubectl_edl.scale.resize import Beside, ResizeTask, carry_out
 from kubectl_edl.scale.size_validation import SizeRequest
@@ -80,44 +87,24 @@ class _RoleReplicas(click.ParamType[RoleReplicas]):
         return RoleReplicas(int(number), role)
 
 
-_ASKED: Final = (
-    click.argument("positional", metavar="[REPLICAS]", type=_RoleReplicas(), required=False),
-    click.option(
-        "--replicas",
-        metavar="N|ROLE=N",
-        type=_RoleReplicas(),
-        help="The manual size, as the argument.",
-    ),
-    click.option("--auto", is_flag=True, help="Return to automatic scaling."),
-    click.option("--remove", metavar="WORKER[,…]", help="Workers that leave, by name."),
-    click.option(
-        "--timeout", type=Duration(above_zero=True), help="Time limit of a scale-up, and of --wait."
-    ),
-    click.option("--min", type=click.IntRange(min=1), help="Fewest replicas."),
-    click.option("--max", type=click.IntRange(min=1), help="Most replicas."),
-    click.option(
-        "--role", shell_complete=role_names, help="The role, where several can be resized."
-    ),
-    click.option("--wait", is_flag=True, help="Until the workers are ready, or gone."),
-    click.option("--script", metavar="PATH|@FILE", help="Run it in the launcher."),
-    click.option("--env", multiple=True, metavar="NAME=VALUE", help="For the script."),
-)
-
-
-@dataclass(frozen=True, slots=True)
+@option_group
 class ScaleOptions(SizeRequest):
     """A size request with its options. The size is given as an argument or as `--replicas`."""
 
-    positional: RoleReplicas | None = None
-    replicas: RoleReplicas | None = None
-    wait: bool = False
-    script: str = ""
-    env: tuple[str, ...] = ()
+    positional: RoleReplicas | None = argument(
+        metavar="[REPLICAS]", type=_RoleReplicas(), required=False
+    )
+    replicas: RoleReplicas | None = option(
+        metavar="N|ROLE=N", type=_RoleReplicas(), help="The manual size, as the argument."
+    )
+    wait: bool = option(help="Until the workers are ready, or gone.")
+    script: str = option(metavar="PATH|@FILE", help="Run it in the launcher.")
+    env: tuple[str, ...] = option(metavar="NAME=VALUE", help="For the script.")
 
 
 @click.command("scale", help=_HELP, epilog=_EXIT_CODES)
 @click.argument("job", shell_complete=job_names)
-@bundled(ScaleOptions, "asked", _ASKED)
+@group(ScaleOptions, "asked")
 @one_namespace
 @writing
 @click.pass_obj
@@ -125,8 +112,8 @@ def scale(world: CliContext, job: str, asked: ScaleOptions, scope: Scope, writin
     asked = _with_size(asked)
     _check(asked)
     script = resize_script.hook(asked.script, asked.env, asked.timeout) if asked.script else None
-    wish = replace(asked, flags=scope.flags)
-    task = ResizeTask(world, world.connect(scope), job, wish, writing)
+    request = replace(asked, flags=scope.flags)
+    task = ResizeTask(world, world.connect(scope), job, request, writing)
     carry_out(task, Beside(asked.wait, script))
 
 
@@ -142,23 +129,23 @@ def _with_size(asked: ScaleOptions) -> ScaleOptions:
     return replace(asked, size=found.size, role=found.role or asked.role)
 
 
-def _check(wish: ScaleOptions) -> None:
-    given = (wish.size, wish.min, wish.max, wish.remove or None)
-    if wish.auto and wish.size is not None:
-        raise click.UsageError(f"{wish.size} sets a manual size and --auto clears it: choose one.")
-    if wish.auto and wish.remove:
+def _check(asked: ScaleOptions) -> None:
+    given = (asked.size, asked.min, asked.max, asked.remove or None)
+    if asked.auto and asked.size is not None:
+        raise click.UsageError(f"{asked.size} sets a manual size and --auto clears it: choose one.")
+    if asked.auto and asked.remove:
         raise click.UsageError("--remove sets a manual size and --auto clears it: choose one.")
-    if not wish.auto and all(value is None for value in given):
+    if not asked.auto and all(value is None for value in given):
         raise click.UsageError("Specify --replicas=N, --remove, --auto, --min or --max.")
-    if wish.min is not None and wish.max is not None and wish.min > wish.max:
-        raise click.UsageError(f"--min {wish.min} is above --max {wish.max}.")
-    if wish.script and wish.size is None and not wish.remove:
+    if asked.min is not None and asked.max is not None and asked.min > asked.max:
+        raise click.UsageError(f"--min {asked.min} is above --max {asked.max}.")
+    if asked.script and asked.size is None and not asked.remove:
         raise click.UsageError(
             "--script runs when workers are added or removed: add --replicas or --remove."
         )
-    if wish.timeout and not (wish.wait or wish.script or wish.size is not None):
+    if asked.timeout and not (asked.wait or asked.script or asked.size is not None):
         raise click.UsageError(
             "--timeout limits a scale-up or a wait: add --replicas or --wait, or leave it out."
         )
-    if wish.env and not wish.script:
+    if asked.env and not asked.script:
         raise click.UsageError("--env is for --script.")

@@ -4,17 +4,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+import click
+
 from edl import contract
 from edl.durations import duration_text
 from edl.frameworks import FRAMEWORKS
 from edl.model import ObjectRef, Pod, ResizePolicy, Role, TrainingJob
 from edl.parsing.yaml_values import whole
 from edl.writes import Json, Patch
+from kubectl_edl.cli.candidates import role_names
 from kubectl_edl.cli.command_errors import Refused
+from kubectl_edl.cli.options import option, option_group
+from kubectl_edl.cli.param_types import Duration
 from kubectl_edl.scale.worker_removal import named_pods
 
 
-@dataclass(frozen=True, slots=True)
+@option_group
 class SizeRequest:
     """A size request: a manual size, or return to automatic scaling (`auto`), and new bounds.
 
@@ -23,12 +28,14 @@ class SizeRequest:
     """
 
     size: int | None = None
-    auto: bool = False
-    min: int | None = None
-    max: int | None = None
-    role: str = ""
-    remove: str = ""
-    timeout: timedelta | None = None
+    auto: bool = option(help="Return to automatic scaling.")
+    min: int | None = option(type=click.IntRange(min=1), help="Fewest replicas.")
+    max: int | None = option(type=click.IntRange(min=1), help="Most replicas.")
+    role: str = option(shell_complete=role_names, help="The role, where several can be resized.")
+    remove: str = option(metavar="WORKER[,…]", help="Workers that leave, by name.")
+    timeout: timedelta | None = option(
+        type=Duration(above_zero=True), help="Time limit of a scale-up, and of --wait."
+    )
     flags: str = ""
 
 

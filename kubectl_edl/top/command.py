@@ -18,7 +18,7 @@ from kubectl_edl.client.cluster_view import survey_cluster, survey_training
 from kubectl_edl.client.lookup import training_job
 from kubectl_edl.model.training_job_view import view
 from kubectl_edl.output.report import Report
-from kubectl_edl.top.options import SERIAL, CostOptions, costing
+from kubectl_edl.top.options import CostOptions, costing, serial
 
 _HELP: Final = """Requested, used and idle: training jobs (the default), nodes, the cluster.
 
@@ -101,16 +101,16 @@ _ALIASES: Final = {"job": "jobs", "node": "nodes"}
 
 @click.command("jobs", help=_JOBS_HELP, epilog=EXIT_CODES_HELP)
 @click.argument("job", required=False, shell_complete=job_names)
-@SERIAL
+@serial
 @everywhere
 @reading
 @click.pass_obj
 def jobs(
-    world: CliContext, job: str | None, scope: Scope, reading: OutputOptions, serial: float
+    world: CliContext, job: str | None, scope: Scope, reading: OutputOptions, costs: CostOptions
 ) -> None:
     not_both(job, reading)
     connection = world.connect(scope)
-    _print(world, connection, reading, lambda: _jobs(world, connection, job, reading, serial))
+    _print(world, connection, reading, lambda: _jobs(world, connection, job, reading, costs))
 
 
 @click.command("nodes", help=_NODES_HELP, epilog=EXIT_CODES_HELP)
@@ -167,7 +167,7 @@ def _jobs(
     connection: ClusterConnection,
     job: str | None,
     reading: OutputOptions,
-    serial: float,
+    costs: CostOptions,
 ) -> Report:
     from kubectl_edl.client.metrics_server import used_by_pods  # noqa: PLC0415 (the same)
     from kubectl_edl.top.resource_hours import hours  # noqa: PLC0415 (numpy, not for --help)
@@ -179,7 +179,7 @@ def _jobs(
     found = [training_job(job, survey, connection)] if job else list(survey.jobs)
     hints: list[str] = []
     used = used_by_pods(connection.cluster, connection.namespace, hints) if found else None
-    rows = [job_usage(view(one), used, hours(one, now, serial)) for one in found]
+    rows = [job_usage(view(one), used, hours(one, now, costs.serial)) for one in found]
     report = job_report(rows[0], now) if job else jobs_report(rows, now, connection.namespace)
     return report.hinting((*survey.hints, *hints))
 

@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from kubectl_edl.cli.options import bundled
+from kubectl_edl.cli.options import group, option, option_group
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kubectl_edl.cli.options import Decorator
-
 _AMOUNT: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
-
-
-@dataclass(frozen=True, slots=True)
-class CostOptions:
-    """Inputs of the cost computation. Hourly `prices` of nodes are by instance type, or node pool.
-
-    `serial` is the fraction of a job's work that more replicas do not speed up; 0 means unknown.
-    """
-
-    prices: Mapping[str, float] = field(default_factory=dict)
-    serial: float = 0.0
-
-
-NO_PRICES: Final = CostOptions()
 
 
 def _prices(
@@ -45,22 +29,30 @@ def _prices(
     return found
 
 
-SERIAL: Final[Decorator] = click.option(
-    "--serial",
-    type=click.FloatRange(0, 1),
-    default=0.0,
-    metavar="PART",
-    help="The part of the work that replicas do not share; default: 0.",
-)
-_PRICE: Final[Decorator] = click.option(
-    "--price",
-    "prices",
-    multiple=True,
-    metavar="TYPE=AMOUNT",
-    callback=_prices,
-    help="Hourly price of a node of this instance type, or node pool; may be repeated.",
-)
+@option_group
+class CostOptions:
+    """Inputs of the cost computation. Hourly `prices` of nodes are by instance type, or node pool.
+
+    `serial` is the fraction of a job's work that more replicas do not speed up; 0 means unknown.
+    """
+
+    prices: Mapping[str, float] = option(
+        "--price",
+        unsaid=MappingProxyType({}),
+        multiple=True,
+        metavar="TYPE=AMOUNT",
+        callback=_prices,
+        help="Hourly price of a node of this instance type, or node pool; may be repeated.",
+    )
+    serial: float = option(
+        type=click.FloatRange(0, 1),
+        default=0.0,
+        metavar="PART",
+        help="The part of the work that replicas do not share; default: 0.",
+    )
 
 
-costing: Final = bundled(CostOptions, "costs", (SERIAL, _PRICE))
+NO_PRICES: Final = CostOptions()
+costing: Final = group(CostOptions, "costs")
 """`--serial --price`, as `costs`."""
+serial: Final = group(CostOptions, "costs", without={"prices"})
