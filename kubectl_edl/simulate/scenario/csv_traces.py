@@ -1,5 +1,7 @@
 """Traces of jobs as CSV, one line per job, as exported from schedulers' logs.
 
+A line is read as a job of a scenario, whose fields have the names of the columns in messages.
+
 Columns, by their names in the first line, in any order; all but `submit` may be left out:
 
 | column | meaning | default |
@@ -16,53 +18,46 @@ Columns, by their names in the first line, in any order; all but `submit` may be
 """
 
 import csv
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
-from typing import Final, TypeVar
+from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
-from edl.durations import parse_duration
 from edl.errors import Denied, Finding
-from edl.frameworks import FRAMEWORKS
-from edl.model import Shape
-from edl.parsing.manifest_reader import MOST_REPLICAS
-from edl.quantities import PODS, Resources
-from edl.simulator import ENDLESS, Amdahl, Training, Work, Workload, WorkloadRole, length, queued
-from kubectl_edl.simulate.scenario.field_reader import LONGEST, TIME, TOO_LONG, amount
+from edl.simulator import Amdahl, Training, Work
+from kubectl_edl.resources.yaml_reader import Document, Origin
+from kubectl_edl.simulate.scenario.field_reader import TIME, Reading
+from kubectl_edl.simulate.scenario.scenario_jobs import training
 
+_FIELDS: Final = {"submit": "at", "gpu": "gpus"}
+"""Fields of a scenario's jobs, by column; other columns have the name of their field."""
+_COLUMNS: Final[Mapping[str | int, str]] = {field: column for column, field in _FIELDS.items()}
 COLUMNS: Final = (
-    "submit",
-    "name",
-    "min",
-    "max",
-    "cpu",
-    "memory",
-    "gpu",
-    "length",
-    "work",
-    "serial",
-    "priority",
-    "framework",
+    *("submit", "name", "min", "max", "cpu", "memory", "gpu"),
+    *("length", "work", "serial", "priority", "framework"),
 )
-_Value = TypeVar("_Value")
-_RESOURCES: Final = {"cpu": "cpu", "memory": "memory", "gpu": "nvidia.com/gpu"}
+_WORDS: Final = frozenset({"name", "framework"})
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]+)?")
+_Row: TypeAlias = Mapping[str | None, str | list[str] | None]
+"""Cells by column; None maps to the cells beyond the last column."""
 
 
 def trace(where: str, text: str) -> tuple[Training, ...]:
     """The jobs of a trace in its order; raises Denied with the findings of all lines."""
     rows = csv.DictReader(StringIO(text), skipinitialspace=True)
-    findings = list(_columns(where, _titles(rows)))
+    findings: list[tuple[int, Finding]] = [(1, one) for one in _columns(where, _titles(rows))]
     found: list[Training | None] = []
     try:
         if not findings:
-            found.extend(_Line(where, rows.line_num, row, findings).training() for row in rows)
+            found.extend(_training(where, rows.line_num, row, findings) for row in rows)
     except csv.Error as error:  # raised for rows; errors in titles are reported above
-        findings.append(Finding(f"{where}:{rows.line_num + 1}", f"not CSV: {error}"))
+        number = rows.line_num + 1
+        findings.append((number, Finding(f"{where}:{number}", f"not CSV: {error}")))
     if findings:
-        raise Denied(findings)
+        raise Denied([one for _, one in sorted(findings, key=lambda pair: pair[0])])
     return tuple(one for one in found if one)
 
 
@@ -84,114 +79,30 @@ def _columns(where: str, names: Sequence[str]) -> Iterator[Finding]:
         yield Finding(f"{where}:1: submit", "is missing", allowed)
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    where: str
-    number: int
-    row: Mapping[str | None, str | list[str] | None]
-    """Cells by column; None maps to the cells beyond the last column."""
-    findings: list[Finding]
-
-    def training(self) -> Training | None:
-        """The job; None if the line is invalid, which is reported."""
-        before = len(self.findings)
-        self._check_cells()
-        at = self._read("submit", _seconds, 0.0, TIME)
-        low = self._read("min", _replicas, 1, f"a whole number from 1 to {MOST_REPLICAS}")
-        high = self._read("max", _replicas, low, f"a whole number from min to {MOST_REPLICAS}")
-        role = WorkloadRole("", low, high, self._shape())
-        work, priority = self._work(), self._read("priority", int, 0, "a whole number")
-        return self._queued(role, priority, work, at) if len(self.findings) == before else None
-
-    def _check_cells(self) -> None:
-        surplus = [cell for cell in self.row.get(None) or () if cell.strip()]
-        if surplus:
-            cells = ", ".join(f'"{cell}"' for cell in surplus)
-            self._found("", f"{cells} beyond the last column", "a cell for each column at most")
-        if self._text("length") and self._text("work"):
-            self._found("work", "length and work", "one of them")
-
-    def _queued(self, role: WorkloadRole, priority: int, work: Work, at: float) -> Training | None:
-        name = self._text("name") or f"trace-{self.number}"
-        framework = self._text("framework") or "pytorch"
-        known = FRAMEWORKS.get(framework)
-        roles = [replace(role, role=known.worker if known else "")]
-        try:
-            return Training(queued(name, Workload(framework), roles, priority=priority), work, at)
-        except ValueError as error:
-            what, _, allowed = str(error).partition("; ")
-            self._found("max" if known else "framework", what, allowed)
-            return None
-
-    def _shape(self) -> Shape:
-        amounts = Resources.of({PODS: 1})
-        for name, resource in _RESOURCES.items():
-            text = self._text(name) or ("1" if name == "cpu" else "0")
-            try:
-                amounts += amount(resource, text)
-            except ValueError as error:
-                what, _, allowed = str(error).partition("; ")
-                self._found(name, what, allowed.removeprefix("allowed: "))
-        return Shape(amounts)
-
-    def _work(self) -> Work:
-        if self._text("length"):
-            return length(self._read("length", _above_zero, 1.0, TIME))
-        if self._text("work"):
-            serial = self._read("serial", _share, 0.0, "a number from 0 to 1")
-            return Work(self._read("work", _above_zero, 1.0, TIME), Amdahl(serial))
-        return ENDLESS
-
-    def _text(self, name: str) -> str:
-        found = self.row.get(name)
-        return found.strip() if isinstance(found, str) else ""
-
-    def _read(
-        self, name: str, read: Callable[[str], _Value], usual: _Value, allowed: str
-    ) -> _Value:
-        text = self._text(name)
-        if not text and name != "submit":
-            return usual
-        try:
-            return read(text)
-        except OverflowError as error:
-            self._found(name, f'"{text}" is {error}', allowed)
-        except ValueError:
-            self._found(name, f'"{text}"', allowed)
-        return usual
-
-    def _found(self, name: str, what: str, allowed: str) -> None:
-        allowed = f"allowed: {allowed}" if allowed else ""
-        path = ": ".join(filter(None, (f"{self.where}:{self.number}", name)))
-        self.findings.append(Finding(path, what, allowed))
+def _training(
+    where: str, number: int, row: _Row, findings: list[tuple[int, Finding]]
+) -> Training | None:
+    """The job; None if the line is invalid, which is reported."""
+    cells = {name: cell.strip() for name, cell in row.items() if name and isinstance(cell, str)}
+    value = {"cpu": 1} | {
+        _FIELDS.get(name, name): _value(name, cell) for name, cell in cells.items() if cell
+    }
+    document = Document(value, Origin(where, 1, ""), lambda _: number)
+    field = Reading(document, _COLUMNS, findings).root()
+    if surplus := ", ".join(f'"{cell}"' for cell in row.get(None) or () if cell.strip()):
+        field.found(f"{surplus} beyond the last column", "a cell for each column at most")
+    if not field["at"]:
+        field["at"].found("is missing", TIME)
+    serial = field["serial"].number(0, most=1)
+    found = training(field, field["name"].text(f"trace-{number}"), field["at"].seconds(0))
+    if found is None or not (serial and field["work"]):
+        return found
+    return replace(found, work=Work(found.work.seconds, Amdahl(serial)))
 
 
-def _seconds(text: str) -> float:
-    """Raises OverflowError if it is too long, ValueError if it is not a duration."""
-    found = parse_duration(text)
-    if found is None:
-        raise ValueError(text)
-    if found.total_seconds() > LONGEST:
-        raise OverflowError(TOO_LONG)
-    return found.total_seconds()
-
-
-def _above_zero(text: str) -> float:
-    seconds = _seconds(text)
-    if not seconds:
-        raise ValueError(text)
-    return seconds
-
-
-def _replicas(text: str) -> int:
-    number = int(text)
-    if not 1 <= number <= MOST_REPLICAS:
-        raise ValueError(text)
-    return number
-
-
-def _share(text: str) -> float:
-    share = float(text)
-    if not 0 <= share <= 1:
-        raise ValueError(text)
-    return share
+def _value(column: str, cell: str) -> str | int | float:
+    """A cell as YAML would read it."""
+    number = None if column in _WORDS else _NUMBER.fullmatch(cell)
+    if number is None:
+        return cell
+    return float(cell) if number[1] else int(cell)

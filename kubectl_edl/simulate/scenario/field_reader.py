@@ -47,9 +47,10 @@ TOO_LONG: Final = "more than 100 years"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One document, and its findings so far."""
+    """One document, and its findings so far. `names` are those of fields in messages."""
 
     document: Document
+    names: Mapping[str | int, str] = field(default_factory=dict)
     _found: list[tuple[int, Finding]] = field(default_factory=list)
 
     def add(self, line: int, finding: Finding) -> None:
@@ -80,7 +81,8 @@ class Field:
         document = self.reading.document
         line = document.line_of(self.place)
         where = f"{document.origin.where}:{line}"
-        path = f"{where}: {path_of(self.place)}" if self.place else where
+        named = tuple(self.reading.names.get(step, step) for step in self.place)
+        path = f"{where}: {path_of(named)}" if named else where
         allowed = f"allowed: {allowed}" if allowed else ""
         self.reading.add(line, Finding(path, what, allowed))
 
@@ -161,13 +163,14 @@ class Field:
             return found
         return default
 
-    def number(self, default: float, least: float = 0) -> float:
+    def number(self, default: float, least: float = 0, most: float = inf) -> float:
         if not self:
             return default
-        found, allowed = as_number(self.value), f"a number from {least:g}"
+        found = as_number(self.value)
+        allowed = f"a number from {least:g}" + ("" if most == inf else f" to {most:g}")
         if found is None:
             self._misread(allowed)
-        elif found < least:
+        elif not least <= found <= most:
             self.found(f"{self.value}", allowed)
         else:
             return found

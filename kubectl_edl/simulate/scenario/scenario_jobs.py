@@ -88,8 +88,6 @@ def _check(field: Field) -> None:
     arrival = [name for name in ("every", "poisson") if field[name]]
     if len(arrival) > 1:
         field["poisson"].found("every and poisson", "one of them")
-    if field["length"] and field["work"]:
-        field["work"].found("length and work", "one of them")
     for number in range(distributions.check(field)):
         training(_redrawn(field, distributions.each(number)), "job", 0.0)
 
@@ -224,6 +222,8 @@ def _toleration(field: Field) -> Toleration:
 def _work(field: Field) -> Work:
     """`length`: seconds at any size; `work`: seconds of one replica; otherwise it never ends."""
     name = "length" if field["length"] else "work"
+    if field["length"] and field["work"]:
+        field["work"].found("length and work", "one of them")
     if field["speed"] and not field["work"]:
         field["speed"].found("without work", "with work; a length is the same at any size")
     if not field[name]:

@@ -99,7 +99,7 @@ ROWS: dict[str, str] = {
         '2: "7", "8" beyond the last column; allowed: a cell for each column at most'
     ),
     "submit,work\n1767225600000,60\n": (
-        f'2: submit: "1767225600000" is more than 100 years; allowed: {TIME}'
+        f"2: submit: 1767225600000 is more than 100 years; allowed: {TIME}"
     ),
     "submit,length,work\n0,5,\n0,,5\n0,5,5\n": "4: work: length and work; allowed: one of them",
 }
