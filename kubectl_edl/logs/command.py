@@ -2,34 +2,31 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 from typing import Final
 
 import click
 
-from edl.model import JobKey, Phase, TrainingJob
+from edl.model import JobKey, Phase
 from edl.phases import phase
-from kubectl_edl.cli.candidates import job_names, role_names
+from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
-from kubectl_edl.cli.options import group, one_namespace, option, option_group
-from kubectl_edl.cli.param_types import Duration
+from kubectl_edl.cli.options import group, one_namespace
 from kubectl_edl.client.cluster_view import survey_jobs
 from kubectl_edl.client.lookup import named_role, only, training_job
 from kubectl_edl.client.prefetch import jobs_of
 from kubectl_edl.logs.follow_logs import FollowedPods, Follower, Output
-from kubectl_edl.logs.log_targets import LogSelection, LogTarget
+from kubectl_edl.logs.log_targets import LogTarget
+from kubectl_edl.logs.options import LogOptions
 from kubectl_edl.logs.read_logs import (
-    LogPart,
-    Style,
+    LogPrinter,
     colours,
     elastic_pods,
     find,
     no_pods,
     read,
     request,
-    shown,
 )
 from kubectl_edl.model.training_job_view import why
 
@@ -53,34 +50,6 @@ Examples:
 _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 
-@option_group
-class LogOptions:
-    """The logs to read, the part of them, and the output format."""
-
-    follow: bool = option("-f", help="Follow the logs until the job has ended.")
-    role: tuple[str, ...] = option(shell_complete=role_names, help="Only this one; repeatable.")
-    index: int | None = option(type=click.IntRange(min=0), metavar="N", help="Only these pods.")
-    container: str = option("-c", help="Default: as kubectl logs chooses it.")
-    tail: int | None = option(
-        type=click.IntRange(min=0), metavar="N", help="The last lines of each log."
-    )
-    since: timedelta | None = option(
-        type=Duration(above_zero=True), help="Not older than 90s, 10m, 1h."
-    )
-    previous: bool = option("-p", help="Logs of containers before their restart.")
-    timestamps: bool = option(help="Each line with its time.")
-    prefix: bool = option(default=True, help="Each line with its role and index.")
-
-    def wanted(self, name: str, job: TrainingJob) -> LogSelection:
-        """The selection; the name of one Job of the training job selects that Job's role."""
-        named = named_role(name, job)
-        return LogSelection(self.role or ((named,) if named else ()), self.index, self.container)
-
-    @property
-    def part(self) -> LogPart:
-        return LogPart(self.tail, self.since, self.previous)
-
-
 @click.command("logs", help=_HELP, epilog=EXIT_CODES_HELP)
 @click.argument("job", shell_complete=job_names)
 @group(LogOptions, "asked")
@@ -92,17 +61,19 @@ def logs(world: CliContext, job: str, asked: LogOptions, scope: Scope) -> None:
     connection = world.connect(scope)
     found = training_job(job, survey_jobs(connection, world.now()), connection)
     coloured = colours(role.name for role in found.roles) if world.coloured else {}
-    style = Style(asked.prefix, asked.timestamps, coloured)
-    wanted = asked.wanted(job, found)
+    printer = LogPrinter(world, asked, coloured)
+    if not asked.role and (named := named_role(job, found)):
+        # The name of one Job of the training job selects that Job's role.
+        asked = replace(asked, role=(named,))
     if asked.follow:
         watching = _watching(world, connection, found.key.namespace)
-        looking = partial(_look, world, watching, found.key, wanted, connection)
-        _follow(world, watching, looking, asked.part, style)
+        looking = partial(_look, world, watching, found.key, asked, connection)
+        _follow(watching, looking, printer)
         return
-    sources = find(connection, found, wanted)
+    sources = find(connection, found, asked)
     if not sources:
-        raise Refused(no_pods(found, wanted))
-    read(world, connection, sources, asked.part, style)
+        raise Refused(no_pods(found, asked))
+    read(connection, sources, printer)
 
 
 def _watching(
@@ -117,7 +88,7 @@ def _look(
     world: CliContext,
     connection: ClusterConnection,
     key: JobKey,
-    wanted: LogSelection,
+    asked: LogOptions,
     unwatched: ClusterConnection,
 ) -> FollowedPods:
     """Look once. The last look lists pods directly: their watch may lag behind that of the Jobs."""
@@ -125,10 +96,10 @@ def _look(
     if job is None:
         return FollowedPods((), f"{key.name} is gone", over=True)
     if phase(job) in _OVER:
-        return FollowedPods(find(unwatched, job, wanted), why(job).message, over=True)
-    sources = find(connection, job, wanted)
+        return FollowedPods(find(unwatched, job, asked), why(job).message, over=True)
+    sources = find(connection, job, asked)
     if not sources:
-        return FollowedPods((), f"{no_pods(job, wanted)}; waiting for them")
+        return FollowedPods((), f"{no_pods(job, asked)}; waiting for them")
     return FollowedPods(sources, _not_begun(sources))
 
 
@@ -138,16 +109,14 @@ def _not_begun(sources: Sequence[LogTarget]) -> str:
 
 
 def _follow(
-    world: CliContext,
-    connection: ClusterConnection,
-    look: Callable[[], FollowedPods],
-    part: LogPart,
-    style: Style,
+    connection: ClusterConnection, look: Callable[[], FollowedPods], printer: LogPrinter
 ) -> None:
+    world = printer.world
+
     def line(text: str, source: LogTarget) -> None:
-        world.out.write(f"{shown(text, source, style)}\n")
+        printer.line(text, source)
         world.out.flush()
 
-    output = Output(line, world.warn)
-    follower = Follower(connection.cluster, look, lambda source: request(source, part), output)
+    first = partial(request, asked=printer.asked)
+    follower = Follower(connection.cluster, look, first, Output(line, world.warn))
     follower.run(world.changes(connection.cluster, jobs_of(connection)))

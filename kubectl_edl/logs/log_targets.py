@@ -10,6 +10,7 @@ from edl.model.object_refs import JOB_TYPE
 from edl.parsing.yaml_values import whole
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
+from kubectl_edl.logs.options import LogOptions
 
 _DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
@@ -18,15 +19,6 @@ SIMULATED: Final = (
     "simulated pods write no log: nothing runs on kwok's nodes; kubectl edl events JOB shows what "
     "happened to them"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class LogSelection:
-    """The user's selection; empty or None if not given."""
-
-    roles: tuple[str, ...] = ()
-    index: int | None = None
-    container: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +46,20 @@ class LogTarget:
         return self.uid, self.container, self.restarts
 
 
-def sources(job: TrainingJob, pods: Iterable[Json], wanted: LogSelection) -> tuple[LogTarget, ...]:
+def sources(job: TrainingJob, pods: Iterable[Json], asked: LogOptions) -> tuple[LogTarget, ...]:
     """The targets ordered by role, index and age. Raises Refused for unknown names."""
-    roles = _chosen_roles(job, wanted.roles)
+    roles = _chosen_roles(job, asked.role)
     mine = _pods_by_role(roles, pods)
     found = [
         (role, pod)
         for role in roles
         for pod in sorted(mine[role.name], key=_order)
-        if wanted.index in (None, _index(pod))
+        if asked.index in (None, _index(pod))
     ]
-    named = [(role, pod, _container(pod, wanted.container)) for role, pod in found]
+    named = [(role, pod, _container(pod, asked.container)) for role, pod in found]
     if found and all(container is None for *_, container in named):
         known = dict.fromkeys(name for _, pod in found for name in _containers(pod))
-        raise Refused(f'no container "{wanted.container}" in these pods; {", ".join(known)}')
+        raise Refused(f'no container "{asked.container}" in these pods; {", ".join(known)}')
     return tuple(_source(role, pod, name) for role, pod, name in named if name is not None)
 
 
