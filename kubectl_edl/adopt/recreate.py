@@ -22,8 +22,7 @@ from kubectl_edl.cli.candidates import object_name, plain
 from kubectl_edl.cli.command_errors import Refused, no_such_plain_job
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interaction import confirmed, waited
-from kubectl_edl.cli.options import TIME_LIMIT, YES, given, option, option_group
-from kubectl_edl.cli.param_types import Duration
+from kubectl_edl.cli.options import TIME_LIMIT, TIMEOUT, YES, given, option, option_group
 from kubectl_edl.client.patcher import with_fresh_state
 from kubectl_edl.client.reconciler_lease import unattended
 from kubectl_edl.create.prerequisites import hints
@@ -37,13 +36,7 @@ class Recreation:
 
     recreate: bool = option(help="Delete the Job and create it again.")
     yes: bool = given(YES, unsaid=False)
-    timeout: timedelta = option(
-        unsaid=TIME_LIMIT,
-        type=Duration(),
-        default="120s",
-        show_default=True,
-        help="Until it is gone.",
-    )
+    timeout: timedelta = given(TIMEOUT, TIME_LIMIT)
     dry_run: str = option(
         type=click.Choice(("none", "client")),
         default="none",

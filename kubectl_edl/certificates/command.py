@@ -1,6 +1,5 @@
 """`kubectl edl certs`: one subcommand per verb."""
 
-from collections.abc import Mapping
 from typing import Final
 
 import click
@@ -9,7 +8,6 @@ from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Exit
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.lazy_group import Listed
 from kubectl_edl.cli.options import OutputOptions, a_cluster, one_namespace, printing
-from kubectl_edl.cli.root import command_first
 
 _HELP: Final = """The webhook's certificates: show, verify and renew them.
 
@@ -63,14 +61,14 @@ Examples:
   # A new authority, too
   kubectl edl certs renew --authority
 """
-_VERBS: Final[Mapping[str, str]] = {
-    "show": "Subject, issuer, days left, and where they are kept.",
-    "verify": "Whether the API server trusts the webhook.",
-    "renew": "A new serving certificate now, or another authority.",
-}
 
 
-@click.command("show", help=_SHOW_HELP, epilog=EXIT_CODES_HELP)
+@click.command(
+    "show",
+    short_help="Subject, issuer, days left, and where they are kept.",
+    help=_SHOW_HELP,
+    epilog=EXIT_CODES_HELP,
+)
 @a_cluster
 @printing
 @click.pass_obj
@@ -82,7 +80,12 @@ def show(world: CliContext, scope: Scope, reading: OutputOptions) -> None:
     print_once(world, reading, lambda: listed(connection, world.now()))
 
 
-@click.command("verify", help=_VERIFY_HELP, epilog=EXIT_CODES_HELP)
+@click.command(
+    "verify",
+    short_help="Whether the API server trusts the webhook.",
+    help=_VERIFY_HELP,
+    epilog=EXIT_CODES_HELP,
+)
 @one_namespace
 @printing
 @click.pass_context
@@ -98,7 +101,12 @@ def verify(ctx: click.Context, scope: Scope, reading: OutputOptions) -> None:
         ctx.exit(Exit.REFUSED)
 
 
-@click.command("renew", help=_RENEW_HELP, epilog=EXIT_CODES_HELP)
+@click.command(
+    "renew",
+    short_help="A new serving certificate now, or another authority.",
+    help=_RENEW_HELP,
+    epilog=EXIT_CODES_HELP,
+)
 @click.option("--authority", is_flag=True, help="Renew the authority, too.")
 @a_cluster
 @click.pass_obj
@@ -111,13 +119,8 @@ def renew(world: CliContext, scope: Scope, *, authority: bool) -> None:
     world.say(news(installed, now, authority=authority))
 
 
-_COMMANDS: Final = {"show": show, "verify": verify, "renew": renew}
-
 certs: Final = Listed(
-    _VERBS,
-    title="Commands",
-    load=_COMMANDS.__getitem__,
-    order=command_first,
+    commands=(show, verify, renew),
     name="certs",
     help=_HELP,
     epilog=EXIT_CODES_HELP,

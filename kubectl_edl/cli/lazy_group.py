@@ -1,6 +1,6 @@
-"""Commands listed by name and summary, and imported only when they run."""
+"""Groups of commands, listed by name and summary; a command may be imported only when it runs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar, Final
 
 import click
@@ -10,10 +10,36 @@ _FEW: Final = 12
 """The most names that an error lists; `--help` lists more of them better."""
 
 
-class Listed(click.Group):
-    """A group of subcommands, built from a table of names and summaries for help and completion.
+WITH_VALUE: Final = frozenset(
+    {"-n", "--namespace", "--context", "--kubeconfig", "-l", "--selector", "-o", "--output"}
+    | {"--color", "--cluster", "--user", "--as", "--as-uid", "--as-group", "--request-timeout"}
+    | {"--system-namespace"}
+)
 
-    `load` imports a subcommand; `order` moves its name to the front of the arguments.
+
+def command_first(args: list[str], with_value: Collection[str] = WITH_VALUE) -> list[str]:
+    """`-n team status` → `status -n team`: kubectl accepts options before the command, too.
+
+    `--version` becomes `version`.
+    Raises click.BadOptionUsage for an option without its value, which click would not detect.
+    """
+    flags: list[str] = []
+    rest = ["version", *args[1:]] if args[:1] == ["--version"] else list(args)
+    while rest and rest[0].startswith("-") and rest[0] not in ("-h", "--help"):
+        flag = rest.pop(0)
+        flags.append(flag)
+        if flag in with_value:
+            if not rest:
+                raise click.BadOptionUsage(flag, f"Option '{flag}' requires an argument.")
+            flags.append(rest.pop(0))
+    return [*rest[:1], *flags, *rest[1:]]
+
+
+class Listed(click.Group):
+    """A group of subcommands with their summaries for help and completion.
+
+    They are click's `commands` with their `short_help`, or the names and summaries in `lines`, of
+    which `load` imports one. `order` moves a subcommand's name to the front of the arguments.
     """
 
     renamed: ClassVar[Mapping[str, str]] = {}
@@ -21,19 +47,20 @@ class Listed(click.Group):
 
     def __init__(
         self,
-        lines: Mapping[str, str],
         *,
-        title: str,
+        lines: Mapping[str, str] | None = None,
+        title: str = "Commands",
         noun: str = "command",
-        load: Callable[[str], click.Command],
-        order: Callable[[list[str]], list[str]],
+        load: Callable[[str], click.Command] | None = None,
+        order: Callable[[list[str]], list[str]] = command_first,
         **settings: Any,  # noqa: ANN401 (click's own)
     ) -> None:
         super().__init__(**settings)
-        self._lines = lines
+        known = self.commands
+        self._lines = lines or {name: one.short_help or "" for name, one in known.items()}
         self._title = title
         self._noun = noun
-        self._load = load
+        self._load = load or known.__getitem__
         self._order = order
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)

@@ -220,6 +220,16 @@ class Writing:
     )
 
 
+@option_group
+class Deleting:
+    """How a deletion is confirmed, and how long it is awaited."""
+
+    yes: bool = given(YES, unsaid=False)
+    dry_run: str = given(DRY_RUN, "none")
+    wait: bool = option(default=True, help="Wait until the objects are gone; the default.")
+    timeout: timedelta = given(TIMEOUT, TIME_LIMIT)
+
+
 def not_both(name: str | None, reading: OutputOptions) -> None:
     """Raise click.UsageError if both a name and a selector are given, as kubectl does."""
     if name and reading.selector:

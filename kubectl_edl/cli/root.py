@@ -1,6 +1,6 @@
 """`kubectl edl`: the commands, each loaded only when it is used."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Final
 
@@ -52,11 +52,6 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
 _RENAMED: Final[Mapping[str, str]] = {"label": "adopt", "unlabel": "release"}
 """New names by old names; 0.2 removes the old ones."""
 
-WITH_VALUE: Final = frozenset(
-    {"-n", "--namespace", "--context", "--kubeconfig", "-l", "--selector", "-o", "--output"}
-    | {"--color", "--cluster", "--user", "--as", "--as-uid", "--as-group", "--request-timeout"}
-    | {"--system-namespace"}
-)
 _HELP: Final = """Elastic training on ordinary Kubernetes Jobs: a few labels, no CRD.
 
 Every command that asks a cluster takes kubectl's --context, --kubeconfig, --cluster, --user, --as,
@@ -81,33 +76,13 @@ def _load(name: str) -> click.Command:
     return command
 
 
-def command_first(args: list[str], with_value: Collection[str] = WITH_VALUE) -> list[str]:
-    """`-n team status` → `status -n team`: kubectl accepts options before the command, too.
-
-    `--version` becomes `version`.
-    Raises click.BadOptionUsage for an option without its value, which click would not detect.
-    """
-    flags: list[str] = []
-    rest = ["version", *args[1:]] if args[:1] == ["--version"] else list(args)
-    while rest and rest[0].startswith("-") and rest[0] not in ("-h", "--help"):
-        flag = rest.pop(0)
-        flags.append(flag)
-        if flag in with_value:
-            if not rest:
-                raise click.BadOptionUsage(flag, f"Option '{flag}' requires an argument.")
-            flags.append(rest.pop(0))
-    return [*rest[:1], *flags, *rest[1:]]
-
-
 class _Commands(Listed):
     renamed = _RENAMED
 
 
 CLI: Final = _Commands(
-    COMMANDS,
-    title="Commands",
+    lines=COMMANDS,
     load=_load,
-    order=command_first,
     name="edl",
     help=_HELP,
     epilog=EXIT_CODES_HELP,

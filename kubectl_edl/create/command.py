@@ -234,7 +234,7 @@ def _framework_first(args: list[str]) -> list[str]:
 
 
 create: Final = Listed(
-    {name: _roles(framework) for name, framework in FRAMEWORKS.items()},
+    lines={name: _roles(framework) for name, framework in FRAMEWORKS.items()},
     title="Frameworks, and the options of their roles",
     noun="framework",
     load=lambda name: _command(FRAMEWORKS[name]),

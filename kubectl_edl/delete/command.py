@@ -1,7 +1,6 @@
 """`kubectl edl delete`."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import timedelta
 from functools import partial
 from typing import Final
 
@@ -23,17 +22,7 @@ from kubectl_edl.cli.command_errors import (
 )
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import confirmed, waited_gone
-from kubectl_edl.cli.options import (
-    DRY_RUN,
-    TIME_LIMIT,
-    TIMEOUT,
-    YES,
-    everywhere,
-    given,
-    group,
-    option,
-    option_group,
-)
+from kubectl_edl.cli.options import Deleting, everywhere, group, option, option_group
 from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.model.job_selection import JobSelection, check, choosing, each, none_found, shown
 
@@ -41,13 +30,9 @@ _NAMED: Final = 5
 
 
 @option_group
-class DeleteOptions:
-    """Options of the deletion; `timeout` limits the wait, `output` is `name` or empty."""
+class DeleteOptions(Deleting):
+    """`output` is `name` or empty."""
 
-    yes: bool = given(YES, unsaid=False)
-    dry_run: str = given(DRY_RUN, "none")
-    wait: bool = option(default=True, help="Until they are gone; default: wait.")
-    timeout: timedelta = given(TIMEOUT, TIME_LIMIT)
     ignore_not_found: bool = option(help="Do not fail when a job does not exist.")
     output: str = option("-o", type=click.Choice(("name",)), help="The names of the Jobs.")
 

@@ -17,21 +17,12 @@ from kubectl_edl.output.table import Layout
 if TYPE_CHECKING:
     from kubectl_edl.output.documents.cluster_documents import CheckReportDocument
 
-_SYMBOLS: Final[Mapping[Verdict, str]] = {
-    Verdict.OK: "✓",
-    Verdict.WARNING: "!",
-    Verdict.FAILURE: "✗",
+_MARKS: Final[Mapping[Verdict, tuple[str, str, str]]] = {
+    Verdict.OK: ("✓", "ok  ", color.GOOD),
+    Verdict.WARNING: ("!", "WARN", color.WAITS),
+    Verdict.FAILURE: ("✗", "FAIL", color.BAD),
 }
-_ASCII: Final[Mapping[Verdict, str]] = {
-    Verdict.OK: "ok  ",
-    Verdict.WARNING: "WARN",
-    Verdict.FAILURE: "FAIL",
-}
-_COLOURS: Final[Mapping[Verdict, str]] = {
-    Verdict.OK: color.GOOD,
-    Verdict.WARNING: color.WAITS,
-    Verdict.FAILURE: color.BAD,
-}
+"""Symbol, the same in ASCII, and colour."""
 CUT_SHORT: Final = "Remaining checks skipped: they depend on this one."
 
 
@@ -120,8 +111,9 @@ def _lines(one: Diagnosis, how: Layout) -> list[str]:
 
 
 def _mark(verdict: Verdict, how: Layout) -> str:
-    symbol = (_SYMBOLS if how.unicode else _ASCII)[verdict]
-    return color.painted(symbol, _COLOURS[verdict] if how.coloured else color.PLAIN)
+    symbol, ascii_symbol, colour = _MARKS[verdict]
+    text = symbol if how.unicode else ascii_symbol
+    return color.painted(text, colour if how.coloured else color.PLAIN)
 
 
 def _shown(text: str, how: Layout) -> str:

@@ -6,11 +6,10 @@ import click
 
 from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import a_cluster, group
+from kubectl_edl.cli.options import Deleting, a_cluster, group
 from kubectl_edl.install import install_release, uninstall_release
 from kubectl_edl.install.install_release import InstallOptions
 from kubectl_edl.install.installation_values import InstallationChoice
-from kubectl_edl.install.uninstall_release import UninstallOptions
 
 _INSTALL_HELP: Final = """Install kubectl-edl into a cluster: webhook, reconciler, their rights.
 
@@ -94,8 +93,8 @@ def upgrade(
 
 
 @click.command("uninstall", help=_UNINSTALL_HELP, epilog=EXIT_CODES_TIMED_HELP)
-@group(UninstallOptions, "how")
+@group(Deleting, "how")
 @a_cluster
 @click.pass_obj
-def uninstall(world: CliContext, how: UninstallOptions, scope: Scope) -> None:
+def uninstall(world: CliContext, how: Deleting, scope: Scope) -> None:
     uninstall_release.uninstall(world, scope, how)

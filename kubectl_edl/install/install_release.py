@@ -5,15 +5,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-import click
-
 from edl import contract
 from edl.kube.cluster import PluginCluster, find
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Misused, Refused
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import DRY_RUNS, TIME_LIMIT, TIMEOUT, given, option, option_group
+from kubectl_edl.cli.options import TIME_LIMIT, TIMEOUT, Writing, given, option, option_group
 from kubectl_edl.client.certificate_store import served_in, served_outside
 from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.install import installation_values, prune, rollout
@@ -31,19 +29,9 @@ from kubectl_edl.output.serialize import STREAMS
 
 
 @option_group
-class InstallOptions:
-    """Options of an installation; an empty `output` prints sentences, `timeout` limits the wait."""
+class InstallOptions(Writing):
+    """Options of an installation; `timeout` limits the wait."""
 
-    dry_run: str = option(
-        type=click.Choice(DRY_RUNS),
-        default="none",
-        help="client: print it, send nothing. server: let the API server check, change nothing.",
-    )
-    output: str = option(
-        "-o",
-        type=click.Choice(("name", "json", "yaml")),
-        help="Print the objects instead of sentences.",
-    )
     wait: bool = option(default=True, help="Until both are ready; default: wait.")
     timeout: timedelta = given(TIMEOUT, TIME_LIMIT)
     force_conflicts: bool = option(help="Take fields that others have written.")

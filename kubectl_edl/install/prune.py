@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
-from certs.secrets import AUTHORITY_SECRET, SECRET
+from certs.secrets import AUTHORITY_SECRET, SECRET, WEBHOOK_KINDS
 from edl import contract
 from edl.durations import duration_text
 from edl.errors import NotFound
@@ -19,9 +19,8 @@ from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.interaction import waited_gone
 from kubectl_edl.install.rollout import PART_OF
 
-WEBHOOKS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 KINDS: Final = (
-    *WEBHOOKS,
+    *WEBHOOK_KINDS,
     "ValidatingAdmissionPolicyBinding",
     "ValidatingAdmissionPolicy",
     "ServiceMonitor",

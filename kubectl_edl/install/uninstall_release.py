@@ -1,30 +1,20 @@
 """`kubectl edl uninstall`: deletes everything of kubectl-edl and keeps all Jobs."""
 
 from collections.abc import Sequence
-from datetime import timedelta
 
+from certs.secrets import WEBHOOK_KINDS
 from edl.kube.cluster import PluginCluster
 from edl.model import ObjectRef
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import confirmed
-from kubectl_edl.cli.options import DRY_RUN, TIME_LIMIT, TIMEOUT, YES, given, option, option_group
+from kubectl_edl.cli.options import Deleting
 from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.install import job_restore, prune, uninstall_summary
 from kubectl_edl.install.prune import created
 from kubectl_edl.install.server_side_apply import name_of, refuse_helm
 
 
-@option_group
-class UninstallOptions:
-    """Options of the removal; `timeout` limits the wait for it."""
-
-    yes: bool = given(YES, unsaid=False)
-    dry_run: str = given(DRY_RUN, "none")
-    wait: bool = option(default=True, help="Until it is gone; default: wait.")
-    timeout: timedelta = given(TIMEOUT, TIME_LIMIT)
-
-
-def uninstall(world: CliContext, scope: Scope, how: UninstallOptions) -> None:
+def uninstall(world: CliContext, scope: Scope, how: Deleting) -> None:
     """Uninstall. Raises Refused without confirmation, TimedOut if an object remains."""
     cluster = world.connect(scope).cluster
     refuse_helm(cluster, lambda release, place: f"helm uninstall {release} -n {place}")
@@ -49,7 +39,7 @@ def uninstall(world: CliContext, scope: Scope, how: UninstallOptions) -> None:
     ):
         world.warn("kubectl-edl stays as it is")
         return
-    webhooks = [target for target in targets if target.kind in prune.WEBHOOKS]
+    webhooks = [target for target in targets if target.kind in WEBHOOK_KINDS]
     _remove(world, cluster, webhooks)
     _give_back(world, cluster, scope.cluster_flags)
     _remove(world, cluster, installed[len(webhooks) :])

@@ -43,7 +43,8 @@ _LIVE_SECONDS: Final = 600.0
 
 def scenario(world: CliContext, _scope: Scope, asked: SimulateOptions) -> None:
     """Simulate a scenario file, with its own jobs and those of traces."""
-    _check_plot(asked)
+    if asked.plot:
+        plots.check(asked.plot)
     files = sources([asked.filename], world.stdin)
     if len(files) != 1:
         raise Refused(f"{asked.filename}: {len(files)} files; a scenario is one")
@@ -55,7 +56,7 @@ def scenario(world: CliContext, _scope: Scope, asked: SimulateOptions) -> None:
         raise Refused(f"{asked.filename}: nothing to simulate; jobs, a trace or services")
     for hint in (*found.hints, *hints):
         world.warn(hint)
-    until = _until(asked, found.horizon)
+    until = asked.until.total_seconds() if asked.until else found.horizon
     if until == inf and any(one.work.seconds == inf for one in given.trainings):
         world.warn("hint: jobs without length or work never end; horizon says how long to look")
     names = asked.policy or found.policies or ("fair",)
@@ -94,7 +95,8 @@ def _never_started(runs: Sequence[Run], until: float, *, wide: bool) -> Iterator
 
 def live(world: CliContext, scope: Scope, asked: SimulateOptions) -> None:
     """Simulate the live cluster twice: unchanged, and with the requested change."""
-    _check_plot(asked)
+    if asked.plot:
+        plots.check(asked.plot)
     connection = world.connect(scope)
     now = world.now()
     state = survey_cluster(connection.cluster, now)
@@ -108,7 +110,8 @@ def live(world: CliContext, scope: Scope, asked: SimulateOptions) -> None:
         control_mode = Elastic(POLICIES[name], own.settings.limits)
         variants.append(Variant(name, _world(changed), control_mode))
     variants += [Variant(_PLAIN, _world(changed), Plain())] if asked.plain else []
-    runs = run(variants, _until(asked, _LIVE_SECONDS), world.err)
+    until = asked.until.total_seconds() if asked.until else _LIVE_SECONDS
+    runs = run(variants, until, world.err)
     report = what_if_report(_shown(state, connection), runs, connection.namespace)
     hints = what_if.hints(state, asked.like)
     _answer(world, asked, runs, report.hinting((*own.hints, *hints)))
@@ -149,15 +152,6 @@ def _answer(world: CliContext, asked: SimulateOptions, runs: Sequence[Run], repo
     if asked.plot:
         plots.plot(runs, asked.plot)
         world.warn(f"drawn into {asked.plot}")
-
-
-def _check_plot(asked: SimulateOptions) -> None:
-    if asked.plot:
-        plots.check(asked.plot)
-
-
-def _until(asked: SimulateOptions, usual: float) -> float:
-    return asked.until.total_seconds() if asked.until else usual
 
 
 def _text(path: str) -> str:

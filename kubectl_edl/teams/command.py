@@ -1,7 +1,6 @@
 """`kubectl edl teams`: lists teams; one subcommand per change."""
 
 from collections import Counter
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -11,7 +10,6 @@ from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.lazy_group import Listed
 from kubectl_edl.cli.options import OutputOptions, a_cluster, group, printing
-from kubectl_edl.cli.root import command_first
 from kubectl_edl.teams.options import TeamFields, TeamWriting
 
 if TYPE_CHECKING:
@@ -61,13 +59,14 @@ Examples:
   kubectl edl teams delete vision
   kubectl edl teams delete vision --yes
 """
-_VERBS: Final[Mapping[str, str]] = {
-    "set": "Make a team, or change fields of one.",
-    "delete": "Delete a team.",
-}
 
 
-@click.command("set", help=_SET_HELP, epilog=EXIT_CODES_HELP)
+@click.command(
+    "set",
+    short_help="Make a team, or change fields of one.",
+    help=_SET_HELP,
+    epilog=EXIT_CODES_HELP,
+)
 @click.argument("name")
 @group(TeamFields, "fields")
 @group(TeamWriting, "writing")
@@ -84,7 +83,12 @@ def set_team(
     world.say(f"team {name} {done}")
 
 
-@click.command("delete", help=_DELETE_HELP, epilog=EXIT_CODES_HELP)
+@click.command(
+    "delete",
+    short_help="Delete a team.",
+    help=_DELETE_HELP,
+    epilog=EXIT_CODES_HELP,
+)
 @click.argument("name")
 @group(TeamWriting, "writing")
 @a_cluster
@@ -134,15 +138,10 @@ def _report(world: CliContext, scope: Scope) -> "Report":
     return teams_report(found, Counter(state.namespace_teams.values())).hinting(hints)
 
 
-_COMMANDS: Final = {"set": set_team, "delete": delete_team}
-
 teams: Final = click.command(
     "teams",
     cls=Listed,
-    lines=_VERBS,
-    title="Commands",
-    load=_COMMANDS.__getitem__,
-    order=command_first,
+    commands=(set_team, delete_team),
     help=_HELP,
     epilog=EXIT_CODES_HELP,
     invoke_without_command=True,

@@ -1,6 +1,5 @@
 """`kubectl edl top`."""
 
-from collections.abc import Mapping
 from typing import Final
 
 import click
@@ -10,9 +9,8 @@ from edl.kube.cluster import ListOptions
 from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Missing
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
-from kubectl_edl.cli.lazy_group import Listed
+from kubectl_edl.cli.lazy_group import WITH_VALUE, Listed, command_first
 from kubectl_edl.cli.options import OutputOptions, everywhere, not_both, reading, watching
-from kubectl_edl.cli.root import WITH_VALUE, command_first
 from kubectl_edl.cli.watch_report import Read, printed
 from kubectl_edl.client.cluster_view import survey_cluster, survey_training
 from kubectl_edl.client.lookup import training_job
@@ -91,15 +89,15 @@ Examples:
 
 -o json prints a ClusterUsage; its fields: docs/reference/outputs.md
 """
-_LINES: Final[Mapping[str, str]] = {
-    "jobs": "What training jobs request and use, and their resource-hours.",
-    "nodes": "Requested, idle and used on each node.",
-    "cluster": "The same of the whole cluster.",
-}
 _ALIASES: Final = {"job": "jobs", "node": "nodes"}
 
 
-@click.command("jobs", help=_JOBS_HELP, epilog=EXIT_CODES_HELP)
+@click.command(
+    "jobs",
+    short_help="What training jobs request and use, and their resource-hours.",
+    help=_JOBS_HELP,
+    epilog=EXIT_CODES_HELP,
+)
 @click.argument("job", required=False, shell_complete=job_names)
 @serial
 @everywhere
@@ -113,7 +111,12 @@ def jobs(
     _print(world, connection, reading, lambda: _jobs(world, connection, job, reading, costs))
 
 
-@click.command("nodes", help=_NODES_HELP, epilog=EXIT_CODES_HELP)
+@click.command(
+    "nodes",
+    short_help="Requested, idle and used on each node.",
+    help=_NODES_HELP,
+    epilog=EXIT_CODES_HELP,
+)
 @click.argument("node", required=False)
 @everywhere
 @watching
@@ -123,7 +126,12 @@ def nodes(world: CliContext, node: str | None, scope: Scope, reading: OutputOpti
     _print(world, connection, reading, lambda: _nodes(world, connection, node))
 
 
-@click.command("cluster", help=_CLUSTER_HELP, epilog=EXIT_CODES_HELP)
+@click.command(
+    "cluster",
+    short_help="The same of the whole cluster.",
+    help=_CLUSTER_HELP,
+    epilog=EXIT_CODES_HELP,
+)
 @costing
 @everywhere
 @watching
@@ -136,7 +144,7 @@ def cluster(world: CliContext, scope: Scope, reading: OutputOptions, costs: Cost
 def _order(args: list[str]) -> list[str]:
     """`top`, `top -A` and `top mnist` become `top jobs …`."""
     ordered = command_first(args, WITH_VALUE | {"--serial", "--price"})
-    if not ordered or ordered[0] in ("-h", "--help") or ordered[0] in _LINES:
+    if not ordered or ordered[0] in ("-h", "--help", "jobs", "nodes", "cluster"):
         return ordered or ["jobs"]
     if ordered[0] in _ALIASES:
         return [_ALIASES[ordered[0]], *ordered[1:]]
@@ -144,10 +152,8 @@ def _order(args: list[str]) -> list[str]:
 
 
 top: Final = Listed(
-    _LINES,
-    title="Commands",
+    commands=(jobs, nodes, cluster),
     noun="view",
-    load={"jobs": jobs, "nodes": nodes, "cluster": cluster}.__getitem__,
     order=_order,
     name="top",
     help=_HELP,

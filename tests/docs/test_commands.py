@@ -9,7 +9,8 @@ from typing import Final
 import click
 import pytest
 
-from kubectl_edl.cli.root import CLI, command_first
+from kubectl_edl.cli.lazy_group import command_first
+from kubectl_edl.cli.root import CLI
 from tests.docs.pages import ROOT, blocks, pages
 
 _HERE: Final = re.compile(r"<<'?(\w+)'?.*?^\1$", re.MULTILINE | re.DOTALL)
