@@ -4,8 +4,8 @@ from typing import Final
 
 import click
 
-from kubectl_edl.adopt.adopt_files import adopt_files, print_yaml
 from kubectl_edl.adopt.job_labels import LabelOptions
+from kubectl_edl.adopt.manifest_files import adopt_files, print_documents
 from kubectl_edl.adopt.recreate import Recreation, adopt_job
 from kubectl_edl.cli.candidates import plain_job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
@@ -56,7 +56,7 @@ def adopt(
             "--recreate and --yes are for a Job that exists: leave them out, or -f."
         )
     if source.filenames:
-        print_yaml(world, adopt_files(world.stdin, source, labels))
+        print_documents(world, adopt_files(world.stdin, source, labels))
     elif source.name:
         adopt_job(world, world.connect(scope), source.name, labels, recreation)
     else:

@@ -42,7 +42,10 @@ _SOURCE: Final = (
 @writing
 @click.pass_obj
 def release(world: CliContext, named: Named, scope: Scope, writing: Writing) -> None:
-    from kubectl_edl.adopt.release_files import FORMS, release_files  # noqa: PLC0415 (not for --help)
+    from kubectl_edl.adopt.manifest_files import (  # noqa: PLC0415 (not for --help)
+        print_documents,
+        release_files,
+    )
     from kubectl_edl.adopt.strip import release_job  # noqa: PLC0415 (the same)
 
     if named.filenames and writing.output == "name":
@@ -50,7 +53,7 @@ def release(world: CliContext, named: Named, scope: Scope, writing: Writing) -> 
     if named.filenames and writing.dry_run == "server":
         raise click.UsageError("--dry-run server is for a Job of the cluster: -f sends nothing.")
     if named.filenames:
-        FORMS[writing.output](world, release_files(world.stdin, named))
+        print_documents(world, release_files(world.stdin, named), writing.output)
     elif named.name:
         release_job(world, world.connect(scope), named.name, writing)
     else:

@@ -1,0 +1,117 @@
+"""Adds labels to the Jobs, CronJobs and pods in manifest files, or removes what is ours there."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TextIO
+
+from edl import contract
+from edl.errors import Denied
+from edl.writes import Json
+from kubectl_edl.adopt.job_labels import LabelOptions, labelled
+from kubectl_edl.adopt.strip import unlabelled, without_labels
+from kubectl_edl.cli.candidates import plain
+from kubectl_edl.cli.command_errors import Refused, no_such_job_in
+from kubectl_edl.cli.context import CliContext
+from kubectl_edl.output.serialize import json_stream
+from kubectl_edl.output.yaml_writer import joined
+from kubectl_edl.resources.manifest_items import JOB_KINDS, misshapen, name_of, prefixed
+from kubectl_edl.resources.manifest_sources import Named, sources
+from kubectl_edl.resources.source_manifest import as_written
+from kubectl_edl.resources.yaml_rewriter import Rewritten, hints, rewrite
+
+if TYPE_CHECKING:
+    from edl.errors import Finding
+
+
+def adopt_files(stdin: TextIO, named: Named, labels: LabelOptions) -> list[Rewritten]:
+    """The files' documents (`-` is stdin), with labels on all Jobs, CronJobs and pods or on one.
+
+    Raises Denied with all findings, Missing if the named object is not in the files, Refused when
+    there is nothing to label, Unreadable for a file that does not contain manifests.
+    """
+
+    def adopted(manifest: Json, where: str) -> Json:
+        if manifest.get("kind") not in JOB_KINDS:
+            return manifest
+        _check_types(manifest, where)
+        try:
+            return labelled(as_written(manifest), labels)
+        except Denied as denied:
+            raise Denied(prefixed(f"{where}: ", denied.findings)) from None
+
+    documents, found = _edited(stdin, named, adopted)
+    if not found.names:
+        raise Refused(f"{found.where} has no Job, CronJob or Pod to label")
+    return documents
+
+
+def release_files(stdin: TextIO, named: Named) -> list[Rewritten]:
+    """The files' documents without our labels. Raises as `adopt_files` does."""
+
+    def released(manifest: Json, where: str) -> Json:
+        bare = without_labels(manifest)
+        if manifest.get("kind") not in JOB_KINDS:
+            return bare
+        _check_types(bare, where)
+        return unlabelled(manifest)
+
+    documents, found = _edited(stdin, named, released)
+    if not found.changed:
+        whose = f'on Job "{found.name}"' if found.name else "on any Job, CronJob or Pod"
+        raise Refused(f"{found.where} has no label of {contract.PREFIX} {whose}: nothing to remove")
+    return documents
+
+
+def print_documents(world: CliContext, found: Sequence[Rewritten], output: str = "yaml") -> None:
+    """Print the documents; as YAML, warn on stderr about what rewriting loses, such as comments."""
+    if output == "json":
+        world.out.write(json_stream([one.value for one in found]))
+        return
+    for hint in hints(found):
+        world.warn(hint)
+    world.out.write(joined(one.text for one in found))
+
+
+def _check_types(manifest: Json, where: str) -> None:
+    if wrong := misshapen(manifest, where):
+        raise Denied(wrong)
+
+
+class _Editor:
+    """Edits manifests one by one, and collects the names of Jobs and all findings."""
+
+    def __init__(self, name: str, where: str, edit: Callable[[Json, str], Json]) -> None:
+        self.name = name
+        self.where = where
+        self._edit = edit
+        self.names: list[str] = []
+        self.findings: list[Finding] = []
+        self.changed = False
+
+    def change(self, manifest: Json, where: str) -> Json | None:
+        """The edited manifest; None if it stays unchanged."""
+        name = name_of(manifest)
+        if manifest.get("kind") in JOB_KINDS:
+            self.names.append(name)
+        if self.name not in ("", name):
+            return None
+        try:
+            new = self._edit(manifest, where)
+        except Denied as denied:
+            self.findings += denied.findings
+            return None
+        self.changed |= new != manifest
+        return None if new == manifest else new
+
+
+def _edited(
+    stdin: TextIO, named: Named, edit: Callable[[Json, str], Json]
+) -> tuple[list[Rewritten], _Editor]:
+    found = sources(named.filenames, stdin)
+    where = ", ".join(source.name for source in found)
+    editor = _Editor(plain(named.name), where, edit)
+    documents = rewrite(found, editor.change)
+    if editor.findings:
+        raise Denied(editor.findings)
+    if editor.name and not editor.changed and editor.name not in editor.names:
+        raise no_such_job_in(where, editor.name, editor.names)
+    return documents, editor
