@@ -114,14 +114,14 @@ def _connect(scope: Scope) -> ClusterConnection:
     from edl.kube.auth.kubeconfig import ConfigOverrides  # noqa: PLC0415 (the same)
 
     impersonated = {"as": scope.as_user, "as-uid": scope.as_uid, "as-groups": [*scope.as_groups]}
-    said = ConfigOverrides(
+    overrides = ConfigOverrides(
         context=scope.context,
         cluster=scope.cluster,
         user=scope.user,
         impersonation={name: value for name, value in impersonated.items() if value},
         system_namespace=scope.system_namespace,
     )
-    server = connect(scope.kubeconfig or None, said)
+    server = connect(scope.kubeconfig or None, overrides)
     if scope.request_timeout:
         server = server.within(scope.request_timeout.total_seconds())
     namespace = "" if scope.all_namespaces else scope.namespace or server.default_namespace

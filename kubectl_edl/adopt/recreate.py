@@ -45,7 +45,7 @@ class Recreation:
 
 
 @dataclass(frozen=True, slots=True)
-class Rebirth:
+class Replacement:
     """A live Job, and the manifest that replaces it."""
 
     target: ObjectRef
@@ -63,7 +63,7 @@ def adopt_job(
     """Recreate a live Job if `--recreate` is given, or raise Refused with the command for it."""
     target = ObjectRef("Job", connection.namespace, plain(name))
     try:
-        rebirth = _plan(connection, target, labels)
+        replacement = _plan(connection, target, labels)
     except NotFound:
         raise _unknown(target.name, connection) from None
     if not how.recreate:
@@ -72,24 +72,24 @@ def adopt_job(
             f'Job "{target.name}" exists: its spec.template is immutable; delete it '
             f"and create it again with: kubectl edl adopt {target.name} {flags} --recreate"
         )
-    for slip in unknown_keys.warnings(rebirth.fresh):
-        world.warn(f"warning: {slip}; the new {target.name} would have it, too")
+    for warning in unknown_keys.warnings(replacement.fresh):
+        world.warn(f"warning: {warning}; the new {target.name} would have it, too")
     if how.dry_run == "client":
-        world.out.write(dump(rebirth.fresh))
+        world.out.write(dump(replacement.fresh))
         return
-    _check_welcome(connection, rebirth)
-    if how.yes or confirmed(world, _question(rebirth)):
+    _check_accepted(connection, replacement)
+    if how.yes or confirmed(world, _question(replacement)):
         fresh = _recreate(world, connection, target, labels, how.timeout)
         now = world.now()
         needed = hints(connection, [fresh], now, "set resources.requests")
         for hint in (*unattended(connection, now), *needed):
             world.warn(hint)
-        _say_created(world, target.name, fresh, connection.scope.flags)
+        _print_created(world, target.name, fresh, connection.scope.flags)
     else:
         world.warn(f"{target.name} stays as it is")
 
 
-def _say_created(world: CliContext, name: str, fresh: Json, flags: str) -> None:
+def _print_created(world: CliContext, name: str, fresh: Json, flags: str) -> None:
     metadata = fresh["metadata"]
     if contract.INJECTED_MAX not in (metadata.get("annotations") or {}):
         world.warn(
@@ -102,7 +102,7 @@ def _say_created(world: CliContext, name: str, fresh: Json, flags: str) -> None:
     world.say(f"{name}: created again with labels{then} {job}{flags}")
 
 
-def _plan(connection: ClusterConnection, target: ObjectRef, labels: LabelOptions) -> Rebirth:
+def _plan(connection: ClusterConnection, target: ObjectRef, labels: LabelOptions) -> Replacement:
     """Read the Job and label its manifest.
 
     Raises NotFound, Denied with every finding, Refused for a Job that a controller creates.
@@ -113,17 +113,17 @@ def _plan(connection: ClusterConnection, target: ObjectRef, labels: LabelOptions
             f'Job "{target.name}" is made by {controller}, which would not know the labels: '
             "adopt its manifest: kubectl edl adopt -f …"
         )
-    return Rebirth(target, found, labelled(source_of(found), labels))
+    return Replacement(target, found, labelled(source_of(found), labels))
 
 
-def _check_welcome(connection: ClusterConnection, rebirth: Rebirth) -> None:
+def _check_accepted(connection: ClusterConnection, replacement: Replacement) -> None:
     """Create the new Job in a dry run, and raise the API server's error, while the old Job exists.
 
     The API server enforces limits, such as those of the namespace, that the user may be unable to
     read.
     """
     with suppress(Conflict):  # the old Job still has the name
-        connection.cluster.create(rebirth.target, rebirth.fresh, dry_run=True)
+        connection.cluster.create(replacement.target, replacement.fresh, dry_run=True)
 
 
 def _recreate(
@@ -136,17 +136,17 @@ def _recreate(
     """Recreate the Job. Raises Refused if the old one stays or the new one is not accepted."""
     cluster = connection.cluster
 
-    def take_away() -> Rebirth:
-        rebirth = _plan(connection, target, labels)
-        cluster.delete(target, version=rebirth.found["metadata"]["resourceVersion"])
-        return rebirth
+    def delete() -> Replacement:
+        replacement = _plan(connection, target, labels)
+        cluster.delete(target, version=replacement.found["metadata"]["resourceVersion"])
+        return replacement
 
-    rebirth = with_fresh_state(take_away, world.sleep)
+    replacement = with_fresh_state(delete, world.sleep)
     try:
-        _wait_until_gone(world, connection, rebirth, timeout)
-        return cluster.create(target, rebirth.fresh)
+        _wait_until_gone(world, connection, replacement, timeout)
+        return cluster.create(target, replacement.fresh)
     except (ClusterError, Refused, KeyboardInterrupt) as error:
-        world.out.write(dump(rebirth.fresh))
+        world.out.write(dump(replacement.fresh))
         why = str(error) or "interrupted"
         raise Refused(
             f'Job "{target.name}" was deleted and not created again: {why}; '
@@ -154,19 +154,21 @@ def _recreate(
         ) from error
 
 
-def _question(rebirth: Rebirth) -> str:
-    active = (rebirth.found.get("status") or {}).get("active") or 0
-    return f'Job "{rebirth.target.name}" has {active} active pods: delete it and create it again?'
+def _question(replacement: Replacement) -> str:
+    active = (replacement.found.get("status") or {}).get("active") or 0
+    return (
+        f'Job "{replacement.target.name}" has {active} active pods: delete it and create it again?'
+    )
 
 
 def _wait_until_gone(
-    world: CliContext, connection: ClusterConnection, rebirth: Rebirth, timeout: timedelta
+    world: CliContext, connection: ClusterConnection, replacement: Replacement, timeout: timedelta
 ) -> None:
-    uid = rebirth.found["metadata"]["uid"]
+    uid = replacement.found["metadata"]["uid"]
 
     def there() -> bool:
         try:
-            now = connection.cluster.get(rebirth.target)
+            now = connection.cluster.get(replacement.target)
         except NotFound:
             return False
         if now["metadata"]["uid"] != uid:

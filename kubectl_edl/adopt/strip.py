@@ -19,7 +19,7 @@ from edl.model.object_refs import JOB_TYPE
 from edl.writes import Json, Patch
 from kubectl_edl.cli.candidates import decoded, plain, training_job_name
 from kubectl_edl.cli.context import CliContext, ClusterConnection
-from kubectl_edl.cli.interaction import say_changed
+from kubectl_edl.cli.interaction import print_changed
 from kubectl_edl.cli.options import Writing
 from kubectl_edl.client.cluster_view import survey_jobs
 from kubectl_edl.client.lookup import training_job
@@ -90,11 +90,11 @@ def release_job(
 
     def change() -> _Done:
         jobs = _jobs_of(name, connection, world)
-        return _hand_back(jobs, connection, actuator)
+        return _release(jobs, connection, actuator)
 
     done = with_fresh_state(change, world.sleep)
-    say_changed(world, writing.output, done.sentence, done.manifests)
-    for hint in (*done.hints, *_lift_budgets(connection, done, writing)):
+    print_changed(world, writing.output, done.sentence, done.manifests)
+    for hint in (*done.hints, *_delete_budgets(connection, done, writing)):
         world.warn(hint)
 
 
@@ -122,7 +122,7 @@ def _jobs_of(name: str, connection: ClusterConnection, world: CliContext) -> lis
     return found
 
 
-def _hand_back(jobs: list[Json], connection: ClusterConnection, actuator: Patcher) -> _Done:
+def _release(jobs: list[Json], connection: ClusterConnection, actuator: Patcher) -> _Done:
     changed = [
         actuator.patch(Patch(_target(job), job["metadata"]["resourceVersion"], _removal(job)))
         for job in jobs
@@ -179,17 +179,19 @@ def _hints(jobs: list[Json], flags: str) -> Iterator[str]:
             yield f"hint: nothing ends {name} when the training is done: {delete}"
 
 
-def _lift_budgets(connection: ClusterConnection, done: _Done, writing: Writing) -> Iterator[str]:
+def _delete_budgets(connection: ClusterConnection, done: _Done, writing: Writing) -> Iterator[str]:
     """Delete our PodDisruptionBudgets, which would block drains forever; other objects are kept."""
     if writing.dry_run != "none":
         return
     names = {one["metadata"]["name"] for one in done.manifests}
     for manifest in done.manifests:
-        yield from _lift(connection, manifest["metadata"]["namespace"], names)
+        yield from _delete_budgets_of(connection, manifest["metadata"]["namespace"], names)
         return
 
 
-def _lift(connection: ClusterConnection, namespace: str, jobs: set[str]) -> Iterator[str]:
+def _delete_budgets_of(
+    connection: ClusterConnection, namespace: str, jobs: set[str]
+) -> Iterator[str]:
     managed = f"app.kubernetes.io/managed-by={contract.MANAGED_BY}"
     cluster = connection.cluster
     try:

@@ -90,14 +90,14 @@ def show(world: CliContext, scope: Scope, reading: OutputOptions) -> None:
 @printing
 @click.pass_context
 def verify(ctx: click.Context, scope: Scope, reading: OutputOptions) -> None:
-    from kubectl_edl.doctor.checks import CERTIFICATES, look_at  # noqa: PLC0415 (not for --help)
-    from kubectl_edl.doctor.checks.check import Patient  # noqa: PLC0415 (the same)
-    from kubectl_edl.doctor.view import is_ill, print_all, print_each  # noqa: PLC0415 (the same)
+    from kubectl_edl.doctor.checks import CERTIFICATES, run_section  # noqa: PLC0415 (not for --help)
+    from kubectl_edl.doctor.checks.check import CheckContext  # noqa: PLC0415 (the same)
+    from kubectl_edl.doctor.view import has_failures, print_all, print_each  # noqa: PLC0415 (the same)
 
     world = ctx.ensure_object(CliContext)
-    examined = look_at(CERTIFICATES, Patient(world.connect(scope), world.now()))
+    results = run_section(CERTIFICATES, CheckContext(world.connect(scope), world.now()))
     printed = print_each if reading.output in ("table", "wide") else print_all
-    if is_ill(printed(world, reading, [examined])):
+    if has_failures(printed(world, reading, [results])):
         ctx.exit(Exit.REFUSED)
 
 
@@ -112,11 +112,11 @@ def verify(ctx: click.Context, scope: Scope, reading: OutputOptions) -> None:
 @click.pass_obj
 def renew(world: CliContext, scope: Scope, *, authority: bool) -> None:
     from kubectl_edl.certificates.renewal import renew as renewed  # noqa: PLC0415 (not for --help)
-    from kubectl_edl.certificates.view import news  # noqa: PLC0415 (the same)
+    from kubectl_edl.certificates.view import renewal_message  # noqa: PLC0415 (the same)
 
     now = world.now()
     installed = renewed(world.connect(scope), now, authority=authority)
-    world.say(news(installed, now, authority=authority))
+    world.say(renewal_message(installed, now, authority=authority))
 
 
 certs: Final = Listed(

@@ -11,7 +11,7 @@ from edl.errors import Forbidden, NotFound
 from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
 from kubectl_edl.certificates.view import (
-    Shown,
+    CertificateRow,
     certs_report,
     of_authority,
     of_configurations,
@@ -48,19 +48,19 @@ def listed(connection: ClusterConnection, now: datetime) -> Report:
         *_read(connection, secrets.serving, lambda where: of_pair(served(cluster), where), hints),
         *believed,
     ]
-    return certs_report(found, now, flags).hinting(hints if believed else ())
+    return certs_report(found, now, flags).with_hints(hints if believed else ())
 
 
-def _authority_of(cluster: Cluster) -> Callable[[ObjectRef], Iterator[Shown]]:
+def _authority_of(cluster: Cluster) -> Callable[[ObjectRef], Iterator[CertificateRow]]:
     return lambda where: of_authority(authorities(cluster), where)
 
 
 def _read(
     connection: ClusterConnection,
     secret: ObjectRef,
-    shown: Callable[[ObjectRef], Iterator[Shown]],
+    shown: Callable[[ObjectRef], Iterator[CertificateRow]],
     hints: list[str],
-) -> list[Shown]:
+) -> list[CertificateRow]:
     where = place(secret)
     try:
         return list(shown(secret))

@@ -24,7 +24,7 @@ _NOTHING: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class CertificateRow:
     """A certificate, its purpose and its location; `problem` is set if it cannot be read."""
 
     what: str
@@ -33,26 +33,26 @@ class Shown:
     problem: str = ""
 
 
-def of_authority(authorities: Sequence[bytes], where: ObjectRef) -> Iterator[Shown]:
+def of_authority(authorities: Sequence[bytes], where: ObjectRef) -> Iterator[CertificateRow]:
     """The authority, and earlier authorities that are still trusted."""
     for place, one in enumerate(authorities):
-        yield _shown("predecessor" if place else "authority", where, one)
+        yield _row("predecessor" if place else "authority", where, one)
 
 
-def of_pair(pair: KeyPair, where: ObjectRef) -> Iterator[Shown]:
+def of_pair(pair: KeyPair, where: ObjectRef) -> Iterator[CertificateRow]:
     """The serving certificate."""
-    yield _shown("serving", where, pair.certificate)
+    yield _row("serving", where, pair.certificate)
 
 
-def of_configurations(found: Sequence[Trusted]) -> Iterator[Shown]:
+def of_configurations(found: Sequence[Trusted]) -> Iterator[CertificateRow]:
     """Certificates that the API server trusts; identical ones in one configuration appear once."""
     seen = dict.fromkeys((one.target, one.certificates) for one in found)
     for where, certificates in seen:
         for one in each_certificate(certificates):
-            yield _shown("trusted", where, one)
+            yield _row("trusted", where, one)
 
 
-def certs_report(certificates: Sequence[Shown], now: datetime, flags: str) -> Report:
+def certs_report(certificates: Sequence[CertificateRow], now: datetime, flags: str) -> Report:
     """One row per certificate; `flags` are appended to the command suggested if there is none."""
     return Report(
         sections=(Table.of(_columns(now), certificates),),
@@ -63,7 +63,7 @@ def certs_report(certificates: Sequence[Shown], now: datetime, flags: str) -> Re
     )
 
 
-def news(installed: Installed, now: datetime, *, authority: bool) -> str:
+def renewal_message(installed: Installed, now: datetime, *, authority: bool) -> str:
     """The sentence that reports a renewal."""
     if authority or installed.pair is None or not _signed(installed.pair, installed.issuer):
         return (
@@ -84,25 +84,25 @@ def place(where: ObjectRef) -> str:
     return f"{where.kind} {name}"
 
 
-def _shown(what: str, where: ObjectRef, certificate: bytes) -> Shown:
+def _row(what: str, where: ObjectRef, certificate: bytes) -> CertificateRow:
     try:
-        return Shown(what, where, facts_of(certificate))
+        return CertificateRow(what, where, facts_of(certificate))
     except CertificateError as error:
-        return Shown(what, where, None, str(error))
+        return CertificateRow(what, where, None, str(error))
 
 
-def _columns(now: datetime) -> tuple[Column[Shown], ...]:
-    def said(text: Callable[[CertificateInfo], str]) -> Callable[[Shown], str]:
+def _columns(now: datetime) -> tuple[Column[CertificateRow], ...]:
+    def of_facts(text: Callable[[CertificateInfo], str]) -> Callable[[CertificateRow], str]:
         return lambda one: text(one.facts) if one.facts else ""
 
     return (
         Column("CERTIFICATE", lambda one: one.what),
         Column("SUBJECT", lambda one: one.facts.subject if one.facts else one.problem),
-        Column("SIGNED-BY", said(lambda facts: facts.issuer)),
-        Column("LEFT", said(lambda facts: days_left(facts, now))),
-        Column("UNTIL", said(lambda facts: f"{facts.ends:%Y-%m-%d}"), wide=True),
+        Column("SIGNED-BY", of_facts(lambda facts: facts.issuer)),
+        Column("LEFT", of_facts(lambda facts: days_left(facts, now))),
+        Column("UNTIL", of_facts(lambda facts: f"{facts.ends:%Y-%m-%d}"), wide=True),
         Column("KEPT-IN", lambda one: place(one.where), shrinks=True),
-        Column("NAMES", said(_names), wide=True),
+        Column("NAMES", of_facts(_names), wide=True),
     )
 
 
@@ -110,7 +110,7 @@ def _names(facts: CertificateInfo) -> str:
     return ",".join((*facts.names.dns, *facts.names.ips))
 
 
-def _document(one: Shown) -> "CertificateDocument":
+def _document(one: CertificateRow) -> "CertificateDocument":
     head: CertificateDocument = {
         "apiVersion": API_VERSION,
         "kind": "Certificate",

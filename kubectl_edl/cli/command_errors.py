@@ -28,7 +28,7 @@ class Exit(IntEnum):
     REFUSED = 1
     USAGE = 2
     NOT_FOUND = 3
-    TAKEN_BACK = 4
+    REVERTED = 4
     TIMED_OUT = 5
     ENDED_OTHERWISE = 6
     INTERRUPTED = 130
@@ -70,7 +70,7 @@ class Missing(EdlError):
     """No such training job or Job."""
 
 
-class TakenBack(EdlError):
+class Reverted(EdlError):
     """A scale-up that was not ready in time and was reverted to the previous size."""
 
 
@@ -85,7 +85,7 @@ class EndedOtherwise(EdlError):
 _CODES: Final[tuple[tuple[type[EdlError], Exit], ...]] = (
     (Misused, Exit.USAGE),
     (MisusedOptions, Exit.USAGE),
-    (TakenBack, Exit.TAKEN_BACK),
+    (Reverted, Exit.REVERTED),
     (TimedOut, Exit.TIMED_OUT),
     (EndedOtherwise, Exit.ENDED_OTHERWISE),
 )
@@ -127,9 +127,9 @@ def _nearest(name: str, known: Sequence[str]) -> str:
     return f"did you mean {' or '.join(close)}? " if close else ""
 
 
-def not_elastic(name: str, connection: ClusterConnection, slips: Sequence[str] = ()) -> Refused:
-    """The error for a Job that exists without our label; `slips` are errors in other labels."""
-    found = f"it has no label {contract.FRAMEWORK}{''.join(f'; {slip}' for slip in slips)}"
+def not_elastic(name: str, connection: ClusterConnection, warnings: Sequence[str] = ()) -> Refused:
+    """The error for a Job that exists without our label; `warnings` are errors in other labels."""
+    found = f"it has no label {contract.FRAMEWORK}{''.join(f'; {warning}' for warning in warnings)}"
     return Refused(
         f'Job "{name}" is not elastic: {found}; kubectl edl adopt '
         f"{name}{connection.scope.flags} --framework … --min 1 --max … --recreate"

@@ -62,7 +62,7 @@ def patient(world: CliContext) -> Callable[[], bool]:
     return lambda: world.now() - begun > PATIENCE
 
 
-def say_changed(
+def print_changed(
     world: CliContext,
     output: str,
     sentence: str,

@@ -112,11 +112,11 @@ class _Form(click.ParamType[str]):
     name = _SPELLED
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from kubectl_edl.output.printer import BadForm, form  # noqa: PLC0415 (not for --help)
+        from kubectl_edl.output.printer import InvalidOutput, form  # noqa: PLC0415 (not for --help)
 
         try:
             form(value)
-        except BadForm as error:
+        except InvalidOutput as error:
             self.fail(f"{error}", param, ctx)
         return value
 
@@ -256,9 +256,9 @@ def bundled(kind: Callable[..., object], name: str, options: Sequence[Decorator]
     def decorate(function: Command) -> Command:
         @wraps(function)
         def call(*args: object, **given: object) -> None:
-            mine = {key: given.pop(key) for key in known & given.keys()}
-            said = {key: value for key, value in mine.items() if value is not None}
-            function(*args, **given, **{name: kind(**said)})
+            own = {key: given.pop(key) for key in known & given.keys()}
+            chosen = {key: value for key, value in own.items() if value is not None}
+            function(*args, **given, **{name: kind(**chosen)})
 
         decorated: Command = call
         for option in reversed(options):

@@ -21,9 +21,9 @@ def draws(stream: TextIO, environ: Mapping[str, str]) -> bool:
 
 def knows_unicode(environ: Mapping[str, str]) -> bool:
     """Whether the locale is UTF-8; Python sets LC_CTYPE=C.UTF-8 in the locale C (PEP 538)."""
-    spoken = environ.get("LC_CTYPE", "")
-    said = environ.get("LC_ALL") or (spoken != "C.UTF-8" and spoken) or environ.get("LANG", "")
-    return "utf8" in said.lower().replace("-", "")
+    ctype = environ.get("LC_CTYPE", "")
+    locale = environ.get("LC_ALL") or (ctype != "C.UTF-8" and ctype) or environ.get("LANG", "")
+    return "utf8" in locale.lower().replace("-", "")
 
 
 def printing(stream: TextIO | None) -> TextIO:

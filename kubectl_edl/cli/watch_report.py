@@ -25,7 +25,7 @@ Read = Callable[[], Report]
 def show(world: CliContext, reading: OutputOptions, read: Read) -> None:
     """Print the report once."""
     report, chosen = read(), form(reading.output)
-    _say_beside(world, chosen, report)
+    _print_hints(world, chosen, report)
     if report.objects or not chosen.people:
         world.out.write(chosen.prints(report, layout(world, reading)))
 
@@ -60,7 +60,7 @@ def continued(
     lines = _Lines(chosen, layout(replace(world, width=None, size=None), reading), reading)
     for number, report in enumerate(reports(world, read, changes)):
         if number == 0:
-            _say_beside(world, chosen, report)
+            _print_hints(world, chosen, report)
         world.out.write(lines.news(report))
         world.out.flush()
 
@@ -164,7 +164,7 @@ def last(reports: Iterator[Report]) -> Report:
     return report
 
 
-def _say_beside(world: CliContext, chosen: OutputForm, report: Report) -> None:
+def _print_hints(world: CliContext, chosen: OutputForm, report: Report) -> None:
     """Print hints, and the message for an empty list, to stderr."""
     for hint in report.hints:
         world.warn(hint)

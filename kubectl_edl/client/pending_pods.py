@@ -31,15 +31,17 @@ class PodCauses:
         names = tuple(_claimed(pod))
         if not names or self._known is None:
             return ""
-        told = {name: self._in_the_way(self._known.get(name)) for name in names}
-        return "; ".join(f"PersistentVolumeClaim {name} {why}" for name, why in told.items() if why)
+        reasons = {name: self._in_the_way(self._known.get(name)) for name in names}
+        return "; ".join(
+            f"PersistentVolumeClaim {name} {why}" for name, why in reasons.items() if why
+        )
 
     def warning(self, pod: Json) -> str:
         """The last Warning Event about the pod, such as a failed mount; empty if there is none."""
         event = self._events.get(("Pod", pod["metadata"]["name"]))
         if event is None or event.uid not in ("", pod["metadata"]["uid"]):
             return ""
-        return _told(event) if event.warning else ""
+        return _event_text(event) if event.warning else ""
 
     def _in_the_way(self, claim: Json | None) -> str:
         if claim is None:
@@ -52,7 +54,7 @@ class PodCauses:
         event = self._events.get(("PersistentVolumeClaim", metadata["name"]))
         if phase == "Bound" or event is None or event.reason in _AFTER_THE_POD:
             return ""
-        return f"is not bound: {_told(event)}"
+        return f"is not bound: {_event_text(event)}"
 
     @cached_property
     def _known(self) -> dict[str, Json] | None:
@@ -85,7 +87,7 @@ def _claimed(pod: Json) -> Iterator[str]:
             yield f"{pod['metadata']['name']}-{volume['name']}"
 
 
-def _told(event: EventFacts) -> str:
+def _event_text(event: EventFacts) -> str:
     return f"{event.reason}: {event.message}"
 
 
@@ -102,7 +104,7 @@ _STARTING: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
 
 
 @dataclass(frozen=True, slots=True)
-class Unplaced:
+class WaitingPod:
     """One pending pod; `why` comes from its status, and `node` is empty if it is not bound.
 
     `reason` is the kubelet's waiting reason of a container; empty if none waits.
@@ -118,7 +120,7 @@ class Unplaced:
     """It waits for a PersistentVolumeClaim, not for capacity."""
 
 
-def unplaced(cluster: Cluster, namespace: str, jobs: Collection[str]) -> tuple[Unplaced, ...]:
+def waiting_pods(cluster: Cluster, namespace: str, jobs: Collection[str]) -> tuple[WaitingPod, ...]:
     """Pending pods of these Jobs, sorted by name. Raises Forbidden."""
     listing = cluster.list(ListOptions("Pod", namespace, contract.FRAMEWORK))
     pods, causes = map(json.loads, listing.items), PodCauses(cluster, namespace)
@@ -133,7 +135,7 @@ def _owners(pod: Json) -> Iterator[str]:
     return (one["name"] for one in references if (one["apiVersion"], one["kind"]) == JOB_TYPE)
 
 
-def _unplaced(pod: Json, job: str, causes: PodCauses) -> Unplaced | None:
+def _unplaced(pod: Json, job: str, causes: PodCauses) -> WaitingPod | None:
     status, spec = pod.get("status") or {}, pod.get("spec") or {}
     if status.get("phase", "Pending") != "Pending" or "deletionTimestamp" in pod["metadata"]:
         return None
@@ -141,7 +143,7 @@ def _unplaced(pod: Json, job: str, causes: PodCauses) -> Unplaced | None:
     node = spec.get("nodeName") or ""
     claims = "" if node or spec.get("schedulingGates") else causes.claims(pod)
     warning = causes.warning(pod) if node and reason in _STARTING else ""
-    return Unplaced(
+    return WaitingPod(
         name=pod["metadata"]["name"],
         job=job,
         node=node,

@@ -43,7 +43,7 @@ asking: Final = group(SettingsOverrides, "asked")
 
 
 @dataclass(frozen=True, slots=True)
-class Deciding:
+class EffectiveSettings:
     """Settings that decisions use. `source` is `reconciler`, `flags` or `default`."""
 
     settings: Settings
@@ -53,7 +53,7 @@ class Deciding:
     """The reason why no reconciler decides now; empty if one leads or that is unknown."""
 
     @property
-    def says(self) -> str:
+    def text(self) -> str:
         """`policy fair, load ceiling 97 % (as the reconciler says)`."""
         whose = {
             "reconciler": "as the reconciler says",
@@ -71,7 +71,9 @@ class Deciding:
         }
 
 
-def deciding(connection: ClusterConnection, asked: SettingsOverrides, now: datetime) -> Deciding:
+def deciding(
+    connection: ClusterConnection, asked: SettingsOverrides, now: datetime
+) -> EffectiveSettings:
     """The reconciler's settings if published, with the overrides from the command line."""
     lead = leadership(connection, now)
     found = replace(_published(lead), stalled=lead.why)
@@ -87,12 +89,12 @@ def deciding(connection: ClusterConnection, asked: SettingsOverrides, now: datet
     return replace(found, settings=settings, source="flags", hints=(*hints, *lead.hints))
 
 
-def unattended(by: Deciding) -> Estimate:
+def unattended(by: EffectiveSettings) -> Estimate:
     """The estimate while no reconciler leads: unknown, because no plan is executed."""
     return Estimate(Certainty.UNKNOWN, reason=f"no reconciler is at work now ({by.stalled})")
 
 
-def _published(lead: LeaseView) -> Deciding:
+def _published(lead: LeaseView) -> EffectiveSettings:
     """The settings that the Lease publishes, or else assumed ones with a hint."""
     if lead.refusal:
         return _assumed(f"hint: assumed settings: {lead.refusal}")
@@ -106,11 +108,11 @@ def _published(lead: LeaseView) -> Deciding:
         settings = read(lead.settings)
     except ValueError as error:
         return _assumed(f"hint: assumed settings: {lead.where}, {contract.SETTINGS}: {error}")
-    return Deciding(settings, "reconciler", _unknown(settings))
+    return EffectiveSettings(settings, "reconciler", _unknown(settings))
 
 
-def _assumed(*hints: str) -> Deciding:
-    return Deciding(Settings(limits=Limits()), "default", hints)
+def _assumed(*hints: str) -> EffectiveSettings:
+    return EffectiveSettings(Settings(limits=Limits()), "default", hints)
 
 
 def _unknown(settings: Settings) -> tuple[str, ...]:

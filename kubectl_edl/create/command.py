@@ -14,7 +14,7 @@ from edl.spec.job_spec import RoleBounds
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.interaction import say_changed
+from kubectl_edl.cli.interaction import print_changed
 from kubectl_edl.cli.lazy_group import Listed
 from kubectl_edl.cli.options import Decorator, Writing, group, one_namespace, writing
 from kubectl_edl.client.reconciler_lease import unattended
@@ -105,12 +105,12 @@ def _size(kind: RoleKind, *, hidden: bool) -> Decorator:
 
 
 def _role_help(kind: RoleKind) -> str:
-    said = (
+    traits = (
         ("exactly one", kind.single),
         ("a range grows and shrinks", kind.resizable),
         ("never ends by itself", kind.serves),
     )
-    return f"{', '.join(text for text, holds in said if holds) or 'a number'}.".capitalize()
+    return f"{', '.join(text for text, holds in traits if holds) or 'a number'}.".capitalize()
 
 
 def _foreign_roles(framework: Framework) -> list[RoleKind]:
@@ -172,7 +172,7 @@ def _create(world: CliContext, scope: Scope, writing: Writing, request: CreateRe
     lines = (
         f"job.batch/{one['metadata']['name']} created{remark}: {_range(one)}" for one in stored
     )
-    say_changed(world, writing.output, "\n".join(lines), stored)
+    print_changed(world, writing.output, "\n".join(lines), stored)
 
 
 def _range(stored: Json) -> str:

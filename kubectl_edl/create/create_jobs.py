@@ -79,8 +79,8 @@ def _joined(connection: ClusterConnection, manifests: Sequence[Json]) -> list[Fi
     names = ", ".join(sorted(json.loads(one)["metadata"]["name"] for one in listed))
     there = connection.scope.flags_in(connection.namespace)
     what = f"a training job of this name exists already in namespace {connection.namespace}"
-    way_out = f"another NAME, or: kubectl edl delete {job}{there}"
-    return [Finding(f"job.batch/{own['name']}", f"{what}, of {names}", way_out)] if names else []
+    remedy = f"another NAME, or: kubectl edl delete {job}{there}"
+    return [Finding(f"job.batch/{own['name']}", f"{what}, of {names}", remedy)] if names else []
 
 
 def _asked(connection: ClusterConnection, manifest: Json) -> Json | Finding:
@@ -90,8 +90,8 @@ def _asked(connection: ClusterConnection, manifest: Json) -> Json | Finding:
     except Conflict:
         name = manifest["metadata"]["name"]
         there = connection.scope.flags_in(connection.namespace)
-        way_out = f"another NAME, or: kubectl delete job {name}{there}"
-        return Finding(place, f"exists already in namespace {connection.namespace}", way_out)
+        remedy = f"another NAME, or: kubectl delete job {name}{there}"
+        return Finding(place, f"exists already in namespace {connection.namespace}", remedy)
     except Invalid as error:
         return Finding(place, str(error))
 

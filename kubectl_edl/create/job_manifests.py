@@ -70,31 +70,31 @@ class CreateRequest:
 class _Draft:
     """A parsed request."""
 
-    wish: CreateRequest
+    request: CreateRequest
     framework: Framework
     requested: RequestedRoles
     details: Details
 
 
-def manifests(wish: CreateRequest) -> list[Json]:
+def manifests(request: CreateRequest) -> list[Json]:
     """One Job per role, as a user would write it; raises MisusedOptions with all findings."""
-    framework = FRAMEWORKS[wish.framework]
-    requested = requested_roles(framework, wish.options.mode, wish.sizes)
+    framework = FRAMEWORKS[request.framework]
+    requested = requested_roles(framework, request.options.mode, request.sizes)
     roles = [bounds.role for bounds in requested.all_roles]
-    draft = _Draft(wish, framework, requested, details(wish.pods, framework, roles))
-    judged = [_judged(draft, bounds) for bounds in requested.all_roles]
+    draft = _Draft(request, framework, requested, details(request.pods, framework, roles))
+    jobs = [_checked_job(draft, bounds) for bounds in requested.all_roles]
     findings = [*requested.findings, *draft.details.findings]
-    findings += [one for _, found in judged for one in found]
-    if wish.options.command and not findings and not any(_commands(job) for job, _ in judged):
+    findings += [one for _, found in jobs for one in found]
+    if request.options.command and not findings and not any(_commands(job) for job, _ in jobs):
         what = "every role here has a command of its own"
         findings.append(Finding("COMMAND", what, "leave it out; see --set and --mode"))
     if findings:
         # Findings about the roles are the same for each Job.
         raise MisusedOptions(tuple(dict.fromkeys(findings)))
-    return [manifest for manifest, _ in judged]
+    return [manifest for manifest, _ in jobs]
 
 
-def _judged(draft: _Draft, bounds: RoleBounds) -> tuple[Json, list[Finding]]:
+def _checked_job(draft: _Draft, bounds: RoleBounds) -> tuple[Json, list[Finding]]:
     """The Job of one role, and its findings.
 
     The command is omitted if the framework provides one.
@@ -105,7 +105,7 @@ def _judged(draft: _Draft, bounds: RoleBounds) -> tuple[Json, list[Finding]]:
     except Denied as denied:
         return {}, [*findings, *(_translated(draft, bounds, one) for one in denied.findings)]
     needs = draft.framework.describe(spec)
-    return _job(draft, bounds, () if needs.command else draft.wish.options.command), findings
+    return _job(draft, bounds, () if needs.command else draft.request.options.command), findings
 
 
 def _commands(job: Json) -> bool:
@@ -116,8 +116,8 @@ def _commands(job: Json) -> bool:
 def _without_image(draft: _Draft, bounds: RoleBounds) -> Finding:
     if not draft.details.image:
         return Finding("--image", "missing", "add --image IMAGE")
-    way_out = f"add --image IMAGE for all, or --image {bounds.role}=IMAGE"
-    return Finding("--image", f"{bounds.role} has none", way_out)
+    remedy = f"add --image IMAGE for all, or --image {bounds.role}=IMAGE"
+    return Finding("--image", f"{bounds.role} has none", remedy)
 
 
 def _translated(draft: _Draft, bounds: RoleBounds, finding: Finding) -> Finding:
@@ -149,13 +149,13 @@ def _job(draft: _Draft, bounds: RoleBounds, command: tuple[str, ...]) -> Json:
 
 
 def _metadata(draft: _Draft, bounds: RoleBounds) -> Json:
-    wish, alone = draft.wish, draft.requested.alone
+    request, alone = draft.request, draft.requested.alone
     usual = alone and bounds.role == draft.framework.worker
     # `4..4` sets bounds, too; a plain number leaves them to the namespace's defaults.
-    elastic = alone and (bounds.min < bounds.max or ".." in wish.sizes.get(bounds.role, ""))
+    elastic = alone and (bounds.min < bounds.max or ".." in request.sizes.get(bounds.role, ""))
     labels = {
-        contract.FRAMEWORK: wish.framework,
-        contract.JOB: "" if alone else wish.options.name,
+        contract.FRAMEWORK: request.framework,
+        contract.JOB: "" if alone else request.options.name,
         contract.ROLE: "" if usual else bounds.role,
         contract.MIN: str(bounds.min) if elastic else "",
         contract.MAX: str(bounds.max) if elastic else "",
@@ -164,25 +164,25 @@ def _metadata(draft: _Draft, bounds: RoleBounds) -> Json:
     }
     annotations = {
         contract.ROLES: "" if alone else draft.requested.text,
-        contract.MODE: wish.options.mode,
-        contract.SLOTS: wish.options.slots,
+        contract.MODE: request.options.mode,
+        contract.SLOTS: request.options.slots,
         **draft.details.settings,
     }
     if draft.details.gpu and not labels[contract.GPU]:
         annotations.pop(contract.GPU_CLASS, None)  # only for roles with GPUs
-    return _said(
+    return _without_empty(
         {
-            "name": wish.options.name if alone else f"{wish.options.name}-{bounds.role}",
-            "namespace": wish.namespace,
-            "labels": _said(labels),
-            "annotations": _said(annotations),
+            "name": request.options.name if alone else f"{request.options.name}-{bounds.role}",
+            "namespace": request.namespace,
+            "labels": _without_empty(labels),
+            "annotations": _without_empty(annotations),
         }
     )
 
 
 def _sizes(draft: _Draft, bounds: RoleBounds) -> Json:
     """The initial size, and the number of work items."""
-    items = draft.wish.options.completions
+    items = draft.request.options.completions
     sizes = {"parallelism": bounds.min} if bounds.min > 1 or not draft.framework.ranked else {}
     return sizes | ({} if items is None else {"completions": items, "completionMode": "Indexed"})
 
@@ -196,7 +196,7 @@ def _pod(draft: _Draft, bounds: RoleBounds, command: tuple[str, ...]) -> Json:
         "image": given.image.get(bounds.role),
         "command": list(command),
         "env": [{"name": name, "value": value} for name, value in given.env],
-        "resources": _said({"requests": _said(requests)}),
+        "resources": _without_empty({"requests": _without_empty(requests)}),
         "volumeMounts": [
             {"name": _volume(claim), "mountPath": path} for claim, path in given.claims
         ],
@@ -204,18 +204,18 @@ def _pod(draft: _Draft, bounds: RoleBounds, command: tuple[str, ...]) -> Json:
     volumes = [
         {"name": _volume(claim), "persistentVolumeClaim": {"claimName": claim}} for claim in claims
     ]
-    return _said(
+    return _without_empty(
         {
-            "priorityClassName": draft.wish.options.priority_class,
+            "priorityClassName": draft.request.options.priority_class,
             "nodeSelector": dict(given.node_selector),
             "restartPolicy": "OnFailure",
-            "containers": [_said(container)],
+            "containers": [_without_empty(container)],
             "volumes": volumes,
         }
     )
 
 
-def _said(members: Mapping[str, object]) -> Json:
+def _without_empty(members: Mapping[str, object]) -> Json:
     """The members without empty values."""
     return {name: value for name, value in members.items() if value}
 

@@ -98,31 +98,31 @@ class Details:
     findings: tuple[Finding, ...]
 
 
-def details(told: RolePodOptions, framework: Framework, roles: Sequence[str]) -> Details:
+def details(options: RolePodOptions, framework: Framework, roles: Sequence[str]) -> Details:
     """Parse the options; `roles` are the job's. GPUs without a role are for roles that train."""
     reader = _Reader(roles)
     kinds = framework.kinds
     training = [role for role in roles if role == framework.worker or kinds[role].trains]
     return Details(
-        image=reader.images(told.image, roles),
+        image=reader.images(options.image, roles),
         requests={
-            "cpu": reader.quantities("--cpu", told.cpu),
-            "memory": reader.quantities("--memory", told.memory),
+            "cpu": reader.quantities("--cpu", options.cpu),
+            "memory": reader.quantities("--memory", options.memory),
         },
-        gpu=reader.by_role("--gpu", told.gpu, training),
-        gpu_memory=reader.by_role("--gpu-memory", told.gpu_memory, training),
-        env=reader.pairs("--env", told.env, _VARIABLE, "write NAME=VALUE"),
-        claims=reader.pairs("--pvc", told.pvc, _CLAIM, "write CLAIM:PATH, such as data:/data"),
+        gpu=reader.by_role("--gpu", options.gpu, training),
+        gpu_memory=reader.by_role("--gpu-memory", options.gpu_memory, training),
+        env=reader.pairs("--env", options.env, _VARIABLE, "write NAME=VALUE"),
+        claims=reader.pairs("--pvc", options.pvc, _CLAIM, "write CLAIM:PATH, such as data:/data"),
         node_selector=reader.pairs(
             "--node-selector",
-            (label for text in told.node_selector for label in text.split(",")),
+            (label for text in options.node_selector for label in text.split(",")),
             _LABEL,
             "write LABEL=VALUE, such as pool=gpu",
         ),
         settings={
-            **reader.settings(told.set, settings_of(framework)),
-            contract.REQUIRED_TOPOLOGY: ",".join(told.required_topology),
-            contract.PREFERRED_TOPOLOGY: ",".join(told.preferred_topology),
+            **reader.settings(options.set, settings_of(framework)),
+            contract.REQUIRED_TOPOLOGY: ",".join(options.required_topology),
+            contract.PREFERRED_TOPOLOGY: ",".join(options.preferred_topology),
         },
         findings=tuple(reader.findings),
     )

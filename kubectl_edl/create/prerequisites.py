@@ -11,11 +11,11 @@ from kubectl_edl.cli.context import ClusterConnection
 
 
 def hints(
-    connection: ClusterConnection, stored: Sequence[Json], now: datetime, way_out: str
+    connection: ClusterConnection, stored: Sequence[Json], now: datetime, remedy: str
 ) -> Iterator[str]:
     """Hints why the new job will not start, or why its pods would all start at once.
 
-    The job is already created, so a failed read is not an error. `way_out`: the remedy for pods
+    The job is already created, so a failed read is not an error. `remedy`: the remedy for pods
     without requests.
     """
     from kubectl_edl.client.cluster_view import survey_created  # noqa: PLC0415 (not for --help)
@@ -31,7 +31,7 @@ def hints(
             yield f"hint: nothing starts: {job.problem}"
             return
         for role in request_warnings.roles(job):
-            yield f"hint: {request_warnings.said(role.name, role.spec.max)}; {way_out}"
+            yield f"hint: {request_warnings.said(role.name, role.spec.max)}; {remedy}"
 
 
 def _claims(connection: ClusterConnection, stored: Sequence[Json]) -> Iterator[str]:

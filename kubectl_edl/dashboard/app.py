@@ -3,8 +3,8 @@
 | path | | |
 |---|---|---|
 | `/` | GET | the page; `?token=…` is taken into a cookie, once |
-| `/events` | GET | server-sent events: `state`, a picture as JSON (`picture.page`), and `beat` |
-| `/what-if` | POST | {"namespace", "name", "max"} → `imagining`'s answer |
+| `/events` | GET | server-sent events: `state`, the page as JSON (`page_state.page`), and `beat` |
+| `/what-if` | POST | {"namespace", "name", "max"} → the outcome with and without this max |
 | `/scale` | POST | {"namespace", "name", "size": 6 or null} → {"said"}; only if it is allowed |
 
 Errors are {"error": one line}.
@@ -59,9 +59,9 @@ _T = TypeVar("_T")
 class DashboardContext:
     """The dependencies of the routes. `resize` is None in a read-only dashboard."""
 
-    gate: RequestAuth
-    board: PageBroadcast
-    imagine: Callable[[what_if_job.WhatIfRequest], Json]
+    auth: RequestAuth
+    broadcast: PageBroadcast
+    what_if: Callable[[what_if_job.WhatIfRequest], Json]
     about: Json
     """`server`, `namespace` (empty for all) and `version`, for the page header."""
     resize: Callable[[page_resize.ResizeRequest], str] | None = None
@@ -89,21 +89,21 @@ def _check(context: DashboardContext) -> AnyResponse | None:
     asked = RequestOrigin(
         path=request.path,
         method=request.method,
-        host=_said("Host"),
-        origin=_said("Origin"),
-        site=_said("Sec-Fetch-Site"),
-        page=_said(PAGE_HEADER),
+        host=_header("Host"),
+        origin=_header("Origin"),
+        site=_header("Sec-Fetch-Site"),
+        page=_header(PAGE_HEADER),
         tokens=(
-            _said("Authorization").removeprefix("Bearer "),
+            _header("Authorization").removeprefix("Bearer "),
             request.cookies.get(context.cookie, ""),
             _given(),
         ),
     )
-    refusal = context.gate.refusal(asked)
+    refusal = context.auth.refusal(asked)
     return _refused(refusal) if refusal else None
 
 
-def _said(header: str) -> str:
+def _header(header: str) -> str:
     return request.headers.get(header, "")
 
 
@@ -119,7 +119,7 @@ def _harden(response: Response) -> Response:
 
 
 def _page(context: DashboardContext) -> AnyResponse:
-    if context.gate.knows(token := _given()):
+    if context.auth.knows(token := _given()):
         # Remove the token from the address, which browser histories and bystanders can read.
         answer = redirect("/", HTTPStatus.SEE_OTHER)
         answer.set_cookie(context.cookie, token, httponly=True, samesite="Strict")
@@ -128,7 +128,7 @@ def _page(context: DashboardContext) -> AnyResponse:
         "page.html",
         about=context.about,
         header=PAGE_HEADER,
-        secret=context.gate.page,
+        secret=context.auth.page,
         scales=context.resize is not None,
     )
     return Response(text, content_type="text/html; charset=utf-8")
@@ -138,13 +138,13 @@ def _events(context: DashboardContext, streams: BoundedSemaphore) -> Response:
     if not streams.acquire(blocking=False):
         text = f"{MOST_STREAMS} pages look already: close some"
         return _refused(AuthRefusal(HTTPStatus.SERVICE_UNAVAILABLE, text))
-    answer = Response(stream(context.board), content_type="text/event-stream")
+    answer = Response(stream(context.broadcast), content_type="text/event-stream")
     answer.call_on_close(streams.release)
     return answer
 
 
 def _what_if(context: DashboardContext) -> Response:
-    return _json(context.imagine(_body(what_if_job.WhatIfRequest)))
+    return _json(context.what_if(_body(what_if_job.WhatIfRequest)))
 
 
 def _scale(context: DashboardContext) -> Response:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from edl.planner.published_settings import Settings
     from edl.visibility.team_figures import TeamFigures
     from kubectl_edl.cli.context import CliContext, ClusterConnection
-    from kubectl_edl.client.reconciler_settings import Deciding
+    from kubectl_edl.client.reconciler_settings import EffectiveSettings
     from kubectl_edl.queue.view import WaitingJob
     from kubectl_edl.top.options import CostOptions
     from kubectl_edl.top.resource_hours import Hours
@@ -49,21 +49,21 @@ _HINT: Final = (
 )
 
 
-class Look(Protocol):
+class ClusterReader(Protocol):
     """A reader of the cluster: signals possible changes, and returns the current state."""
 
     def start(self, changed: Callable[[], None]) -> None: ...
 
-    def seen(self) -> Seen | None:
+    def read(self) -> DashboardSnapshot | None:
         """The state; None until every kind has been listed. Raises ClusterError."""
         ...
 
     def stop(self) -> None: ...
 
 
-def looking(
+def choose_reader(
     world: CliContext, connection: ClusterConnection, monotonic: Callable[[], float]
-) -> Look:
+) -> ClusterReader:
     """The most complete reader that the user's rights allow. Raises ClusterError if none."""
     missing = _missing(connection.cluster)
     needed = {kind: error for kind, error in missing.items() if kind not in RULES}
@@ -72,12 +72,12 @@ def looking(
             f"hint: what a {kind} adds or forbids is not known here: {missing[kind]}"
             for kind in missing
         ]
-        return Whole(world, connection, Estimates(monotonic), sorted(hints))
+        return ClusterWideReader(world, connection, Estimates(monotonic), sorted(hints))
     error = needed[min(needed)]
     survey_training(
         connection, "", world.now()
     )  # raises Forbidden if the user may not read the namespace either
-    return Narrow(world, connection, f"{_HINT}: {error}")
+    return NamespaceReader(world, connection, f"{_HINT}: {error}")
 
 
 def _missing(cluster: Cluster) -> dict[str, Forbidden]:
@@ -105,7 +105,7 @@ def _followed(stores: Stores) -> list[tuple[ListOptions, Store[Any]]]:
     return [pair for pair in stores if pair[0].kind not in SURROUNDINGS]
 
 
-class Whole:
+class ClusterWideReader:
     """Reads as the reconciler does: informers, incremental state, one decision."""
 
     def __init__(
@@ -131,7 +131,7 @@ class Whole:
         for informer in self._informers:
             informer.start()
 
-    def seen(self) -> Seen | None:
+    def read(self) -> DashboardSnapshot | None:
         if not self._synced():
             return None
         now = self._world.now()
@@ -142,7 +142,7 @@ class Whole:
         keys = [one.job.key for one in waiting]
         starts = self._starts(state, by, keys) if keys else {}
         namespace = self._connection.namespace
-        return Seen(
+        return DashboardSnapshot(
             at=now,
             jobs=tuple(job for job in state.jobs if namespace in ("", job.key.namespace)),
             waiting=tuple(
@@ -161,7 +161,7 @@ class Whole:
             informer.stop()
 
     def _starts(
-        self, state: ClusterState, by: Deciding, keys: list[JobKey]
+        self, state: ClusterState, by: EffectiveSettings, keys: list[JobKey]
     ) -> Mapping[JobKey, Estimate]:
         if by.stalled:
             return dict.fromkeys(keys, unattended(by))
@@ -173,7 +173,7 @@ class Whole:
         return all(store.synced for selection, store in pairs if selection.kind not in RULES)
 
 
-class Narrow:
+class NamespaceReader:
     """Reads the Jobs and pods of one namespace, and lists them again after each change."""
 
     def __init__(self, world: CliContext, connection: ClusterConnection, hint: str) -> None:
@@ -195,18 +195,18 @@ class Narrow:
 
         Thread(target=follow, name="changes", daemon=True).start()
 
-    def seen(self) -> Seen | None:
+    def read(self) -> DashboardSnapshot | None:
         now = self._world.now()
         survey = survey_training(self._connection, "", now)
         silent = reconciler_lease.unattended(self._connection, now)
         hints = (*silent, *survey.hints, self._hint)
-        return Seen(now, survey.jobs, by_arrival(survey.jobs), hints=hints)
+        return DashboardSnapshot(now, survey.jobs, by_arrival(survey.jobs), hints=hints)
 
     def stop(self) -> None:
         self._stopped = True
 
 
-class Seen(msgspec.Struct, frozen=True):
+class DashboardSnapshot(msgspec.Struct, frozen=True):
     """`jobs` and `waiting` are those of the shown namespace; `state` is the whole cluster.
 
     `state` and `deciding` are None without rights to read the cluster; then there is no what-if.
@@ -218,7 +218,7 @@ class Seen(msgspec.Struct, frozen=True):
     state: ClusterState | None = None
     teams: tuple[TeamFigures, ...] = ()
     """Teams of the whole cluster."""
-    deciding: Deciding | None = None
+    deciding: EffectiveSettings | None = None
     hints: tuple[str, ...] = ()
 
 

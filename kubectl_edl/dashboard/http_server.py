@@ -90,11 +90,11 @@ def listening(host: str, port: int) -> tuple[socket.socket, DashboardAddress]:
         family, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         taken = socket.create_server((place[0], port), family=family)
     except OSError as error:
-        raise Refused(way_out(host, port, error)) from error
+        raise Refused(listen_error(host, port, error)) from error
     return taken, DashboardAddress(*taken.getsockname()[:2])
 
 
-def way_out(host: str, port: int, error: OSError) -> str:
+def listen_error(host: str, port: int, error: OSError) -> str:
     """The reason why listening fails, and a remedy."""
     if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
         why = f"is not an address of this machine ({error.strerror}); such as 127.0.0.1"

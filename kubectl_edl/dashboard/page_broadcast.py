@@ -15,7 +15,7 @@ _RETRY: Final = b"retry: 2000\n\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class PageVersion:
     """A page state; `body` is JSON on one line. Numbers start at 1."""
 
     number: int
@@ -27,7 +27,7 @@ class PageBroadcast:
 
     def __init__(self) -> None:
         self._turned = Condition()
-        self._picture: Picture | None = None
+        self._version: PageVersion | None = None
         self._closed = False
 
     @property
@@ -37,16 +37,16 @@ class PageBroadcast:
     def show(self, body: bytes) -> None:
         """Publish a new state, unless it equals the last one."""
         with self._turned:
-            last = self._picture
+            last = self._version
             if last is None or last.body != body:
-                self._picture = Picture(last.number + 1 if last else 1, body)
+                self._version = PageVersion(last.number + 1 if last else 1, body)
                 self._turned.notify_all()
 
-    def after(self, number: int, seconds: float) -> Picture | None:
+    def after(self, number: int, seconds: float) -> PageVersion | None:
         """The newest state, once its number exceeds `number`; None after `seconds`."""
         with self._turned:
             self._turned.wait_for(lambda: self._closed or self._newer(number), seconds)
-            return self._picture if self._newer(number) else None
+            return self._version if self._newer(number) else None
 
     def close(self) -> None:
         """End all streams."""
@@ -55,17 +55,17 @@ class PageBroadcast:
             self._turned.notify_all()
 
     def _newer(self, number: int) -> bool:
-        return self._picture is not None and self._picture.number > number
+        return self._version is not None and self._version.number > number
 
 
-def stream(board: PageBroadcast, beat: float = BEAT_SECONDS) -> Iterator[bytes]:
+def stream(broadcast: PageBroadcast, beat: float = BEAT_SECONDS) -> Iterator[bytes]:
     """Server-sent events: `state` for each new state, starting with the newest, or else `beat`."""
     yield _RETRY
     number = 0
-    while not board.closed:
-        picture = board.after(number, beat)
-        if picture is not None:
-            number = picture.number
-            yield b"event: state\ndata: " + picture.body + b"\n\n"
-        elif not board.closed:
+    while not broadcast.closed:
+        version = broadcast.after(number, beat)
+        if version is not None:
+            number = version.number
+            yield b"event: state\ndata: " + version.body + b"\n\n"
+        elif not broadcast.closed:
             yield _BEAT

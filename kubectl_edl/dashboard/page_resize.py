@@ -7,7 +7,7 @@ from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.options import Writing
 from kubectl_edl.scale import size_validation
-from kubectl_edl.scale.resize import Beside, ResizeTask, carry_out
+from kubectl_edl.scale.resize import ExtraSteps, ResizeTask, carry_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +19,16 @@ class ResizeRequest:
     size: int | None
 
 
-def resize(world: CliContext, connection: ClusterConnection, wish: ResizeRequest) -> str:
+def resize(world: CliContext, connection: ClusterConnection, request: ResizeRequest) -> str:
     """Resize, and return the confirmation. Raises the errors that `kubectl edl scale` prints."""
-    if connection.namespace not in ("", wish.namespace):
-        raise Refused(f"{wish.namespace} is not shown here; only {connection.namespace} is")
-    scope = replace(connection.scope, namespace=wish.namespace, all_namespaces=False)
-    there = replace(connection, namespace=wish.namespace, scope=scope)
-    asked = size_validation.SizeRequest(size=wish.size, auto=wish.size is None, flags=scope.flags)
-    said = replace(world, out=StringIO(), err=StringIO())
-    carry_out(ResizeTask(said, there, wish.name, asked, Writing("none")), Beside())
-    assert isinstance(said.out, StringIO)  # noqa: S101 (set two lines above)
-    return said.out.getvalue().strip()
+    if connection.namespace not in ("", request.namespace):
+        raise Refused(f"{request.namespace} is not shown here; only {connection.namespace} is")
+    scope = replace(connection.scope, namespace=request.namespace, all_namespaces=False)
+    there = replace(connection, namespace=request.namespace, scope=scope)
+    asked = size_validation.SizeRequest(
+        size=request.size, auto=request.size is None, flags=scope.flags
+    )
+    silent = replace(world, out=StringIO(), err=StringIO())
+    carry_out(ResizeTask(silent, there, request.name, asked, Writing("none")), ExtraSteps())
+    assert isinstance(silent.out, StringIO)  # noqa: S101 (set two lines above)
+    return silent.out.getvalue().strip()

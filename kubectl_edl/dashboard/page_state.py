@@ -22,7 +22,7 @@ from edl.simulator import ENDLESS, Training
 from edl.visibility.team_figures import TeamFigures
 from edl.writes import Json
 from kubectl_edl.dashboard import node_load
-from kubectl_edl.dashboard.cluster_reader import Seen
+from kubectl_edl.dashboard.cluster_reader import DashboardSnapshot
 from kubectl_edl.model import team_rows, topology_view
 from kubectl_edl.model.start_estimates import when
 from kubectl_edl.model.training_job_view import view
@@ -79,20 +79,20 @@ class Samples:
 
 
 def page(
-    seen: Seen,
+    snapshot: DashboardSnapshot,
     samples: Sequence[Sample],
     asked: CostOptions = NO_PRICES,
     costs: Callable[[ClusterState, CostOptions], ClusterCosts] = cluster_costs,
 ) -> Json:
     """The whole page; `asked` are the options for costs."""
-    nodes = seen.state.nodes if seen.state else ()
-    jobs = sorted(seen.jobs, key=lambda job: (phase(job) in _OVER, job.key))
+    nodes = snapshot.state.nodes if snapshot.state else ()
+    jobs = sorted(snapshot.jobs, key=lambda job: (phase(job) in _OVER, job.key))
     labels = labels_of(nodes)
     rows = [_job(job) | {"domains": _domains(job, labels)} for job in jobs[:MOST_JOBS] if job.roles]
     return {
-        "cluster": _cluster(seen, samples),
+        "cluster": _cluster(snapshot, samples),
         "nodes": {
-            "known": seen.state is not None,
+            "known": snapshot.state is not None,
             "all": len(nodes),
             "ready": sum(node.schedulable for node in nodes),
             "titles": [node_load.title(name) for name in node_load.names(nodes)],
@@ -101,40 +101,42 @@ def page(
         },
         "jobs": {"all": len(jobs), "rows": rows},
         "queue": {
-            "all": len(seen.waiting),
-            "rows": [_waiting(one, seen.at) for one in seen.waiting[:MOST_WAITING]],
+            "all": len(snapshot.waiting),
+            "rows": [_waiting(one, snapshot.at) for one in snapshot.waiting[:MOST_WAITING]],
         },
         "teams": {
-            "all": len(seen.teams),
-            "rows": [_team(one) for one in team_rows.shown(seen.teams)],
+            "all": len(snapshot.teams),
+            "rows": [_team(one) for one in team_rows.shown(snapshot.teams)],
         },
-        "costs": _costs(seen.state, costs(seen.state, asked), asked) if seen.state else None,
-        "hints": [hint.removeprefix("hint: ") for hint in _hints(seen, asked)],
+        "costs": _costs(snapshot.state, costs(snapshot.state, asked), asked)
+        if snapshot.state
+        else None,
+        "hints": [hint.removeprefix("hint: ") for hint in _hints(snapshot, asked)],
     }
 
 
-def _hints(seen: Seen, asked: CostOptions) -> tuple[str, ...]:
-    return (*seen.hints, _NO_COSTS) if asked.prices and not seen.state else seen.hints
+def _hints(snapshot: DashboardSnapshot, asked: CostOptions) -> tuple[str, ...]:
+    return (*snapshot.hints, _NO_COSTS) if asked.prices and not snapshot.state else snapshot.hints
 
 
-def sample(seen: Seen) -> Sample:
+def sample(snapshot: DashboardSnapshot) -> Sample:
     """A sample of the current state."""
-    nodes = seen.state.nodes if seen.state else ()
+    nodes = snapshot.state.nodes if snapshot.state else ()
     return Sample(
-        at=seen.at,
+        at=snapshot.at,
         shares=tuple((one["title"], one["share"]) for one in node_load.totals(nodes)),
-        running=_running(seen),
-        queued=len(seen.waiting),
+        running=_running(snapshot),
+        queued=len(snapshot.waiting),
     )
 
 
-def _cluster(seen: Seen, samples: Sequence[Sample]) -> Json:
-    nodes = seen.state.nodes if seen.state else ()
+def _cluster(snapshot: DashboardSnapshot, samples: Sequence[Sample]) -> Json:
+    nodes = snapshot.state.nodes if snapshot.state else ()
     return {
         "loads": node_load.totals(nodes),
-        "running": _running(seen),
-        "queued": len(seen.waiting),
-        "deciding": seen.deciding.says if seen.deciding else "",
+        "running": _running(snapshot),
+        "queued": len(snapshot.waiting),
+        "deciding": snapshot.deciding.text if snapshot.deciding else "",
         "samples": [
             {
                 "at": _second(one.at),
@@ -147,8 +149,8 @@ def _cluster(seen: Seen, samples: Sequence[Sample]) -> Json:
     }
 
 
-def _running(seen: Seen) -> int:
-    return sum(phase(job) not in _OVER | _RESTS for job in seen.jobs)
+def _running(snapshot: DashboardSnapshot) -> int:
+    return sum(phase(job) not in _OVER | _RESTS for job in snapshot.jobs)
 
 
 def _job(job: TrainingJob) -> Json:
@@ -229,8 +231,8 @@ def line(role: Role, started: datetime | None, size: int) -> list[tuple[datetime
 
     Without a history, its current size since the start.
     """
-    told = [entry for entry in entries(role.record.history) if entry.operation not in _NO_SIZE]
-    found = [(entry.at, 0 if entry.operation in _STOPS else entry.after) for entry in told]
+    history = [entry for entry in entries(role.record.history) if entry.operation not in _NO_SIZE]
+    found = [(entry.at, 0 if entry.operation in _STOPS else entry.after) for entry in history]
     if not found and started and size:
         found = [(started, size)]
     return [

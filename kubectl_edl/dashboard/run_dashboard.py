@@ -13,13 +13,13 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from kubectl_edl.dashboard.app import DashboardContext, create_app
-from kubectl_edl.dashboard.cluster_reader import looking
+from kubectl_edl.dashboard.cluster_reader import choose_reader
 from kubectl_edl.dashboard.http_server import Serving, listening
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast
 from kubectl_edl.dashboard.page_resize import resize
 from kubectl_edl.dashboard.request_auth import RequestAuth
-from kubectl_edl.dashboard.watcher import Live
-from kubectl_edl.dashboard.what_if_job import Imagination
+from kubectl_edl.dashboard.watcher import DashboardWatcher
+from kubectl_edl.dashboard.what_if_job import WhatIfEngine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,11 +35,11 @@ class Dashboard:
 
     url: str
     address: DashboardAddress
-    live: Live
+    watcher: DashboardWatcher
     serving: Serving
 
     def stop(self) -> None:
-        self.live.stop()
+        self.watcher.stop()
         self.serving.stop()
 
 
@@ -47,19 +47,19 @@ def started(world: CliContext, connection: ClusterConnection, asked: DashboardOp
     """Start a dashboard that serves on return. Raises Refused, or ClusterError from the cluster."""
     listener, address = listening(asked.address, asked.port)
     try:
-        look = looking(world, connection, time.monotonic)
+        reader = choose_reader(world, connection, time.monotonic)
     except BaseException:
         listener.close()
         raise
-    live = Live(look, board := PageBroadcast(), time.monotonic, asked.costs)
+    watcher = DashboardWatcher(reader, broadcast := PageBroadcast(), time.monotonic, asked.costs)
     # Any client that reaches the port acts with our rights; on loopback, every user of the machine.
     private = address.loopback and not asked.allow_scale
     token = "" if private else secrets.token_urlsafe(32)
-    imagination = Imagination()
+    engine = WhatIfEngine()
     context = DashboardContext(
-        gate=RequestAuth(secrets.token_urlsafe(32), _names(asked, address), token),
-        board=board,
-        imagine=lambda wish: imagination.answer(live.seen, wish),
+        auth=RequestAuth(secrets.token_urlsafe(32), _names(asked, address), token),
+        broadcast=broadcast,
+        what_if=lambda request: engine.answer(watcher.snapshot, request),
         about={
             "server": connection.server,
             "namespace": connection.namespace,
@@ -69,9 +69,9 @@ def started(world: CliContext, connection: ClusterConnection, asked: DashboardOp
         cookie=f"edl-dashboard-{address.port}",  # cookies are shared between ports
     )
     serving = Serving(create_app(context), listener, address)
-    live.start()
+    watcher.start()
     serving.start()
-    return Dashboard(address.url + (f"?token={token}" if token else ""), address, live, serving)
+    return Dashboard(address.url + (f"?token={token}" if token else ""), address, watcher, serving)
 
 
 def _names(asked: DashboardOptions, address: DashboardAddress) -> frozenset[str]:

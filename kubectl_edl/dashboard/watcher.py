@@ -9,7 +9,7 @@ import msgspec
 
 from edl.errors import EdlError
 from edl.writes import Json
-from kubectl_edl.dashboard.cluster_reader import Look, RecentCosts, Seen
+from kubectl_edl.dashboard.cluster_reader import ClusterReader, DashboardSnapshot, RecentCosts
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast
 from kubectl_edl.dashboard.page_state import Samples, page, sample
 from kubectl_edl.top.options import NO_PRICES, CostOptions
@@ -24,42 +24,42 @@ _PATIENCE: Final = 5.0
 """Seconds after which the page is refreshed without a change, because ages and estimates change."""
 
 
-class Live:
+class DashboardWatcher:
     """Reads the cluster's state, and publishes the page."""
 
     def __init__(
         self,
-        look: Look,
-        board: PageBroadcast,
+        reader: ClusterReader,
+        broadcast: PageBroadcast,
         monotonic: Callable[[], float],
         costs: CostOptions = NO_PRICES,
     ) -> None:
-        self._look = look
-        self._board = board
+        self._reader = reader
+        self._broadcast = broadcast
         self._monotonic = monotonic
         self._costs = costs
         self._recent = RecentCosts(monotonic)
         self._samples = Samples()
         self._changed = Event()
         self._stopped = Event()
-        self._seen: Seen | None = None
+        self._snapshot: DashboardSnapshot | None = None
         self._page: Json = {}
         self._troubled = False
 
     @property
-    def seen(self) -> Seen | None:
+    def snapshot(self) -> DashboardSnapshot | None:
         """The newest state; None until the cluster has been read once."""
-        return self._seen
+        return self._snapshot
 
     def start(self) -> None:
-        self._look.start(self._changed.set)
+        self._reader.start(self._changed.set)
         Thread(target=self._run, name="live", daemon=True).start()
 
     def stop(self) -> None:
         self._stopped.set()
         self._changed.set()
-        self._look.stop()
-        self._board.close()
+        self._reader.stop()
+        self._broadcast.close()
 
     def _run(self) -> None:
         while not self._stopped.is_set():
@@ -67,15 +67,15 @@ class Live:
             self.turn()
             took = self._monotonic() - begun
             self._stopped.wait(max(_GATHER, _REST * took))
-            self._changed.wait(_PATIENCE if self._seen else _GATHER)
+            self._changed.wait(_PATIENCE if self._snapshot else _GATHER)
             self._changed.clear()
 
     def turn(self) -> None:
         """Read and publish once. An error is shown next to the last good state."""
         trouble = ""
         try:
-            if found := self._look.seen():
-                self._page, self._seen = self._drawn(found), found
+            if found := self._reader.read():
+                self._page, self._snapshot = self._drawn(found), found
             self._troubled = False
         except EdlError as error:
             trouble = str(error)
@@ -85,8 +85,8 @@ class Live:
                 _log.exception("cannot look at the cluster, will try again")
             self._troubled = True
         if self._page or trouble:
-            self._board.show(msgspec.json.encode(self._page | {"trouble": trouble}))
+            self._broadcast.show(msgspec.json.encode(self._page | {"trouble": trouble}))
 
-    def _drawn(self, found: Seen) -> Json:
+    def _drawn(self, found: DashboardSnapshot) -> Json:
         self._samples.put(sample(found))
         return page(found, self._samples.values(), self._costs, self._recent.of)

@@ -12,8 +12,8 @@ from edl.simulator import Elastic, Result, Watcher, from_state, simulate
 from edl.simulator import Scenario as SimulatedWorld
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
-from kubectl_edl.client.reconciler_settings import Deciding
-from kubectl_edl.dashboard.cluster_reader import Seen
+from kubectl_edl.client.reconciler_settings import EffectiveSettings
+from kubectl_edl.dashboard.cluster_reader import DashboardSnapshot
 from kubectl_edl.output.report import JsonDocument
 from kubectl_edl.simulate import what_if
 from kubectl_edl.simulate.run_variants import Run, Variant
@@ -41,7 +41,7 @@ class _TooLongError(Exception):
 
 
 @dataclass(slots=True)
-class Imagination:
+class WhatIfEngine:
     """Computes one answer at a time: a simulation occupies the interpreter of the server."""
 
     monotonic: Callable[[], float] = time.monotonic
@@ -50,19 +50,19 @@ class Imagination:
     _known: tuple[ClusterState, Run] | None = None
     """The run without the change, which is the same for each position of the slider."""
 
-    def answer(self, seen: Seen | None, wish: WhatIfRequest) -> Json:
+    def answer(self, snapshot: DashboardSnapshot | None, request: WhatIfRequest) -> Json:
         """The final size of each role, with and without the change. Raises Refused, Missing."""
-        if seen is None:
+        if snapshot is None:
             raise Refused("the cluster has not been read yet; try again in a moment")
-        if seen.state is None or seen.deciding is None:
+        if snapshot.state is None or snapshot.deciding is None:
             raise Refused("what-if needs the whole cluster, and you may not read it")
-        state, by = seen.state, seen.deciding
-        setting = f"job/{wish.namespace}/{wish.name}.max={wish.max}"
+        state, by = snapshot.state, snapshot.deciding
+        setting = f"job/{request.namespace}/{request.name}.max={request.max}"
         try:
-            changed = what_if.with_setting(state, setting, wish.namespace)
+            changed = what_if.with_setting(state, setting, request.namespace)
         except Refused as error:
             raise Refused(re.sub(r"^--set [^:]*: ", "", str(error))) from None
-        shown = {job.key for job in seen.jobs}
+        shown = {job.key for job in snapshot.jobs}
         jobs = [job for job in what_if.in_order(state.jobs) if job.live and job.key in shown]
         late = self.monotonic() + self.patience
         if not self._lock.acquire(timeout=self.patience):
@@ -73,14 +73,14 @@ class Imagination:
             raise Refused(_too_long(setting, self.patience)) from None
         finally:
             self._lock.release()
-        return _answer(jobs, runs, wish, by)
+        return _answer(jobs, runs, request, by)
 
-    def _as_is(self, state: ClusterState, by: Deciding, late: float) -> Run:
+    def _as_is(self, state: ClusterState, by: EffectiveSettings, late: float) -> Run:
         if self._known is None or not _alike(self._known[0], state):
             self._known = (state, self._run(_AS_IS, state, by, late))
         return self._known[1]
 
-    def _run(self, name: str, state: ClusterState, by: Deciding, late: float) -> Run:
+    def _run(self, name: str, state: ClusterState, by: EffectiveSettings, late: float) -> Run:
         world = from_state(state, what_if.remaining(state))
         control_mode = Elastic(by.settings.value(), by.settings.limits)
         return Run(Variant(name, world, control_mode), self._result(world, control_mode, late))
@@ -105,16 +105,18 @@ def _too_long(setting: str, patience: float) -> str:
     )
 
 
-def _answer(jobs: list[TrainingJob], runs: list[Run], wish: WhatIfRequest, by: Deciding) -> Json:
+def _answer(
+    jobs: list[TrainingJob], runs: list[Run], request: WhatIfRequest, by: EffectiveSettings
+) -> Json:
     """The row of the job itself, then those of other jobs that the change affects."""
     found = [_row(one) for one in what_if_report(jobs, runs, "").objects]
-    asked = (wish.namespace, wish.name)
+    asked = (request.namespace, request.name)
     own = [row for row in found if (row["namespace"], row["name"]) == asked]
     others = [row for row in found if row not in own and _differs(row)]
     return {
-        "max": wish.max,
+        "max": request.max,
         "minutes": HORIZON / 60,
-        "deciding": by.says,
+        "deciding": by.text,
         "rows": [*own, *others[:_MOST]],
         "untouched": len(found) - len(own) - len(others),
         "more": len(others[_MOST:]),

@@ -35,12 +35,12 @@ Examples:
 @printing
 @click.pass_context
 def doctor(ctx: click.Context, scope: Scope, reading: OutputOptions) -> None:
-    from kubectl_edl.doctor.checks import examine  # noqa: PLC0415 (cryptography, not for --help)
-    from kubectl_edl.doctor.view import is_ill, print_all, print_each  # noqa: PLC0415 (the same)
+    from kubectl_edl.doctor.checks import run_checks  # noqa: PLC0415 (cryptography, not for --help)
+    from kubectl_edl.doctor.view import has_failures, print_all, print_each  # noqa: PLC0415 (the same)
 
     world = ctx.ensure_object(CliContext)
-    examined = examine(lambda: world.connect(scope), world.now())
+    results = run_checks(lambda: world.connect(scope), world.now())
     # Print each section when it is done: checks of a broken cluster take long.
     printed = print_each if reading.output in ("table", "wide") else print_all
-    if is_ill(printed(world, reading, examined)):
+    if has_failures(printed(world, reading, results)):
         ctx.exit(Exit.REFUSED)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.options import OutputOptions
 from kubectl_edl.cli.watch_report import layout, show
-from kubectl_edl.doctor.checks.check import Diagnosis, Examined, Verdict
+from kubectl_edl.doctor.checks.check import CheckResult, SectionResult, Verdict
 from kubectl_edl.output import color
 from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.output.report import Report
@@ -27,12 +27,12 @@ CUT_SHORT: Final = "Remaining checks skipped: they depend on this one."
 
 
 def print_each(
-    world: CliContext, reading: OutputOptions, examined: Iterable[Examined]
-) -> list[Examined]:
+    world: CliContext, reading: OutputOptions, results: Iterable[SectionResult]
+) -> list[SectionResult]:
     """Print each section when it is done, then the summary."""
-    sections: list[Examined] = []
+    sections: list[SectionResult] = []
     how = layout(world, reading)
-    for section in examined:
+    for section in results:
         world.out.write(("\n" if sections else "") + section_text(section, how))
         world.out.flush()
         sections.append(section)
@@ -41,41 +41,41 @@ def print_each(
 
 
 def print_all(
-    world: CliContext, reading: OutputOptions, examined: Iterable[Examined]
-) -> list[Examined]:
+    world: CliContext, reading: OutputOptions, results: Iterable[SectionResult]
+) -> list[SectionResult]:
     """Print one document for other programs."""
-    sections = list(examined)
+    sections = list(results)
     report = Report(sections=(), objects=(document(sections),), names=())
     show(world, reading, lambda: report)
     return sections
 
 
-def section_text(examined: Examined, how: Layout) -> str:
+def section_text(results: SectionResult, how: Layout) -> str:
     """The title, and a line per finding; a fix has a line of its own, to be copied."""
-    lines = [examined.title, *(line for one in _distinct(examined) for line in _lines(one, how))]
-    if examined.cut_short:
+    lines = [results.title, *(line for one in _distinct(results) for line in _lines(one, how))]
+    if results.cut_short:
         lines += ["", CUT_SHORT]
     return "".join(f"{line}\n" for line in lines)
 
 
-def summary(sections: Sequence[Examined]) -> str:
+def summary(sections: Sequence[SectionResult]) -> str:
     """The last line, with the numbers of findings."""
     counts = Counter(one.verdict for section in sections for one in _distinct(section))
-    well = counts[Verdict.OK]
+    passed = counts[Verdict.OK]
     bad = [_count(counts[Verdict.FAILURE], "failure"), _count(counts[Verdict.WARNING], "warning")]
     if not any(bad):
-        return f"All checks passed: {_count(well, 'check')}."
-    rest = f", {_count(well, 'check')} {'is' if well == 1 else 'are'} well" if well else ""
+        return f"All checks passed: {_count(passed, 'check')}."
+    rest = f", {_count(passed, 'check')} passed" if passed else ""
     return f"{' and '.join(filter(None, bad))}{rest}."
 
 
-def _distinct(examined: Examined) -> list[Diagnosis]:
+def _distinct(results: SectionResult) -> list[CheckResult]:
     """Findings without repetition: several checks may report the same missing right."""
-    found = {(one.verdict, one.says, one.fix): one for one in reversed(examined.found)}
+    found = {(one.verdict, one.message, one.fix): one for one in reversed(results.found)}
     return list(reversed(found.values()))
 
 
-def document(sections: Sequence[Examined]) -> "CheckReportDocument":
+def document(sections: Sequence[SectionResult]) -> "CheckReportDocument":
     """The document for `-o json`."""
     return {
         "apiVersion": API_VERSION,
@@ -87,7 +87,7 @@ def document(sections: Sequence[Examined]) -> "CheckReportDocument":
                 "section": section.title,
                 "name": one.check,
                 "result": one.verdict.value,
-                "message": one.says,
+                "message": one.message,
                 "remediation": one.fix,
             }
             for section in sections
@@ -96,17 +96,17 @@ def document(sections: Sequence[Examined]) -> "CheckReportDocument":
     }
 
 
-def worst(sections: Sequence[Examined]) -> Verdict:
+def worst(sections: Sequence[SectionResult]) -> Verdict:
     found = {one.verdict for section in sections for one in section.found}
     return next((each for each in reversed(Verdict) if each in found), Verdict.OK)
 
 
-def is_ill(sections: Sequence[Examined]) -> bool:
+def has_failures(sections: Sequence[SectionResult]) -> bool:
     return worst(sections) is Verdict.FAILURE
 
 
-def _lines(one: Diagnosis, how: Layout) -> list[str]:
-    line = f"  {_mark(one.verdict, how)} {_shown(one.says, how)}"
+def _lines(one: CheckResult, how: Layout) -> list[str]:
+    line = f"  {_mark(one.verdict, how)} {_shown(one.message, how)}"
     return [line, f"      fix: {_shown(one.fix, how)}"] if one.fix else [line]
 
 

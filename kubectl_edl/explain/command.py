@@ -19,9 +19,9 @@ from kubectl_edl.cli.watch_report import show
 from kubectl_edl.client import reconciler_lease
 from kubectl_edl.client.cluster_view import allowed, survey_cluster, survey_ruled
 from kubectl_edl.client.lookup import named_role, training_job
-from kubectl_edl.client.pending_pods import unplaced
+from kubectl_edl.client.pending_pods import waiting_pods
 from kubectl_edl.client.reconciler_settings import (
-    Deciding,
+    EffectiveSettings,
     SettingsOverrides,
     asking,
     deciding,
@@ -99,13 +99,13 @@ def _report(
     hints: list[str] = []
     jobs = {role.job for role in job.roles}
     pods = allowed(
-        lambda: unplaced(connection.cluster, job.key.namespace, jobs),
+        lambda: waiting_pods(connection.cluster, job.key.namespace, jobs),
         "pods that wait are missing",
         hints,
     )
     state, more = _cluster(world, connection)
     published = None if state else _published(connection, job, now, more)
-    explanation, estimate = _told(world, by, state, job) if state else (None, None)
+    explanation, estimate = _explanation(world, by, state, job) if state else (None, None)
     named = named_role(name, job)
     explained = Explained(
         view=view(job, connection.scope.cluster_flags),
@@ -113,7 +113,7 @@ def _report(
         deciding=by,
         explanation=explanation,
         estimate=estimate,
-        unplaced=tuple(pods),
+        waiting_pods=tuple(pods),
         past=past(job)[-_PAST:],
         caveats=_caveats(state, job) if state else (),
         domains=running(job, labels_of(state.nodes)) if state else None,
@@ -125,7 +125,7 @@ def _report(
         explained = _as_published(explained, published, job)
     deciders = by.hints if state else reconciler_lease.unattended(connection, now)
     beside = (*survey.hints, *deciders, *hints, *more)
-    return explain_report(explained, now).hinting(dict.fromkeys(beside))
+    return explain_report(explained, now).with_hints(dict.fromkeys(beside))
 
 
 def _as_published(
@@ -133,8 +133,8 @@ def _as_published(
 ) -> "Explained":
     """Add what the reconciler published about the job."""
     explained = replace(explained, as_of=published.as_of, team=published.queue.team)
-    told = published.job(job.key)
-    return replace(explained, published=told, estimate=estimate_of(told)) if told else explained
+    found = published.job(job.key)
+    return replace(explained, published=found, estimate=estimate_of(found)) if found else explained
 
 
 def _figures(state: ClusterState, job: TrainingJob) -> "TeamFigures | None":
@@ -186,8 +186,8 @@ def _published(
     return found
 
 
-def _told(
-    world: CliContext, by: Deciding, state: ClusterState, job: TrainingJob
+def _explanation(
+    world: CliContext, by: EffectiveSettings, state: ClusterState, job: TrainingJob
 ) -> tuple["Explanation | None", "Estimate | None"]:
     from edl.forecast.forecast import forecast  # noqa: PLC0415 (numpy, for those who may read all)
     from edl.planner.explain.explanation import explain as explain_job  # noqa: PLC0415 (the same)

@@ -15,10 +15,10 @@ from edl.quantities import Resources
 from edl.visibility.borrowed_capacity import JobCapacity
 from edl.visibility.namespace_queue import PublishedJob, PublishedStops
 from edl.visibility.team_figures import TeamFigures
-from kubectl_edl.client.pending_pods import Unplaced
-from kubectl_edl.client.reconciler_settings import Deciding
+from kubectl_edl.client.pending_pods import WaitingPod
+from kubectl_edl.client.reconciler_settings import EffectiveSettings
 from kubectl_edl.model.published_queue import place_text
-from kubectl_edl.model.role_history import Past
+from kubectl_edl.model.role_history import PastOperation
 from kubectl_edl.model.training_job_view import JobView
 from kubectl_edl.output.safe_text import harmless
 from kubectl_edl.queue.view import quantities
@@ -40,11 +40,11 @@ class Explained:
 
     view: JobView
     roles: tuple[str, ...]
-    deciding: Deciding
+    deciding: EffectiveSettings
     explanation: Explanation | None
     estimate: Estimate | None
-    unplaced: tuple[Unplaced, ...]
-    past: tuple[Past, ...]
+    waiting_pods: tuple[WaitingPod, ...]
+    past: tuple[PastOperation, ...]
     caveats: tuple[tuple[str, Caveat], ...] = ()
     """(role, caveat)."""
     domains: tuple[DomainCounts, ...] | None = None
@@ -146,10 +146,10 @@ def stop_sections(found: Explanation, roles: Sequence[str]) -> Iterator[str]:
             )
 
 
-def told_stops(job: JobKey, stops: PublishedStops) -> str:
+def published_stops_text(job: JobKey, stops: PublishedStops) -> str:
     """Why the job does not start, as published by the reconciler."""
-    told = [(one.message, one.remediation) for one in stops.blockers]
-    return _listed(f"Why {job.name} does not start:", told, complete=stops.complete)
+    sentences = [(one.message, one.remediation) for one in stops.blockers]
+    return _listed(f"Why {job.name} does not start:", sentences, complete=stops.complete)
 
 
 def _is_fixed(stops: Blockers) -> bool:
@@ -160,17 +160,17 @@ def _is_fixed(stops: Blockers) -> bool:
 
 
 def _stops(title: str, stops: Blockers) -> str:
-    told = [(cause(one), remedy(one)) for one in stops.blockers]
-    return _listed(title, told, complete=stops.complete)
+    sentences = [(cause(one), remedy(one)) for one in stops.blockers]
+    return _listed(title, sentences, complete=stops.complete)
 
 
-def _listed(title: str, told: Sequence[tuple[str, str]], *, complete: bool) -> str:
+def _listed(title: str, sentences: Sequence[tuple[str, str]], *, complete: bool) -> str:
     lines = [title]
-    for number, (says, helps) in enumerate(told, 1):
+    for number, (what, helps) in enumerate(sentences, 1):
         then = "and then, " if number > 1 else ""
-        lines.append(f"  {number}. {then}{harmless(says)}")
+        lines.append(f"  {number}. {then}{harmless(what)}")
         if helps:
             lines.append(f"     would help: {harmless(helps)}")
-    if not complete and any(helps for _, helps in told):
+    if not complete and any(helps for _, helps in sentences):
         lines.append("  There may be more in the way behind this.")
     return "".join(f"{line}\n" for line in lines)

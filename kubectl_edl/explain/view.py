@@ -10,20 +10,20 @@ from edl.inject.warnings import request_warnings
 from edl.messages.device_messages import caveat
 from edl.model import Caveat, Reason, Role
 from edl.planner.explain.explanation import Explanation, RoleExplanation
-from kubectl_edl.client.pending_pods import Unplaced
+from kubectl_edl.client.pending_pods import WaitingPod
 from kubectl_edl.explain.cause_documents import published_document, stops_document
 from kubectl_edl.explain.explained_job import (
     Explained,
     borrowed_text,
     capacity_document,
     guaranteed_text,
+    published_stops_text,
     stop_sections,
-    told_stops,
 )
 from kubectl_edl.history.view import operation_document
 from kubectl_edl.model import resize_limits, topology_view
 from kubectl_edl.model.published_queue import counts_document
-from kubectl_edl.model.role_history import Past
+from kubectl_edl.model.role_history import PastOperation
 from kubectl_edl.model.start_estimates import document as when_document
 from kubectl_edl.model.start_estimates import when
 from kubectl_edl.model.training_job_view import Why, time_text, why_of, why_of_role
@@ -32,7 +32,7 @@ from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.safe_text import labelled
 from kubectl_edl.output.table import Column, Table
-from kubectl_edl.status.job_blockers import in_the_way, incomplete
+from kubectl_edl.status.job_blockers import blockers_section, incomplete
 
 if TYPE_CHECKING:
     from kubectl_edl.output.documents.decision_documents import (
@@ -54,8 +54,8 @@ def explain_report(explained: Explained, now: datetime) -> Report:
             _header(explained, now),
             Table.of(_ROLES, _sizes(explained)),
             topology_view.table(_domains(explained) or ()),
-            *(tuple(_stops(explained)) or (in_the_way(incomplete(explained.view)),)),
-            Table.of(_pods(now), explained.unplaced),
+            *(tuple(_stops(explained)) or (blockers_section(incomplete(explained.view)),)),
+            Table.of(_pods(now), explained.waiting_pods),
             Table.of(_past(now), explained.past),
         ),
         objects=(_document(explained),),
@@ -77,11 +77,11 @@ def _header(explained: Explained, now: datetime) -> str:
         "Queue": explained.place,
         "Nearest": topology_view.nearest(_waits_for(explained)),
         **_when(explained, now),
-        "Manual size": ", ".join(_held(role) for role in _wishes(explained)),
+        "Manual size": ", ".join(_manual_size(role) for role in _manual_roles(explained)),
         "Cooldown": _pacing(explained),
         "Requests": _unrequested(explained),
         "Devices": "; ".join(f"{role}: {caveat(one)}" for role, one in _caveats(explained)),
-        "Decided by": explained.deciding.says if found else "",
+        "Decided by": explained.deciding.text if found else "",
     }
     return labelled(lines, _LABEL)
 
@@ -118,14 +118,14 @@ def _topology(explained: Explained) -> "ExplainedTopologyDocument | None":
     return {**found, "nearest": near} if found else None
 
 
-def _wishes(explained: Explained) -> Iterator[Role]:
+def _manual_roles(explained: Explained) -> Iterator[Role]:
     """Shown roles that have a manual size."""
     for role in explained.view.job.live:
         if role.request.replicas is not None and role.name in explained.roles:
             yield role
 
 
-def _held(role: Role) -> str:
+def _manual_size(role: Role) -> str:
     """The manual size; if it is not reached, what it waits for."""
     short = (role.request.replicas or 0) - role.status.size
     if role.status.suspended or short <= 0:
@@ -139,7 +139,7 @@ def _held(role: Role) -> str:
 def _cooldown(explained: Explained) -> Cooldown | None:
     limits = explained.deciding.settings.limits
     growth, restart = limits.growth_cooldown, limits.restart_cooldown
-    usual = resize_limits.Pacing(growth.total_seconds(), restart.total_seconds())
+    usual = resize_limits.ReconcilerCooldowns(growth.total_seconds(), restart.total_seconds())
     return resize_limits.pace(explained.view.job, usual)
 
 
@@ -184,7 +184,7 @@ def _when(explained: Explained, now: datetime) -> dict[str, str]:
 def _stops(explained: Explained) -> Iterator[str]:
     found, published = explained.explanation, explained.published
     if published and published.start:
-        yield told_stops(explained.view.job.key, published.start)
+        yield published_stops_text(explained.view.job.key, published.start)
     if found:
         yield from stop_sections(found, explained.roles)
 
@@ -207,9 +207,11 @@ _ROLES: Final[tuple[Column[_RoleSize], ...]] = (
 
 
 def _sizes(explained: Explained) -> Iterator[_RoleSize]:
-    told = {one.role: one for one in explained.explanation.roles} if explained.explanation else {}
+    planned = (
+        {one.role: one for one in explained.explanation.roles} if explained.explanation else {}
+    )
     for shown in explained.view.roles:
-        role, one = shown.role, told.get(shown.role.name)
+        role, one = shown.role, planned.get(shown.role.name)
         if role.name in explained.roles:
             sizes = (one.before, one.after) if one else (shown.size, shown.size)
             yield _RoleSize(role, *sizes, _why(role, one))
@@ -219,7 +221,7 @@ def _why(role: Role, one: RoleExplanation | None) -> Why:
     return why_of(one.reason) if one and one.reason else why_of_role(role)
 
 
-def _pods(now: datetime) -> tuple[Column[Unplaced], ...]:
+def _pods(now: datetime) -> tuple[Column[WaitingPod], ...]:
     return (
         Column("PENDING POD", lambda pod: pod.name),
         Column("NODE", lambda pod: pod.node),
@@ -228,7 +230,7 @@ def _pods(now: datetime) -> tuple[Column[Unplaced], ...]:
     )
 
 
-def _past(now: datetime) -> tuple[Column[Past], ...]:
+def _past(now: datetime) -> tuple[Column[PastOperation], ...]:
     return (
         Column("AGO", lambda one: age(one.at, now)),
         Column("WHAT HAPPENED", lambda one: one.operation.value),
@@ -272,7 +274,7 @@ def _document(explained: Explained) -> "TrainingJobExplanationDocument":
                 "nodeName": pod.node or None,
                 "message": pod.why,
             }
-            for pod in explained.unplaced
+            for pod in explained.waiting_pods
         ],
         "operations": [operation_document(one) for one in explained.past],
     }

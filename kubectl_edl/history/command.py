@@ -67,6 +67,6 @@ def history(world: CliContext, job: str, scope: Scope, reading: OutputOptions) -
         )
         warned = [one for one in seen if one.warning][-_WARNINGS:]
         report = history_report(found, past(found), now, warned)
-        return report.hinting((*survey.hints, *hints))
+        return report.with_hints((*survey.hints, *hints))
 
     show(world, reading, read)

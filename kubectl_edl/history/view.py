@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from edl.kube.event_facts import EventFacts
 from edl.model import JobKey, TrainingJob
 from kubectl_edl.events.view import events_table
-from kubectl_edl.model.role_history import Past, role_changes
+from kubectl_edl.model.role_history import PastOperation, role_changes
 from kubectl_edl.model.training_job_view import job_names, time_text
 from kubectl_edl.output.age import age
 from kubectl_edl.output.color import meaning
@@ -24,10 +24,13 @@ if TYPE_CHECKING:
 
 
 def history_report(
-    job: TrainingJob, past: Sequence[Past], now: datetime, warnings: Sequence[EventFacts] = ()
+    job: TrainingJob,
+    past: Sequence[PastOperation],
+    now: datetime,
+    warnings: Sequence[EventFacts] = (),
 ) -> Report:
     """One row per operation, newest last, and Warning Events below."""
-    columns: tuple[Column[Past], ...] = (
+    columns: tuple[Column[PastOperation], ...] = (
         Column("OPERATION", lambda one: one.operation.value),
         Column("PHASE", lambda one: one.phase.value, colour=meaning),
         Column("SIZES", lambda one: one.text),
@@ -47,7 +50,7 @@ def history_report(
 
 
 def _document(
-    key: JobKey, past: Sequence[Past], warnings: Sequence[EventFacts]
+    key: JobKey, past: Sequence[PastOperation], warnings: Sequence[EventFacts]
 ) -> "TrainingJobHistoryDocument":
     return {
         "apiVersion": API_VERSION,
@@ -68,7 +71,7 @@ def _warning_document(one: EventFacts) -> "EventSummaryDocument":
     }
 
 
-def operation_document(one: Past) -> "OperationDocument":
+def operation_document(one: PastOperation) -> "OperationDocument":
     """One operation for `-o json`."""
     return {
         "time": time_text(one.at),

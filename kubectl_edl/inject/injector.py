@@ -128,7 +128,7 @@ class _Injector:
             self.findings += wrong
             return None
         if kind == "Namespace":
-            self._judge(manifest, where)
+            self._check_namespace(manifest, where)
             return None
         return self._completed(manifest, where, f"{where}: {named(manifest)}: ")
 
@@ -142,8 +142,8 @@ class _Injector:
             self.findings += prefixed(place, denied.findings)
             return None
         changed = verdict.manifest != before
-        said = verdict if changed else advise(self._creation(before), self._context)
-        self.warnings += [f"{place}{warning}" for warning in said.warnings]
+        warned = verdict if changed else advise(self._creation(before), self._context)
+        self.warnings += [f"{place}{warning}" for warning in warned.warnings]
         if not changed:
             return None
         after = _in_order_of(before, verdict.manifest)
@@ -153,14 +153,14 @@ class _Injector:
     def _cron_job(self, manifest: Json, where: str) -> None:
         """Check the Jobs that a CronJob will create; the CronJob itself is stored unchanged."""
         at = f"{where}: cronjob.batch/{name_of(manifest)}"
-        if said := unknown_keys.on_cron_job(manifest):
-            self.warnings.append(f"{at}: {said}; kubectl edl adopt -f FILE puts them there")
+        if warning := unknown_keys.on_cron_job(manifest):
+            self.warnings.append(f"{at}: {warning}; kubectl edl adopt -f FILE puts them there")
         if wrong := misshapen(manifest, at):
             self.findings += wrong if is_labelled(job_template(manifest)) else ()
         elif self._completed(made_job(manifest), at, f"{at}: {JOB_TEMPLATE}."):
             self.cron_jobs.append(at)
 
-    def _judge(self, manifest: Json, where: str) -> None:
+    def _check_namespace(self, manifest: Json, where: str) -> None:
         """Validate a Namespace, which is never mutated."""
         try:
             validate(AdmissionRequest("CREATE", manifest, None, _USER), self._context)

@@ -135,7 +135,7 @@ def _put(
     if not apply.dry_run:  # a server dry run first, so that an error occurs before any write
         deque(in_order(documents, rehearsal), maxlen=0)
     sentences = not how.output
-    done = [_told(world, one, how) if sentences else one for one in in_order(documents, apply)]
+    done = [_announce(world, one, how) if sentences else one for one in in_order(documents, apply)]
     old = prune.superseded(cluster, [one.target for one in done])
     for target in old if apply.dry_run else prune.remove(cluster, old):
         if sentences:
@@ -148,7 +148,7 @@ def _put(
             world.say(f"kubectl-edl is ready: kubectl edl status -A{scope.edl_flags}")
 
 
-def _told(world: CliContext, one: Applied, how: InstallOptions) -> Applied:
+def _announce(world: CliContext, one: Applied, how: InstallOptions) -> Applied:
     world.say(f"{name_of(one.target)} {one.verb}{REMARKS[how.dry_run]}")
     for difference in one.differences:
         world.say(f"  {difference}")

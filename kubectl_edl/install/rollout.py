@@ -29,7 +29,7 @@ def wait(world: CliContext, cluster: PluginCluster, timeout: timedelta, scope: S
 
     def missing() -> str:
         waiting = _missing(cluster)
-        for reason in _hopeless(cluster, scope) if waiting else ():
+        for reason in _permanent_failures(cluster, scope) if waiting else ():
             raise Refused(reason)
         return waiting
 
@@ -60,7 +60,7 @@ def _rolled_out(cluster: PluginCluster, name: str) -> bool:
     return bool(seen and all(status.get(count, 0) == wanted for count in counts))
 
 
-def _hopeless(cluster: PluginCluster, scope: Scope) -> Iterator[str]:
+def _permanent_failures(cluster: PluginCluster, scope: Scope) -> Iterator[str]:
     for pod in _pods(cluster):
         for status in (pod.get("status") or {}).get("containerStatuses") or ():
             waiting = (status.get("state") or {}).get("waiting") or {}
@@ -76,8 +76,8 @@ def _hopeless(cluster: PluginCluster, scope: Scope) -> Iterator[str]:
 
 
 def _no_image(image: str, waiting: Json, flags: str) -> str:
-    said = " ".join(str(waiting.get("message", waiting["reason"])).split())
-    return f"no node gets the image {image} ({said}); {image_remedy('upgrade', flags)}"
+    reason = " ".join(str(waiting.get("message", waiting["reason"])).split())
+    return f"no node gets the image {image} ({reason}); {image_remedy('upgrade', flags)}"
 
 
 def image_remedy(verb: str, flags: str) -> str:

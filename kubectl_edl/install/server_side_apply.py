@@ -27,14 +27,22 @@ class Applied:
     def verb(self) -> str:
         if self.before is None:
             return "created"
-        return "changed" if _said(self.before) != _said(self.after) else "unchanged"
+        return (
+            "changed"
+            if _without_server_fields(self.before) != _without_server_fields(self.after)
+            else "unchanged"
+        )
 
     @property
     def differences(self) -> tuple[str, ...]:
         """`spec.replicas: 2 → 3`, one per field; empty for a new object or a Secret."""
         if self.before is None or self.target.kind == "Secret":
             return ()
-        return tuple(_differences(_said(self.before), _said(self.after), ""))
+        return tuple(
+            _differences(
+                _without_server_fields(self.before), _without_server_fields(self.after), ""
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +106,7 @@ def refuse_helm(cluster: PluginCluster, instead: Callable[[str, str], str]) -> N
         raise Refused(f"Helm installed kubectl-edl here: {instead(release, place)}")
 
 
-def _said(document: Json) -> Json:
+def _without_server_fields(document: Json) -> Json:
     """The document without the fields that the API server fills in."""
     metadata = {name: value for name, value in document["metadata"].items() if name not in _SERVERS}
     return {name: value for name, value in document.items() if name != "status"} | {

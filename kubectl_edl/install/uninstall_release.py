@@ -32,7 +32,7 @@ def uninstall(world: CliContext, scope: Scope, how: Deleting) -> None:
     if how.dry_run != "none":
         client = how.dry_run == "client"
         for target in targets if client else prune.remove(cluster, targets, dry_run=True):
-            world.say(f"{_told(cluster, target)} deleted{REMARKS[how.dry_run]}")
+            world.say(f"{_text(cluster, target)} deleted{REMARKS[how.dry_run]}")
         return
     if not how.yes and not confirmed(
         world, f"Delete kubectl-edl, {len(targets)} objects, from this cluster?"
@@ -53,10 +53,10 @@ def uninstall(world: CliContext, scope: Scope, how: Deleting) -> None:
 
 def _remove(world: CliContext, cluster: PluginCluster, targets: Sequence[ObjectRef]) -> None:
     for target in prune.remove(cluster, targets):
-        world.say(f"{_told(cluster, target)} deleted")
+        world.say(f"{_text(cluster, target)} deleted")
 
 
-def _told(cluster: PluginCluster, target: ObjectRef) -> str:
+def _text(cluster: PluginCluster, target: ObjectRef) -> str:
     return (
         name_of(target) if _is_ours(cluster, target) else f"{name_of(target)} in {target.namespace}"
     )

@@ -45,8 +45,8 @@ def _queued(jobs: Sequence[Json], flags: str) -> list[str]:
         return []
     each = ", each with a size of its own" if len(jobs) > 1 else ""
     start = _patch(jobs[0], _spec(job_restore.start_fields(jobs[0])), flags)
-    said = f"{len(jobs)} suspended ({_names(jobs)}): not started any more"
-    return [f"{said}. By hand{each}: {start}"]
+    what = f"{len(jobs)} suspended ({_names(jobs)}): not started any more"
+    return [f"{what}. By hand{each}: {start}"]
 
 
 def _gated(jobs: Sequence[Json], flags: str) -> list[str]:
@@ -78,12 +78,12 @@ def kept(job: Json, why: str, flags: str) -> str:
     """The sentence on a Job whose own fields could not be restored."""
     fields, own = job_restore.asked_fields(job), job_restore.own_fields(job)
     kept = " and ".join(_FIELDS[field] for field in fields)
-    said = [f"{_name(job)} keeps {kept}: {why}"]
+    sentences = [f"{_name(job)} keeps {kept}: {why}"]
     if own:
-        said.append(f"By hand: {_patch(job, _spec(own), flags, ' --type=merge')}")
+        sentences.append(f"By hand: {_patch(job, _spec(own), flags, ' --type=merge')}")
     if fields.keys() - own.keys():
-        said.append(f"{_BEHIND.capitalize()}: {REMOVE_GATES}{flags}")
-    return ". ".join(said)
+        sentences.append(f"{_BEHIND.capitalize()}: {REMOVE_GATES}{flags}")
+    return ". ".join(sentences)
 
 
 def stays(namespace: ObjectRef, theirs: Sequence[ObjectRef], flags: str) -> str:

@@ -68,7 +68,7 @@ class Output:
     """Where log lines and messages are written."""
 
     line: Callable[[str, LogTarget], None]
-    beside: Callable[[str], None]
+    message: Callable[[str], None]
 
 
 class Reader:
@@ -121,23 +121,23 @@ class Follower:
     def __init__(
         self,
         cluster: PluginCluster,
-        look: Callable[[], FollowedPods],
+        current: Callable[[], FollowedPods],
         first: Callable[[LogTarget], LogRequest],
         output: Output,
     ) -> None:
         self._cluster = cluster
-        self._look = look
+        self._current = current
         self._first: Callable[[LogTarget], LogRequest] | None = first
         self._output = output
         self._inbox: Queue[_Message] = Queue(_WAITING)
         self._tracks: dict[_Run, _Track] = {}
-        self._said = ""
+        self._last_message = ""
         self._verdict = ""
         self._over = False
 
     def run(self, changes: Iterator[None]) -> None:
         """Run until the training job or `changes` has ended. Raises errors of looks and logs."""
-        self._look_again()
+        self._read_again()
         seen = Semaphore(0)
         Thread(target=self._watch, args=(changes, seen), daemon=True).start()
         while not self._over or any(track.reader for track in self._tracks.values()):
@@ -149,9 +149,9 @@ class Follower:
                 case _Wake(last=True):
                     self._stop()
                 case _Wake():
-                    self._look_again()
+                    self._read_again()
                     seen.release()
-        self._say(self._verdict)
+        self._print_message(self._verdict)
 
     def _watch(self, changes: Iterator[None], seen: Semaphore) -> None:
         try:
@@ -161,22 +161,24 @@ class Follower:
         finally:
             self._inbox.put(_Wake(last=True))
 
-    def _look_again(self) -> None:
+    def _read_again(self) -> None:
         """Read logs that have begun; once the job is over, close logs of pods that run on."""
         if self._over:
             return
         try:
-            look = self._look()
+            look = self._current()
         except Unreachable as error:
-            self._say(f"waiting: {error}")
+            self._print_message(f"waiting: {error}")
             return
         begun = [source for source in look.sources if not source.waiting]
         for source in begun[:MOST]:
             self._start(source)
         if len(begun) > MOST:
-            self._say(f"hint: follows {MOST} of {len(begun)} logs; choose with --role or --index")
+            self._print_message(
+                f"hint: follows {MOST} of {len(begun)} logs; choose with --role or --index"
+            )
         elif not begun and not look.over:
-            self._say(look.standing)
+            self._print_message(look.standing)
         self._first = None
         if look.over:
             self._over, self._verdict = True, look.standing
@@ -214,7 +216,7 @@ class Follower:
         track.complete = error is None or isinstance(error, NotFound)
         if isinstance(error, Unreachable):
             if not track.excused:
-                self._say(SIMULATED if track.source.simulated else f"waiting: {error}")
+                self._print_message(SIMULATED if track.source.simulated else f"waiting: {error}")
             track.excused = True
         elif error is not None and not isinstance(error, Invalid | NotFound):
             raise error
@@ -227,10 +229,10 @@ class Follower:
         for track in self._tracks.values():
             _close(track)
 
-    def _say(self, text: str) -> None:
-        if text and text != self._said:
-            self._output.beside(text)
-        self._said = text
+    def _print_message(self, text: str) -> None:
+        if text and text != self._last_message:
+            self._output.message(text)
+        self._last_message = text
 
 
 def _close(track: _Track) -> None:

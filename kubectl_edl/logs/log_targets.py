@@ -140,7 +140,7 @@ def _waiting(pod: Json, found: Json) -> str:
     """Why a container has no log; empty if it has one, or may have."""
     state = found.get("state") or {}
     if "waiting" in state and "terminated" not in (found.get("lastState") or {}):
-        return _said(state["waiting"], "it is waiting to start")
+        return _reason_text(state["waiting"], "it is waiting to start")
     status = pod.get("status") or {}
     if state or status.get("phase") != "Pending":
         return ""
@@ -148,11 +148,15 @@ def _waiting(pod: Json, found: Json) -> str:
         return _GATED
     conditions = {one["type"]: one for one in status.get("conditions") or ()}
     placed = conditions.get("PodScheduled") or {}
-    return _said(placed, "it is Pending") if placed.get("status") == "False" else "it is Pending"
+    return (
+        _reason_text(placed, "it is Pending")
+        if placed.get("status") == "False"
+        else "it is Pending"
+    )
 
 
-def _said(told: Json, otherwise: str) -> str:
+def _reason_text(found: Json, otherwise: str) -> str:
     """`ImagePullBackOff: Back-off pulling image …`."""
     return (
-        ": ".join(text for name in ("reason", "message") if (text := told.get(name))) or otherwise
+        ": ".join(text for name in ("reason", "message") if (text := found.get(name))) or otherwise
     )

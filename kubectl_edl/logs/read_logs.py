@@ -66,8 +66,8 @@ def no_pods(job: TrainingJob, asked: LogOptions) -> str:
     if asked.index is not None:
         return f"{job.key.name} has no pods{whose}"
     reason = why(job).message
-    said = f"{phase(job).value}{f': {reason}' if reason else ''}"
-    return f"{job.key.name} has no pods{whose}: it is {said}"
+    state = f"{phase(job).value}{f': {reason}' if reason else ''}"
+    return f"{job.key.name} has no pods{whose}: it is {state}"
 
 
 def read(connection: ClusterConnection, found: tuple[LogTarget, ...], printer: LogPrinter) -> None:
@@ -78,10 +78,10 @@ def read(connection: ClusterConnection, found: tuple[LogTarget, ...], printer: L
         known = SIMULATED if source.simulated and SIMULATED in missing else ""
         if why := known or _print(connection, source, printer):
             missing.append(why)
-    told = dict.fromkeys(missing)
+    reasons = dict.fromkeys(missing)
     if missing and len(missing) == len(found):
-        raise Refused("; ".join(told))
-    for why in told:
+        raise Refused("; ".join(reasons))
+    for why in reasons:
         printer.world.warn(f"hint: {why}")
 
 

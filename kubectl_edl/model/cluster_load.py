@@ -53,11 +53,11 @@ class ClusterLoad:
 def sentence(state: ClusterState) -> str:
     """`Cluster: 3 queued; requested: CPU 76 % of 80, memory 38 % of 320Gi`."""
     nodes = [node for node in state.nodes if node.schedulable]
-    room = sum((node.allocatable for node in nodes), Resources())
+    allocatable = sum((node.allocatable for node in nodes), Resources())
     used = sum((node.used for node in nodes), Resources())
     parts = [
         f"{_named(name)} {100 * used.get(name) // amount} % of {_amount(name, amount)}"
-        for name, amount in room
+        for name, amount in allocatable
         if amount and (name in (CPU, MEMORY) or "/" in name)
     ]
     queued = sum(map(waits, state.jobs))

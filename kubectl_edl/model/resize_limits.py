@@ -22,7 +22,7 @@ _RECONCILER: Final = "reconciler"
 _LONGEST: Final = 3650 * 24 * 3600.0
 
 
-class Pacing(msgspec.Struct, frozen=True):
+class ReconcilerCooldowns(msgspec.Struct, frozen=True):
     """The reconciler's cooldowns in seconds; None if unknown."""
 
     growth_cooldown: float | None = None
@@ -30,20 +30,20 @@ class Pacing(msgspec.Struct, frozen=True):
 
 
 class _Settings(msgspec.Struct, frozen=True):
-    limits: Pacing = Pacing()
+    limits: ReconcilerCooldowns = ReconcilerCooldowns()
 
 
-def published(settings: str | None) -> Pacing:
+def published(settings: str | None) -> ReconcilerCooldowns:
     """Cooldowns from the annotation of the reconciler's Lease."""
     try:
         found = msgspec.json.decode(settings or "{}", type=_Settings).limits
     except msgspec.DecodeError:
-        return Pacing()
+        return ReconcilerCooldowns()
     known = (found.growth_cooldown or 0, found.restart_cooldown or 0)
-    return found if all(0 <= seconds <= _LONGEST for seconds in known) else Pacing()
+    return found if all(0 <= seconds <= _LONGEST for seconds in known) else ReconcilerCooldowns()
 
 
-def pace(job: TrainingJob, usual: Pacing) -> Cooldown | None:
+def pace(job: TrainingJob, usual: ReconcilerCooldowns) -> Cooldown | None:
     """The job's cooldown and its source; None if it is never resized, or if that is unknown."""
     ways = {role.spec.resizing for role in job.live} - {ResizePolicy.FIXED}
     seconds = usual.restart_cooldown if ResizePolicy.RESTART in ways else usual.growth_cooldown

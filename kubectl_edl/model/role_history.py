@@ -43,7 +43,7 @@ known: Final = lru_cache(maxsize=4096)(entries)
 """Cached, because a watch parses the same histories repeatedly."""
 
 
-class _Told(NamedTuple):
+class _RoleEntry(NamedTuple):
     """One role's entry, with its phase."""
 
     entry: HistoryEntry
@@ -60,7 +60,7 @@ class _Told(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class PastOperation:
     """One operation of one or several roles at once; `sizes` are (role, before, after)."""
 
     at: datetime
@@ -86,26 +86,26 @@ def role_changes(sizes: Sequence[tuple[str, int, int]]) -> "list[RoleChangeDocum
     ]
 
 
-def past(job: TrainingJob) -> tuple[Past, ...]:
+def past(job: TrainingJob) -> tuple[PastOperation, ...]:
     """The operations, oldest first; one that is not finished has the phase of the job."""
     order = [role.name for role in job.roles]
-    told = merge(*map(_told, job.roles), key=attrgetter("at"))
-    groups = _together(told)
+    role_entries = merge(*map(_role_entries, job.roles), key=attrgetter("at"))
+    groups = _together(role_entries)
     found = [_merged(sorted(group, key=lambda one: order.index(one.role))) for group in groups]
     return (*_current(job, found), *_end(job))
 
 
-def _told(role: Role) -> Iterator[_Told]:
+def _role_entries(role: Role) -> Iterator[_RoleEntry]:
     for entry, later in _with_later(known(role.record.history)):
         if entry.operation is not Operation.ENDED:
-            yield _Told(entry, _phase(entry, later), role.name)
+            yield _RoleEntry(entry, _phase(entry, later), role.name)
 
 
-def _together(told: Iterable[_Told]) -> list[list[_Told]]:
+def _together(found: Iterable[_RoleEntry]) -> list[list[_RoleEntry]]:
     """Group entries of roles that started together, for one reason and within `_TOGETHER`."""
-    groups: list[list[_Told]] = []
-    last: dict[_Kind, list[_Told]] = {}
-    for one in told:
+    groups: list[list[_RoleEntry]] = []
+    last: dict[_Kind, list[_RoleEntry]] = {}
+    for one in found:
         group = last.get(one.kind, [])
         fits = group and one.entry.at - group[0].entry.at <= _TOGETHER
         if fits and one.role not in {other.role for other in group}:
@@ -130,13 +130,15 @@ def _phase(entry: HistoryEntry, later: HistoryEntry | None) -> OperationPhase:
     return _PHASES[entry.operation]
 
 
-def _merged(group: Sequence[_Told]) -> Past:
+def _merged(group: Sequence[_RoleEntry]) -> PastOperation:
     entry = group[0].entry
     sizes = tuple((one.role, one.entry.before, one.entry.after) for one in group)
-    return Past(entry.at, entry.operation, group[0].phase, sizes, entry.code, entry.message)
+    return PastOperation(
+        entry.at, entry.operation, group[0].phase, sizes, entry.code, entry.message
+    )
 
 
-def _current(job: TrainingJob, found: list[Past]) -> list[Past]:
+def _current(job: TrainingJob, found: list[PastOperation]) -> list[PastOperation]:
     """Mark the last operation, or a start followed only by scale-downs, as still in progress."""
     now = phase(job)
     if not found:
@@ -151,11 +153,11 @@ def _current(job: TrainingJob, found: list[Past]) -> list[Past]:
     return found
 
 
-def _in(one: Past, now: OperationPhase) -> Past:
-    return Past(one.at, one.operation, now, one.sizes, one.code, one.message)
+def _in(one: PastOperation, now: OperationPhase) -> PastOperation:
+    return PastOperation(one.at, one.operation, now, one.sizes, one.code, one.message)
 
 
-def _end(job: TrainingJob) -> Iterable[Past]:
+def _end(job: TrainingJob) -> Iterable[PastOperation]:
     """The job's end, from its Jobs' status, because the history annotation does not store it."""
     end = ending(job)
     times = [
@@ -169,4 +171,4 @@ def _end(job: TrainingJob) -> Iterable[Past]:
         (role.name, role.status.size, role.status.size) for role in job.roles if role.status.size
     )
     why = reasons.ended(job.key, end)
-    yield Past(min(times), Operation.ENDED, _ENDINGS[end], sizes, why.code, message(why))
+    yield PastOperation(min(times), Operation.ENDED, _ENDINGS[end], sizes, why.code, message(why))

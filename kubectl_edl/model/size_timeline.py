@@ -40,9 +40,9 @@ class SizeSteps(msgspec.Struct, frozen=True):
 
 def steps(job: TrainingJob, role: Role) -> SizeSteps:
     """A role's sizes: 0 while it is suspended, and after its end."""
-    told = known(role.record.history)
-    points = [(entry.at, 0 if entry.operation in _GONE else entry.after) for entry in told]
-    whole = len(told) < MOST and (not told or told[0].operation is Operation.STARTED)
+    history = known(role.record.history)
+    points = [(entry.at, 0 if entry.operation in _GONE else entry.after) for entry in history]
+    whole = len(history) < MOST and (not history or history[0].operation is Operation.STARTED)
     now = 0 if role.status.suspended or role.status.ending else role.status.size
     if role.status.ended_at:
         before = points or _since(job, role.status.size)

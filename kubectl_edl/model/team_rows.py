@@ -46,12 +46,12 @@ def _bar(one: TeamFigures, name: str) -> TeamBar:
     owed, used = one.guaranteed.get(name), one.used.get(name)
     borrowed, lent = one.borrowed.get(name), one.lent.get(name)
     whole = max(owed, used, 1)
-    said = [f"{_figure(name, used)} of {amount_text(name, owed)}"]
-    said += [f"{_figure(name, borrowed)} borrowed"] * bool(borrowed)
-    said += [f"{_figure(name, lent)} lent"] * bool(lent)
+    parts = [f"{_figure(name, used)} of {amount_text(name, owed)}"]
+    parts += [f"{_figure(name, borrowed)} borrowed"] * bool(borrowed)
+    parts += [f"{_figure(name, lent)} lent"] * bool(lent)
     return TeamBar(
         resource=name,
-        text=", ".join(said),
+        text=", ".join(parts),
         within=_percent(used - borrowed, whole),
         borrowed=_percent(borrowed, whole),
         lent=_percent(lent, whole),

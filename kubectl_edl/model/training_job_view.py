@@ -111,13 +111,13 @@ def why(job: TrainingJob) -> Why:
         return why_of(found)
     if lacks := why_missing(job) or why_below_minimum(job):
         return why_of(lacks)
-    said = min(_said(job), key=lambda found: found[0], default=None)
-    if said is not None:
-        return said[1]
+    first = min(_role_reasons(job), key=lambda found: found[0], default=None)
+    if first is not None:
+        return first[1]
     return why_of(reasons.UNOBSERVED) if phase(job) is Phase.QUEUED else Why(None, "")
 
 
-def _said(job: TrainingJob) -> Iterator[tuple[tuple[bool, bool], Why]]:
+def _role_reasons(job: TrainingJob) -> Iterator[tuple[tuple[bool, bool], Why]]:
     """Each role's reason, ranked. The reason of a wait is on the first Job only."""
     for role in job.roles:
         if (found := why_of_role(role)).reason:

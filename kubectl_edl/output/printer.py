@@ -26,7 +26,7 @@ _WITH_TEXT: Final = (
 _Result = TypeVar("_Result")
 
 
-class BadForm(EdlError):
+class InvalidOutput(EdlError):
     """An unknown output format, or one with an invalid template."""
 
 
@@ -51,22 +51,22 @@ def print_report(report: Report, layout: Layout) -> str:
 
 @lru_cache
 def form(spelled: str) -> OutputForm:
-    """Parse `json`, `jsonpath={.items[*].phase}`, …. Raises BadForm."""
+    """Parse `json`, `jsonpath={.items[*].phase}`, …. Raises InvalidOutput."""
     if found := _PLAIN.get(spelled):
         return found
     name, _, text = spelled.partition("=")
     if name not in _WITH_TEXT:
-        raise BadForm(f'-o "{spelled}": unknown; one of {", ".join((*FORMS, *_WITH_TEXT))}')
+        raise InvalidOutput(f'-o "{spelled}": unknown; one of {", ".join((*FORMS, *_WITH_TEXT))}')
     if not text:
-        raise BadForm(f"-o {name}: add {_EXAMPLES[name]}")
+        raise InvalidOutput(f"-o {name}: add {_EXAMPLES[name]}")
     from kubectl_edl.output.jsonpath import TemplateError  # noqa: PLC0415 (only for templates)
 
     try:
         return _made(name, text)
     except OSError as error:
-        raise BadForm(f"-o {name}: {text}: {error.strerror}") from error
+        raise InvalidOutput(f"-o {name}: {text}: {error.strerror}") from error
     except (TemplateError, UnicodeDecodeError) as error:
-        raise BadForm(f"-o {name}: {error}") from error
+        raise InvalidOutput(f"-o {name}: {error}") from error
 
 
 def _made(name: str, text: str) -> OutputForm:
@@ -110,7 +110,7 @@ def _applied(act: Callable[[], _Result]) -> _Result:
     try:
         return act()
     except TemplateError as error:
-        raise BadForm(f"-o: {error}") from error
+        raise InvalidOutput(f"-o: {error}") from error
 
 
 def _text(section: str, layout: Layout) -> str:

@@ -64,7 +64,7 @@ class Report:
             "items": list(self.objects),
         }
 
-    def hinting(self, hints: Iterable[str]) -> "Report":
+    def with_hints(self, hints: Iterable[str]) -> "Report":
         return replace(self, hints=(*self.hints, *hints))
 
     def only(self, indexes: Sequence[int]) -> "Report":

@@ -11,7 +11,7 @@ from edl.phases import ending
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
-from kubectl_edl.cli.interaction import say_changed
+from kubectl_edl.cli.interaction import print_changed
 from kubectl_edl.cli.options import Writing, everywhere, writing
 from kubectl_edl.client.cluster_view import Survey, selected, survey_jobs
 from kubectl_edl.client.lookup import again, training_job
@@ -75,7 +75,7 @@ def flip(
         if done:
             sentences = "\n".join(sentence for sentence, _ in done)
             manifests = [manifest for _, found in done for manifest in found]
-            say_changed(world, writing.output, sentences, manifests, hints)
+            print_changed(world, writing.output, sentences, manifests, hints)
 
 
 def _chosen(choice: JobSelection, survey: Survey, connection: ClusterConnection) -> list[JobKey]:

@@ -13,7 +13,12 @@ from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import OutputOptions, everywhere, printing
 from kubectl_edl.cli.watch_report import show
 from kubectl_edl.client.cluster_view import survey_cluster, survey_training
-from kubectl_edl.client.reconciler_settings import Deciding, SettingsOverrides, asking, deciding
+from kubectl_edl.client.reconciler_settings import (
+    EffectiveSettings,
+    SettingsOverrides,
+    asking,
+    deciding,
+)
 from kubectl_edl.model.training_job_view import why
 from kubectl_edl.output.report import Report
 
@@ -78,7 +83,7 @@ def _report(
     try:
         state = survey_cluster(connection.cluster, now, hints)
     except Forbidden as error:
-        return _last_said(world, connection, by, error)
+        return _last_reasons(world, connection, by, error)
     found = decide(state, by.settings.value(), by.settings.limits)
     every = moves(state, found)
     shown = tuple(move for move in every if connection.namespace in ("", move.job.namespace))
@@ -92,21 +97,23 @@ def _report(
         recheck_after=found.recheck_after,
         short=short(state),
     )
-    return plan_report(planned, diff=diff).hinting((*by.hints, *hints))
+    return plan_report(planned, diff=diff).with_hints((*by.hints, *hints))
 
 
-def _last_said(
-    world: CliContext, connection: ClusterConnection, by: Deciding, error: Forbidden
+def _last_reasons(
+    world: CliContext, connection: ClusterConnection, by: EffectiveSettings, error: Forbidden
 ) -> Report:
     """A report without a plan: the reasons that the reconciler last wrote on the user's jobs."""
     from kubectl_edl.plan.view import Planned, plan_report  # noqa: PLC0415 (not for --help)
 
     now = world.now()
     survey = survey_training(connection, "", now)
-    said = ((job.key, why(job)) for job in survey.jobs if not ending(job))
+    reasons_of_jobs = ((job.key, why(job)) for job in survey.jobs if not ending(job))
     held = tuple(
-        Held(key, reasons.quoted(one.reason, one.message)) for key, one in said if one.reason
+        Held(key, reasons.quoted(one.reason, one.message))
+        for key, one in reasons_of_jobs
+        if one.reason
     )
     hint = f"hint: a plan needs the whole cluster; this is what the reconciler last said: {error}"
     planned = Planned(now, connection.namespace, by, (), held, complete=False)
-    return plan_report(planned, diff=False).hinting((*survey.hints, hint))
+    return plan_report(planned, diff=False).with_hints((*survey.hints, hint))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from edl.messages import message
 from edl.model import JobKey
 from edl.planner.plan import Held
-from kubectl_edl.client.reconciler_settings import Deciding
+from kubectl_edl.client.reconciler_settings import EffectiveSettings
 from kubectl_edl.model import topology_view
 from kubectl_edl.model.plan_changes import PlannedChange
 from kubectl_edl.model.role_history import role_changes
@@ -40,7 +40,7 @@ class Planned:
 
     at: datetime
     namespace: str
-    deciding: Deciding
+    deciding: EffectiveSettings
     moves: tuple[PlannedChange, ...]
     held: tuple[Held, ...]
     complete: bool = True
@@ -130,7 +130,7 @@ def _nothing(planned: Planned) -> str:
 def _footer(planned: Planned) -> str:
     if not planned.complete:
         return ""
-    lines = [f"Decided by: {planned.deciding.says}"]
+    lines = [f"Decided by: {planned.deciding.text}"]
     if planned.elsewhere:
         noun = "change" if planned.elsewhere == 1 else "changes"
         lines.append(f"{planned.elsewhere} more {noun} in other namespaces (-A shows all).")

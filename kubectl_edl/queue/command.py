@@ -17,7 +17,12 @@ from kubectl_edl.cli.options import OutputOptions, everywhere, reading
 from kubectl_edl.cli.watch_report import printed
 from kubectl_edl.client import reconciler_lease
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_training
-from kubectl_edl.client.reconciler_settings import Deciding, SettingsOverrides, deciding, unattended
+from kubectl_edl.client.reconciler_settings import (
+    EffectiveSettings,
+    SettingsOverrides,
+    deciding,
+    unattended,
+)
 from kubectl_edl.output.report import Report
 from kubectl_edl.queue.view import WaitingJob, queue_report
 
@@ -78,11 +83,11 @@ def _report(world: CliContext, connection: ClusterConnection, selector: str) -> 
         waiting, hints = _own_queue(connection, own, now, error)
     keys = {job.key for job in own.jobs}
     shown = [one for one in waiting if one.job.key in keys]
-    return queue_report(shown, now, connection.namespace).hinting(hints)
+    return queue_report(shown, now, connection.namespace).with_hints(hints)
 
 
 def _whole_queue(
-    world: CliContext, connection: ClusterConnection, by: Deciding, hints: list[str]
+    world: CliContext, connection: ClusterConnection, by: EffectiveSettings, hints: list[str]
 ) -> Sequence[WaitingJob]:
     from edl.forecast.forecast import forecast  # noqa: PLC0415 (numpy, for those who may read all)
     from edl.planner.decide import decide  # noqa: PLC0415 (the same)

@@ -58,8 +58,8 @@ def _in_teams(state: ClusterState, queue: Iterable[WaitingJob]) -> Iterator[Wait
 
 
 def _starts(one: Admission, starts: str) -> Why:
-    said = messages((one.reason, *one.grown))
-    return Why(one.reason.code, f"{starts}: {said}")
+    reason = messages((one.reason, *one.grown))
+    return Why(one.reason.code, f"{starts}: {reason}")
 
 
 def by_arrival(

@@ -44,7 +44,7 @@ def source_of(manifest: Json) -> Json:
     `kubectl apply` manifest, with the current labels; raises Refused if it has none.
     """
     if contract.INJECTED_MAX not in _annotations(manifest):
-        return reborn(manifest)
+        return recreated(manifest)
     applied = _annotations(manifest).get(LAST_APPLIED)
     if not applied:
         name = manifest["metadata"]["name"]
@@ -87,7 +87,7 @@ def controller_of(manifest: Json) -> str:
     return next((f"{one['kind']}/{one['name']}" for one in owners if one.get("controller")), "")
 
 
-def reborn(manifest: Json) -> Json:
+def recreated(manifest: Json) -> Json:
     """The manifest to recreate a Job; a selector is kept only if the user chose it."""
     fresh: Json = deepcopy(manifest)
     fresh.pop("status", None)

@@ -176,8 +176,8 @@ def _problem(error: Exception, text: str) -> tuple[int, str]:
     """The line and the reason of a PyYAML error."""
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
-        said = ", ".join(part for part in (error.context, error.problem) if part)
-        return (mark.line + 1 if mark else 1), f"not YAML: {said}"
+        problem = ", ".join(part for part in (error.context, error.problem) if part)
+        return (mark.line + 1 if mark else 1), f"not YAML: {problem}"
     if isinstance(error, yaml.reader.ReaderError):
         before = text[: error.position]
         return before.count(

@@ -18,7 +18,7 @@ from kubectl_edl.cli.options import (
     writing,
 )
 from kubectl_edl.scale import resize_script
-from kubectl_edl.scale.resize import Beside, ResizeTask, carry_out
+from kubectl_edl.scale.resize import ExtraSteps, ResizeTask, carry_out
 from kubectl_edl.scale.size_validation import SizeRequest
 
 _HELP: Final = """Set a manual size, return to automatic scaling, or change min and max.
@@ -61,7 +61,7 @@ With --wait (or --script) the exit code reports the outcome:
   5  the time is up and nothing has been decided yet
 """
 _EXIT_CODES: Final = exit_codes(
-    {Exit.TAKEN_BACK: "growth taken back", Exit.TIMED_OUT: "--wait: not in time"}
+    {Exit.REVERTED: "growth taken back", Exit.TIMED_OUT: "--wait: not in time"}
 )
 
 
@@ -114,7 +114,7 @@ def scale(world: CliContext, job: str, asked: ScaleOptions, scope: Scope, writin
     script = resize_script.hook(asked.script, asked.env, asked.timeout) if asked.script else None
     request = replace(asked, flags=scope.flags)
     task = ResizeTask(world, world.connect(scope), job, request, writing)
-    carry_out(task, Beside(asked.wait, script))
+    carry_out(task, ExtraSteps(asked.wait, script))
 
 
 def _with_size(asked: ScaleOptions) -> ScaleOptions:

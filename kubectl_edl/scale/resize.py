@@ -8,9 +8,9 @@ from edl import contract
 from edl.annotations.job_history import entries
 from edl.model import ObjectRef, TrainingJob
 from edl.writes import Json, Patch
-from kubectl_edl.cli.command_errors import Misused, Refused, TakenBack
+from kubectl_edl.cli.command_errors import Misused, Refused, Reverted
 from kubectl_edl.cli.context import CliContext, ClusterConnection
-from kubectl_edl.cli.interaction import say_changed
+from kubectl_edl.cli.interaction import print_changed
 from kubectl_edl.cli.options import Writing
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.lookup import named_role, training_job
@@ -25,7 +25,7 @@ _NO_DRY_RUN: Final = "none"
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class ExtraSteps:
     """Steps in addition to the patch: wait for the outcome, run a script in the launcher."""
 
     wait: bool = False
@@ -39,7 +39,7 @@ class ResizeTask:
     world: CliContext
     connection: ClusterConnection
     job: str
-    wish: SizeRequest
+    request: SizeRequest
     writing: Writing
 
 
@@ -66,29 +66,29 @@ class _Decided:
         return worker_removal.hosts(self.job, self.scaling.role, indexes)
 
 
-def carry_out(task: ResizeTask, beside: Beside) -> None:
+def carry_out(task: ResizeTask, extra: ExtraSteps) -> None:
     """Resize; the script runs before workers leave and after new ones are ready, as in et-operator.
 
     A script that fails before a scale-down prevents it; one that fails after a scale-up reverts it.
     """
     decided = _decide(task)
-    _check_timeout(decided, task.wish, beside)
-    script = beside.script if task.writing.dry_run == _NO_DRY_RUN else None
+    _check_timeout(decided, task.request, extra)
+    script = extra.script if task.writing.dry_run == _NO_DRY_RUN else None
     if script:
         resize_script.check(decided.job)
         if decided.leaving:
             resize_script.run(task.world, task.connection, decided.job, script, decided.leaving)
     decided = _write(task)
-    if task.writing.dry_run != _NO_DRY_RUN or not (script or beside.wait):
+    if task.writing.dry_run != _NO_DRY_RUN or not (script or extra.wait):
         return
-    _say(task, wait(task.world, task.connection, _goal(decided, task.wish)))
+    _print(task, wait(task.world, task.connection, _goal(decided, task.request)))
     if script and decided.joining:
         _run_after(task, decided, script)
 
 
-def _check_timeout(decided: _Decided, wish: SizeRequest, beside: Beside) -> None:
+def _check_timeout(decided: _Decided, request: SizeRequest, extra: ExtraSteps) -> None:
     """Raise Misused if `--timeout` would have no effect."""
-    if not wish.timeout or decided.scaling.limited or beside.wait or beside.script:
+    if not request.timeout or decided.scaling.limited or extra.wait or extra.script:
         return
     raise Misused(
         f"{decided.job.key.name}: --timeout limits a scale-up or a wait, and this is neither: "
@@ -106,25 +106,25 @@ def _write(task: ResizeTask) -> _Decided:
     decided, manifest = with_fresh_state(change, task.world.sleep)
     hints = unattended(task.connection, task.world.now(), task.writing.dry_run)
     then = next_step(decided.scaling, attended=not hints)
-    where = f"kubectl edl status {decided.job.key.name}{task.wish.flags}"
+    where = f"kubectl edl status {decided.job.key.name}{task.request.flags}"
     sentence = f"{decided.scaling.sentence}; {then}: {where}{actuator.remark}"
-    say_changed(task.world, task.writing.output, sentence, [manifest], hints)
+    print_changed(task.world, task.writing.output, sentence, [manifest], hints)
     return decided
 
 
 def _decide(task: ResizeTask) -> _Decided:
     connection = task.connection
     survey = survey_training(connection, "", task.world.now())
-    if task.wish.remove and survey.hints:
+    if task.request.remove and survey.hints:
         raise Refused(f"--remove needs to see the pods: {survey.hints[0]}")
     job = training_job(task.job, survey, connection)
     # The name of a role's own Job selects that role.
-    wish = replace(task.wish, role=task.wish.role or named_role(task.job, job))
-    target = ObjectRef("Job", job.key.namespace, chosen_role(job, wish).job)
-    return _Decided(job, scaling(job, wish, connection.cluster.get(target)))
+    request = replace(task.request, role=task.request.role or named_role(task.job, job))
+    target = ObjectRef("Job", job.key.namespace, chosen_role(job, request).job)
+    return _Decided(job, scaling(job, request, connection.cluster.get(target)))
 
 
-def _goal(decided: _Decided, wish: SizeRequest) -> Goal:
+def _goal(decided: _Decided, request: SizeRequest) -> Goal:
     found = decided.scaling
     return Goal(
         job=decided.job.key,
@@ -132,7 +132,7 @@ def _goal(decided: _Decided, wish: SizeRequest) -> Goal:
         size=found.size,
         removed=frozenset(pod.name for pod in found.removed),
         limited=found.limited,
-        timeout=wish.timeout,
+        timeout=request.timeout,
         known=entries(found.role.record.history),
     )
 
@@ -144,11 +144,11 @@ def _run_after(task: ResizeTask, decided: _Decided, script: Hook) -> None:
         resize_script.run(task.world, task.connection, job, script, decided.joining)
     except Refused as error:
         before = decided.scaling.role.status.size
-        with_fresh_state(_taking_back(task, decided, before), task.world.sleep)
-        raise TakenBack(f"{error}; the size is {before} again") from None
+        with_fresh_state(_revert(task, decided, before), task.world.sleep)
+        raise Reverted(f"{error}; the size is {before} again") from None
 
 
-def _taking_back(task: ResizeTask, decided: _Decided, size: int) -> Callable[[], Json]:
+def _revert(task: ResizeTask, decided: _Decided, size: int) -> Callable[[], Json]:
     role = decided.scaling.role
     target = ObjectRef("Job", decided.job.key.namespace, role.job)
 
@@ -160,7 +160,7 @@ def _taking_back(task: ResizeTask, decided: _Decided, size: int) -> Callable[[],
     return take_back
 
 
-def _say(task: ResizeTask, sentence: str) -> None:
+def _print(task: ResizeTask, sentence: str) -> None:
     """Print the sentence to stderr if stdout is for documents."""
     say = task.world.warn if task.writing.output else task.world.say
     say(sentence)

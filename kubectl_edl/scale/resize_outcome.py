@@ -13,7 +13,7 @@ from edl.errors import ClusterError
 from edl.kube.cluster import ListOptions
 from edl.model import JobKey, Role, TrainingJob
 from edl.phases import ending
-from kubectl_edl.cli.command_errors import Missing, Refused, TakenBack, TimedOut
+from kubectl_edl.cli.command_errors import Missing, Refused, Reverted, TimedOut
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.lookup import only
@@ -42,7 +42,7 @@ class Goal:
 
 
 def wait(world: CliContext, connection: ClusterConnection, goal: Goal) -> str:
-    """Wait; returns a sentence on the outcome. Raises TakenBack, TimedOut, Missing, Refused."""
+    """Wait; returns a sentence on the outcome. Raises Reverted, TimedOut, Missing, Refused."""
     begun = world.now()
     limit = _TimeLimit(world, connection, goal)
     selection = ListOptions("Job", goal.job.namespace, contract.FRAMEWORK)
@@ -52,20 +52,20 @@ def wait(world: CliContext, connection: ClusterConnection, goal: Goal) -> str:
         found = only(goal.job, survey_training(connection, "", now))
         if found is None:
             raise Missing(f"{goal.job.name} was deleted meanwhile")
-        if (said := _came(found, goal)) is not None:
-            return said
+        if (outcome := _outcome(found, goal)) is not None:
+            return outcome
         limit.check(now - begun, now)
     raise TimedOut(f"{goal.job.name}: not followed any more")
 
 
-def _came(job: TrainingJob, goal: Goal) -> str | None:
+def _outcome(job: TrainingJob, goal: Goal) -> str | None:
     """The sentence on the outcome; None while the resize is in progress."""
     role = next((role for role in job.roles if role.name == goal.role), None)
     if role is None:
         raise Missing(f"the Job of {goal.role} was deleted meanwhile")
     new = entries(role.record.history)
     if failed := _failed(new, goal):
-        raise TakenBack(f"{goal.job.name}: {goal.role}: {failed.message}")
+        raise Reverted(f"{goal.job.name}: {goal.role}: {failed.message}")
     if ending(job) is not None:
         raise Refused(f"{goal.job.name} has ended meanwhile")
     if role.request.replicas != goal.size:

@@ -67,7 +67,7 @@ def resizable_roles(job: TrainingJob) -> tuple[Role, ...]:
     )
 
 
-def chosen_role(job: TrainingJob, wish: SizeRequest) -> Role:
+def chosen_role(job: TrainingJob, request: SizeRequest) -> Role:
     """The role to resize; raises Refused if it is ambiguous or cannot be resized."""
     roles = {role.name: role for role in resizable_roles(job)}
     known = ", ".join(roles)
@@ -75,42 +75,44 @@ def chosen_role(job: TrainingJob, wish: SizeRequest) -> Role:
     if not roles:
         why = job.problem or f"{job.framework}, roles {', '.join(role.name for role in job.roles)}"
         raise Refused(f"{name}: it has no role that can be resized ({why})")
-    if wish.role and wish.role not in roles:
-        what = "is never resized" if _has(job, wish.role) else "is not one of its roles"
-        raise Refused(f"{name}: {wish.role} {what}; --role is one of {known}")
+    if request.role and request.role not in roles:
+        what = "is never resized" if _has(job, request.role) else "is not one of its roles"
+        raise Refused(f"{name}: {request.role} {what}; --role is one of {known}")
     elastic = [role for role in roles.values() if role.spec.resizing is not ResizePolicy.FIXED]
-    candidates = [roles[wish.role]] if wish.role else elastic or list(roles.values())
+    candidates = [roles[request.role]] if request.role else elastic or list(roles.values())
     if len(candidates) > 1:
         raise Refused(f"{name} has several roles that can be resized: add --role, one of {known}")
     return candidates[0]
 
 
-def scaling(job: TrainingJob, wish: SizeRequest, manifest: Json) -> Scaling:
+def scaling(job: TrainingJob, request: SizeRequest, manifest: Json) -> Scaling:
     """Validate the request. `manifest` is the role's Job. Raises Refused with bounds and remedy."""
-    role = chosen_role(job, wish)
+    role = chosen_role(job, request)
     name = f"{job.key.name}: {role.name}"
     if role.status.ending is not None:
         raise Refused(f"{name} has ended ({role.status.ending.value}): nothing is left to resize")
-    removed = named_pods(job, role, wish.remove) if wish.remove else ()
-    if removed and wish.size is None:
-        wish = replace(wish, size=_left(role, len(removed)))
-    bounds = low, high = wish.min or role.spec.min, wish.max or role.spec.max
+    removed = named_pods(job, role, request.remove) if request.remove else ()
+    if removed and request.size is None:
+        request = replace(request, size=_left(role, len(removed)))
+    bounds = low, high = request.min or role.spec.min, request.max or role.spec.max
     if low > high:
         raise Refused(f"{name} cannot have min {low} above max {high}")
-    _check_injected(name, role, wish, manifest)
-    held = None if wish.auto else (role.request.replicas if wish.size is None else wish.size)
+    _check_injected(name, role, request, manifest)
+    held = (
+        None if request.auto else (role.request.replicas if request.size is None else request.size)
+    )
     if held is not None and not low <= held <= high:
-        _check_told(name, role, replace(wish, size=held), manifest, job.framework)
-        raise Refused(f"{name} {_outside(job, wish, held, bounds)}")
-    limited = bool(wish.timeout and wish.size is not None and wish.size > role.status.size)
-    noted = _size_notes(role, wish, held, limited=limited) | _removal_note(role, removed)
-    body = {"metadata": {"labels": _new_bounds(wish), "annotations": noted}}
+        _check_fewest(name, role, replace(request, size=held), manifest, job.framework)
+        raise Refused(f"{name} {_outside(job, request, held, bounds)}")
+    limited = bool(request.timeout and request.size is not None and request.size > role.status.size)
+    noted = _size_notes(role, request, held, limited=limited) | _removal_note(role, removed)
+    body = {"metadata": {"labels": _new_bounds(request), "annotations": noted}}
     target = ObjectRef("Job", job.key.namespace, role.job)
-    said = _sentence(job, role, wish, bounds)
+    sentence = _sentence(job, role, request, bounds)
     goal = min(role.status.size, high) if held is None else held
     shrinks = goal < role.status.size and not role.status.suspended
     patch = Patch(target, role.version, body)
-    return Scaling(patch, said, role, held, limited, removed, shrinks)
+    return Scaling(patch, sentence, role, held, limited, removed, shrinks)
 
 
 def _left(role: Role, removed: int) -> int:
@@ -123,15 +125,15 @@ def _left(role: Role, removed: int) -> int:
 
 
 def _size_notes(
-    role: Role, wish: SizeRequest, held: int | None, *, limited: bool
+    role: Role, request: SizeRequest, held: int | None, *, limited: bool
 ) -> dict[str, str | None]:
     """Annotations for the size, and for a limited scale-up also its timeout and fallback size."""
     notes: dict[str, str | None] = {contract.REPLICAS: None if held is None else str(held)}
-    if wish.size is None and not wish.auto:
+    if request.size is None and not request.auto:
         return notes
     before = role.request.scaling.fallback if role.request.scaling else role.request.replicas
     limit = {
-        contract.SCALE_TIMEOUT: duration_text(wish.timeout) if wish.timeout else None,
+        contract.SCALE_TIMEOUT: duration_text(request.timeout) if request.timeout else None,
         contract.SCALE_FALLBACK: None if before is None else str(before),
     }
     return notes | (limit if limited else dict.fromkeys(limit))
@@ -142,80 +144,84 @@ def _removal_note(role: Role, removed: Sequence[Pod]) -> dict[str, str]:
     return {contract.REMOVE: ",".join(sorted(names))} if removed else {}
 
 
-def _check_injected(name: str, role: Role, wish: SizeRequest, manifest: Json) -> None:
+def _check_injected(name: str, role: Role, request: SizeRequest, manifest: Json) -> None:
     """Refuse more pods than the Job was injected for: only those have names and addresses."""
     injected = whole(_annotations(manifest).get(contract.INJECTED_MAX, ""))
-    most = max(wish.size or 0, wish.max or 0)
+    most = max(request.size or 0, request.max or 0)
     if injected is None or most <= injected:
         return
     raise Refused(
         f"{name} takes {injected} at most, its pods were made for that many "
-        f"({contract.INJECTED_MAX}); {_anew(role, wish, manifest, 'more', f'--max {most}')}"
+        f"({contract.INJECTED_MAX}); {_anew(role, request, manifest, 'more', f'--max {most}')}"
     )
 
 
-def _check_told(name: str, role: Role, wish: SizeRequest, manifest: Json, framework: str) -> None:
+def _check_fewest(
+    name: str, role: Role, request: SizeRequest, manifest: Json, framework: str
+) -> None:
     """Refuse fewer pods than wait for each other: the webhook would refuse such a min, too."""
     from edl.inject.update_policy import fewest  # noqa: PLC0415 (only for refusals)
 
-    low, size = fewest(manifest, FRAMEWORKS[framework].fewest), wish.size or 0
+    low, size = fewest(manifest, FRAMEWORKS[framework].fewest), request.size or 0
     if 0 < size < low:
         raise Refused(
             f"{name} takes {low} at least, its pods wait for that many; "
-            f"{_anew(role, wish, manifest, 'fewer', f'--min {size}')}"
+            f"{_anew(role, request, manifest, 'fewer', f'--min {size}')}"
         )
 
 
-def _anew(role: Role, wish: SizeRequest, manifest: Json, many: str, bound: str) -> str:
+def _anew(role: Role, request: SizeRequest, manifest: Json, many: str, bound: str) -> str:
     if contract.ROLES in _annotations(manifest):
         return (
             f"{many} takes a new training job, with {many} in edl.dev/roles on each of its Jobs: "
             "kubectl edl adopt -f FILE --roles … | kubectl replace --force -f -"
         )
-    return f"{many} takes a new Job: kubectl edl adopt {role.job}{wish.flags} {bound} --recreate"
+    return f"{many} takes a new Job: kubectl edl adopt {role.job}{request.flags} {bound} --recreate"
 
 
 def _annotations(manifest: Json) -> Json:
     return manifest["metadata"].get("annotations") or {}
 
 
-def _outside(job: TrainingJob, wish: SizeRequest, held: int, bounds: tuple[int, int]) -> str:
+def _outside(job: TrainingJob, request: SizeRequest, held: int, bounds: tuple[int, int]) -> str:
     low, high = bounds
-    command = f"kubectl edl scale {job.key.name}{wish.flags}"
-    if wish.size is None:
+    command = f"kubectl edl scale {job.key.name}{request.flags}"
+    if request.size is None:
         return (
             f"has the manual size {held}, outside {low}..{high}; set another size with the new "
             f"bounds, or clear it: {command} --auto"
         )
     if held < 1:
-        way_out = f"to stop it: kubectl edl pause {job.key.name}{wish.flags}"
+        remedy = f"to stop it: kubectl edl pause {job.key.name}{request.flags}"
     else:
-        way_out = f"change the bound: {command} {held} --{'max' if held > high else 'min'} {held}"
-    return f"takes {low}..{high}, not {held}; {way_out}"
+        remedy = f"change the bound: {command} {held} --{'max' if held > high else 'min'} {held}"
+    return f"takes {low}..{high}, not {held}; {remedy}"
 
 
-def _new_bounds(wish: SizeRequest) -> dict[str, str]:
-    bounds = {contract.MIN: wish.min, contract.MAX: wish.max}
+def _new_bounds(request: SizeRequest) -> dict[str, str]:
+    bounds = {contract.MIN: request.min, contract.MAX: request.max}
     return {label: str(bound) for label, bound in bounds.items() if bound is not None}
 
 
-def _sentence(job: TrainingJob, role: Role, wish: SizeRequest, bounds: tuple[int, int]) -> str:
+def _sentence(job: TrainingJob, role: Role, request: SizeRequest, bounds: tuple[int, int]) -> str:
     low, high = bounds
-    said = []
-    if wish.min is not None or wish.max is not None:
-        said.append(f"may be {low}..{high} (was {role.spec.min}..{role.spec.max})")
-    if wish.remove:
-        said.append(
-            f"{wish.remove} is removed" if "," not in wish.remove else f"{wish.remove} are removed"
+    parts = []
+    if request.min is not None or request.max is not None:
+        parts.append(f"may be {low}..{high} (was {role.spec.min}..{role.spec.max})")
+    if request.remove:
+        parts.append(
+            f"{request.remove} is removed"
+            if "," not in request.remove
+            else f"{request.remove} are removed"
         )
-    if wish.size is not None:
-        said.append(f"set to {wish.size} (manual; min {low}, max {high})")
-    if wish.timeout and wish.size is not None and wish.size > role.status.size:
-        limit = duration_text(wish.timeout)
-        said.append(f"taken back to {role.status.size} if it takes longer than {limit}")
-    if wish.auto:
-        said.append(f"returned to automatic scaling (min {low}, max {high})")
-    return f"{job.key.name}: {role.name} {', '.join(said)}"
+    if request.size is not None:
+        parts.append(f"set to {request.size} (manual; min {low}, max {high})")
+    if request.timeout and request.size is not None and request.size > role.status.size:
+        limit = duration_text(request.timeout)
+        parts.append(f"taken back to {role.status.size} if it takes longer than {limit}")
+    if request.auto:
+        parts.append(f"returned to automatic scaling (min {low}, max {high})")
+    return f"{job.key.name}: {role.name} {', '.join(parts)}"
 
 
 def next_step(found: Scaling, *, attended: bool) -> str:

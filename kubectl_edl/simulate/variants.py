@@ -15,13 +15,12 @@ from kubectl_edl.cli.command_errors import Misused, Refused
 from kubectl_edl.cli.options import OutputOptions
 from kubectl_edl.cli.watch_report import show
 from kubectl_edl.client.cluster_view import survey_cluster
-from kubectl_edl.client.reconciler_settings import SettingsOverrides as AskedSettings
-from kubectl_edl.client.reconciler_settings import deciding
+from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
 from kubectl_edl.resources.manifest_sources import sources
 from kubectl_edl.simulate import plots, what_if
 from kubectl_edl.simulate.run_variants import Variant, run
 from kubectl_edl.simulate.scenario.csv_traces import trace
-from kubectl_edl.simulate.scenario.manifest_templates import told_apart
+from kubectl_edl.simulate.scenario.manifest_templates import with_unique_names
 from kubectl_edl.simulate.scenario.scenario_reader import read_scenario
 from kubectl_edl.simulate.view import runs_report
 from kubectl_edl.simulate.what_if_view import what_if_report
@@ -50,7 +49,7 @@ def scenario(world: CliContext, _scope: Scope, asked: SimulateOptions) -> None:
         raise Refused(f"{asked.filename}: {len(files)} files; a scenario is one")
     found = read_scenario(files[0], asked.seed)
     traced = [job for path in asked.trace for job in trace(path, _text(path))]
-    trainings, hints = told_apart(found.world.trainings, traced)
+    trainings, hints = with_unique_names(found.world.trainings, traced)
     given = replace(found.world, trainings=trainings)
     if not (given.trainings or given.services):
         raise Refused(f"{asked.filename}: nothing to simulate; jobs, a trace or services")
@@ -68,7 +67,7 @@ def scenario(world: CliContext, _scope: Scope, asked: SimulateOptions) -> None:
     variants += [Variant(_PLAIN, given, Plain())] if asked.plain else []
     runs = run(variants, until, world.err)
     wide = asked.output == "wide"
-    report = runs_report(runs, wide=wide).hinting(_never_started(runs, until, wide=wide))
+    report = runs_report(runs, wide=wide).with_hints(_never_started(runs, until, wide=wide))
     _answer(world, asked, runs, report)
 
 
@@ -100,7 +99,7 @@ def live(world: CliContext, scope: Scope, asked: SimulateOptions) -> None:
     connection = world.connect(scope)
     now = world.now()
     state = survey_cluster(connection.cluster, now)
-    own = deciding(connection, AskedSettings(), now)
+    own = deciding(connection, SettingsOverrides(), now)
     control_mode = Elastic(own.settings.value(), own.settings.limits)
     changed = _changed(state, asked, connection)
     variants = [Variant("as-is", _world(state), control_mode)]
@@ -114,7 +113,7 @@ def live(world: CliContext, scope: Scope, asked: SimulateOptions) -> None:
     runs = run(variants, until, world.err)
     report = what_if_report(_shown(state, connection), runs, connection.namespace)
     hints = what_if.hints(state, asked.like)
-    _answer(world, asked, runs, report.hinting((*own.hints, *hints)))
+    _answer(world, asked, runs, report.with_hints((*own.hints, *hints)))
 
 
 def _shown(state: ClusterState, connection: ClusterConnection) -> list[TrainingJob]:

@@ -70,12 +70,12 @@ def _node_of(text: str, state: ClusterState) -> Node:
     amounts = _amounts(text)
     _check_known(text, amounts, state)
     try:
-        room = Resources.parse(amounts)
+        capacity = Resources.parse(amounts)
     except ValueError as error:
         raise Misused(f"--like {text}: {error}; such as cpu=16,memory=64Gi") from error
     usual = {PODS: _MOST_PODS} if PODS not in amounts else {}
-    room += Resources.of({**usual, **_largest(amounts, state)})
-    return Node("what-if", room, Resources(), Resources(), labels={})
+    capacity += Resources.of({**usual, **_largest(amounts, state)})
+    return Node("what-if", capacity, Resources(), Resources(), labels={})
 
 
 def hints(state: ClusterState, like: str) -> list[str]:
@@ -88,8 +88,8 @@ def hints(state: ClusterState, like: str) -> list[str]:
         if name not in known
     ]
     if largest := _largest(amounts, state) if amounts else {}:
-        told = ", ".join(amount_text(name, amount) for name, amount in largest.items())
-        found.append(f"and, as the largest node, {told}")
+        amounts_text = ", ".join(amount_text(name, amount) for name, amount in largest.items())
+        found.append(f"and, as the largest node, {amounts_text}")
     return [f"hint: --like {like}: {one}" for one in found]
 
 

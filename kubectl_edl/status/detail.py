@@ -12,7 +12,7 @@ from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.cluster_view import Survey, allowed
 from kubectl_edl.client.event_reader import jobs_of, last_changes
 from kubectl_edl.client.lookup import training_job
-from kubectl_edl.client.pending_pods import unplaced
+from kubectl_edl.client.pending_pods import waiting_pods
 from kubectl_edl.client.reconciler_lease import LeaseView
 from kubectl_edl.model.published_queue import (
     PublishedView,
@@ -26,12 +26,12 @@ from kubectl_edl.model.training_job_view import JobView, view
 from kubectl_edl.output.age import duration
 from kubectl_edl.output.report import Report
 from kubectl_edl.status.detail_view import Detail, detail_report
-from kubectl_edl.status.job_blockers import obstacles
+from kubectl_edl.status.job_blockers import job_blockers
 
 _CHANGES_SHOWN: Final = 10
 
 
-def closeup(
+def job_detail(
     name: str,
     survey: Survey,
     connection: ClusterConnection,
@@ -49,9 +49,9 @@ def closeup(
         "the last changes are missing",
         hints,
     )
-    pods = allowed(lambda: unplaced(connection.cluster, found.key.namespace, jobs), "", [])
+    pods = allowed(lambda: waiting_pods(connection.cluster, found.key.namespace, jobs), "", [])
     shown = view(found, connection.scope.cluster_flags)
-    stuck = obstacles(shown, pods, changes, lead, now)
+    stuck = job_blockers(shown, pods, changes, lead, now)
     why = {pod.name: pod.why for pod in pods}
     queue = _published(found, connection, now)
     detail = Detail(
@@ -64,7 +64,7 @@ def closeup(
         _place(found, queue, now),
         queue.queue.team if queue else "",
     )
-    return shown, detail_report(detail, now).hinting(hints)
+    return shown, detail_report(detail, now).with_hints(hints)
 
 
 def _published(
@@ -76,12 +76,12 @@ def _published(
 
 def _place(job: TrainingJob, view: PublishedView | None, now: datetime) -> str:
     """The published queue position and start; empty if nothing is published."""
-    told = view.job(job.key) if view else None
-    if view is None or told is None:
+    published_job = view.job(job.key) if view else None
+    if view is None or published_job is None:
         return ""
-    estimate = estimate_of(told)
+    estimate = estimate_of(published_job)
     begins = starts(estimate, now) if estimate else ""
-    known = "; ".join(filter(None, (place_text(told), begins)))
+    known = "; ".join(filter(None, (place_text(published_job), begins)))
     return f"{known} (as of {duration(view.ago)} ago)" if known else ""
 
 

@@ -14,14 +14,14 @@ from edl.frameworks.base import Cooldown
 from edl.kube.event_facts import EventFacts
 from kubectl_edl.history.view import operation_document
 from kubectl_edl.model import resize_limits, topology_view
-from kubectl_edl.model.role_history import Past, past
+from kubectl_edl.model.role_history import PastOperation, past
 from kubectl_edl.model.training_job_view import JobView, RoleView, document, time_text
 from kubectl_edl.output.age import age
 from kubectl_edl.output.printer import print_report
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.safe_text import labelled
 from kubectl_edl.output.table import Column, Layout, Table
-from kubectl_edl.status.job_blockers import Obstacle, in_the_way
+from kubectl_edl.status.job_blockers import JobBlocker, blockers_section
 from kubectl_edl.status.tree import Depth, Forest, lines, tree
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         TrainingJobDetailDocument,
     )
 
-_Told: TypeAlias = tuple[Past, JobView]
+_JobOperation: TypeAlias = tuple[PastOperation, JobView]
 _DETAIL_LABEL: Final = 12
 _DECISIONS_SHOWN: Final = 5
 _AROUND: Final = 6
@@ -46,7 +46,7 @@ class Detail:
 
     view: JobView
     changes: Sequence[EventFacts]
-    obstacles: tuple[Obstacle, ...] = ()
+    blockers: tuple[JobBlocker, ...] = ()
     why: Mapping[str, str] | None = None
     cooldown: Cooldown | None = None
     """The limit on resizes; None if it is unknown or the job is never resized."""
@@ -62,29 +62,29 @@ def detail_report(detail: Detail, now: datetime) -> Report:
     """A header, the tree of its roles and pods, the last decisions, and the blockers."""
     view, header = detail.view, _header(detail, now)
     forest = Forest((view,), now, why=detail.why or {})
-    told = past(view.job)[-_DECISIONS_SHOWN:]
-    last: tuple[str | Table, ...] = (
-        Table.of(_decisions(now), [(one, view) for one in told])
-        if told
+    operations = past(view.job)[-_DECISIONS_SHOWN:]
+    below: tuple[str | Table, ...] = (
+        Table.of(_decisions(now), [(one, view) for one in operations])
+        if operations
         else Table.of(_changes(now), detail.changes),
-        in_the_way(detail.obstacles),
+        blockers_section(detail.blockers),
     )
     where = topology_view.table(detail.domains or ())
     return Report(
-        sections=(header, tree(forest, Depth.PODS), where, *last),
-        objects=(_document(detail, told),),
+        sections=(header, tree(forest, Depth.PODS), where, *below),
+        objects=(_document(detail, operations),),
         names=(view.name,),
-        picture=_picture((header,), forest, (where, *last)),
+        picture=_picture((header,), forest, (where, *below)),
     )
 
 
-def _document(detail: Detail, told: Sequence[Past]) -> "TrainingJobDetailDocument":
+def _document(detail: Detail, operations: Sequence[PastOperation]) -> "TrainingJobDetailDocument":
     return {
         **document(detail.view, resize_limits.document(detail.cooldown)),
         "topology": topology_view.document(detail.view.job.topology, detail.domains),
         "events": [_event_document(one) for one in detail.changes],
-        "operations": [operation_document(one) for one in told],
-        "blockers": [{"message": one.what, "remediation": one.way_out} for one in detail.obstacles],
+        "operations": [operation_document(one) for one in operations],
+        "blockers": [{"message": one.what, "remediation": one.remedy} for one in detail.blockers],
     }
 
 
@@ -98,17 +98,17 @@ def fleet(views: Sequence[JobView], now: datetime, namespace: str, layout: Layou
     forest = Forest(tuple(views), now, everywhere=not namespace)
     if layout.height is not None and lines(forest, Depth.JOBS) > layout.height - _AROUND:
         return _job_rows(forest, layout, layout.height - _AROUND)
-    told = sorted(
+    operations = sorted(
         ((one, view) for view in forest.views for one in past(view.job)),
         key=lambda pair: pair[0].at,
     )[-_DECISIONS_SHOWN:]
-    decisions = Table.of(_decisions(now, Column("NAME", partial(_name, forest))), told)
+    decisions = Table.of(_decisions(now, Column("NAME", partial(_name, forest))), operations)
     return _picture((_summary(forest),), forest, (decisions,))(layout)
 
 
-def _job_rows(forest: Forest, layout: Layout, room: int) -> str:
+def _job_rows(forest: Forest, layout: Layout, most: int) -> str:
     """The first jobs, one row each, and the number of the others."""
-    shown = replace(forest, views=forest.views[: max(room, 1)])
+    shown = replace(forest, views=forest.views[: max(most, 1)])
     more = len(forest.views) - len(shown.views)
     below = f"… {more} more training jobs: -n and -l choose among them\n"
     sections = (_summary(forest), tree(shown, Depth.JOBS), below)
@@ -123,18 +123,18 @@ def _summary(forest: Forest) -> str:
     return f"{count} {noun}: {', '.join(f'{many} {phase}' for phase, many in phases.items())}\n"
 
 
-def _name(forest: Forest, told: _Told) -> str:
-    key = told[1].job.key
+def _name(forest: Forest, found: _JobOperation) -> str:
+    key = found[1].job.key
     return str(key) if forest.everywhere else key.name
 
 
-def _decisions(now: datetime, *named: Column[_Told]) -> tuple[Column[_Told], ...]:
+def _decisions(now: datetime, *named: Column[_JobOperation]) -> tuple[Column[_JobOperation], ...]:
     return (
-        Column("AGO", lambda told: age(told[0].at, now)),
+        Column("AGO", lambda one: age(one[0].at, now)),
         *named,
-        Column("LAST DECISIONS", lambda told: f"{told[0].operation.value} ({told[0].phase})"),
-        Column("SIZES", lambda told: told[0].text),
-        Column("MESSAGE", lambda told: told[0].message, shrinks=True),
+        Column("LAST DECISIONS", lambda one: f"{one[0].operation.value} ({one[0].phase})"),
+        Column("SIZES", lambda one: one[0].text),
+        Column("MESSAGE", lambda one: one[0].message, shrinks=True),
     )
 
 

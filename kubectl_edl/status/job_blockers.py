@@ -8,7 +8,7 @@ from typing import Final
 from edl import reasons
 from edl.kube.event_facts import EventFacts
 from edl.model import Code, Phase, Pod, PodPhase
-from kubectl_edl.client.pending_pods import NO_IMAGE, Unplaced
+from kubectl_edl.client.pending_pods import NO_IMAGE, WaitingPod
 from kubectl_edl.client.reconciler_lease import LeaseView
 from kubectl_edl.model.training_job_view import JobView, pod_status
 from kubectl_edl.output.safe_text import harmless
@@ -22,37 +22,37 @@ _CONFIG: Final = frozenset({"CreateContainerConfigError", "CreateContainerError"
 
 
 @dataclass(frozen=True, slots=True)
-class Obstacle:
+class JobBlocker:
     """One blocker in a sentence, and the remedy; empty if the sentence contains it."""
 
     what: str
-    way_out: str
+    remedy: str
 
 
-def obstacles(
+def job_blockers(
     view: JobView,
-    waiting: Sequence[Unplaced],
+    waiting: Sequence[WaitingPod],
     changes: Sequence[EventFacts],
     lead: LeaseView,
     now: datetime,
-) -> tuple[Obstacle, ...]:
+) -> tuple[JobBlocker, ...]:
     """Blockers, the most important first; empty for a job that makes progress by itself.
 
     `waiting` are its pending pods, `changes` the last Events of its Jobs.
     """
-    found: Iterable[Obstacle] = _OF_PHASE.get(view.phase, _of_pods)(view, now)
+    found: Iterable[JobBlocker] = _OF_PHASE.get(view.phase, _of_pods)(view, now)
     if view.phase is Phase.QUEUED and lead.stalled:
         doctor = f"{_DOCTOR}{view.flags}"
-        found = [Obstacle(one.what, doctor) if one.way_out else one for one in found]
+        found = [JobBlocker(one.what, doctor) if one.remedy else one for one in found]
     missing = _of_missing_pods(view, changes, now)
     return (*_problem(view), *found, *missing, *_of_waiting(view, waiting, now))
 
 
-def in_the_way(found: Iterable[Obstacle]) -> str:
+def blockers_section(found: Iterable[JobBlocker]) -> str:
     """The section `Blockers:` of a report; empty for none."""
     lines = [
         f"  {number}. {harmless(one.what)}\n"
-        + (f"     fix: {harmless(one.way_out)}\n" if one.way_out else "")
+        + (f"     fix: {harmless(one.remedy)}\n" if one.remedy else "")
         for number, one in enumerate(found, 1)
     ]
     return "".join(("Blockers:\n", *lines)) if lines else ""
@@ -66,15 +66,15 @@ def _there(view: JobView) -> str:
     return f"-n {view.job.key.namespace}{view.flags}"
 
 
-def _problem(view: JobView) -> Iterator[Obstacle]:
+def _problem(view: JobView) -> Iterator[JobBlocker]:
     if view.job.problem:
         # If no label can be read, the findings lack a remedy.
-        yield Obstacle(view.job.problem, "" if view.job.roles else _CORRECT)
+        yield JobBlocker(view.job.problem, "" if view.job.roles else _CORRECT)
     if view.job.refusal and view.job.refused:
-        yield Obstacle(str(view.job.refusal), "change what refuses it: its start is tried again")
+        yield JobBlocker(str(view.job.refusal), "change what refuses it: its start is tried again")
 
 
-def incomplete(view: JobView) -> Iterator[Obstacle]:
+def incomplete(view: JobView) -> Iterator[JobBlocker]:
     """Blockers for missing Jobs, before the start or while it runs."""
     job = view.job
     if not job.missing:
@@ -82,19 +82,19 @@ def incomplete(view: JobView) -> Iterator[Obstacle]:
     names = ", ".join(f"{job.key.name}-{role}" for role in job.missing)
     noun, they = ("Job", "is") if len(job.missing) == 1 else ("Jobs", "are")
     if job.suspended:
-        yield Obstacle(
+        yield JobBlocker(
             f"it waits for its {noun} {names}",
             f"kubectl apply the {noun}: without, no role starts",
         )
         return
     running = _pods(sum(shown.running for shown in view.roles))
-    yield Obstacle(
+    yield JobBlocker(
         f"its {noun} {names} {they} gone, and {running} cannot complete the training without",
         f"kubectl apply the {noun} again, or: kubectl edl delete {_flags(view)}",
     )
 
 
-def _queued(view: JobView, now: datetime) -> Iterator[Obstacle]:
+def _queued(view: JobView, now: datetime) -> Iterator[JobBlocker]:
     why, new = view.why, now - view.job.queued_at <= _SOON
     if view.job.blocker or (new and why.reason in reasons.PROMISING):
         return
@@ -102,30 +102,30 @@ def _queued(view: JobView, now: datetime) -> Iterator[Obstacle]:
     unseen = why.reason is Code.UNOBSERVED and not new
     way = f"{_DOCTOR}{view.flags}" if unseen else f"kubectl edl explain {_flags(view)}"
     # The message of an invalid job already contains the remedy.
-    yield Obstacle(why.message, "" if why.reason is Code.INVALID else way)
+    yield JobBlocker(why.message, "" if why.reason is Code.INVALID else way)
 
 
-def _paused(view: JobView, now: datetime) -> Iterator[Obstacle]:
+def _paused(view: JobView, now: datetime) -> Iterator[JobBlocker]:
     del now
-    yield Obstacle("it is paused", f"kubectl edl resume {_flags(view)}")
+    yield JobBlocker("it is paused", f"kubectl edl resume {_flags(view)}")
     yield from incomplete(view)
 
 
-def _failed(view: JobView, now: datetime) -> Iterator[Obstacle]:
+def _failed(view: JobView, now: datetime) -> Iterator[JobBlocker]:
     del now
-    yield Obstacle(
+    yield JobBlocker(
         view.why.message,
         f"kubectl edl logs {_flags(view)} shows why; delete its Jobs and apply them to try again",
     )
 
 
-def _of_pods(view: JobView, now: datetime) -> Iterator[Obstacle]:
+def _of_pods(view: JobView, now: datetime) -> Iterator[JobBlocker]:
     """Running pods that never become ready."""
     for role in view.roles:
         late = [pod for pod in role.role.status.pods if _never_ready(pod, now)]
         are = "is" if len(late) == 1 else "are"
         if late and view.phase not in _OVER:
-            yield Obstacle(
+            yield JobBlocker(
                 f"{_pods(len(late))} of {role.role.name} {are} not ready: {late[0].name}",
                 f"kubectl describe pod {late[0].name} {_there(view)}",
             )
@@ -138,15 +138,15 @@ def _never_ready(pod: Pod, now: datetime) -> bool:
 
 def _of_missing_pods(
     view: JobView, changes: Sequence[EventFacts], now: datetime
-) -> Iterator[Obstacle]:
+) -> Iterator[JobBlocker]:
     """Pods that the Job controller cannot create; its Event has the reason."""
     for shown in view.roles:
         role = shown.role
-        said = [one for one in changes if one.warning and one.name == role.job]
-        if len(role.status.pods) >= shown.size or not said or _is_old(said[-1], now):
+        warnings = [one for one in changes if one.warning and one.name == role.job]
+        if len(role.status.pods) >= shown.size or not warnings or _is_old(warnings[-1], now):
             continue
-        yield Obstacle(
-            f"{role.job}: {said[-1].reason}: {said[-1].message}",
+        yield JobBlocker(
+            f"{role.job}: {warnings[-1].reason}: {warnings[-1].message}",
             f"kubectl describe job/{role.job} resourcequota {_there(view)}",
         )
 
@@ -155,16 +155,18 @@ def _is_old(event: EventFacts, now: datetime) -> bool:
     return event.last is None or now - event.last > _LATELY
 
 
-def _of_waiting(view: JobView, waiting: Sequence[Unplaced], now: datetime) -> Iterator[Obstacle]:
+def _of_waiting(
+    view: JobView, waiting: Sequence[WaitingPod], now: datetime
+) -> Iterator[JobBlocker]:
     """Pending pods, grouped by reason."""
     late = [pod for pod in waiting if pod.since is None or now - pod.since > _SOON]
     for why in dict.fromkeys(pod.why for pod in late):
         same = [pod for pod in late if pod.why == why]
         named = f"{same[0].name} waits" if len(same) == 1 else f"{_pods(len(same))} wait"
-        yield Obstacle(f"{named}: {why}", _way_out(view, same[0]))
+        yield JobBlocker(f"{named}: {why}", _pod_remedy(view, same[0]))
 
 
-def _way_out(view: JobView, pod: Unplaced) -> str:
+def _pod_remedy(view: JobView, pod: WaitingPod) -> str:
     describe = f"kubectl describe pod {pod.name} {_there(view)}"
     if pod.reason in NO_IMAGE:
         return f"is the image's name right, and may this cluster pull it? {describe}"
@@ -180,7 +182,7 @@ def _pods(count: int) -> str:
 
 
 _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FINISHING})
-_OF_PHASE: Final[dict[Phase, Callable[[JobView, datetime], Iterator[Obstacle]]]] = {
+_OF_PHASE: Final[dict[Phase, Callable[[JobView, datetime], Iterator[JobBlocker]]]] = {
     Phase.INCOMPLETE: lambda view, _: incomplete(view),
     Phase.QUEUED: _queued,
     Phase.PAUSED: _paused,

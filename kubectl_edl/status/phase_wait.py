@@ -53,11 +53,11 @@ class Wait:
         missed = [one for one in self._views if not self._is_there(one)]
         if self._wanted.goals and missed:
             names = ", ".join(f"{one.job.key.name} is {one.phase.value}" for one in missed)
-            wished = " or ".join(goal.value for goal in self._wanted.goals)
+            goals = " or ".join(goal.value for goal in self._wanted.goals)
             first = missed[0].job.key
             where = self._scope.flags_in(first.namespace) if self._scope.flags else ""
             raise TimedOut(
-                f"not {wished} in time: {names}; see kubectl edl status {first.name}{where}"
+                f"not {goals} in time: {names}; see kubectl edl status {first.name}{where}"
             )
 
     @property

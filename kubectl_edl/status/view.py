@@ -109,19 +109,19 @@ def listed(
     views = tuple(view(job) for job in survey.jobs)
     lead = _leadership(asked, now)
     report = list_report(views, now, asked.connection.namespace, above, lead.settings)
-    return views, report.hinting((*survey.hints, *lead.hints))
+    return views, report.with_hints((*survey.hints, *lead.hints))
 
 
 def detailed(
     asked: PrefetchedLists, name: str, now: datetime
 ) -> tuple[tuple[JobView, ...], Report]:
     """The training job of this name."""
-    from kubectl_edl.status.detail import closeup  # noqa: PLC0415 (not for all of them)
+    from kubectl_edl.status.detail import job_detail  # noqa: PLC0415 (not for all of them)
 
     survey = survey_training(asked.connection, "", now, asked)
     lead = _leadership(asked, now)
-    shown, report = closeup(name, survey, asked.connection, now, lead)
-    return (shown,), report.hinting((*survey.hints, *lead.hints))
+    shown, report = job_detail(name, survey, asked.connection, now, lead)
+    return (shown,), report.with_hints((*survey.hints, *lead.hints))
 
 
 def _leadership(asked: PrefetchedLists, now: datetime) -> reconciler_lease.LeaseView:

@@ -135,7 +135,7 @@ def _report(world: CliContext, scope: Scope) -> "Report":
     found = team_figures(state, (one.job for one in waiting(state, plan)))
     if scope.namespace:
         found = tuple(one for one in found if one.team.name == state.team_of(scope.namespace))
-    return teams_report(found, Counter(state.namespace_teams.values())).hinting(hints)
+    return teams_report(found, Counter(state.namespace_teams.values())).with_hints(hints)
 
 
 teams: Final = click.command(

@@ -187,7 +187,7 @@ def _jobs(
     used = used_by_pods(connection.cluster, connection.namespace, hints) if found else None
     rows = [job_usage(view(one), used, hours(one, now, costs.serial)) for one in found]
     report = job_report(rows[0], now) if job else jobs_report(rows, now, connection.namespace)
-    return report.hinting((*survey.hints, *hints))
+    return report.with_hints((*survey.hints, *hints))
 
 
 def _nodes(world: CliContext, connection: ClusterConnection, name: str | None) -> Report:
@@ -203,7 +203,7 @@ def _nodes(world: CliContext, connection: ClusterConnection, name: str | None) -
         if not found:
             flags = connection.scope.cluster_flags
             raise Missing(f'no node "{name}"; all of them: kubectl get nodes{flags}')
-    return nodes_report(found).hinting(hints)
+    return nodes_report(found).with_hints(hints)
 
 
 def _cluster(world: CliContext, connection: ClusterConnection, asked: CostOptions) -> Report:
@@ -227,4 +227,4 @@ def _cluster(world: CliContext, connection: ClusterConnection, asked: CostOption
     usage = ClusterUsage(cluster_usage(state, found), found, phases(state), costs)
     if missing := unpriced(costs.nodes):
         hints.append(f"hint: {missing}")
-    return cluster_report(usage).hinting(hints)
+    return cluster_report(usage).with_hints(hints)

@@ -14,7 +14,8 @@ import pytest
 from edl.errors import Unreachable, WebhookAway
 from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection, Scope
-from kubectl_edl.cli.root import CLI, COMMANDS, command_first
+from kubectl_edl.cli.lazy_group import command_first
+from kubectl_edl.cli.root import CLI, COMMANDS
 from kubectl_edl.main import run
 from kubectl_edl.output.yaml_writer import dump
 from tests.kubectl_edl.fenced import Behind

@@ -20,10 +20,10 @@ from kubectl_edl.doctor.checks import (
 )
 from kubectl_edl.doctor.checks.check import (
     Check,
-    Diagnosis,
-    Examined,
-    Patient,
+    CheckContext,
+    CheckResult,
     Section,
+    SectionResult,
     Verdict,
     failure,
     warning,
@@ -93,46 +93,46 @@ CERTIFICATES: Final = Section(
 """The checks of `certs verify`; in the last one, the API server calls the webhook."""
 
 
-def examine(connect: Callable[[], ClusterConnection], now: datetime) -> Iterator[Examined]:
+def run_checks(connect: Callable[[], ClusterConnection], now: datetime) -> Iterator[SectionResult]:
     """Run the sections in order, up to the first in which a vital check fails."""
     try:
-        patient = Patient(connect(), now)
+        context = CheckContext(connect(), now)
     except EdlError as error:
-        yield Examined(
+        yield SectionResult(
             SECTIONS[0].title,
             (_of_error(error).named(SECTIONS[0].checks[0].name),),
             cut_short=True,
         )
         return
     for section in SECTIONS:
-        examined = look_at(section, patient)
-        yield examined
-        if examined.cut_short:
+        results = run_section(section, context)
+        yield results
+        if results.cut_short:
             return
 
 
-def look_at(section: Section, patient: Patient) -> Examined:
+def run_section(section: Section, context: CheckContext) -> SectionResult:
     """Run one section, up to a vital check that fails."""
-    found: list[Diagnosis] = []
+    found: list[CheckResult] = []
     for check in section.checks:
-        said = [
-            one.named(check.name, patient.connection.scope) for one in _carefully(check, patient)
+        found_here = [
+            one.named(check.name, context.connection.scope) for one in _results_of(check, context)
         ]
-        found.extend(said)
-        if check.vital and any(one.verdict is Verdict.FAILURE for one in said):
-            return Examined(section.title, tuple(found), cut_short=True)
-    return Examined(section.title, tuple(found))
+        found.extend(found_here)
+        if check.vital and any(one.verdict is Verdict.FAILURE for one in found_here):
+            return SectionResult(section.title, tuple(found), cut_short=True)
+    return SectionResult(section.title, tuple(found))
 
 
-def _carefully(check: Check, patient: Patient) -> Iterator[Diagnosis]:
+def _results_of(check: Check, context: CheckContext) -> Iterator[CheckResult]:
     """Run a check; an error becomes a finding."""
     try:
-        yield from check.at(patient)
+        yield from check.at(context)
     except EdlError as error:
         yield _of_error(error)
 
 
-def _of_error(error: EdlError) -> Diagnosis:
+def _of_error(error: EdlError) -> CheckResult:
     """The finding for an error: a warning if the user lacks a right, otherwise a failure."""
     if isinstance(error, Forbidden) and error.status != 401:  # noqa: PLR2004 - HTTP
         return warning(f"not looked at: {error}", "run kubectl edl doctor as an administrator")

@@ -3,16 +3,16 @@
 import re
 from typing import Final
 
-from kubectl_edl.doctor.checks.check import Diagnoses, Patient, failure, warning, well
+from kubectl_edl.doctor.checks.check import CheckContext, CheckResults, failure, ok, warning
 
 OLDEST: Final = (1, 33)
 """Older versions are not tested (docs/compatibility.md)."""
 _NUMBERS: Final = re.compile(r"v?(\d+)\.(\d+)")
 
 
-def answers(patient: Patient) -> Diagnoses:
-    server = patient.connection.server
-    release = patient.connection.cluster.version()
+def answers(context: CheckContext) -> CheckResults:
+    server = context.connection.server
+    release = context.connection.cluster.version()
     oldest = ".".join(map(str, OLDEST))
     found = _NUMBERS.match(release)
     if not found:
@@ -26,4 +26,4 @@ def answers(patient: Patient) -> Diagnoses:
             "upgrade the cluster",
         )
     else:
-        yield well(f"{server} answers: Kubernetes {release} ({oldest} and newer are supported)")
+        yield ok(f"{server} answers: Kubernetes {release} ({oldest} and newer are supported)")

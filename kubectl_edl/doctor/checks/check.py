@@ -28,16 +28,16 @@ class FixCommand(str):
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnosis:
+class CheckResult:
     """One finding, in one sentence; `fix` is a command to copy, empty if none is needed."""
 
     verdict: Verdict
-    says: str
+    message: str
     fix: str = ""
     check: str = ""
     """The name of the check that reported it, for scripts."""
 
-    def named(self, check: str, scope: Scope = _ANY_SCOPE) -> "Diagnosis":
+    def named(self, check: str, scope: Scope = _ANY_SCOPE) -> "CheckResult":
         """Add the check's name, and options by which the fix's command uses this cluster."""
         if not isinstance(self.fix, FixCommand):
             return replace(self, check=check)
@@ -45,30 +45,30 @@ class Diagnosis:
         return replace(self, check=check, fix=f"{self.fix}{flags}")
 
 
-def well(says: str) -> Diagnosis:
-    return Diagnosis(Verdict.OK, says)
+def ok(message: str) -> CheckResult:
+    return CheckResult(Verdict.OK, message)
 
 
-def warning(says: str, fix: str) -> Diagnosis:
-    return Diagnosis(Verdict.WARNING, says, fix)
+def warning(message: str, fix: str) -> CheckResult:
+    return CheckResult(Verdict.WARNING, message, fix)
 
 
-def failure(says: str, fix: str) -> Diagnosis:
-    return Diagnosis(Verdict.FAILURE, says, fix)
+def failure(message: str, fix: str) -> CheckResult:
+    return CheckResult(Verdict.FAILURE, message, fix)
 
 
 _SHOWN: Final = 10
 
 
-def first(said: Sequence[Diagnosis], others: str) -> Iterator[Diagnosis]:
+def first(results: Sequence[CheckResult], others: str) -> Iterator[CheckResult]:
     """The first findings, and a count of the rest; `others` is the command that lists all."""
-    yield from said[:_SHOWN]
-    if len(said) > _SHOWN:
-        yield warning(f"and {len(said) - _SHOWN} more like them", others)
+    yield from results[:_SHOWN]
+    if len(results) > _SHOWN:
+        yield warning(f"and {len(results) - _SHOWN} more like them", others)
 
 
 @dataclass(frozen=True, slots=True)
-class Patient:
+class CheckContext:
     """The installation under test, as one user reaches it at one moment."""
 
     connection: ClusterConnection
@@ -95,7 +95,7 @@ class Check:
     """
 
     name: str
-    at: Callable[[Patient], Iterator[Diagnosis]]
+    at: Callable[[CheckContext], Iterator[CheckResult]]
     vital: bool = False
 
 
@@ -108,12 +108,12 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
+class SectionResult:
     """Results of a section's checks. `cut_short`: a vital one failed and the rest was skipped."""
 
     title: str
-    found: tuple[Diagnosis, ...]
+    found: tuple[CheckResult, ...]
     cut_short: bool = False
 
 
-Diagnoses: TypeAlias = Iterator[Diagnosis]
+CheckResults: TypeAlias = Iterator[CheckResult]

@@ -12,29 +12,29 @@ from edl.model import ObjectRef, Teams
 from edl.parsing.team_config_map import teams_of
 from edl.quantities import amount_text
 from kubectl_edl.doctor.checks.check import (
-    Diagnoses,
-    Diagnosis,
+    CheckContext,
+    CheckResult,
+    CheckResults,
     FixCommand,
-    Patient,
     failure,
     first,
+    ok,
     warning,
-    well,
 )
 
 _MOST: Final = 10
 
 
-def teams(patient: Patient) -> Diagnoses:
+def teams(context: CheckContext) -> CheckResults:
     """Check the ConfigMap. An invalid one is a failure: the previous teams stay in effect."""
-    namespace, edit = patient.system_namespace, _edit(patient)
+    namespace, edit = context.system_namespace, _edit(context)
     where = f"ConfigMap {namespace}/{contract.TEAMS_CONFIG_MAP}"
     target = ObjectRef("ConfigMap", namespace, contract.TEAMS_CONFIG_MAP)
     try:
-        data = patient.connection.cluster.get(target).get("data") or {}
+        data = context.connection.cluster.get(target).get("data") or {}
         found = teams_of(data)
     except NotFound:
-        yield well("no teams are configured")
+        yield ok("no teams are configured")
         return
     except Denied as denied:
         for one in denied.findings[:_MOST]:
@@ -42,19 +42,19 @@ def teams(patient: Patient) -> Diagnoses:
         if (more := len(denied.findings) - _MOST) > 0:
             yield failure(f"{where}: and {more} more", edit)
         return
-    said = [*_above_nodes(patient, found), *_contradictions(patient, found)]
-    yield from first(said, FixCommand("kubectl get namespaces --show-labels"))
-    if not said:
+    results = [*_above_nodes(context, found), *_contradictions(context, found)]
+    yield from first(results, FixCommand("kubectl get namespaces --show-labels"))
+    if not results:
         count = sum(1 for team in found if team.name != "default")
-        yield well(f"{count} teams are configured")
+        yield ok(f"{count} teams are configured")
 
 
-def _edit(patient: Patient) -> str:
-    name, namespace = contract.TEAMS_CONFIG_MAP, patient.system_namespace
+def _edit(context: CheckContext) -> str:
+    name, namespace = contract.TEAMS_CONFIG_MAP, context.system_namespace
     return FixCommand(f"kubectl edit configmap {name} -n {namespace}")
 
 
-def _above_nodes(patient: Patient, found: Teams) -> Iterator[Diagnosis]:
+def _above_nodes(context: CheckContext, found: Teams) -> Iterator[CheckResult]:
     """Warn if guarantees exceed the nodes' capacity, which may be temporary: nodes come and go."""
     owed: defaultdict[str, int] = defaultdict(int)
     for name in found.children.get("", ()):
@@ -62,32 +62,32 @@ def _above_nodes(patient: Patient, found: Teams) -> Iterator[Diagnosis]:
             owed[resource] += amount
     if not owed:
         return
-    there = _allocatable(patient)
+    there = _allocatable(context)
     for resource, amount in sorted(owed.items()):
         if amount > there.get(resource, 0):
             have = amount_text(resource, there.get(resource, 0))
             yield warning(
                 f"teams are guaranteed {amount_text(resource, amount)}, and the nodes have {have}",
-                f"kubectl edl teams{patient.flags}; lower a guarantee, or add nodes",
+                f"kubectl edl teams{context.flags}; lower a guarantee, or add nodes",
             )
 
 
-def _allocatable(patient: Patient) -> Mapping[str, int]:
+def _allocatable(context: CheckContext) -> Mapping[str, int]:
     sums: defaultdict[str, int] = defaultdict(int)
-    for raw in patient.connection.cluster.list(ListOptions("Node")).items:
+    for raw in context.connection.cluster.list(ListOptions("Node")).items:
         for resource, amount in node(raw).allocatable:
             sums[resource] += amount
     return sums
 
 
-def _contradictions(patient: Patient, found: Teams) -> Iterator[Diagnosis]:
+def _contradictions(context: CheckContext, found: Teams) -> Iterator[CheckResult]:
     """Namespaces that two teams claim by patterns or labels: the first by name gets them."""
-    for raw in patient.connection.cluster.list(ListOptions("Namespace")).items:
+    for raw in context.connection.cluster.list(ListOptions("Namespace")).items:
         facts = namespace(raw)
         matching = found.matches(facts.name, dict(facts.labels))
         if len(matching) > 1:
             names = " and ".join(matching)
             yield warning(
                 f"namespace {facts.name} is claimed by {names}: it belongs to {matching[0]}",
-                FixCommand(f"name it in the team that it belongs to: {_edit(patient)}"),
+                FixCommand(f"name it in the team that it belongs to: {_edit(context)}"),
             )

@@ -10,7 +10,14 @@ from edl.kube.cluster import find
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.client.certificate_store import served_in, served_outside
-from kubectl_edl.doctor.checks.check import Diagnoses, FixCommand, Patient, failure, warning, well
+from kubectl_edl.doctor.checks.check import (
+    CheckContext,
+    CheckResults,
+    FixCommand,
+    failure,
+    ok,
+    warning,
+)
 
 INSTALL: Final = FixCommand("kubectl edl install --image IMAGE")
 UPGRADE: Final = FixCommand("kubectl edl upgrade")
@@ -18,42 +25,42 @@ _NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 DEPLOYMENTS: Final = ("edl-webhook", "edl-reconciler")
 
 
-def configurations(patient: Patient) -> Diagnoses:
-    there = {kind: found(patient, ObjectRef(kind, "", CONFIGURATION)) for kind in WEBHOOK_KINDS}
+def configurations(context: CheckContext) -> CheckResults:
+    there = {kind: found(context, ObjectRef(kind, "", CONFIGURATION)) for kind in WEBHOOK_KINDS}
     missing = [kind for kind, one in there.items() if one is None]
     if missing:
         whole = len(missing) == len(WEBHOOK_KINDS)
         what = "kubectl-edl is not installed here" if whole else "kubectl-edl is installed in part"
         yield failure(f"{what}: there is no {' and no '.join(missing)} {CONFIGURATION}", INSTALL)
         return
-    home, here = _nodes_of(there.values()), patient.system_namespace
+    home, here = _nodes_of(there.values()), context.system_namespace
     if home not in ("", here):
         fix = f"export {contract.SYSTEM_NAMESPACE_ENV}={home}"
         yield failure(f"kubectl-edl is installed in namespace {home}, not in {here}", fix)
         return
-    yield well("kubectl-edl is installed: both webhook configurations are there")
+    yield ok("kubectl-edl is installed: both webhook configurations are there")
 
 
-def deployments(patient: Patient) -> Diagnoses:
+def deployments(context: CheckContext) -> CheckResults:
     """Check both Deployments. If the webhook runs outside of the cluster, there are none."""
-    outside, here = served_outside(patient.connection.cluster), patient.system_namespace
+    outside, here = served_outside(context.connection.cluster), context.system_namespace
     for name in DEPLOYMENTS:
-        deployment = found(patient, ObjectRef("Deployment", patient.system_namespace, name))
+        deployment = found(context, ObjectRef("Deployment", context.system_namespace, name))
         if deployment is not None:
             yield from _replicas(name, deployment, here)
         elif not outside:
-            yield failure(f"there is no Deployment {name} in namespace {here}", _fix(patient))
+            yield failure(f"there is no Deployment {name} in namespace {here}", _fix(context))
     if outside:
-        yield well(f"the webhook is served from {outside}, by no Deployment of this cluster")
+        yield ok(f"the webhook is served from {outside}, by no Deployment of this cluster")
 
 
-def release(patient: Patient) -> Diagnoses:
+def release(context: CheckContext) -> CheckResults:
     """Compare releases: plugin and cluster make the same decisions only in the same release."""
     mine = installed(contract.MANAGED_BY)
     images = {
         name: _image(deployment)
         for name in DEPLOYMENTS
-        if (deployment := found(patient, ObjectRef("Deployment", patient.system_namespace, name)))
+        if (deployment := found(context, ObjectRef("Deployment", context.system_namespace, name)))
         is not None
     }
     tags = {name: tag for name, image in images.items() if (tag := _tag(image))}
@@ -61,7 +68,7 @@ def release(patient: Patient) -> Diagnoses:
     for name, tag in others.items():
         yield warning(f"{name} runs {tag}, and this plugin is {mine}", UPGRADE)
     if tags and not others:
-        yield well(f"the cluster runs the plugin's own release, {mine}")
+        yield ok(f"the cluster runs the plugin's own release, {mine}")
 
 
 def _nodes_of(configurations: Iterable[Json | None]) -> str:
@@ -76,30 +83,30 @@ def _nodes_of(configurations: Iterable[Json | None]) -> str:
     return next((str(name) for rule in rules for name in rule.get("values") or ()), "")
 
 
-def _fix(patient: Patient) -> str:
+def _fix(context: CheckContext) -> str:
     """The command that selects the namespace of the webhook's Service, or else installs."""
-    where = served_in(patient.connection.cluster)
-    if where in ("", patient.system_namespace):
+    where = served_in(context.connection.cluster)
+    if where in ("", context.system_namespace):
         return INSTALL
     return f"export {contract.SYSTEM_NAMESPACE_ENV}={where}  # the API server calls it there"
 
 
-def found(patient: Patient, target: ObjectRef) -> Json | None:
+def found(context: CheckContext, target: ObjectRef) -> Json | None:
     """The object, or None if it does not exist. Raises other errors of the API server."""
-    return find(patient.connection.cluster, target)
+    return find(context.connection.cluster, target)
 
 
-def _replicas(name: str, deployment: Json, namespace: str) -> Diagnoses:
+def _replicas(name: str, deployment: Json, namespace: str) -> CheckResults:
     wanted = (deployment.get("spec") or {}).get("replicas", 1)
     ready = (deployment.get("status") or {}).get("readyReplicas") or 0
-    says = f"{name}: {ready} of {wanted} replicas ready"
+    message = f"{name}: {ready} of {wanted} replicas ready"
     pods = FixCommand(f"kubectl describe pods -n {namespace} -l app.kubernetes.io/name={name}")
     if not ready:
-        yield failure(says, pods)
+        yield failure(message, pods)
     elif ready < wanted:
-        yield warning(says, pods)
+        yield warning(message, pods)
     else:
-        yield well(says)
+        yield ok(message)
 
 
 def _image(deployment: Json) -> str:

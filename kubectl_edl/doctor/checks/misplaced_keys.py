@@ -14,10 +14,10 @@ from edl.kube.cluster import ListOptions
 from edl.parsing import namespace_policy
 from edl.writes import Json
 from kubectl_edl.doctor.checks.check import (
-    Diagnoses,
-    Diagnosis,
+    CheckContext,
+    CheckResult,
+    CheckResults,
     FixCommand,
-    Patient,
     first,
     warning,
 )
@@ -28,42 +28,42 @@ _PODS: Final = f"!{contract.JOB_NAME_LABEL}"
 """Excludes pods of Jobs, which have the labels of the Job's template."""
 
 
-def unheeded(patient: Patient) -> Diagnoses:
+def unheeded(context: CheckContext) -> CheckResults:
     """Keys on Jobs and bare pods: the webhook's warnings reach only users who apply by hand."""
     yield from first(
-        list(_said(patient, "Job", "")), FixCommand("kubectl get jobs -A --show-labels")
+        list(_misplaced(context, "Job", "")), FixCommand("kubectl get jobs -A --show-labels")
     )
     yield from first(
-        list(_said(patient, "Pod", _PODS)), FixCommand("kubectl get pods -A --show-labels")
+        list(_misplaced(context, "Pod", _PODS)), FixCommand("kubectl get pods -A --show-labels")
     )
 
 
-def cron_jobs(patient: Patient) -> Diagnoses:
+def cron_jobs(context: CheckContext) -> CheckResults:
     """Keys on CronJobs and in their templates, which no webhook reviews."""
-    yield from first(list(_of_cron_jobs(patient)), FixCommand("kubectl get cronjobs -A"))
+    yield from first(list(_of_cron_jobs(context)), FixCommand("kubectl get cronjobs -A"))
 
 
-def namespaces(patient: Patient) -> Diagnoses:
+def namespaces(context: CheckContext) -> CheckResults:
     """Invalid namespace settings that were stored while no webhook reviewed them."""
-    said = [
+    results = [
         warning(
             f"namespace {manifest['metadata']['name']} {finding}",
             FixCommand(f"kubectl edit namespace {manifest['metadata']['name']}"),
         )
-        for manifest in map(json.loads, patient.connection.cluster.list(_NAMESPACES).items)
+        for manifest in map(json.loads, context.connection.cluster.list(_NAMESPACES).items)
         for finding in namespace_policy.problems(manifest)
     ]
-    yield from first(said, FixCommand("kubectl get namespaces -o yaml"))
+    yield from first(results, FixCommand("kubectl get namespaces -o yaml"))
 
 
-def _said(patient: Patient, kind: str, labels: str) -> Iterator[Diagnosis]:
-    for manifest in _listed(patient, kind, labels):
-        told = unknown_keys.on_stored(manifest)
-        if told and not has_ended(manifest) and not controller_of(manifest):
-            yield _slip(kind, manifest, told, _mend(manifest))
+def _misplaced(context: CheckContext, kind: str, labels: str) -> Iterator[CheckResult]:
+    for manifest in _listed(context, kind, labels):
+        warnings = unknown_keys.on_stored(manifest)
+        if warnings and not has_ended(manifest) and not controller_of(manifest):
+            yield _key_warning(kind, manifest, warnings, _remedy(manifest))
 
 
-def _mend(manifest: Json) -> str:
+def _remedy(manifest: Json) -> str:
     if update_policy.is_released(manifest):
         return "take them out of its manifest: kubectl edl release -f FILE | kubectl apply -f -"
     again = "apply" if _may_change(manifest) else "replace --force"
@@ -83,29 +83,31 @@ def _may_change(manifest: Json) -> bool:
     return True
 
 
-def _of_cron_jobs(patient: Patient) -> Iterator[Diagnosis]:
-    for manifest in _listed(patient, "CronJob"):
+def _of_cron_jobs(context: CheckContext) -> Iterator[CheckResult]:
+    for manifest in _listed(context, "CronJob"):
         metadata, template = manifest["metadata"], manifest["spec"].get("jobTemplate") or {}
-        if said := unknown_keys.on_cron_job(manifest):
-            where = f"-n {metadata['namespace']}{patient.flags}"
+        if misplaced := unknown_keys.on_cron_job(manifest):
+            where = f"-n {metadata['namespace']}{context.flags}"
             move = FixCommand(
                 f"kubectl get cronjob {metadata['name']} {where} -o yaml "
                 "| kubectl edl adopt -f - | kubectl apply -f -"
             )
-            yield _slip("CronJob", manifest, (said,), move)
-        if told := unknown_keys.on_creation(template | {"kind": "Job"}):
-            mend = "correct spec.jobTemplate.metadata of its manifest, then: kubectl apply -f FILE"
-            yield _slip("CronJob", manifest, told, mend)
+            yield _key_warning("CronJob", manifest, (misplaced,), move)
+        if warnings := unknown_keys.on_creation(template | {"kind": "Job"}):
+            remedy = (
+                "correct spec.jobTemplate.metadata of its manifest, then: kubectl apply -f FILE"
+            )
+            yield _key_warning("CronJob", manifest, warnings, remedy)
 
 
-def _slip(kind: str, manifest: Json, told: Sequence[str], fix: str) -> Diagnosis:
+def _key_warning(kind: str, manifest: Json, warnings: Sequence[str], fix: str) -> CheckResult:
     metadata = manifest["metadata"]
-    return warning(f"{kind} {metadata['namespace']}/{metadata['name']}: {'; '.join(told)}", fix)
+    return warning(f"{kind} {metadata['namespace']}/{metadata['name']}: {'; '.join(warnings)}", fix)
 
 
-def _listed(patient: Patient, kind: str, labels: str = "") -> list[Json]:
+def _listed(context: CheckContext, kind: str, labels: str = "") -> list[Json]:
     """Objects of all namespaces, else of the user's own; none if listing both is forbidden."""
-    connection = patient.connection
+    connection = context.connection
     for namespace in dict.fromkeys((connection.scope.namespace, connection.namespace)):
         with suppress(Forbidden):
             items = connection.cluster.list(ListOptions(kind, namespace, labels)).items

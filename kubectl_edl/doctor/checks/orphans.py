@@ -11,13 +11,13 @@ from edl.model import ObjectRef
 from edl.parsing.yaml_values import timestamp
 from edl.writes import Json
 from kubectl_edl.doctor.checks.check import (
-    Diagnoses,
-    Diagnosis,
+    CheckContext,
+    CheckResult,
+    CheckResults,
     FixCommand,
-    Patient,
     first,
+    ok,
     warning,
-    well,
 )
 
 _KINDS: Final = ("Service", "PodDisruptionBudget", "ServiceAccount", "RoleBinding")
@@ -31,22 +31,22 @@ _SWEPT: Final = timedelta(minutes=2)
 """The age from which orphans are reported: the garbage collector deletes with a delay."""
 
 
-def orphans(patient: Patient) -> Diagnoses:
+def orphans(context: CheckContext) -> CheckResults:
     """Report objects that we created for Jobs that no longer exist; nothing else deletes them."""
-    namespace = patient.connection.scope.namespace
-    labelled = frozenset(_uids(patient, namespace))
+    namespace = context.connection.scope.namespace
+    labelled = frozenset(_uids(context, namespace))
     alone = [
         (kind, metadata)
         for kind in _KINDS
-        for metadata in _listed(patient, ListOptions(kind, namespace, _OURS))
-        if _is_settled(metadata, patient) and not _has_owner(metadata, labelled, patient)
+        for metadata in _listed(context, ListOptions(kind, namespace, _OURS))
+        if _is_settled(metadata, context) and not _has_owner(metadata, labelled, context)
     ]
     yield from first([_orphan(kind, metadata) for kind, metadata in alone], _ALL)
     if not alone:
-        yield well("nothing of ours is left behind by Jobs that are gone")
+        yield ok("nothing of ours is left behind by Jobs that are gone")
 
 
-def _orphan(kind: str, metadata: Json) -> Diagnosis:
+def _orphan(kind: str, metadata: Json) -> CheckResult:
     name, namespace = metadata["name"], metadata["namespace"]
     return warning(
         f"{kind} {namespace}/{name} belongs to no Job any more",
@@ -54,34 +54,34 @@ def _orphan(kind: str, metadata: Json) -> Diagnosis:
     )
 
 
-def _uids(patient: Patient, namespace: str) -> Iterator[str]:
-    for metadata in _listed(patient, ListOptions("Job", namespace, contract.FRAMEWORK)):
+def _uids(context: CheckContext, namespace: str) -> Iterator[str]:
+    for metadata in _listed(context, ListOptions("Job", namespace, contract.FRAMEWORK)):
         yield metadata["uid"]
 
 
-def _listed(patient: Patient, selection: ListOptions) -> Iterator[Json]:
+def _listed(context: CheckContext, selection: ListOptions) -> Iterator[Json]:
     """The objects' metadata."""
-    for item in patient.connection.cluster.list(selection).items:
+    for item in context.connection.cluster.list(selection).items:
         yield json.loads(item)["metadata"]
 
 
-def _is_settled(metadata: Json, patient: Patient) -> bool:
+def _is_settled(metadata: Json, context: CheckContext) -> bool:
     made = timestamp(metadata.get("creationTimestamp") or "")
-    return made is None or patient.now - made > _SWEPT
+    return made is None or context.now - made > _SWEPT
 
 
-def _has_owner(metadata: Json, labelled: frozenset[str], patient: Patient) -> bool:
+def _has_owner(metadata: Json, labelled: frozenset[str], context: CheckContext) -> bool:
     """Whether an owner exists; bare pods and Jobs that lost their labels are read one by one."""
     owners = metadata.get("ownerReferences") or ()
     if any(owner["uid"] in labelled for owner in owners):
         return True
-    return any(_exists(owner, metadata["namespace"], patient) for owner in owners)
+    return any(_exists(owner, metadata["namespace"], context) for owner in owners)
 
 
-def _exists(owner: Json, namespace: str, patient: Patient) -> bool:
+def _exists(owner: Json, namespace: str, context: CheckContext) -> bool:
     """Whether this owner exists; a newer object of the same name does not count."""
     target = ObjectRef(owner["kind"], namespace, owner["name"])
     if target.kind not in _OWNERS:
         return True
-    found = find(patient.connection.cluster, target)
+    found = find(context.connection.cluster, target)
     return found is not None and bool(found["metadata"]["uid"] == owner["uid"])

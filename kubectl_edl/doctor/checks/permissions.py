@@ -18,7 +18,7 @@ from edl.model import ObjectRef
 from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.writes import Json
 from kubectl_edl.client.certificate_store import CertificateStore, keeper
-from kubectl_edl.doctor.checks.check import Diagnoses, Patient, failure, warning, well
+from kubectl_edl.doctor.checks.check import CheckContext, CheckResults, failure, ok, warning
 from kubectl_edl.doctor.checks.installed_components import UPGRADE, found
 from manifests import installation, values
 
@@ -87,31 +87,31 @@ YOURS: Final = (
 )
 
 
-def ours(patient: Patient) -> Diagnoses:
+def ours(context: CheckContext) -> CheckResults:
     """Check all rights that the manifests grant. Raises Forbidden if the user may not do that."""
-    cluster = patient.connection.cluster
+    cluster = context.connection.cluster
     chosen = values.read({"certManager": {"enabled": _kept_elsewhere(cluster)}})
-    documents = installation.documents(chosen, patient.system_namespace)
-    well_off = 0
+    documents = installation.documents(chosen, context.system_namespace)
+    complete = 0
     for account in ACCOUNTS:
-        runs_as = _account(patient, account)
+        runs_as = _account(context, account)
         missing = lacking(
-            cluster, granted(account, documents), _subject(patient.system_namespace, runs_as)
+            cluster, granted(account, documents), _subject(context.system_namespace, runs_as)
         )
-        well_off += not missing
+        complete += not missing
         if missing:
             yield failure(
-                f"ServiceAccount {patient.system_namespace}/{runs_as} may not {listed(missing)}",
+                f"ServiceAccount {context.system_namespace}/{runs_as} may not {listed(missing)}",
                 UPGRADE,
             )
-    if well_off == len(ACCOUNTS):
-        yield well(f"{' and '.join(ACCOUNTS)} may do all that they must")
+    if complete == len(ACCOUNTS):
+        yield ok(f"{' and '.join(ACCOUNTS)} may do all that they must")
 
 
-def _account(patient: Patient, name: str) -> str:
+def _account(context: CheckContext, name: str) -> str:
     """The Deployment's ServiceAccount, or the manifests' one if the Deployment is not readable."""
     try:
-        deployment = found(patient, ObjectRef("Deployment", patient.system_namespace, name))
+        deployment = found(context, ObjectRef("Deployment", context.system_namespace, name))
     except Forbidden:
         return name
     if deployment is None:
@@ -149,13 +149,13 @@ def _rights(role: Json) -> Iterator[AccessRight]:
             yield from Rule(rule["verbs"], rule["resources"], group, namespace, names)
 
 
-def yours(patient: Patient) -> Diagnoses:
+def yours(context: CheckContext) -> CheckResults:
     """Check the user's rights. A missing one is a warning: many users need only one namespace."""
-    cluster, namespace = patient.connection.cluster, patient.connection.namespace
+    cluster, namespace = context.connection.cluster, context.connection.namespace
     without = {}
     for need in YOURS:
         rights = tuple(
-            _within(right, need, namespace, patient.system_namespace)
+            _within(right, need, namespace, context.system_namespace)
             for rule in need.rules
             for right in rule
         )
@@ -168,7 +168,7 @@ def yours(patient: Patient) -> Diagnoses:
             _grant(need, me, namespace or "default"),
         )
     if not without:
-        yield well("you may do all that the plugin offers")
+        yield ok("you may do all that the plugin offers")
 
 
 def _grant_takes(need: NeededRight) -> str:

@@ -9,21 +9,28 @@ from edl.planner.decision_limits import Provisioner
 from kubectl_edl.client.certificate_store import served_outside
 from kubectl_edl.client.reconciler_lease import Lead, leadership
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
-from kubectl_edl.doctor.checks.check import Diagnoses, FixCommand, Patient, failure, warning, well
+from kubectl_edl.doctor.checks.check import (
+    CheckContext,
+    CheckResults,
+    FixCommand,
+    failure,
+    ok,
+    warning,
+)
 from kubectl_edl.doctor.checks.installed_components import INSTALL, UPGRADE, found
 from kubectl_edl.output.age import duration
 
 _LOGS: Final = "kubectl logs -n {namespace} -l app.kubernetes.io/name=edl-reconciler --tail 50"
 
 
-def way_out(patient: Patient, outside: str = "look at its log", inside: str = _LOGS) -> str:
+def way_out(context: CheckContext, outside: str = "look at its log", inside: str = _LOGS) -> str:
     """Where to look or what to do; `outside` applies if no Deployment runs the reconciler."""
-    namespace = patient.system_namespace
+    namespace = context.system_namespace
     inside = FixCommand(inside.format(namespace=namespace))
     try:
-        if found(patient, ObjectRef("Deployment", namespace, "edl-reconciler")):
+        if found(context, ObjectRef("Deployment", namespace, "edl-reconciler")):
             return inside
-        if not served_outside(patient.connection.cluster):
+        if not served_outside(context.connection.cluster):
             return INSTALL
     except Forbidden:
         return inside
@@ -33,9 +40,9 @@ def way_out(patient: Patient, outside: str = "look at its log", inside: str = _L
     )
 
 
-def leads(patient: Patient) -> Diagnoses:
+def leads(context: CheckContext) -> CheckResults:
     """Check the Lease. Raises Forbidden if the user may not read it."""
-    lease = leadership(patient.connection, patient.now)
+    lease = leadership(context.connection, context.now)
     if lease.refusal:
         raise lease.refusal
     if lease.stalled:
@@ -43,64 +50,64 @@ def leads(patient: Patient) -> Diagnoses:
             Lead.ABSENT: "no reconciler has ever led:",
             Lead.EXPIRED: f"no reconciler leads: {lease.holder} is silent,",
         }.get(lease.lead, "no reconciler leads:")
-        yield failure(f"{what} {lease.why}", way_out(patient, "start it"))
+        yield failure(f"{what} {lease.why}", way_out(context, "start it"))
     elif lease.clock_is_ahead:
         ahead = duration(-lease.silence)
         yield warning(
             f"{lease.holder} leads, its clock {ahead} ahead of the API server's",
-            f"date -u; kubectl get nodes{patient.flags}  # set the clocks by NTP",
+            f"date -u; kubectl get nodes{context.flags}  # set the clocks by NTP",
         )
     elif lease.overdue:
         ago, lasts = duration(lease.silence), duration(lease.lasts)
         yield warning(
             f"{lease.holder} leads, and is overdue: it renewed its Lease {ago} ago, for {lasts}",
-            way_out(patient),
+            way_out(context),
         )
     else:
-        yield well(f"{lease.holder} leads, and renewed its Lease {duration(lease.silence)} ago")
+        yield ok(f"{lease.holder} leads, and renewed its Lease {duration(lease.silence)} ago")
 
 
-def writes(patient: Patient) -> Diagnoses:
+def writes(context: CheckContext) -> CheckResults:
     """Check the leader's rights as it publishes them; an older reconciler does not."""
-    lease = leadership(patient.connection, patient.now)
+    lease = leadership(context.connection, context.now)
     missing = lease.missing
     if missing is None or lease.lead is not Lead.LEADS:
         return
     if missing.rights:
-        start = f"start it as ServiceAccount {patient.system_namespace}/edl-reconciler"
+        start = f"start it as ServiceAccount {context.system_namespace}/edl-reconciler"
         yield failure(
             f'{lease.holder} runs as "{missing.user}", which may not {missing}: '
             "decisions that take such writes are not carried out",
-            way_out(patient, start, UPGRADE),
+            way_out(context, start, UPGRADE),
         )
         return
-    yield well(f"it may write all that it must, as {missing.user}")
+    yield ok(f"it may write all that it must, as {missing.user}")
 
 
-def settings(patient: Patient) -> Diagnoses:
+def settings(context: CheckContext) -> CheckResults:
     """Check that settings are published, which `plan` and `explain` need. Raises Forbidden."""
-    lease = leadership(patient.connection, patient.now)
+    lease = leadership(context.connection, context.now)
     if lease.refusal:
         raise lease.refusal
-    by = deciding(patient.connection, SettingsOverrides(), patient.now)
+    by = deciding(context.connection, SettingsOverrides(), context.now)
     if by.source == "reconciler" and not by.settings.unknown:
-        yield well(f"it decides by {by.settings}")
+        yield ok(f"it decides by {by.settings}")
         return
     if by.stalled:
-        fix = way_out(patient, "start it")
+        fix = way_out(context, "start it")
         yield warning("how it decides is not known while none leads", fix)
         return
     hints = " ".join(hint.removeprefix("hint: ") for hint in by.hints)
     yield warning(f"how it decides is not known: {hints}", UPGRADE)
 
 
-def provisioner(patient: Patient) -> Diagnoses:
+def provisioner(context: CheckContext) -> CheckResults:
     """Check that the API server serves ProvisioningRequests if the reconciler creates them."""
-    by = deciding(patient.connection, SettingsOverrides(), patient.now)
+    by = deciding(context.connection, SettingsOverrides(), context.now)
     if by.settings.limits.asks.provisioner is not Provisioner.REQUEST:
         return
     try:
-        next(patient.connection.cluster.pages(ListOptions("ProvisioningRequest")))
+        next(context.connection.cluster.pages(ListOptions("ProvisioningRequest")))
     except NotFound:
         yield warning(
             f"it asks for nodes by --provisioner={Provisioner.REQUEST}, and the API server serves "
@@ -109,4 +116,4 @@ def provisioner(patient: Patient) -> Diagnoses:
             f"CustomResourceDefinition, or the reconciler with --provisioner={Provisioner.PODS}",
         )
         return
-    yield well("it asks for nodes by ProvisioningRequests, which the API server serves")
+    yield ok("it asks for nodes by ProvisioningRequests, which the API server serves")

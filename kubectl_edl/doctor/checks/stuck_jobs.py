@@ -23,13 +23,13 @@ from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_ruled
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
 from kubectl_edl.doctor.checks import reconciler_health
 from kubectl_edl.doctor.checks.check import (
-    Diagnoses,
-    Diagnosis,
+    CheckContext,
+    CheckResult,
+    CheckResults,
     FixCommand,
-    Patient,
     first,
+    ok,
     warning,
-    well,
 )
 from kubectl_edl.doctor.checks.stuck_phases import StuckRule, explanation, stuck_rules
 
@@ -40,18 +40,18 @@ _TRIED: Final = 20
 """The most queued jobs that are tried alone: each takes a decision over all nodes."""
 
 
-def stuck(patient: Patient) -> Diagnoses:
+def stuck(context: CheckContext) -> CheckResults:
     """Jobs stuck in a phase: an unmet wait, an incomplete start, an end that does not come."""
-    jobs = _jobs(patient).jobs
-    by = deciding(patient.connection, SettingsOverrides(), patient.now)
-    rules = stuck_rules(reconciler_health.way_out(patient), by.settings.limits.gang_limit)
-    bad = [said for job in jobs if (said := _stuck(job, rules, patient.now))]
+    jobs = _jobs(context).jobs
+    by = deciding(context.connection, SettingsOverrides(), context.now)
+    rules = stuck_rules(reconciler_health.way_out(context), by.settings.limits.gang_limit)
+    bad = [found for job in jobs if (found := _stuck(job, rules, context.now))]
     yield from first(bad, _ALL)
     if not bad:
-        yield well(f"none of {len(jobs)} is stuck" if jobs else "there are none yet")
+        yield ok(f"none of {len(jobs)} is stuck" if jobs else "there are none yet")
 
 
-def unrequested(patient: Patient) -> Diagnoses:
+def unrequested(context: CheckContext) -> CheckResults:
     """Elastic roles whose pods request nothing, and so grow to max regardless of free capacity.
 
     If a quota refuses such pods, `stuck` reports that. If quotas and LimitRanges may not be read,
@@ -59,71 +59,69 @@ def unrequested(patient: Patient) -> Diagnoses:
     """
     from edl.inject.warnings.request_warnings import roles  # noqa: PLC0415 (not for --help)
 
-    survey = _jobs(patient)
+    survey = _jobs(context)
     jobs = [job for job in survey.jobs if not ending(job)]
     found = [(job, role) for job in jobs for role in roles(job)]
-    said = [
+    results = [
         warning(
             f"{job.key}: no container of {role.name} requests CPU or memory: its pods count as "
             f"nothing, and all {role.spec.max} run whatever capacity is free",
-            f"{explanation(job)}{patient.flags}  # then recreate it with resources.requests",
+            f"{explanation(job)}{context.flags}  # then recreate it with resources.requests",
         )
         for job, role in found
         if not job.problem and (role.status.pods or not survey.hints)
     ]
-    yield from first(said, _ALL)
+    yield from first(results, _ALL)
     if jobs and not found:
-        yield well("the pods of each elastic role request something")
+        yield ok("the pods of each elastic role request something")
 
 
-def never(patient: Patient) -> Diagnoses:
+def never(context: CheckContext) -> CheckResults:
     """Queued jobs that could not start even alone in the cluster."""
     from edl.planner.decide import decide  # noqa: PLC0415 (numpy, not for --help)
 
-    state = survey_cluster(patient.connection.cluster, patient.now)
-    by = deciding(patient.connection, SettingsOverrides(), patient.now)
-    named = patient.connection.scope.namespace
+    state = survey_cluster(context.connection.cluster, context.now)
+    by = deciding(context.connection, SettingsOverrides(), context.now)
+    named = context.connection.scope.namespace
     queued = [
         job
         for job in state.jobs
         if phase(job) is Phase.QUEUED and not job.problem and named in ("", job.key.namespace)
     ]
-    hopeless = 0
+    unstartable = 0
     for job in queued[:_TRIED]:
         plan = decide(alone(state, job), by.settings.value(), by.settings.limits)
         # Jobs that fit now, or only wait for a point in time, may still start.
         if plan.admissions or plan.recheck_after is not None:
             continue
-        hopeless += 1
-        said = (message(held.reason) for held in plan.held if held.job == job.key)
-        reason = next(said, "nothing fits")
+        unstartable += 1
+        reasons = (message(held.reason) for held in plan.held if held.job == job.key)
+        reason = next(reasons, "nothing fits")
         yield warning(
             f"{job.key} would not start if no other training job ran either: {reason}",
             explanation(job),
         )
-    if not hopeless:
+    if not unstartable:
         tried = min(len(queued), _TRIED)
-        yield well(
-            f"each of the {tried} queued could start" if queued else "none waits for capacity"
-        )
+        yield ok(f"each of the {tried} queued could start" if queued else "none waits for capacity")
 
 
-def topologies(patient: Patient) -> Diagnoses:
+def topologies(context: CheckContext) -> CheckResults:
     """Topology labels of jobs that no node has."""
-    asking = [job for job in _jobs(patient).jobs if not ending(job) and job.topology]
+    asking = [job for job in _jobs(context).jobs if not ending(job) and job.topology]
     if not asking:
         return
-    listing = patient.connection.cluster.list(ListOptions("Node"))
+    listing = context.connection.cluster.list(ListOptions("Node"))
     known = {label for raw in listing.items for label in node(raw).labels or {}}
     missing = [
         (job, label) for job in asking for label in job.topology.labels if label not in known
     ]
     yield from first([_unlabelled(job, label) for job, label in missing], _ALL)
     if not missing:
-        yield well("nodes have each label of the jobs' topologies")
+        yield ok("nodes have each label of the jobs' topologies")
 
 
-def _unlabelled(job: TrainingJob, label: str) -> Diagnosis:
+def _unlabelled(job: TrainingJob, label: str) -> CheckResult:
     required = label in (one for _, one in job.topology.required)
     name = contract.REQUIRED_TOPOLOGY if required else contract.PREFERRED_TOPOLOGY
     then = "it cannot start" if required else "it has no effect"
@@ -133,14 +131,14 @@ def _unlabelled(job: TrainingJob, label: str) -> Diagnosis:
     )
 
 
-def consent(patient: Patient) -> Diagnoses:
+def consent(context: CheckContext) -> CheckResults:
     """Jobs whose launcher execs into workers, in namespaces that do not allow it."""
-    found = _jobs(patient)
+    found = _jobs(context)
     waiting: defaultdict[str, list[str]] = defaultdict(list)
     for job in (*found.jobs, *found.bare):
         if not ending(job) and frameworks.needs_kubexec(job):
             waiting[job.key.namespace].append(job.key.name)
-    lacking = [name for name in sorted(waiting) if not _consents(patient, name)]
+    lacking = [name for name in sorted(waiting) if not _consents(context, name)]
     for name in lacking:
         names = waiting[name]
         yield warning(
@@ -149,12 +147,12 @@ def consent(patient: Patient) -> Diagnoses:
             FixCommand(namespace_policy.allow_kubexec(name)),
         )
     if waiting and not lacking:
-        yield well("launchers may exec into their workers where they have to")
+        yield ok("launchers may exec into their workers where they have to")
 
 
-def default_priorities(patient: Patient) -> Diagnoses:
+def default_priorities(context: CheckContext) -> CheckResults:
     """Default PriorityClasses of namespaces that do not exist."""
-    cluster = patient.connection.cluster
+    cluster = context.connection.cluster
     with suppress(Forbidden):  # the user's own Jobs report it if namespaces are not readable
         listed = [namespace(raw) for raw in cluster.list(ListOptions("Namespace")).items]
         giving = [one for one in listed if one.policy.default_priority]
@@ -163,10 +161,10 @@ def default_priorities(patient: Patient) -> Diagnoses:
         lacking = [one for one in giving if one.policy.default_priority not in known]
         yield from first([_without_class(one) for one in lacking], _CLASSES)
         if giving and not lacking:
-            yield well("the default PriorityClasses of namespaces exist")
+            yield ok("the default PriorityClasses of namespaces exist")
 
 
-def _without_class(found: NamespaceFacts) -> Diagnosis:
+def _without_class(found: NamespaceFacts) -> CheckResult:
     name = found.policy.default_priority
     return warning(
         f'namespace {found.name}: {contract.DEFAULT_PRIORITY} is "{name}", and there is no such '
@@ -175,8 +173,8 @@ def _without_class(found: NamespaceFacts) -> Diagnosis:
     )
 
 
-def _consents(patient: Patient, namespace: str) -> bool:
-    found = patient.connection.cluster.get(ObjectRef("Namespace", "", namespace))
+def _consents(context: CheckContext, namespace: str) -> bool:
+    found = context.connection.cluster.get(ObjectRef("Namespace", "", namespace))
     return namespace_policy.read(found).kubexec
 
 
@@ -191,17 +189,17 @@ def alone(state: ClusterState, job: TrainingJob) -> ClusterState:
     return replace(state, nodes=nodes, jobs=(job,), demands=(), bare_jobs=())
 
 
-def _jobs(patient: Patient) -> Survey:
+def _jobs(context: CheckContext) -> Survey:
     """Jobs of all namespaces, unless one was named or only the user's own is readable."""
-    connection = patient.connection
+    connection = context.connection
     everywhere = dataclasses.replace(connection, namespace=connection.scope.namespace)
-    if not patient.surveyed:
+    if not context.surveyed:
         try:
-            patient.surveyed.append(survey_ruled(everywhere, patient.now))
+            context.surveyed.append(survey_ruled(everywhere, context.now))
         except Forbidden:
-            patient.surveyed.append(survey_ruled(connection, patient.now))
-    return patient.surveyed[0]
+            context.surveyed.append(survey_ruled(connection, context.now))
+    return context.surveyed[0]
 
 
-def _stuck(job: TrainingJob, rules: Iterable[StuckRule], now: datetime) -> Diagnosis | None:
-    return next((said for rule in rules if (said := rule(job, now))), None)
+def _stuck(job: TrainingJob, rules: Iterable[StuckRule], now: datetime) -> CheckResult | None:
+    return next((found for rule in rules if (found := rule(job, now))), None)

@@ -10,7 +10,7 @@ from edl.lost_pods import longest_wait, why_missing
 from edl.messages import message
 from edl.model import Phase, TrainingJob
 from edl.phases import ending, phase, why_below_minimum
-from kubectl_edl.doctor.checks.check import Diagnosis, FixCommand, failure, warning
+from kubectl_edl.doctor.checks.check import CheckResult, FixCommand, failure, warning
 from kubectl_edl.model.training_job_view import why
 from kubectl_edl.output.age import duration
 
@@ -23,13 +23,13 @@ _NOTICED: Final = timedelta(minutes=1)
 _SLOW: Final = timedelta(minutes=10)
 
 
-StuckRule: TypeAlias = Callable[[TrainingJob, datetime], Diagnosis | None]
+StuckRule: TypeAlias = Callable[[TrainingJob, datetime], CheckResult | None]
 
 
 def stuck_rules(log: str, gang_limit: timedelta) -> tuple[StuckRule, ...]:
     """The rules in order: only the first that applies is reported.
 
-    `log` says where to look if the reconciler does nothing; `gang_limit` is its setting.
+    `log` message where to look if the reconciler does nothing; `gang_limit` is its setting.
     """
     return (
         _unreadable,
@@ -45,7 +45,7 @@ def stuck_rules(log: str, gang_limit: timedelta) -> tuple[StuckRule, ...]:
     )
 
 
-def _unreadable(job: TrainingJob, now: datetime) -> Diagnosis | None:
+def _unreadable(job: TrainingJob, now: datetime) -> CheckResult | None:
     """The job's problem, unless it has ended: then it holds no capacity."""
     del now
     if not job.problem or ending(job) is not None:
@@ -53,7 +53,7 @@ def _unreadable(job: TrainingJob, now: datetime) -> Diagnosis | None:
     return warning(f"{job.key}: {job.problem}", explanation(job))
 
 
-def _incomplete(job: TrainingJob, now: datetime) -> Diagnosis | None:
+def _incomplete(job: TrainingJob, now: datetime) -> CheckResult | None:
     waits = now - job.queued_at
     if phase(job) is not Phase.INCOMPLETE or waits < _ROLES:
         return None
@@ -73,10 +73,10 @@ def _incomplete(job: TrainingJob, now: datetime) -> Diagnosis | None:
     )
 
 
-def _unnoticed(log: str, job: TrainingJob, now: datetime) -> Diagnosis | None:
+def _unnoticed(log: str, job: TrainingJob, now: datetime) -> CheckResult | None:
     waits = now - job.queued_at
-    said = any(role.record.reason for role in job.roles)
-    if phase(job) is not Phase.QUEUED or said or waits < _NOTICED:
+    noticed = any(role.record.reason for role in job.roles)
+    if phase(job) is not Phase.QUEUED or noticed or waits < _NOTICED:
         return None
     return failure(
         f"{job.key} has been queued for {duration(waits)}, and no reconciler has looked at it",
@@ -84,7 +84,7 @@ def _unnoticed(log: str, job: TrainingJob, now: datetime) -> Diagnosis | None:
     )
 
 
-def _unprovisioned(job: TrainingJob, now: datetime) -> Diagnosis | None:
+def _unprovisioned(job: TrainingJob, now: datetime) -> CheckResult | None:
     asked = job.provisioning
     if phase(job) is not Phase.QUEUED or not (asked.failure or asked.asks):
         return None
@@ -95,16 +95,16 @@ def _unprovisioned(job: TrainingJob, now: datetime) -> Diagnosis | None:
         return warning(what, FixCommand(f"kubectl describe {chosen}"))
     if asked.failure is None:
         return None
-    said = f": {asked.failure.message}" if asked.failure.message else ""
+    detail = f": {asked.failure.message}" if asked.failure.message else ""
     ago = duration(now - asked.failure.at)
     times = f"{asked.failure.attempts} times without success"
     return warning(
-        f"{job.key} requested nodes {times}, last {ago} ago{said}",
+        f"{job.key} requested nodes {times}, last {ago} ago{detail}",
         explanation(job),
     )
 
 
-def _half_started(job: TrainingJob, now: datetime) -> Diagnosis | None:
+def _half_started(job: TrainingJob, now: datetime) -> CheckResult | None:
     """An incomplete start: the reconciler completes or reverts one within minutes."""
     waiting = [role.name for role in job.live if role.status.suspended]
     since = job.started_at
@@ -119,7 +119,9 @@ def _half_started(job: TrainingJob, now: datetime) -> Diagnosis | None:
     )
 
 
-def _lacking_lost_pods(gang_limit: timedelta, job: TrainingJob, now: datetime) -> Diagnosis | None:
+def _lacking_lost_pods(
+    gang_limit: timedelta, job: TrainingJob, now: datetime
+) -> CheckResult | None:
     del now
     lacks = why_missing(job)
     if lacks is None or ending(job) or longest_wait(job) <= gang_limit:
@@ -127,7 +129,7 @@ def _lacking_lost_pods(gang_limit: timedelta, job: TrainingJob, now: datetime) -
     return warning(f"{job.key}: {message(lacks)}", explanation(job))
 
 
-def _below_minimum(job: TrainingJob, now: datetime) -> Diagnosis | None:
+def _below_minimum(job: TrainingJob, now: datetime) -> CheckResult | None:
     del now
     lacks = why_below_minimum(job)
     if lacks is None or ending(job):
@@ -135,7 +137,7 @@ def _below_minimum(job: TrainingJob, now: datetime) -> Diagnosis | None:
     return warning(f"{job.key}: {message(lacks)}", explanation(job))
 
 
-def _starting(job: TrainingJob, now: datetime) -> Diagnosis | None:
+def _starting(job: TrainingJob, now: datetime) -> CheckResult | None:
     if phase(job) is not Phase.STARTING or job.started_at is None or now - job.started_at < _SLOW:
         return None
     pods = [pod for role in job.live for pod in role.status.pods if not (pod.ready or pod.ended)]
@@ -148,7 +150,7 @@ def _starting(job: TrainingJob, now: datetime) -> Diagnosis | None:
     )
 
 
-def _scaling(job: TrainingJob, now: datetime) -> Diagnosis | None:
+def _scaling(job: TrainingJob, now: datetime) -> CheckResult | None:
     moments = [role.record.resized_at for role in job.live if role.record.resized_at]
     if phase(job) is not Phase.SCALING or not moments or now - max(moments) < _SLOW:
         return None
@@ -159,7 +161,7 @@ def _scaling(job: TrainingJob, now: datetime) -> Diagnosis | None:
     )
 
 
-def _finishing(log: str, job: TrainingJob, now: datetime) -> Diagnosis | None:
+def _finishing(log: str, job: TrainingJob, now: datetime) -> CheckResult | None:
     ended = [role.status.ended_at for role in job.roles if role.status.ended_at]
     if phase(job) is not Phase.FINISHING or not ended or now - max(ended) < _SLOW:
         return None

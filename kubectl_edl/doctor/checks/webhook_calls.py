@@ -10,13 +10,13 @@ from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.client.certificate_store import served_outside
 from kubectl_edl.doctor.checks.check import (
-    Diagnoses,
-    Diagnosis,
+    CheckContext,
+    CheckResult,
+    CheckResults,
     FixCommand,
-    Patient,
     failure,
+    ok,
     warning,
-    well,
 )
 from kubectl_edl.doctor.checks.installed_components import UPGRADE, found
 
@@ -52,32 +52,32 @@ _OUTSIDE: Final = (
 )
 
 
-def configuration(patient: Patient) -> Diagnoses:
+def configuration(context: CheckContext) -> CheckResults:
     """Check entries, failure policies and selectors: an outage may affect labelled objects only."""
-    wrong: list[Diagnosis] = []
+    wrong: list[CheckResult] = []
     for kind in WEBHOOK_KINDS:
-        webhooks = (found(patient, ObjectRef(kind, "", CONFIGURATION)) or {}).get("webhooks") or ()
+        webhooks = (found(context, ObjectRef(kind, "", CONFIGURATION)) or {}).get("webhooks") or ()
         entries = {str(one["name"]): one for one in webhooks}
         wrong += _absent(kind, entries)
         for name, entry in entries.items():
             where = f"{kind} {CONFIGURATION}, {name}"
             wrong += _misfits(where, entry, ENTRIES[kind].get(name))
-            wrong += _selects_system(where, entry, patient.system_namespace)
+            wrong += _selects_system(where, entry, context.system_namespace)
     yield from wrong
     if not wrong:
-        yield well("the API server asks it about labelled objects, and about no others")
+        yield ok("the API server asks it about labelled objects, and about no others")
 
 
-def answers(patient: Patient) -> Diagnoses:
+def answers(context: CheckContext) -> CheckResults:
     """Create a labelled Job in a dry run: the API server must return it with our fields."""
-    namespace, here = patient.connection.namespace or "default", patient.system_namespace
-    probe = _probe(f"edl-doctor-{int(patient.now.timestamp())}", namespace)
+    namespace, here = context.connection.namespace or "default", context.system_namespace
+    probe = _probe(f"edl-doctor-{int(context.now.timestamp())}", namespace)
     target = ObjectRef("Job", namespace, probe["metadata"]["name"])
     try:
-        answer = patient.connection.cluster.create(target, probe, dry_run=True)
+        answer = context.connection.cluster.create(target, probe, dry_run=True)
     except Unreachable as error:
-        outside = served_outside(patient.connection.cluster)
-        logs = FixCommand(_LOGS.format(namespace=here, flags=patient.flags))
+        outside = served_outside(context.connection.cluster)
+        logs = FixCommand(_LOGS.format(namespace=here, flags=context.flags))
         fix = _OUTSIDE.format(url=outside) if outside else logs
         yield failure(f"the API server does not reach the webhook: {error}", fix)
         return
@@ -88,7 +88,7 @@ def answers(patient: Patient) -> Diagnoses:
         )
         return
     if contract.INJECTED_MAX in (answer["metadata"].get("annotations") or {}):
-        yield well(f"the API server reaches it: a labelled Job came back completed ({namespace})")
+        yield ok(f"the API server reaches it: a labelled Job came back completed ({namespace})")
     else:
         yield failure(
             f"a labelled Job came back unchanged: no webhook is called in namespace {namespace}",
@@ -96,13 +96,13 @@ def answers(patient: Patient) -> Diagnoses:
         )
 
 
-def _absent(kind: str, entries: Mapping[str, Json]) -> Iterator[Diagnosis]:
+def _absent(kind: str, entries: Mapping[str, Json]) -> Iterator[CheckResult]:
     for name in ENTRIES[kind]:
         if name not in entries:
             yield failure(f"{kind} {CONFIGURATION} has no entry {name}", UPGRADE)
 
 
-def _misfits(where: str, entry: Json, policy: str | None) -> Iterator[Diagnosis]:
+def _misfits(where: str, entry: Json, policy: str | None) -> Iterator[CheckResult]:
     found_policy = entry.get("failurePolicy", "Fail")
     if policy and found_policy != policy:
         meaning = (
@@ -118,7 +118,7 @@ def _misfits(where: str, entry: Json, policy: str | None) -> Iterator[Diagnosis]
         )
 
 
-def _selects_system(where: str, entry: Json, system_namespace: str) -> Iterator[Diagnosis]:
+def _selects_system(where: str, entry: Json, system_namespace: str) -> Iterator[CheckResult]:
     lacking = sorted({"kube-system", system_namespace} - _excluded(entry))
     if lacking and entry["name"] not in _OWN:
         yield failure(f"{where}: it does not leave out {' and '.join(lacking)}", UPGRADE)

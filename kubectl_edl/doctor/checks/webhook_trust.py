@@ -18,7 +18,14 @@ from kubectl_edl.client.certificate_store import (
     served_outside,
 )
 from kubectl_edl.client.certificate_store import trusted as entries
-from kubectl_edl.doctor.checks.check import Diagnoses, FixCommand, Patient, failure, warning, well
+from kubectl_edl.doctor.checks.check import (
+    CheckContext,
+    CheckResults,
+    FixCommand,
+    failure,
+    ok,
+    warning,
+)
 
 _RENEW: Final = "kubectl edl certs renew"
 _FIXES: Final[Mapping[CertificateStore, str]] = {
@@ -31,11 +38,11 @@ _FIXES: Final[Mapping[CertificateStore, str]] = {
 }
 
 
-def trusted(patient: Patient) -> Diagnoses:
+def trusted(context: CheckContext) -> CheckResults:
     """Check each entry's caBundle: present, readable, equal to the others, not about to expire."""
-    cluster = patient.connection.cluster
-    found, fix = list(entries(cluster)), _fix(patient, keeper(cluster))
-    bad = [(one, problem) for one in found if (problem := _problem(one, patient))]
+    cluster = context.connection.cluster
+    found, fix = list(entries(cluster)), _fix(context, keeper(cluster))
+    bad = [(one, problem) for one in found if (problem := _problem(one, context))]
     for one, problem in bad:
         yield failure(f"{one}: {problem}", fix)
     if bad or not found:
@@ -46,41 +53,41 @@ def trusted(patient: Patient) -> Diagnoses:
     (authority, *older) = each_certificate(found[0].certificates)
     facts = facts_of(authority)
     also = " (and its predecessor, while it is replaced)" if older else ""
-    says = f'the API server trusts "{facts.subject}"{also}, {days_left(facts, patient.now)}'
+    message = f'the API server trusts "{facts.subject}"{also}, {days_left(facts, context.now)}'
     yield (
-        warning(says, FixCommand(f"{fix} --authority") if fix == _RENEW else fix)
-        if is_due(authority, patient.now)
-        else well(says)
+        warning(message, FixCommand(f"{fix} --authority") if fix == _RENEW else fix)
+        if is_due(authority, context.now)
+        else ok(message)
     )
 
 
-def serving(patient: Patient) -> Diagnoses:
+def serving(context: CheckContext) -> CheckResults:
     """Check the serving certificate: valid, in time, and signed by the trusted authority."""
-    cluster = patient.connection.cluster
-    where, by = _usual(patient).serving, keeper(cluster)
+    cluster = context.connection.cluster
+    where, by = _usual(context).serving, keeper(cluster)
     named = f"Secret {where.namespace}/{where.name}"
     if by is CertificateStore.DIRECTORY:
         outside = served_outside(cluster)
-        yield well(f"the webhook at {outside} keeps its certificate itself, not in a Secret")
+        yield ok(f"the webhook at {outside} keeps its certificate itself, not in a Secret")
         return
     try:
         found = served(cluster)
     except (CertificateError, NotFound) as error:
-        yield failure(f"{named}: {error}", _fix(patient, by))
+        yield failure(f"{named}: {error}", _fix(context, by))
         return
-    yield from _served(found, named, patient, _fix(patient, by))
+    yield from _served(found, named, context, _fix(context, by))
 
 
-def _usual(patient: Patient) -> Installation:
-    return usual(namespace=patient.system_namespace)
+def _usual(context: CheckContext) -> Installation:
+    return usual(namespace=context.system_namespace)
 
 
-def _fix(patient: Patient, by: CertificateStore) -> str:
-    fix = _FIXES[by].format(namespace=patient.system_namespace)
+def _fix(context: CheckContext, by: CertificateStore) -> str:
+    fix = _FIXES[by].format(namespace=context.system_namespace)
     return fix if by is CertificateStore.DIRECTORY else FixCommand(fix)
 
 
-def _problem(one: Trusted, patient: Patient) -> str:
+def _problem(one: Trusted, context: CheckContext) -> str:
     authorities = each_certificate(one.certificates)
     if not authorities:
         return "it has no caBundle, so the API server trusts no certificate of it"
@@ -88,19 +95,19 @@ def _problem(one: Trusted, patient: Patient) -> str:
         facts = [facts_of(authority) for authority in authorities]
     except CertificateError as error:
         return f"its caBundle: {error}"
-    if all(each.left(patient.now).total_seconds() < 0 for each in facts):
-        return f"the authority that it trusts has {days_left(facts[0], patient.now)}"
+    if all(each.left(context.now).total_seconds() < 0 for each in facts):
+        return f"the authority that it trusts has {days_left(facts[0], context.now)}"
     return ""
 
 
-def _served(found: KeyPair, named: str, patient: Patient, fix: str) -> Diagnoses:
-    now = patient.now
-    problem = pair_problem(found, now) or misnamed(found.certificate, _usual(patient).names)
+def _served(found: KeyPair, named: str, context: CheckContext, fix: str) -> CheckResults:
+    now = context.now
+    problem = pair_problem(found, now) or misnamed(found.certificate, _usual(context).names)
     if problem:
         yield failure(f"{named}: {problem}", fix)
         return
     certificate = found.certificate
-    if distrusting := _distrusting(certificate, patient):
+    if distrusting := _distrusting(certificate, context):
         yield failure(
             f"{distrusting} trusts another authority than the one that signed the certificate in "
             f"{named}",
@@ -108,14 +115,14 @@ def _served(found: KeyPair, named: str, patient: Patient, fix: str) -> Diagnoses
         )
         return
     left = days_left(facts_of(certificate), now)
-    says = f"the serving certificate has {left}, signed by the trusted authority"
+    message = f"the serving certificate has {left}, signed by the trusted authority"
     if is_due(certificate, now):
-        yield warning(f"{says}; it should have been renewed by now", fix)
+        yield warning(f"{message}; it should have been renewed by now", fix)
     else:
-        yield well(says)
+        yield ok(message)
 
 
-def _distrusting(certificate: bytes, patient: Patient) -> Trusted | None:
+def _distrusting(certificate: bytes, context: CheckContext) -> Trusted | None:
     """The first entry that does not trust the certificate."""
-    found = entries(patient.connection.cluster)
+    found = entries(context.connection.cluster)
     return next((one for one in found if not is_believed(certificate, one.certificates)), None)

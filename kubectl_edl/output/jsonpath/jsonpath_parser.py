@@ -7,7 +7,13 @@ from typing import Final, TypeAlias
 
 from kubectl_edl.output.jsonpath import jsonpath_steps as steps
 from kubectl_edl.output.jsonpath.go_format import HTML, plain, unquoted
-from kubectl_edl.output.jsonpath.jsonpath_steps import OPERATORS, Part, Path, Step, TemplateError
+from kubectl_edl.output.jsonpath.jsonpath_steps import (
+    OPERATORS,
+    Path,
+    PathStep,
+    TemplateError,
+    TemplatePart,
+)
 
 _NAME: Final = re.compile(r"(?:\\.|[^\\ \t\r\n.,\[\]$@{}])*", re.DOTALL)
 _NUMBER: Final = re.compile(r"[+-]?[0-9.]*")
@@ -21,7 +27,7 @@ _FILTER: Final = re.compile(
 )
 _COMPARISON: Final = re.compile(r"([^!<>=]+)([!<>=]+)(.+)", re.DOTALL)
 _RELAXED: Final = re.compile(r"\{\.?([^{}]+)\}|\.?([^{}]+)")
-Template: TypeAlias = tuple[Part, ...]
+Template: TypeAlias = tuple[TemplatePart, ...]
 
 
 def template(text: str) -> Template:
@@ -46,15 +52,15 @@ def as_json(template: Template, document: object) -> str:
     )
 
 
-def _results(template: Template, document: object) -> Iterator[steps.Values]:
+def _results(template: Template, document: object) -> Iterator[steps.PathValues]:
     return (values for part in template for values in part(document))
 
 
-def _selection(path: Path) -> Part:
+def _selection(path: Path) -> TemplatePart:
     return lambda document: iter([steps.found(path, document)])
 
 
-def _range(path: Path, body: Template) -> Part:
+def _range(path: Path, body: Template) -> TemplatePart:
     """`{range PATH}…{end}`: the template, repeated for each value that the path selects."""
     return lambda document: (
         values for value in steps.found(path, document) for values in _results(body, value)
@@ -88,7 +94,7 @@ class _Reader:
 
     def template(self) -> tuple[Template, bool]:
         """The template up to its end or to an {end}, and whether it ended with {end}."""
-        parts: list[Part] = []
+        parts: list[TemplatePart] = []
         while self.at < len(self.text):
             begin = self.text.find("{", self.at)
             if begin != self.at:
@@ -107,7 +113,7 @@ class _Reader:
 
     def path(self) -> tuple[str, Path]:
         """A keyword or an empty text, and the steps up to the closing brace."""
-        word, found = "", list[Step]()
+        word, found = "", list[PathStep]()
         while not self._take("}"):
             if self._take(" ") or self._take("@") or self._take("$"):
                 continue
@@ -123,7 +129,7 @@ class _Reader:
             found += self._steps(found)
         return word, tuple(found)
 
-    def _steps(self, before: list[Step]) -> Path:
+    def _steps(self, before: list[PathStep]) -> Path:
         for sign, read in _READERS.items():
             if self.text.startswith(sign, self.at):
                 if sign == ".." and before and before[-1] is steps.below:
@@ -177,11 +183,11 @@ class _Reader:
             raise self._wrong(f'unknown operator "{operator}"; one of {" ".join(OPERATORS)}')
         return (steps.filtered(_path(left), operator, _path(right)),)
 
-    def _field(self) -> Step:
+    def _field(self) -> PathStep:
         name = self._match(_NAME)
         return steps.every if name == "*" else steps.field(name.replace("\\", ""))
 
-    def _number(self) -> Step:
+    def _number(self) -> PathStep:
         text = self._match(_NUMBER)
         try:
             return steps.number(int(text) if text.lstrip("+-").isdigit() else float(text))

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, Final, TypeAlias
 
-Values: TypeAlias = list[Any]
-Step: TypeAlias = Callable[[Values], Values]
-Path: TypeAlias = tuple[Step, ...]
-Part: TypeAlias = Callable[[object], Iterator[Values]]
+PathValues: TypeAlias = list[Any]
+PathStep: TypeAlias = Callable[[PathValues], PathValues]
+Path: TypeAlias = tuple[PathStep, ...]
+TemplatePart: TypeAlias = Callable[[object], Iterator[PathValues]]
 """A part of a template: text, a path, or a range, which repeats its own parts."""
 
 OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
@@ -26,39 +26,39 @@ class TemplateError(ValueError):
     """An error in a template, or the reason why it cannot be applied to an object."""
 
 
-def found(path: Path, document: object) -> Values:
+def found(path: Path, document: object) -> PathValues:
     """The values that a path selects; empty if it matches nothing."""
     return reduce(lambda values, step: step(values), path, [document])
 
 
-def literal(text: str) -> Step:
+def literal(text: str) -> PathStep:
     """Text: quoted inside braces, or anything outside them."""
     return lambda _: [text]
 
 
-def number(value: float) -> Step:
+def number(value: float) -> PathStep:
     """A number or boolean, for comparisons."""
     return lambda values: [value for _ in values]
 
 
-def field(name: str) -> Step:
+def field(name: str) -> PathStep:
     return lambda values: [
         value[name] for value in values if isinstance(value, dict) and name in value
     ]
 
 
-def every(values: Values) -> Values:
+def every(values: PathValues) -> PathValues:
     """`*`: all values of an object, all items of a list."""
     return [child for value in values for child in _children(value)]
 
 
-def below(values: Values) -> Values:
+def below(values: PathValues) -> PathValues:
     """`..`: the values themselves and all their descendants that have children."""
     parents = [value for value in values if _children(value)]
     return [one for parent in parents for one in (parent, *below([*_children(parent)]))]
 
 
-def items(first: int | None, last: int | None, step: int | None, *, single: bool) -> Step:
+def items(first: int | None, last: int | None, step: int | None, *, single: bool) -> PathStep:
     """`[first:last:step]`; for `[n]`, `single` is set and `last` is n + 1."""
     return lambda values: [
         one
@@ -68,14 +68,14 @@ def items(first: int | None, last: int | None, step: int | None, *, single: bool
     ]
 
 
-def union(paths: Sequence[Path]) -> Step:
+def union(paths: Sequence[Path]) -> PathStep:
     """`['a','b']`: the values of each of these paths, one after another."""
     return lambda values: [
         one for path in paths for one in reduce(lambda now, step: step(now), path, values)
     ]
 
 
-def filtered(left: Path, comparison: str, right: Path) -> Step:
+def filtered(left: Path, comparison: str, right: Path) -> PathStep:
     """`[?(left operator right)]`; without an operator, items in which `left` selects a value."""
 
     def passes(item: object) -> bool:
@@ -94,7 +94,7 @@ def _children(value: object) -> Sequence[object]:
 
 def _sliced(
     value: object, bounds: tuple[int | None, int | None, int | None], *, single: bool
-) -> Values:
+) -> PathValues:
     if not isinstance(value, list):
         raise TemplateError(f"{_kind(value)} is not a list, so it has no [{bounds[0] or 0}]")
     first, last, step = bounds[0] or 0, len(value) if bounds[1] is None else bounds[1], bounds[2]
@@ -113,13 +113,13 @@ def _sliced(
     return value[first : last : step or 1]
 
 
-def _items(value: object) -> Values:
+def _items(value: object) -> PathValues:
     if not isinstance(value, list):
         raise TemplateError(f"{_kind(value)} is not a list, so [?(…)] cannot choose from it")
     return value
 
 
-def _compares(left: Values, comparison: str, right: Values) -> bool:
+def _compares(left: PathValues, comparison: str, right: PathValues) -> bool:
     if not left or not right:
         return False
     if len(left) > 1 or len(right) > 1:

@@ -94,7 +94,9 @@ Trainings = tuple[Training, ...]
 Hints = tuple[str, ...]
 
 
-def told_apart(own: Sequence[Training], traced: Sequence[Training]) -> tuple[Trainings, Hints]:
+def with_unique_names(
+    own: Sequence[Training], traced: Sequence[Training]
+) -> tuple[Trainings, Hints]:
     """All jobs, and hints; a traced job whose name is taken is renamed NAME-2, NAME-3 and so on.
 
     The hint names the renamed jobs.

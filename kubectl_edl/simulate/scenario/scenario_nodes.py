@@ -54,10 +54,10 @@ def events(field: Field, nodes: Sequence[Node]) -> Iterator[NodeEvent]:
             at = event["at"].seconds(0)
             yield from (NodeEvent(at, change, node) for node in _nodes(event))
         else:
-            yield from _happening(event, change, known)
+            yield from _node_event(event, change, known)
 
 
-def _happening(
+def _node_event(
     event: Field, change: Change | None, known: Mapping[str, Node]
 ) -> Iterator[NodeEvent]:
     """An event on an existing node."""
@@ -94,23 +94,23 @@ def _nodes(field: Field, count: int | None = None) -> Iterator[Node]:
     if count is None:
         count = field["count"].whole(1, most=_MOST_NODES)
     name = field["name"].text(f"node-{field.place[-1]}")
-    room = _room(field)
+    capacity = _capacity(field)
     labels = {key: part.text() for key, part in field["labels"].members()}
     taints = tuple(found for part in field["taints"].items() if (found := _taint(part)))
     for number in range(count):
         own = f"{name}-{number}" if count > 1 else name
         hostname = {"kubernetes.io/hostname": own}
-        yield Node(own, room, Resources(), Resources(), labels=hostname | labels, taints=taints)
+        yield Node(own, capacity, Resources(), Resources(), labels=hostname | labels, taints=taints)
 
 
-def _room(field: Field) -> Resources:
+def _capacity(field: Field) -> Resources:
     named = {one: one for one, _ in field["resources"].members()}
-    room = Resources.of({PODS: field["pods"].whole(110)}) + field.resources(AMOUNTS)
-    room += field["resources"].resources(named)
+    capacity = Resources.of({PODS: field["pods"].whole(110)}) + field.resources(AMOUNTS)
+    capacity += field["resources"].resources(named)
     if not (field[CPU] or CPU in named):
         field[CPU].found("is missing", "the cores of a node, such as 16")
     # Nodes without a memory field have unlimited memory, not none.
-    return room if room.get(MEMORY) else room + Resources.of({MEMORY: 2**50})
+    return capacity if capacity.get(MEMORY) else capacity + Resources.of({MEMORY: 2**50})
 
 
 def _taint(field: Field) -> Taint | None:

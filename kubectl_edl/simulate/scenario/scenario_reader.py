@@ -26,7 +26,7 @@ from kubectl_edl.resources.yaml_reader import documents
 from kubectl_edl.simulate.scenario import scenario_nodes
 from kubectl_edl.simulate.scenario.csv_traces import trace
 from kubectl_edl.simulate.scenario.field_reader import TIME, Field, Reading
-from kubectl_edl.simulate.scenario.manifest_templates import told_apart
+from kubectl_edl.simulate.scenario.manifest_templates import with_unique_names
 from kubectl_edl.simulate.scenario.scenario_jobs import AMOUNTS, shape, trainings
 
 _SCENARIO: Final = (
@@ -101,7 +101,7 @@ class _Reader:
         pools = tuple(scenario_nodes.pools(root["nodePools"]))
         nodes = self._nodes(root["nodes"], pools)
         traced = [one for field in root["trace"].items() for one in self._traced(field)]
-        trainings, hints = told_apart(self._trainings(root), traced)
+        trainings, hints = with_unique_names(self._trainings(root), traced)
         jobs = met_by_each_other(tuple(one.job for one in trainings))
         trainings = tuple(replace(one, job=job) for one, job in zip(trainings, jobs, strict=True))
         services = tuple(_service(field) for field in root["services"].listed())

@@ -16,7 +16,7 @@ from kubectl_edl.dashboard.options import DashboardOptions
 from kubectl_edl.dashboard.run_dashboard import started
 from sandbox.errors import SandboxError
 from tests.integration.support.pages import opened
-from tests.kubectl_edl.dashboard.stand import trained
+from tests.kubectl_edl.dashboard.served_page import trained
 from tests.kubectl_edl.stage import NOW, job
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import yaml
 from edl import contract
 from edl.errors import Invalid
 from edl.model import ObjectRef
-from kubectl_edl.resources.source_manifest import reborn
+from kubectl_edl.resources.source_manifest import recreated
 from tests.kubectl_edl.create.test_create import completing
 from tests.kubectl_edl.fenced import Behind, overtaken, refusing
 from tests.kubectl_edl.stage import Stage, job
@@ -243,4 +243,4 @@ def test_neither_a_file_nor_a_job_is_wrong_usage() -> None:
 def test_a_selector_that_the_user_chose_himself_stays() -> None:
     manifest: Json = job("own") | {"spec": {"manualSelector": True, "selector": {"a": "b"}}}
     manifest["spec"]["template"] = {"spec": {}}
-    assert reborn(manifest)["spec"] == manifest["spec"]
+    assert recreated(manifest)["spec"] == manifest["spec"]

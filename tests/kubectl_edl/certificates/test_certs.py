@@ -10,7 +10,7 @@ from certs.secrets import WEBHOOK_KINDS, usual
 from certs.verify import facts_of
 from edl.errors import Forbidden, Invalid
 from kubectl_edl.client.certificate_store import served, trusted
-from tests.kubectl_edl.doctor.clinic import Clinic, installed, target
+from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed, target
 from tests.kubectl_edl.fenced import Behind
 from tests.kubectl_edl.stage import NOW, Stage
 
@@ -19,7 +19,7 @@ AUTHORITY, SECRET = usual().authority, usual().serving
 
 @pytest.fixture
 def stage() -> Stage:
-    return installed(Stage(), Clinic())
+    return installed(Stage(), FakeApi())
 
 
 def serving(stage: Stage) -> bytes:
@@ -168,7 +168,7 @@ def test_cert_manager_keeps_its_own_and_doctor_looks_at_them(stage: Stage) -> No
     injected = {"cert-manager.io/inject-ca-from": "edl-system/edl-webhook"}
     webhook = target(WEBHOOK_KINDS[0], "edl")
     stage.cluster.patch(webhook, {"metadata": {"annotations": injected}})
-    stage.wrapped = Clinic(denied=frozenset({("edl-webhook", "patch", "secrets")}))
+    stage.wrapped = FakeApi(denied=frozenset({("edl-webhook", "patch", "secrets")}))
     assert stage.run("doctor").code == 0
     assert "serving" in stage.run("certs", "show").out
     found = stage.run("certs", "renew")
@@ -180,11 +180,11 @@ def test_cert_manager_keeps_its_own_and_doctor_looks_at_them(stage: Stage) -> No
 
 
 def test_verify_fails_when_the_api_server_does_not_reach_the_webhook(stage: Stage) -> None:
-    stage.wrapped = Clinic(asks=False)
+    stage.wrapped = FakeApi(asks=False)
     found = stage.run("certs", "verify")
     assert found.code == 1
     assert "✗ a labelled Job came back unchanged" in found.out
-    stage.wrapped = Clinic(unwell=Invalid("no jobs here", 422))
+    stage.wrapped = FakeApi(refusal=Invalid("no jobs here", 422))
     assert stage.run("certs", "verify").code == 0
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from edl.model import ObjectRef
 from kubectl_edl.cli.context import Scope
-from kubectl_edl.cli.root import CLI, COMMANDS, WITH_VALUE
+from kubectl_edl.cli.lazy_group import WITH_VALUE
+from kubectl_edl.cli.root import CLI, COMMANDS
 from kubectl_edl.main import run, this_process
 from tests.edl.kube.servers import Answer, Script, serving
 from tests.kubectl_edl.stage import Stage, job

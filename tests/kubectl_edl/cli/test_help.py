@@ -16,7 +16,7 @@ _CODE = re.compile(r"(?:Exit codes?:?|,)\s+(\d+)\b|^ {4,}(\d+)  [a-z]", re.MULTI
 """Where a code is explained: in the sentence at the end, in one of its own, or in a table."""
 _USUAL = {Exit.DONE, Exit.REFUSED, Exit.USAGE, Exit.NOT_FOUND, Exit.INTERRUPTED}
 _OWN_CODES = {
-    "scale": {Exit.TAKEN_BACK, Exit.TIMED_OUT},
+    "scale": {Exit.REVERTED, Exit.TIMED_OUT},
     "status": {Exit.TIMED_OUT, Exit.ENDED_OTHERWISE},
     **{name: {Exit.TIMED_OUT} for name in ("install", "upgrade", "uninstall", "delete")},
 }

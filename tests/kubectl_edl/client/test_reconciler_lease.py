@@ -8,7 +8,7 @@ import pytest
 from edl import contract
 from edl.kube.auth.access_review import MissingRights
 from edl.model import ObjectRef
-from tests.kubectl_edl.doctor.clinic import Clinic, installed
+from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed
 from tests.kubectl_edl.stage import NOW, Stage, job, lease, mnist, node, role_manifests
 
 LEASE = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
@@ -114,7 +114,7 @@ def test_what_changes_nothing_waits_for_no_reconciler(
 
 
 def test_doctor_fails_at_the_same_moment() -> None:
-    stage = installed(Stage(), Clinic())
+    stage = installed(Stage(), FakeApi())
     assert later(stage, LASTS + 4.9).run("doctor").code == 0
     found = later(stage, LASTS + 5.1).run("doctor")
     assert found.code == 1

@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 
 from edl import contract
-from tests.kubectl_edl.dashboard.stand import SECRET, Stand, trained
+from tests.kubectl_edl.dashboard.served_page import SECRET, ServedPage, trained
 
 STATIC = Path(str(files("kubectl_edl.dashboard"))) / "static"
-WISH = {"namespace": "default", "name": "mnist", "size": 2}
+REQUEST = {"namespace": "default", "name": "mnist", "size": 2}
 MAX = {"namespace": "default", "name": "mnist", "max": 8}
 
 
 @pytest.fixture(scope="module")
-def stand() -> Stand:
-    return Stand(trained())
+def served() -> ServedPage:
+    return ServedPage(trained())
 
 
-def test_the_page_has_its_secret_and_nothing_inline(stand: Stand) -> None:
-    answer = stand.client.get("/")
+def test_the_page_has_its_secret_and_nothing_inline(served: ServedPage) -> None:
+    answer = served.client.get("/")
     assert answer.status_code == 200
     assert SECRET in answer.text
     assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\son\w+=|\sstyle=", answer.text)
@@ -32,17 +32,17 @@ def test_the_page_has_its_secret_and_nothing_inline(stand: Stand) -> None:
     assert answer.headers["Cache-Control"] == "no-store"
 
 
-def test_every_file_that_the_page_and_its_modules_name_is_there(stand: Stand) -> None:
-    named = set(re.findall(r"/static/([\w.-]+)", stand.client.get("/").text))
+def test_every_file_that_the_page_and_its_modules_name_is_there(served: ServedPage) -> None:
+    named = set(re.findall(r"/static/([\w.-]+)", served.client.get("/").text))
     for path in STATIC.glob("*.js"):
         named |= set(re.findall(r'from "\./([\w.-]+)"', path.read_text()))
     assert named == {path.name for path in STATIC.iterdir()}
-    with stand.client.get("/static/main.js") as script:
+    with served.client.get("/static/main.js") as script:
         assert script.mimetype == "text/javascript"
 
 
 def test_every_element_that_a_script_asks_for_is_in_the_page() -> None:
-    page = Stand(trained(), scales=True).client.get("/").text
+    page = ServedPage(trained(), scales=True).client.get("/").text
     there = set(re.findall(r'\bid="([\w-]+)"', page))
     asked = {
         name
@@ -57,9 +57,9 @@ def test_scripts_are_short_enough_to_be_read_in_one_sitting() -> None:
     assert max(lengths.values()) <= 300, lengths
 
 
-def test_events_begin_with_the_newest_picture(stand: Stand) -> None:
-    stand.board.show(b'{"a":1}')
-    answer = stand.client.get("/events", buffered=False)
+def test_events_begin_with_the_newest_picture(served: ServedPage) -> None:
+    served.board.show(b'{"a":1}')
+    answer = served.client.get("/events", buffered=False)
     parts = answer.iter_encoded()
     assert answer.mimetype == "text/event-stream"
     assert next(parts) == b"retry: 2000\n\n"
@@ -67,8 +67,8 @@ def test_events_begin_with_the_newest_picture(stand: Stand) -> None:
     answer.close()
 
 
-def test_what_if_says_what_another_max_would_change(stand: Stand) -> None:
-    status, answer = stand.post("/what-if", MAX)
+def test_what_if_says_what_another_max_would_change(served: ServedPage) -> None:
+    status, answer = served.post("/what-if", MAX)
     assert status == 200
     (own,) = answer["rows"]
     assert (own["now"], own["asIs"]["size"], own["whatIf"]["size"]) == (4, 12, 8)
@@ -76,7 +76,7 @@ def test_what_if_says_what_another_max_would_change(stand: Stand) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "status", "said"),
+    ("body", "status", "said"),
     [
         (MAX | {"name": "other"}, 404, 'no training job "other" in namespace default'),
         (MAX | {"max": 0}, 422, "worker would be 1..0; 1 ≤ min ≤ max"),
@@ -86,15 +86,15 @@ def test_what_if_says_what_another_max_would_change(stand: Stand) -> None:
     ],
 )
 def test_a_wrong_question_is_answered_with_what_is_allowed(
-    stand: Stand, wish: dict[str, object], status: int, said: str
+    served: ServedPage, body: dict[str, object], status: int, said: str
 ) -> None:
-    found, answer = stand.post("/what-if", wish)
+    found, answer = served.post("/what-if", body)
     assert (found, said in answer["error"]) == (status, True), answer
 
 
 def test_a_size_is_refused_unless_it_was_allowed() -> None:
     stage = trained()
-    status, answer = Stand(stage).post("/scale", WISH)
+    status, answer = ServedPage(stage).post("/scale", REQUEST)
     assert status == 403
     assert "--allow-scale" in answer["error"]
     assert contract.REPLICAS not in stage.job("mnist-worker")["metadata"]["annotations"]
@@ -102,27 +102,27 @@ def test_a_size_is_refused_unless_it_was_allowed() -> None:
 
 def test_a_size_is_held_and_given_back_as_by_the_command() -> None:
     stage = trained()
-    stand = Stand(stage, scales=True)
-    status, answer = stand.post("/scale", WISH)
+    served = ServedPage(stage, scales=True)
+    status, answer = served.post("/scale", REQUEST)
     assert status == 200, answer
     assert answer["said"].startswith("mnist: worker set to 2 (manual; min 1, max 12)")
     assert stage.job("mnist-worker")["metadata"]["annotations"][contract.REPLICAS] == "2"
-    stand.post("/scale", WISH | {"size": None})
+    served.post("/scale", REQUEST | {"size": None})
     assert contract.REPLICAS not in stage.job("mnist-worker")["metadata"]["annotations"]
 
 
 @pytest.mark.parametrize(
-    ("wish", "status", "said"),
+    ("body", "status", "said"),
     [
-        (WISH | {"size": 0}, 422, "worker takes 1..12, not 0"),
-        (WISH | {"name": "nobody"}, 404, 'no training job "nobody"'),
-        (WISH | {"namespace": "other"}, 422, "other is not shown here; only default is"),
+        (REQUEST | {"size": 0}, 422, "worker takes 1..12, not 0"),
+        (REQUEST | {"name": "nobody"}, 404, 'no training job "nobody"'),
+        (REQUEST | {"namespace": "other"}, 422, "other is not shown here; only default is"),
     ],
 )
 def test_a_size_that_cannot_be_is_refused_in_the_words_of_the_command(
-    wish: dict[str, object], status: int, said: str
+    body: dict[str, object], status: int, said: str
 ) -> None:
-    found, answer = Stand(trained(), scales=True).post("/scale", wish)
+    found, answer = ServedPage(trained(), scales=True).post("/scale", body)
     assert (found, said in answer["error"]) == (status, True), answer
 
 
@@ -137,14 +137,14 @@ def test_a_size_that_cannot_be_is_refused_in_the_words_of_the_command(
 )
 def test_another_page_changes_nothing(headers: dict[str, str]) -> None:
     stage = trained()
-    status, answer = Stand(stage, scales=True).post("/scale", WISH, **headers)
+    status, answer = ServedPage(stage, scales=True).post("/scale", REQUEST, **headers)
     assert status in (403, 421)
     assert answer["error"]
     assert contract.REPLICAS not in stage.job("mnist-worker")["metadata"]["annotations"]
 
 
 def test_a_token_is_taken_from_the_address_into_a_cookie_once() -> None:
-    client = Stand(trained(), token="right").client
+    client = ServedPage(trained(), token="right").client
     assert client.get("/").status_code == 401
     assert client.get("/?token=wrong").status_code == 401
     taken = client.get("/?token=right")
@@ -156,7 +156,7 @@ def test_a_token_is_taken_from_the_address_into_a_cookie_once() -> None:
 
 
 def test_a_token_counts_in_a_header_and_nowhere_else_in_addresses() -> None:
-    client = Stand(trained(), token="right").client
+    client = ServedPage(trained(), token="right").client
     assert client.get("/events?token=right").status_code == 401
     said = client.get("/events", headers={"Authorization": "Bearer right"}, buffered=False)
     assert said.status_code == 200
@@ -164,19 +164,19 @@ def test_a_token_counts_in_a_header_and_nowhere_else_in_addresses() -> None:
 
 
 def test_a_browser_without_a_token_reads_what_to_do() -> None:
-    answer = Stand(trained(), token="right").client.get("/", headers={"Accept": "text/html"})
+    answer = ServedPage(trained(), token="right").client.get("/", headers={"Accept": "text/html"})
     assert answer.mimetype == "text/html"
     assert "open the address that kubectl edl dashboard printed" in answer.text
 
 
-def test_an_unknown_path_is_answered_in_one_line(stand: Stand) -> None:
-    assert stand.client.get("/nothing").get_json() == {"error": "GET /nothing: Not Found"}
-    status, answer = stand.post("/what-if", {"namespace": "x" * 5000})
+def test_an_unknown_path_is_answered_in_one_line(served: ServedPage) -> None:
+    assert served.client.get("/nothing").get_json() == {"error": "GET /nothing: Not Found"}
+    status, answer = served.post("/what-if", {"namespace": "x" * 5000})
     assert (status, answer["error"]) == (413, "POST /what-if: Request Entity Too Large")
 
 
-def test_streams_have_a_most_and_closed_ones_make_room(stand: Stand) -> None:
-    client = stand.client
+def test_streams_have_a_most_and_closed_ones_make_room(served: ServedPage) -> None:
+    client = served.client
     held = [client.get("/events", buffered=False) for _ in range(64)]
     assert client.get("/events").status_code == 503
     for one in held:

@@ -20,7 +20,7 @@ from kubectl_edl.dashboard.page_state import MOST_JOBS, Sample, line, page, samp
 from kubectl_edl.model.team_rows import MOST_TEAMS
 from kubectl_edl.top.cluster_costs import INSTANCE_TYPE, cluster_costs
 from kubectl_edl.top.options import CostOptions
-from tests.kubectl_edl.dashboard.stand import namespace, seen, trained
+from tests.kubectl_edl.dashboard.served_page import namespace, read_once, trained
 from tests.kubectl_edl.stage import NOW, Stage, job
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def node(name: str, cpu: int, used: int, **more: int) -> Node:
 
 
 def test_the_cluster_is_summed_up() -> None:
-    found = page(seen(trained()), ())
+    found = page(read_once(trained()), ())
     assert found["cluster"]["loads"][0] == {
         "name": "cpu",
         "title": "CPU",
@@ -50,7 +50,7 @@ def test_the_cluster_is_summed_up() -> None:
 
 
 def test_a_job_shows_the_role_that_does_the_work() -> None:
-    (row,) = page(seen(trained()), ())["jobs"]["rows"]
+    (row,) = page(read_once(trained()), ())["jobs"]["rows"]
     shown = {name: row[name] for name in ("name", "phase", "role", "size", "running", "min", "max")}
     assert shown == {
         "name": "mnist",
@@ -76,7 +76,7 @@ def test_sizes_over_time_are_what_the_job_remembers() -> None:
     ]
     notes = {contract.HISTORY: "\n".join(told)}
     stage.patch("mnist-worker", {"metadata": {"annotations": notes}})
-    (row,) = page(seen(stage), ())["jobs"]["rows"]
+    (row,) = page(read_once(stage), ())["jobs"]["rows"]
     assert row["line"] == [
         [SECOND - 540, 2],
         [SECOND - 360, 6],
@@ -86,7 +86,7 @@ def test_sizes_over_time_are_what_the_job_remembers() -> None:
 
 
 def test_a_job_that_remembers_nothing_has_had_its_size_since_its_start() -> None:
-    (found,) = seen(trained()).jobs
+    (found,) = read_once(trained()).jobs
     worker = next(role for role in found.roles if role.name == "worker")
     assert line(worker, NOW, 4) == [(NOW, 4)]
     assert line(worker, None, 0) == []
@@ -97,7 +97,7 @@ def test_a_queued_job_says_what_it_waits_for_behind_which_jobs_and_until_when() 
     for name in ("first", "second"):
         stage.put(job(name, framework="none", min="22", max="22"))
         stage.patch(name, {"spec": {"parallelism": 22}})
-    rows = page(seen(stage), ())["queue"]["rows"]
+    rows = page(read_once(stage), ())["queue"]["rows"]
     assert [(row["name"], row["position"], row["ahead"]) for row in rows] == [
         ("first", 1, []),
         ("second", 2, ["default/first"]),
@@ -110,14 +110,14 @@ def test_a_queued_job_says_what_it_waits_for_behind_which_jobs_and_until_when() 
 def test_only_the_namespace_is_shown_but_all_of_the_nodes() -> None:
     stage = trained()
     namespace(stage, "other")
-    found = page(seen(stage, Scope(namespace="other")), ())
+    found = page(read_once(stage, Scope(namespace="other")), ())
     assert found["jobs"]["rows"] == []
     assert found["nodes"]["all"] == 3
     assert [load["share"] for load in found["nodes"]["rows"][0]["loads"]] == [62, 0]
 
 
 def test_without_the_right_to_read_the_cluster_the_jobs_are_shown() -> None:
-    narrow = replace(seen(trained()), state=None, deciding=None, hints=("hint: not all",))
+    narrow = replace(read_once(trained()), state=None, deciding=None, hints=("hint: not all",))
     found = page(narrow, ())
     assert [row["name"] for row in found["jobs"]["rows"]] == ["mnist"]
     assert not found["nodes"]["known"]
@@ -126,17 +126,17 @@ def test_without_the_right_to_read_the_cluster_the_jobs_are_shown() -> None:
 
 
 def test_a_picture_has_a_most_and_says_how_many_there_are() -> None:
-    one = seen(trained())
+    one = read_once(trained())
     many = replace(one, jobs=tuple(replace(one.jobs[0]) for _ in range(MOST_JOBS + 50)))
     found = page(many, ())["jobs"]
     assert (len(found["rows"]), found["all"]) == (MOST_JOBS, MOST_JOBS + 50)
 
 
 def test_the_ring_is_told_in_seconds_and_percent() -> None:
-    found = page(seen(trained()), [Sample(NOW, (("CPU", 25),), 1, 0)])
+    found = page(read_once(trained()), [Sample(NOW, (("CPU", 25),), 1, 0)])
     expected = {"at": SECOND, "shares": {"CPU": 25}, "running": 1, "queued": 0}
     assert found["cluster"]["samples"] == [expected]
-    taken = sample(seen(trained()))
+    taken = sample(read_once(trained()))
     assert (dict(taken.shares), taken.running) == ({"CPU": 25, "Memory": 0}, 1)
 
 
@@ -192,7 +192,7 @@ def with_teams() -> Stage:
 def test_teams_are_a_tree_of_what_each_has() -> None:
     stage = with_teams()
     stage.put(job("waits", framework="none", min="22", max="22"))
-    found = page(seen(stage), ())
+    found = page(read_once(stage), ())
     assert found["teams"]["all"] == 4
     default, lab, speech, vision = found["teams"]["rows"]
     assert [(row["name"], row["level"]) for row in (default, lab, speech, vision)] == [
@@ -224,7 +224,7 @@ def test_teams_are_a_tree_of_what_each_has() -> None:
 
 def test_teams_of_the_page_are_those_of_the_command() -> None:
     stage = with_teams()
-    rows = page(seen(stage, Scope(namespace="other")), ())["teams"]["rows"]
+    rows = page(read_once(stage, Scope(namespace="other")), ())["teams"]["rows"]
     found = json.loads(stage.run("teams", "-o", "json").out)["items"]
     assert [row["name"] for row in rows] == [one["metadata"]["name"] for one in found]
     for column in ("guaranteed", "used", "borrowed", "lent"):
@@ -234,7 +234,7 @@ def test_teams_of_the_page_are_those_of_the_command() -> None:
 
 
 def test_without_teams_there_are_none() -> None:
-    assert page(seen(trained()), ())["teams"] == {"all": 0, "rows": []}
+    assert page(read_once(trained()), ())["teams"] == {"all": 0, "rows": []}
 
 
 def test_of_many_teams_the_upper_levels_are_shown() -> None:
@@ -242,7 +242,7 @@ def test_of_many_teams_the_upper_levels_are_shown() -> None:
         TeamFigures(Team(f"l{one}"), 1, Resources(), Resources(), 0) for one in range(MOST_TEAMS)
     ]
     top = TeamFigures(Team("top"), 0, Resources(), Resources(), 0)
-    found = page(replace(seen(trained()), teams=(*low, top)), ())["teams"]
+    found = page(replace(read_once(trained()), teams=(*low, top)), ())["teams"]
     assert found["all"] == MOST_TEAMS + 1
     assert [row["name"] for row in found["rows"]][-2:] == [f"l{MOST_TEAMS - 2}", "top"]
 
@@ -254,7 +254,7 @@ def test_costs_of_the_page_are_those_of_the_command() -> None:
         labels = {"metadata": {"labels": {INSTANCE_TYPE: f"type-{number}"}}}
         stage.patch(f"node-{number}", labels, "Node")
     asked = CostOptions(prices, serial=0.1)
-    found = page(seen(stage, Scope(namespace="other")), (), asked)["costs"]
+    found = page(read_once(stage, Scope(namespace="other")), (), asked)["costs"]
     given = [f"--price={name}={price}" for name, price in prices.items()]
     run = stage.run("top", "cluster", "--serial", "0.1", *given)
     text = "{total} ({minimums} by minimums, {extras} by extras, {others} by others, {idle} idle)"
@@ -271,7 +271,7 @@ def test_costs_of_the_page_are_those_of_the_command() -> None:
 
 
 def whole(stage: Stage) -> ClusterState:
-    found = seen(stage).state
+    found = read_once(stage).state
     assert found is not None
     return found
 
@@ -290,13 +290,13 @@ def test_hours_so_far_are_read_anew_only_after_a_while() -> None:
 
 
 def test_without_prices_the_page_says_how_to_give_them() -> None:
-    found = page(seen(trained()), ())["costs"]
+    found = page(read_once(trained()), ())["costs"]
     assert [row["title"] for row in found["rows"]] == ["Node-hours"]
     assert "--price" in found["note"]
 
 
 def test_without_the_whole_cluster_its_costs_are_not_known() -> None:
-    narrow = replace(seen(trained()), state=None, deciding=None)
+    narrow = replace(read_once(trained()), state=None, deciding=None)
     assert page(narrow, ())["costs"] is None
     assert page(narrow, ())["hints"] == []
     assert page(narrow, (), CostOptions({"large": 8.0}))["hints"] == [

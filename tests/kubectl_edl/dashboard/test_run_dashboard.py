@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kubectl_edl.cli.command_errors import Refused
-from kubectl_edl.dashboard.http_server import DashboardAddress, listening, way_out
+from kubectl_edl.dashboard.http_server import DashboardAddress, listen_error, listening
 from kubectl_edl.dashboard.options import DashboardOptions
 from kubectl_edl.dashboard.run_dashboard import can_show, started
 from kubectl_edl.main import run
-from tests.kubectl_edl.dashboard.stand import connected, trained
+from tests.kubectl_edl.dashboard.served_page import connected, trained
 
 if TYPE_CHECKING:
     from kubectl_edl.dashboard.run_dashboard import Dashboard
@@ -97,9 +97,9 @@ def test_a_port_that_is_taken_says_the_way_out() -> None:
 
 
 def test_what_else_can_go_wrong_has_a_way_out_too() -> None:
-    denied = way_out("127.0.0.1", 80, PermissionError(errno.EACCES, "Permission denied"))
+    denied = listen_error("127.0.0.1", 80, PermissionError(errno.EACCES, "Permission denied"))
     assert denied == "you may not listen on port 80; one above 1023 may do: --port 8180"
-    full = way_out("127.0.0.1", 80, OSError(errno.EMFILE, "Too many open files"))
+    full = listen_error("127.0.0.1", 80, OSError(errno.EMFILE, "Too many open files"))
     assert full == "cannot listen on 127.0.0.1:80: Too many open files"
 
 

@@ -12,17 +12,17 @@ from msgspec.structs import replace
 
 from edl.errors import Forbidden, Unreachable
 from edl.kube.cache.watched_kinds import DEVICES
-from kubectl_edl.dashboard.cluster_reader import Narrow, Whole, looking
+from kubectl_edl.dashboard.cluster_reader import ClusterWideReader, NamespaceReader, choose_reader
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast
-from kubectl_edl.dashboard.watcher import Live
-from tests.kubectl_edl.dashboard.stand import connected, seen, trained, watched
+from kubectl_edl.dashboard.watcher import DashboardWatcher
+from tests.kubectl_edl.dashboard.served_page import connected, read_once, trained, watched
 from tests.kubectl_edl.stage import lease
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from edl.kube.cluster import Cluster, ListOptions, RawList
-    from kubectl_edl.dashboard.cluster_reader import Seen
+    from kubectl_edl.dashboard.cluster_reader import DashboardSnapshot
     from tests.kubectl_edl.stage import Stage
 
 
@@ -78,21 +78,21 @@ def test_a_change_in_the_cluster_becomes_a_new_picture() -> None:
 
 def test_without_the_right_to_read_nodes_the_namespace_is_shown_with_a_hint() -> None:
     stage = fenced("Node")
-    look = looking(stage.world(), connected(stage), time.monotonic)
-    assert isinstance(look, Narrow)
-    found = look.seen()
+    look = choose_reader(stage.world(), connected(stage), time.monotonic)
+    assert isinstance(look, NamespaceReader)
+    found = look.read()
     assert found is not None
     assert [job.key.name for job in found.jobs] == ["mnist"]
     assert found.hints[-1].endswith("so this is the namespace alone: Node is forbidden")
     lease(stage, minutes_ago=1)
-    assert "no reconciler is at work now" in (look.seen() or found).hints[0]
+    assert "no reconciler is at work now" in (look.read() or found).hints[0]
 
 
 def test_quotas_that_may_not_be_read_are_a_hint_only() -> None:
     stage = fenced("ResourceQuota")
-    look = looking(stage.world(), connected(stage), time.monotonic)
-    assert isinstance(look, Whole)
-    found = seen(stage)
+    look = choose_reader(stage.world(), connected(stage), time.monotonic)
+    assert isinstance(look, ClusterWideReader)
+    found = read_once(stage)
     assert found.state is not None
     assert "what a ResourceQuota adds or forbids is not known here" in found.hints[-1]
 
@@ -100,7 +100,7 @@ def test_quotas_that_may_not_be_read_are_a_hint_only() -> None:
 def test_a_cluster_without_dynamic_resource_allocation_is_looked_at_as_any_other() -> None:
     stage = trained()
     stage.cluster.unserved = frozenset(DEVICES)
-    found = seen(stage)
+    found = read_once(stage)
     assert found.state is not None
     assert found.hints == ()
 
@@ -110,20 +110,20 @@ def test_without_any_right_the_start_is_refused() -> None:
     stage.namespace = ""
     stage.wrapped = lambda cluster: Fenced(cluster, ("Node", "Job"))  # type: ignore[return-value]
     with pytest.raises(Forbidden, match="Job is forbidden"):
-        looking(stage.world(), connected(stage), time.monotonic)
+        choose_reader(stage.world(), connected(stage), time.monotonic)
 
 
 @dataclass
 class Script:
     """A look that finds, or raises, one after the other."""
 
-    found: list[Seen | Exception]
+    found: list[DashboardSnapshot | Exception]
 
     def start(self, _changed: object) -> None: ...
 
     def stop(self) -> None: ...
 
-    def seen(self) -> Seen | None:
+    def read_once(self) -> DashboardSnapshot | None:
         one = self.found.pop(0)
         if isinstance(one, Exception):
             raise one
@@ -131,8 +131,8 @@ class Script:
 
 
 def test_trouble_is_shown_beside_the_last_that_was_right() -> None:
-    board, right = PageBroadcast(), seen(trained())
-    live = Live(Script([right, Unreachable("no answer"), right]), board, time.monotonic)
+    board, right = PageBroadcast(), read_once(trained())
+    live = DashboardWatcher(Script([right, Unreachable("no answer"), right]), board, time.monotonic)
     live.turn()
     assert newest(board)["trouble"] == ""
     live.turn()
@@ -145,15 +145,15 @@ def test_trouble_is_shown_beside_the_last_that_was_right() -> None:
 
 def test_before_anything_was_read_trouble_is_shown_alone() -> None:
     board = PageBroadcast()
-    live = Live(Script([Unreachable("no answer")]), board, time.monotonic)
+    live = DashboardWatcher(Script([Unreachable("no answer")]), board, time.monotonic)
     live.turn()
     assert newest(board) == {"trouble": "no answer"}
-    assert live.seen is None
+    assert live.snapshot is None
 
 
 def test_even_a_bug_does_not_end_the_watcher(caplog: pytest.LogCaptureFixture) -> None:
     board = PageBroadcast()
-    live = Live(Script([KeyError("x"), seen(trained())]), board, time.monotonic)
+    live = DashboardWatcher(Script([KeyError("x"), read_once(trained())]), board, time.monotonic)
     live.turn()
     assert newest(board)["trouble"] == "unexpected KeyError: 'x'"
     assert "cannot look at the cluster" in caplog.text
@@ -162,9 +162,9 @@ def test_even_a_bug_does_not_end_the_watcher(caplog: pytest.LogCaptureFixture) -
 
 
 def test_a_page_that_cannot_be_drawn_does_not_end_the_watcher_either() -> None:
-    board, right = PageBroadcast(), seen(trained())
+    board, right = PageBroadcast(), read_once(trained())
     wrong = replace(right, jobs=(object(),))
-    live = Live(Script([right, wrong, right]), board, time.monotonic)
+    live = DashboardWatcher(Script([right, wrong, right]), board, time.monotonic)
     live.turn()
     live.turn()
     shown = newest(board)

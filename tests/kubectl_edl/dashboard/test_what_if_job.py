@@ -3,8 +3,8 @@ from itertools import count
 import pytest
 
 from kubectl_edl.cli.command_errors import Refused
-from kubectl_edl.dashboard.what_if_job import Imagination, WhatIfRequest
-from tests.kubectl_edl.dashboard.stand import namespace, seen, trained
+from kubectl_edl.dashboard.what_if_job import WhatIfEngine, WhatIfRequest
+from tests.kubectl_edl.dashboard.served_page import namespace, read_once, trained
 from tests.kubectl_edl.stage import job
 
 
@@ -13,7 +13,7 @@ def test_others_are_named_only_where_they_would_change() -> None:
     namespace(stage, "team")
     stage.put(job("grown", framework="none", min="1", max="40"))
     stage.patch("grown", {"spec": {"parallelism": 1}})
-    found = Imagination().answer(seen(stage), WhatIfRequest("default", "mnist", 2))
+    found = WhatIfEngine().answer(read_once(stage), WhatIfRequest("default", "mnist", 2))
     own, other = found["rows"]
     assert (own["name"], own["whatIf"]["size"]) == ("mnist", 2)
     assert other["name"] == "grown"
@@ -23,14 +23,14 @@ def test_others_are_named_only_where_they_would_change() -> None:
 
 def test_a_what_if_has_a_time_limit() -> None:
     clock = count(step=6)
-    slow = Imagination(monotonic=lambda: float(next(clock)))
+    slow = WhatIfEngine(monotonic=lambda: float(next(clock)))
     with pytest.raises(Refused, match=r"longer than 10 s.*simulate --live -A --set job/default/mn"):
-        slow.answer(seen(trained()), WhatIfRequest("default", "mnist", 2))
+        slow.answer(read_once(trained()), WhatIfRequest("default", "mnist", 2))
 
 
 def test_a_what_if_during_another_one_waits_and_is_then_refused() -> None:
     asked: list[str] = []
-    found, wish = seen(trained()), WhatIfRequest("default", "mnist", 2)
+    found, wish = read_once(trained()), WhatIfRequest("default", "mnist", 2)
 
     def clock() -> float:
         """While the first one simulates, a second one asks."""
@@ -41,20 +41,20 @@ def test_a_what_if_during_another_one_waits_and_is_then_refused() -> None:
         asked.append("")
         return 0.0
 
-    busy = Imagination(monotonic=clock, patience=0.01)
+    busy = WhatIfEngine(monotonic=clock, patience=0.01)
     assert busy.answer(found, wish)["rows"]
     assert "second" in asked
 
 
 def test_a_max_beyond_all_reason_is_answered_all_the_same() -> None:
-    (own,) = Imagination().answer(seen(trained()), WhatIfRequest("default", "mnist", 10**9 - 1))[
-        "rows"
-    ]
+    (own,) = WhatIfEngine().answer(
+        read_once(trained()), WhatIfRequest("default", "mnist", 10**9 - 1)
+    )["rows"]
     assert own["whatIf"]["size"] == 20
     with pytest.raises(Refused, match="is not a whole number"):
-        Imagination().answer(seen(trained()), WhatIfRequest("default", "mnist", 10**9))
+        WhatIfEngine().answer(read_once(trained()), WhatIfRequest("default", "mnist", 10**9))
 
 
 def test_before_the_first_look_it_says_so() -> None:
     with pytest.raises(Refused, match="has not been read yet"):
-        Imagination().answer(None, WhatIfRequest("default", "mnist", 2))
+        WhatIfEngine().answer(None, WhatIfRequest("default", "mnist", 2))

@@ -17,7 +17,7 @@ from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.doctor.checks import SECTIONS
 from kubectl_edl.main import run
-from tests.kubectl_edl.doctor.clinic import Clinic, installed, target
+from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed, target
 from tests.kubectl_edl.fenced import Behind, fenced, hidden
 from tests.kubectl_edl.stage import (
     NOW,
@@ -36,13 +36,13 @@ WEBHOOKS = "MutatingWebhookConfiguration"
 
 
 @pytest.fixture
-def clinic() -> Clinic:
-    return Clinic()
+def server() -> FakeApi:
+    return FakeApi()
 
 
 @pytest.fixture
-def stage(clinic: Clinic) -> Stage:
-    return installed(Stage(), clinic)
+def stage(server: FakeApi) -> Stage:
+    return installed(Stage(), server)
 
 
 def checked(stage: Stage, *args: str) -> dict[str, list[Json]]:
@@ -99,14 +99,14 @@ def test_a_healthy_installation_is_well_and_says_so(stage: Stage) -> None:
     )
 
 
-def test_the_probe_is_a_dry_run_in_the_users_namespace(stage: Stage, clinic: Clinic) -> None:
+def test_the_probe_is_a_dry_run_in_the_users_namespace(stage: Stage, server: FakeApi) -> None:
     assert stage.run("doctor", "-n", "team").code == 0
-    (probe,) = clinic.probes
+    (probe,) = server.probes
     assert probe["metadata"]["namespace"] == "team"
 
 
 def test_nothing_installed_says_how_to_install_and_stops() -> None:
-    found = replace(Stage(), wrapped=Clinic()).run("doctor")
+    found = replace(Stage(), wrapped=FakeApi()).run("doctor")
     assert found.code == 1
     assert found.out.endswith(
         "Installation\n"
@@ -161,20 +161,20 @@ def test_replicas_that_are_missing_are_a_warning_and_all_of_them_a_failure(stage
     )
 
 
-def test_another_release_in_the_cluster_is_a_warning(clinic: Clinic) -> None:
+def test_another_release_in_the_cluster_is_a_warning(server: FakeApi) -> None:
     def older(manifest: Json) -> None:
         if manifest["metadata"]["name"] == "edl-webhook" and manifest["kind"] == "Deployment":
             spec = manifest["spec"]["template"]["spec"]
             spec["containers"][0]["image"] = "registry:5000/kubectl-edl:0.0.9"
 
-    verdict, message, fix = only(installed(Stage(), clinic, older), "release")
+    verdict, message, fix = only(installed(Stage(), server, older), "release")
     assert (verdict, fix) == ("warning", "kubectl edl upgrade")
     assert message == "edl-webhook runs 0.0.9, and this plugin is 0.1.0"
 
 
-def beside(clinic: Clinic) -> Stage:
+def beside(server: FakeApi) -> Stage:
     """Webhook and reconciler run outside of the cluster, as in a sandbox."""
-    stage = installed(Stage(), clinic)
+    stage = installed(Stage(), server)
     for name in ("edl-webhook", "edl-reconciler"):
         stage.cluster.delete(target("Deployment", name))
     stage.cluster.patch(target("Secret", "edl-webhook-tls"), {"data": {"tls.crt": None}})
@@ -186,11 +186,11 @@ def beside(clinic: Clinic) -> Stage:
     return stage
 
 
-def test_a_webhook_outside_of_the_cluster_needs_no_deployment(clinic: Clinic) -> None:
-    stage = beside(clinic)
+def test_a_webhook_outside_of_the_cluster_needs_no_deployment(server: FakeApi) -> None:
+    stage = beside(server)
     assert only(stage, "deployments")[1].startswith("the webhook is served from https://127.0.0.1")
     assert only(stage, "certificate")[0] == "ok"
-    clinic.unwell = Unreachable("failed calling webhook jobs.edl.dev: connection refused", 500)
+    server.refusal = Unreachable("failed calling webhook jobs.edl.dev: connection refused", 500)
     fix = only(stage, "webhook-answers")[2]
     assert fix == (
         "start the webhook that is served from https://127.0.0.1:8443; where it runs, caBundle in "
@@ -200,9 +200,9 @@ def test_a_webhook_outside_of_the_cluster_needs_no_deployment(clinic: Clinic) ->
 
 
 def test_the_namespace_of_the_installation_is_named_where_another_one_was_looked_in(
-    clinic: Clinic,
+    server: FakeApi,
 ) -> None:
-    for stage in (installed(Stage(), clinic), beside(clinic)):
+    for stage in (installed(Stage(), server), beside(server)):
         stage.cluster.system_namespace = "foo"
         checks = json.loads(stage.run("doctor", "-o", "json").out)["checks"]
         (wrong,) = (one for one in checks if one["result"] != "ok")
@@ -213,9 +213,9 @@ def test_the_namespace_of_the_installation_is_named_where_another_one_was_looked
 
 
 def test_a_reconciler_outside_of_the_cluster_is_started_where_it_was_started(
-    clinic: Clinic,
+    server: FakeApi,
 ) -> None:
-    stage = beside(clinic)
+    stage = beside(server)
     stage.put(job("sweep", framework="none"))
     stage.now = [NOW + timedelta(minutes=10)]
     outside = (
@@ -251,30 +251,30 @@ def test_a_reconciler_whose_deployment_may_not_be_read_is_asked_by_its_log(stage
     ],
 )
 def test_an_entry_that_was_changed_is_named(
-    clinic: Clinic, change: dict[str, Any], verdict: str, says: str
+    server: FakeApi, change: dict[str, Any], verdict: str, says: str
 ) -> None:
     def spoil(manifest: Json) -> None:
         if manifest["kind"] == WEBHOOKS:
             manifest["webhooks"][0] |= change
 
-    (one,) = checked(installed(Stage(), clinic, spoil))["webhook-configuration"]
+    (one,) = checked(installed(Stage(), server, spoil))["webhook-configuration"]
     assert one["result"] == verdict
     assert says in one["message"]
     assert one["remediation"] == "kubectl edl upgrade"
 
 
 def test_a_webhook_that_the_api_server_does_not_reach_is_a_failure(
-    stage: Stage, clinic: Clinic
+    stage: Stage, server: FakeApi
 ) -> None:
-    clinic.unwell = Unreachable("failed calling webhook jobs.edl.dev: connection refused", 500)
+    server.refusal = Unreachable("failed calling webhook jobs.edl.dev: connection refused", 500)
     verdict, message, fix = only(stage, "webhook-answers")
     assert verdict == "failure"
     assert message.startswith("the API server does not reach the webhook: failed calling webhook")
     assert "kubectl logs -n edl-system deploy/edl-webhook" in fix
 
 
-def test_a_webhook_that_is_not_called_is_a_failure(stage: Stage, clinic: Clinic) -> None:
-    clinic.asks = False
+def test_a_webhook_that_is_not_called_is_a_failure(stage: Stage, server: FakeApi) -> None:
+    server.asks = False
     verdict, message, _ = only(stage, "webhook-answers")
     assert verdict == "failure"
     assert (
@@ -282,15 +282,15 @@ def test_a_webhook_that_is_not_called_is_a_failure(stage: Stage, clinic: Clinic)
     )
 
 
-def test_a_namespace_that_takes_no_jobs_proves_nothing(stage: Stage, clinic: Clinic) -> None:
-    clinic.unwell = Invalid("exceeded quota: count/jobs.batch", 403)
+def test_a_namespace_that_takes_no_jobs_proves_nothing(stage: Stage, server: FakeApi) -> None:
+    server.refusal = Invalid("exceeded quota: count/jobs.batch", 403)
     verdict, message, fix = only(stage, "webhook-answers")
     assert (verdict, fix) == ("warning", "kubectl edl doctor -n NAMESPACE")
     assert "exceeded quota" in message
 
 
-def test_a_user_who_may_not_create_jobs_is_told_which_right(stage: Stage, clinic: Clinic) -> None:
-    clinic.unwell = Forbidden('"ann" may not create jobs.batch in namespace default', 403)
+def test_a_user_who_may_not_create_jobs_is_told_which_right(stage: Stage, server: FakeApi) -> None:
+    server.refusal = Forbidden('"ann" may not create jobs.batch in namespace default', 403)
     found = stage.run("doctor")
     assert found.code == 0
     assert '  ! not looked at: "ann" may not create jobs.batch in namespace default\n' in found.out
@@ -299,7 +299,7 @@ def test_a_user_who_may_not_create_jobs_is_told_which_right(stage: Stage, clinic
 def test_an_authority_that_signed_no_certificate_is_a_failure(stage: Stage) -> None:
     stage.cluster.delete(target("Secret", "edl-webhook-tls"))
     other = Stage()
-    installed(other, Clinic())
+    installed(other, FakeApi())
     secret = other.cluster.get(target("Secret", "edl-webhook-tls"))
     stage.create(
         {
@@ -422,9 +422,9 @@ def test_what_the_leader_may_not_write_is_a_failure(stage: Stage) -> None:
 
 
 def test_a_reconciler_outside_of_the_cluster_is_started_as_its_service_account(
-    clinic: Clinic,
+    server: FakeApi,
 ) -> None:
-    stage = beside(clinic)
+    stage = beside(server)
     lease(stage, missing=MissingRights(WRONG, tuple(f"patch {n}" for n in range(9))))
     _, says, fix = only(stage, "writes")
     assert "may not patch 0, patch 1, patch 2, patch 3 and 5 more:" in says
@@ -436,22 +436,22 @@ def test_a_reconciler_outside_of_the_cluster_is_started_as_its_service_account(
 
 @pytest.mark.parametrize(("named", "account"), [("wrong", "wrong"), (None, "default")])
 def test_the_rights_are_those_of_the_deployments_own_service_account(
-    clinic: Clinic, named: str | None, account: str
+    server: FakeApi, named: str | None, account: str
 ) -> None:
     def change(manifest: Json) -> None:
         if (manifest["kind"], manifest["metadata"]["name"]) == ("Deployment", "edl-reconciler"):
             manifest["spec"]["template"]["spec"]["serviceAccountName"] = named
 
-    clinic.denied = frozenset({(account, "patch", "jobs")})
-    assert only(installed(Stage(), clinic, change), "rights") == (
+    server.denied = frozenset({(account, "patch", "jobs")})
+    assert only(installed(Stage(), server, change), "rights") == (
         "failure",
         f"ServiceAccount edl-system/{account} may not patch jobs.batch",
         "kubectl edl upgrade",
     )
 
 
-def test_a_right_that_a_service_account_lacks_is_a_failure(stage: Stage, clinic: Clinic) -> None:
-    clinic.denied = frozenset({("edl-reconciler", "patch", "jobs")})
+def test_a_right_that_a_service_account_lacks_is_a_failure(stage: Stage, server: FakeApi) -> None:
+    server.denied = frozenset({("edl-reconciler", "patch", "jobs")})
     assert only(stage, "rights") == (
         "failure",
         "ServiceAccount edl-system/edl-reconciler may not patch jobs.batch",
@@ -460,9 +460,9 @@ def test_a_right_that_a_service_account_lacks_is_a_failure(stage: Stage, clinic:
 
 
 def test_the_right_to_review_access_is_named_where_it_is_missing(
-    stage: Stage, clinic: Clinic
+    stage: Stage, server: FakeApi
 ) -> None:
-    clinic.may_ask_about_others = False
+    server.may_review_others = False
     verdict, message, fix = only(stage, "rights")
     assert verdict == "warning"
     assert "may not create subjectaccessreviews" in message
@@ -470,9 +470,9 @@ def test_the_right_to_review_access_is_named_where_it_is_missing(
 
 
 def test_what_the_user_may_not_do_names_the_commands_and_the_grant(
-    stage: Stage, clinic: Clinic
+    stage: Stage, server: FakeApi
 ) -> None:
-    clinic.denied = frozenset({("", "patch", "jobs"), ("", "list", "nodes")})
+    server.denied = frozenset({("", "patch", "jobs"), ("", "list", "nodes")})
     change, plan = checked(stage)["your-rights"]
     assert change["message"] == (
         "you may not patch jobs.batch in namespace default: scale, pause, resume need it"
@@ -872,10 +872,10 @@ def test_what_is_left_of_a_job_that_is_gone_is_named(stage: Stage) -> None:
 
 
 def test_what_several_checks_may_not_look_at_is_said_once_a_section(
-    stage: Stage, clinic: Clinic
+    stage: Stage, server: FakeApi
 ) -> None:
     kinds = ("MutatingWebhookConfiguration", "Lease", "ConfigMap")
-    stage.wrapped = lambda cluster: hidden(*kinds)(clinic(cluster))
+    stage.wrapped = lambda cluster: hidden(*kinds)(server(cluster))
     found = stage.run("doctor")
     said = [line for line in found.out.splitlines() if "not looked at" in line]
     webhooks = '  ! not looked at: "ann" may not get MutatingWebhookConfiguration (kubectl auth'
@@ -884,9 +884,9 @@ def test_what_several_checks_may_not_look_at_is_said_once_a_section(
     assert found.out.count("  ! ") == int(found.out.splitlines()[-1].split()[0])
 
 
-def test_a_user_who_may_not_list_nodes_still_gets_the_rest(stage: Stage, clinic: Clinic) -> None:
+def test_a_user_who_may_not_list_nodes_still_gets_the_rest(stage: Stage, server: FakeApi) -> None:
     fence = fenced("Node")
-    stage.wrapped = lambda cluster: clinic(fence(cluster))
+    stage.wrapped = lambda cluster: server(fence(cluster))
     found = checked(stage)
     assert found["never"][0]["result"] == "warning"
     assert found["leftovers"][0]["result"] == "ok"
@@ -900,8 +900,8 @@ def test_a_terminal_without_unicode_reads_words(stage: Stage) -> None:
     assert out.isascii()
 
 
-def test_colours_mark_what_is_wrong(stage: Stage, clinic: Clinic) -> None:
-    clinic.asks = False
+def test_colours_mark_what_is_wrong(stage: Stage, server: FakeApi) -> None:
+    server.asks = False
     world = replace(stage.world(), coloured=True)
     assert run(["doctor"], world, {}) == 1
     assert "\x1b[31m✗\x1b[0m a labelled Job came back" in world.out.getvalue()  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ from edl.annotations.json_text import json_text
 from edl.model import ResizePolicy
 from edl.planner.published_settings import Settings, render
 from edl.writes import Json
-from kubectl_edl.model.resize_limits import Pacing, pace, published, text
+from kubectl_edl.model.resize_limits import ReconcilerCooldowns, pace, published, text
 from tests.edl.planner.states import worker
 from tests.kubectl_edl.stage import Stage, job, lease, node, pod
 
@@ -64,17 +64,17 @@ def test_a_size_that_never_changes_has_none(command: str) -> None:
     ],
 )
 def test_what_the_lease_does_not_say_is_not_known(settings: str | None) -> None:
-    assert published(settings) == Pacing()
-    assert pace(worker("mnist", 1, 4), Pacing()) is None
+    assert published(settings) == ReconcilerCooldowns()
+    assert pace(worker("mnist", 1, 4), ReconcilerCooldowns()) is None
 
 
 def test_it_reads_what_a_reconciler_writes() -> None:
-    assert published(render(Settings())) == Pacing(10, 300)
+    assert published(render(Settings())) == ReconcilerCooldowns(10, 300)
 
 
 def test_a_job_that_restarts_has_the_other_default() -> None:
     restarting = worker("mnist", 1, 4, resizing=ResizePolicy.RESTART)
-    found = text(pace(restarting, Pacing(10, 300)))
+    found = text(pace(restarting, ReconcilerCooldowns(10, 300)))
     assert found == "resizes at most every 5m (the reconciler's default)"
 
 

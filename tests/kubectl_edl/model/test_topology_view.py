@@ -8,7 +8,7 @@ from edl import contract
 from edl.writes import Json
 from kubectl_edl.dashboard.page_state import page
 from kubectl_edl.model import topology_view
-from tests.kubectl_edl.dashboard.stand import seen
+from tests.kubectl_edl.dashboard.served_page import read_once
 from tests.kubectl_edl.fenced import fenced
 from tests.kubectl_edl.stage import Stage, job, node, pod, role_manifests
 
@@ -159,7 +159,7 @@ def test_a_plan_without_topologies_shows_no_domains(stage: Stage) -> None:
 
 def test_the_dashboard_shows_the_domains_of_a_job(stage: Stage) -> None:
     runs(stage, "r1-a r1-b r2-a", required="example.com/block", preferred=RACK)
-    (row,) = page(seen(stage), ())["jobs"]["rows"]
+    (row,) = page(read_once(stage), ())["jobs"]["rows"]
     assert row["domains"] == [
         {"role": "worker", "label": "example.com/block", "required": True, "pods": "b0 (3 pods)"},
         {"role": "worker", "label": RACK, "required": False, "pods": "r1 (2), r2 (1)"},
@@ -168,7 +168,7 @@ def test_the_dashboard_shows_the_domains_of_a_job(stage: Stage) -> None:
 
 def test_the_dashboard_shows_no_domains_of_other_jobs(stage: Stage) -> None:
     runs(stage, "r1-a")
-    (row,) = page(seen(stage), ())["jobs"]["rows"]
+    (row,) = page(read_once(stage), ())["jobs"]["rows"]
     assert row["domains"] == []
 
 

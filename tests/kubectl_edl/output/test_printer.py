@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_edl.cli.terminal import knows_unicode
-from kubectl_edl.output.printer import BadForm, form
+from kubectl_edl.output.printer import InvalidOutput, form
 from kubectl_edl.output.safe_text import ascii_only, harmless
 from tests.kubectl_edl.stage import Stage, event, job, mnist
 
@@ -78,7 +78,7 @@ def test_a_wrong_form_costs_no_request(spelled: str, problem: str) -> None:
 def test_a_file_of_columns_needs_as_many_fields_as_titles(tmp_path: Path) -> None:
     file = tmp_path / "columns"
     file.write_text("NAME PHASE\nmetadata.name\n")
-    with pytest.raises(BadForm, match="2 titles and 1 fields"):
+    with pytest.raises(InvalidOutput, match="2 titles and 1 fields"):
         form(f"custom-columns-file={file}")
 
 

@@ -130,7 +130,7 @@ def test_one_job_is_drawn_with_what_is_in_its_way(stage: Stage) -> None:
     assert "\n  1. mnist-worker-3-x3 waits: the scheduler has not looked at it yet\n" in text
 
 
-def in_the_way(stage: Stage, name: str) -> list[tuple[str, str]]:
+def blockers_section(stage: Stage, name: str) -> list[tuple[str, str]]:
     found = json.loads(stage.run("status", name, "-o", "json").out)["blockers"]
     return [(one["message"], one["remediation"]) for one in found]
 
@@ -143,7 +143,7 @@ def waiting(owner: Json, index: int, **state: str) -> Json:
 def test_an_image_that_cannot_be_pulled_is_named_with_the_way_out(stage: Stage) -> None:
     owner = stage.put(job("bad", framework="none", min="1", max="2"), suspend=False)
     stage.create(waiting(owner, 0, reason="ImagePullBackOff", message="no such image"))
-    assert in_the_way(stage, "bad") == [
+    assert blockers_section(stage, "bad") == [
         (
             "bad-0-x0 waits: container main: ImagePullBackOff: no such image",
             f"{IMAGE}? kubectl describe pod bad-0-x0 -n default",
@@ -153,7 +153,7 @@ def test_an_image_that_cannot_be_pulled_is_named_with_the_way_out(stage: Stage) 
 
 def test_a_running_job_whose_chief_was_deleted_says_that_it_cannot_complete(stage: Stage) -> None:
     stage.delete("mnist-chief")
-    assert in_the_way(stage, "mnist")[0] == (
+    assert blockers_section(stage, "mnist")[0] == (
         "its Job mnist-chief is gone, and 5 pods cannot complete the training without",
         "kubectl apply the Job again, or: kubectl edl delete mnist -n default",
     )
@@ -164,23 +164,23 @@ def test_a_new_job_that_no_reconciler_looks_at_is_told_where_to_look(stage: Stag
     stage.minutes_ago = 0.2
     stage.put(job("new", framework="none"))
     seen = "waiting for the reconciler to look at it"
-    assert in_the_way(stage, "new") == [(seen, "kubectl edl explain new -n default")]
+    assert blockers_section(stage, "new") == [(seen, "kubectl edl explain new -n default")]
     lease(stage, minutes_ago=1)
-    assert in_the_way(stage, "new") == [(seen, "kubectl edl doctor")]
+    assert blockers_section(stage, "new") == [(seen, "kubectl edl doctor")]
 
 
 def test_a_message_that_names_its_remedy_is_the_remedy(stage: Stage) -> None:
     allow = "kubectl label namespace default edl.dev/kubexec=enabled"
     stage.put(job("queued", framework="none"))
     stage.patch("queued", notes(reason="Invalid", message=f"launchers may not exec: {allow}"))
-    assert in_the_way(stage, "queued") == [(f"launchers may not exec: {allow}", "")]
+    assert blockers_section(stage, "queued") == [(f"launchers may not exec: {allow}", "")]
 
 
 def test_pods_with_one_reason_are_one_obstacle(stage: Stage) -> None:
     owner = stage.put(job("bad", framework="none", min="1", max="2"), suspend=False)
     for index in range(2):
         stage.create(waiting(owner, index, reason="CreateContainerConfigError"))
-    ((what, way_out),) = in_the_way(stage, "bad")
+    ((what, way_out),) = blockers_section(stage, "bad")
     assert what == "2 pods wait: container main: CreateContainerConfigError"
     assert way_out.startswith("a ConfigMap or Secret that it names is missing: kubectl describe")
 
@@ -189,13 +189,13 @@ def test_pods_that_were_just_created_are_not_blockers(stage: Stage) -> None:
     stage.minutes_ago = 0.2
     owner = stage.put(job("young", framework="none"), suspend=False)
     stage.create(waiting(owner, 0, reason="ContainerCreating"))
-    assert in_the_way(stage, "young") == []
+    assert blockers_section(stage, "young") == []
 
 
 def test_a_pod_that_never_becomes_ready_is_named(stage: Stage) -> None:
     owner = stage.put(job("slow", framework="none"), suspend=False)
     stage.create(pod(owner, 0, conditions=[]))
-    assert in_the_way(stage, "slow") == [
+    assert blockers_section(stage, "slow") == [
         (
             "1 pod of worker is not ready: slow-0-x0",
             "kubectl describe pod slow-0-x0 -n default",
@@ -219,11 +219,11 @@ def test_pods_that_cannot_be_made_are_named_by_the_event(stage: Stage) -> None:
     stage.put(job("poor", framework="none", min="1", max="2"), suspend=False)
     quota = "pods is forbidden: exceeded quota: team"
     stage.create(event("poor", "FailedCreate", quota, minutes_ago=2, warning=True))
-    assert in_the_way(stage, "poor") == [
+    assert blockers_section(stage, "poor") == [
         (f"poor: FailedCreate: {quota}", "kubectl describe job/poor resourcequota -n default")
     ]
     stage.create(pod(stage.job("poor"), 0))
-    assert in_the_way(stage, "poor") == []
+    assert blockers_section(stage, "poor") == []
 
 
 def test_each_phase_that_waits_has_its_way_out(stage: Stage) -> None:
@@ -237,7 +237,7 @@ def test_each_phase_that_waits_has_its_way_out(stage: Stage) -> None:
     stage.put(job("seen", framework="none"))
     stage.patch("seen", notes(reason="InsufficientCapacity", message="insufficient CPU"))
     ways = {
-        name: in_the_way(stage, name)[0][1]
+        name: blockers_section(stage, name)[0][1]
         for name in ("part", "paused", "failed", "resnet", "seen")
     }
     assert ways == {
@@ -254,18 +254,20 @@ def test_a_new_job_says_at_once_what_is_in_its_way(stage: Stage) -> None:
     stage.minutes_ago = 0.05
     stage.put(job("huge", framework="none", min="99", max="99"))
     explain = "kubectl edl explain huge -n default"
-    assert in_the_way(stage, "huge") == [("waiting for the reconciler to look at it", explain)]
+    assert blockers_section(stage, "huge") == [
+        ("waiting for the reconciler to look at it", explain)
+    ]
     stage.patch("huge", notes(reason="NeverFits", message="too large"))
-    assert in_the_way(stage, "huge") == [("too large", explain)]
+    assert blockers_section(stage, "huge") == [("too large", explain)]
     stage.patch("huge", notes(reason="PodsTerminating", message="99 pods wait"))
-    assert in_the_way(stage, "huge") == []
+    assert blockers_section(stage, "huge") == []
 
 
 def test_what_is_wrong_with_a_job_comes_first(stage: Stage) -> None:
     bad = job("broken", framework="none", min="9", max="2")
     bad["spec"]["suspend"] = True
     stage.create(bad)
-    what, way_out = in_the_way(stage, "broken")[0]
+    what, way_out = blockers_section(stage, "broken")[0]
     assert "min 9 is above max 2" in what
     assert (
         way_out
@@ -279,7 +281,7 @@ def test_a_missing_priority_class_is_to_be_created(stage: Stage) -> None:
     waits = job("waits", framework="none")
     waits["spec"]["template"]["spec"]["priorityClassName"] = "nope"
     stage.put(waits)
-    what, way_out = in_the_way(stage, "waits")[0]
+    what, way_out = blockers_section(stage, "waits")[0]
     assert what.startswith('there is no PriorityClass "nope": create it (kubectl create ')
     assert way_out == ""
     assert stage.run("status", "waits").out.endswith(f"Blockers:\n  1. {what}\n")

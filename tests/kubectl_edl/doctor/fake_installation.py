@@ -26,15 +26,15 @@ _KINDS = (
 
 
 @dataclass
-class Clinic:
+class FakeApi:
     """What the API server says beside what it stores."""
 
     denied: frozenset[tuple[str, str, str]] = frozenset()
     """(user, verb, resource) that access reviews refuse; the user is empty for one's own."""
-    may_ask_about_others: bool = True
+    may_review_others: bool = True
     asks: bool = True
     """Whether it asks the webhook about labelled Jobs."""
-    unwell: ClusterError | None = None
+    refusal: ClusterError | None = None
     """What a labelled Job meets instead of the webhook."""
     probes: list[Json] = field(default_factory=list)
 
@@ -45,7 +45,7 @@ class Clinic:
         if kind == "SelfSubjectReview":
             return {"status": {"userInfo": {"username": "ann"}}}
         spec = body["spec"]
-        if kind == "SubjectAccessReview" and not self.may_ask_about_others:
+        if kind == "SubjectAccessReview" and not self.may_review_others:
             raise Forbidden('"ann" may not create subjectaccessreviews.authorization.k8s.io', 403)
         asked, user = spec["resourceAttributes"], spec.get("user", "").rpartition(":")[2]
         resource = "/".join(filter(None, (asked["resource"], asked.get("subresource"))))
@@ -53,29 +53,29 @@ class Clinic:
 
     def probe(self, manifest: Mapping[str, Any]) -> Json:
         self.probes.append(dict(manifest))
-        if self.unwell:
-            raise self.unwell
+        if self.refusal:
+            raise self.refusal
         request = AdmissionRequest("CREATE", dict(manifest), None, "ann")
         context = Context(frozenset(), "kubectl-edl:test")
         return mutate(request, context).manifest if self.asks else dict(manifest)
 
 
 class _Answering(Behind):
-    def __init__(self, cluster: Cluster, clinic: Clinic) -> None:
+    def __init__(self, cluster: Cluster, server: FakeApi) -> None:
         super().__init__(cluster)
-        self._clinic = clinic
+        self._server = server
 
     def create(
         self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
     ) -> Json:
         if target.kind.endswith("Review"):
-            return self._clinic.review(target.kind, manifest)
+            return self._server.review(target.kind, manifest)
         if target.kind == "Job" and dry_run:
-            return self._clinic.probe(manifest)
+            return self._server.probe(manifest)
         return self.cluster.create(target, manifest, dry_run=dry_run)
 
 
-def installed(stage: Stage, clinic: Clinic, change: Callable[[Json], None] | None = None) -> Stage:
+def installed(stage: Stage, server: FakeApi, change: Callable[[Json], None] | None = None) -> Stage:
     """Everything of manifests/ that is looked at, ready and trusted; `change` spoils any of it."""
     for document in _documents():
         if document["kind"] in _KINDS:
@@ -85,7 +85,7 @@ def installed(stage: Stage, clinic: Clinic, change: Callable[[Json], None] | Non
             stage.create(manifest)
     ensure(stage.cluster, usual(), NOW)
     lease(stage)
-    stage.wrapped = clinic
+    stage.wrapped = server
     return stage
 
 

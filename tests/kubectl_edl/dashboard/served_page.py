@@ -1,4 +1,4 @@
-"""A dashboard without a network: a stage, one look at it, and a client in front of the app."""
+"""A dashboard without a network: a stage, one reader of it, and a client in front of the app."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.dashboard.app import DashboardContext, create_app
-from kubectl_edl.dashboard.cluster_reader import looking
+from kubectl_edl.dashboard.cluster_reader import choose_reader
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast
 from kubectl_edl.dashboard.page_resize import resize
 from kubectl_edl.dashboard.request_auth import PAGE_HEADER, RequestAuth
-from kubectl_edl.dashboard.watcher import Live
-from kubectl_edl.dashboard.what_if_job import Imagination
+from kubectl_edl.dashboard.watcher import DashboardWatcher
+from kubectl_edl.dashboard.what_if_job import WhatIfEngine
 from tests.kubectl_edl.stage import Stage, lease, mnist, node
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from edl.writes import Json
     from kubectl_edl.cli.context import ClusterConnection
-    from kubectl_edl.dashboard.cluster_reader import Seen
+    from kubectl_edl.dashboard.cluster_reader import DashboardSnapshot
 
 SECRET = "known to the page alone"
 
@@ -46,21 +46,21 @@ def connected(stage: Stage, scope: Scope | None = None) -> ClusterConnection:
     return stage.world().connect(scope or Scope())
 
 
-def seen(stage: Stage, scope: Scope | None = None) -> Seen:
-    """What one look finds, as soon as everything was read."""
-    look = looking(stage.world(), connected(stage, scope), time.monotonic)
-    look.start(lambda: None)
+def read_once(stage: Stage, scope: Scope | None = None) -> DashboardSnapshot:
+    """The first snapshot, once everything is listed."""
+    reader = choose_reader(stage.world(), connected(stage, scope), time.monotonic)
+    reader.start(lambda: None)
     try:
-        while (found := look.seen()) is None:
+        while (found := reader.read()) is None:
             time.sleep(0.01)
         return found
     finally:
-        look.stop()
+        reader.stop()
         stage.cluster.end_watches()
 
 
 @dataclass
-class Stand:
+class ServedPage:
     """The app over a stage, as a browser on the same machine would ask it."""
 
     stage: Stage
@@ -70,18 +70,18 @@ class Stand:
 
     def __post_init__(self) -> None:
         connection = connected(self.stage)
-        imagination, found = Imagination(), seen(self.stage)
-        self.desk = DashboardContext(
-            gate=RequestAuth(SECRET, token=self.token),
-            board=self.board,
-            imagine=lambda wish: imagination.answer(found, wish),
+        engine, found = WhatIfEngine(), read_once(self.stage)
+        self.context = DashboardContext(
+            auth=RequestAuth(SECRET, token=self.token),
+            broadcast=self.board,
+            what_if=lambda request: engine.answer(found, request),
             about={"server": "https://cluster", "namespace": "default", "version": "0"},
             resize=partial(resize, self.stage.world(), connection) if self.scales else None,
         )
 
     @property
     def client(self) -> FlaskClient:
-        return create_app(self.desk).test_client()
+        return create_app(self.context).test_client()
 
     def post(self, path: str, body: Json, **headers: str) -> tuple[int, Json]:
         """As the page asks; a header may be given otherwise, with _ for -."""
@@ -91,6 +91,8 @@ class Stand:
         return answer.status_code, answer.get_json()
 
 
-def watched(stage: Stage, board: PageBroadcast) -> Live:
-    """Not started: every `turn` is one look."""
-    return Live(looking(stage.world(), connected(stage), time.monotonic), board, time.monotonic)
+def watched(stage: Stage, board: PageBroadcast) -> DashboardWatcher:
+    """Not started: every `turn` reads once."""
+    return DashboardWatcher(
+        choose_reader(stage.world(), connected(stage), time.monotonic), board, time.monotonic
+    )
