@@ -15,23 +15,23 @@ from kubectl_edl.resources.manifest_sources import Named
 
 _HELP: Final = """Make an ordinary Job elastic.
 
-With -f: prints the manifests with the labels, for kubectl apply. Jobs, CronJobs and bare pods
-get them; with JOB only the one of that name; everything else is unchanged.
+With -f, prints the manifests with labels, for kubectl apply. Jobs, CronJobs and bare pods are
+labelled, with JOB only the one of that name; everything else is printed unchanged.
 
-With JOB alone: a Job that exists. Its spec.template is immutable, so --recreate deletes it and
-creates it again with the labels; its pods end, and it starts from the beginning or its checkpoint.
-It asks for confirmation first, unless --yes is given.
+Without -f, JOB is a Job in the cluster. Its spec.template is immutable, so --recreate deletes the
+Job and creates it again with labels: its pods end, and it starts from the beginning or from its
+checkpoint. You are asked for confirmation, unless --yes is given.
 
 \b
 Examples:
-  # One Job, 1 to 12 workers
+  # Label a Job: 1 to 12 workers
   kubectl edl adopt -f job.yaml --framework tensorflow --min 1 --max 12 | kubectl apply -f -
-  # Three Jobs that form one training job; they are named mnist-chief, mnist-ps, mnist-worker
+  # Label three Jobs, mnist-chief, mnist-ps and mnist-worker, as one training job
   kubectl edl adopt -f mnist.yaml --framework tensorflow --job mnist \\
     --roles chief=1,ps=2,worker=1..12 | kubectl apply -f -
-  # A Job that exists already
+  # Recreate a Job of the cluster with labels
   kubectl edl adopt resnet --framework none --min 1 --max 8 --recreate
-  # The same, only to see what would be created
+  # Only show what would be created
   kubectl edl adopt resnet --framework none --min 1 --max 8 --recreate --dry-run client
 """
 

@@ -31,14 +31,19 @@ _ANNOTATIONS: Final[Mapping[str, str]] = {"roles": contract.ROLES, "mode": contr
 class LabelOptions:
     """Labels and annotations from the command line; empty fields were not given."""
 
-    framework: str = option(type=click.Choice(tuple(FRAMEWORKS)), help="Needed once.")
-    min: str = option(metavar="N", help="Fewest replicas; default: parallelism.")
-    max: str = option(metavar="N", help="Most replicas; default: parallelism.")
-    job: str = option(help="The training job that several Jobs form.")
-    role: str = option(help="The role; default: the framework's worker role.")
-    roles: str = option(metavar="ALL_ROLES", help="chief=1,ps=2,worker=1..12")
-    mode: str = option(help="The framework's mode.")
-    gpu: str = option(metavar="N", help="GPUs per pod: 2, or a share: 0.5.")
+    framework: str = option(
+        type=click.Choice(tuple(FRAMEWORKS)),
+        help="Framework; required unless the manifest has its label.",
+    )
+    min: str = option(metavar="N", help="Minimum replicas; defaults to parallelism.")
+    max: str = option(metavar="N", help="Maximum replicas; defaults to parallelism.")
+    job: str = option(help="Name of the training job, if several Jobs form one.")
+    role: str = option(help="Role of the Job; defaults to the framework's worker role.")
+    roles: str = option(
+        metavar="ALL_ROLES", help="All roles of the training job: chief=1,ps=2,worker=1..12."
+    )
+    mode: str = option(help="Mode of the framework.")
+    gpu: str = option(metavar="N", help="GPUs per pod: 2, or a share such as 0.5.")
 
     @property
     def flags(self) -> str:

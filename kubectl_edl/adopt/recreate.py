@@ -40,7 +40,7 @@ class Recreation:
     dry_run: str = option(
         type=click.Choice(("none", "client")),
         default="none",
-        help="client: print what would be created.",
+        help="client: only print what would be created.",
     )
 
 

@@ -10,24 +10,24 @@ from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import FILENAMES_IF_ANY, Writing, bundled, one_namespace, writing
 from kubectl_edl.resources.manifest_sources import Named
 
-_HELP: Final = """Stop managing a training job: its Jobs run on as ordinary ones.
+_HELP: Final = """Stop managing a training job; its Jobs keep running as ordinary Jobs.
 
-With JOB: removes our labels and annotations from every Job of the training job. Running pods keep
-running at the size that they have; a queued job stays suspended until you start it. It is not
-queued, resized or ended any more; its pods keep their environment and addresses. Where pods wait
-for the node that the plan has for them, those that come after this wait for you: it says how to let
-them go. Afterwards kubectl edl adopt --recreate is the way back.
+With JOB, removes the labels and annotations of kubectl-edl from every Job of the training job.
+Running pods keep running; a queued job stays suspended until you start it. The job is no longer
+queued, resized or ended; its pods keep their environment and addresses. If pods of the job are
+created with a scheduling gate, a hint shows how to remove it. kubectl edl adopt --recreate makes
+the Job elastic again.
 
-With -f: prints the manifests without the labels, for kubectl apply; with JOB only the one of that
-name, everything else is unchanged.
+With -f, prints the manifests without the labels, for kubectl apply; with JOB only those of that
+name are changed.
 
 \b
 Examples:
-  # It runs on, and is not resized any more
+  # Stop managing a training job
   kubectl edl release mnist
-  # Let the API server check it, and change nothing
+  # Only let the API server check it
   kubectl edl release mnist -n team-a --dry-run server
-  # The file that it came from
+  # Remove the labels in a file
   kubectl edl release -f mnist.yaml > plain.yaml
 """
 _SOURCE: Final = (

@@ -9,63 +9,64 @@ from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.lazy_group import Listed
 from kubectl_edl.cli.options import OutputOptions, a_cluster, one_namespace, printing
 
-_HELP: Final = """The webhook's certificates: show, verify and renew them.
+_HELP: Final = """Show, verify and renew the webhook's certificates.
 
-The reconciler renews them, long before they expire; nothing of this is needed from day to day. The
-authority is kept in the Secret edl-webhook-authority, the serving certificate in edl-webhook-tls,
-both in the installation's namespace; the caBundle of the webhook configurations is the authority's.
+The reconciler renews them long before they expire, so these commands are rarely needed. The
+authority is stored in the Secret edl-webhook-authority, the serving certificate in edl-webhook-tls,
+both in the namespace of the installation; caBundle in the webhook configurations is the authority.
 
 \b
 Examples:
-  # How long they last, and where they are kept
+  # Show the remaining days, and where they are stored
   kubectl edl certs show
-  # Does the API server trust the webhook?
+  # Check that the API server trusts the webhook
   kubectl edl certs verify
-  # A new serving certificate now
+  # Renew the serving certificate
   kubectl edl certs renew
 """
-_SHOW_HELP: Final = """Show the certificates: subject, issuer, days left, and where they are kept.
+_SHOW_HELP: Final = """Show the certificates: subject, issuer, days left, and where they are stored.
 
-authority signs, serving is what the webhook serves, trusted is the API server's caBundle. While
-an authority follows another, a predecessor stays trusted until all replicas serve the new one.
+authority signs certificates, serving is the webhook's, trusted is the API server's caBundle. While
+the authority is replaced, its predecessor stays trusted until all replicas serve the new
+certificate.
 
 \b
 Examples:
   kubectl edl certs show
-  # With names and dates
+  # Add names and dates
   kubectl edl certs show -o wide
 
 -o json prints a CertificateList; its fields: docs/reference/outputs.md
 """
 _VERIFY_HELP: Final = """Verify that the API server trusts the webhook.
 
-Compares the trusted authority with the serving certificate, and has the API server call the
-webhook with a labelled Job in a dry run. Exit code 1 when anything is broken.
+Compares the trusted authority with the serving certificate, and lets the API server call the
+webhook with a labelled Job in a dry run. Exit code 1 if a check failed.
 
 \b
 Examples:
   kubectl edl certs verify
-  # In a script, before an upgrade
+  # Upgrade only if the API server trusts the webhook
   kubectl edl certs verify --context production && kubectl edl upgrade --context production
 """
-_RENEW_HELP: Final = """Renew the serving certificate now; the webhook loads it by itself.
+_RENEW_HELP: Final = """Renew the serving certificate now; the webhook loads it without a restart.
 
-With --authority the authority, and with it the certificate: the new one is trusted at once, the
+--authority replaces the authority and the certificate: the new authority is trusted at once, the
 webhook serves the new certificate some seconds later, and the old authority stays trusted until all
-replicas serve it, so that no review is lost. A Secret that is damaged or empty is filled again.
+replicas serve it, so that no review fails. A damaged or empty Secret is recreated.
 
 \b
 Examples:
-  # A key may have leaked
+  # Renew the certificate, e.g. after its key has leaked
   kubectl edl certs renew
-  # A new authority, too
+  # Replace the authority as well
   kubectl edl certs renew --authority
 """
 
 
 @click.command(
     "show",
-    short_help="Subject, issuer, days left, and where they are kept.",
+    short_help="Show subject, issuer, days left, and where they are stored.",
     help=_SHOW_HELP,
     epilog=EXIT_CODES_HELP,
 )
@@ -82,7 +83,7 @@ def show(world: CliContext, scope: Scope, reading: OutputOptions) -> None:
 
 @click.command(
     "verify",
-    short_help="Whether the API server trusts the webhook.",
+    short_help="Check that the API server trusts the webhook.",
     help=_VERIFY_HELP,
     epilog=EXIT_CODES_HELP,
 )
@@ -103,11 +104,11 @@ def verify(ctx: click.Context, scope: Scope, reading: OutputOptions) -> None:
 
 @click.command(
     "renew",
-    short_help="A new serving certificate now, or another authority.",
+    short_help="Renew the serving certificate, or the authority.",
     help=_RENEW_HELP,
     epilog=EXIT_CODES_HELP,
 )
-@click.option("--authority", is_flag=True, help="Renew the authority, too.")
+@click.option("--authority", is_flag=True, help="Replace the authority as well.")
 @a_cluster
 @click.pass_obj
 def renew(world: CliContext, scope: Scope, *, authority: bool) -> None:

@@ -36,8 +36,8 @@ class Exit(IntEnum):
 
 _MEANINGS: Final[Mapping[int, str]] = {
     Exit.DONE: "done",
-    Exit.REFUSED: "refused or no answer",
-    Exit.USAGE: "wrong usage",
+    Exit.REFUSED: "error",
+    Exit.USAGE: "usage error",
     Exit.NOT_FOUND: "not found",
     Exit.INTERRUPTED: "interrupted",
 }
@@ -50,7 +50,7 @@ def exit_codes(own: Mapping[int, str] | None = None) -> str:
 
 
 EXIT_CODES_HELP: Final = exit_codes()
-EXIT_CODES_TIMED_HELP: Final = exit_codes({Exit.TIMED_OUT: "not in time"})
+EXIT_CODES_TIMED_HELP: Final = exit_codes({Exit.TIMED_OUT: "timed out"})
 _SUGGESTIONS: Final = 3
 
 

@@ -90,11 +90,15 @@ DRY_RUN: Final = click.option(
     "--dry-run",
     type=click.Choice(DRY_RUNS),
     default="none",
-    help="client: send nothing. server: let the API server check, change nothing.",
+    help="client: only print what would be sent. server: send it without persisting it.",
 )
 YES: Final = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 TIMEOUT: Final = click.option(
-    "--timeout", type=Duration(), default="120s", show_default=True, help="Time limit."
+    "--timeout",
+    type=Duration(),
+    default="120s",
+    show_default=True,
+    help="How long to wait before giving up.",
 )
 TIME_LIMIT: Final = timedelta(seconds=120)
 """The default of TIMEOUT."""
@@ -138,24 +142,26 @@ SYSTEM_NAMESPACE: Final = click.option(
     "--system-namespace",
     envvar=contract.SYSTEM_NAMESPACE_ENV,
     hidden=True,
-    help="Where kubectl-edl is installed.",
+    help="Namespace in which kubectl-edl is installed.",
 )
 _SCOPE: Final = (
     click.option(
         "-n",
         "--namespace",
         shell_complete=namespaces,
-        help="Namespace; default: the context's.",
+        help="Namespace; defaults to that of the context.",
     ),
-    click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces."),
-    click.option("--context", help="Context of the kubeconfig."),
-    click.option("--kubeconfig", help="Path of the kubeconfig."),
+    click.option("-A", "--all-namespaces", is_flag=True, help="Use all namespaces."),
+    click.option("--context", help="Kubeconfig context to use."),
+    click.option("--kubeconfig", help="Path to the kubeconfig file."),
     # kubectl hides these options too; `kubectl edl --help` lists them once.
-    click.option("--cluster", hidden=True, help="Cluster of the kubeconfig."),
-    click.option("--user", hidden=True, help="User of the kubeconfig."),
+    click.option("--cluster", hidden=True, help="Kubeconfig cluster to use."),
+    click.option("--user", hidden=True, help="Kubeconfig user to use."),
     click.option("--as", "as_user", hidden=True, help="User to impersonate."),
     click.option("--as-uid", hidden=True, help="UID to impersonate."),
-    click.option("--as-group", "as_groups", multiple=True, hidden=True, help="Group of that user."),
+    click.option(
+        "--as-group", "as_groups", multiple=True, hidden=True, help="Group to impersonate."
+    ),
     click.option("--request-timeout", type=Duration(), hidden=True, help="Timeout of one request."),
     SYSTEM_NAMESPACE,
 )
@@ -172,7 +178,7 @@ def _selector(_ctx: click.Context, _param: click.Parameter, text: str | None) ->
 
 
 SELECTOR: Final = click.option(
-    "-l", "--selector", callback=_selector, help="Label selector, e.g. team=vision."
+    "-l", "--selector", callback=_selector, help="Label selector to filter on, e.g. team=vision."
 )
 
 
@@ -185,7 +191,7 @@ def _filenames(*, required: bool) -> Decorator:
         multiple=True,
         required=required,
         type=click.Path(allow_dash=True),
-        help="A manifest, a folder with all below it, - for stdin; may be repeated.",
+        help="Manifest file or directory (read recursively), or - for stdin; may be repeated.",
     )
 
 
@@ -203,9 +209,9 @@ class OutputOptions:
     color: str = option(
         unsaid="auto",
         type=click.Choice(COLOURS),
-        help="Default: auto, on a terminal without NO_COLOR.",
+        help="Colorize the output; auto: on a terminal, unless NO_COLOR is set.",
     )
-    no_headers: bool = option(help="Omit the header row.")
+    no_headers: bool = option(help="Do not print headers.")
 
 
 @option_group
@@ -216,7 +222,7 @@ class Writing:
     output: str = option(
         "-o",
         type=click.Choice(("name", "json", "yaml")),
-        help="Print the changed objects instead of a sentence.",
+        help="Print the changed objects instead of a message.",
     )
 
 

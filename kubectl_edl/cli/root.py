@@ -10,10 +10,10 @@ from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.lazy_group import Listed
 
 COMMANDS: Final[Mapping[str, str]] = {
-    "create": "Write or create the Jobs of a training job.",
-    "status": "List training jobs: replicas, limits, what they wait for.",
-    "queue": "List queued training jobs: position, requests, blocking jobs, estimate.",
-    "teams": "Show what teams are guaranteed, use, borrow and lend; set and delete them.",
+    "create": "Create the Jobs of a training job, or write their manifests.",
+    "status": "List training jobs: replicas, limits and what they wait for.",
+    "queue": "List queued training jobs: position, requests, jobs ahead, estimated start.",
+    "teams": "Show what teams are guaranteed, use, borrow and lend; set or delete teams.",
     "plan": "Preview the next scheduling decision.",
     "explain": "Explain the size of a training job, and what would change it.",
     "simulate": "Simulate jobs under other policies, cluster sizes or limits.",
@@ -22,13 +22,13 @@ COMMANDS: Final[Mapping[str, str]] = {
     "events": "List Events of training jobs, their Jobs and pods.",
     "top": "Show requested, used and idle resources, and resource-hours.",
     "pause": "Suspend training jobs until they are resumed.",
-    "resume": "Queue paused training jobs again.",
-    "delete": "Delete training jobs: every Job of each, with its pods.",
+    "resume": "Resume paused training jobs: they queue again.",
+    "delete": "Delete training jobs with all of their Jobs and pods.",
     "logs": "Print the logs of a training job's pods.",
     "adopt": "Make an ordinary Job elastic.",
-    "release": "Stop managing a training job; its Jobs run on as ordinary ones.",
-    "convert": "Turn TFJobs, MXJobs and other custom resources into labelled Jobs.",
-    "inject": "Preview what the webhook does to manifests, and why.",
+    "release": "Stop managing a training job; its Jobs keep running as ordinary Jobs.",
+    "convert": "Convert TFJobs, MXJobs and other custom resources to labelled Jobs.",
+    "inject": "Preview what the webhook changes in manifests, and why.",
     "dashboard": "Serve a live web page of the cluster.",
     "doctor": "Check the installation and suggest fixes.",
     "certs": "Show, verify and renew the webhook's certificates.",
@@ -54,18 +54,18 @@ _RENAMED: Final[Mapping[str, str]] = {"label": "adopt", "unlabel": "release"}
 
 _HELP: Final = """Elastic training on ordinary Kubernetes Jobs: a few labels, no CRD.
 
-Every command that asks a cluster takes kubectl's --context, --kubeconfig, --cluster, --user, --as,
+Commands that read a cluster take kubectl's --context, --kubeconfig, --cluster, --user, --as,
 --as-uid, --as-group and --request-timeout, and --system-namespace (or EDL_SYSTEM_NAMESPACE) where
 kubectl-edl is installed in another namespace than edl-system.
 
 \b
 Examples:
-  # An elastic job of one to four workers, and what it does
+  # Create an elastic job of one to four workers, and show its state
   kubectl edl create pytorch demo --image IMAGE --workers 1..4 -- COMMAND
   kubectl edl status demo
-  # What keeps it from starting or growing
+  # Show what keeps it from starting or scaling up
   kubectl edl explain demo
-  # A command's options and examples
+  # Show a command's options and examples
   kubectl edl help scale
 """
 

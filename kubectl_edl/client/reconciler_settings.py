@@ -29,12 +29,12 @@ class SettingsOverrides:
 
     policy: str | None = option(
         type=click.Choice(list(POLICIES)),
-        help="Ask what this policy would do. Default: the reconciler's.",
+        help="Policy to plan with; defaults to the reconciler's.",
     )
     load_ceiling: float | None = option(
         type=click.FloatRange(0, 1, min_open=True),
         metavar="SHARE",
-        help="Ask what this load ceiling would do, 0.97 for 97 %. Default: the reconciler's.",
+        help="Load ceiling to plan with, 0.97 for 97 %; defaults to the reconciler's.",
     )
 
 

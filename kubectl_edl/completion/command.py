@@ -8,11 +8,11 @@ from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.completion.shell_scripts import SCRIPTS
 
-_HELP: Final = """Print the script that completes kubectl edl in your shell.
+_HELP: Final = """Print a shell completion script for kubectl edl.
 
-Commands, flags, their values, and what only the cluster knows: training jobs, roles, namespaces.
-kubectl asks kubectl_complete-edl for them, which is installed on PATH with kubectl-edl; the script
-loads kubectl's own completion where it is missing, and completes kubectl-edl by its own name, too.
+It completes commands, flags, their values, and names from the cluster: training jobs, roles and
+namespaces. kubectl calls kubectl_complete-edl, which is installed on PATH with kubectl-edl; the
+script loads kubectl's own completion if it is missing, and also completes kubectl-edl itself.
 In bash, kubectl's completion needs the package bash-completion.
 
 \b

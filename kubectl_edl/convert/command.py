@@ -15,42 +15,48 @@ from kubectl_edl.resources.manifest_sources import sources
 
 _SOME_DROPPED: Final = 3
 _UNREADABLE: Final = 1
-_HELP: Final = """Turn TFJobs and other custom resources into labelled Jobs, and queues into teams.
+_HELP: Final = """Convert TFJobs and other custom resources to labelled Jobs, and queues to teams.
 
-Known: TFJob (with DRAGON's fields), PyTorchJob, MPIJob, PaddleJob, MXJob and MxJob, the
-TrainingJobs of et-operator and of PaddlePaddle, KubeShare's SharePods and pods. Everything else
-comes out as it went in, in its place. No cluster is asked.
+Converted are TFJob (with DRAGON's fields), PyTorchJob, MPIJob, PaddleJob, MXJob and MxJob, the
+TrainingJobs of et-operator and of PaddlePaddle, KubeShare's SharePods and pods. Everything else is
+printed unchanged, in its place. No cluster is read.
 
 Kueue's ClusterQueues, Cohorts, LocalQueues and ResourceFlavors, and KAI Scheduler's Queues, become
-one ConfigMap edl-teams behind everything else. Convert all of them together: they name each other.
+one ConfigMap edl-teams after everything else. Convert all of them together: they refer to each
+other.
 
-Each field is carried over, or named on stderr: "dropped" with what to do instead, "note" where
-nothing is lost. ScaleIn and ScaleOut are operations: the command that does the same is named on
-stderr, nothing is printed for them, and they count as dropped. So does a training job of an
-operator that is not read here, such as an XGBoostJob: it comes out as it went in. An ordinary Job
-with Kueue's queue label does so too, with a note.
+Each field is converted, or reported on stderr: "dropped" with what to do instead, "note" if nothing
+is lost. ScaleIn and ScaleOut are operations: nothing is printed for them, the corresponding command
+is reported on stderr, and they count as dropped. Training jobs of unsupported operators, such as
+XGBoostJob, are printed unchanged and count as dropped. An ordinary Job with Kueue's queue label is
+printed unchanged, with a note.
 
 \b
 Examples:
-  # One file
+  # Convert a file
   kubectl edl convert -f tfjob.yaml | kubectl apply -f -
-  # A whole directory, with everything else that is in it
+  # Convert a directory; other manifests in it are printed unchanged
   kubectl edl convert -f jobs/ > converted.yaml
-  # What is in the cluster
+  # Convert what is in the cluster
   kubectl get tfjobs -o yaml | kubectl edl convert -f -
-  # The teams that Kueue's queues are
+  # Convert Kueue's queues to teams
   kubectl get clusterqueues,cohorts,localqueues -A -o yaml | kubectl edl convert -f - > teams.yaml
 """
 _EXIT_CODES: Final = (
-    "Exit codes: 0 done and all carried, 1 unreadable input (nothing is printed), 2 wrong usage, "
-    "3 something was dropped, 130 interrupted."
+    "Exit codes: 0 done, 1 unreadable input (nothing is printed), 2 usage error, "
+    "3 fields were dropped, 130 interrupted."
 )
 
 
 @click.command("convert", help=_HELP, epilog=_EXIT_CODES)
 @FILENAMES
 @click.option(
-    "-o", "--output", type=click.Choice(("yaml", "json")), default="yaml", show_default=True
+    "-o",
+    "--output",
+    type=click.Choice(("yaml", "json")),
+    default="yaml",
+    show_default=True,
+    help="Output format.",
 )
 @SYSTEM_NAMESPACE
 @click.pass_context

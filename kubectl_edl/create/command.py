@@ -29,40 +29,40 @@ from kubectl_edl.create.pod_options import RolePodOptions, settings_of
 from kubectl_edl.create.prerequisites import hints
 from kubectl_edl.create.role_options import RequestedRoles, flags
 
-_HELP: Final = """Write or create the Jobs of a training job.
+_HELP: Final = """Create the Jobs of a training job, or write their manifests.
 
-One Job per role, with the labels that make it elastic. A role's option takes a number, or a range
-as MIN..MAX. All Jobs are created, or none. With --dry-run client they are only written, for a
-file: no cluster is asked.
+One Job is created per role, with the labels that make it elastic; either all Jobs are created, or
+none. The option of a role takes a number, or a range MIN..MAX. --dry-run client only writes the
+manifests, without a cluster.
 
 \b
 Examples:
-  # A chief, two parameter servers, one to twelve workers
+  # Create a chief, two parameter servers, and one to twelve workers
   kubectl edl create tensorflow mnist --image train:1 --chief --ps 2 \\
     --workers 1..12 --cpu 2 --memory 4Gi --gpu 1 -- python train.py
-  # The same for a file in git
+  # Write the manifests to a file
   kubectl edl create tensorflow mnist --image train:1 --chief --ps 2 \\
     --workers 1..12 --dry-run client -o yaml -- python train.py > mnist.yaml
-  # All pods in one zone, and there in as few racks as possible
+  # Run all pods in one zone, in as few racks as possible
   kubectl edl create pytorch bert --image train:1 --workers 8..16 --gpu 8 \\
     --required-topology topology.kubernetes.io/zone \\
     --preferred-topology example.com/rack
-  # What a framework takes
+  # Show the options of a framework
   kubectl edl create horovod --help
 """
-_FRAMEWORK_HELP: Final = """Write or create the Jobs of a {name} training job.
+_FRAMEWORK_HELP: Final = """Create the Jobs of a {name} training job, or write their manifests.
 
-SIZE is a number, or a range as MIN..MAX. If the training job has a single role, a
-namespace's edl.dev/default-max may widen a number, never a range: 4..4 stays 4. COMMAND runs in
-every role that has no command of its own; the default is the image's own. Roles that need exactly
-one replica are added.
+SIZE is a number, or a range MIN..MAX. In a training job with a single role, a namespace's
+edl.dev/default-max may turn a number into a range; 4..4 always stays 4. COMMAND runs in every role
+for which the framework sets no command; it defaults to the image's. Roles that need exactly one
+replica are added.
 
 \b
 Examples:
-  # Create it
+  # Create the Jobs
   kubectl edl create {name} demo --image IMAGE {example} \\
     --cpu 2 --memory 4Gi -- COMMAND
-  # Only write it, for a file in git
+  # Write the manifests to a file
   kubectl edl create {name} demo --image IMAGE {example} \\
     --cpu 2 --memory 4Gi --dry-run client -o yaml -- COMMAND > demo.yaml
 """
@@ -71,13 +71,15 @@ Examples:
 def _mode(framework: Framework) -> Decorator:
     known = dict.fromkeys(mode.name for mode in framework.modes)
     return click.option(
-        "--mode", type=click.Choice(tuple(known)), help="Default: the one that fits."
+        "--mode",
+        type=click.Choice(tuple(known)),
+        help="Mode; defaults to the one that fits the roles.",
     )
 
 
 def _settings(framework: Framework) -> Decorator:
     known = ", ".join(settings_of(framework))
-    text = f"Another setting: {known}."
+    text = f"Set one of: {known}."
     return click.option("--set", multiple=True, metavar="NAME=VALUE", help=text)
 
 
@@ -85,7 +87,7 @@ def _completions(framework: Framework) -> tuple[Decorator, ...]:
     """The option for work items, for frameworks that have them."""
     if all(mode.resizing is not ResizePolicy.ITEMS for mode in framework.modes):
         return ()
-    text = "Work items, an index each; default: a work queue."
+    text = "Number of work items, one index each; defaults to a work queue."
     return (click.option("--completions", type=click.IntRange(min=1), help=text),)
 
 
@@ -106,9 +108,9 @@ def _size(kind: RoleKind, *, hidden: bool) -> Decorator:
 
 def _role_help(kind: RoleKind) -> str:
     traits = (
-        ("exactly one", kind.single),
-        ("a range grows and shrinks", kind.resizable),
-        ("never ends by itself", kind.serves),
+        ("exactly one replica", kind.single),
+        ("a range is scaled automatically", kind.resizable),
+        ("runs until the job is complete", kind.serves),
     )
     return f"{', '.join(text for text, holds in traits if holds) or 'a number'}.".capitalize()
 

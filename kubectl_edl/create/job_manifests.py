@@ -48,8 +48,8 @@ class CreateOptions:
 
     name: str = argument()
     command: tuple[str, ...] = argument(nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
-    slots: str = option(metavar="N", help="Processes per pod; default: its GPUs, else 1.")
-    priority_class: str = option(metavar="NAME", help="The PriorityClass of its pods.")
+    slots: str = option(metavar="N", help="Processes per pod; defaults to its GPUs, or 1.")
+    priority_class: str = option(metavar="NAME", help="PriorityClass of the pods.")
     mode: str = ""
     completions: int | None = None
 

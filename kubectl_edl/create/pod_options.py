@@ -50,32 +50,36 @@ class RolePodOptions:
     topologies have their annotations' format.
     """
 
-    image: tuple[str, ...] = option(metavar="[ROLE=]IMAGE", help="Image of all roles, or of one.")
+    image: tuple[str, ...] = option(metavar="[ROLE=]IMAGE", help="Image for all roles, or for one.")
     cpu: tuple[str, ...] = option(
-        metavar="[ROLE=]QUANTITY", help="Requested by each pod, or by a role's."
+        metavar="[ROLE=]QUANTITY", help="CPU request of each pod, or of a role's pods."
     )
-    memory: tuple[str, ...] = option(metavar="[ROLE=]QUANTITY", help="The same.")
+    memory: tuple[str, ...] = option(
+        metavar="[ROLE=]QUANTITY", help="Memory request of each pod, or of a role's pods."
+    )
     gpu: tuple[str, ...] = option(
         metavar="[ROLE=]N",
-        help="GPUs of each pod that trains, or of a role's: 2, or a share: 0.5.",
+        help="GPUs of each training pod, or of a role's pods: 2, or a share such as 0.5.",
     )
     gpu_memory: tuple[str, ...] = option(
-        metavar="[ROLE=]QUANTITY", help="Memory of a shared GPU: 3Gi."
+        metavar="[ROLE=]QUANTITY", help="Memory of a shared GPU, e.g. 3Gi."
     )
-    env: tuple[str, ...] = option("-e", metavar="NAME=VALUE", help="A variable in every pod.")
+    env: tuple[str, ...] = option(
+        "-e", metavar="NAME=VALUE", help="Environment variable for every pod."
+    )
     pvc: tuple[str, ...] = option(
-        metavar="CLAIM:PATH", help="A PersistentVolumeClaim in every pod."
+        metavar="CLAIM:PATH", help="PersistentVolumeClaim to mount in every pod."
     )
     node_selector: tuple[str, ...] = option(
-        metavar="LABEL=VALUE", help="Nodes that every pod may use."
+        metavar="LABEL=VALUE", help="Node label that every pod requires."
     )
     required_topology: tuple[str, ...] = option(
         metavar="[ROLE=]LABEL[,…]",
-        help="All pods, or a role's, on nodes with one value of this label: a rack, a zone.",
+        help="Run all pods, or a role's, on nodes with one value of this label: a rack, a zone.",
     )
     preferred_topology: tuple[str, ...] = option(
         metavar="LABEL[,…]",
-        help="Pods on nodes with as few values as possible, the label of the widest domains first.",
+        help="Prefer nodes with few values of these labels, widest domain first.",
     )
     set: tuple[str, ...] = ()
 

@@ -17,29 +17,27 @@ if TYPE_CHECKING:
     from kubectl_edl.cli.context import CliContext, Scope
     from kubectl_edl.dashboard.http_server import DashboardAddress
 
-_HELP: Final = """Show the cluster on a web page, live: nodes, jobs, queue, and what if.
+_HELP: Final = """Serve a live web page of the cluster: nodes, jobs, queue, costs, what-if.
 
-Load by node, each training job's size over time, which jobs wait and why, a slider that says what
-another max of a job would change, by the engine of kubectl edl simulate --live, and what takes the
-nodes in an hour, as kubectl edl top cluster says it; --price adds what that costs. It reads with
-your own kubeconfig, as long as it runs; Ctrl-C ends it.
+It shows the load of the nodes, the size of each training job over time, queued jobs and their
+reasons, the effect of another max (as kubectl edl simulate --live), and what occupies the nodes (as
+kubectl edl top cluster); --price adds costs. It uses your kubeconfig and runs until Ctrl-C.
 
-It listens on loopback, where other users of this machine reach it, too. With --allow-scale, and
-on any other --address, it asks for a token: the address that is printed carries it. Elsewhere than
-on loopback the token goes over the network in the clear; better stay on loopback and let ssh carry
-it: ssh -L 8180:localhost:8180 HOST.
+It listens on loopback, where other users of this machine can reach it. With --allow-scale, or on
+any other --address, it requires a token, which the printed URL contains. Outside of loopback the
+token is sent in clear text; an ssh tunnel avoids that: ssh -L 8180:localhost:8180 HOST.
 
 \b
 Examples:
-  # This namespace, in your browser
+  # Open this namespace in your browser
   kubectl edl dashboard
-  # All namespaces, on a free port; only print the address
+  # Serve all namespaces on a free port, and only print the URL
   kubectl edl dashboard -A --port 0 --no-open
-  # Sizes can be set from the page, as by kubectl edl scale
+  # Allow resizing from the page
   kubectl edl dashboard -A --allow-scale
-  # With what minimums, extras and idle nodes cost in an hour
+  # Show hourly costs
   kubectl edl dashboard -A --price m7i.4xlarge=0.81 --price p5.48xlarge=55
-  # Reachable from other machines
+  # Listen on all addresses
   kubectl edl dashboard -A --address 0.0.0.0
 """
 

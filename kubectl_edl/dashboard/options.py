@@ -14,16 +14,18 @@ class DashboardOptions:
     """
 
     port: int = option(
-        unsaid=8180, type=click.IntRange(0, 65535), help="Default: 8180; 0 takes a free one."
+        unsaid=8180,
+        type=click.IntRange(0, 65535),
+        help="Port to listen on; defaults to 8180, 0 selects a free one.",
     )
     address: str = option(
-        unsaid="127.0.0.1", metavar="ADDRESS", help="Where to listen; default: 127.0.0.1."
+        unsaid="127.0.0.1", metavar="ADDRESS", help="Address to listen on; defaults to 127.0.0.1."
     )
     opened: bool = option(
         "--open/--no-open",
         unsaid=True,
         default=None,
-        help="Open a browser, where there is a screen; default: yes.",
+        help="Open a browser if there is a display; the default.",
     )
-    allow_scale: bool = option(help="Let the page set sizes. Default: it only reads.")
+    allow_scale: bool = option(help="Allow resizing from the page, which is read-only otherwise.")
     costs: CostOptions = NO_PRICES

@@ -34,7 +34,9 @@ class DeleteOptions(Deleting):
     """`output` is `name` or empty."""
 
     ignore_not_found: bool = option(help="Do not fail when a job does not exist.")
-    output: str = option("-o", type=click.Choice(("name",)), help="The names of the Jobs.")
+    output: str = option(
+        "-o", type=click.Choice(("name",)), help="Only print the names of the Jobs."
+    )
 
 
 _Jobs = Mapping[JobKey, Sequence[Json]]
@@ -187,23 +189,23 @@ def _is_there(cluster: PluginCluster, job: Json) -> bool:
     return uid == str(job["metadata"]["uid"])
 
 
-_HELP: Final = """Delete training jobs: every Job of each, with its pods.
+_HELP: Final = """Delete training jobs with all of their Jobs and pods.
 
-What belongs to them (Service, PodDisruptionBudgets, a launcher's rights) goes with the Jobs.
-It asks for confirmation first, unless --yes is given. As kubectl delete it waits until the Jobs are
-gone; their pods end with their grace period. It needs the right to list and delete Jobs.
+Their Service, PodDisruptionBudgets and a launcher's RBAC are deleted with the Jobs. You are asked
+for confirmation, unless --yes is given. Like kubectl delete, the command waits until the Jobs are
+gone; pods get their grace period. It needs the right to list and delete Jobs.
 
 \b
 Examples:
-  # One training job, whatever Jobs it has
+  # Delete a training job with all of its Jobs
   kubectl edl delete mnist
-  # Several, without confirmation
+  # Delete several without confirmation
   kubectl edl delete mnist bert --yes
-  # All of an experiment
+  # Delete all jobs of an experiment
   kubectl edl delete -l experiment=lr-sweep
-  # The same, in every namespace
+  # Delete them in all namespaces
   kubectl edl delete -l experiment=lr-sweep -A
-  # Which Jobs would go
+  # Show which Jobs would be deleted
   kubectl edl delete --all --dry-run client -o name
 """
 

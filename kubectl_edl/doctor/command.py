@@ -8,22 +8,22 @@ from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Exit
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import OutputOptions, one_namespace, printing
 
-_HELP: Final = """Check the installation: one sentence per check, with its fix.
+_HELP: Final = """Check the installation, and suggest a fix for each problem.
 
-The cluster's release, the webhook (by a dry run of a labelled Job: the API server must reach it),
-its certificates, the reconciler's leader, the accounts' rights and yours, and jobs that will not
-get on by themselves. Nothing is changed. Checks that need
-more rights than yours are named.
+Checks the version of the cluster, the webhook (by a dry run of a labelled Job, which the API server
+must send to it), its certificates, the reconciler's leader, the rights of the service accounts and
+yours, and training jobs that are stuck. Nothing is changed. Checks that need more rights than you
+have are named.
 
-Exit code 1 when anything is broken (✗). Warnings (!) do not count.
+Exit code 1 if a check failed (✗). Warnings (!) do not count.
 
 \b
 Examples:
-  # Check everything
+  # Run all checks
   kubectl edl doctor
-  # The jobs of one namespace, and whether the webhook is asked there
+  # Check the jobs of one namespace, and that the webhook is called for it
   kubectl edl doctor -n team-a
-  # For a script: what is broken
+  # Print the failures
   kubectl edl doctor -o json | jq -r '.checks[] | select(.result=="failure") | .message'
 
 -o json prints a CheckReport; its fields: docs/reference/outputs.md

@@ -19,20 +19,20 @@ from kubectl_edl.events.view import events_report
 from kubectl_edl.output.report import Report
 
 _TYPES: Final = ("Normal", "Warning")
-_HELP: Final = """List the Events of training jobs, their Jobs and their pods, the newest last.
+_HELP: Final = """List the Events of training jobs, their Jobs and their pods, newest last.
 
-Ours (Admitted, Reclaimed, …) and Kubernetes' own (Scheduled, Pulled, FailedScheduling, …) in
-one order, as kubectl events prints them. Kubernetes forgets Events after an hour; what a training
-job went through stays in kubectl edl history. Events of deleted pods are
+Events of kubectl-edl (Admitted, Reclaimed, …) and of Kubernetes (Scheduled, Pulled,
+FailedScheduling, …) are listed in one order, as by kubectl events. Kubernetes deletes Events after
+an hour; kubectl edl history keeps the operations of a training job. Events of deleted pods are
 included, those of an earlier training job of the same name are not.
 
 \b
 Examples:
-  # What happens to a training job and its pods
+  # List the Events of a training job and its pods
   kubectl edl events mnist
-  # All that is wrong in all namespaces, as it comes
+  # Watch warnings in all namespaces
   kubectl edl events -A --types Warning -w
-  # For a script: why pods were not scheduled
+  # Print why pods were not scheduled
   kubectl edl events mnist -o json | jq -r '.items[]|select(.reason=="FailedScheduling").message'
 
 -o json prints Kubernetes' own EventList. -o wide adds SOURCE, the component that reports it, and
@@ -48,7 +48,7 @@ COUNT.
     "--types",
     multiple=True,
     type=click.Choice(_TYPES, case_sensitive=False),
-    help="Only these; may be repeated.",
+    help="Only show Events of this type; may be repeated.",
 )
 @click.pass_obj
 def events(

@@ -42,30 +42,30 @@ if TYPE_CHECKING:
 _PAST: Final = 5
 _HELP: Final = """Explain one training job: its size, why it gets no more, and what would change it.
 
-With the name of one of its Jobs only that role is explained. NEXT is the size after what the
-reconciler does next; while none is at work, it is NOW. Every explanation has been tried: the same
-decision was made again with all that it names out of the way, and the job got more; unless it says
-that there may be more in the way.
+With the name of one of its Jobs, only that role is explained. NEXT is the size after the next step
+of the reconciler; if no reconciler is running, it equals NOW. Each explanation is verified: the
+decision is repeated without the named blockers, and the job then gets more. If more blockers may
+follow, it says so.
 
-Where teams share the cluster, GUARANTEED is what of its running pods its team's guarantee covers,
-BORROWED the rest, and the teams that leave it idle.
+With teams, GUARANTEED is the part of its running pods that its team's guarantee covers; BORROWED is
+the rest, with the teams that it is borrowed from.
 
-An estimate of when it starts, or grows, comes from the other jobs' progress, work items done and
-declared lengths (annotation edl.dev/duration: 2h30m); where that is not known, it says so.
+Estimates of a start or a scale-up come from the progress of other jobs, completed work items and
+declared durations (annotation edl.dev/duration: 2h30m).
 
 \b
 Examples:
-  # Why it waits, or gets no more
+  # Explain why a job waits, or is not scaled up
   kubectl edl explain mnist
-  # One of its roles
+  # Explain one of its roles
   kubectl edl explain mnist-worker
-  # What another policy or load ceiling would do for it
+  # Show the effect of another policy and load ceiling
   kubectl edl explain mnist --policy fifo --load-ceiling 1
-  # In which racks its pods are, and which rack comes nearest while it waits
+  # Print the topology domains of its pods, or the nearest ones
   kubectl edl explain mnist -o json | jq .topology
-  # For a script: from which teams it borrows
+  # Print the teams that it borrows from
   kubectl edl explain mnist -o json | jq .teamCapacity.borrowed
-  # For a script: what it lacks
+  # Print the missing resources
   kubectl edl explain mnist -o json | jq '.start.blockers[] | select(.type=="Room").missing'
 
 -o json prints a TrainingJobExplanation; its fields: docs/reference/outputs.md, its

@@ -17,27 +17,27 @@ from kubectl_edl.model.role_history import past
 from kubectl_edl.output.report import Report
 
 _WARNINGS: Final = 10
-_HELP: Final = """List what a training job went through: starts, resizes, pauses, its end.
+_HELP: Final = """List the operations of a training job: starts, resizes, pauses, its end.
 
-It is kept on the Jobs themselves (edl.dev/history), so it outlives their Events: the last 50
-operations of each role. Below them are the last ten Warning Events of the last hour about its Jobs
-and pods; kubectl edl events has the others. An earlier training job of this name is not shown.
+The history is stored on the Jobs themselves (edl.dev/history) and outlives their Events: the last
+50 operations of each role. It is followed by the last ten Warning Events about its Jobs and pods;
+kubectl edl events shows the others. Earlier training jobs of the same name are not shown.
 
 \b
-PHASE is what became of it:
-  Running         it was started, resumed after a pause, or restarted at a new size
-  Starting        it is being started now
-  Scaling         the new size is on its way now
-  ScaleSucceeded  the new size came
-  ScaleFailed     it did not come in time, or no node took its pods: the size before is back
-  Suspended       it was paused, or went back to the queue
+PHASE is the outcome:
+  Running         started, resumed after a pause, or restarted with a new size
+  Starting        being started
+  Scaling         being resized
+  ScaleSucceeded  the new size was reached
+  ScaleFailed     not ready in time, or its pods were unschedulable: reverted
+  Suspended       paused, or queued again
   Succeeded, Failed
 
 \b
 Examples:
-  # What happened to it
+  # List the operations of a training job
   kubectl edl history mnist
-  # For a script: when it last grew
+  # Print when it was last scaled up
   kubectl edl history mnist -o json |
     jq -r 'last(.operations[]|select(.operation=="ScaledUp")).time'
 

@@ -10,28 +10,27 @@ from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.options import FILENAMES, given, group, option, option_group
 from kubectl_edl.cli.param_types import Image
 
-_HELP: Final = """Show what the webhook would do to the Jobs and pods in some manifests.
+_HELP: Final = """Preview what the webhook changes in Jobs and pods of some manifests.
 
-No cluster is asked. What carries edl.dev/framework comes out completed, by the webhook's own
-function; everything else is unchanged, comments too. A folder stands for the .yaml,
-.yml and .json files in it and below it. If anything is refused, nothing is printed but the
-findings of all documents. A completed manifest can be applied: the webhook finds nothing left to
-do.
+No cluster is read. Manifests with edl.dev/framework are completed by the webhook's own function;
+everything else, including comments, is unchanged. A directory stands for all .yaml, .yml and .json
+files in it and below it. If a manifest is refused, only the errors of all documents are printed. A
+completed manifest can be applied: the webhook then changes nothing.
 
 \b
 Examples:
-  # The Jobs as they will be stored
+  # Show the Jobs as they will be stored
   kubectl edl inject -f job.yaml -n team-a
-  # Only what is added
+  # Only show what is added
   kubectl edl inject -f examples/tensorflow --diff
-  # And why
+  # Show the reason of each change
   kubectl edl inject -f job.yaml --explain
   # Check every manifest of a folder, in CI
   kubectl edl inject -f manifests/ > /dev/null
 
 \b
---diff exits with 0 also where there are differences, unlike kubectl diff: there always are, and 1
-says that something was refused. To test for them: kubectl edl inject -f FILE --diff | grep -q .
+Unlike kubectl diff, --diff exits with 0 if there are differences; 1 means that a manifest was
+refused. To test for differences: kubectl edl inject -f FILE --diff | grep -q .
 """
 
 
@@ -47,22 +46,25 @@ class InjectOptions:
 
     filenames: tuple[str, ...] = given(FILENAMES, ())
     output: str = option(
-        "-o", unsaid=_YAML, type=click.Choice((_YAML, "json")), help="Default: yaml."
+        "-o",
+        unsaid=_YAML,
+        type=click.Choice((_YAML, "json")),
+        help="Output format; defaults to yaml.",
     )
-    diff: bool = option(help="What would be added and changed.")
-    explain: bool = option(help="Each change with its reason.")
+    diff: bool = option(help="Show the changes as a diff.")
+    explain: bool = option(help="Show each change with its reason.")
     namespace: str = option(
         "-n",
         default="default",
         show_default=True,
-        help="Namespace of manifests that name none; it is part of addresses.",
+        help="Namespace of manifests without one; pod addresses contain it.",
     )
     image: str = option(
         type=Image(),
         envvar="EDL_IMAGE",
         default=f"kubectl-edl:{version('kubectl-edl')}",
         show_default=True,
-        help="Where launchers get kubectl: your installation's image.",
+        help="Image from which launchers get kubectl: that of your installation.",
     )
 
     @property

@@ -11,62 +11,62 @@ from kubectl_edl.install import install_release, uninstall_release
 from kubectl_edl.install.install_release import InstallOptions
 from kubectl_edl.install.installation_values import InstallationChoice
 
-_INSTALL_HELP: Final = """Install kubectl-edl into a cluster: webhook, reconciler, their rights.
+_INSTALL_HELP: Final = """Install kubectl-edl into a cluster: webhook, reconciler and their RBAC.
 
-Everything goes into the namespace edl-system, by server-side apply, in order; then both are waited
-for. Your rights are checked first. What you chose is kept in the cluster, for the
-next upgrade. The values are those of the Helm chart: manifests/chart/README.md.
+Everything is installed into the namespace edl-system by server-side apply, after a check of your
+rights; then the command waits until webhook and reconciler are ready. The chosen values are stored
+in the cluster for the next upgrade. They are those of the Helm chart: manifests/chart/README.md.
 
 \b
 Examples:
-  # With an image that the cluster can pull
+  # Install with an image that the cluster can pull
   kubectl edl install --image registry.example/kubectl-edl:0.1.0
-  # Another policy, and a NetworkPolicy
+  # Choose another policy, and add a NetworkPolicy
   kubectl edl install --image registry.example/kubectl-edl:0.1.0 \\
     --set reconciler.planning.policy=throughput --set networkPolicy.enabled=true
-  # The manifests, for git
+  # Write the manifests, e.g. for git
   kubectl edl install -f values.yaml --dry-run client -o yaml > edl.yaml
 
 \b
-Exit code 5: installed, but not ready in time; it may still become so.
+Exit code 5: installed, but not ready in time.
 """
-_UPGRADE_HELP: Final = """Bring an installation to this plugin's version, or to other values.
+_UPGRADE_HELP: Final = """Upgrade an installation to this plugin's version, or to other values.
 
-Values of before stay, NAME= takes one back to its default. Each change is shown; objects of ours
-that the new version lacks are deleted. Running jobs do not notice: webhook and reconciler are
+Previous values are kept; --set NAME= restores a default. Each change is shown; objects that the new
+version no longer has are deleted. Running jobs are not affected: webhook and reconciler are
 replaced one pod at a time.
 
 \b
 Examples:
-  # What would change
+  # Show what would change
   kubectl edl upgrade --image registry.example/kubectl-edl:0.2.0 --dry-run server
-  # A new image, everything else as before
+  # Change only the image
   kubectl edl upgrade --image registry.example/kubectl-edl:0.2.0
-  # The policy's default again
+  # Restore the default policy
   kubectl edl upgrade --set reconciler.planning.policy=
-  # What kustomize installed, by these values from now on: see first what goes with its own
+  # Show what taking over an installation by kustomize would change
   kubectl edl upgrade --take-ownership -f values.yaml --dry-run server
 
 \b
-Exit code 5: installed, but not ready in time; it may still become so.
+Exit code 5: installed, but not ready in time.
 """
-_UNINSTALL_HELP: Final = """Take kubectl-edl out of a cluster: everything but your Jobs.
+_UNINSTALL_HELP: Final = """Uninstall kubectl-edl; Jobs are kept.
 
-Running Jobs keep their size. Queued Jobs stay suspended: their number, and
-how to start one by hand, is printed first. Each has its own ttlSecondsAfterFinished again. Where
-pods that replace others would wait for a scheduling gate of ours, it says how to remove it. The
-namespace stays where others keep something in it, such as the teams; nothing else of ours does.
+Running Jobs keep their size. Queued Jobs stay suspended: their number, and how to start one by
+hand, is printed first. Each Job gets its own ttlSecondsAfterFinished back. If new pods of a Job
+would have a scheduling gate of kubectl-edl, a hint shows how to remove it. The namespace is kept if
+it contains objects of others, such as the teams; everything else is deleted.
 
 \b
 Examples:
-  # What would go, and what becomes of the Jobs
+  # Show what would be deleted, and what happens to the Jobs
   kubectl edl uninstall --dry-run client
-  # Whether the API server would let you
+  # Only let the API server check it
   kubectl edl uninstall --dry-run server
-  # In a script
+  # Uninstall without confirmation
   kubectl edl uninstall --yes
 
-Exit code 5: deleted, but something is still there when the time is up; it may still go.
+Exit code 5: deleted, but some objects were still there when the time was up.
 """
 
 

@@ -32,11 +32,13 @@ from kubectl_edl.output.serialize import STREAMS
 class InstallOptions(Writing):
     """Options of an installation; `timeout` limits the wait."""
 
-    wait: bool = option(default=True, help="Until both are ready; default: wait.")
+    wait: bool = option(
+        default=True, help="Wait until webhook and reconciler are ready; the default."
+    )
     timeout: timedelta = given(TIMEOUT, TIME_LIMIT)
-    force_conflicts: bool = option(help="Take fields that others have written.")
+    force_conflicts: bool = option(help="Take ownership of fields that other clients have set.")
     take_ownership: bool = option(
-        help="Replace what other manifests installed: by these values, and nothing besides."
+        help="Take over what other manifests installed, with these values alone."
     )
 
 

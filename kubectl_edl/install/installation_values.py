@@ -31,17 +31,17 @@ _DOT: Final = re.compile(r"(?<!\\)\.")
 class InstallationChoice:
     """Values from the command line."""
 
-    image: str = option(type=Image(), help="Where the cluster finds our image.")
+    image: str = option(type=Image(), help="Image of kubectl-edl that the cluster can pull.")
     settings: tuple[str, ...] = option(
         "--set",
         metavar="NAME=VALUE",
-        help="A value of the chart: reconciler.planning.policy=throughput; may be repeated.",
+        help="Set a chart value: reconciler.planning.policy=throughput; may be repeated.",
     )
     filenames: tuple[str, ...] = option(
         "-f",
         "--values",
         type=click.Path(dir_okay=False, allow_dash=True),
-        help="A file of values, - for stdin; may be repeated, the later wins.",
+        help="File with chart values, or - for stdin; may be repeated, the last one wins.",
     )
 
 

@@ -30,21 +30,21 @@ from kubectl_edl.logs.read_logs import (
 )
 from kubectl_edl.model.training_job_view import why
 
-_HELP: Final = """Print what the pods of a training job print.
+_HELP: Final = """Print the logs of a training job's pods.
 
-All roles in their order, then by index; each line begins with its role and index: [worker-3].
-With -f it follows the logs, also of pods that are created later, until the training job has ended.
-JOB is a training job, or one of its Jobs for that role alone.
+Logs are printed by role, then by index; each line begins with role and index: [worker-3].
+With -f it follows the logs, including those of pods that are created later, until the training job
+has ended. JOB is a training job, or one of its Jobs for the logs of that role.
 
 \b
 Examples:
-  # Everything so far
+  # Print all logs
   kubectl edl logs mnist
-  # From now on, until it has ended
+  # Follow new lines until the training job has ended
   kubectl edl logs mnist -f --tail 0
-  # One worker's last ten minutes, without the prefix
+  # Print the last ten minutes of one worker, without prefix
   kubectl edl logs mnist --role worker --index 3 --since 10m --no-prefix
-  # Why a chief was restarted
+  # Print the logs of a chief before its restart
   kubectl edl logs mnist --role chief --previous
 """
 _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})

@@ -13,16 +13,20 @@ from kubectl_edl.cli.param_types import Duration
 class LogOptions:
     """The logs to read, the part of them, and the output format; empty or None if not given."""
 
-    follow: bool = option("-f", help="Follow the logs until the job has ended.")
-    role: tuple[str, ...] = option(shell_complete=role_names, help="Only this one; repeatable.")
-    index: int | None = option(type=click.IntRange(min=0), metavar="N", help="Only these pods.")
-    container: str = option("-c", help="Default: as kubectl logs chooses it.")
+    follow: bool = option("-f", help="Follow the logs until the training job has ended.")
+    role: tuple[str, ...] = option(
+        shell_complete=role_names, help="Only print logs of this role; may be repeated."
+    )
+    index: int | None = option(
+        type=click.IntRange(min=0), metavar="N", help="Only print logs of pods with this index."
+    )
+    container: str = option("-c", help="Container; defaults to the one that kubectl logs selects.")
     tail: int | None = option(
-        type=click.IntRange(min=0), metavar="N", help="The last lines of each log."
+        type=click.IntRange(min=0), metavar="N", help="Number of recent lines of each log to print."
     )
     since: timedelta | None = option(
-        type=Duration(above_zero=True), help="Not older than 90s, 10m, 1h."
+        type=Duration(above_zero=True), help="Only print lines newer than 90s, 10m or 1h."
     )
-    previous: bool = option("-p", help="Logs of containers before their restart.")
-    timestamps: bool = option(help="Each line with its time.")
-    prefix: bool = option(default=True, help="Each line with its role and index.")
+    previous: bool = option("-p", help="Print the logs of the previous instance of each container.")
+    timestamps: bool = option(help="Include timestamps.")
+    prefix: bool = option(default=True, help="Prefix each line with its role and index.")

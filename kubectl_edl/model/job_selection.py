@@ -21,7 +21,9 @@ class JobSelection:
 
     names: tuple[str, ...] = argument(metavar="[JOB]...", nargs=-1, shell_complete=job_names)
     selector: str = given(SELECTOR, "")
-    everything: bool = option("--all", help="All of the namespace; with -A, of all of them.")
+    everything: bool = option(
+        "--all", help="Select all training jobs of the namespace; with -A, of all namespaces."
+    )
 
     @property
     def by_name(self) -> bool:

@@ -108,19 +108,20 @@ def _flip(
     return f"{name}: {done.format(job=named)}{actuator.remark}", manifests
 
 
-_PAUSE_HELP: Final = """Take training jobs off the nodes until they are resumed.
+_PAUSE_HELP: Final = """Suspend training jobs until they are resumed.
 
-All of its pods end now, with their grace period; what they did not save is lost. The Jobs stay.
+All of their pods are terminated now, with their grace period; unsaved work is lost. The Jobs are
+kept.
 
 \b
 Examples:
-  # Free its nodes for the rest of the day
+  # Free the nodes of a training job
   kubectl edl pause mnist
-  # All of an experiment
+  # Pause all jobs of an experiment
   kubectl edl pause -l experiment=lr-sweep
-  # The same, in every namespace
+  # Pause them in all namespaces
   kubectl edl pause -l experiment=lr-sweep -A
-  # Let the API server check it, and change nothing
+  # Only let the API server check it
   kubectl edl pause mnist -n team-a --dry-run server
 """
 _PAUSE: Final = Switch(
@@ -131,17 +132,17 @@ _PAUSE: Final = Switch(
     queued="paused, it leaves the queue and waits for: kubectl edl resume {job}",
     already="is paused already; it waits for: kubectl edl resume {job}",
 )
-_RESUME_HELP: Final = """Let paused training jobs queue again.
+_RESUME_HELP: Final = """Resume paused training jobs: they queue again.
 
-It starts when the minimum of every role fits at once, behind those that waited before it.
+A job starts when the minimum of every role fits at once, after the jobs that were queued before it.
 
 \b
 Examples:
-  # Back into the queue
+  # Resume a training job
   kubectl edl resume mnist
-  # All that are paused in the namespace
+  # Resume all paused jobs of the namespace
   kubectl edl resume --all
-  # Then look at its position
+  # Resume a job and show its position
   kubectl edl resume mnist && kubectl edl queue
 """
 _RESUME: Final = Switch(

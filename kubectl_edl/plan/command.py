@@ -22,35 +22,35 @@ from kubectl_edl.client.reconciler_settings import (
 from kubectl_edl.model.training_job_view import why
 from kubectl_edl.output.report import Report
 
-_HELP: Final = """Show what the reconciler would do now, which jobs it holds, and why.
+_HELP: Final = """Show what the reconciler would do now, which jobs wait, and why.
 
-It is one step; kubectl edl simulate --live shows what follows. The plan is made of the whole
-cluster, which you must be allowed to read; shown are the training jobs of the namespace. Nothing is
-changed. Without that right you see the reasons that the reconciler last wrote on your jobs.
+This is one step; kubectl edl simulate --live shows what follows. Planning needs the right to read
+the whole cluster; only training jobs of the namespace are shown. Nothing is changed. Without that
+right you see the reasons that the reconciler last wrote to your jobs.
 
 \b
-ACTION is
-  Start      a queued training job is released, at these sizes
-  ScaleUp    it gets more replicas
-  ScaleDown  it gives some up
-  Restart    the same for a framework that cannot be resized while it runs
-  Suspend    its pods end, and it goes back to the queue or is paused
-  Evict      pods are deleted on a node that is drained, and recreated on another one
+ACTION is one of
+  Start      a queued training job starts with these sizes
+  ScaleUp    replicas are added
+  ScaleDown  replicas are removed
+  Restart    resized by a restart, for frameworks that cannot be resized while running
+  Suspend    its pods end; it is queued again, or paused
+  Evict      pods on a node that is drained are deleted, and recreated elsewhere
 
-For jobs with a topology DOMAINS says where their new pods come: r3 (6), r4 (2).
+For jobs with a topology, DOMAINS shows where new pods are placed: r3 (6), r4 (2).
 
 The reconciler publishes its policy and load ceiling on its Lease (edl-reconciler);
---policy and --load-ceiling show what others would do.
+--policy and --load-ceiling show the plan with other settings.
 
 \b
 Examples:
-  # What will happen next, and why not more
+  # Show what happens next, and what prevents more
   kubectl edl plan
-  # The sizes before and after, in all namespaces
+  # Show sizes before and after, in all namespaces
   kubectl edl plan -A --diff
-  # What another policy would do
+  # Show what another policy would do
   kubectl edl plan -A --diff --policy throughput
-  # For a script: which jobs would shrink
+  # Print the names of jobs that would be scaled down
   kubectl edl plan -A -o json | jq -r '.changes[]|select(.action=="ScaleDown").name'
 
 -o json prints a Plan; its fields: docs/reference/outputs.md
@@ -58,7 +58,7 @@ Examples:
 
 
 @click.command("plan", help=_HELP, epilog=EXIT_CODES_HELP)
-@click.option("--diff", is_flag=True, help="Sizes before and after, role by role.")
+@click.option("--diff", is_flag=True, help="Show sizes before and after, role by role.")
 @asking
 @everywhere
 @printing

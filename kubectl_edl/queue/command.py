@@ -28,29 +28,29 @@ from kubectl_edl.queue.view import WaitingJob, queue_report
 
 _HELP: Final = """Show queued training jobs: what they wait for, which jobs are ahead, and why.
 
-Positions count over the whole cluster, as the reconciler does; 0 starts now. A job that can never
-start on the existing nodes has none, and blocks no other job; while no reconciler leads, a job that
-would start has none either. WAITING-FOR is what the minimum of all roles asks for together;
--o wide adds that minimum, the team with the place among its queued jobs (vision#2), and SHARE: the
-largest part of the cluster that the team borrows, by its weight. The team with the least is next.
+Positions count over the whole cluster; 0 starts now. A job that can never start on the existing
+nodes has no position and blocks no other job; while no reconciler leads, a job that would start has
+none either. WAITING-FOR is what the minimum of all roles requests together; -o wide adds that
+minimum, the team with the position among its queued jobs (vision#2), and SHARE: the largest part of
+the cluster that the team borrows, by its weight. The team with the smallest share is next.
 
-STARTS estimates when: ~25m is in about 25 minutes, <~25m that at the latest, sooner if a job ends
-whose end is not known; unknown where it depends on such a job (-o json and kubectl edl explain name
-it); never where the existing nodes would not suffice even if they were empty. It comes from the
-running jobs' progress, work items done and declared lengths (annotation edl.dev/duration: 2h30m),
-and assumes that no other job comes before it.
+STARTS is an estimate: ~25m is in about 25 minutes; <~25m is within 25 minutes, sooner if a job with
+an unknown end finishes; unknown depends on such a job (-o json and kubectl edl explain name it);
+never means that even empty nodes would not suffice. It is computed from the progress of running
+jobs, completed work items and declared durations (annotation edl.dev/duration: 2h30m), and assumes
+that no further jobs are created.
 
 Without the right to read the whole cluster you see the queued jobs of the namespace as the
-reconciler published them there (ConfigMap edl-queue), and how long ago that was: AHEAD counts jobs
-by team then (vision+2). Where nothing is published, they are in the order of priority and arrival.
+reconciler last published them (ConfigMap edl-queue), with the age of that data; AHEAD then counts
+jobs by team (vision+2). If nothing is published, jobs are ordered by priority and arrival.
 
 \b
 Examples:
-  # The queued jobs of this namespace
+  # List the queued jobs of this namespace
   kubectl edl queue
-  # The whole queue, as it moves
+  # Watch the whole queue
   kubectl edl queue -A -w
-  # What would have to be free
+  # Add minimums, teams and shares
   kubectl edl queue -A -o wide
 
 -o json prints a QueuedTrainingJobList; its fields: docs/reference/outputs.md

@@ -23,45 +23,46 @@ from kubectl_edl.scale.size_validation import SizeRequest
 
 _HELP: Final = """Set a manual size, return to automatic scaling, or change min and max.
 
-A manual size stays until --auto, whatever capacity is free; it must lie within min..max. Scaling up
-waits for idle capacity: other jobs give none of theirs up for it.
+A manual size stays until --auto, and must be within min..max. Scaling up waits for idle capacity;
+other jobs are not scaled down for it.
 
---remove names workers that are to leave (worker-3, or the name of a pod or host): they are taken
-off the host list, then end. A Job drops its highest index, so the highest worker leaves with each
-of them, and the index that was named is created again when capacity is free.
+--remove names workers to remove (worker-3, or the name of a pod or host): they are removed from the
+host list, then terminated. A Job always drops its highest index, so the highest worker is removed
+as well, and the removed index is created again when capacity is free.
 
---timeout takes a growth back that is not ready in time, to the size before. With --wait the
-command ends then: a growth gets up to 15s more, in which the reconciler takes it back.
+--timeout reverts a scale-up that is not ready in time. With --wait the command then ends, after up
+to 15s in which the reconciler reverts the scale-up.
 
 --script runs in the launcher, with your own right to exec, as: sh SCRIPT host:slots,…
-with the workers that leave, before they do, or with those that came. If it fails, a shrink does
-not happen, and a growth is taken back. @FILE is a file here; anything else is one in the launcher.
+with the workers that will be removed, before that, or with those that were added. If it fails, a
+scale-down is not carried out, and a scale-up is reverted. @FILE is a local file; any other path is
+one in the launcher.
 
 \b
 Examples:
-  # Keep 6 workers
+  # Scale to 6 workers
   kubectl edl scale mnist --replicas=6
-  # Or as before, unless all 6 are ready within a minute
+  # Revert unless all 6 are ready within a minute
   kubectl edl scale mnist 6 --timeout 60s --wait
-  # Let the reconciler choose again
+  # Return to automatic scaling
   kubectl edl scale mnist --auto
-  # A node is about to go: take its worker away now
+  # Remove the worker of a node that is about to be drained
   kubectl edl scale mnist --remove worker-3 --wait
-  # Tell the program in its launcher
+  # Run a script in the launcher
   kubectl edl scale mnist 4 --script '/app/scaler.sh --quiet' --env LEVEL=1
-  # New bounds; max can rise to what the pods were made for (edl.dev/injected-max)
+  # Change min and max; max is limited by edl.dev/injected-max
   kubectl edl scale mnist --min 2 --max 8
-  # A training job with several elastic roles
+  # Scale one of several elastic roles
   kubectl edl scale ctr worker=4
 
 \b
 With --wait (or --script) the exit code reports the outcome:
-  0  the size is there and every worker is ready
-  4  the growth did not come in time, or its script failed: it was taken back
-  5  the time is up and nothing has been decided yet
+  0  the size is reached and every worker is ready
+  4  the scale-up was not ready in time, or its script failed: it was reverted
+  5  timed out, still in progress
 """
 _EXIT_CODES: Final = exit_codes(
-    {Exit.REVERTED: "growth taken back", Exit.TIMED_OUT: "--wait: not in time"}
+    {Exit.REVERTED: "scale-up reverted", Exit.TIMED_OUT: "--wait: timed out"}
 )
 
 
@@ -95,11 +96,13 @@ class ScaleOptions(SizeRequest):
         metavar="[REPLICAS]", type=_RoleReplicas(), required=False
     )
     replicas: RoleReplicas | None = option(
-        metavar="N|ROLE=N", type=_RoleReplicas(), help="The manual size, as the argument."
+        metavar="N|ROLE=N", type=_RoleReplicas(), help="Manual number of replicas, as the argument."
     )
-    wait: bool = option(help="Until the workers are ready, or gone.")
-    script: str = option(metavar="PATH|@FILE", help="Run it in the launcher.")
-    env: tuple[str, ...] = option(metavar="NAME=VALUE", help="For the script.")
+    wait: bool = option(help="Wait until the workers are ready, or removed.")
+    script: str = option(metavar="PATH|@FILE", help="Script to run in the launcher pod.")
+    env: tuple[str, ...] = option(
+        metavar="NAME=VALUE", help="Environment variable for the script; may be repeated."
+    )
 
 
 @click.command("scale", help=_HELP, epilog=_EXIT_CODES)

@@ -29,12 +29,13 @@ class SizeRequest:
 
     size: int | None = None
     auto: bool = option(help="Return to automatic scaling.")
-    min: int | None = option(type=click.IntRange(min=1), help="Fewest replicas.")
-    max: int | None = option(type=click.IntRange(min=1), help="Most replicas.")
-    role: str = option(shell_complete=role_names, help="The role, where several can be resized.")
-    remove: str = option(metavar="WORKER[,…]", help="Workers that leave, by name.")
+    min: int | None = option(type=click.IntRange(min=1), help="Minimum replicas.")
+    max: int | None = option(type=click.IntRange(min=1), help="Maximum replicas.")
+    role: str = option(shell_complete=role_names, help="Role to resize, if several can be resized.")
+    remove: str = option(metavar="WORKER[,…]", help="Names of the workers to remove.")
     timeout: timedelta | None = option(
-        type=Duration(above_zero=True), help="Time limit of a scale-up, and of --wait."
+        type=Duration(above_zero=True),
+        help="Revert a scale-up that is not ready in this time; also limits --wait.",
     )
     flags: str = ""
 

@@ -15,42 +15,42 @@ if TYPE_CHECKING:
 
 _HELP: Final = """Simulate training jobs: a scenario, a trace, or what-if on the live cluster.
 
-The planner and the steps are the reconciler's own; simulated are the Job controller, the
-scheduler, the kubelets and the time. Nothing is changed anywhere.
+Planner and steps are the reconciler's own; the Job controller, kube-scheduler, kubelets and time
+are simulated. Nothing is changed anywhere.
 
-With -f a scenario is played under each --policy, and with --plain also without kubectl-edl: Jobs
-run from their arrival at their max, and the scheduler takes pod by pod.
-With --live the cluster is simulated from now on, as it is and with what you ask for:
-more nodes, other bounds, another policy. Jobs end there as edl.dev/duration says, else never.
+With -f, a scenario is run under each --policy, and with --plain also without kubectl-edl: then Jobs
+run at their max from their arrival, and kube-scheduler places pod after pod.
+With --live, the current cluster is simulated, unchanged and with your changes: more nodes, other
+limits, another policy. Jobs end after edl.dev/duration, or never if they do not set it.
 
 \b
 Examples:
-  # A scenario under two policies and without kubectl-edl
+  # Run a scenario under two policies and without kubectl-edl
   kubectl edl simulate -f examples/simulate/mixed.yaml --policy fair --policy fifo --plain
-  # Each job of it, and a picture
+  # Show each job, and write a plot
   kubectl edl simulate -f scenario.yaml -o wide --plot day.png
-  # Jobs of a log on the nodes of a scenario
+  # Run jobs of a trace on the nodes of a scenario
   kubectl edl simulate -f nodes.yaml --trace jobs.csv
-  # What nodes that come and go cost, in two ways to grow
+  # Compare the costs of autoscaled nodes in two growth modes
   kubectl edl simulate -f autoscaled.yaml --growth needed-nodes --growth any-node
-  # Which jobs would start if there were ten more nodes
+  # Show which jobs would start with ten more nodes
   kubectl edl simulate --live -A --add-nodes 10 --like gpu-node-1
-  # What a larger max would bring, and which jobs get less
+  # Show the effect of a larger max on this and other jobs
   kubectl edl simulate --live --set job/mnist.max=40
 
 \b
-Scenarios: examples/simulate/README.md says every field. Traces are CSV, one line per job:
+Scenarios: examples/simulate/README.md documents all fields. Traces are CSV, one line per job:
   submit,name,min,max,cpu,memory,gpu,length|work,serial,priority,framework
-  (times in seconds or as 5m, 2h30m; work: seconds of one replica; all but submit may be left out)
+  (times in seconds or as 5m, 2h30m; work: seconds of one replica; only submit is required)
 
 \b
-Columns: WAIT until the minimum is ready: > where some never ran, which count until the end of the
-simulation, never where none ran; COMPLETION from arrival to end; MAKESPAN from the first arrival
-to the last end; CPU, MEMORY, … the part of all nodes that bound pods asked for, on
-average; BELOW-MIN the time in which jobs held nodes for less than their minimum; RESTARTS jobs
-that were stopped as a whole; POD-STOPS pods that ended before their job; with node pools,
-NODE-HOURS of all nodes and COST of those of pools, in the unit of their prices; DOMAINS, with -o
-wide, where the pods of a job with a topology first ran. With --live its jobs keep theirs.
+Columns: WAIT is the time until the minimum is ready; > if some jobs never ran, which count until
+the end of the simulation; never if none ran. COMPLETION is from arrival to end, MAKESPAN from the
+first arrival to the last end. CPU, MEMORY, … are the average share of all nodes that pods
+requested. BELOW-MIN is the time for which jobs had nodes for less than their minimum, RESTARTS
+counts jobs that were stopped, POD-STOPS pods that ended before their job. With node pools,
+NODE-HOURS are those of all nodes, COST that of pools in the unit of their prices. DOMAINS, with
+-o wide, shows where pods of a job with a topology first ran; with --live jobs keep theirs.
 
 -o json prints a SimulationList, with --live a WhatIfList; all times are in seconds. Their fields:
 docs/reference/outputs.md

@@ -25,25 +25,37 @@ class SimulateOptions:
     """What to simulate, and how to print the result."""
 
     filename: str = option(
-        "-f", metavar="FILE", multiple=True, callback=_one_file, help="A scenario; - for stdin."
+        "-f",
+        metavar="FILE",
+        multiple=True,
+        callback=_one_file,
+        help="Scenario file, or - for stdin.",
     )
-    trace: tuple[str, ...] = option(metavar="CSV", help="More jobs, of a log.")
-    policy: tuple[str, ...] = option(type=click.Choice(list(POLICIES)), help="May be repeated.")
+    trace: tuple[str, ...] = option(metavar="CSV", help="CSV file with more jobs; may be repeated.")
+    policy: tuple[str, ...] = option(
+        type=click.Choice(list(POLICIES)), help="Policy to simulate; may be repeated."
+    )
     growth: tuple[str, ...] = option(
         type=click.Choice([mode.value for mode in GrowthMode]),
-        help="Where replicas beyond the minimum run; may be repeated.",
+        help="Where replicas above the minimum may run; may be repeated.",
     )
-    plain: bool = option(help="Also without kubectl-edl.")
-    seed: int | None = option(type=int, help="Seed of random draws; default: the scenario's.")
+    plain: bool = option(help="Also simulate without kubectl-edl.")
+    seed: int | None = option(type=int, help="Random seed; defaults to the scenario's.")
     until: timedelta | None = option(
         type=Duration(above_zero=True, longest=_LONGEST),
-        help="Stop there; default: its horizon; live: 10m.",
+        help="When to stop; defaults to the horizon, with --live to 10m.",
     )
-    output: str = option("-o", unsaid="table", type=FORM, help="Default: table; wide: every job.")
-    plot: str = option(metavar="FILE", help="A picture: .png, .svg or .pdf.")
-    live: bool = option(help="Start from the live cluster.")
+    output: str = option(
+        "-o", unsaid="table", type=FORM, help="Output format; wide adds a row per job."
+    )
+    plot: str = option(metavar="FILE", help="Write a plot to this file: .png, .svg or .pdf.")
+    live: bool = option(help="Start from the state of the live cluster.")
     add_nodes: int = option(
-        unsaid=0, type=click.IntRange(0, 100000), help="Add this number of nodes; with --live."
+        unsaid=0, type=click.IntRange(0, 100000), help="Number of nodes to add, with --live."
     )
-    like: str = option(metavar="NODE", help="What each has: as NODE, or cpu=16,memory=64Gi.")
-    set: tuple[str, ...] = option(metavar="CHANGE", help="With --live: job/NAME.max=40, .min, …")
+    like: str = option(
+        metavar="NODE", help="Added nodes are like this node, or have cpu=16,memory=64Gi."
+    )
+    set: tuple[str, ...] = option(
+        metavar="CHANGE", help="Change a job, with --live: job/NAME.max=40, .min, …"
+    )

@@ -20,31 +20,31 @@ if TYPE_CHECKING:
     from kubectl_edl.output.report import Report
     from kubectl_edl.status.options import AwaitedPhase
 
-_HELP: Final = """Show training jobs: sizes, bounds, what they wait for and why.
+_HELP: Final = """Show training jobs: replicas, limits, and what they wait for.
 
-ROLES reads role=NOW/MIN..MAX: worker=4/1..12 has 4 workers and may have 1 to 12; chief=1/1 never
-changes, and the Job of ps=0/? does not exist. PENDING counts pods that are asked for and do not
-run; for a queued job, its minimum.
-With JOB (a training job, or one of its Jobs): the tree of its roles and pods, the last decisions,
-and what blocks it, with the fix. A bar is what runs (█ or #), what is on its way (░ or :)
-and what there may be; behind it the sizes of the last minutes or hours.
+ROLES reads role=NOW/MIN..MAX: worker=4/1..12 has 4 workers and may have 1 to 12, chief=1/1 is never
+resized, and the Job of ps=0/? does not exist. PENDING counts requested pods that do not run; for a
+queued job, its minimum.
+With JOB (a training job, or one of its Jobs) it shows the tree of its roles and pods, the last
+decisions, and its blockers with their fixes. In a bar, █ (or #) is running, ░ (or :) is starting,
+and · is free up to max; the line behind it shows the sizes of the last minutes or hours.
 
--w on a terminal draws the tree of all of them again and again, below the load of the cluster
-where you may read that; q or Ctrl-C ends it. Elsewhere it prints a line for each change. --for
-waits: for all training jobs that are shown, until each is in one of the phases, or has the
-reason (docs/reference/reason-codes.md). Running is reached while it scales, too.
+-w on a terminal redraws the tree of all training jobs, below the load of the cluster if you may
+read it; q or Ctrl-C ends it. Elsewhere it prints a line for each change. --for waits until each
+training job that is shown is in one of the phases, or has the reason
+(docs/reference/reason-codes.md). A job that is being scaled counts as Running.
 
 \b
 Examples:
-  # The training jobs of this namespace
+  # List the training jobs of this namespace
   kubectl edl status
-  # One of them, with its pods, last decisions and what is in its way
+  # Show one with its pods, last decisions and blockers
   kubectl edl status mnist
-  # All namespaces, as they change
+  # Watch all namespaces
   kubectl edl status -A -w
-  # In a script: wait until it has ended, or five hours
+  # Wait until it has succeeded, at most five hours
   kubectl edl status mnist --for Succeeded --timeout 5h
-  # For a script: which jobs are queued
+  # Print the names of queued jobs
   kubectl edl status -o json |
     jq -r '.items[] | select(.phase=="Queued") | .metadata.name'
 
@@ -52,8 +52,8 @@ Examples:
 
 \b
 phase: Incomplete, Queued, Starting, Running, Scaling, Paused, Finishing,
-Succeeded or Failed. Scaling: pods of a new size come or leave, or it restarts
-for it; see kubectl edl history. et-operator's Created is Incomplete, Queued
+Succeeded or Failed. Scaling: pods are added or removed, or the job restarts with
+a new size; see kubectl edl history. et-operator's Created is Incomplete, Queued
 or Starting here, and its Suspended is Paused.
 """
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from edl.model import Code, Phase
 
 EXIT_CODES: Final = (
-    "Exit codes: 0 done, 1 refused or no answer, 2 wrong usage, 3 not found, "
-    "5 --for: not reached in time, 6 --for: it has ended otherwise, 130 interrupted."
+    "Exit codes: 0 done, 1 error, 2 usage error, 3 not found, "
+    "5 --for: timed out, 6 --for: reached a different terminal phase, 130 interrupted."
 )
 
 _REASON: Final = "reason"
@@ -86,11 +86,9 @@ class AwaitedPhase:
     goals: tuple[Phase | Code, ...] = option(
         "--for",
         type=_OneGoal(),
-        help="Wait until it is Running, Succeeded, …, or reason=CODE; may be repeated.",
+        help="Wait for a phase such as Running, or for reason=CODE; may be repeated.",
     )
-    timeout: timedelta | None = option(
-        type=Duration(), help="With --for or -w: give up after that."
-    )
+    timeout: timedelta | None = option(type=Duration(), help="How long to wait, with --for or -w.")
 
 
 waiting: Final = group(AwaitedPhase, "wanted")

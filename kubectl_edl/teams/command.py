@@ -15,44 +15,43 @@ from kubectl_edl.teams.options import TeamFields, TeamWriting
 if TYPE_CHECKING:
     from kubectl_edl.output.report import Report
 
-_HELP: Final = """Show what teams are guaranteed, use, borrow and lend, and their waiting jobs.
+_HELP: Final = """Show what teams are guaranteed, use, borrow and lend, and their queued jobs.
 
-A team stands below its parent, whose figures count it in. BORROWED is what a team uses beyond its
-guarantee; LENT is its part of what others borrow of guarantees. USED counts requests, as
-kube-scheduler does; what pods really use is in kubectl edl top. -o wide adds SHARE, the largest
-part of the cluster that a team borrows, by its weight: beside each other the team with the least is
-next. Teams are one document, the ConfigMap edl-teams in edl-system; set and delete change it, and
-so does kubectl edit.
+The figures of a team include those of the teams below it. BORROWED is usage beyond the guarantee;
+LENT is the team's part of what others borrow of guarantees. USED counts requests, as kube-scheduler
+does; kubectl edl top shows real usage. -o wide adds SHARE, the largest part of the cluster that a
+team borrows, by its weight: among siblings, the team with the smallest share is next. Teams are
+stored in the ConfigMap edl-teams in edl-system; change them with set and delete, or kubectl edit.
 
 \b
 Examples:
-  # The teams
+  # List the teams
   kubectl edl teams
-  # With limits, weights, and what they may take back
+  # Add limits, weights and reclaim settings
   kubectl edl teams -o wide
-  # A team with 32 guaranteed GPUs
+  # Guarantee 32 GPUs to a team
   kubectl edl teams set vision --namespace 'vision-*' --guaranteed nvidia.com/gpu=32
 
 -o json prints a TeamList; its fields: docs/reference/outputs.md
 """
-_SET_HELP: Final = """Make a team, or change fields of one; what is not named stays.
+_SET_HELP: Final = """Create a team, or change its fields; fields that are not named are kept.
 
-An empty value takes a field out: --limit "" removes the limit. Everything is checked before it is
-written, and nothing is written over another's change. It asks where something is taken away.
-Comments in the document stay, but for those inside the team that is changed.
+An empty value removes a field: --limit "" removes the limit. The result is validated before it is
+written, and concurrent changes are not overwritten. You are asked for confirmation if something is
+taken away. Comments in the document are kept, except those inside the changed team.
 
 \b
 Examples:
   kubectl edl teams set research --guaranteed nvidia.com/gpu=64,cpu=800
   kubectl edl teams set vision --parent research --namespace vision-prod --namespace 'vision-*'
-  # Twice the part of idle capacity, and never more than 48 GPUs
+  # Double the weight, and limit the team to 48 GPUs
   kubectl edl teams set vision --weight 2 --limit nvidia.com/gpu=48
-  # Its guarantee may take whole jobs of borrowers
+  # Let its guarantee reclaim whole jobs from borrowers
   kubectl edl teams set vision --reclaim jobs
 """
-_DELETE_HELP: Final = """Delete a team. Its namespaces belong to the team default then.
+_DELETE_HELP: Final = """Delete a team. Its namespaces then belong to the team default.
 
-No job is stopped by that.
+No job is stopped.
 
 \b
 Examples:
@@ -63,7 +62,7 @@ Examples:
 
 @click.command(
     "set",
-    short_help="Make a team, or change fields of one.",
+    short_help="Create a team, or change its fields.",
     help=_SET_HELP,
     epilog=EXIT_CODES_HELP,
 )
@@ -102,7 +101,7 @@ def delete_team(world: CliContext, name: str, writing: TeamWriting, scope: Scope
 
 
 @click.option(
-    "-n", "--namespace", shell_complete=namespaces, help="The team of this namespace alone."
+    "-n", "--namespace", shell_complete=namespaces, help="Only show the team of this namespace."
 )
 @a_cluster
 @printing

@@ -18,22 +18,26 @@ class TeamWriting:
 class TeamFields:
     """Fields from the command line; None if not given."""
 
-    parent: str | None = option(metavar="TEAM", help="The team above it.")
+    parent: str | None = option(metavar="TEAM", help="Parent team.")
     namespaces: tuple[str, ...] = option(
         "--namespace",
         metavar="NAME|PATTERN",
-        help="A namespace, or a pattern with *; may be repeated. They replace those before.",
+        help="Namespace or pattern with *; may be repeated; replaces those of before.",
     )
     guaranteed: tuple[str, ...] = option(
-        metavar="RESOURCE=AMOUNT[,…]", help="What it is owed; may be repeated."
+        metavar="RESOURCE=AMOUNT[,…]",
+        help="Resources that the team is guaranteed; may be repeated.",
     )
     limit: tuple[str, ...] = option(
-        metavar="RESOURCE=AMOUNT[,…]", help="The most it may use; may be repeated."
+        metavar="RESOURCE=AMOUNT[,…]", help="Most resources that the team may use; may be repeated."
     )
-    weight: str | None = option(metavar="NUMBER", help="Its part of idle capacity.")
-    lend: bool | None = option(default=None, help="Whether others may use what it leaves.")
+    weight: str | None = option(metavar="NUMBER", help="Weight by which idle capacity is shared.")
+    lend: bool | None = option(
+        default=None, help="Whether other teams may borrow what it does not use."
+    )
     reclaim: str | None = option(
-        type=click.Choice(("replicas", "jobs")), help="What its guarantee may take of borrowers."
+        type=click.Choice(("replicas", "jobs")),
+        help="What its guarantee may reclaim from borrowers.",
     )
 
     def changes(self) -> dict[str, object]:

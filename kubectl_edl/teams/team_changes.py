@@ -43,7 +43,7 @@ def change_teams(
             return "unchanged"
         lost = taken_away(before, after)
         if not _agreed(world, how, lost, agreed):
-            return "left as it is"
+            return "not changed"
         if comments := lost_comments(text, new):
             count = "1 comment goes" if len(comments) == 1 else f"{len(comments)} comments go"
             world.warn(f"hint: {count} with what is changed: {comments[0]}")

@@ -18,73 +18,72 @@ from kubectl_edl.model.training_job_view import view
 from kubectl_edl.output.report import Report
 from kubectl_edl.top.options import CostOptions, costing, serial
 
-_HELP: Final = """Requested, used and idle: training jobs (the default), nodes, the cluster.
+_HELP: Final = """Show requested, used and idle resources of training jobs, nodes or the cluster.
 
-What is used is metrics-server's; without one it says <unknown>.
+Usage comes from metrics-server; without it, it is <unknown>.
 
 \b
 Examples:
-  # What the training jobs here ask for and use
+  # Show what training jobs of this namespace request and use
   kubectl edl top
-  # One of them
+  # Show one training job
   kubectl edl top mnist
-  # Idle capacity by node
+  # Show idle capacity by node
   kubectl edl top nodes
-  # Totals
+  # Show totals
   kubectl edl top cluster
 """
-_JOBS_HELP: Final = """What training jobs request and use, and their resource-hours.
+_JOBS_HELP: Final = """Show what training jobs request and use, and their resource-hours.
 
-HOURS counts resource-hours so far, from the history of sizes: GPU-hours, or CPU-hours of a job
-without GPUs. A ">" says that the history does not reach back to the start; before what is used,
-that not all pods are measured yet.
+HOURS are the resource-hours so far, from the history of sizes: GPU-hours, or CPU-hours of a job
+without GPUs. ">" before HOURS means that the history does not reach back to the start; before
+usage, that not all pods are measured yet.
 
---serial adds AT-MAX, what a fixed size of max would have requested for the same work, chief and
-servers included, and VS-MAX, how HOURS compares with it. "15% less" is what elastic sizes saved;
-"15% more" is what they cost: smaller sizes take longer, and the chief and the servers keep their
-pods all that time. It says how much of the work more replicas do not make faster (Amdahl's law,
-0.05 for 5 %): the more, the less a large size brings.
+--serial adds AT-MAX, the resource-hours of a fixed size of max for the same work, including chief
+and servers, and VS-MAX, the comparison with HOURS. "15% less" was saved by elastic sizes; "15%
+more" is their cost: smaller sizes take longer, while chief and servers keep their pods. PART is the
+fraction of the work that more replicas do not speed up (Amdahl's law, 0.05 for 5 %).
 
 \b
 Examples:
-  # All of this namespace
+  # Show all training jobs of this namespace
   kubectl edl top jobs
-  # With a twentieth of the work that does not divide
+  # Compare with a fixed size, if 5 % of the work is serial
   kubectl edl top jobs mnist --serial 0.05
-  # For a script: GPU-hours in all namespaces
+  # Print the GPU-hours of all namespaces
   kubectl edl top jobs -A -o json | jq '[.items[].resourceHours|select(.unit=="GPU").used]|add'
 
 -o json prints a TrainingJobUsageList, with JOB a TrainingJobUsage; its fields:
 docs/reference/outputs.md
 """
-_NODES_HELP: Final = """What the pods on each node request, what is idle, and what is used.
+_NODES_HELP: Final = """Show requested, idle and used resources of each node.
 
-It needs the right to list nodes and all pods. TRAINING counts pods of training jobs. Nothing is
-idle on a node that takes no pods. GPUs are whole ones and KubeShare's shares together.
+It needs the right to list nodes and all pods. TRAINING counts pods of training jobs. An
+unschedulable node has no idle resources. GPUs include KubeShare's GPU shares.
 
 \b
 Examples:
-  # Idle capacity by node
+  # Show idle capacity by node
   kubectl edl top nodes
-  # With what each offers
+  # Add the allocatable resources
   kubectl edl top nodes -o wide
 
 -o json prints a NodeUsageList; its fields: docs/reference/outputs.md
 """
-_CLUSTER_HELP: Final = """The whole cluster: offered, requested, idle, used.
+_CLUSTER_HELP: Final = """Show totals of the cluster: offered, requested, idle and used.
 
-It needs the right to list nodes and all pods. QUEUED is what the minimum of all that waits asks
-for. Resource-hours are those of kubectl edl top jobs. Node-hours per hour say what takes the
-nodes: replicas up to the minimum of their role, extras beyond it, pods of other owners; of nodes
-with GPUs these are what counts, of others the CPUs. --price adds what they cost.
+It needs the right to list nodes and all pods. QUEUED is what the minimums of queued jobs request.
+Resource-hours are those of kubectl edl top jobs. Node-hours per hour show what occupies the nodes:
+replicas up to the minimum of their role, extra replicas above it, and pods of other owners; by GPUs
+on nodes that have them, else by CPU. --price adds the costs.
 
 \b
 Examples:
-  # How full it is
+  # Show the utilization
   kubectl edl top cluster
-  # As it changes
+  # Watch it
   kubectl edl top cluster -w
-  # What minimums, extras and idle nodes cost in an hour
+  # Show the hourly cost of minimums, extras and idle nodes
   kubectl edl top cluster --price m7i.4xlarge=0.81 --price p5.48xlarge=55
 
 -o json prints a ClusterUsage; its fields: docs/reference/outputs.md
@@ -94,7 +93,7 @@ _ALIASES: Final = {"job": "jobs", "node": "nodes"}
 
 @click.command(
     "jobs",
-    short_help="What training jobs request and use, and their resource-hours.",
+    short_help="Show what training jobs request and use, and their resource-hours.",
     help=_JOBS_HELP,
     epilog=EXIT_CODES_HELP,
 )
@@ -113,7 +112,7 @@ def jobs(
 
 @click.command(
     "nodes",
-    short_help="Requested, idle and used on each node.",
+    short_help="Show requested, idle and used resources of each node.",
     help=_NODES_HELP,
     epilog=EXIT_CODES_HELP,
 )
@@ -128,7 +127,7 @@ def nodes(world: CliContext, node: str | None, scope: Scope, reading: OutputOpti
 
 @click.command(
     "cluster",
-    short_help="The same of the whole cluster.",
+    short_help="Show totals of the whole cluster.",
     help=_CLUSTER_HELP,
     epilog=EXIT_CODES_HELP,
 )

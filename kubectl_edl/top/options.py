@@ -42,13 +42,13 @@ class CostOptions:
         multiple=True,
         metavar="TYPE=AMOUNT",
         callback=_prices,
-        help="Hourly price of a node of this instance type, or node pool; may be repeated.",
+        help="Hourly price of a node, by instance type or node pool; may be repeated.",
     )
     serial: float = option(
         type=click.FloatRange(0, 1),
         default=0.0,
         metavar="PART",
-        help="The part of the work that replicas do not share; default: 0.",
+        help="Fraction of the work that more replicas do not speed up; defaults to 0.",
     )
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kubectl_edl.cli.context import CliContext
     from kubectl_edl.output.documents.cluster_documents import VersionDocument
 
-_HELP: Final = """The plugin's version.
+_HELP: Final = """Print the plugin's version.
 
 \b
 Examples:
@@ -26,7 +26,9 @@ Examples:
 
 
 @click.command("version", help=_HELP, epilog=EXIT_CODES_HELP)
-@click.option("-o", "--output", type=click.Choice(("json", "yaml")), default=None, help="Form.")
+@click.option(
+    "-o", "--output", type=click.Choice(("json", "yaml")), default=None, help="Output format."
+)
 @click.pass_obj
 def version(world: CliContext, output: str | None) -> None:
     number = installed("kubectl-edl")
