@@ -26,7 +26,7 @@ from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.prefetch import PrefetchedLists, jobs_of
 
-_UNKNOWN: Final = {"ConfigMap": "teams are not known here, nor what they are guaranteed"}
+_UNKNOWN: Final = {"ConfigMap": "teams and their guarantees are unknown"}
 _Fact = TypeVar("_Fact")
 
 
@@ -102,12 +102,12 @@ def _training(asked: PrefetchedLists, hints: list[str]) -> ClusterFacts:
     jobs = [job_facts.job(raw, shapes) for raw in listed.jobs()]
     pods = allowed(
         lambda: [object_facts.pod(raw, shapes) for raw in listed.pods()],
-        "without its pods a started job shows as Starting",
+        "without its pods, a started job is shown as Starting",
         hints,
     )
     priorities = allowed(
         lambda: list(map(object_facts.priority, listed.priorities())),
-        "priorities count as 0 here",
+        "priorities are assumed to be 0",
         hints if any(job.priority_class for job in jobs) else [],
     )
     return ClusterFacts(pods=pods, jobs=jobs, priorities=priorities)
@@ -117,12 +117,12 @@ def _ruled(connection: ClusterConnection, found: ClusterFacts, hints: list[str])
     listed, namespace = connection.cluster.list, connection.namespace
     quotas = allowed(
         lambda: list(map(quota, listed(ListOptions("ResourceQuota", namespace)).items)),
-        "what a ResourceQuota forbids is not known here",
+        "what a ResourceQuota forbids is unknown",
         hints,
     )
     ranges = allowed(
         lambda: list(map(limit_range, listed(ListOptions("LimitRange", namespace)).items)),
-        "what a LimitRange adds or forbids is not known here",
+        "what a LimitRange adds or forbids is unknown",
         hints,
     )
     return replace(
@@ -141,7 +141,7 @@ def survey_cluster(cluster: Cluster, now: datetime, hints: list[str] | None = No
     state = observe(read_once(cluster, missed.__setitem__), now)
     if hints is not None:
         for kind, error in sorted(missed.items()):
-            what = _UNKNOWN.get(kind, f"what a {kind} adds or forbids is not known here")
+            what = _UNKNOWN.get(kind, f"what a {kind} adds or forbids is unknown")
             hints.append(f"hint: {what}: {error}")
     return state
 

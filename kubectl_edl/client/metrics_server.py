@@ -9,7 +9,7 @@ from edl.kube.cluster import Cluster, ListOptions
 from edl.quantities import Resources
 from edl.writes import Json
 
-_UNKNOWN: Final = "hint: what is used is not known"
+_UNKNOWN: Final = "hint: usage is unknown"
 Used = Mapping[tuple[str, str], Resources]
 """Usage by (namespace, name); nodes have no namespace."""
 

@@ -139,7 +139,7 @@ def _unplaced(pod: Json, job: str, causes: PodCauses) -> WaitingPod | None:
     status, spec = pod.get("status") or {}, pod.get("spec") or {}
     if status.get("phase", "Pending") != "Pending" or "deletionTimestamp" in pod["metadata"]:
         return None
-    reason, why = next(_reasons(spec, status), ("", "the scheduler has not looked at it yet"))
+    reason, why = next(_reasons(spec, status), ("", "kube-scheduler has not processed it yet"))
     node = spec.get("nodeName") or ""
     claims = "" if node or spec.get("schedulingGates") else causes.claims(pod)
     warning = causes.warning(pod) if node and reason in _STARTING else ""

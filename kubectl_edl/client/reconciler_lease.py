@@ -97,11 +97,11 @@ class LeaseView:
         doctor = f"kubectl edl doctor{self.flags}"
         if self.missing and self.missing.rights and self.lead is Lead.LEADS:
             what = f"hint: the reconciler may not {self.missing}"
-            return (f"{what}: decisions that take such writes are not carried out; {doctor}",)
+            return (f"{what}: decisions that need these writes are not carried out; {doctor}",)
         if not self.stalled:
             return ()
-        what = f"hint: no reconciler is at work now ({self.why})"
-        return (f"{what}: nothing starts or changes its size; {doctor}",)
+        what = f"hint: no reconciler is running ({self.why})"
+        return (f"{what}: nothing is started or resized; {doctor}",)
 
 
 def leadership(connection: ClusterConnection, now: datetime) -> LeaseView:

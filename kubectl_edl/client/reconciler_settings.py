@@ -54,11 +54,11 @@ class EffectiveSettings:
 
     @property
     def text(self) -> str:
-        """`policy fair, load ceiling 97 % (as the reconciler says)`."""
+        """`policy fair, load ceiling 97 % (from the reconciler)`."""
         whose = {
-            "reconciler": "as the reconciler says",
-            "flags": "as asked for; the reconciler may say otherwise",
-            "default": "assumed; the reconciler's own settings are not known",
+            "reconciler": "from the reconciler",
+            "flags": "from flags; the reconciler may use others",
+            "default": "defaults; the reconciler's settings are unknown",
         }[self.source]
         return f"{self.settings} ({whose})"
 
@@ -91,7 +91,7 @@ def deciding(
 
 def unattended(by: EffectiveSettings) -> Estimate:
     """The estimate while no reconciler leads: unknown, because no plan is executed."""
-    return Estimate(Certainty.UNKNOWN, reason=f"no reconciler is at work now ({by.stalled})")
+    return Estimate(Certainty.UNKNOWN, reason=f"no reconciler is running ({by.stalled})")
 
 
 def _published(lead: LeaseView) -> EffectiveSettings:
@@ -102,7 +102,7 @@ def _published(lead: LeaseView) -> EffectiveSettings:
         return _assumed()
     if lead.settings is None:
         return _assumed(
-            f"hint: assumed settings: {lead.where} does not say them: its reconciler is older"
+            f"hint: assumed settings: {lead.where} does not publish them: its reconciler is older"
         )
     try:
         settings = read(lead.settings)
@@ -119,4 +119,6 @@ def _unknown(settings: Settings) -> tuple[str, ...]:
     if not settings.unknown:
         return ()
     names = ", ".join(settings.unknown)
-    return (f"hint: the reconciler decides by more than this plugin knows ({names}): update it",)
+    return (
+        f"hint: the reconciler has settings that this plugin does not know ({names}): update it",
+    )

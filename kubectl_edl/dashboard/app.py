@@ -136,7 +136,7 @@ def _page(context: DashboardContext) -> AnyResponse:
 
 def _events(context: DashboardContext, streams: BoundedSemaphore) -> Response:
     if not streams.acquire(blocking=False):
-        text = f"{MOST_STREAMS} pages look already: close some"
+        text = f"{MOST_STREAMS} dashboard pages are open already: close some"
         return _refused(AuthRefusal(HTTPStatus.SERVICE_UNAVAILABLE, text))
     answer = Response(stream(context.broadcast), content_type="text/event-stream")
     answer.call_on_close(streams.release)

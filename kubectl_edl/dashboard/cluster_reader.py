@@ -69,8 +69,7 @@ def choose_reader(
     needed = {kind: error for kind, error in missing.items() if kind not in RULES}
     if not needed:
         hints = [
-            f"hint: what a {kind} adds or forbids is not known here: {missing[kind]}"
-            for kind in missing
+            f"hint: what a {kind} adds or forbids is unknown: {missing[kind]}" for kind in missing
         ]
         return ClusterWideReader(world, connection, Estimates(monotonic), sorted(hints))
     error = needed[min(needed)]

@@ -82,7 +82,7 @@ class DashboardWatcher:
         except Exception as error:  # noqa: BLE001 — a dead watcher would show an old state forever
             trouble = f"unexpected {type(error).__name__}: {error}"
             if not self._troubled:
-                _log.exception("cannot look at the cluster, will try again")
+                _log.exception("reading the cluster failed, retrying")
             self._troubled = True
         if self._page or trouble:
             self._broadcast.show(msgspec.json.encode(self._page | {"trouble": trouble}))

@@ -172,5 +172,5 @@ def _listed(title: str, sentences: Sequence[tuple[str, str]], *, complete: bool)
         if helps:
             lines.append(f"     would help: {harmless(helps)}")
     if not complete and any(helps for _, helps in sentences):
-        lines.append("  There may be more in the way behind this.")
+        lines.append("  Further blockers may follow.")
     return "".join(f"{line}\n" for line in lines)

@@ -99,7 +99,7 @@ def inject(world: CliContext, asked: InjectOptions) -> None:
         world.warn(hint)
     for name in stream.cron_jobs if asked.form == asked.output else ():
         world.warn(
-            f"hint: {name} stays as it is: its Jobs are completed when it makes them; "
+            f"hint: {name} is unchanged: its Jobs are completed when they are created; "
             "--explain shows how"
         )
     world.out.write(view.FORMS[asked.form](stream, Layout(width=world.width)))

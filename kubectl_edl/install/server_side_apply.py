@@ -64,7 +64,7 @@ class Apply:
         except Conflict as error:
             raise Refused(
                 f"{name_of(target)}: {' '.join(str(error).split())}; "
-                "to have it our way: --force-conflicts"
+                "to take ownership: --force-conflicts"
             ) from error
         except Invalid as error:
             raise Refused(f"{name_of(target)}: {error}") from error

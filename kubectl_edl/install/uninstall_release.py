@@ -37,7 +37,7 @@ def uninstall(world: CliContext, scope: Scope, how: Deleting) -> None:
     if not how.yes and not confirmed(
         world, f"Delete kubectl-edl, {len(targets)} objects, from this cluster?"
     ):
-        world.warn("kubectl-edl stays as it is")
+        world.warn("kubectl-edl was not uninstalled")
         return
     webhooks = [target for target in targets if target.kind in WEBHOOK_KINDS]
     _remove(world, cluster, webhooks)

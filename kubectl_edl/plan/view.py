@@ -113,7 +113,9 @@ def _held_columns(planned: Planned) -> tuple[Column[Held], ...]:
         Column("POSITION", lambda held: str(held.position or "")),
         *in_namespaces(planned.namespace, lambda held: held.job.namespace),
         Column("NAME", lambda held: held.job.name),
-        Column("WHY IT WAITS, OR GETS NO MORE", lambda held: _message(planned, held), shrinks=True),
+        Column(
+            "WHY IT WAITS OR IS NOT SCALED UP", lambda held: _message(planned, held), shrinks=True
+        ),
     )
 
 

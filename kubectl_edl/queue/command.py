@@ -112,7 +112,7 @@ def _own_queue(
     if published:
         hints.append(f"{published.hint}: {error}")
         if more := published.queue.jobs - len(published.queue.items):
-            hints.append(f"hint: {more} more wait behind those that it tells of")
+            hints.append(f"hint: {more} more jobs are queued behind the published ones")
     else:
         what = "positions need the whole cluster, so this is the order of arrival"
         hints.append(f"hint: {what}: {error}")

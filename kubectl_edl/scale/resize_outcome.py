@@ -74,7 +74,7 @@ def _outcome(job: TrainingJob, goal: Goal) -> str | None:
             if role.request.replicas is None
             else f"set to {role.request.replicas}"
         )
-        raise Refused(f"{goal.job.name}: another client changed it meanwhile: {goal.role} is {now}")
+        raise Refused(f"{goal.job.name}: another client has changed it: {goal.role} is {now}")
     names = {pod.name for pod in role.status.pods}
     if role.request.removing or names & goal.removed or not _is_there(role, goal):
         return None
@@ -135,7 +135,7 @@ class _TimeLimit:
         if not goal.limited:
             raise TimedOut(late)
         if waited >= timeout + _GRACE or _is_lost(self._connection, now):
-            raise TimedOut(f"{late}; it was not taken back: does the reconciler run?")
+            raise TimedOut(f"{late}; it was not reverted: is a reconciler running?")
         if not self._extended:
-            self._world.warn(f"{late}; waiting for the reconciler to take it back")
+            self._world.warn(f"{late}; waiting for the reconciler to revert it")
             self._extended = True

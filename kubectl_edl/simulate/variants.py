@@ -52,12 +52,12 @@ def scenario(world: CliContext, _scope: Scope, asked: SimulateOptions) -> None:
     trainings, hints = with_unique_names(found.world.trainings, traced)
     given = replace(found.world, trainings=trainings)
     if not (given.trainings or given.services):
-        raise Refused(f"{asked.filename}: nothing to simulate; jobs, a trace or services")
+        raise Refused(f"{asked.filename}: nothing to simulate; add jobs, a trace or services")
     for hint in (*found.hints, *hints):
         world.warn(hint)
     until = asked.until.total_seconds() if asked.until else found.horizon
     if until == inf and any(one.work.seconds == inf for one in given.trainings):
-        world.warn("hint: jobs without length or work never end; horizon says how long to look")
+        world.warn("hint: jobs without length or work never end; a horizon limits the simulation")
     names = asked.policy or found.policies or ("fair",)
     variants = [
         Variant(" ".join([name, *growth]), given, Elastic(POLICIES[name], limits))
@@ -88,7 +88,7 @@ def _never_started(runs: Sequence[Run], until: float, *, wide: bool) -> Iterator
             verbs = ("starts", "does not start") if never == 1 else ("start", "do not start")
             what = f"never {verbs[0]}" if until == inf else f"{verbs[1]} before the end"
             # A run without kubectl-edl records no reasons.
-            why = "" if wide or name == _PLAIN else ": -o wide says why"
+            why = "" if wide or name == _PLAIN else ": -o wide shows why"
             yield f"hint: {whose}{never} of {len(one.result.jobs)} jobs {what}{why}"
 
 

@@ -40,8 +40,8 @@ def test_a_real_installation_is_well(shell: Shell) -> None:
     shell.until("sweep", running(4))
     found = shell.edl("doctor")
     assert (found.returncode, found.stderr) == (0, ""), found.stdout
-    assert "the API server reaches it: a labelled Job came back completed" in found.stdout
-    assert "edl-webhook and edl-reconciler may do all that they must" in found.stdout
+    assert "the API server reaches it: a labelled Job was mutated in a dry run" in found.stdout
+    assert "edl-webhook and edl-reconciler have all rights that they need" in found.stdout
     assert "none of 1 is stuck" in found.stdout
     assert shell.kubectl("get", "jobs", "-n", shell.namespace, "-o", "name").stdout == (
         "job.batch/sweep\n"
@@ -112,7 +112,7 @@ def test_a_gang_for_which_no_cluster_is_large_enough_is_named(shell: Shell) -> N
     found = checks(shell)["never"]
     assert found["result"] == "warning"
     assert (
-        f"{shell.namespace}/giant would not start if no other training job ran either"
+        f"{shell.namespace}/giant could not start even with no other training job running"
         in found["message"]
     )
 

@@ -84,9 +84,7 @@ class Away(Behind):
     ],
     ids=lambda line: line[0],
 )
-def test_a_write_while_the_webhook_is_away_says_what_to_do_next(
-    stage: Stage, line: tuple[str, ...]
-) -> None:
+def test_an_unreachable_webhook_hints_at_doctor(stage: Stage, line: tuple[str, ...]) -> None:
     stage.wrapped = lambda cluster: cast("Cluster", Away(cluster))
     found = stage.run(*line, "--context", "prod")
     assert found.code == 1
@@ -94,7 +92,7 @@ def test_a_write_while_the_webhook_is_away_says_what_to_do_next(
     assert found.err.endswith(f"connection refused\n{hint}")
 
 
-def test_a_slip_in_our_label_is_named_with_the_one_that_was_meant(stage: Stage) -> None:
+def test_a_misspelt_label_suggests_the_correct_one(stage: Stage) -> None:
     manifest = job("typo", framwork="none")
     stage.create(manifest)
     assert stage.run("status", "typo").err == (
@@ -104,7 +102,7 @@ def test_a_slip_in_our_label_is_named_with_the_one_that_was_meant(stage: Stage) 
     )
 
 
-def test_a_job_without_our_label_is_told_how_to_become_elastic(stage: Stage) -> None:
+def test_the_error_for_an_ordinary_job_names_adopt(stage: Stage) -> None:
     found = stage.run("scale", "plain", "3", "-n", "default")
     assert found.code == 1
     assert found.err == (
@@ -223,7 +221,7 @@ def test_help_is_a_command_too_as_in_kubectl(line: str, capsys: pytest.CaptureFi
     assert flag[1].startswith(f"Usage: {' '.join(['kubectl edl', *words])} ")
 
 
-def test_flags_may_stand_before_the_command(stage: Stage) -> None:
+def test_flags_may_precede_the_command(stage: Stage) -> None:
     assert stage.run("-n", "empty", "status").err == stage.run("status", "-n", "empty").err
     assert command_first(["-n", "a", "--output=json", "-A", "status", "x"]) == [
         "status",
@@ -306,7 +304,7 @@ def test_manifests_are_utf_8_whatever_the_locale(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("old", "new"), [("label", "adopt"), ("unlabel", "release")])
-def test_an_old_name_runs_the_new_command_and_says_so(
+def test_an_old_command_name_works_with_a_warning(
     old: str, new: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     renamed, current = (Stage().run(name, "minst") for name in (old, new))

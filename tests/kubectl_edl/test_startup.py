@@ -56,7 +56,7 @@ def loaded(*args: str) -> set[str]:
 
 
 @pytest.mark.parametrize("args", [("--help",), (), ("version",), ("completion", "bash")])
-def test_what_needs_no_cluster_loads_nothing_heavy(args: tuple[str, ...]) -> None:
+def test_commands_without_a_cluster_import_no_heavy_modules(args: tuple[str, ...]) -> None:
     assert loaded(*args) & HEAVY == set()
 
 
@@ -65,7 +65,7 @@ def test_doctor_and_certs_explain_themselves_without_cryptography() -> None:
         assert loaded(*args) & {"cryptography", "numpy", "urllib3"} == set()
 
 
-def test_status_loads_what_it_reads_with_and_no_more(tmp_path: Path) -> None:
+def test_status_imports_only_what_it_needs(tmp_path: Path) -> None:
     nothing = Answer(200, {"metadata": {"resourceVersion": "1"}, "items": []})
     with serving(nothing) as (script, address):
         found = loaded("status", "--kubeconfig", kubeconfig(tmp_path, address))
@@ -74,7 +74,7 @@ def test_status_loads_what_it_reads_with_and_no_more(tmp_path: Path) -> None:
     assert found & NEVER_FOR_STATUS == set()
 
 
-def test_status_asks_before_it_loads_what_reads_the_answers(tmp_path: Path) -> None:
+def test_status_sends_requests_before_heavy_imports(tmp_path: Path) -> None:
     found = loaded("status", "--kubeconfig", f"{tmp_path}/none")
     assert "edl.kube.api.client" in found
     assert found & READERS == set()

@@ -135,7 +135,7 @@ def _results_of(check: Check, context: CheckContext) -> Iterator[CheckResult]:
 def _of_error(error: EdlError) -> CheckResult:
     """The finding for an error: a warning if the user lacks a right, otherwise a failure."""
     if isinstance(error, Forbidden) and error.status != 401:  # noqa: PLR2004 - HTTP
-        return warning(f"not looked at: {error}", "run kubectl edl doctor as an administrator")
+        return warning(f"not checked: {error}", "run kubectl edl doctor as an administrator")
     if isinstance(error, Unreachable):
         return failure(str(error), "kubectl cluster-info; kubectl config get-contexts")
     return failure(str(error), "kubectl config view --minify")

@@ -43,13 +43,13 @@ def orphans(context: CheckContext) -> CheckResults:
     ]
     yield from first([_orphan(kind, metadata) for kind, metadata in alone], _ALL)
     if not alone:
-        yield ok("nothing of ours is left behind by Jobs that are gone")
+        yield ok("there are no orphaned objects of deleted Jobs")
 
 
 def _orphan(kind: str, metadata: Json) -> CheckResult:
     name, namespace = metadata["name"], metadata["namespace"]
     return warning(
-        f"{kind} {namespace}/{name} belongs to no Job any more",
+        f"{kind} {namespace}/{name} is orphaned: its Job no longer exists",
         FixCommand(f"kubectl delete {RESOURCES[kind].plural} {name} -n {namespace}"),
     )
 

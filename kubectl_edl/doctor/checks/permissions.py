@@ -105,7 +105,7 @@ def ours(context: CheckContext) -> CheckResults:
                 UPGRADE,
             )
     if complete == len(ACCOUNTS):
-        yield ok(f"{' and '.join(ACCOUNTS)} may do all that they must")
+        yield ok(f"{' and '.join(ACCOUNTS)} have all rights that they need")
 
 
 def _account(context: CheckContext, name: str) -> str:
@@ -168,7 +168,7 @@ def yours(context: CheckContext) -> CheckResults:
             _grant(need, me, namespace or "default"),
         )
     if not without:
-        yield ok("you may do all that the plugin offers")
+        yield ok("you have all rights that the plugin needs")
 
 
 def _grant_takes(need: NeededRight) -> str:

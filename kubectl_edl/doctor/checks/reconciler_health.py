@@ -48,7 +48,7 @@ def leads(context: CheckContext) -> CheckResults:
     if lease.stalled:
         what = {
             Lead.ABSENT: "no reconciler has ever led:",
-            Lead.EXPIRED: f"no reconciler leads: {lease.holder} is silent,",
+            Lead.EXPIRED: f"no reconciler leads: {lease.holder} has stopped renewing its Lease,",
         }.get(lease.lead, "no reconciler leads:")
         yield failure(f"{what} {lease.why}", way_out(context, "start it"))
     elif lease.clock_is_ahead:
@@ -77,11 +77,11 @@ def writes(context: CheckContext) -> CheckResults:
         start = f"start it as ServiceAccount {context.system_namespace}/edl-reconciler"
         yield failure(
             f'{lease.holder} runs as "{missing.user}", which may not {missing}: '
-            "decisions that take such writes are not carried out",
+            "decisions that need these writes are not carried out",
             way_out(context, start, UPGRADE),
         )
         return
-    yield ok(f"it may write all that it must, as {missing.user}")
+    yield ok(f"it has all rights that it needs, as {missing.user}")
 
 
 def settings(context: CheckContext) -> CheckResults:
@@ -95,10 +95,10 @@ def settings(context: CheckContext) -> CheckResults:
         return
     if by.stalled:
         fix = way_out(context, "start it")
-        yield warning("how it decides is not known while none leads", fix)
+        yield warning("its settings are unknown while no reconciler leads", fix)
         return
     hints = " ".join(hint.removeprefix("hint: ") for hint in by.hints)
-    yield warning(f"how it decides is not known: {hints}", UPGRADE)
+    yield warning(f"its settings are unknown: {hints}", UPGRADE)
 
 
 def provisioner(context: CheckContext) -> CheckResults:

@@ -73,7 +73,7 @@ def unrequested(context: CheckContext) -> CheckResults:
     ]
     yield from first(results, _ALL)
     if jobs and not found:
-        yield ok("the pods of each elastic role request something")
+        yield ok("the pods of all elastic roles have resource requests")
 
 
 def never(context: CheckContext) -> CheckResults:
@@ -98,7 +98,7 @@ def never(context: CheckContext) -> CheckResults:
         reasons = (message(held.reason) for held in plan.held if held.job == job.key)
         reason = next(reasons, "nothing fits")
         yield warning(
-            f"{job.key} would not start if no other training job ran either: {reason}",
+            f"{job.key} could not start even with no other training job running: {reason}",
             explanation(job),
         )
     if not unstartable:

@@ -79,7 +79,7 @@ def _unnoticed(log: str, job: TrainingJob, now: datetime) -> CheckResult | None:
     if phase(job) is not Phase.QUEUED or noticed or waits < _NOTICED:
         return None
     return failure(
-        f"{job.key} has been queued for {duration(waits)}, and no reconciler has looked at it",
+        f"{job.key} has been queued for {duration(waits)}, and no reconciler has processed it",
         log,
     )
 

@@ -65,7 +65,7 @@ def configuration(context: CheckContext) -> CheckResults:
             wrong += _selects_system(where, entry, context.system_namespace)
     yield from wrong
     if not wrong:
-        yield ok("the API server asks it about labelled objects, and about no others")
+        yield ok("the API server calls it for labelled objects only")
 
 
 def answers(context: CheckContext) -> CheckResults:
@@ -88,10 +88,12 @@ def answers(context: CheckContext) -> CheckResults:
         )
         return
     if contract.INJECTED_MAX in (answer["metadata"].get("annotations") or {}):
-        yield ok(f"the API server reaches it: a labelled Job came back completed ({namespace})")
+        yield ok(
+            f"the API server reaches it: a labelled Job was mutated in a dry run ({namespace})"
+        )
     else:
         yield failure(
-            f"a labelled Job came back unchanged: no webhook is called in namespace {namespace}",
+            f"a labelled Job was not mutated: no webhook is called in namespace {namespace}",
             FixCommand(f"kubectl get mutatingwebhookconfiguration {CONFIGURATION} -o yaml"),
         )
 

@@ -68,7 +68,7 @@ def serving(context: CheckContext) -> CheckResults:
     named = f"Secret {where.namespace}/{where.name}"
     if by is CertificateStore.DIRECTORY:
         outside = served_outside(cluster)
-        yield ok(f"the webhook at {outside} keeps its certificate itself, not in a Secret")
+        yield ok(f"the webhook at {outside} manages its own certificate, without a Secret")
         return
     try:
         found = served(cluster)

@@ -128,6 +128,6 @@ def _hints(fresh: Sequence[str]) -> Hints:
         return ()
     called = ", ".join(fresh[:_SHOWN]) + ", …" * (len(fresh) > _SHOWN)
     if len(fresh) == 1:
-        return (f"hint: 1 job of a trace has a name that is taken: it is called {called}",)
+        return (f"hint: 1 job of a trace has a name that is in use: renamed to {called}",)
     many = f"{len(fresh)} jobs of traces have names that are taken"
     return (f"hint: {many}: they are called {called}",)

@@ -51,7 +51,7 @@ def documents(text: str) -> list[Json]:
     return [found for found in yaml.safe_load_all(text) if found]
 
 
-def test_comments_of_a_job_stay_where_they_are(tmp_path: Path) -> None:
+def test_comments_are_kept(tmp_path: Path) -> None:
     text = (
         TEXT.partition("---\napiVersion: batch")[2]
         .replace("/v1\n", "apiVersion: batch/v1   # since 1.21\n")
@@ -101,7 +101,7 @@ def test_a_comment_that_cannot_stay_is_named(tmp_path: Path) -> None:
     assert found.out.startswith("# The whole experiment.\napiVersion: batch/v1\n")
 
 
-def test_release_names_lost_comments_where_its_output_could_have_them(tmp_path: Path) -> None:
+def test_release_reports_lost_comments_of_yaml(tmp_path: Path) -> None:
     labels = "metadata: {labels: {edl.dev/framework: none}, name: mnist,   # ours"
     file = write(tmp_path, BRACES.replace("metadata: {name: mnist,   # ours", labels))
     lost = f"hint: {file}: document 1 has lost 1 of its comments: # ours\n"
@@ -165,7 +165,7 @@ def test_a_cron_job_labels_the_jobs_that_it_makes(tmp_path: Path) -> None:
     }
 
 
-def test_what_is_wrong_with_the_jobs_of_a_cron_job_stands_at_its_template(tmp_path: Path) -> None:
+def test_errors_in_jobs_of_a_cron_job_name_its_template(tmp_path: Path) -> None:
     spec = {"schedule": "0 3 * * *", "jobTemplate": {"spec": job("x")["spec"]}}
     nightly = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly"}}
     file = write(tmp_path, dump(nightly | {"spec": spec}))
@@ -175,7 +175,7 @@ def test_what_is_wrong_with_the_jobs_of_a_cron_job_stands_at_its_template(tmp_pa
     )
 
 
-def test_labels_on_the_cron_job_itself_are_moved_to_where_they_work(tmp_path: Path) -> None:
+def test_labels_of_a_cron_job_are_moved_to_its_template(tmp_path: Path) -> None:
     own = {contract.FRAMEWORK: "none", contract.MAX: "8", "team": "vision"}
     nightly = {
         "apiVersion": "batch/v1",
@@ -193,7 +193,7 @@ def test_labels_on_the_cron_job_itself_are_moved_to_where_they_work(tmp_path: Pa
     }
 
 
-def test_every_finding_is_told_at_once(tmp_path: Path) -> None:
+def test_all_findings_are_reported(tmp_path: Path) -> None:
     file = write(tmp_path, TEXT)
     found = Stage().run(
         "adopt", "-f", file, "--framework", "none", "--min", "x", "--gpu", "-1", "--role", "boss"
@@ -206,7 +206,7 @@ def test_every_finding_is_told_at_once(tmp_path: Path) -> None:
         assert any(f"metadata.labels[{label}]: " in line for line in lines)
 
 
-def test_the_findings_of_all_documents_are_told_at_once(tmp_path: Path) -> None:
+def test_findings_of_all_documents_are_reported(tmp_path: Path) -> None:
     file = write(tmp_path, "---\n".join(dump(job(name)) for name in ("one", "two")))
     found = Stage().run("adopt", "-f", file, "--framework", "none", "--min", "x")
     places = [line.partition(": metadata.")[0] for line in found.err.splitlines()]
@@ -241,7 +241,7 @@ def test_a_job_without_a_framework_needs_one(tmp_path: Path) -> None:
         ("- 1\n", "job.yaml: document 1, line 1: list instead of an object"),
     ],
 )
-def test_a_file_without_a_job_says_so(tmp_path: Path, text: str, words: str) -> None:
+def test_a_file_without_a_job_is_refused(tmp_path: Path, text: str, words: str) -> None:
     found = Stage().run("adopt", "-f", write(tmp_path, text), "--framework", "none")
     assert (found.code, found.out) == (1, "")
     assert words in found.err
@@ -357,7 +357,7 @@ def test_a_field_of_the_wrong_type_is_named(
 @pytest.mark.parametrize(
     "text", ["kind: [Job]\n", "kind: ConfigMap\nmetadata: 1\n", "kind: X\nspec: {template: a}\n"]
 )
-def test_other_manifests_of_a_file_may_look_as_they_like(tmp_path: Path, text: str) -> None:
+def test_other_manifests_are_not_validated(tmp_path: Path, text: str) -> None:
     ours = "kind: Job\nmetadata: {name: a, labels: {edl.dev/framework: none}}\n"
     found = Stage().run("release", "-f", write(tmp_path, f"{text}---\n{ours}"))
     assert found.code == 0
@@ -382,7 +382,7 @@ def test_a_job_that_was_read_from_the_cluster_can_be_created_again(tmp_path: Pat
     assert fresh["spec"]["template"]["metadata"] == {"labels": {"app": "mine"}}
 
 
-def test_a_cron_job_that_was_read_from_the_cluster_loses_what_the_server_set(
+def test_a_live_cron_job_loses_server_fields(
     tmp_path: Path,
 ) -> None:
     spec = {"schedule": "@daily", "jobTemplate": {"spec": job("x")["spec"]}}

@@ -34,7 +34,7 @@ def stage() -> Stage:
     return stage
 
 
-def test_a_job_that_exists_cannot_be_injected_and_the_error_says_what_can(stage: Stage) -> None:
+def test_an_existing_job_is_refused_with_the_recreate_command(stage: Stage) -> None:
     before = stage.job("resnet")
     found = stage.run("adopt", "resnet", *ELASTIC, "-n", "default")
     assert found.code == 1
@@ -46,7 +46,7 @@ def test_a_job_that_exists_cannot_be_injected_and_the_error_says_what_can(stage:
     assert stage.job("resnet") == before
 
 
-def test_recreating_makes_a_new_job_of_what_its_user_wrote(stage: Stage) -> None:
+def test_recreating_starts_from_the_users_manifest(stage: Stage) -> None:
     uid = stage.job("resnet")["metadata"]["uid"]
     found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "--yes")
     assert found.code == 0
@@ -63,7 +63,7 @@ def test_recreating_makes_a_new_job_of_what_its_user_wrote(stage: Stage) -> None
     assert fresh["spec"]["template"]["metadata"] == {"labels": {"app": "resnet"}}
 
 
-def test_a_job_that_is_paused_says_so_when_it_is_made_anew(stage: Stage) -> None:
+def test_a_recreated_paused_job_is_reported_as_paused(stage: Stage) -> None:
     stage.patch("resnet", {"metadata": {"annotations": {contract.PAUSED: "true"}}})
     found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "--yes", "-n", "default")
     assert found.out == (
@@ -71,7 +71,7 @@ def test_a_job_that_is_paused_says_so_when_it_is_made_anew(stage: Stage) -> None
     )
 
 
-def test_what_the_new_job_needs_of_its_namespace_is_a_hint(stage: Stage) -> None:
+def test_missing_prerequisites_of_the_recreated_job_are_hints(stage: Stage) -> None:
     stage.wrapped = completing()
     launcher = job("ring-launcher")
     launcher["spec"] = {"template": launcher["spec"]["template"]}
@@ -102,7 +102,7 @@ def test_a_dry_run_prints_the_new_job_and_keeps_the_old(stage: Stage) -> None:
     assert stage.job("resnet") == before
 
 
-def test_a_slip_of_the_old_job_is_told_before_the_new_one_has_it(stage: Stage) -> None:
+def test_misspelt_keys_of_the_old_job_are_a_warning(stage: Stage) -> None:
     stage.patch("resnet", {"metadata": {"labels": {"edl.dev/maxx": "9"}}})
     meant = "edl.dev/maxx is unknown, and does nothing: did you mean edl.dev/max?"
     warned = f"warning: {meant}; the new resnet would have it, too\n"
@@ -121,7 +121,7 @@ def test_without_a_terminal_a_recreation_needs_yes(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(("answer", "made_anew"), [("y\n", True), ("\n", False), ("no\n", False)])
-def test_on_a_terminal_the_user_is_asked(stage: Stage, answer: str, made_anew: bool) -> None:  # noqa: FBT001 (a column of the table)
+def test_recreating_needs_confirmation(stage: Stage, answer: str, made_anew: bool) -> None:  # noqa: FBT001 (a column of the table)
     stage.answers = answer
     found = stage.run("adopt", "resnet", *ELASTIC, "--recreate")
     assert found.code == 0
@@ -131,7 +131,7 @@ def test_on_a_terminal_the_user_is_asked(stage: Stage, answer: str, made_anew: b
     assert (contract.FRAMEWORK in stage.job("resnet")["metadata"]["labels"]) is made_anew
 
 
-def test_bad_labels_are_found_before_anything_is_deleted(stage: Stage) -> None:
+def test_invalid_labels_are_refused_before_deletion(stage: Stage) -> None:
     before = stage.job("resnet")
     found = stage.run(
         "adopt", "resnet", "--framework", "none", "--min", "5", "--max", "2", "--recreate", "-y"
@@ -193,7 +193,7 @@ def test_a_job_of_a_cron_job_is_not_made_anew(stage: Stage) -> None:
     )
 
 
-def test_an_elastic_job_is_made_anew_from_what_was_applied(stage: Stage) -> None:
+def test_an_elastic_job_is_recreated_from_its_last_applied_manifest(stage: Stage) -> None:
     source = job("bert", framework="none", min="1", max="2")
     source["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(source)}
     stage.put(source)

@@ -37,7 +37,7 @@ def budget(stage: Stage, owner: str) -> None:
     stage.create({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata})
 
 
-def test_what_runs_is_an_ordinary_job_again_and_runs_on(stage: Stage) -> None:
+def test_a_running_job_keeps_running_after_release(stage: Stage) -> None:
     before = {name: stage.job(name)["spec"] for name in ("mnist-chief", "mnist-ps", "mnist-worker")}
     found = stage.run("release", "mnist")
     assert found.code == 0
@@ -50,7 +50,7 @@ def test_what_runs_is_an_ordinary_job_again_and_runs_on(stage: Stage) -> None:
     assert [ours(stage, name) for name in before] == [[], [], []]
 
 
-def test_a_job_is_deleted_again_as_soon_after_its_end_as_its_user_has_said(stage: Stage) -> None:
+def test_the_users_ttl_is_restored(stage: Stage) -> None:
     notes = {"metadata": {"annotations": {contract.TTL: "30"}}}
     stage.patch("mnist-chief", notes | {"spec": {"ttlSecondsAfterFinished": HELD_TTL}})
     stage.run("release", "mnist")
@@ -65,7 +65,7 @@ def test_a_role_that_never_ends_by_itself_is_named(stage: Stage) -> None:
     )
 
 
-def test_of_what_runs_new_pods_wait_for_their_user(stage: Stage) -> None:
+def test_new_pods_of_a_released_job_stay_gated(stage: Stage) -> None:
     """A template does not change while its Job runs: its gates stay."""
     found = stage.run("release", "mnist", "--context", "prod")
     assert found.err.splitlines()[0] == (
@@ -94,7 +94,7 @@ def test_the_pods_of_a_queued_job_lose_their_gates(stage: Stage) -> None:
     assert gates(stage.job("bare")) is None
 
 
-def test_a_queued_job_stays_suspended_and_says_how_to_start_it(stage: Stage) -> None:
+def test_a_released_queued_job_stays_suspended_with_the_start_command(stage: Stage) -> None:
     found = stage.run("release", "sweep", "-n", "default")
     assert found.out == (
         "sweep: an ordinary Job again; it stays suspended until: "
@@ -114,7 +114,7 @@ def test_a_queued_gang_is_started_with_no_fewer_pods_than_its_minimum(stage: Sta
 
 
 @pytest.mark.parametrize("kind", ["job", "jobs", "job.batch", "jobs.batch"])
-def test_a_job_of_the_listed_roles_stands_for_all_of_it(stage: Stage, kind: str) -> None:
+def test_one_job_name_releases_the_whole_training_job(stage: Stage, kind: str) -> None:
     assert stage.run("release", f"{kind}/mnist-worker").code == 0
     assert ours(stage, "mnist-chief") == []
 
@@ -138,7 +138,7 @@ def test_our_disruption_budgets_hold_no_drain_back_any_more(stage: Stage) -> Non
     assert [json.loads(item)["metadata"]["name"] for item in left] == ["sweep-first-1"]
 
 
-def test_a_dry_run_changes_nothing_and_shows_what_it_would_be(stage: Stage) -> None:
+def test_a_dry_run_shows_the_released_job(stage: Stage) -> None:
     before = stage.job("sweep")
     found = stage.run("release", "sweep", "--dry-run", "client", "-o", "json")
     assert json.loads(found.out)["metadata"]["labels"] == {contract.JOB_NAME_LABEL: "sweep"}
@@ -152,7 +152,7 @@ def test_a_job_that_changed_meanwhile_is_read_again(stage: Stage) -> None:
     assert ours(stage, "sweep") == []
 
 
-def test_a_job_without_our_labels_says_so(stage: Stage) -> None:
+def test_releasing_an_ordinary_job_is_refused(stage: Stage) -> None:
     stage.create(job("plain"))
     found = stage.run("release", "plain")
     assert found.code == 1
@@ -218,7 +218,7 @@ def test_a_file_without_anything_of_ours_is_refused(tmp_path: Path) -> None:
     assert found.err.endswith("on any Job, CronJob or Pod: nothing to remove\n")
 
 
-def test_files_come_out_as_json_where_they_are_asked_for_so(tmp_path: Path) -> None:
+def test_files_are_printed_as_json_on_request(tmp_path: Path) -> None:
     for name in ("one", "two"):
         elastic = job(name, framework="none", max="4")
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(elastic))

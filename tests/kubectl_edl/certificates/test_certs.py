@@ -71,7 +71,7 @@ def test_show_for_a_script_has_names_and_dates_and_no_key(stage: Stage) -> None:
     assert "PRIVATE" not in json.dumps(found)
 
 
-def test_a_user_who_may_not_read_the_secret_sees_what_is_trusted(stage: Stage) -> None:
+def test_a_user_without_access_to_the_secret_sees_trusted_certificates(stage: Stage) -> None:
     class NoSecrets(Behind):
         def get(self, wanted: object) -> object:
             if wanted in (AUTHORITY, SECRET):
@@ -89,7 +89,7 @@ def test_a_user_who_may_not_read_the_secret_sees_what_is_trusted(stage: Stage) -
     )
 
 
-def test_nothing_installed_is_said_by_show_and_refused_by_renew() -> None:
+def test_without_an_installation_show_is_empty_and_renew_is_refused() -> None:
     shown = Stage().run("certs", "show")
     assert (shown.code, shown.out) == (0, "")
     assert "not installed here; kubectl edl install --image IMAGE" in shown.err
@@ -139,7 +139,7 @@ def served_outside(stage: Stage, trust: bytes = b"") -> None:
         stage.cluster.patch(target(kind, "edl"), {"webhooks": webhooks})
 
 
-def test_what_a_leader_keeps_for_a_webhook_outside_is_looked_at_and_renewed_by_it(
+def test_certificates_of_a_webhook_outside_the_cluster_are_renewed_by_the_leader(
     stage: Stage,
 ) -> None:
     served_outside(stage)
@@ -163,7 +163,7 @@ def test_a_webhook_that_keeps_its_certificate_itself_is_left_alone(stage: Stage)
     assert stage.cluster.get(SECRET) == before
 
 
-def test_cert_manager_keeps_its_own_and_doctor_looks_at_them(stage: Stage) -> None:
+def test_doctor_checks_certificates_of_cert_manager(stage: Stage) -> None:
     stage.cluster.delete(AUTHORITY)
     injected = {"cert-manager.io/inject-ca-from": "edl-system/edl-webhook"}
     webhook = target(WEBHOOK_KINDS[0], "edl")

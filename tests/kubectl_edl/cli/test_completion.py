@@ -33,13 +33,13 @@ def test_the_first_word_is_a_command_with_its_description(stage: Stage) -> None:
     assert lines == [*(f"{name}\t{line}" for name, line in COMMANDS.items()), ":4"]
 
 
-def test_the_beginning_of_a_command_leaves_what_fits(stage: Stage) -> None:
+def test_command_completion_filters_by_prefix(stage: Stage) -> None:
     assert completed(stage, "s") == ["status", "simulate", "scale", ":4"]
     assert completed(stage) == [*COMMANDS, ":4"]
 
 
 @pytest.mark.parametrize("command", ["status", "scale", "pause", "resume"])
-def test_a_training_job_of_the_namespace_comes_next(stage: Stage, command: str) -> None:
+def test_job_names_of_the_namespace_are_completed(stage: Stage, command: str) -> None:
     assert completed(stage, command, "") == ["mnist", ":4"]
     assert completed(stage, command, "-n", "team", "") == ["bert", ":4"]
     assert completed(stage, "-n", "team", command, "") == ["bert", ":4"]
@@ -82,7 +82,7 @@ def test_after_a_command_that_does_not_exist_nothing_is_offered(
     assert completed(stage, *words) == [":4"]
 
 
-def test_what_to_wait_for_is_a_phase_or_the_code_of_a_reason(stage: Stage) -> None:
+def test_for_completes_phases_and_reason_codes(stage: Stage) -> None:
     assert completed(stage, "status", "--for", "S") == ["starting", "scaling", "succeeded", ":4"]
     codes = ["reason=QuotaExceeded", "reason=QueueOrder", ":4"]
     assert completed(stage, "status", "--for", "reason=Qu") == codes

@@ -81,13 +81,13 @@ def test_every_request_is_made_as_the_user_that_is_named(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("text", ["5", "5s", "1m"])
-def test_a_request_may_take_as_long_as_is_said(tmp_path: Path, text: str) -> None:
+def test_request_timeout_limits_one_request(tmp_path: Path, text: str) -> None:
     code, _ = asked(tmp_path, "status", "--cluster", "there", "--request-timeout", text)
     assert code == 0
     assert asked(tmp_path, "status", "--request-timeout", "soon")[0] == 2
 
 
-def test_a_slow_server_is_given_up_in_the_time_that_is_said(tmp_path: Path) -> None:
+def test_a_slow_server_times_out_after_the_request_timeout(tmp_path: Path) -> None:
     """1 s of a server that puts off: without the flag it would be asked again for longer."""
     later = Answer(503, {"kind": "Status", "code": 503, "message": "later"}, {"Retry-After": "2"})
     with serving(later) as (script, address):
@@ -99,7 +99,7 @@ def test_a_slow_server_is_given_up_in_the_time_that_is_said(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS.keys() - OFFLINE))
-def test_every_command_that_asks_a_cluster_takes_them(name: str) -> None:
+def test_every_command_that_reads_a_cluster_takes_global_flags(name: str) -> None:
     context = click.Context(CLI, info_name="kubectl edl")
     command = CLI.get_command(context, name)
     commands = [command]
@@ -111,7 +111,7 @@ def test_every_command_that_asks_a_cluster_takes_them(name: str) -> None:
         assert known >= FLAGS, one.name
 
 
-def test_they_may_stand_before_the_command() -> None:
+def test_global_flags_may_precede_the_command() -> None:
     assert FLAGS <= WITH_VALUE
 
 
@@ -157,10 +157,10 @@ def test_a_suggested_command_reaches_the_same_cluster_as_the_same_user(
         (("doctor",), "fix: kubectl edl install --image IMAGE"),
         (("upgrade",), "kubectl edl install --image IMAGE"),
         (("certs", "show"), "kubectl edl install --image IMAGE"),
-        (("queue",), "nothing starts or changes its size; kubectl edl doctor"),
+        (("queue",), "nothing is started or resized; kubectl edl doctor"),
     ],
 )
-def test_a_suggested_command_looks_for_the_same_installation(
+def test_suggested_commands_keep_the_system_namespace(
     arguments: tuple[str, ...], suggested: str
 ) -> None:
     stage = Stage()
@@ -171,12 +171,12 @@ def test_a_suggested_command_looks_for_the_same_installation(
     assert kubectl.endswith("kubectl get nodes\n"), "which has no such flag"
 
 
-def test_a_hint_to_look_at_the_installation_reaches_the_same_cluster() -> None:
+def test_doctor_hints_keep_the_cluster_flags() -> None:
     stage = Stage()
     stage.cluster.delete(ObjectRef("Lease", "edl-system", "edl-reconciler"))
-    hint = "nothing starts or changes its size; kubectl edl doctor --kubeconfig /k\n"
+    hint = "nothing is started or resized; kubectl edl doctor --kubeconfig /k\n"
     assert stage.run("status", "--kubeconfig", "/k").err.startswith(
-        "hint: no reconciler is at work"
+        "hint: no reconciler is running"
     )
     assert hint in stage.run("queue", "--kubeconfig", "/k").err
     assert hint in stage.run("status", "--kubeconfig", "/k").err

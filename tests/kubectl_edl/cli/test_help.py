@@ -61,7 +61,7 @@ def test_help_begins_with_a_sentence_and_has_two_examples_at_least(
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_says_the_exit_codes(name: str, helped: Helped) -> None:
+def test_help_lists_the_exit_codes(name: str, helped: Helped) -> None:
     for command in command_lines(name):
         text = helped(*command)
         assert "Exit codes: 0 " in text, command

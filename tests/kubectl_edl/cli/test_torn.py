@@ -57,7 +57,7 @@ def stage() -> Stage:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
-def test_what_is_gone_meanwhile_breaks_no_command(stage: Stage, command: str) -> None:
+def test_objects_deleted_between_lists_break_no_command(stage: Stage, command: str) -> None:
     codes = set()
     for _ in range(DRAWS):
         run = stage.run(*command.split())

@@ -120,20 +120,20 @@ def test_the_load_of_the_cluster_stands_above_it(stage: Stage) -> None:
     )
 
 
-def test_where_the_cluster_may_not_be_read_its_load_is_left_out(stage: Stage) -> None:
+def test_without_cluster_rights_the_load_is_omitted(stage: Stage) -> None:
     stage.width, stage.between, stage.wrapped = 120, [], fenced("Node")
     (found,) = pictures(stage.run("status", "-w").out)
     assert found.startswith("2 training jobs: ")
 
 
-def test_a_low_terminal_has_room_for_the_load_too(stage: Stage) -> None:
+def test_a_low_terminal_shows_the_load(stage: Stage) -> None:
     stage.width, stage.height, stage.between = 120, 12, []
     (found,) = pictures(stage.run("status", "-w").out)
     assert found.startswith(LOAD)
     assert len(found.splitlines()) < 12
 
 
-def test_a_terminal_without_jobs_says_so_until_there_is_one() -> None:
+def test_a_watch_without_jobs_prints_a_message() -> None:
     stage = Stage(width=100)
     stage.between = [lambda: stage.put(job("new", framework="none"))]
     first, second = pictures(stage.run("status", "-w").out)
@@ -141,7 +141,7 @@ def test_a_terminal_without_jobs_says_so_until_there_is_one() -> None:
     assert "1 training job: 1 Queued\n\nNAME " in second
 
 
-def test_what_goes_wrong_leaves_the_alternate_screen() -> None:
+def test_an_error_leaves_the_alternate_screen() -> None:
     stage = Stage(width=100)
     found = stage.run("status", "nobody", "-w")
     assert found.code == 3
@@ -222,7 +222,7 @@ class Watched:
         return Script(next(self._scripts, ()))
 
 
-def test_a_wait_with_a_time_limit_looks_again_when_it_is_over_and_not_seconds_later() -> None:
+def test_a_wait_checks_again_at_its_deadline() -> None:
     limits = [timedelta(seconds=7), timedelta(seconds=22)]
     assert patience([], 100.0) == patience(limits, 0.0) == patience(limits, 23.0) == 5.0
     assert patience(limits, 4.5) == 2.5
@@ -237,12 +237,12 @@ def test_a_change_wakes_the_watch(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("error", [Gone("too old", 410), Forbidden("may not watch", 403)])
-def test_a_watch_that_breaks_does_not_end_the_looking(error: Exception) -> None:
+def test_a_broken_watch_is_resumed(error: Exception) -> None:
     looks = wakes(Watched([error]), ELASTIC, Attention())  # type: ignore[arg-type]
     assert list(islice(looks, 1)) == [None]
 
 
-def test_what_is_watched_is_listed_once_and_read_from_the_watch(stage: Stage) -> None:
+def test_watched_lists_are_requested_once(stage: Stage) -> None:
     counted = Counted(stage.cluster)
     attention = Attention()
     cluster = watched(attention, counted, [ELASTIC])  # type: ignore[arg-type]
@@ -283,7 +283,7 @@ def test_a_terminal_of_another_size_is_drawn_at_once() -> None:
 
 
 @pytest.mark.parametrize("key", ["q", "Q"])
-def test_q_ends_the_looking_and_the_terminal_is_as_before(key: str) -> None:
+def test_q_ends_a_watch_and_restores_the_terminal(key: str) -> None:
     mine, theirs = pty.openpty()
     attention = Attention()
     with os.fdopen(theirs) as terminal:

@@ -38,5 +38,5 @@ def test_texts_use_kubernetes_words(path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["nobody waits", "it is no list", "the way out", "held at 4", "What? Give a name"]
 )
-def test_the_patterns_find_what_they_are_for(text: str) -> None:
+def test_the_patterns_find_their_examples(text: str) -> None:
     assert READ.search(text)

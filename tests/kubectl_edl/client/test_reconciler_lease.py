@@ -14,10 +14,7 @@ from tests.kubectl_edl.stage import NOW, Stage, job, lease, mnist, node, role_ma
 LEASE = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
 
 LASTS = 15
-HINT = (
-    "hint: no reconciler is at work now ({why}): "
-    "nothing starts or changes its size; kubectl edl doctor\n"
-)
+HINT = "hint: no reconciler is running ({why}): nothing is started or resized; kubectl edl doctor\n"
 SHOWING = (
     ("status",),
     ("status", "mnist"),
@@ -52,7 +49,7 @@ def later(stage: Stage, seconds: float) -> Stage:
 
 
 @pytest.mark.parametrize("command", SHOWING + CHANGING, ids=" ".join)
-def test_five_seconds_after_the_lease_has_expired_it_is_said(
+def test_an_expired_lease_is_reported_after_five_seconds(
     stage: Stage, command: tuple[str, ...]
 ) -> None:
     found = later(stage, LASTS + 5.1).run(*command)
@@ -72,24 +69,22 @@ def test_a_reconciler_that_may_not_write_is_named(stage: Stage, command: tuple[s
 
 
 @pytest.mark.parametrize("command", SHOWING + CHANGING, ids=" ".join)
-def test_as_long_as_the_clocks_may_differ_nothing_is_said(
-    stage: Stage, command: tuple[str, ...]
-) -> None:
+def test_no_hint_within_the_clock_tolerance(stage: Stage, command: tuple[str, ...]) -> None:
     found = later(stage, LASTS + 4.9).run(*command)
     assert (found.code, found.err) == (0, "")
 
 
 @pytest.mark.parametrize("command", SHOWING + CHANGING, ids=" ".join)
-def test_where_none_was_ever_installed_it_is_said(stage: Stage, command: tuple[str, ...]) -> None:
+def test_a_missing_lease_is_reported(stage: Stage, command: tuple[str, ...]) -> None:
     stage.cluster.delete(LEASE)
     found = stage.run(*command)
     assert found.err == HINT.format(why="there is no Lease edl-system/edl-reconciler")
 
 
-def test_a_job_that_is_made_anew_is_told_too(stage: Stage) -> None:
+def test_recreate_hints_at_a_missing_leader(stage: Stage) -> None:
     command = ("adopt", "plain", "--framework", "none", "--recreate", "--yes")
     found = later(stage, LASTS + 5.1).run(*command)
-    assert found.err.startswith("hint: no reconciler is at work now (")
+    assert found.err.startswith("hint: no reconciler is running (")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +94,7 @@ def test_a_job_that_is_made_anew_is_told_too(stage: Stage) -> None:
         (("scale", "mnist", "6"), "; once a reconciler runs, it is resized; scale-up waits "),
     ],
 )
-def test_what_only_a_reconciler_does_is_promised_for_when_one_runs(
+def test_messages_without_a_reconciler_are_conditional(
     stage: Stage, command: tuple[str, ...], words: str
 ) -> None:
     assert words not in stage.run(*command, "--dry-run", "client").out
@@ -107,7 +102,7 @@ def test_what_only_a_reconciler_does_is_promised_for_when_one_runs(
 
 
 @pytest.mark.parametrize("option", [("--dry-run", "client"), ("--dry-run", "server")])
-def test_what_changes_nothing_waits_for_no_reconciler(
+def test_unchanged_sizes_do_not_mention_the_reconciler(
     stage: Stage, option: tuple[str, ...]
 ) -> None:
     assert later(stage, 60).run("scale", "mnist", "3", *option).err == ""
@@ -119,7 +114,7 @@ def test_doctor_fails_at_the_same_moment() -> None:
     found = later(stage, LASTS + 5.1).run("doctor")
     assert found.code == 1
     assert (
-        "✗ no reconciler leads: one is silent, Lease edl-system/edl-reconciler was renewed 20s ago"
+        "✗ no reconciler leads: one has stopped renewing its Lease, Lease edl-system/edl-reconciler was renewed 20s ago"
         in found.out
     )
 
@@ -129,10 +124,10 @@ def test_a_wrong_local_clock_does_not_make_the_lease_stale(stage: Stage) -> None
     assert later(stage, 180).run("status").err == ""
     assert "was renewed 1m ago" not in stage.run("pause", "mnist").err
     stage.cluster.ahead = timedelta()
-    assert "no reconciler is at work now" in stage.run("status").err
+    assert "no reconciler is running" in stage.run("status").err
 
 
-def test_nothing_is_said_to_start_that_no_reconciler_starts(stage: Stage) -> None:
+def test_without_a_reconciler_no_job_is_shown_as_starting(stage: Stage) -> None:
     (before,) = json.loads(stage.run("queue", "-o", "json").out)["items"]
     assert before["estimatedStart"]["certainty"] == "Now"
     later(stage, 60)
@@ -141,12 +136,12 @@ def test_nothing_is_said_to_start_that_no_reconciler_starts(stage: Stage) -> Non
         "certainty": "Unknown",
         "time": None,
         "message": (
-            "no reconciler is at work now (Lease edl-system/edl-reconciler was renewed 60s ago)"
+            "no reconciler is running (Lease edl-system/edl-reconciler was renewed 60s ago)"
         ),
     }
     assert one["message"] == "would start: all 5 pods of its minimum fit; idle room: 12 of 12 fit"
-    assert "Starts:      unknown: no reconciler is at work now" in stage.run("explain", "bert").out
-    assert "Grows:       unknown: no reconciler is at work now" in stage.run("explain", "mnist").out
+    assert "Starts:      unknown: no reconciler is running" in stage.run("explain", "bert").out
+    assert "Grows:       unknown: no reconciler is running" in stage.run("explain", "mnist").out
 
 
 def test_no_reconciler_leads_by_a_released_lease(stage: Stage) -> None:

@@ -86,7 +86,7 @@ def test_other_kinds_stay_in_their_order_and_as_kubectl_reads_them() -> None:
     assert annotations == {"since": "2020-01-01T00:00:00Z", "at": "1:30"}
 
 
-def test_what_kubectl_reads_as_a_number_is_quoted() -> None:
+def test_strings_that_kubectl_reads_as_numbers_are_quoted() -> None:
     text = 'kind: X\nrates: ["1e-3", "y", "1.5", "0x1", "7", "no"]\nn: [1e3, 010, 0x10, yes]\n'
     out = piped(text).out
     assert "'1e-3'" in out
@@ -108,7 +108,7 @@ def test_a_dropped_field_is_named_with_its_line_and_the_way_out() -> None:
     )
 
 
-def test_a_known_kind_without_its_version_comes_out_and_is_named() -> None:
+def test_a_known_kind_without_api_version_is_unchanged_and_reported() -> None:
     found = piped(TFJOB.replace("apiVersion: kubeflow.org/v1\n", ""))
     assert found.code == 3
     assert kinds(found.out) == ["TFJob mnist"]
@@ -132,7 +132,7 @@ def test_a_note_does_not_count_as_a_loss() -> None:
     assert found.err == f"note: {at}: left out status: describes the old object\n"
 
 
-def test_a_training_job_that_is_not_read_comes_out_and_is_named() -> None:
+def test_an_unsupported_training_job_is_unchanged_and_reported() -> None:
     unread = TFJOB.replace("TFJob", "XGBoostJob").replace("tfReplica", "xgbReplica")
     found = piped(f"{SERVICE}---\n{unread}")
     assert found.code == 3
@@ -153,7 +153,7 @@ def test_a_list_of_training_jobs_that_are_not_read_stays_as_it_was() -> None:
     assert "JAXJob a: kind: JAXJob has no framework here: left as it is" in found.err
 
 
-def test_roles_without_a_name_are_told_so_once_and_where() -> None:
+def test_unnamed_roles_are_reported_once_with_their_line() -> None:
     template = "{spec: {containers: [{name: tensorflow, image: train}]}}"
     text = TFJOB.replace("  name: mnist", "  labels: {}\n  generateName: tfjob")
     found = piped(f"{text}    PS: {{replicas: 2, template: {template}}}\n")
@@ -224,7 +224,7 @@ def test_several_files_come_in_the_order_in_which_they_are_named(tmp_path: Path)
     assert kinds(found.out) == ["Job two", "Job one"]
 
 
-def test_an_empty_directory_says_so(tmp_path: Path) -> None:
+def test_an_empty_directory_is_refused(tmp_path: Path) -> None:
     found = convert("-f", str(tmp_path))
     assert found.code == 1
     assert found.err == (
@@ -246,7 +246,7 @@ def test_an_empty_directory_says_so(tmp_path: Path) -> None:
         ("? [a]\n: b\n", "document 1, line 1: not YAML: a key is not a string"),
     ],
 )
-def test_what_is_unreadable_is_named_with_document_and_line(text: str, said: str) -> None:
+def test_unreadable_documents_are_reported_with_document_and_line(text: str, said: str) -> None:
     found = piped(text)
     assert (found.code, found.out) == (1, "")
     assert f"error: stdin: {said}" in found.err
@@ -279,12 +279,12 @@ def test_a_stream_that_is_not_text_is_named() -> None:
     assert done.stderr == b"error: stdin: document 1, line 2: not UTF-8\n"
 
 
-def test_json_may_hold_what_yaml_does_not() -> None:
+def test_json_with_tabs_is_read() -> None:
     found = piped('{"a":\t"b"}\n{"c": "d"}')
     assert (found.code, documents(found.out)) == (0, [{"a": "b"}, {"c": "d"}])
 
 
-def test_every_error_of_every_file_is_told_and_nothing_is_printed(tmp_path: Path) -> None:
+def test_errors_of_all_files_are_reported_and_nothing_is_printed(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(TFJOB.replace("replicas: 2", "replicas: two"))
     (tmp_path / "b.yaml").write_text("b: {")
     (tmp_path / "c.yaml").write_text(TFJOB)
@@ -298,7 +298,7 @@ def test_every_error_of_every_file_is_told_and_nothing_is_printed(tmp_path: Path
     assert second.startswith(f"error: {tmp_path}/b.yaml: document 1, line 1: not YAML")
 
 
-def test_what_the_webhook_would_refuse_is_an_error() -> None:
+def test_a_job_that_the_webhook_would_refuse_is_an_error() -> None:
     words = '{sharedgpu/gpu_request: "0.9", sharedgpu/gpu_limit: "0.5"}'
     pod = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: cuda, labels: {words}}}\n"
     found = piped(f"{pod}spec: {{containers: [{{name: cuda, image: cuda}}]}}\n")
@@ -313,7 +313,7 @@ def test_aliases_are_written_out() -> None:
     assert documents(found.out)[0]["metadata"]["labels"]["team"] == "vision"
 
 
-def test_a_merge_key_is_what_it_stands_for() -> None:
+def test_yaml_merge_keys_are_expanded() -> None:
     (found,) = documents(piped("base: &b {a: 1, b: 2}\nit: {<<: *b, b: 3}\n").out)
     assert found["it"] == {"a": 1, "b": 3}
 
@@ -377,7 +377,7 @@ def test_a_job_that_stays_in_kueues_queue_is_not_judged_as_a_converted_one(
     assert found.err.endswith(f"left as it is; for kubectl-edl, {way_out}\n")
 
 
-def test_what_stands_for_topologies_of_kueue_is_named() -> None:
+def test_kueue_topologies_are_reported() -> None:
     notes = "        metadata: {annotations: {kueue.x-k8s.io/podset-required-topology: rack}}\n"
     text = TFJOB.replace(
         "        spec:\n          containers", f"{notes}        spec:\n          containers"
@@ -407,7 +407,7 @@ def test_queues_become_teams_behind_everything_else() -> None:
     )
 
 
-def test_queues_of_a_list_leave_it_and_an_empty_list_is_gone() -> None:
+def test_queues_are_removed_from_a_list_and_an_empty_list_is_dropped() -> None:
     queue = yaml.safe_load(QUEUE)
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "mnist"}}
     mixed = {"apiVersion": "v1", "kind": "List", "items": [queue, service]}
@@ -425,6 +425,6 @@ def test_a_queue_that_cannot_be_a_team_prints_nothing() -> None:
     assert "error: stdin: document 2, line 8: ClusterQueue vision: metadata: " in found.err
 
 
-def test_teams_belong_where_kubectl_edl_is_installed() -> None:
+def test_teams_are_written_for_the_system_namespace() -> None:
     (found,) = documents(piped(QUEUE, "--system-namespace", "training").out)
     assert found["metadata"] == {"name": "edl-teams", "namespace": "training"}

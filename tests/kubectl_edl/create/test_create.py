@@ -166,7 +166,7 @@ def test_the_command_is_for_roles_that_have_none_of_their_own() -> None:
     assert "command" not in container(worker)
 
 
-def test_what_is_said_of_a_role_counts_more_than_what_is_said_of_all() -> None:
+def test_a_value_for_one_role_overrides_the_common_value() -> None:
     chief, servers, worker = written(
         *MNIST,
         *("--cpu", "ps=1", "--cpu", "4", "--memory", "workers=8Gi", "--image", "ps=serve:1"),
@@ -208,7 +208,7 @@ def test_variables_claims_and_the_rest_are_in_every_pod() -> None:
     assert jobs[0]["metadata"]["labels"][contract.GPU_MEMORY] == "3Gi"
 
 
-def test_every_finding_is_told_at_once_in_the_words_of_the_command_line() -> None:
+def test_all_findings_are_reported_with_option_names() -> None:
     found = Offline().run(
         "create",
         *("horovod", "my_job", "--ps", "3", "--workers", "3..1", "--cpu", "x", "--gpu", "-1"),
@@ -266,7 +266,7 @@ def test_a_role_of_another_framework_is_named_as_its_option_was_spelled() -> Non
     )
 
 
-def test_several_mxnet_workers_without_servers_are_told_what_they_need() -> None:
+def test_several_mxnet_workers_without_servers_are_refused_with_the_missing_roles() -> None:
     found = Offline().run("create", "mxnet", "m", "--image", "i", "--workers", "1..4")
     assert found.code == 2
     assert found.err == (
@@ -275,7 +275,7 @@ def test_several_mxnet_workers_without_servers_are_told_what_they_need() -> None
     )
 
 
-def test_a_worker_by_itself_where_others_have_servers_is_a_hint() -> None:
+def test_a_single_worker_without_servers_is_a_hint() -> None:
     stage = Stage()
     stage.wrapped = completing()
     asked = ("create", "mxnet", "m", "--image", "i", "--cpu", "1")
@@ -288,7 +288,7 @@ def test_a_worker_by_itself_where_others_have_servers_is_a_hint() -> None:
     assert stage.run(*asked[:2], "meant", *asked[3:], "--mode", "local").err == ""
 
 
-def test_a_role_that_cannot_be_guessed_is_asked_for() -> None:
+def test_an_ambiguous_role_is_required() -> None:
     found = Offline().run("create", "horovod", "h", "--image", "i", "--launcher")
     assert found.err == "error: roles: horovod needs a worker; add --workers\n"
 
@@ -301,7 +301,7 @@ def test_an_image_may_be_missing_for_one_role() -> None:
     ]
 
 
-def test_every_setting_of_the_contract_can_be_said() -> None:
+def test_every_user_annotation_can_be_set() -> None:
     jobs = written(*MNIST, "--set", "clean-up=All", "--set", "port=2223")
     for job in jobs:
         assert job["metadata"]["annotations"][contract.CLEAN_UP] == "All"
@@ -364,13 +364,13 @@ def test_the_range_that_a_namespace_makes_of_a_size_is_printed(size: str, made: 
     assert found.out == f"job.batch/sweep created: worker={made}\n"
 
 
-def test_a_reconciler_that_does_not_lead_is_named_beside_what_was_created() -> None:
+def test_create_hints_at_a_missing_leader() -> None:
     stage = Stage(wrapped=completing())
     lease(stage, minutes_ago=1)
     found = stage.run("create", *MNIST, *COMMAND)
     assert found.code == 0
     stalled, counted = found.err.splitlines(keepends=True)
-    assert stalled.startswith("hint: no reconciler is at work now (Lease edl-system/edl-reconciler")
+    assert stalled.startswith("hint: no reconciler is running (Lease edl-system/edl-reconciler")
     assert counted == UNREQUESTED
 
 
@@ -449,7 +449,7 @@ def test_pods_with_requests_give_no_hint() -> None:
 
 
 @pytest.mark.parametrize("workers", ["2", "1..4"])
-def test_pods_that_a_quota_refuses_for_what_they_do_not_request_are_a_hint(workers: str) -> None:
+def test_pods_without_requests_that_a_quota_refuses_are_a_hint(workers: str) -> None:
     stage = Stage(wrapped=completing())
     stage.create(quota("requests.cpu", "requests.memory"))
     usual = ("none", "sweep", "--image", "i", "--workers", workers)
@@ -484,7 +484,7 @@ def test_unreadable_quotas_give_no_error(trouble: ClusterError) -> None:
     assert found.err == (UNREQUESTED if isinstance(trouble, Forbidden) else "")
 
 
-def test_what_was_created_can_be_made_anew_with_other_labels() -> None:
+def test_a_created_job_can_be_recreated_with_other_labels() -> None:
     stage = Stage(wrapped=completing())
     created("none", "sweep", "--image", "i", "--workers", "1..4", "--cpu", "1", stage=stage)
     found = stage.run("adopt", "sweep", "--max", "8", "--recreate", "--yes")
@@ -495,14 +495,14 @@ def test_what_was_created_can_be_made_anew_with_other_labels() -> None:
 @pytest.mark.parametrize(
     ("dry_run", "remark"), [("client", " (dry run)"), ("server", " (server dry run)")]
 )
-def test_a_dry_run_creates_nothing_and_says_so(dry_run: str, remark: str) -> None:
+def test_a_dry_run_creates_nothing(dry_run: str, remark: str) -> None:
     stage = Stage(wrapped=completing())
     found = created(*MNIST, "--dry-run", dry_run, stage=stage)
     assert found.out.splitlines()[0] == f"job.batch/mnist-chief created{remark}: chief=1"
     assert stored(stage) == []
 
 
-def test_a_server_dry_run_shows_what_would_be_stored() -> None:
+def test_a_server_dry_run_prints_the_stored_job() -> None:
     found = created(*MNIST, "--dry-run", "server", "-o", "json")
     listed = json.loads(found.out)
     assert listed["kind"] == "List"
@@ -510,7 +510,7 @@ def test_a_server_dry_run_shows_what_would_be_stored() -> None:
     assert contract.INJECTED_MAX in listed["items"][0]["metadata"]["annotations"]
 
 
-def test_what_is_stored_is_printed_without_managed_fields() -> None:
+def test_stored_jobs_are_printed_without_managed_fields() -> None:
     class Managing(Completing):
         def create(
             self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
@@ -535,14 +535,14 @@ def test_names_are_printed_for_other_programs() -> None:
     ]
 
 
-def test_the_namespace_may_stand_before_the_framework() -> None:
+def test_flags_may_precede_the_framework() -> None:
     stage = Stage(wrapped=completing())
     assert created("-n", "default", *MNIST, stage=stage).code == 0
     assert stage.run("-n", "default", "create", *MNIST).code == 1
     assert len(stored(stage)) == 3
 
 
-def test_a_name_that_is_taken_is_found_before_anything_is_created() -> None:
+def test_an_existing_name_is_refused_before_creation() -> None:
     stage = Stage(wrapped=completing())
     created(*MNIST, stage=stage)
     for name in ("mnist-chief", "mnist-worker"):
@@ -569,7 +569,7 @@ def test_a_training_job_of_the_same_name_gets_no_other_jobs_into_its_roles() -> 
     assert len(stored(stage)) == 3
 
 
-def test_what_was_created_before_a_refusal_is_taken_back() -> None:
+def test_jobs_created_before_a_refusal_are_deleted() -> None:
     stage = Stage(wrapped=completing(mnist_worker=Invalid("exceeded quota: jobs", 403)))
     found = created(*MNIST, stage=stage)
     assert (found.code, found.out) == (1, "")
@@ -586,7 +586,7 @@ def test_a_first_job_that_is_refused_leaves_nothing() -> None:
     assert found.err == "error: job.batch/mnist-chief: interrupted; nothing was created\n"
 
 
-def test_what_cannot_be_taken_back_is_named_with_the_command() -> None:
+def test_jobs_that_cannot_be_deleted_are_named_with_the_command() -> None:
     class Stubborn(Completing):
         def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
             raise Unreachable(f"no answer for {target.name} {version}{uid}")
@@ -719,7 +719,7 @@ def role_lists(draw: st.DrawFn) -> tuple[str, ...]:
 @pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(role_lists())
-def test_what_is_written_is_a_complete_job_that_the_webhook_takes(args: tuple[str, ...]) -> None:
+def test_written_manifests_pass_the_webhook(args: tuple[str, ...]) -> None:
     found = Offline().run("create", *args, "--dry-run", "client", "-o", "yaml", "--", "train")
     if found.code:
         assert all(line.startswith("error: ") for line in found.err.splitlines())
@@ -762,7 +762,7 @@ def test_a_topology_is_on_every_job() -> None:
         assert notes[contract.PREFERRED_TOPOLOGY] == "example.com/block,example.com/rack"
 
 
-def test_what_is_wrong_with_a_topology_is_said_of_its_option() -> None:
+def test_an_invalid_topology_is_a_finding_on_its_option() -> None:
     found = Stage().run("create", *MNIST, "--required-topology", "boss=rack", "--dry-run", "client")
     assert found.code == 2
     assert '--required-topology: it has no role "boss"; one of chief, ps, worker' in found.err

@@ -41,7 +41,7 @@ def test_every_file_that_the_page_and_its_modules_name_is_there(served: ServedPa
         assert script.mimetype == "text/javascript"
 
 
-def test_every_element_that_a_script_asks_for_is_in_the_page() -> None:
+def test_every_element_used_by_a_script_is_in_the_page() -> None:
     page = ServedPage(trained(), scales=True).client.get("/").text
     there = set(re.findall(r'\bid="([\w-]+)"', page))
     asked = {
@@ -57,7 +57,7 @@ def test_scripts_are_short_enough_to_be_read_in_one_sitting() -> None:
     assert max(lengths.values()) <= 300, lengths
 
 
-def test_events_begin_with_the_newest_picture(served: ServedPage) -> None:
+def test_events_begin_with_the_newest_state(served: ServedPage) -> None:
     served.board.show(b'{"a":1}')
     answer = served.client.get("/events", buffered=False)
     parts = answer.iter_encoded()
@@ -67,7 +67,7 @@ def test_events_begin_with_the_newest_picture(served: ServedPage) -> None:
     answer.close()
 
 
-def test_what_if_says_what_another_max_would_change(served: ServedPage) -> None:
+def test_what_if_shows_the_effect_of_another_max(served: ServedPage) -> None:
     status, answer = served.post("/what-if", MAX)
     assert status == 200
     (own,) = answer["rows"]
@@ -85,7 +85,7 @@ def test_what_if_says_what_another_max_would_change(served: ServedPage) -> None:
         ({}, 400, "missing required field `namespace`"),
     ],
 )
-def test_a_wrong_question_is_answered_with_what_is_allowed(
+def test_an_invalid_what_if_is_refused_with_allowed_values(
     served: ServedPage, body: dict[str, object], status: int, said: str
 ) -> None:
     found, answer = served.post("/what-if", body)
@@ -100,7 +100,7 @@ def test_a_size_is_refused_unless_it_was_allowed() -> None:
     assert contract.REPLICAS not in stage.job("mnist-worker")["metadata"]["annotations"]
 
 
-def test_a_size_is_held_and_given_back_as_by_the_command() -> None:
+def test_the_page_sets_and_clears_manual_sizes() -> None:
     stage = trained()
     served = ServedPage(stage, scales=True)
     status, answer = served.post("/scale", REQUEST)
@@ -163,7 +163,7 @@ def test_a_token_counts_in_a_header_and_nowhere_else_in_addresses() -> None:
     said.close()
 
 
-def test_a_browser_without_a_token_reads_what_to_do() -> None:
+def test_a_browser_without_a_token_sees_instructions() -> None:
     answer = ServedPage(trained(), token="right").client.get("/", headers={"Accept": "text/html"})
     assert answer.mimetype == "text/html"
     assert "open the address that kubectl edl dashboard printed" in answer.text
@@ -175,7 +175,7 @@ def test_an_unknown_path_is_answered_in_one_line(served: ServedPage) -> None:
     assert (status, answer["error"]) == (413, "POST /what-if: Request Entity Too Large")
 
 
-def test_streams_have_a_most_and_closed_ones_make_room(served: ServedPage) -> None:
+def test_the_number_of_streams_is_limited(served: ServedPage) -> None:
     client = served.client
     held = [client.get("/events", buffered=False) for _ in range(64)]
     assert client.get("/events").status_code == 503

@@ -8,7 +8,7 @@ def sample(seconds: float) -> Sample:
     return Sample(NOW + timedelta(seconds=seconds), (("CPU", 50),), 1, 0)
 
 
-def test_samples_are_kept_at_their_spacing() -> None:
+def test_samples_have_a_minimum_spacing() -> None:
     samples = Samples()
     for second in range(30):
         samples.put(sample(second))

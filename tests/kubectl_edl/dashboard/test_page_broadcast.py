@@ -4,7 +4,7 @@ from threading import Thread
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast, stream
 
 
-def test_a_later_connection_gets_the_newest_picture_at_once() -> None:
+def test_a_new_connection_gets_the_newest_state() -> None:
     board = PageBroadcast()
     board.show(b"old")
     board.show(b"new")
@@ -19,7 +19,7 @@ def test_an_unchanged_page_is_not_sent_again() -> None:
     assert found[1:] == [b"event: state\ndata: same\n\n", b"event: beat\ndata:\n\n"]
 
 
-def test_a_slow_reader_misses_what_came_in_between() -> None:
+def test_a_slow_reader_skips_states() -> None:
     board = PageBroadcast()
     board.show(b"1")
     reader = stream(board, beat=0)

@@ -65,7 +65,7 @@ def test_a_job_shows_the_role_that_does_the_work() -> None:
     assert row["imaginable"]
 
 
-def test_sizes_over_time_are_what_the_job_remembers() -> None:
+def test_sizes_over_time_come_from_the_history() -> None:
     stage = trained()
     told = [
         f"{NOW - timedelta(minutes=9):%Y-%m-%dT%H:%M:%SZ} Started 0 2 room",
@@ -92,7 +92,7 @@ def test_a_job_that_remembers_nothing_has_had_its_size_since_its_start() -> None
     assert line(worker, None, 0) == []
 
 
-def test_a_queued_job_says_what_it_waits_for_behind_which_jobs_and_until_when() -> None:
+def test_a_queued_job_has_requests_jobs_ahead_and_estimate() -> None:
     stage = trained()
     for name in ("first", "second"):
         stage.put(job(name, framework="none", min="22", max="22"))
@@ -125,14 +125,14 @@ def test_without_the_right_to_read_the_cluster_the_jobs_are_shown() -> None:
     assert found["hints"] == ["not all"]
 
 
-def test_a_picture_has_a_most_and_says_how_many_there_are() -> None:
+def test_lists_of_the_page_are_bounded_with_totals() -> None:
     one = read_once(trained())
     many = replace(one, jobs=tuple(replace(one.jobs[0]) for _ in range(MOST_JOBS + 50)))
     found = page(many, ())["jobs"]
     assert (len(found["rows"]), found["all"]) == (MOST_JOBS, MOST_JOBS + 50)
 
 
-def test_the_ring_is_told_in_seconds_and_percent() -> None:
+def test_samples_are_in_seconds_and_percent() -> None:
     found = page(read_once(trained()), [Sample(NOW, (("CPU", 25),), 1, 0)])
     expected = {"at": SECOND, "shares": {"CPU": 25}, "running": 1, "queued": 0}
     assert found["cluster"]["samples"] == [expected]
@@ -189,7 +189,7 @@ def with_teams() -> Stage:
     return stage
 
 
-def test_teams_are_a_tree_of_what_each_has() -> None:
+def test_teams_are_rows_of_a_tree() -> None:
     stage = with_teams()
     stage.put(job("waits", framework="none", min="22", max="22"))
     found = page(read_once(stage), ())
@@ -289,13 +289,13 @@ def test_hours_so_far_are_read_anew_only_after_a_while() -> None:
     assert third.hours != first.hours, "the part of its work that does not divide is known now"
 
 
-def test_without_prices_the_page_says_how_to_give_them() -> None:
+def test_without_prices_the_page_mentions_price() -> None:
     found = page(read_once(trained()), ())["costs"]
     assert [row["title"] for row in found["rows"]] == ["Node-hours"]
     assert "--price" in found["note"]
 
 
-def test_without_the_whole_cluster_its_costs_are_not_known() -> None:
+def test_without_cluster_rights_costs_are_unknown() -> None:
     narrow = replace(read_once(trained()), state=None, deciding=None)
     assert page(narrow, ())["costs"] is None
     assert page(narrow, ())["hints"] == []

@@ -31,7 +31,7 @@ def test_a_name_that_was_made_to_point_here_is_refused(host: str) -> None:
     assert "open it by the address" in found.text
 
 
-def test_without_a_token_none_is_asked_for() -> None:
+def test_a_dashboard_without_a_token_accepts_any_request() -> None:
     assert OPEN.refusal(RequestOrigin("/events", "GET", "localhost")) is None
 
 

@@ -87,7 +87,7 @@ def test_a_stream_ends_with_the_dashboard() -> None:
         assert not ended.is_alive()
 
 
-def test_a_port_that_is_taken_says_the_way_out() -> None:
+def test_a_used_port_is_refused_with_another_one() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(
@@ -96,7 +96,7 @@ def test_a_port_that_is_taken_says_the_way_out() -> None:
             listening("127.0.0.1", port)
 
 
-def test_what_else_can_go_wrong_has_a_way_out_too() -> None:
+def test_other_listen_errors_have_a_remedy() -> None:
     denied = listen_error("127.0.0.1", 80, PermissionError(errno.EACCES, "Permission denied"))
     assert denied == "you may not listen on port 80; one above 1023 may do: --port 8180"
     full = listen_error("127.0.0.1", 80, OSError(errno.EMFILE, "Too many open files"))
@@ -119,14 +119,12 @@ def test_an_address_of_another_machine_is_refused(address: str) -> None:
         ("10.0.0.1", False, "http://10.0.0.1:80/"),
     ],
 )
-def test_an_address_says_from_where_it_is_reached_and_how(
-    host: str, url: str, *, loopback: bool
-) -> None:
+def test_an_address_has_its_url(host: str, url: str, *, loopback: bool) -> None:
     address = DashboardAddress(host, 80)
     assert (address.loopback, address.url) == (loopback, url)
 
 
-def test_a_browser_is_opened_only_where_there_is_a_screen() -> None:
+def test_a_browser_is_opened_only_with_a_display() -> None:
     assert can_show({"DISPLAY": ":0"}, "linux")
     assert can_show({"WAYLAND_DISPLAY": "wayland-0"}, "linux")
     assert can_show({}, "darwin")
@@ -141,7 +139,7 @@ def test_the_command_refuses_a_taken_port_in_one_line() -> None:
     assert len(done.err.splitlines()) == 1
 
 
-def test_ctrl_c_ends_it_well() -> None:
+def test_ctrl_c_ends_the_dashboard() -> None:
     stage = trained()
     world = replace(stage.world(), sleep=interrupted)
     assert run(["dashboard", "--no-open", "--port", "0"], world, {}) == 0
@@ -157,7 +155,7 @@ def test_elsewhere_than_on_loopback_it_warns_that_the_token_is_in_the_clear() ->
     assert "the token crosses the network in the clear" in text(world.err)
 
 
-def test_a_peer_that_says_nothing_does_not_keep_others_waiting() -> None:
+def test_a_silent_peer_does_not_block_others() -> None:
     found = serving()
     silent = [socket.create_connection((found.address.host, found.address.port)) for _ in range(50)]
     assert get(found, "/static/main.js").status == 200

@@ -62,7 +62,7 @@ def fenced(*kinds: str) -> Stage:
     return stage
 
 
-def test_a_change_in_the_cluster_becomes_a_new_picture() -> None:
+def test_a_change_in_the_cluster_publishes_a_new_state() -> None:
     stage, board = trained(), PageBroadcast()
     live = watched(stage, board)
     live.start()
@@ -85,7 +85,7 @@ def test_without_the_right_to_read_nodes_the_namespace_is_shown_with_a_hint() ->
     assert [job.key.name for job in found.jobs] == ["mnist"]
     assert found.hints[-1].endswith("so this is the namespace alone: Node is forbidden")
     lease(stage, minutes_ago=1)
-    assert "no reconciler is at work now" in (look.read() or found).hints[0]
+    assert "no reconciler is running" in (look.read() or found).hints[0]
 
 
 def test_quotas_that_may_not_be_read_are_a_hint_only() -> None:
@@ -94,7 +94,7 @@ def test_quotas_that_may_not_be_read_are_a_hint_only() -> None:
     assert isinstance(look, ClusterWideReader)
     found = read_once(stage)
     assert found.state is not None
-    assert "what a ResourceQuota adds or forbids is not known here" in found.hints[-1]
+    assert "what a ResourceQuota adds or forbids is unknown" in found.hints[-1]
 
 
 def test_a_cluster_without_dynamic_resource_allocation_is_looked_at_as_any_other() -> None:
@@ -130,7 +130,7 @@ class Script:
         return one
 
 
-def test_trouble_is_shown_beside_the_last_that_was_right() -> None:
+def test_an_error_is_shown_with_the_last_good_state() -> None:
     board, right = PageBroadcast(), read_once(trained())
     live = DashboardWatcher(Script([right, Unreachable("no answer"), right]), board, time.monotonic)
     live.turn()

@@ -8,7 +8,7 @@ from tests.kubectl_edl.dashboard.served_page import namespace, read_once, traine
 from tests.kubectl_edl.stage import job
 
 
-def test_others_are_named_only_where_they_would_change() -> None:
+def test_other_jobs_are_listed_only_if_affected() -> None:
     stage = trained()
     namespace(stage, "team")
     stage.put(job("grown", framework="none", min="1", max="40"))
@@ -21,14 +21,14 @@ def test_others_are_named_only_where_they_would_change() -> None:
     assert (found["untouched"], found["more"]) == (0, 0)
 
 
-def test_a_what_if_has_a_time_limit() -> None:
+def test_a_what_if_times_out() -> None:
     clock = count(step=6)
     slow = WhatIfEngine(monotonic=lambda: float(next(clock)))
     with pytest.raises(Refused, match=r"longer than 10 s.*simulate --live -A --set job/default/mn"):
         slow.answer(read_once(trained()), WhatIfRequest("default", "mnist", 2))
 
 
-def test_a_what_if_during_another_one_waits_and_is_then_refused() -> None:
+def test_a_concurrent_what_if_waits_and_is_refused() -> None:
     asked: list[str] = []
     found, wish = read_once(trained()), WhatIfRequest("default", "mnist", 2)
 
@@ -55,6 +55,6 @@ def test_a_max_beyond_all_reason_is_answered_all_the_same() -> None:
         WhatIfEngine().answer(read_once(trained()), WhatIfRequest("default", "mnist", 10**9))
 
 
-def test_before_the_first_look_it_says_so() -> None:
+def test_what_if_before_the_first_read_is_refused() -> None:
     with pytest.raises(Refused, match="has not been read yet"):
         WhatIfEngine().answer(None, WhatIfRequest("default", "mnist", 2))

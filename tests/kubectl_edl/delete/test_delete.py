@@ -50,7 +50,7 @@ def test_several_names_and_a_name_twice(stage: Stage) -> None:
     assert names(stage) == ["plain"]
 
 
-def test_a_selector_chooses_whole_training_jobs(stage: Stage) -> None:
+def test_a_selector_selects_whole_training_jobs(stage: Stage) -> None:
     assert stage.run("delete", "-l", "team=vision", "-y").out == "sweep: deleted\n"
     stage.patch("mnist-ps", {"metadata": {"labels": {"team": "vision"}}})
     assert stage.run("delete", "-l", "team=vision", "-y").code == 0
@@ -66,7 +66,7 @@ def test_all_are_the_training_jobs_of_the_namespace(stage: Stage) -> None:
     assert stage.cluster.get(ObjectRef("Job", "team-b", "other"))
 
 
-def test_what_is_left_in_several_namespaces_is_named_with_them(stage: Stage) -> None:
+def test_remaining_jobs_of_several_namespaces_are_named_with_namespace(stage: Stage) -> None:
     twins(stage)
     held(stage)
     found = stage.run("delete", "-l", "team=vision", "-A", "-y", "--timeout", "1s")
@@ -132,7 +132,7 @@ def test_a_job_that_is_not_elastic_is_kubectls(stage: Stage) -> None:
     assert exists(stage, "plain")
 
 
-def test_it_asks_and_a_no_deletes_nothing(stage: Stage) -> None:
+def test_declining_the_confirmation_deletes_nothing(stage: Stage) -> None:
     stage.patch("mnist-worker", {"status": {"active": 4}})
     stage.answers = "n\n"
     found = stage.run("delete", "mnist")
@@ -148,7 +148,7 @@ def test_it_asks_and_a_no_deletes_nothing(stage: Stage) -> None:
     assert names(stage) == ["plain"]
 
 
-def test_without_a_terminal_it_wants_to_be_told(stage: Stage) -> None:
+def test_without_a_terminal_yes_is_required(stage: Stage) -> None:
     found = stage.run("delete", "mnist")
     assert found.code == 1
     assert found.err.endswith("No terminal can answer: add --yes\n")
@@ -158,7 +158,7 @@ def test_without_a_terminal_it_wants_to_be_told(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("dry_run", "remark"), [("client", " (dry run)"), ("server", " (server dry run)")]
 )
-def test_a_dry_run_asks_nothing_and_deletes_nothing(
+def test_a_dry_run_needs_no_confirmation_and_deletes_nothing(
     stage: Stage, dry_run: str, remark: str
 ) -> None:
     found = stage.run("delete", "sweep", "--dry-run", dry_run)
@@ -175,7 +175,7 @@ def held(stage: Stage) -> None:
     stage.patch("sweep", {"metadata": {"finalizers": ["example.com/keeps-it"]}})
 
 
-def test_what_a_finalizer_keeps_is_waited_for_and_named(stage: Stage) -> None:
+def test_jobs_with_finalizers_time_out_and_are_named(stage: Stage) -> None:
     held(stage)
     found = stage.run("delete", "sweep", "-y", "--timeout", "1s")
     assert found.code == 5
@@ -226,7 +226,7 @@ def test_one_that_cannot_be_paused_keeps_no_other_from_it(three: Stage) -> None:
     assert "edl.dev/paused" in three.job("a")["metadata"]["annotations"]
 
 
-def test_a_slip_in_one_name_pauses_none(three: Stage) -> None:
+def test_an_unknown_name_pauses_no_job(three: Stage) -> None:
     assert three.run("pause", "a", "nope").code == 3
     assert "edl.dev/paused" not in three.job("a")["metadata"]["annotations"]
 
@@ -248,7 +248,7 @@ def twins(stage: Stage) -> None:
         stage.put(manifest)
 
 
-def test_a_selector_deletes_in_all_namespaces_and_says_where(stage: Stage) -> None:
+def test_a_selector_deletes_in_all_namespaces(stage: Stage) -> None:
     twins(stage)
     stage.answers = "y\n"
     found = stage.run("delete", "-l", "team=vision", "-A")
@@ -267,7 +267,7 @@ def test_all_with_all_namespaces_deletes_every_training_job(stage: Stage) -> Non
     assert (found.code, found.err) == (0, "No training jobs found.\n")
 
 
-def test_what_is_paused_in_all_namespaces_says_how_each_is_resumed(stage: Stage) -> None:
+def test_pausing_in_all_namespaces_prints_each_resume_command(stage: Stage) -> None:
     twins(stage)
     found = stage.run("pause", "-l", "team=vision", "-A")
     waits = "paused, it leaves the queue and waits for: kubectl edl resume sweep"
@@ -278,7 +278,7 @@ def test_what_is_paused_in_all_namespaces_says_how_each_is_resumed(stage: Stage)
     assert stage.run("resume", "--all", "-A", "-o", "name").out == "job.batch/sweep\n" * 2
 
 
-def test_a_job_that_is_gone_is_not_asked_about_again(stage: Stage) -> None:
+def test_a_deleted_job_is_not_requested_again(stage: Stage) -> None:
     asked: list[str] = []
 
     class Counting(Behind):

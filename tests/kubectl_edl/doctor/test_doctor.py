@@ -59,7 +59,7 @@ def only(stage: Stage, check: str) -> tuple[str, str, str]:
     return one["result"], one["message"], one["remediation"]
 
 
-def test_a_healthy_installation_is_well_and_says_so(stage: Stage) -> None:
+def test_a_healthy_installation_passes_all_checks(stage: Stage) -> None:
     found = stage.run("doctor")
     assert found.code == 0
     assert found.err == ""
@@ -74,8 +74,8 @@ def test_a_healthy_installation_is_well_and_says_so(stage: Stage) -> None:
         "  ✓ the cluster runs the plugin's own release, 0.1.0\n"
         "\n"
         "Webhook\n"
-        "  ✓ the API server asks it about labelled objects, and about no others\n"
-        "  ✓ the API server reaches it: a labelled Job came back completed (default)\n"
+        "  ✓ the API server calls it for labelled objects only\n"
+        "  ✓ the API server reaches it: a labelled Job was mutated in a dry run (default)\n"
         "\n"
         "Certificates\n"
         '  ✓ the API server trusts "kubectl-edl webhook authority", 3650 days left\n'
@@ -87,13 +87,13 @@ def test_a_healthy_installation_is_well_and_says_so(stage: Stage) -> None:
         "  ✓ no teams are configured\n"
         "\n"
         "Rights\n"
-        "  ✓ edl-webhook and edl-reconciler may do all that they must\n"
-        "  ✓ you may do all that the plugin offers\n"
+        "  ✓ edl-webhook and edl-reconciler have all rights that they need\n"
+        "  ✓ you have all rights that the plugin needs\n"
         "\n"
         "Training jobs\n"
         "  ✓ there are none yet\n"
         "  ✓ none waits for capacity\n"
-        "  ✓ nothing of ours is left behind by Jobs that are gone\n"
+        "  ✓ there are no orphaned objects of deleted Jobs\n"
         "\n"
         "All checks passed: 17 checks.\n"
     )
@@ -105,7 +105,7 @@ def test_the_probe_is_a_dry_run_in_the_users_namespace(stage: Stage, server: Fak
     assert probe["metadata"]["namespace"] == "team"
 
 
-def test_nothing_installed_says_how_to_install_and_stops() -> None:
+def test_a_missing_installation_is_a_failure_with_the_install_command() -> None:
     found = replace(Stage(), wrapped=FakeApi()).run("doctor")
     assert found.code == 1
     assert found.out.endswith(
@@ -116,7 +116,7 @@ def test_nothing_installed_says_how_to_install_and_stops() -> None:
         "\n"
         "Remaining checks skipped: they depend on this one.\n"
         "\n"
-        "1 failure, 1 check is well.\n"
+        "1 failure, 1 check passed.\n"
     )
 
 
@@ -199,7 +199,7 @@ def test_a_webhook_outside_of_the_cluster_needs_no_deployment(server: FakeApi) -
     )
 
 
-def test_the_namespace_of_the_installation_is_named_where_another_one_was_looked_in(
+def test_an_installation_in_another_namespace_is_named(
     server: FakeApi,
 ) -> None:
     for stage in (installed(Stage(), server), beside(server)):
@@ -212,7 +212,7 @@ def test_the_namespace_of_the_installation_is_named_where_another_one_was_looked
         )
 
 
-def test_a_reconciler_outside_of_the_cluster_is_started_where_it_was_started(
+def test_the_fix_for_a_reconciler_outside_the_cluster_is_to_start_it_there(
     server: FakeApi,
 ) -> None:
     stage = beside(server)
@@ -226,13 +226,13 @@ def test_a_reconciler_outside_of_the_cluster_is_started_where_it_was_started(
     assert only(stage, "stuck")[2] == outside.format("look at its log")
 
 
-def test_a_reconciler_whose_deployment_was_deleted_is_installed_again(stage: Stage) -> None:
+def test_the_fix_for_a_deleted_deployment_is_to_install(stage: Stage) -> None:
     stage.cluster.delete(target("Deployment", "edl-reconciler"))
     stage.now = [NOW + timedelta(minutes=10)]
     assert only(stage, "leader")[2] == "kubectl edl install --image IMAGE"
 
 
-def test_a_reconciler_whose_deployment_may_not_be_read_is_asked_by_its_log(stage: Stage) -> None:
+def test_without_the_right_to_read_the_deployment_the_fix_is_its_log(stage: Stage) -> None:
     stage.now = [NOW + timedelta(minutes=10)]
     log = only(stage, "leader")[2]
     assert log.startswith("kubectl logs -n edl-system -l app.kubernetes.io/name=edl-reconciler")
@@ -277,9 +277,7 @@ def test_a_webhook_that_is_not_called_is_a_failure(stage: Stage, server: FakeApi
     server.asks = False
     verdict, message, _ = only(stage, "webhook-answers")
     assert verdict == "failure"
-    assert (
-        message == "a labelled Job came back unchanged: no webhook is called in namespace default"
-    )
+    assert message == "a labelled Job was not mutated: no webhook is called in namespace default"
 
 
 def test_a_namespace_that_takes_no_jobs_proves_nothing(stage: Stage, server: FakeApi) -> None:
@@ -289,11 +287,11 @@ def test_a_namespace_that_takes_no_jobs_proves_nothing(stage: Stage, server: Fak
     assert "exceeded quota" in message
 
 
-def test_a_user_who_may_not_create_jobs_is_told_which_right(stage: Stage, server: FakeApi) -> None:
+def test_a_missing_right_to_create_jobs_is_named(stage: Stage, server: FakeApi) -> None:
     server.refusal = Forbidden('"ann" may not create jobs.batch in namespace default', 403)
     found = stage.run("doctor")
     assert found.code == 0
-    assert '  ! not looked at: "ann" may not create jobs.batch in namespace default\n' in found.out
+    assert '  ! not checked: "ann" may not create jobs.batch in namespace default\n' in found.out
 
 
 def test_an_authority_that_signed_no_certificate_is_a_failure(stage: Stage) -> None:
@@ -354,14 +352,14 @@ def test_a_damaged_secret_is_a_failure(stage: Stage) -> None:
             10,
             "failure",
             (
-                "no reconciler leads: one is silent, "
+                "no reconciler leads: one has stopped renewing its Lease, "
                 "Lease edl-system/edl-reconciler was renewed 10m ago"
             ),
         ),
         (-10, "warning", "one leads, its clock 10m ahead of the API server's"),
     ],
 )
-def test_the_lease_says_whether_a_reconciler_leads(
+def test_the_leader_check_reads_the_lease(
     stage: Stage, minutes: int, verdict: str, says: str
 ) -> None:
     stage.now = [NOW + timedelta(minutes=minutes)]
@@ -400,14 +398,14 @@ def test_no_reconciler_leads_by_a_released_lease(stage: Stage) -> None:
     stage.cluster.delete(lease)
     assert "no reconciler has ever led" in only(stage, "leader")[1]
     verdict, message, fix = only(stage, "settings")
-    assert (verdict, message) == ("warning", "how it decides is not known while none leads")
+    assert (verdict, message) == ("warning", "its settings are unknown while no reconciler leads")
     assert fix.startswith("kubectl logs -n edl-system -l app.kubernetes.io/name=edl-reconciler")
 
 
 WRONG = "system:serviceaccount:web:default"
 
 
-def test_what_the_leader_may_not_write_is_a_failure(stage: Stage) -> None:
+def test_missing_write_rights_of_the_leader_are_a_failure(stage: Stage) -> None:
     assert "writes" not in checked(stage), "an older reconciler does not say"
     lease(stage, missing=MissingRights(WRONG, ("patch jobs.batch", "create events")))
     says = (
@@ -416,7 +414,7 @@ def test_what_the_leader_may_not_write_is_a_failure(stage: Stage) -> None:
     )
     assert only(stage, "writes") == ("failure", says, "kubectl edl upgrade")
     lease(stage, missing=MissingRights(WRONG))
-    assert only(stage, "writes")[:2] == ("ok", f"it may write all that it must, as {WRONG}")
+    assert only(stage, "writes")[:2] == ("ok", f"it has all rights that it needs, as {WRONG}")
     lease(stage, missing=MissingRights(WRONG, ("patch pods",)), minutes_ago=5)
     assert "writes" not in checked(stage), "that it does not lead is told already"
 
@@ -459,9 +457,7 @@ def test_a_right_that_a_service_account_lacks_is_a_failure(stage: Stage, server:
     )
 
 
-def test_the_right_to_review_access_is_named_where_it_is_missing(
-    stage: Stage, server: FakeApi
-) -> None:
+def test_a_missing_right_to_review_access_is_named(stage: Stage, server: FakeApi) -> None:
     server.may_review_others = False
     verdict, message, fix = only(stage, "rights")
     assert verdict == "warning"
@@ -469,9 +465,7 @@ def test_the_right_to_review_access_is_named_where_it_is_missing(
     assert fix == "run kubectl edl doctor as an administrator"
 
 
-def test_what_the_user_may_not_do_names_the_commands_and_the_grant(
-    stage: Stage, server: FakeApi
-) -> None:
+def test_missing_user_rights_name_commands_and_the_fix(stage: Stage, server: FakeApi) -> None:
     server.denied = frozenset({("", "patch", "jobs"), ("", "list", "nodes")})
     change, plan = checked(stage)["your-rights"]
     assert change["message"] == (
@@ -584,7 +578,7 @@ def named(kind: str, name: str, **more: Json) -> Json:
 DID_YOU_MEAN = "edl.dev/framwork is unknown, and does nothing: did you mean edl.dev/framework?"
 
 
-def test_slips_in_our_names_are_found_on_jobs_and_bare_pods(stage: Stage) -> None:
+def test_misspelt_keys_are_found_on_jobs_and_bare_pods(stage: Stage) -> None:
     over = {"conditions": [{"type": "Complete", "status": "True"}]}
     stage.create(named("Job", "over", spec={}, status=over))
     assert "keys" not in checked(stage)
@@ -644,14 +638,14 @@ def test_a_released_job_is_not_killed_for_an_annotation_that_was_left(stage: Sta
     )
 
 
-def test_slips_are_looked_for_where_jobs_may_be_listed(stage: Stage) -> None:
+def test_misspelt_keys_are_checked_in_readable_namespaces(stage: Stage) -> None:
     stage.create(named("Job", "mnist", spec={}))
     inner = stage.wrapped
     stage.wrapped = lambda cluster: fenced("Pod")(inner(cluster))
     assert only(stage, "keys")[1] == f"Job default/mnist: {DID_YOU_MEAN}"
 
 
-def test_a_slip_in_a_cron_jobs_template_is_found(stage: Stage) -> None:
+def test_a_misspelt_key_in_a_cron_job_template_is_found(stage: Stage) -> None:
     template = {"metadata": {"labels": {"edl.dev/framwork": "none"}}}
     nightly = {"kind": "CronJob", "metadata": {"name": "nightly"}}
     stage.create(nightly | {"spec": {"jobTemplate": template}})
@@ -688,7 +682,7 @@ def test_pods_that_request_nothing_are_warned_of(stage: Stage) -> None:
     ) in stage.run("explain", "greedy").out
 
 
-def test_pods_that_request_something_are_well(stage: Stage) -> None:
+def test_pods_with_requests_pass(stage: Stage) -> None:
     greedy(stage, requests={"memory": "1Gi"})
     assert only(stage, "requests")[0] == "ok"
     assert "Requests:" not in stage.run("explain", "greedy").out
@@ -700,7 +694,7 @@ REFUSED = (
 )
 
 
-def test_pods_that_a_quota_refuses_for_what_they_do_not_request_are_warned_of(
+def test_pods_without_requests_that_a_quota_refuses_are_a_warning(
     stage: Stage,
 ) -> None:
     manifest = job("greedy", framework="none", min="1", max="60")
@@ -718,7 +712,7 @@ def test_pods_that_a_quota_refuses_for_what_they_do_not_request_are_warned_of(
     assert "fit anywhere" not in told
 
 
-def test_pods_to_come_that_a_limit_range_gives_requests_are_well(stage: Stage) -> None:
+def test_pods_that_get_requests_from_a_limit_range_pass(stage: Stage) -> None:
     manifest = job("greedy", framework="none", min="1", max="60")
     manifest["spec"]["template"]["spec"]["containers"][0]["resources"] = {}
     stage.put(manifest)
@@ -731,14 +725,14 @@ def test_pods_to_come_that_a_limit_range_gives_requests_are_well(stage: Stage) -
     assert "requests" not in checked(stage), "a LimitRange may give them some"
 
 
-def test_a_queued_job_that_no_reconciler_looks_at_is_a_failure(stage: Stage) -> None:
+def test_a_queued_job_without_a_running_reconciler_is_a_failure(stage: Stage) -> None:
     stage.put(job("sweep", framework="none"))
     (one,) = checked(stage)["stuck"]
     assert (one["result"], one["remediation"]) == (
         "failure",
         "kubectl logs -n edl-system -l app.kubernetes.io/name=edl-reconciler --tail 50",
     )
-    assert "has been queued for 5m, and no reconciler has looked at it" in one["message"]
+    assert "has been queued for 5m, and no reconciler has processed it" in one["message"]
 
 
 def test_a_gang_that_is_half_started_is_a_failure(stage: Stage) -> None:
@@ -816,12 +810,12 @@ def test_a_gang_that_would_not_fit_an_empty_cluster_is_named(stage: Stage) -> No
     (one,) = checked(stage)["never"]
     assert one["result"] == "warning"
     assert one["message"].startswith(
-        "default/big would not start if no other training job ran either: "
+        "default/big could not start even with no other training job running: "
     )
     assert one["remediation"] == "kubectl edl explain big -n default"
 
 
-def test_jobs_that_only_wait_for_others_are_well(stage: Stage) -> None:
+def test_jobs_that_wait_for_other_jobs_pass(stage: Stage) -> None:
     stage.create(node("node-1", cpu="16"))
     for name in ("one", "two", "three"):
         manifest = job(name, framework="none", min="7", max="7")
@@ -842,11 +836,13 @@ def test_leftovers_are_counted_beyond_the_first_ten_and_owners_of_other_kinds_ex
     stage.create({"kind": "Service", "metadata": metadata})
     found = json.loads(stage.run("doctor", "-o", "json").out)["checks"]
     said = [one["message"] for one in found if one["name"] == "leftovers"]
-    assert said[:2] == [f"Service default/gone-0{n} belongs to no Job any more" for n in (0, 1)]
+    assert said[:2] == [
+        f"Service default/gone-0{n} is orphaned: its Job no longer exists" for n in (0, 1)
+    ]
     assert said[10:] == ["and 2 more like them"]
 
 
-def test_what_is_left_of_a_job_that_is_gone_is_named(stage: Stage) -> None:
+def test_orphans_of_deleted_jobs_are_named(stage: Stage) -> None:
     for name in ("gone", "here"):
         manifest = stage.put(job(name, framework="none"))
         reference = {"kind": "Job", "name": name, "uid": manifest["metadata"]["uid"]}
@@ -866,25 +862,25 @@ def test_what_is_left_of_a_job_that_is_gone_is_named(stage: Stage) -> None:
     stage.delete("gone")
     assert only(stage, "leftovers") == (
         "warning",
-        "Service default/gone belongs to no Job any more",
+        "Service default/gone is orphaned: its Job no longer exists",
         "kubectl delete services gone -n default",
     )
 
 
-def test_what_several_checks_may_not_look_at_is_said_once_a_section(
-    stage: Stage, server: FakeApi
-) -> None:
+def test_a_missing_right_is_reported_once_per_section(stage: Stage, server: FakeApi) -> None:
     kinds = ("MutatingWebhookConfiguration", "Lease", "ConfigMap")
     stage.wrapped = lambda cluster: hidden(*kinds)(server(cluster))
     found = stage.run("doctor")
     said = [line for line in found.out.splitlines() if "not looked at" in line]
-    webhooks = '  ! not looked at: "ann" may not get MutatingWebhookConfiguration (kubectl auth'
+    webhooks = '  ! not checked: "ann" may not get MutatingWebhookConfiguration (kubectl auth'
     assert [line.removesuffix(" can-i …)") for line in said].count(webhooks) == 3
     assert sum('"ann" may not get Lease' in line for line in found.out.splitlines()) == 1
     assert found.out.count("  ! ") == int(found.out.splitlines()[-1].split()[0])
 
 
-def test_a_user_who_may_not_list_nodes_still_gets_the_rest(stage: Stage, server: FakeApi) -> None:
+def test_without_the_right_to_list_nodes_the_other_checks_run(
+    stage: Stage, server: FakeApi
+) -> None:
     fence = fenced("Node")
     stage.wrapped = lambda cluster: server(fence(cluster))
     found = checked(stage)
@@ -900,14 +896,14 @@ def test_a_terminal_without_unicode_reads_words(stage: Stage) -> None:
     assert out.isascii()
 
 
-def test_colours_mark_what_is_wrong(stage: Stage, server: FakeApi) -> None:
+def test_failures_and_warnings_are_coloured(stage: Stage, server: FakeApi) -> None:
     server.asks = False
     world = replace(stage.world(), coloured=True)
     assert run(["doctor"], world, {}) == 1
     assert "\x1b[31m✗\x1b[0m a labelled Job came back" in world.out.getvalue()  # type: ignore[attr-defined]
 
 
-def test_every_look_has_a_name_of_its_own() -> None:
+def test_check_names_are_unique() -> None:
     names = [check.name for section in SECTIONS for check in section.checks]
     assert len(set(names)) == len(names)
 
@@ -930,7 +926,7 @@ def test_a_topology_label_that_no_node_has_is_named(stage: Stage) -> None:
     ]
 
 
-def test_topologies_whose_labels_nodes_have_are_well(stage: Stage) -> None:
+def test_topologies_with_labels_of_nodes_pass(stage: Stage) -> None:
     stage.create(node("node-1", rack="r1"))
     manifest = job("mnist", framework="none")
     notes = {contract.REQUIRED_TOPOLOGY: "example.com/rack"}
@@ -946,7 +942,7 @@ def teams(stage: Stage, text: str) -> None:
     stage.cluster.create(where, {"data": {contract.TEAMS_KEY: text}})
 
 
-def test_that_there_are_no_teams_is_well(stage: Stage) -> None:
+def test_a_cluster_without_teams_passes(stage: Stage) -> None:
     assert only(stage, "teams") == ("ok", "no teams are configured", "")
 
 
@@ -961,7 +957,7 @@ def test_a_document_of_teams_that_is_not_read_is_a_failure_with_each_finding(sta
     assert found[0]["remediation"] == "kubectl edit configmap edl-teams -n edl-system"
 
 
-def test_guarantees_above_the_nodes_are_told_and_no_failure(stage: Stage) -> None:
+def test_guarantees_above_the_capacity_are_a_warning(stage: Stage) -> None:
     stage.create(node("node-1", cpu="16"))
     stage.create(node("node-2", cpu="16"))
     teams(stage, "teams: [{name: a, guaranteed: {cpu: 30}}, {name: b, guaranteed: {cpu: 10}}]")
@@ -972,7 +968,7 @@ def test_guarantees_above_the_nodes_are_told_and_no_failure(stage: Stage) -> Non
     )
 
 
-def test_a_namespace_of_two_teams_is_told_with_the_one_that_has_it(stage: Stage) -> None:
+def test_a_namespace_claimed_by_two_teams_is_a_warning(stage: Stage) -> None:
     stage.cluster.create(ObjectRef("Namespace", "", "vision-dev"), {})
     teams(stage, "teams: [{name: a, namespaces: [vision-*]}, {name: b, namespaces: ['*-dev']}]")
     result, message, _ = only(stage, "teams")
@@ -987,7 +983,7 @@ def test_teams_that_are_in_order_are_counted(stage: Stage) -> None:
     assert only(stage, "teams") == ("ok", "2 teams are configured", "")
 
 
-def test_a_job_whose_nodes_did_not_come_is_told_of_with_the_autoscalers_words(stage: Stage) -> None:
+def test_a_failed_node_request_shows_the_autoscalers_message(stage: Stage) -> None:
     mnist(stage)
     failure = FailedAttempt(NOW - timedelta(minutes=3), 2, "no instance type has 900 CPU")
     notes = {

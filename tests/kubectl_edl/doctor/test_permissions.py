@@ -8,7 +8,7 @@ from manifests import installation, values
 from manifests.documents import load
 
 
-def test_what_the_manifests_grant_is_asked_about() -> None:
+def test_rights_granted_by_the_manifests_are_checked() -> None:
     reconciler = granted("edl-reconciler", load())
     assert AccessRight("patch", "jobs", "batch") in reconciler
     assert (
@@ -34,7 +34,7 @@ def test_with_cert_manager_neither_reads_a_secret(account: str) -> None:
     assert not [right for right in rights if right.group == "admissionregistration.k8s.io"]
 
 
-def test_only_the_rights_of_our_accounts_are_asked_about() -> None:
+def test_only_rights_of_our_service_accounts_are_checked() -> None:
     assert granted("somebody", load()) == []
 
 

@@ -48,7 +48,7 @@ def test_without_a_name_those_of_all_training_jobs(stage: Stage) -> None:
     assert reasons(stage) == ["Killing", "Queued", "Grown", "FailedScheduling"]
 
 
-def test_what_we_said_of_a_job_that_is_gone_is_still_there(stage: Stage) -> None:
+def test_events_of_deleted_jobs_are_listed(stage: Stage) -> None:
     note = Note(
         ObjectRef("Job", "default", "old"), "uid", Action.ENDED, Code.COMPLETE, "old is done"
     )
@@ -72,7 +72,7 @@ def about(found: Json, uid: str) -> Json:
 
 
 @pytest.mark.parametrize("command", [["mnist"], []])
-def test_what_an_earlier_training_job_of_its_name_went_through_is_not_its_own(
+def test_events_of_an_earlier_job_of_the_name_are_not_listed(
     stage: Stage, command: list[str]
 ) -> None:
     now = stage.job("mnist-worker")["metadata"]["uid"]
@@ -114,7 +114,7 @@ def test_documents_are_kubernetes_own_events(stage: Stage) -> None:
     assert found["items"][0]["involvedObject"]["name"] == "mnist-worker-9-gone1"
 
 
-def test_what_was_seen_often_says_how_often(stage: Stage) -> None:
+def test_repeated_events_show_their_count(stage: Stage) -> None:
     again = event("resnet", "Held", "no room", minutes_ago=1) | {
         "count": 7,
         "firstTimestamp": "2026-11-21T11:50:00Z",
@@ -158,7 +158,7 @@ def test_a_watch_adds_lines_on_a_terminal_too(stage: Stage) -> None:
     ]
 
 
-def test_nothing_is_said_on_stderr(stage: Stage) -> None:
+def test_nothing_is_printed_on_stderr(stage: Stage) -> None:
     found = stage.run("events", "-n", "empty")
     assert (found.code, found.out) == (0, "")
     assert found.err == "No events of training jobs found in empty namespace.\n"

@@ -17,7 +17,7 @@ Reason:      waiting for the reconciler to look at it
 Queue:       first in the queue
 Starts:      unknown: default/small has no known end
 Cooldown:    resizes at most every 10s (the reconciler's default)
-Decided by:  policy fair, load ceiling 97 % (as the reconciler says)
+Decided by:  policy fair, load ceiling 97 % (from the reconciler)
 
 ROLE     NOW   NEXT   MIN   MAX   WHY THIS SIZE
 chief    0     0      1     1     its size is fixed
@@ -44,7 +44,7 @@ def stage() -> Stage:
     return stage
 
 
-def test_a_waiting_job_is_told_what_it_lacks(stage: Stage) -> None:
+def test_explain_names_what_a_queued_job_lacks(stage: Stage) -> None:
     found = stage.run("explain", "bert")
     assert (found.code, found.err) == (0, "")
     head, _, tail = found.out.partition("Why bert does not start:\n")
@@ -57,7 +57,7 @@ def test_a_waiting_job_is_told_what_it_lacks(stage: Stage) -> None:
     )
 
 
-def test_with_what_it_names_it_starts(stage: Stage) -> None:
+def test_the_named_capacity_is_sufficient(stage: Stage) -> None:
     stage.create(node("node-3", cpu="2"))
     assert "ScaleDown   small   worker=6→1   to make room for default/bert" in stage.run("plan").out
 
@@ -71,13 +71,13 @@ def test_while_no_reconciler_works_no_plan_is_presented() -> None:
     found = stage.run("explain", "fits")
     assert "0     0      1     2" in found.out
     assert "Why not one more" not in found.out
-    assert "Starts:      unknown: no reconciler is at work now (Lease" in found.out
+    assert "Starts:      unknown: no reconciler is running (Lease" in found.out
     (role,) = json.loads(stage.run("explain", "fits", "-o", "json").out)["roles"]
     assert (role["nextReplicas"], role["scaleUp"]) == (0, None)
     assert "0     2      1     2" in stage.run("explain", "fits", "--policy", "fifo").out
 
 
-def test_a_running_job_is_told_why_it_has_no_more(stage: Stage) -> None:
+def test_explain_names_why_a_running_job_is_not_scaled_up(stage: Stage) -> None:
     for role in ("chief", "ps", "worker"):
         stage.delete(f"bert-{role}")
     found = stage.run("explain", "small").out
@@ -132,14 +132,14 @@ def test_a_declared_length_tells_when_it_starts(stage: Stage) -> None:
     assert "Starts:      in about 60m\n" in stage.run("explain", "bert").out
 
 
-def test_a_start_in_less_than_a_minute_is_told_in_seconds(stage: Stage) -> None:
+def test_a_start_within_a_minute_is_shown_in_seconds(stage: Stage) -> None:
     notes = {contract.STARTED_AT: "2026-11-21T11:00:00Z", contract.DURATION: "1h7s"}
     stage.patch("small", {"metadata": {"annotations": notes}})
     assert "Starts:      in about 7s\n" in stage.run("explain", "bert").out
     assert "   ~7s   " in stage.run("queue").out
 
 
-def test_a_manual_size_is_named_no_more_once_it_is_given_back(stage: Stage) -> None:
+def test_a_cleared_manual_size_is_not_shown(stage: Stage) -> None:
     manual = {contract.REASON: "ManualSize", contract.MESSAGE: "manual size"}
     stage.patch("small", {"metadata": {"annotations": manual | {contract.REPLICAS: "6"}}})
     assert stage.run("explain", "small").out.count("manual size\n") == len(("header", "role"))
@@ -148,7 +148,7 @@ def test_a_manual_size_is_named_no_more_once_it_is_given_back(stage: Stage) -> N
         assert "manual size" not in stage.run(command, "small").out
 
 
-def test_pods_that_wait_say_why(stage: Stage) -> None:
+def test_pending_pods_show_their_reason(stage: Stage) -> None:
     sentence = "0/2 nodes are available: 2 Insufficient cpu."
     unschedulable = {"type": "PodScheduled", "status": "False", "message": sentence}
     pulling = {"name": "main", "state": {"waiting": {"reason": "ErrImagePull", "message": "no"}}}
@@ -216,7 +216,7 @@ def test_a_claim_that_keeps_its_pod_off_no_node_is_not_named(
     assert "PersistentVolumeClaim data" not in stage.run("explain", "small").out
 
 
-def test_a_pod_whose_volume_cannot_be_mounted_says_so(stage: Stage) -> None:
+def test_a_failed_mount_is_shown_for_its_pod(stage: Stage) -> None:
     creating = {"name": "main", "state": {"waiting": {"reason": "ContainerCreating"}}}
     small = stage.job("small")
     made = stage.create(
@@ -230,13 +230,13 @@ def test_a_pod_whose_volume_cannot_be_mounted_says_so(stage: Stage) -> None:
     assert f"  FailedMount: {text}\n" in stage.run("explain", "small").out
 
 
-def test_when_it_grows_is_said_only_of_a_job_that_may_grow(stage: Stage) -> None:
+def test_the_scale_up_estimate_is_shown_only_if_it_may_be_scaled_up(stage: Stage) -> None:
     assert "\nGrows: " in stage.run("explain", "small").out
     assert stage.run("scale", "small", "6").code == 0
     assert "\nGrows: " not in stage.run("explain", "small").out
 
 
-def test_what_happened_is_shown(stage: Stage) -> None:
+def test_past_operations_are_shown(stage: Stage) -> None:
     grown = "2026-11-21T11:55:00Z ScaledUp 4 6 idle room: 6 of 8 fit"
     stage.patch("small", {"metadata": {"annotations": {contract.HISTORY: grown}}})
     found = stage.run("explain", "small").out
@@ -253,7 +253,7 @@ def test_paused_is_the_first_thing_in_the_way(stage: Stage) -> None:
     assert "Starts:      unknown: it is paused\n" in found
 
 
-def test_a_paused_job_that_lacks_a_job_is_told_both(stage: Stage) -> None:
+def test_a_paused_incomplete_job_shows_both_blockers(stage: Stage) -> None:
     paused = {"metadata": {"annotations": {contract.PAUSED: "true"}}}
     for role in ("chief", "ps", "worker"):
         stage.patch(f"bert-{role}", paused)
@@ -293,7 +293,7 @@ def incomplete(*, suspended: bool) -> Stage:
     return stage
 
 
-def test_an_incomplete_job_is_told_which_job_it_lacks_and_what_helps() -> None:
+def test_an_incomplete_job_names_the_missing_job_and_the_remedy() -> None:
     found = incomplete(suspended=True).run("explain", "mnist").out
     assert found.endswith(
         "Why mnist does not start:\n"
@@ -302,7 +302,7 @@ def test_an_incomplete_job_is_told_which_job_it_lacks_and_what_helps() -> None:
     )
 
 
-def test_an_incomplete_job_that_runs_and_cannot_grow_is_told_the_same() -> None:
+def test_a_running_incomplete_job_names_the_missing_job() -> None:
     found = incomplete(suspended=False).run("explain", "mnist").out
     assert found.endswith(
         "Blockers:\n"
@@ -334,13 +334,13 @@ def test_a_job_that_has_ended_has_nothing_in_its_way() -> None:
     assert "Why" not in found
 
 
-def test_a_name_that_is_not_there_is_said(stage: Stage) -> None:
+def test_an_unknown_name_is_refused(stage: Stage) -> None:
     found = stage.run("explain", "brt")
     assert found.code == 3
     assert "did you mean bert?" in found.err
 
 
-def test_a_held_size_that_is_not_reached_says_what_it_waits_for(stage: Stage) -> None:
+def test_a_manual_size_that_is_not_reached_names_its_blocker(stage: Stage) -> None:
     assert "Manual size:" not in stage.run("explain", "small").out
     stage.patch("small", {"metadata": {"annotations": {contract.REPLICAS: "8"}}})
     assert (

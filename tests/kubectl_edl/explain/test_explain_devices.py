@@ -33,7 +33,7 @@ def train(stage: Stage, *requests: Json) -> None:
     stage.put(manifest)
 
 
-def test_a_gang_that_lacks_devices_is_told_so(stage: Stage) -> None:
+def test_explain_names_missing_devices_of_a_gang(stage: Stage) -> None:
     train(stage, asking(3))
     found = stage.run("explain", "train").out
     assert (

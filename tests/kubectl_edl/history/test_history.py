@@ -51,7 +51,7 @@ def test_a_history_is_a_line_an_operation(stage: Stage) -> None:
     ]
 
 
-def test_roles_that_a_crash_kept_apart_started_together(stage: Stage) -> None:
+def test_entries_of_roles_that_started_within_30_seconds_are_merged(stage: Stage) -> None:
     told(stage, "mnist-ps", STARTED.format(2).replace("11:00:00", "11:00:07"))
     found = json.loads(stage.run("history", "mnist", "-o", "json").out)
     first, second, *_ = found["operations"]
@@ -59,7 +59,7 @@ def test_roles_that_a_crash_kept_apart_started_together(stage: Stage) -> None:
     assert second["operation"] == "ScaledUp"
 
 
-def test_what_happened_within_one_second_keeps_its_order(stage: Stage) -> None:
+def test_operations_of_one_second_keep_their_order(stage: Stage) -> None:
     """The Job of the worker is suspended a second later than the others."""
     second = "2026-11-21T11:00:00"
     paused = "Suspended {0} {0} paused"
@@ -90,7 +90,7 @@ def test_documents_have_times_and_sizes_by_role(stage: Stage) -> None:
     )
 
 
-def test_a_resize_that_is_on_its_way_says_so(stage: Stage) -> None:
+def test_a_resize_in_progress_has_the_phase_scaling(stage: Stage) -> None:
     marks = {
         contract.RESIZED_AT: "2026-11-21T11:55:00Z",
         contract.STARTED_AT: "2026-11-21T11:50:00Z",
@@ -104,7 +104,7 @@ def test_a_resize_that_is_on_its_way_says_so(stage: Stage) -> None:
     assert "Changed:    Scaling now: ScaledUp worker=3→4" in shown
 
 
-def test_a_start_that_has_given_back_replicas_is_not_over_before_its_minimum_runs(
+def test_a_start_that_was_scaled_down_is_starting_until_its_minimum_runs(
     stage: Stage,
 ) -> None:
     second = "2026-11-21T11:59:0"
@@ -117,7 +117,7 @@ def test_a_start_that_has_given_back_replicas_is_not_over_before_its_minimum_run
     assert [one["phase"] for one in found["operations"]] == ["Starting", "ScaleFailed"]
 
 
-def test_the_end_comes_from_the_jobs_themselves(stage: Stage) -> None:
+def test_the_end_is_read_from_the_job_status(stage: Stage) -> None:
     over = {"type": "Complete", "status": "True", "lastTransitionTime": "2026-11-21T11:59:00Z"}
     stage.patch("mnist-chief", {"status": {"conditions": [over]}})
     found = json.loads(stage.run("history", "mnist", "-o", "json").out)
@@ -130,12 +130,12 @@ def test_the_end_comes_from_the_jobs_themselves(stage: Stage) -> None:
     )
 
 
-def test_the_detail_of_a_job_shows_what_became_of_its_last_change(stage: Stage) -> None:
+def test_status_shows_the_outcome_of_the_last_operation(stage: Stage) -> None:
     shown = stage.run("status", "mnist").out
     assert "Changed:    ScaleSucceeded 5m ago: ScaledUp worker=3→4\n" in shown
 
 
-def test_a_job_that_did_nothing_yet_says_so(stage: Stage) -> None:
+def test_a_job_without_operations_prints_a_message(stage: Stage) -> None:
     for job in ("mnist-chief", "mnist-ps", "mnist-worker"):
         told(stage, job, "")
     assert stage.run("history", "mnist").out == "mnist: nothing has happened yet.\n"
@@ -146,7 +146,7 @@ def test_no_such_job_is_exit_code_3(stage: Stage) -> None:
     assert stage.run("history", "mnits").code == 3
 
 
-def test_what_kubernetes_warned_of_stands_below(stage: Stage) -> None:
+def test_warning_events_follow_the_operations(stage: Stage) -> None:
     warned = event("mnist-worker", "FailedCreate", "exceeded quota", minutes_ago=2, warning=True)
     stage.create(warned)
     stage.create(event("mnist-worker", "Grown", "worker 3 to 4", minutes_ago=1))
@@ -175,7 +175,7 @@ def test_an_earlier_job_of_the_same_name_warned_of_something_else(stage: Stage) 
     assert "BackoffLimitExceeded" not in stage.run("status", "mnist", "-o", "json").out
 
 
-def test_without_the_right_to_list_events_a_hint_names_what_is_missing(stage: Stage) -> None:
+def test_without_the_right_to_list_events_a_hint_is_printed(stage: Stage) -> None:
     stage.wrapped = fenced("Event")
     found = stage.run("history", "mnist")
     assert found.code == 0

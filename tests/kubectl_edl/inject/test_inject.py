@@ -83,7 +83,7 @@ def test_addresses_are_those_of_the_namespace_that_is_meant(tmp_path: Path) -> N
     assert stored == [by_the_webhook(job("any", framework="tensorflow"), "team"), stored[1]]
 
 
-def test_what_came_out_goes_in_without_a_change(tmp_path: Path) -> None:
+def test_injecting_twice_changes_nothing(tmp_path: Path) -> None:
     once = inject("-f", written(tmp_path, *role_manifests())).out
     twice = inject("-f", "-", stdin=once)
     assert twice.out == once
@@ -106,7 +106,7 @@ def test_the_items_of_a_list_are_completed_too(tmp_path: Path) -> None:
     assert found["items"][1]["spec"]["suspend"] is True
 
 
-def test_a_folder_stands_for_its_manifests(tmp_path: Path) -> None:
+def test_a_folder_is_read_recursively(tmp_path: Path) -> None:
     written(tmp_path, job("one", framework="none"), name="1.yaml")
     (tmp_path / "2.json").write_text(json.dumps(job("two", framework="none")))
     (tmp_path / "notes.txt").write_text("no manifest")
@@ -117,7 +117,7 @@ def test_a_folder_stands_for_its_manifests(tmp_path: Path) -> None:
     assert names == ["mnist", "one", "two", "three"]
 
 
-def test_a_folder_without_manifests_says_so(tmp_path: Path) -> None:
+def test_a_folder_without_manifests_is_refused(tmp_path: Path) -> None:
     found = inject("-f", str(tmp_path))
     assert (found.code, found.out) == (1, "")
     assert found.err.startswith(
@@ -166,7 +166,7 @@ def nightly(**labels: str) -> Json:
     return {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "n"}, "spec": spec}
 
 
-def test_the_jobs_of_a_cron_job_are_judged_where_their_template_stands(tmp_path: Path) -> None:
+def test_errors_of_a_cron_job_name_its_template(tmp_path: Path) -> None:
     file = written(tmp_path, nightly(framework="none", min="5", max="3", maxx="4"))
     found = inject("-f", file)
     assert (found.code, found.out) == (1, "")
@@ -185,7 +185,7 @@ def test_the_jobs_of_a_cron_job_are_explained_and_the_cron_job_stays(tmp_path: P
     at = f"{file}: document 2: cronjob.batch/n"
     assert (found.code, found.out) == (0, Path(file).read_text())
     assert found.err == (
-        f"hint: {at} stays as it is: its Jobs are completed when it makes them; "
+        f"hint: {at} is unchanged: its Jobs are completed when they are created; "
         "--explain shows how\n"
     )
     explained = inject("-f", file, "--explain")
@@ -203,14 +203,14 @@ def test_wrong_types_hide_no_other_finding(tmp_path: Path) -> None:
     ]
 
 
-def test_unlabelled_manifests_pass_and_a_hint_says_so(tmp_path: Path) -> None:
+def test_unlabelled_manifests_are_unchanged_with_a_hint(tmp_path: Path) -> None:
     file = written(tmp_path, job("plain"))
     found = inject("-f", file)
     assert (found.code, found.out) == (0, Path(file).read_text())
     assert found.err.startswith("hint: no Job or pod here carries edl.dev/framework")
 
 
-def test_a_slip_in_our_label_is_a_warning(tmp_path: Path) -> None:
+def test_a_misspelt_label_is_a_warning(tmp_path: Path) -> None:
     file = written(tmp_path, job("plain", framwork="none"))
     found = inject("-f", file)
     assert (found.code, found.out) == (0, Path(file).read_text())
@@ -220,7 +220,7 @@ def test_a_slip_in_our_label_is_a_warning(tmp_path: Path) -> None:
     )
 
 
-def test_labels_of_the_pod_template_are_the_jobs_only_where_it_has_none(tmp_path: Path) -> None:
+def test_pod_labels_are_defaults_of_a_job_without_labels(tmp_path: Path) -> None:
     bare = job("plain")
     bare["metadata"].pop("labels", None)
     bare["spec"]["template"]["metadata"] = {"labels": {"edl.dev/framework": "pytorch"}}
@@ -231,7 +231,7 @@ def test_labels_of_the_pod_template_are_the_jobs_only_where_it_has_none(tmp_path
     assert "edl.dev/framework does nothing in spec.template" in found.err
 
 
-def test_slips_are_told_beside_what_is_refused(tmp_path: Path) -> None:
+def test_warnings_are_printed_with_errors(tmp_path: Path) -> None:
     file = written(tmp_path, job("plain", framwork="none"), job("bad", framework="caffe"))
     found = inject("-f", file)
     assert (found.code, found.out) == (1, "")
@@ -243,7 +243,7 @@ def test_slips_are_told_beside_what_is_refused(tmp_path: Path) -> None:
     ]
 
 
-def test_a_diff_has_what_is_added_alone(tmp_path: Path) -> None:
+def test_a_diff_contains_only_additions(tmp_path: Path) -> None:
     found = inject("-f", written(tmp_path, job("sweep", framework="none", max="4")), "--diff")
     assert found.code == 0
     lines = found.out.splitlines()
@@ -268,7 +268,7 @@ def test_an_explanation_has_a_line_for_each_change(tmp_path: Path) -> None:
     assert line.endswith("   TensorFlow's cluster and this task")
 
 
-def test_every_finding_of_every_document_is_told_with_its_place(tmp_path: Path) -> None:
+def test_findings_of_all_documents_are_reported_with_their_place(tmp_path: Path) -> None:
     bad = job("one", framework="caffe")
     worse = job("two", framework="none", min="x", gpu="-1")
     found = inject("-f", written(tmp_path, bad, job("good", framework="none"), worse))
@@ -332,7 +332,7 @@ def test_a_namespace_in_the_file_gives_its_jobs_their_defaults(tmp_path: Path) -
     assert kept == own
 
 
-def test_a_namespace_that_would_be_refused_is_found_too(tmp_path: Path) -> None:
+def test_an_invalid_namespace_is_a_finding(tmp_path: Path) -> None:
     found = inject("-f", written(tmp_path, namespace(default_max="many")))
     assert found.code == 1
     assert "document 2: namespace/team: metadata.annotations[edl.dev/default-max]" in found.err
@@ -424,6 +424,6 @@ def test_a_field_of_the_wrong_type_is_named(text: str, place: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["kind: [Job]\n", "kind: CronJob\nmetadata: {labels: 1}\n"])
-def test_what_no_job_is_made_of_comes_out_as_it_went_in(text: str) -> None:
+def test_other_kinds_are_unchanged(text: str) -> None:
     found = inject("-f", "-", stdin=text)
     assert (found.code, found.out) == (0, text)

@@ -105,7 +105,7 @@ def test_everything_is_applied_in_order_and_named_as_kubectl_does() -> None:
     assert image(on) == IMAGE
 
 
-def test_a_client_dry_run_asks_no_cluster_and_prints_what_helm_renders() -> None:
+def test_a_client_dry_run_reads_no_cluster_and_equals_helm() -> None:
     run = Stage(wrapped=lambda _: pytest.fail("it was asked")).run(  # type: ignore[arg-type, return-value]
         "install", "--image", IMAGE, "--dry-run", "client"
     )
@@ -115,7 +115,7 @@ def test_a_client_dry_run_asks_no_cluster_and_prints_what_helm_renders() -> None
 
 
 @pytest.mark.parametrize("mode", ["none", "client", "server"])
-def test_without_an_image_it_says_how_to_make_one(mode: str) -> None:
+def test_without_an_image_the_error_shows_how_to_build_one(mode: str) -> None:
     on = stage()
     run = on.run("install", "--dry-run", mode)
     assert (run.code, run.out) == (2, "")
@@ -165,7 +165,7 @@ def test_every_missing_right_is_named_before_anything_is_done() -> None:
     )
 
 
-def test_an_upgrade_keeps_what_was_chosen_and_shows_what_changes() -> None:
+def test_an_upgrade_keeps_values_and_shows_changes() -> None:
     on = stage()
     install(on, "--image", IMAGE, "--set", "reconciler.planning.policy=throughput")
     run = on.run("upgrade", "--no-wait", "--set", "webhook.replicas=3")
@@ -187,7 +187,7 @@ def test_an_empty_value_is_the_default_again() -> None:
     assert any("--policy throughput" in line and "→" in line for line in run.out.splitlines())
 
 
-def test_an_upgrade_deletes_what_the_new_values_lack() -> None:
+def test_an_upgrade_deletes_superseded_objects() -> None:
     on = stage()
     install(on, "--set", "networkPolicy.enabled=true")
     dry = on.run("upgrade", "--set", "networkPolicy.enabled=false", "--dry-run", "server")
@@ -207,7 +207,7 @@ def applied_by_hand(*settings: str) -> Stage:
     return on
 
 
-def test_what_manifests_installed_is_left_to_them_unless_it_is_taken_over() -> None:
+def test_an_installation_by_manifests_is_refused_without_take_ownership() -> None:
     on = applied_by_hand("--set", "networkPolicy.enabled=true")
     policy = ObjectRef("NetworkPolicy", SYSTEM, "edl-webhook")
     run = on.run("upgrade", "--no-wait", "--image", IMAGE, "--force-conflicts")
@@ -256,7 +256,7 @@ def served_from_outside() -> Stage:
     return on
 
 
-def test_beside_what_runs_outside_the_cluster_nothing_is_installed() -> None:
+def test_install_is_refused_if_the_webhook_runs_outside_the_cluster() -> None:
     on = served_from_outside()
     run = install(on)
     assert run.code == 1
@@ -268,7 +268,7 @@ def test_beside_what_runs_outside_the_cluster_nothing_is_installed() -> None:
     assert find(on.cluster, ObjectRef("ConfigMap", "edl-system", "edl-values")) is None
 
 
-def test_what_runs_outside_the_cluster_is_upgraded_there() -> None:
+def test_upgrade_is_refused_if_the_webhook_runs_outside_the_cluster() -> None:
     run = served_from_outside().run("upgrade")
     assert run.code == 1
     assert run.err == (
@@ -296,7 +296,7 @@ def test_values_that_another_client_has_spoilt_are_named(data: Json, words: str)
     assert "unexpected" not in run.err
 
 
-def test_an_upgrade_starts_from_the_defaults_where_the_kept_values_are_empty() -> None:
+def test_an_upgrade_without_stored_values_starts_from_the_defaults() -> None:
     on = stage()
     assert install(on, "--image", IMAGE).code == 0
     on.cluster.patch(ObjectRef("ConfigMap", "edl-system", "edl-values"), {"data": None})
@@ -357,7 +357,7 @@ def test_a_wreck_without_anything_installed_goes_too() -> None:
     assert left(on) == []
 
 
-def test_whatever_the_reconciler_may_create_goes_with_it_or_with_a_job() -> None:
+def test_objects_that_the_reconciler_creates_are_deleted_or_owned() -> None:
     """A new right to create asks which of the two it is."""
     kinds = {(known.group, known.plural): kind for kind, known in RESOURCES.items()}
     roles = {one["metadata"]["name"] for one in load() if one["kind"] in ("Role", "ClusterRole")}
@@ -385,7 +385,7 @@ def test_one_cluster_has_one_installation(verb: str) -> None:
     )
 
 
-def test_what_helm_installed_is_helms() -> None:
+def test_an_installation_by_helm_is_refused() -> None:
     on = stage()
     install(on)
     notes = {"meta.helm.sh/release-name": "edl", "meta.helm.sh/release-namespace": "ops"}
@@ -497,7 +497,7 @@ def test_a_field_of_another_manager_is_not_taken_silently() -> None:
     assert run.code == 1
     assert run.err == (
         "error: namespace/edl-system: Apply failed with 1 conflict: conflict with "
-        '"ann": .spec.replicas; to have it our way: --force-conflicts\n'
+        '"ann": .spec.replicas; to take ownership: --force-conflicts\n'
     )
     assert install(on, "--force-conflicts").code == 0
 
@@ -519,7 +519,7 @@ def test_it_waits_until_both_are_ready_and_trusted() -> None:
     assert run.out.splitlines()[-1] == "kubectl-edl is ready: kubectl edl status -A"
 
 
-def test_a_wait_that_times_out_says_which_component_is_late_and_why() -> None:
+def test_a_wait_that_times_out_names_component_and_reason() -> None:
     on = stage()
     install(on)
     on.create(ours(on, conditions=[unscheduled("0/3 nodes are available: 3 Insufficient cpu.")]))
@@ -532,7 +532,7 @@ def test_a_wait_that_times_out_says_which_component_is_late_and_why() -> None:
     )
 
 
-def test_an_image_that_no_node_gets_is_said_at_once_with_how_to_push_it() -> None:
+def test_an_unpullable_image_is_refused_at_once_with_a_remedy() -> None:
     on = stage()
     install(on, "--image", "kubectl-edl:0.1.0")
     waiting = {
@@ -555,7 +555,7 @@ def test_an_image_that_no_node_gets_is_said_at_once_with_how_to_push_it() -> Non
     )
 
 
-def test_what_was_wrong_with_the_pods_of_before_does_not_count() -> None:
+def test_problems_of_old_pods_are_ignored() -> None:
     on = stage()
     install(on, "--image", "nobody.test/none:1")
     waiting = {"reason": "ErrImagePull"}
@@ -567,7 +567,7 @@ def test_what_was_wrong_with_the_pods_of_before_does_not_count() -> None:
     assert "no node gets" not in run.err
 
 
-def test_a_webhook_that_crashes_is_said_at_once_with_its_log() -> None:
+def test_a_crashing_webhook_is_refused_at_once_with_its_log_command() -> None:
     on = stage()
     install(on)
     crash = {"waiting": {"reason": "CrashLoopBackOff"}}
@@ -661,7 +661,7 @@ def gates(on: Stage, name: str) -> object:
     return on.job(name)["spec"]["template"]["spec"].get("schedulingGates")
 
 
-def test_no_pod_waits_for_a_reconciler_that_is_gone_without_a_word() -> None:
+def test_gated_pods_are_named_before_uninstalling() -> None:
     """The template of a Job that runs cannot change: its user is told; others lose their gates."""
     on = stage()
     install(on)
@@ -738,9 +738,7 @@ def test_a_template_that_is_refused_keeps_its_gates_and_no_time_to_live() -> Non
 
 
 @pytest.mark.parametrize("accepts", [True, False])
-def test_a_stopped_job_loses_its_gates_where_the_api_server_lets_its_template_change(
-    *, accepts: bool
-) -> None:
+def test_a_suspended_job_loses_its_gates_if_its_template_is_mutable(*, accepts: bool) -> None:
     """Since Kubernetes 1.36 one does; it is asked, not its version."""
     on = stage()
     install(on)
@@ -763,9 +761,7 @@ def test_a_stopped_job_loses_its_gates_where_the_api_server_lets_its_template_ch
     )
 
 
-def test_a_stopped_job_that_keeps_its_gates_and_its_time_to_live_says_how_to_give_both_back() -> (
-    None
-):
+def test_a_suspended_job_that_keeps_gates_and_ttl_gets_a_hint() -> None:
     on = stage()
     install(on)
     on.put(job("stopped", framework="tensorflow", max="2"))
@@ -782,7 +778,7 @@ def test_a_stopped_job_that_keeps_its_gates_and_its_time_to_live_says_how_to_giv
 
 
 @pytest.mark.parametrize(("times", "seconds"), [(0, 600), (3, 600), (99, HELD_TTL)])
-def test_a_time_to_live_comes_back_once_no_webhook_holds_it(times: int, seconds: int) -> None:
+def test_a_ttl_is_restored_after_the_webhook_is_deleted(times: int, seconds: int) -> None:
     on = stage()
     install(on)
     on.put(job("waits", framework="none"))
@@ -808,20 +804,20 @@ def test_a_gang_is_started_by_hand_with_no_fewer_pods_than_its_minimum() -> None
     )
 
 
-def test_it_asks_before_it_deletes() -> None:
+def test_uninstall_needs_confirmation() -> None:
     on = stage()
     install(on)
     assert on.run("uninstall").code == 1
     assert "No terminal can answer: add --yes" in on.run("uninstall").err
     on.answers = "n\n"
-    assert "kubectl-edl stays as it is" in on.run("uninstall").err
+    assert "kubectl-edl was not uninstalled" in on.run("uninstall").err
     assert deployment(on)
     on.answers = "yes\n"
     assert on.run("uninstall").code == 0
     assert left(on) == []
 
 
-def test_the_namespace_stays_with_what_others_keep_in_it() -> None:
+def test_the_namespace_is_kept_if_others_use_it() -> None:
     on = stage()
     install(on)
     for kind, name in (

@@ -79,7 +79,7 @@ def test_a_role_and_an_index_choose_one_pod(stage: Stage) -> None:
     assert found.out == "I am 1\n  indented\nbye\n"
 
 
-def test_one_of_its_jobs_stands_for_its_role(stage: Stage) -> None:
+def test_the_name_of_a_job_selects_its_role(stage: Stage) -> None:
     found = stage.run("logs", "mnist-ps")
     assert found.out == "[ps-0] serving\n[ps-1] serving\n"
     assert stage.run("logs", "job/mnist-chief").out.startswith("[chief-0] step 1\n")
@@ -87,7 +87,7 @@ def test_one_of_its_jobs_stands_for_its_role(stage: Stage) -> None:
     assert stage.run("logs", "job.batch/mnist-ps").out == found.out
 
 
-def test_lines_have_their_times_where_they_are_asked_for(stage: Stage) -> None:
+def test_timestamps_are_printed_on_request(stage: Stage) -> None:
     found = stage.run("logs", "mnist-chief", "--timestamps", "--since", "61s")
     assert found.out.splitlines() == [
         "[chief-0] 2026-11-21T11:59:00.000000000Z step 1",
@@ -141,14 +141,16 @@ def test_a_container_that_was_restarted_has_a_previous_log(stage: Stage) -> None
         (status_of_main(state={"waiting": {}}), "it is waiting to start"),
     ],
 )
-def test_a_pod_without_a_log_says_why(stage: Stage, status: Json, why: str) -> None:
+def test_a_pod_without_a_log_is_a_hint_with_the_reason(
+    stage: Stage, status: Json, why: str
+) -> None:
     stage.patch("mnist-worker-3-x3", {"status": status}, kind="Pod")
     found = stage.run("logs", "mnist", "--role", "worker", "--index", "3")
     assert (found.code, found.out) == (1, "")
     assert found.err == f"error: worker-3 has no log yet: {why}\n"
 
 
-def test_a_launcher_behind_its_gate_says_so() -> None:
+def test_a_gated_launcher_is_named() -> None:
     stage = Stage()
     manifests = role_manifests("hvd", "launcher=1,worker=1..3")
     for manifest in manifests:
@@ -171,7 +173,7 @@ def test_a_container_in_a_crash_loop_still_has_its_last_log(stage: Stage) -> Non
     assert stage.run("logs", "mnist-chief").out == "[chief-0] step 1\n[chief-0] step 2\n"
 
 
-def test_a_job_without_pods_says_why() -> None:
+def test_a_job_without_pods_is_refused_with_its_phase() -> None:
     stage = Stage()
     for manifest in role_manifests():
         stage.put(manifest)
@@ -191,7 +193,7 @@ def test_a_job_without_pods_says_why() -> None:
     assert of_role.startswith("error: mnist has no pods of ps: it is Queued")
 
 
-def test_an_index_without_a_pod_says_nothing_about_the_job_that_runs(stage: Stage) -> None:
+def test_an_unknown_index_does_not_mention_the_phase(stage: Stage) -> None:
     found = stage.run("logs", "mnist", "--role", "worker", "--index", "77")
     assert (found.code, found.err) == (1, "error: mnist has no pods of worker index 77\n")
 
@@ -240,7 +242,7 @@ def test_colours_are_for_terminals_alone(stage: Stage) -> None:
     "arguments",
     [["--since", "soon"], ["--since", "0s"], ["-f", "-p"], ["--tail", "-2"], ["--index", "-1"]],
 )
-def test_what_makes_no_sense_is_wrong_usage(stage: Stage, arguments: list[str]) -> None:
+def test_contradictory_options_are_a_usage_error(stage: Stage, arguments: list[str]) -> None:
     assert stage.run("logs", "mnist", *arguments).code == 2
 
 
@@ -309,7 +311,7 @@ def test_the_log_of_a_pod_that_the_watch_has_not_seen_is_read_at_the_end(stage: 
     assert "[worker-3] I come late\n" in cast("io.StringIO", world.out).getvalue()
 
 
-def test_the_tail_is_of_what_was_there_and_what_comes_later_is_whole(stage: Stage) -> None:
+def test_tail_limits_existing_lines_only(stage: Stage) -> None:
     def joins() -> None:
         started(stage, "mnist-worker-3-x3")
         write(stage, "mnist-worker-3-x3", "one", "two")
@@ -383,7 +385,7 @@ class Away(Broken):
         yield
 
 
-def test_a_log_that_cannot_be_read_is_said_once_however_often_it_is_tried(stage: Stage) -> None:
+def test_an_unreadable_log_is_reported_once(stage: Stage) -> None:
     stage.wrapped = lambda cluster: cast("Cluster", Away(cluster))
     stage.between = [lambda: None, lambda: None, lambda: over(stage)]
     found = stage.run("logs", "mnist", "-f")
@@ -500,7 +502,7 @@ SIMULATED = (
 )
 
 
-def test_simulated_pods_have_no_log_and_that_is_asked_and_said_once(stage: Stage) -> None:
+def test_simulated_pods_are_requested_and_reported_once(stage: Stage) -> None:
     simulated(stage)
     asked: list[str] = []
 
@@ -525,7 +527,7 @@ def test_a_kubelet_that_does_not_answer_for_a_container_is_an_error_of_its_own(
     assert found.err == "error: no answer from the node of mnist-chief-0-x0\n"
 
 
-def test_following_simulated_pods_says_that_they_write_no_log(stage: Stage) -> None:
+def test_following_simulated_pods_reports_that_they_write_no_log(stage: Stage) -> None:
     simulated(stage)
     stage.between = [lambda: None, lambda: over(stage)]
     found = stage.run("logs", "mnist", "-f", "--role", "ps")

@@ -63,12 +63,12 @@ def test_a_size_that_never_changes_has_none(command: str) -> None:
         '{"limits": {"growth_cooldown": 1e300}}',
     ],
 )
-def test_what_the_lease_does_not_say_is_not_known(settings: str | None) -> None:
+def test_cooldowns_that_the_lease_does_not_publish_are_unknown(settings: str | None) -> None:
     assert published(settings) == ReconcilerCooldowns()
     assert pace(worker("mnist", 1, 4), ReconcilerCooldowns()) is None
 
 
-def test_it_reads_what_a_reconciler_writes() -> None:
+def test_published_cooldowns_are_read() -> None:
     assert published(render(Settings())) == ReconcilerCooldowns(10, 300)
 
 
@@ -89,7 +89,7 @@ def test_documents_have_it_with_its_source() -> None:
     assert explained["cooldown"] == found | {"notBefore": None}
 
 
-def test_explain_and_plan_say_when_the_next_restart_is_allowed() -> None:
+def test_explain_and_plan_show_the_end_of_the_restart_cooldown() -> None:
     """The reconciler's five minutes, doubled twice by two restarts soon after another."""
     stage = Stage()
     stage.create(node("node-1", cpu="8"))

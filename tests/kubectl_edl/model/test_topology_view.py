@@ -92,7 +92,7 @@ def test_a_job_without_a_topology_shows_none(stage: Stage, verb: str) -> None:
     assert document(stage, verb, "mnist")["topology"] is None
 
 
-def test_a_queued_job_is_told_which_domain_comes_nearest(stage: Stage) -> None:
+def test_explain_names_the_nearest_domain_of_a_queued_job(stage: Stage) -> None:
     """Another job has a place in each rack."""
     other = stage.put(
         job("other", framework="none", min="2", max="2"), suspend=False, parallelism=2
@@ -116,7 +116,7 @@ def test_a_queued_job_is_told_which_domain_comes_nearest(stage: Stage) -> None:
     }
 
 
-def test_a_job_that_no_domain_holds_is_told_how_many_would_fit(stage: Stage) -> None:
+def test_explain_shows_how_many_pods_fit_in_the_largest_domain(stage: Stage) -> None:
     waits(stage, 5, required=RACK)
     text = "example.com/rack=r1: 4 of 5 pods would fit if no training job ran\n"
     assert text in stage.run("explain", "mnist").out
@@ -172,7 +172,7 @@ def test_the_dashboard_shows_no_domains_of_other_jobs(stage: Stage) -> None:
     assert row["domains"] == []
 
 
-def test_what_if_keeps_the_topologies_of_the_cluster(stage: Stage) -> None:
+def test_what_if_respects_topologies(stage: Stage) -> None:
     """Two racks of 4 pods: one that asks for 5 starts with a node more in one of them."""
     waits(stage, 5, required=RACK)
     (found,) = document(stage, "simulate", "--live", "--add-nodes", "1", "--like", "r1-a")["items"]

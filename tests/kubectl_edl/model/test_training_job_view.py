@@ -21,15 +21,15 @@ def preempted(problem: str = "") -> TrainingJob:
     )
 
 
-def test_why_a_stopped_job_waits_comes_before_why_it_was_stopped() -> None:
+def test_the_reason_of_a_wait_precedes_the_reason_of_the_suspension() -> None:
     assert why(preempted()) == (Code.INSUFFICIENT_CAPACITY, "no room")
 
 
-def test_a_wish_that_makes_no_sense_comes_before_why_it_waits() -> None:
+def test_an_invalid_request_precedes_the_reason_of_a_wait() -> None:
     assert why(preempted("no number")) == (Code.INVALID, "no number")
 
 
-def test_of_a_job_that_runs_the_elastic_role_is_told() -> None:
+def test_a_running_job_shows_the_reason_of_its_elastic_role() -> None:
     found = training(
         role("chief", resizing=ResizePolicy.FIXED, reason=Code.ADMITTED, message="fits"),
         role("worker", 1, 4, replicas=2, reason=Code.MANUAL_SIZE, message="manual size"),
@@ -37,7 +37,7 @@ def test_of_a_job_that_runs_the_elastic_role_is_told() -> None:
     assert why(found) == (Code.MANUAL_SIZE, "manual size")
 
 
-def test_a_size_that_a_job_has_grown_to_and_that_is_held_then_is_a_manual_one() -> None:
+def test_a_manual_size_equal_to_the_current_size_is_shown_as_manual() -> None:
     def running(wanted: int | None, size: int) -> TrainingJob:
         idle = {"reason": Code.IDLE_CAPACITY, "message": "idle room: 3 of 4 fit"}
         return training(role("worker", 1, 4, size=size, replicas=wanted, **idle))
@@ -47,7 +47,7 @@ def test_a_size_that_a_job_has_grown_to_and_that_is_held_then_is_a_manual_one() 
         assert why(other) == (Code.IDLE_CAPACITY, "idle room: 3 of 4 fit")
 
 
-def test_a_minimum_that_lacks_lost_pods_comes_before_the_reason_of_its_start() -> None:
+def test_lost_pods_of_the_minimum_precede_the_reason_of_the_start() -> None:
     told = {"reason": Code.ADMITTED, "message": "all 2 pods of its minimum fit"}
     found = training(role("worker", 2, 4, size=2, failures=1, pods=(), **told))
     assert why(found).reason is Code.PODS_MISSING

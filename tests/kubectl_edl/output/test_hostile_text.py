@@ -56,7 +56,7 @@ def stage() -> Stage:
         *("logs waits", "logs runs", "scale wrong 2", "status -o custom-columns=A:.message"),
     ],
 )
-def test_no_command_prints_what_steers_a_terminal(stage: Stage, command: str) -> None:
+def test_no_command_prints_control_characters(stage: Stage, command: str) -> None:
     found = stage.run(*command.split())
     assert not CONTROL.findall(found.out + found.err)
     assert found.code in (0, 1)

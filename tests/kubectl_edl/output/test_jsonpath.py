@@ -106,7 +106,9 @@ def test_a_wrong_template_is_refused_with_the_place(template: str, problem: str)
         ("{.items[?(@.roles[*].max>3)].size}", "compares one value with one, not several"),
     ],
 )
-def test_what_cannot_be_applied_to_a_document_says_why(template: str, problem: str) -> None:
+def test_a_template_that_cannot_be_applied_is_refused_with_the_reason(
+    template: str, problem: str
+) -> None:
     with pytest.raises(TemplateError) as found:
         printed(template)
     assert problem in str(found.value)

@@ -41,7 +41,7 @@ def test_no_line_of_a_table_wraps(command: str, width: int) -> None:
 
 
 @pytest.mark.parametrize("command", ["status", "queue", "top"])
-def test_of_all_namespaces_names_stay_whole_and_sizes_are_cut_last(command: str) -> None:
+def test_with_all_namespaces_sizes_are_truncated_last(command: str) -> None:
     stage, namespace = cluster(80), "vision-research"
     for manifest in (job(NAME, framework="none", max="4"), *role_manifests("bert-pretraining")):
         manifest["metadata"]["namespace"] = namespace

@@ -49,7 +49,7 @@ def test_a_template_gets_the_document_of_the_list_or_of_the_one(stage: Stage) ->
 @pytest.mark.parametrize(
     "command", ["status", "queue", "plan", "explain", "history", "events", "top"]
 )
-def test_every_looking_command_takes_kubectls_forms(stage: Stage, command: str) -> None:
+def test_every_list_command_takes_kubectls_output_formats(stage: Stage, command: str) -> None:
     name = ["mnist"] if command in ("explain", "history") else []
     found = stage.run(command, *name, "-o", "jsonpath={.apiVersion} {.kind}")
     assert found.code == 0, found.err
@@ -88,7 +88,7 @@ def test_a_template_that_does_not_fit_the_document_is_an_error_in_one_line(stage
     assert found.err == "error: -o: [7] is out of bounds: the list has 2\n"
 
 
-def test_a_watch_goes_on_in_columns_and_templates(stage: Stage) -> None:
+def test_a_watch_prints_custom_columns_and_templates(stage: Stage) -> None:
     stage.between = [lambda: stage.put(job("a-longer-name", framework="none"))]
     out = stage.run("status", "-w", "-o", "custom-columns=NAME:.metadata.name,P:.phase").out
     assert out.splitlines() == [
@@ -111,7 +111,7 @@ def test_headers_are_left_out_on_request(stage: Stage) -> None:
     assert out == "Running\nQueued\n"
 
 
-def test_colours_are_for_terminals_unless_asked_for(stage: Stage) -> None:
+def test_colours_are_for_terminals_unless_requested(stage: Stage) -> None:
     assert "\x1b" not in stage.run("status").out
     assert "\x1b[32mRunning\x1b[0m" in stage.run("status", "--color", "always").out
     stage.coloured = True
@@ -153,5 +153,5 @@ def test_a_terminal_of_ascii_gets_ascii(stage: Stage) -> None:
         ({}, False),
     ],
 )
-def test_the_locale_says_what_the_terminal_knows(environ: dict[str, str], *, knows: bool) -> None:
+def test_unicode_follows_the_locale(environ: dict[str, str], *, knows: bool) -> None:
     assert knows_unicode(environ) is knows

@@ -47,14 +47,14 @@ def test_a_terminal_never_shortens_a_reason_to_nothing() -> None:
 
 
 @pytest.mark.parametrize("wide", [True, False])
-def test_a_bounded_column_is_whole_in_a_wide_table(*, wide: bool) -> None:
+def test_a_bounded_column_is_not_truncated_with_wide(*, wide: bool) -> None:
     table = Table.of((Column("MESSAGE", bounded=True),), ["no " * 100 + "end"])
     (line,) = render(table, Layout(wide=wide, header=False)).splitlines()
     assert line.endswith("no end") is wide
     assert (len(line) == 303) is wide
 
 
-def test_a_wide_table_is_whole_on_a_narrow_terminal() -> None:
+def test_a_wide_table_is_not_truncated() -> None:
     assert render(TABLE, Layout(wide=True, width=40)) == render(TABLE, Layout(wide=True))
 
 

@@ -42,7 +42,7 @@ def test_a_queued_job_has_no_pods_to_end(stage: Stage) -> None:
     )
 
 
-def test_pausing_twice_says_that_it_is_paused_and_writes_nothing(stage: Stage) -> None:
+def test_pausing_a_paused_job_writes_nothing(stage: Stage) -> None:
     stage.run("pause", "mnist")
     before = stage.job("mnist-chief")
     found = stage.run("pause", "mnist")
@@ -58,7 +58,7 @@ def test_resuming_a_job_that_is_not_paused_succeeds(stage: Stage) -> None:
     assert found.out == "mnist: is not paused; what it does now: kubectl edl status mnist\n"
 
 
-def test_a_half_paused_job_is_paused_as_a_whole(stage: Stage) -> None:
+def test_a_partly_paused_job_is_paused_completely(stage: Stage) -> None:
     stage.patch("mnist-ps", {"metadata": {"annotations": {contract.PAUSED: "true"}}})
     assert stage.run("resume", "mnist").code == 0
     assert paused(stage) == [None] * 3

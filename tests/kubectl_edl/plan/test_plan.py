@@ -17,12 +17,12 @@ PLAN = """\
 ACTION   NAME   SIZES        MESSAGE
 Start    late   worker=2     all 2 pods of its minimum fit
 
-POSITION   NAME    WHY IT WAITS, OR GETS NO MORE
+POSITION   NAME    WHY IT WAITS OR IS NOT SCALED UP
 1          bert    Insufficient cpu: needs 1 x 2 CPU (chief), 4 x 2 CPU (ps), 3 x 2 CPU (worker); \
 7 of 8 pods fit
 <none>     small   Insufficient cpu for one more pod of 2 CPU
 
-Decided by: policy fair, load ceiling 97 % (as the reconciler says)
+Decided by: policy fair, load ceiling 97 % (from the reconciler)
 """
 
 
@@ -48,7 +48,7 @@ def cells(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines()]
 
 
-def test_a_plan_says_what_changes_which_jobs_wait_and_by_which_settings(stage: Stage) -> None:
+def test_a_plan_shows_changes_waiting_jobs_and_settings(stage: Stage) -> None:
     found = stage.run("plan")
     assert (found.code, found.err) == (0, "")
     shown = found.out.partition("Planned again")[0]
@@ -87,7 +87,7 @@ def test_documents_have_the_same_in_both_forms(stage: Stage) -> None:
     ]
 
 
-def test_nothing_to_do_is_said() -> None:
+def test_an_empty_plan_prints_a_message() -> None:
     stage = Stage()
     stage.create(node("node-1", cpu="8"))
     for manifest in role_manifests("bert", "chief=1,ps=4,worker=3..12"):
@@ -103,14 +103,13 @@ def test_changes_elsewhere_are_counted(stage: Stage) -> None:
     assert "default     late   worker=2" in stage.run("plan", "-A").out
 
 
-def test_another_policy_or_ceiling_may_be_asked_for_and_is_named(stage: Stage) -> None:
+def test_another_policy_or_ceiling_is_named_in_the_plan(stage: Stage) -> None:
     stage.delete("late")
     stage.delete("bert-chief")
     found = stage.run("plan", "--policy", "fifo", "--load-ceiling", "1")
     assert "ScaleUp   small   worker=6→8" in found.out
     assert (
-        "Decided by: policy fifo, load ceiling 100 % "
-        "(as asked for; the reconciler may say otherwise)"
+        "Decided by: policy fifo, load ceiling 100 % (from flags; the reconciler may use others)"
     ) in found.out
     settings = json.loads(stage.run("plan", "--policy", "fifo", "-o", "json").out)["settings"]
     assert settings == {"policy": "fifo", "loadCeiling": 0.97, "source": "flags"}
@@ -134,7 +133,7 @@ def test_the_reconcilers_own_settings_are_used() -> None:
         ),
         (
             '{"mood": 1}',
-            "hint: the reconciler decides by more than this plugin knows (mood): update it\n",
+            "hint: the reconciler has settings that this plugin does not know (mood): update it\n",
         ),
     ],
 )
@@ -149,18 +148,18 @@ def test_without_a_reconciler_the_settings_are_assumed() -> None:
     stage.cluster.delete(LEASE)
     found = stage.run("plan")
     assert found.err == (
-        "hint: no reconciler is at work now (there is no Lease edl-system/edl-reconciler): "
-        "nothing starts or changes its size; kubectl edl doctor\n"
+        "hint: no reconciler is running (there is no Lease edl-system/edl-reconciler): "
+        "nothing is started or resized; kubectl edl doctor\n"
     )
-    assert "(assumed; the reconciler's own settings are not known)" in found.out
+    assert "(defaults; the reconciler's settings are unknown)" in found.out
 
 
 def test_a_reconciler_that_is_away_does_nothing() -> None:
     stage = Stage()
     lease(stage, minutes_ago=5)
     assert stage.run("plan").err == (
-        "hint: no reconciler is at work now (Lease edl-system/edl-reconciler was renewed 5m ago): "
-        "nothing starts or changes its size; kubectl edl doctor\n"
+        "hint: no reconciler is running (Lease edl-system/edl-reconciler was renewed 5m ago): "
+        "nothing is started or resized; kubectl edl doctor\n"
     )
 
 
@@ -187,7 +186,7 @@ def test_a_ceiling_that_is_none_is_refused(share: str) -> None:
     assert "--load-ceiling" in found.err
 
 
-def test_a_size_that_is_held_and_not_reached_has_a_line() -> None:
+def test_a_manual_size_that_is_not_reached_is_listed() -> None:
     stage = Stage()
     stage.create(node("node-1", cpu="8"))
     held = job("a", framework="none", min="1", max="8")

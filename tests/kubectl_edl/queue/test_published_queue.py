@@ -58,10 +58,10 @@ def test_a_published_queue_does_not_prove_a_running_reconciler(
     publish(stage, "bert", position=1)
     lease(stage, minutes_ago=1)
     stage.wrapped = fenced("Node")
-    assert "no reconciler is at work now" in stage.run(*words).err
+    assert "no reconciler is running" in stage.run(*words).err
 
 
-def test_the_published_queue_says_its_age_and_counts_to_scripts(stage: Stage) -> None:
+def test_the_published_queue_has_its_age_and_counts_in_json(stage: Stage) -> None:
     publish(stage, "bert", position=2, ahead=(TeamCount(1, "vision"),))
     stage.wrapped = fenced("Node")
     (one,) = json.loads(stage.run("queue", "-o", "json").out)["items"]
@@ -82,7 +82,7 @@ def test_the_published_queue_says_its_age_and_counts_to_scripts(stage: Stage) ->
         ((TeamCount(2, "speech"), TeamCount(5)), None),
     ],
 )
-def test_the_place_in_the_team_is_known_where_its_jobs_are_counted(
+def test_the_position_in_the_team_needs_its_count(
     stage: Stage, ahead: tuple[TeamCount, ...], place: int | None
 ) -> None:
     publish(stage, "bert", position=8, ahead=ahead, team="vision")
@@ -99,7 +99,7 @@ def test_the_share_of_the_team_is_the_published_one(stage: Stage) -> None:
     assert " 16.7% " in stage.run("queue", "-o", "wide").out
 
 
-def test_what_was_right_lately_is_not_called_old(stage: Stage) -> None:
+def test_a_confirmed_queue_has_the_age_of_its_confirmation(stage: Stage) -> None:
     publish(stage, "bert", position=2, seconds_ago=3600)
     notes = {contract.QUEUE_AS_OF: "2026-11-21T11:59:55+00:00"}
     target = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
@@ -115,7 +115,7 @@ def test_a_job_that_is_not_published_yet_has_no_known_position(stage: Stage) -> 
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"apiVersion": "edl.dev/v9"}', "[" * 100_000])
-def test_what_others_wrote_there_is_said_and_not_shown(stage: Stage, text: str) -> None:
+def test_an_invalid_published_queue_is_a_hint(stage: Stage, text: str) -> None:
     put_queue(stage, text)
     stage.wrapped = fenced("Node")
     found = stage.run("queue")
@@ -123,7 +123,7 @@ def test_what_others_wrote_there_is_said_and_not_shown(stage: Stage, text: str) 
     assert "hint: ConfigMap default/edl-queue is not read: " in found.err
 
 
-def test_what_is_published_steers_no_terminal(stage: Stage) -> None:
+def test_published_text_has_no_control_characters(stage: Stage) -> None:
     steering = "\x1b[2J\x1b]0;owned\x07"
     ahead = (TeamCount(1, steering),)
     publish(stage, "bert", position=2, message=steering, ahead=ahead, team=steering)
@@ -152,7 +152,7 @@ def test_a_job_that_does_not_fit_an_empty_cluster_never_starts(stage: Stage) -> 
     ) in stage.run("status", "bert").out
 
 
-def test_status_and_explain_tell_what_is_published(stage: Stage) -> None:
+def test_status_and_explain_show_the_published_queue(stage: Stage) -> None:
     publish(stage, "bert", position=3, ahead=(TeamCount(2, "vision"),), team="vision")
     stage.wrapped = fenced("Node")
     assert "Team:       vision\n" in stage.run("status", "bert").out

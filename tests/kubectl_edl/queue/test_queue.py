@@ -73,7 +73,7 @@ def state(*jobs: TrainingJob) -> ClusterState:
     return ClusterState(NOW, (), jobs)
 
 
-def test_the_plan_is_printed_with_what_starts_first() -> None:
+def test_starts_are_listed_in_the_plan() -> None:
     names = ("bert", "gpt", "vit", "xl", "zoo", "new")
     jobs = {name: queued(name) for name in names}
     keys = [jobs[name].key for name in names]
@@ -141,7 +141,7 @@ def stage() -> Stage:
     return stage
 
 
-def test_a_refused_start_stands_at_the_end_of_the_queue_and_in_the_status(stage: Stage) -> None:
+def test_a_refused_start_is_last_in_the_queue_and_shown_in_status(stage: Stage) -> None:
     refusal = json_text(StartRefusal(NOW, 3, "exceeded quota: team"))
     for manifest in role_manifests("atlas", "chief=1,ps=1,worker=1..2"):
         stage.put(manifest)
@@ -157,7 +157,7 @@ def test_a_refused_start_stands_at_the_end_of_the_queue_and_in_the_status(stage:
     assert said in stage.run("status", "atlas").out
 
 
-def test_the_queue_is_what_the_reconciler_would_decide(stage: Stage) -> None:
+def test_the_queue_equals_the_reconcilers_decision(stage: Stage) -> None:
     found = json.loads(stage.run("queue", "-o", "json").out)
     assert found == yaml.safe_load(stage.run("queue", "-o", "yaml").out)
     assert found["kind"] == "QueuedTrainingJobList"
@@ -211,7 +211,7 @@ def test_wide_adds_the_minimum_of_each_role(stage: Stage) -> None:
     assert lines[1].split()[4:7] == ["<none>", "<none>", "chief=1,ps=4,worker=3"]
 
 
-def test_a_team_stands_beside_its_jobs_with_their_place_in_it() -> None:
+def test_the_wide_queue_shows_team_and_position_in_team() -> None:
     names = ("a/one", "b/two", "a/three", "x/four")
     jobs = [queued(name.split("/")[1], namespace=name.split("/")[0]) for name in names]
     of = {"a": "vision", "b": "speech"}
@@ -250,7 +250,7 @@ def test_a_job_that_can_never_start_has_no_position_and_is_ahead_of_no_other(sta
     assert "Queue:" not in stage.run("explain", "huge").out
 
 
-def test_what_would_start_has_no_position_while_no_reconciler_is_at_work(stage: Stage) -> None:
+def test_without_a_reconciler_startable_jobs_have_no_position(stage: Stage) -> None:
     stage.put(job("small", framework="none", min="1", max="1"))
     assert stage.run("queue").out.splitlines()[1].split()[:2] == ["0", "small"]
     lease(stage, minutes_ago=1)
@@ -259,7 +259,7 @@ def test_what_would_start_has_no_position_while_no_reconciler_is_at_work(stage: 
     assert one["position"] is None
 
 
-def test_an_empty_queue_says_so(stage: Stage) -> None:
+def test_an_empty_queue_prints_a_message(stage: Stage) -> None:
     found = stage.run("queue", "-n", "empty")
     assert (found.code, found.out) == (0, "")
     assert found.err == "No training jobs are queued in empty namespace.\n"
@@ -284,6 +284,6 @@ def test_without_the_right_to_list_quotas_the_queue_is_shown_with_a_hint(stage: 
     assert found.code == 0
     assert found.out.splitlines()[1].split()[:2] == ["1", "bert"]
     assert found.err == (
-        "hint: what a ResourceQuota adds or forbids is not known here: "
+        "hint: what a ResourceQuota adds or forbids is unknown: "
         '"ann" may not list ResourceQuota (kubectl auth can-i …)\n'
     )

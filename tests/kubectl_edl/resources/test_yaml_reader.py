@@ -48,14 +48,14 @@ def test_each_document_has_its_own_text(text: str, found: list[str]) -> None:
 @pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(_OBJECTS, max_size=4))
-def test_a_stream_of_texts_says_what_the_documents_say(objects: list[Any]) -> None:
+def test_original_texts_parse_as_the_documents(objects: list[Any]) -> None:
     text = joined(map(dump, objects))
     assert values(text) == objects
     assert values(joined(texts(text))) == objects
     assert values("\n".join(map(json.dumps, objects)), "jobs.json") == objects
 
 
-def test_a_document_knows_where_it_stands() -> None:
+def test_a_document_has_its_position() -> None:
     *_, second = documents(ManifestSource("jobs.yaml", "a: 1\n---\nb:\n- c\n- d: 2\n"))
     assert str(second.origin) == "jobs.yaml: document 2"
     assert second.at(("b", 1, "d")) == "jobs.yaml: document 2, line 5"
@@ -70,7 +70,7 @@ def test_a_binary_file_is_unreadable() -> None:
 
 @pytest.mark.parametrize("depth", [150, 500, 99_999])
 @pytest.mark.parametrize("name", ["jobs.json", "jobs.yaml"])
-def test_what_is_nested_too_deeply_is_one_line(name: str, depth: int) -> None:
+def test_deep_nesting_is_refused_in_one_line(name: str, depth: int) -> None:
     text = f'{{"a": 1}}\n{{"a": {"[" * depth}{"]" * depth}}}\n'.replace("\n{", "\n---\n{")
     text = text.replace("---\n", "") if name == "jobs.json" else text
     with pytest.raises(Unreadable, match=r"document 2, line \d: nested too deeply"):
@@ -81,7 +81,7 @@ def test_what_is_nested_too_deeply_is_one_line(name: str, depth: int) -> None:
 @pytest.mark.parametrize(
     "last", ["b: [*v, *v]", "b: {c: *v}", "<<: [*v, *v]"], ids=["in a list", "in a map", "merged"]
 )
-def test_aliases_that_stand_for_billions_of_values_are_refused(last: str) -> None:
+def test_exponential_aliases_are_refused(last: str) -> None:
     levels = "".join(f"v{n}: &v{n} [{', '.join([f'*v{n - 1}'] * 9)}]\n" for n in range(1, 12))
     text = f"v0: &v0 {{x: lol}}\n{levels}{last.replace('*v', '*v11')}\n"
     with pytest.raises(Unreadable, match=r"document 1, line 1: .* more than 1000000 values"):
@@ -113,7 +113,7 @@ def test_a_file_beyond_all_sizes_is_not_read_to_its_end(tmp_path: Path) -> None:
         list(documents(found))
 
 
-def test_stdin_is_read_as_a_file_is_whatever_the_locale_says() -> None:
+def test_stdin_is_utf8_in_any_locale() -> None:
     def stdin(content: bytes) -> io.TextIOWrapper:
         return io.TextIOWrapper(io.BytesIO(content), "latin-1", errors="surrogateescape")
 

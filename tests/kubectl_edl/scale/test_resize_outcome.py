@@ -93,7 +93,7 @@ def test_no_more_are_removed_than_the_minimum_allows(stage: Stage) -> None:
     assert "worker takes 4..12, not 3; change the bound: kubectl edl scale mnist 3" in found.err
 
 
-def test_a_growth_in_time_says_so_on_the_job(stage: Stage) -> None:
+def test_a_scale_up_with_a_timeout_annotates_the_job(stage: Stage) -> None:
     found = stage.run("scale", "mnist", "6", "--timeout", "90s")
     assert (
         "set to 6 (manual; min 1, max 12), taken back to 4 if it takes longer than 90s" in found.out
@@ -113,7 +113,7 @@ def test_it_goes_back_to_the_hold_before(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("again", [["6"], ["--auto"], ["3"]])
-def test_another_wish_takes_the_limit_away(stage: Stage, again: list[str]) -> None:
+def test_another_size_request_removes_the_timeout(stage: Stage, again: list[str]) -> None:
     stage.run("scale", "mnist", "6", "--timeout", "90s")
     stage.run("scale", "mnist", *again)
     assert not {contract.SCALE_TIMEOUT, contract.SCALE_FALLBACK} & notes(stage).keys()
@@ -150,7 +150,7 @@ def test_waiting_ends_when_every_worker_is_ready(stage: Stage) -> None:
     assert found.out.endswith("\nmnist: worker has 6, all of them ready\n")
 
 
-def test_it_goes_on_until_a_growth_in_time_is_answered(stage: Stage) -> None:
+def test_wait_ends_when_a_scale_up_with_timeout_is_decided(stage: Stage) -> None:
     answer = noted(stage, "mnist-worker", scale_timeout=None)
     stage.between = [runs(stage, 6), lambda: None, answer]
     assert stage.run("scale", "mnist", "6", "--wait", "--timeout", "60s").code == 0
@@ -175,7 +175,7 @@ def test_an_older_failure_is_not_taken_for_this_one(stage: Stage) -> None:
     assert stage.run("scale", "mnist", "6", "--wait", "--timeout", "60s").code == 0
 
 
-def test_what_does_not_come_in_time_is_exit_code_5(stage: Stage) -> None:
+def test_a_wait_that_times_out_exits_with_5(stage: Stage) -> None:
     lease(stage, minutes_ago=-2)
     stage.now = [NOW + timedelta(seconds=age) for age in range(0, 600, 20)]
     stage.between = [lambda: None] * 10
@@ -192,8 +192,8 @@ def test_a_reconciler_that_never_answers_is_waited_for_a_little_and_named(stage:
     assert (found.code, found.err.splitlines()) == (
         5,
         [
-            f"{late}; waiting for the reconciler to take it back",
-            f"error: {late}; it was not taken back: does the reconciler run?",
+            f"{late}; waiting for the reconciler to revert it",
+            f"error: {late}; it was not reverted: is a reconciler running?",
         ],
     )
     assert stage.deadlines == (timedelta(seconds=60), timedelta(seconds=75))
@@ -216,7 +216,7 @@ def test_a_growth_that_is_taken_back_after_its_time_is_reported_as_such(
     assert stage.run("scale", "mnist", "6", "--wait", "--timeout", "60s").code == 4
 
 
-def test_where_no_reconciler_is_left_the_wait_ends_with_its_timeout(stage: Stage) -> None:
+def test_without_a_reconciler_the_wait_ends_at_its_timeout(stage: Stage) -> None:
     stage.now = [NOW + timedelta(seconds=age) for age in (0, 0, 0, 0, 61)]
     stage.between = [lambda: None, lambda: pytest.fail("nothing is left to wait for")]
     found = stage.run("scale", "mnist", "6", "--wait", "--timeout", "60s")
@@ -228,10 +228,10 @@ def test_a_change_by_another_client_ends_the_wait(stage: Stage) -> None:
     stage.between = [noted(stage, "mnist-worker", replicas="9")]
     found = stage.run("scale", "mnist", "6", "--wait")
     assert found.code == 1
-    assert found.err == "error: mnist: another client changed it meanwhile: worker is set to 9\n"
+    assert found.err == "error: mnist: another client has changed it: worker is set to 9\n"
 
 
-def test_a_removed_worker_is_waited_for_until_it_is_gone(stage: Stage) -> None:
+def test_wait_ends_when_a_removed_worker_is_gone(stage: Stage) -> None:
     def gone() -> None:
         stage.delete("mnist-worker-1-x1", kind="Pod")
         stage.create(pod(stage.job("mnist-worker"), 1) | named("mnist-worker-1-y1", stage))
@@ -289,7 +289,9 @@ ODD = ("it's", "a\nb", "$(touch executed)", "`touch executed`", "; touch execute
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_no_shell_reads_what_is_said_to_a_script(stage: Stage, tmp_path: Path, odd: str) -> None:
+def test_arguments_of_a_script_are_not_parsed_by_a_shell(
+    stage: Stage, tmp_path: Path, odd: str
+) -> None:
     """The words behind `--`, run here as the kubelet runs them."""
     horovod(stage, 4)
     (tmp_path / odd).write_text('printf "%s|" "$0" "$1" "$2" "$LEVEL"\n')
@@ -346,7 +348,7 @@ def test_a_framework_without_a_launcher_runs_no_scripts(stage: Stage) -> None:
     assert "--script runs in a launcher, and tensorflow has none (chief, ps, worker)" in found.err
 
 
-def test_a_launcher_that_does_not_run_is_said_before_anything_changes(stage: Stage) -> None:
+def test_a_script_without_a_running_launcher_is_refused_before_a_change(stage: Stage) -> None:
     horovod(stage, 4)
     stage.patch("hvd-launcher-0-x0", {"status": {"conditions": []}}, kind="Pod")
     found = stage.run("scale", "hvd", "6", "--script", "s.sh")
@@ -377,7 +379,9 @@ def test_a_launcher_that_does_not_run_is_said_before_anything_changes(stage: Sta
         (["6", "--script", "@/nowhere"], "No such file or directory"),
     ],
 )
-def test_what_makes_no_sense_is_wrong_usage(stage: Stage, arguments: list[str], words: str) -> None:
+def test_contradictory_options_are_a_usage_error(
+    stage: Stage, arguments: list[str], words: str
+) -> None:
     found = stage.run("scale", "mnist", *arguments)
     assert found.code == 2
     assert words in found.err

@@ -23,7 +23,7 @@ def held(stage: Stage, name: str = "mnist-worker") -> str | None:
     return value
 
 
-def test_a_size_is_held_by_an_annotation_on_the_elastic_role(stage: Stage) -> None:
+def test_a_manual_size_is_an_annotation_on_the_elastic_role(stage: Stage) -> None:
     found = stage.run("scale", "mnist", "6")
     assert found.code == 0
     assert found.out == f"mnist: worker set to 6 (manual; min 1, max 12); {NEXT}"
@@ -74,7 +74,7 @@ def test_auto_gives_the_size_back(stage: Stage) -> None:
     assert held(stage) is None
 
 
-def test_new_bounds_are_labels_and_leave_a_held_size_alone(stage: Stage) -> None:
+def test_new_bounds_are_labels_and_keep_a_manual_size(stage: Stage) -> None:
     stage.run("scale", "mnist", "6")
     found = stage.run("scale", "mnist", "--min", "2", "--max", "8")
     assert found.out == f"mnist: worker may be 2..8 (was 1..12); {NEXT}"
@@ -170,7 +170,7 @@ def test_a_lowered_max_that_is_raised_again_needs_no_new_job(stage: Stage) -> No
     assert stage.run("scale", "resnet", "4", "--max", "4").code == 0
 
 
-def test_bounds_that_exclude_the_held_size_are_refused(stage: Stage) -> None:
+def test_bounds_that_exclude_the_manual_size_are_refused(stage: Stage) -> None:
     stage.run("scale", "mnist", "6")
     found = stage.run("scale", "mnist", "--max", "4")
     assert found.err == (
@@ -187,13 +187,13 @@ def test_an_ended_job_is_not_resized(stage: Stage) -> None:
     assert found.err == "error: resnet: worker has ended (Complete): nothing is left to resize\n"
 
 
-def test_a_job_with_one_size_can_get_bounds_below_what_it_was_made_for(stage: Stage) -> None:
+def test_a_fixed_job_can_get_bounds_below_its_injected_max(stage: Stage) -> None:
     stage.put(job("gang", framework="none", min="4", max="4"))
     assert stage.run("scale", "gang", "--min", "1").code == 0
     assert stage.job("gang")["metadata"]["labels"][contract.MIN] == "1"
 
 
-def test_a_job_without_an_elastic_role_says_why(stage: Stage) -> None:
+def test_a_job_without_an_elastic_role_is_refused_with_the_reason(stage: Stage) -> None:
     bad = job("broken", framework="none", min="9", max="2")
     stage.create(bad)
     found = stage.run("scale", "broken", "3")
@@ -226,7 +226,7 @@ def test_a_command_line_that_makes_no_sense_is_wrong_usage(
 
 
 @pytest.mark.parametrize(("how", "remark"), [("client", "dry run"), ("server", "server dry run")])
-def test_a_dry_run_says_the_same_and_changes_nothing(stage: Stage, how: str, remark: str) -> None:
+def test_a_dry_run_prints_the_same_and_changes_nothing(stage: Stage, how: str, remark: str) -> None:
     before = stage.job("mnist-worker")
     found = stage.run("scale", "mnist", "6", "--dry-run", how)
     assert (
@@ -247,7 +247,7 @@ def test_a_change_that_was_overtaken_is_made_on_fresh_state(stage: Stage) -> Non
     assert held(stage) == "6"
 
 
-def test_a_change_that_is_overtaken_again_and_again_is_given_up(stage: Stage) -> None:
+def test_repeated_write_conflicts_are_refused(stage: Stage) -> None:
     stage.wrapped = overtaken(100)
     found = stage.run("scale", "mnist", "6")
     assert found.code == 1
@@ -259,9 +259,7 @@ def test_a_change_that_is_overtaken_again_and_again_is_given_up(stage: Stage) ->
 @pytest.mark.parametrize(
     "spelled", [["6"], ["--replicas=6"], ["--replicas", "worker=6"], ["worker=6"]]
 )
-def test_replicas_are_given_as_kubectl_takes_them_or_by_role(
-    stage: Stage, spelled: list[str]
-) -> None:
+def test_replicas_are_a_number_or_a_number_by_role(stage: Stage, spelled: list[str]) -> None:
     assert stage.run("scale", "mnist", *spelled).code == 0
     assert stage.job("mnist-worker")["metadata"]["annotations"][contract.REPLICAS] == "6"
 

@@ -20,7 +20,7 @@ jobs: [{count: 2, every: 20, max: 2, cpu: 1, work: 60}]
 
 
 @pytest.mark.slow
-def test_a_picture_shows_the_runs_beside_each_other(tmp_path: Path) -> None:
+def test_a_plot_shows_runs_in_columns(tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(SMALL)
     paths = [tmp_path / name for name in ("one.svg", "one.png")]
@@ -33,7 +33,7 @@ def test_a_picture_shows_the_runs_beside_each_other(tmp_path: Path) -> None:
     assert png.startswith(b"\x89PNG")
 
 
-def test_without_matplotlib_the_way_to_it_is_said_before_anything_is_simulated() -> None:
+def test_without_matplotlib_a_plot_is_refused_before_the_simulation() -> None:
     """In a process of its own that cannot import it."""
     code = "import sys; sys.modules['matplotlib'] = None; from kubectl_edl.main import main; main()"
     args = ("simulate", "-f", "none.yaml", "--plot", "x.png")
@@ -57,7 +57,7 @@ def test_a_folder_as_plot_file_is_refused_before_the_simulation(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_a_picture_that_cannot_be_written_is_refused_in_words(tmp_path: Path) -> None:
+def test_an_unwritable_plot_is_refused(tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(SMALL)
     picture = tmp_path / "day.svg"
@@ -67,7 +67,7 @@ def test_a_picture_that_cannot_be_written_is_refused_in_words(tmp_path: Path) ->
     assert found.err == f"error: --plot {picture}: cannot be written: No such file or directory\n"
 
 
-def test_the_mean_wait_in_a_title_is_a_lower_bound_where_a_job_never_ran() -> None:
+def test_the_mean_wait_in_a_plot_title_is_a_lower_bound_if_a_job_never_ran() -> None:
     starved = "nodes: [{cpu: 2}]\njobs: [{cpu: 1, work: 60}, {cpu: 9, work: 60}]\n"
     given = read_scenario(ManifestSource("starved.yaml", starved)).world
     (found,) = run([Variant("plain", given, Plain())], 595, StringIO())

@@ -26,7 +26,7 @@ def written(tmp_path: Path, text: str) -> str:
     return str(path)
 
 
-def test_growth_modes_stand_side_by_side_with_what_their_nodes_cost(tmp_path: Path) -> None:
+def test_growth_modes_are_compared_with_node_costs(tmp_path: Path) -> None:
     modes = ("--growth", "needed-nodes", "--growth", "any-node")
     found = Stage().run("simulate", "-f", written(tmp_path, POOLS), *modes)
     header, *rows = (line.split("  ") for line in found.out.splitlines())
@@ -35,7 +35,7 @@ def test_growth_modes_stand_side_by_side_with_what_their_nodes_cost(tmp_path: Pa
     assert {"NODE-HOURS", "COST"} <= set(names)
 
 
-def test_node_hours_cost_what_their_pool_says(tmp_path: Path) -> None:
+def test_node_hours_cost_the_price_of_their_pool(tmp_path: Path) -> None:
     run = Stage().run("simulate", "-f", written(tmp_path, POOLS), "-o", "json")
     (found,) = json.loads(run.out)["items"]
     assert found["cost"] == pytest.approx(2.5 * found["nodeHours"])
@@ -43,7 +43,7 @@ def test_node_hours_cost_what_their_pool_says(tmp_path: Path) -> None:
     assert found["completedJobs"] == 2
 
 
-def test_a_pool_needs_no_more_than_what_a_node_has(tmp_path: Path) -> None:
+def test_a_pool_needs_only_a_name_and_resources(tmp_path: Path) -> None:
     run = Stage().run("simulate", "-f", written(tmp_path, ANY), "-o", "json")
     (found,) = json.loads(run.out)["items"]
     assert (found["completedJobs"], found["cost"]) == (1, 0)

@@ -142,7 +142,7 @@ def test_a_wrong_line_of_a_trace_is_a_finding(
     assert found[0].startswith(f"error: t.csv:{said}")
 
 
-def test_each_line_of_a_trace_says_its_length_or_its_work(folder: Path) -> None:
+def test_a_trace_line_sets_length_or_work(folder: Path) -> None:
     text = "submit,name,length,work\n0,one,50,\n0,two,,100\n"
     run = simulated(folder, NODES, "--trace", "t.csv", "-o", "json", t=text)
     jobs = json.loads(run.out)["items"][0]["jobs"]
@@ -154,7 +154,7 @@ def test_a_trailing_comma_adds_no_cell(folder: Path) -> None:
     assert run.code == 0
 
 
-def test_what_would_end_after_all_dates_is_refused(folder: Path) -> None:
+def test_a_simulation_beyond_the_maximum_date_is_refused(folder: Path) -> None:
     scenario = f"{NODES}jobs: [{{work: 36000d, speed: {{1: 0.001}}}}]\n"
     (said,) = refused(simulated(folder, scenario))
     assert said.startswith("error: fair: exceeds the maximum date")
@@ -164,11 +164,11 @@ def test_what_would_end_after_all_dates_is_refused(folder: Path) -> None:
 # -- names -------------------------------------------------------------------------------------
 
 LOG = "submit,name,length\n0,train,1h\n30m,train,1h\n1h,train-2,1h\n3h,train,1h\n"
-HINT = "hint: 2 jobs of traces have names that are taken: they are called train-3, train-4\n"
+HINT = "hint: 2 jobs of traces have names that are in use: renamed to train-3, train-4\n"
 
 
 @pytest.mark.parametrize("by_flag", [True, False])
-def test_jobs_of_a_log_that_share_a_name_are_told_apart(folder: Path, *, by_flag: bool) -> None:
+def test_jobs_of_a_trace_with_equal_names_are_renamed(folder: Path, *, by_flag: bool) -> None:
     own, args = ("", ("--trace", "t.csv")) if by_flag else ("trace: t.csv\n", ())
     run = simulated(folder, NODES + own, *args, "-o", "json", t=LOG)
     jobs = json.loads(run.out)["items"][0]["jobs"]
@@ -181,7 +181,7 @@ def test_jobs_of_a_log_that_share_a_name_are_told_apart(folder: Path, *, by_flag
     assert run.err == HINT
 
 
-def test_a_job_of_a_trace_gives_way_to_one_of_the_scenario(folder: Path) -> None:
+def test_a_trace_job_is_renamed_if_the_scenario_has_its_name(folder: Path) -> None:
     scenario = f"{NODES}jobs: [{{name: train, cpu: 1, work: 60}}]\n"
     run = simulated(folder, scenario, "--trace", "t.csv", "-o", "json", t="submit,name\n5,train\n")
     jobs = json.loads(run.out)["items"][0]["jobs"]
@@ -189,7 +189,7 @@ def test_a_job_of_a_trace_gives_way_to_one_of_the_scenario(folder: Path) -> None
         ("train", 0.0),
         ("train-2", 5.0),
     ]
-    assert "hint: 1 job of a trace has a name that is taken: it is called train-2\n" in run.err
+    assert "hint: 1 job of a trace has a name that is in use: renamed to train-2\n" in run.err
 
 
 def test_two_jobs_of_the_scenario_itself_need_names_of_their_own(folder: Path) -> None:
@@ -219,23 +219,23 @@ def waits(run: Run) -> list[tuple[str, str]]:
     return [(row[mean], row[most]) for row in rows]
 
 
-def test_where_a_job_never_ran_waits_are_lower_bounds(folder: Path) -> None:
+def test_waits_are_lower_bounds_if_a_job_never_ran(folder: Path) -> None:
     scenario = f"horizon: 1795\n{NODES}jobs: [{FITS}, {HUGE}]\n"
     run = simulated(folder, scenario)
     assert waits(run) == [(">15m", ">29m")]
-    assert run.err == "hint: 1 of 2 jobs does not start before the end: -o wide says why\n"
+    assert run.err == "hint: 1 of 2 jobs does not start before the end: -o wide shows why\n"
 
 
-def test_where_no_job_ran_waits_are_never(folder: Path) -> None:
+def test_waits_are_never_if_no_job_ran(folder: Path) -> None:
     run = simulated(folder, f"{NODES}jobs: [{HUGE}]\n", "--plain", "--policy", "fair")
     assert waits(run) == [("never", "never"), ("never", "never")]
     assert run.err == (
-        "hint: fair: 1 of 1 jobs never starts: -o wide says why\n"
+        "hint: fair: 1 of 1 jobs never starts: -o wide shows why\n"
         "hint: plain: 1 of 1 jobs never starts\n"
     )
 
 
-def test_where_all_ran_waits_are_what_they_are(folder: Path) -> None:
+def test_waits_are_exact_if_all_jobs_ran(folder: Path) -> None:
     run = simulated(folder, f"{NODES}jobs: [{FITS}]\n")
     assert (waits(run), run.err) == ([("5s", "5s")], "")
 

@@ -43,7 +43,7 @@ def documents(*args: object) -> list[Json]:
     return items
 
 
-def test_policies_stand_side_by_side_and_beside_the_plain_scheduler(scenario: Path) -> None:
+def test_policies_are_compared_with_the_plain_scheduler(scenario: Path) -> None:
     found = simulated("-f", scenario, "--policy", "fair", "--policy", "fifo", "--plain")
     lines = [line.split() for line in found.out.splitlines()]
     assert lines[0][:4] == ["POLICY", "JOBS", "ENDED", "WAIT-MEAN"]
@@ -74,7 +74,7 @@ def test_wide_shows_every_job(scenario: Path) -> None:
     assert any(line.split()[:2] == ["fair", "second"] for line in found.out.splitlines())
 
 
-def test_the_scenario_says_which_policies(tmp_path: Path) -> None:
+def test_policies_of_the_scenario_are_used(tmp_path: Path) -> None:
     path = tmp_path / "own.yaml"
     path.write_text(f"policies: [fifo, fair]\n{SMALL}")
     assert [one["metadata"]["name"] for one in documents("-f", path)] == ["fifo", "fair"]
@@ -150,7 +150,9 @@ def test_errors_in_a_trace_name_line_and_column(scenario: Path, tmp_path: Path) 
     ]
 
 
-def test_a_trace_with_other_columns_says_which_there_are(scenario: Path, tmp_path: Path) -> None:
+def test_unknown_trace_columns_are_refused_with_the_allowed_ones(
+    scenario: Path, tmp_path: Path
+) -> None:
     path = tmp_path / "bad.csv"
     path.write_text("arrival,length,length\n1,2,3\n")
     found = simulated("-f", scenario, "--trace", path)
@@ -176,7 +178,7 @@ def test_a_trace_with_other_columns_says_which_there_are(scenario: Path, tmp_pat
         (("-f", "a.yaml", "-A"), "-n and -A are of a cluster, a scenario has none"),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_the_way_out(args: tuple[str, ...], said: str) -> None:
+def test_contradictory_options_are_refused_with_a_remedy(args: tuple[str, ...], said: str) -> None:
     found = simulated(*args)
     assert found.code in (1, 2)
     assert said in found.err
@@ -299,7 +301,7 @@ def with_gpus(manifest: Json) -> Json:
     return manifest
 
 
-def test_a_resource_is_asked_for_by_its_whole_name(stage: Stage) -> None:
+def test_an_unqualified_resource_name_is_refused(stage: Stage) -> None:
     stage.create(with_gpus(node("gpus", cpu="8")))
     found = stage.run("simulate", "--live", "--add-nodes", "1", "--like", "gpu=4,cpu=4")
     assert "did you mean nvidia.com/gpu?" in found.err
@@ -317,7 +319,7 @@ def test_the_first_devices_of_a_cluster_can_be_tried(stage: Stage) -> None:
     assert "no pod asks for it; did you mean nvidia.com/gpu?\n" in found.err
 
 
-def test_amounts_left_out_are_those_of_the_largest_node_and_are_told(stage: Stage) -> None:
+def test_omitted_amounts_default_to_the_largest_node(stage: Stage) -> None:
     stage.create(with_gpus(node("gpus", cpu="48")))
     args = ("--add-nodes", "1", "--like", "nvidia.com/gpu=48")
     found = stage.run("simulate", "--live", *args)
@@ -331,7 +333,7 @@ def test_another_max_shows_which_jobs_gain_and_lose(stage: Stage) -> None:
     assert grown["what-if"]["replicas"] == 5
 
 
-def test_a_higher_priority_or_a_manual_size_can_be_asked_for(stage: Stage) -> None:
+def test_what_if_sets_priority_and_manual_size(stage: Stage) -> None:
     runs = what_if(stage, "--set", "job/mnist.replicas=1", "--set", "job/bert.priority=9")
     assert runs["mnist"]["what-if"]["replicas"] == 1
 
@@ -387,7 +389,7 @@ def test_an_impossible_change_is_refused(stage: Stage, args: tuple[str, ...], sa
     assert said in found.err
 
 
-def test_an_empty_cluster_is_said_to_be_empty() -> None:
+def test_an_empty_cluster_prints_a_message() -> None:
     stage = Stage()
     lease(stage)
     stage.create(node("node-1"))
@@ -412,7 +414,7 @@ jobs:
 """
 
 
-def test_a_gang_starts_in_one_domain_and_waits_where_none_has_room(tmp_path: Path) -> None:
+def test_a_gang_starts_in_one_domain_or_waits(tmp_path: Path) -> None:
     """Of 14 CPU 6 are taken: 8 are free, in one rack only 8."""
     path = tmp_path / "racks.yaml"
     path.write_text(RACKS)
@@ -451,7 +453,7 @@ def test_without_kubectl_edl_a_topology_holds_no_pod(tmp_path: Path) -> None:
     assert plain["completedJobs"] == 5
 
 
-def test_a_topology_that_is_wrong_is_said_of_its_field(tmp_path: Path) -> None:
+def test_an_invalid_topology_is_a_finding_on_its_field(tmp_path: Path) -> None:
     path = tmp_path / "racks.yaml"
     path.write_text(
         RACKS.replace("requiredTopology: example.com/rack", "requiredTopology: ps=rack", 1)

@@ -38,7 +38,7 @@ def test_a_script_waits_for_a_phase_and_gets_the_answer_once(stage: Stage) -> No
     assert len(stage.between) == 4, "what comes later was not waited for"
 
 
-def test_what_is_there_already_is_not_waited_for() -> None:
+def test_a_reached_phase_ends_the_wait_at_once() -> None:
     stage = Stage()
     mnist(stage)
     stage.between = [lambda: pytest.fail("nobody has to look again")]
@@ -134,7 +134,7 @@ def test_a_watch_ends_when_it_is_reached(stage: Stage) -> None:
     ]
 
 
-def test_a_watch_with_a_timeout_ends_well(stage: Stage) -> None:
+def test_a_watch_with_a_timeout_exits_with_0(stage: Stage) -> None:
     stage.now = [NOW, NOW, NOW + timedelta(seconds=11)]
     found = stage.run("status", "-w", "--timeout", "10s")
     assert (found.code, found.err) == (0, "")

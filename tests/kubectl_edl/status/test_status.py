@@ -109,19 +109,19 @@ def test_a_training_job_in_detail(stage: Stage) -> None:
         "   ├─ mnist-worker-2-x2   Running                                               "
         "node-1   5m\n"
         "   └─ mnist-worker-3-x3   Pending                                               "
-        "         5m    the scheduler has not looked at it yet\n"
+        "         5m    kube-scheduler has not processed it yet\n"
         "\n"
         "LAST SEEN   JOB            REASON    MESSAGE\n"
         "4m30s       mnist-chief    Started   the gang fits\n"
         "60s         mnist-worker   Grown     worker 2 to 4\n"
         "\n"
         "Blockers:\n"
-        "  1. mnist-worker-3-x3 waits: the scheduler has not looked at it yet\n"
+        "  1. mnist-worker-3-x3 waits: kube-scheduler has not processed it yet\n"
         "     fix: kubectl edl explain mnist -n default\n"
     )
 
 
-def test_changes_of_one_second_stand_in_the_order_in_which_they_were_written(stage: Stage) -> None:
+def test_changes_of_one_second_keep_their_order(stage: Stage) -> None:
     for reason in ("Suspended", "Started", "Resumed", "SuccessfulCreate"):
         stage.create(event("resnet", reason, "", minutes_ago=1, warning=reason == "Resumed"))
     found = json.loads(stage.run("status", "resnet", "-o", "json").out)["events"]
@@ -133,13 +133,13 @@ def test_a_job_of_the_listed_roles_finds_its_training_job(stage: Stage) -> None:
     assert stage.run("status", "job/mnist-ps").out == stage.run("status", "mnist").out
 
 
-def test_a_held_size_is_shown_with_the_way_back(stage: Stage) -> None:
+def test_a_manual_size_is_shown_with_the_command_to_clear_it(stage: Stage) -> None:
     stage.run("scale", "mnist", "6")
     out = stage.run("status", "mnist").out
     assert "Manual:     worker=6 (kubectl edl scale --auto clears it)\n" in out
 
 
-def test_what_is_wrong_with_the_labels_stands_in_the_reason(stage: Stage) -> None:
+def test_invalid_labels_are_the_reason(stage: Stage) -> None:
     bad = job("broken", framework="none", min="9", max="2")
     bad["spec"]["suspend"] = True
     stage.create(bad)
@@ -147,7 +147,7 @@ def test_what_is_wrong_with_the_labels_stands_in_the_reason(stage: Stage) -> Non
     assert "min 9 is above max 2" in line
 
 
-def test_a_pod_that_ends_or_waits_says_so(stage: Stage) -> None:
+def test_terminating_and_gated_pods_show_their_status(stage: Stage) -> None:
     owner = stage.job("resnet")
     stage.create(pod(owner, 0, phase="Running", conditions=[]))
     gates = (contract.HOSTS_GATE, contract.PLACEMENT_GATE, "example.com/quota")
@@ -220,7 +220,7 @@ def test_names_are_for_other_commands(stage: Stage) -> None:
     assert stage.run("status", mnist[0]).out == stage.run("status", "mnist").out
 
 
-def test_a_selector_chooses_whole_training_jobs(stage: Stage) -> None:
+def test_a_selector_selects_whole_training_jobs(stage: Stage) -> None:
     stage.patch("mnist-ps", {"metadata": {"labels": {"team": "vision"}}})
     found = json.loads(stage.run("status", "-l", "team=vision", "-o", "json").out)
     assert [one["metadata"]["name"] for one in found["items"]] == ["mnist"]
@@ -233,21 +233,21 @@ def test_without_the_right_to_list_pods_the_jobs_are_shown_with_a_hint(stage: St
     assert found.code == 0
     assert "mnist    tensorflow   Starting" in found.out
     assert found.err == (
-        "hint: without its pods a started job shows as Starting: "
+        "hint: without its pods, a started job is shown as Starting: "
         '"ann" may not list Pod (kubectl auth can-i …)\n'
     )
     detail = stage.run("status", "mnist")
     assert "hint: the last changes are missing" in detail.err
 
 
-def test_a_missing_right_on_priorities_matters_only_where_one_is_used(stage: Stage) -> None:
+def test_a_missing_right_on_priorities_is_a_hint_only_if_one_is_used(stage: Stage) -> None:
     stage.wrapped = fenced("PriorityClass")
     assert stage.run("status").err == ""
     manifest = job("urgent", framework="none", min="1", max="2")
     manifest["spec"]["template"]["spec"]["priorityClassName"] = "high"
     stage.put(manifest)
     found = stage.run("status")
-    assert "hint: priorities count as 0 here" in found.err
+    assert "hint: priorities are assumed to be 0" in found.err
     assert "no PriorityClass" not in found.out
 
 
@@ -270,7 +270,7 @@ def test_a_pod_without_a_node_of_the_plan_is_in_the_way(stage: Stage) -> None:
     assert "kubectl edl explain resnet" in out
 
 
-def test_a_long_message_of_an_autoscaler_is_cut_in_the_table_and_whole_elsewhere() -> None:
+def test_a_long_autoscaler_message_is_truncated_only_in_the_table() -> None:
     stage = Stage()
     told = "no node pool can take these pods: " + "incompatible requirements, " * 20
     notes = {contract.REASON: "NodesNotProvisioned", contract.MESSAGE: told}

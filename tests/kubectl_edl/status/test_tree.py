@@ -50,7 +50,7 @@ def test_a_live_tree_goes_from_training_jobs_to_pods(stage: Stage) -> None:
     assert "███░········ 4/1..12" in worker
 
 
-def test_a_role_whose_job_was_deleted_is_missed_in_the_sizes(stage: Stage) -> None:
+def test_a_role_without_a_job_is_shown_as_missing(stage: Stage) -> None:
     stage.delete("mnist-ps")
     for index in range(2):
         stage.delete(f"mnist-ps-{index}-x{index}", "Pod")
@@ -63,7 +63,7 @@ def test_a_role_whose_job_was_deleted_is_missed_in_the_sizes(stage: Stage) -> No
     assert lost.split() == ["└─", "ps", "Missing", "0/?"]
 
 
-def test_the_last_decisions_stand_below_with_their_reasons(stage: Stage) -> None:
+def test_the_last_decisions_are_shown_with_their_reasons(stage: Stage) -> None:
     last = frame(stage)[-1]
     assert re.split("  +", last) == [
         *("60s", "mnist", "ScaledDown (ScaleSucceeded)", "worker=6→4"),
@@ -87,7 +87,7 @@ def test_sizes_over_time_are_a_line_of_bars(stage: Stage) -> None:
         (8, "resnet", "LAST DECISIONS"),
     ],
 )
-def test_a_low_terminal_folds_what_goes_well_first(
+def test_a_low_terminal_folds_ready_pods_first(
     stage: Stage, height: int, shown: str, folded: str
 ) -> None:
     stage.height = height
@@ -97,13 +97,13 @@ def test_a_low_terminal_folds_what_goes_well_first(
     assert text.count("\n") < height - 1, "the cursor's line stays free"
 
 
-def test_pods_that_go_well_are_counted_with_their_nodes(stage: Stage) -> None:
+def test_ready_pods_are_counted_with_their_nodes(stage: Stage) -> None:
     stage.height = 20
     line = next(line for line in frame(stage) if "3 pods" in line)
     assert re.split("  +", line.strip())[1:] == ["Running", "2 nodes"]
 
 
-def test_what_does_not_fit_at_all_is_counted(stage: Stage) -> None:
+def test_jobs_that_do_not_fit_on_the_screen_are_counted(stage: Stage) -> None:
     for number in range(20):
         stage.put(job(f"many-{number:02}", framework="none"))
     stage.height = 10
@@ -124,10 +124,10 @@ def test_all_namespaces_name_theirs(stage: Stage) -> None:
     assert any(line.startswith("default/mnist ") for line in frame(stage, "-A"))
 
 
-def test_one_job_is_drawn_with_what_is_in_its_way(stage: Stage) -> None:
+def test_a_watched_job_shows_its_blockers(stage: Stage) -> None:
     text = "\n".join(frame(stage, "mnist"))
     assert text.startswith("Name:       mnist\n")
-    assert "\n  1. mnist-worker-3-x3 waits: the scheduler has not looked at it yet\n" in text
+    assert "\n  1. mnist-worker-3-x3 waits: kube-scheduler has not processed it yet\n" in text
 
 
 def blockers_section(stage: Stage, name: str) -> list[tuple[str, str]]:
@@ -151,7 +151,7 @@ def test_an_image_that_cannot_be_pulled_is_named_with_the_way_out(stage: Stage) 
     ]
 
 
-def test_a_running_job_whose_chief_was_deleted_says_that_it_cannot_complete(stage: Stage) -> None:
+def test_a_running_job_without_its_chief_shows_that_it_cannot_complete(stage: Stage) -> None:
     stage.delete("mnist-chief")
     assert blockers_section(stage, "mnist")[0] == (
         "its Job mnist-chief is gone, and 5 pods cannot complete the training without",
@@ -160,7 +160,7 @@ def test_a_running_job_whose_chief_was_deleted_says_that_it_cannot_complete(stag
     assert stage.run("status").out.splitlines()[1].split()[2] == "Incomplete"
 
 
-def test_a_new_job_that_no_reconciler_looks_at_is_told_where_to_look(stage: Stage) -> None:
+def test_a_new_job_without_a_reconciler_refers_to_doctor(stage: Stage) -> None:
     stage.minutes_ago = 0.2
     stage.put(job("new", framework="none"))
     seen = "waiting for the reconciler to look at it"
@@ -250,7 +250,7 @@ def test_each_phase_that_waits_has_its_way_out(stage: Stage) -> None:
     }
 
 
-def test_a_new_job_says_at_once_what_is_in_its_way(stage: Stage) -> None:
+def test_a_new_job_shows_its_blockers_at_once(stage: Stage) -> None:
     stage.minutes_ago = 0.05
     stage.put(job("huge", framework="none", min="99", max="99"))
     explain = "kubectl edl explain huge -n default"
@@ -263,7 +263,7 @@ def test_a_new_job_says_at_once_what_is_in_its_way(stage: Stage) -> None:
     assert blockers_section(stage, "huge") == []
 
 
-def test_what_is_wrong_with_a_job_comes_first(stage: Stage) -> None:
+def test_a_problem_of_the_job_is_the_first_blocker(stage: Stage) -> None:
     bad = job("broken", framework="none", min="9", max="2")
     bad["spec"]["suspend"] = True
     stage.create(bad)
@@ -291,9 +291,7 @@ def test_a_missing_priority_class_is_to_be_created(stage: Stage) -> None:
 
 
 @given(st.integers(0, 50), st.integers(0, 50), st.integers(1, 50))
-def test_a_bar_shows_what_runs_and_comes_and_is_always_as_wide(
-    running: int, size: int, most: int
-) -> None:
+def test_a_bar_has_a_fixed_width(running: int, size: int, most: int) -> None:
     shown = bar(min(running, size), size, most)
     assert len(shown) == CELLS
     assert ("█" in shown) == (min(running, size) > 0)

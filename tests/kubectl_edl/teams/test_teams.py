@@ -53,7 +53,7 @@ def test_amounts_are_written_as_set_takes_them(stage: Stage) -> None:
     assert shown.startswith("sharedgpu/gpu_request=")
 
 
-def test_where_nothing_is_installed_the_remedy_is_told(stage: Stage) -> None:
+def test_without_an_installation_the_error_names_the_install_command(stage: Stage) -> None:
     stage.wrapped = refusing("ConfigMap", NotFound('namespaces "edl-system" not found', 404))
     found = stage.run("teams", "set", "vision", "--guaranteed", "cpu=1", "-y")
     assert found.code == 1
@@ -63,7 +63,7 @@ def test_where_nothing_is_installed_the_remedy_is_told(stage: Stage) -> None:
     )
 
 
-def test_the_tree_shows_what_each_has(stage: Stage) -> None:
+def test_teams_are_shown_as_a_tree(stage: Stage) -> None:
     put(stage)
     running = stage.put(job("runs", framework="none", min="1", max="1"), suspend=False)
     stage.create(pod(running, 0))
@@ -109,7 +109,7 @@ def test_scripts_get_the_figures(stage: Stage) -> None:
     assert stage.run("teams", "-o", "name").out.splitlines()[2] == "team.edl.dev/vision"
 
 
-def test_without_teams_it_says_so(stage: Stage) -> None:
+def test_an_empty_list_of_teams_prints_a_message(stage: Stage) -> None:
     found = stage.run("teams")
     assert (found.code, found.out, found.err) == (0, "", "No teams are configured.\n")
 
@@ -126,7 +126,7 @@ def test_a_first_team_is_made_with_its_config_map(stage: Stage) -> None:
     )
 
 
-def test_kubectl_apply_knows_what_a_first_team_was_made_of(stage: Stage) -> None:
+def test_a_created_config_map_has_the_last_applied_annotation(stage: Stage) -> None:
     """Without this annotation it warns, and later forgets what a file leaves out."""
     assert stage.run("teams", "set", "vision", "--weight", "2").code == 0
     stored = stage.cluster.get(PLACE)
@@ -153,7 +153,7 @@ def test_a_team_joins_a_list_on_one_line_and_its_comment_stays(stage: Stage) -> 
     assert document(stage) == "teams: [{name: a}, {name: b, weight: '2'}] # all\n"
 
 
-def test_comments_that_cannot_stay_are_told(stage: Stage) -> None:
+def test_lost_comments_are_a_hint(stage: Stage) -> None:
     put(stage, "# none yet\n")
     found = stage.run("teams", "set", "b", "--weight", "2")
     assert found.err == "hint: 1 comment goes with what is changed: # none yet\n"
@@ -167,7 +167,7 @@ def test_a_comment_inside_braces_is_lost_and_named(stage: Stage) -> None:
     assert "# ticket 12" in document(stage)
 
 
-def test_what_is_wrong_is_told_and_nothing_is_written(stage: Stage) -> None:
+def test_invalid_changes_are_refused_before_a_write(stage: Stage) -> None:
     put(stage)
     found = stage.run("teams", "set", "vision", "--guaranteed", "cpu=13")
     assert found.code == 1
@@ -196,14 +196,14 @@ def test_amounts_of_a_repeated_option_are_all_set(stage: Stage, option: str) -> 
     assert (twice.code, "cpu is given more than once" in twice.err) == (2, True)
 
 
-def test_less_is_asked_for_and_taken_on_yes(stage: Stage) -> None:
+def test_reductions_need_confirmation(stage: Stage) -> None:
     put(stage)
     less = ("teams", "set", "vision", "--guaranteed", "cpu=4")
     refused = stage.run(*less)
     assert refused.code == 1
     assert "team vision is guaranteed less cpu. Continue? No terminal can answer" in refused.err
     stage.answers = "n\n"
-    assert stage.run(*less).out == "team vision left as it is\n"
+    assert stage.run(*less).out == "team vision not changed\n"
     assert document(stage) == TEXT
     stage.answers = "y\n"
     assert stage.run(*less).out == "team vision written\n"
@@ -243,7 +243,7 @@ def test_without_the_right_to_read_the_cluster_the_error_names_it(stage: Stage) 
     assert "may not list Node" in found.err
 
 
-def test_explain_tells_what_the_team_of_a_job_has(stage: Stage) -> None:
+def test_explain_shows_the_figures_of_the_team(stage: Stage) -> None:
     put(stage, "teams: [{name: vision, namespaces: [default], guaranteed: {cpu: 1}}]")
     running = stage.put(job("runs", framework="none", min="1", max="1"), suspend=False)
     stage.create(pod(running, 0))
@@ -252,7 +252,7 @@ def test_explain_tells_what_the_team_of_a_job_has(stage: Stage) -> None:
     assert json.loads(stage.run("explain", "runs", "-o", "json").out)["team"] == "vision"
 
 
-def test_explain_tells_what_of_a_job_is_borrowed_and_from_which_teams(stage: Stage) -> None:
+def test_explain_shows_borrowed_capacity_by_lending_team(stage: Stage) -> None:
     names = "{name: vision, namespaces: [default], guaranteed: {cpu: 1500m}}"
     put(stage, f"teams: [{names}, {{name: speech, guaranteed: {{cpu: 14300m}}}}]")
     running = stage.put(job("runs", framework="none", min="1", max="1"), suspend=False)
@@ -269,7 +269,7 @@ def test_explain_tells_what_of_a_job_is_borrowed_and_from_which_teams(stage: Sta
     }
 
 
-def test_explain_omits_borrowing_where_no_team_has_a_guarantee(
+def test_explain_omits_borrowing_without_guarantees(
     stage: Stage,
 ) -> None:
     put(stage, "teams: [{name: vision, namespaces: [default]}]")
@@ -279,7 +279,7 @@ def test_explain_omits_borrowing_where_no_team_has_a_guarantee(
     assert json.loads(stage.run("explain", "runs", "-o", "json").out)["teamCapacity"] is None
 
 
-def test_a_teams_share_is_in_the_wide_table_and_beside_its_queued_jobs(stage: Stage) -> None:
+def test_the_share_of_a_team_is_in_the_wide_tables(stage: Stage) -> None:
     put(stage, "teams: [{name: vision, namespaces: [default], guaranteed: {cpu: 1}, weight: 0.5}]")
     running = stage.put(job("runs", framework="none", min="1", max="1"), suspend=False)
     stage.create(pod(running, 0))
@@ -313,7 +313,7 @@ def test_many_lenders_are_counted(stage: Stage) -> None:
         ("guaranteed: {cpu: 6}", 0),
     ],
 )
-def test_explain_names_the_setting_by_which_a_guarantee_would_make_room(
+def test_explain_names_the_reclaim_setting_that_would_help(
     stage: Stage, fields: str, times: int
 ) -> None:
     put(stage, f"teams: [{{name: vision, namespaces: [default], {fields}}}]")

@@ -36,7 +36,7 @@ def test_a_node_is_taken_by_minimums_extras_and_others_and_the_rest_is_idle() ->
     assert found.hourly is None
 
 
-def test_of_nodes_with_gpus_these_are_what_is_paid_for() -> None:
+def test_costs_of_gpu_nodes_are_shared_by_gpus() -> None:
     gpu = "nvidia.com/gpu"
     node = machine("n1", {"cpu": 8000, gpu: 4}, {"cpu": 8000, gpu: 1})
     assert rounded(node_costs(cluster(node), {}).nodes) == [0, 0, 0.25, 0.75]
@@ -66,7 +66,7 @@ def test_a_node_that_holds_more_than_it_has_or_has_nothing_is_taken_once() -> No
     assert rounded(found) == [0.333, 0.667, 0, 1]
 
 
-def test_the_cluster_says_what_an_hour_costs_and_which_nodes_have_no_price() -> None:
+def test_top_cluster_shows_hourly_costs_and_unpriced_nodes() -> None:
     stage = Stage()
     for name in ("a", "b"):
         made = node(name)

@@ -62,7 +62,7 @@ def cells(line: str) -> list[str]:
     return re.split("  +", line.strip())
 
 
-def test_what_is_requested_and_what_is_used(stage: Stage) -> None:
+def test_jobs_show_requests_and_usage(stage: Stage) -> None:
     measured(stage, "sweep-0-x0", ("250m", "1Gi"), ("1500000000n", "524288Ki"))
     measured(stage, "sweep-1-x1", ("750m", "512Mi"))
     titles, line = stage.run("top").out.splitlines()
@@ -82,11 +82,11 @@ def test_pods_that_are_not_measured_yet_make_it_more(stage: Stage) -> None:
         (Unreachable("it is ill", 503), "it is ill"),
     ],
 )
-def test_without_metrics_what_is_used_is_unknown(stage: Stage, error: EdlError, said: str) -> None:
+def test_without_metrics_usage_is_unknown(stage: Stage, error: EdlError, said: str) -> None:
     stage.wrapped = without_metrics(error)
     found = stage.run("top")
     assert found.code == 0
-    assert found.err == f"hint: what is used is not known: {said}\n"
+    assert found.err == f"hint: usage is unknown: {said}\n"
     assert cells(found.out.splitlines()[1])[4] == "<unknown>"
     assert json.loads(stage.run("top", "-o", "json").out)["items"][0]["usage"] is None
 
@@ -107,7 +107,7 @@ def test_work_that_does_not_divide_costs_more_at_the_maximum(stage: Stage) -> No
     assert found["atMaxReplicas"] == pytest.approx((0.5 * 2 + 0.5 * 1.5) / 2 * 4 * 2)
 
 
-def test_a_history_that_was_cut_says_more(stage: Stage) -> None:
+def test_a_truncated_history_is_a_lower_bound(stage: Stage) -> None:
     later = "2026-11-21T11:30:00Z ScaledDown 4 2 others"
     stage.patch("sweep", {"metadata": {"annotations": {contract.HISTORY: later}}})
     assert hours(stage)["complete"] is False
@@ -140,7 +140,7 @@ def test_without_knowing_how_the_work_divides_nothing_is_compared() -> None:
     assert "Resource-hours: 1.4 CPU-h\n" in stage.run("top", "cluster").out
 
 
-def test_time_that_was_paused_or_after_the_end_is_not_held(stage: Stage) -> None:
+def test_paused_time_and_time_after_the_end_do_not_count(stage: Stage) -> None:
     lines = (HISTORY, "2026-11-21T11:45:00Z Suspended 2 2 paused")
     stage.patch("sweep", {"metadata": {"annotations": {contract.HISTORY: "\n".join(lines)}}})
     stage.patch("sweep", {"spec": {"suspend": True}})
@@ -153,7 +153,7 @@ def test_time_that_was_paused_or_after_the_end_is_not_held(stage: Stage) -> None
     assert hours(stage)["used"] == 4.0
 
 
-def test_nodes_show_what_is_requested_and_idle(stage: Stage) -> None:
+def test_nodes_show_requested_and_idle_resources(stage: Stage) -> None:
     stage.create({"kind": "NodeMetrics", "metadata": {"name": "node-1"}, "usage": {"cpu": "300m"}})
     stage.patch("node-2", {"spec": {"unschedulable": True}}, "Node")
     lines = [cells(line) for line in stage.run("top", "nodes").out.splitlines()]
@@ -184,7 +184,7 @@ def test_the_cluster_is_the_sum(stage: Stage) -> None:
     assert found["resources"]["gpu"]["trainingRequests"] == "4"
 
 
-def test_the_view_may_stand_anywhere_and_jobs_are_meant_without_one(stage: Stage) -> None:
+def test_flags_may_precede_the_view_which_defaults_to_jobs(stage: Stage) -> None:
     assert stage.run("top").out == stage.run("top", "job").out
     assert stage.run("top", "-n", "default", "nodes").out == stage.run("top", "nodes").out
     assert stage.run("top", "sweep").out == stage.run("top").out

@@ -29,7 +29,7 @@ WHAT_IF = ("simulate", "--live", "--add-nodes", "1")
     ],
     ids=" ".join,
 )
-def test_what_makes_no_sense_is_wrong_usage(command: tuple[str, ...]) -> None:
+def test_contradictory_options_are_a_usage_error(command: tuple[str, ...]) -> None:
     stage = Stage()
     mnist(stage)
     found = stage.run(*command)
