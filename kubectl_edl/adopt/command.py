@@ -7,8 +7,8 @@ import click
 from kubectl_edl.adopt.job_labels import LabelOptions
 from kubectl_edl.adopt.manifest_files import adopt_files, print_documents
 from kubectl_edl.adopt.recreate import Recreation, adopt_job
-from kubectl_edl.cli.candidates import plain_job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
+from kubectl_edl.cli.completion_candidates import plain_job_names
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import FILENAMES_IF_ANY, bundled, group, one_namespace
 from kubectl_edl.resources.manifest_sources import Named

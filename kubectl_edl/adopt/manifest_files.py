@@ -7,9 +7,9 @@ from edl import contract
 from edl.errors import Denied
 from edl.writes import Json
 from kubectl_edl.adopt.job_labels import LabelOptions, labelled
-from kubectl_edl.adopt.strip import unlabelled, without_labels
-from kubectl_edl.cli.candidates import plain
+from kubectl_edl.adopt.release_job import unlabelled, without_labels
 from kubectl_edl.cli.command_errors import Refused, no_such_job_in
+from kubectl_edl.cli.completion_candidates import plain
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.output.serialize import json_stream
 from kubectl_edl.output.yaml_writer import joined

@@ -18,8 +18,8 @@ from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.adopt.job_labels import LabelOptions, labelled
-from kubectl_edl.cli.candidates import object_name, plain
 from kubectl_edl.cli.command_errors import Refused, no_such_plain_job
+from kubectl_edl.cli.completion_candidates import object_name, plain
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interaction import confirmed, waited
 from kubectl_edl.cli.options import TIME_LIMIT, TIMEOUT, YES, given, option, option_group

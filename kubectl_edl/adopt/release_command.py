@@ -4,8 +4,8 @@ from typing import Final
 
 import click
 
-from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
+from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import FILENAMES_IF_ANY, Writing, bundled, one_namespace, writing
 from kubectl_edl.resources.manifest_sources import Named
@@ -46,7 +46,7 @@ def release(world: CliContext, named: Named, scope: Scope, writing: Writing) -> 
         print_documents,
         release_files,
     )
-    from kubectl_edl.adopt.strip import release_job  # noqa: PLC0415 (the same)
+    from kubectl_edl.adopt.release_job import release_job  # noqa: PLC0415 (the same)
 
     if named.filenames and writing.output == "name":
         raise click.UsageError("-o name is for a Job of the cluster; with -f it is yaml or json.")

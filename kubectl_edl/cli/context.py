@@ -99,14 +99,6 @@ class Changes(Protocol):
     ) -> Iterator[None]: ...
 
 
-class Watched(Protocol):
-    """Returns a cluster that serves lists of these selections from watches, if it can."""
-
-    def __call__(
-        self, cluster: PluginCluster, selections: Sequence[ListOptions]
-    ) -> PluginCluster: ...
-
-
 def _unwatched(cluster: PluginCluster, selections: Sequence[ListOptions]) -> PluginCluster:
     del selections
     return cluster
@@ -127,7 +119,8 @@ class CliContext:
     sleep: Callable[[float], None]
     connect: Callable[[Scope], ClusterConnection]
     changes: Changes
-    watched: Watched = _unwatched
+    watched: Callable[[PluginCluster, Sequence[ListOptions]], PluginCluster] = _unwatched
+    """Returns a cluster that serves lists of these selections from watches, if it can."""
     listening: Callable[[], AbstractContextManager[None]] = nullcontext
     """A context in which keys and a resized terminal interrupt the wait for changes."""
     width: int | None = None

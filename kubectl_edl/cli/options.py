@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from edl import contract
-from kubectl_edl.cli.candidates import namespaces
+from kubectl_edl.cli.completion_candidates import namespaces
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.cli.param_types import Duration
 

@@ -24,7 +24,7 @@ from edl.model import ClusterState, ObjectRef, TrainingJob
 from edl.parsing.namespace_policy import NamespacePolicy, allow_kubexec
 from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection
-from kubectl_edl.client.prefetch import PrefetchedLists, jobs_of
+from kubectl_edl.client.prefetched_lists import PrefetchedLists, jobs_of
 
 _UNKNOWN: Final = {"ConfigMap": "teams and their guarantees are unknown"}
 _Fact = TypeVar("_Fact")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from edl.kube.auth.access_review import MissingRights
-    from edl.kube.cluster import Cluster, PluginCluster
+    from edl.kube.cluster import Cluster
     from edl.writes import Json
     from kubectl_edl.cli.context import ClusterConnection
 
@@ -116,20 +116,17 @@ def lease_ref(cluster: Cluster) -> ObjectRef:
 
 def read(connection: ClusterConnection, lease: Callable[[], Json], now: datetime) -> LeaseView:
     """The same for a Lease that may be requested already."""
-    found = _read(connection.cluster, lease, now)
-    return replace(found, flags=connection.scope.edl_flags)
-
-
-def _read(cluster: PluginCluster, lease: Callable[[], Json], now: datetime) -> LeaseView:
+    cluster = connection.cluster
     target = lease_ref(cluster)
     where = f"Lease {target.namespace}/{target.name}"
     try:
         found = lease()
-        return judged(where, found, now + cluster.clock_ahead())
+        view = judged(where, found, now + cluster.clock_ahead())
     except NotFound:
-        return LeaseView(Lead.ABSENT, where)
+        view = LeaseView(Lead.ABSENT, where)
     except Forbidden as error:
-        return LeaseView(Lead.UNREADABLE, where, refusal=error)
+        view = LeaseView(Lead.UNREADABLE, where, refusal=error)
+    return replace(view, flags=connection.scope.edl_flags)
 
 
 def judged(where: str, lease: Json, now: datetime) -> LeaseView:

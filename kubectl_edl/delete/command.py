@@ -12,7 +12,6 @@ from edl.errors import NotFound
 from edl.kube.cluster import ListOptions, PluginCluster
 from edl.model import JobKey, ObjectRef
 from edl.writes import Json
-from kubectl_edl.cli.candidates import decoded, plain, training_job_name
 from kubectl_edl.cli.command_errors import (
     EXIT_CODES_TIMED_HELP,
     Missing,
@@ -20,6 +19,7 @@ from kubectl_edl.cli.command_errors import (
     TimedOut,
     no_such_job,
 )
+from kubectl_edl.cli.completion_candidates import decoded, plain, training_job_name
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import confirmed, waited_gone
 from kubectl_edl.cli.options import Deleting, everywhere, group, option, option_group

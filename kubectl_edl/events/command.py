@@ -7,14 +7,14 @@ import click
 
 from edl.kube.cluster import ListOptions
 from edl.kube.event_facts import EventFacts
-from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
+from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import OutputOptions, everywhere, not_both, reading
 from kubectl_edl.cli.watch_report import continued, show
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.event_reader import events_of, jobs_of
-from kubectl_edl.client.lookup import training_job
+from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.events.view import events_report
 from kubectl_edl.output.report import Report
 

@@ -10,15 +10,15 @@ from edl.domain_counts import labels_of, running
 from edl.errors import Forbidden
 from edl.model import Caveat, ClusterState, TrainingJob
 from edl.phases import waits
-from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
+from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import patient
 from kubectl_edl.cli.options import OutputOptions, one_namespace, printing
 from kubectl_edl.cli.watch_report import show
 from kubectl_edl.client import reconciler_lease
 from kubectl_edl.client.cluster_view import allowed, survey_cluster, survey_ruled
-from kubectl_edl.client.lookup import named_role, training_job
+from kubectl_edl.client.job_lookup import named_role, training_job
 from kubectl_edl.client.pending_pods import waiting_pods
 from kubectl_edl.client.reconciler_settings import (
     EffectiveSettings,

@@ -11,7 +11,7 @@ from edl.messages.device_messages import caveat
 from edl.model import Caveat, Reason, Role
 from edl.planner.explain.explanation import Explanation, RoleExplanation
 from kubectl_edl.client.pending_pods import WaitingPod
-from kubectl_edl.explain.cause_documents import published_document, stops_document
+from kubectl_edl.explain.blocker_documents import published_document, stops_document
 from kubectl_edl.explain.explained_job import (
     Explained,
     borrowed_text,

@@ -4,14 +4,14 @@ from typing import Final
 
 import click
 
-from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
+from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import OutputOptions, one_namespace, printing
 from kubectl_edl.cli.watch_report import show
 from kubectl_edl.client.cluster_view import allowed, survey_training
 from kubectl_edl.client.event_reader import events_of, jobs_of
-from kubectl_edl.client.lookup import training_job
+from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.history.view import history_report
 from kubectl_edl.model.role_history import past
 from kubectl_edl.output.report import Report

@@ -9,13 +9,13 @@ import click
 
 from edl.model import JobKey, Phase
 from edl.phases import phase
-from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Refused
+from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import group, one_namespace
 from kubectl_edl.client.cluster_view import survey_jobs
-from kubectl_edl.client.lookup import named_role, only, training_job
-from kubectl_edl.client.prefetch import jobs_of
+from kubectl_edl.client.job_lookup import named_role, only, training_job
+from kubectl_edl.client.prefetched_lists import jobs_of
 from kubectl_edl.logs.follow_logs import FollowedPods, Follower, Output
 from kubectl_edl.logs.log_targets import LogTarget
 from kubectl_edl.logs.options import LogOptions

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import click
 
-from kubectl_edl.cli.candidates import role_names
+from kubectl_edl.cli.completion_candidates import role_names
 from kubectl_edl.cli.options import option, option_group
 from kubectl_edl.cli.param_types import Duration
 

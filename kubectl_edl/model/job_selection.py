@@ -7,7 +7,7 @@ import click
 
 from edl.errors import EdlError
 from edl.model import JobKey
-from kubectl_edl.cli.candidates import job_names
+from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import SELECTOR, argument, given, group, option, option_group
 from kubectl_edl.output.table import nothing_in

@@ -14,7 +14,7 @@ from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import print_changed
 from kubectl_edl.cli.options import Writing, everywhere, writing
 from kubectl_edl.client.cluster_view import Survey, selected, survey_jobs
-from kubectl_edl.client.lookup import again, training_job
+from kubectl_edl.client.job_lookup import again, training_job
 from kubectl_edl.client.patcher import Patcher, with_fresh_state
 from kubectl_edl.client.reconciler_lease import unattended
 from kubectl_edl.model.job_selection import (

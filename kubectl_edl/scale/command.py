@@ -5,8 +5,8 @@ from typing import Final, NamedTuple
 
 import click
 
-from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.command_errors import Exit, exit_codes
+from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import (
     Writing,

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from edl import contract
-from edl.annotations.job_history import entries
 from edl.model import ObjectRef, TrainingJob
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Misused, Refused, Reverted
@@ -13,11 +12,11 @@ from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interaction import print_changed
 from kubectl_edl.cli.options import Writing
 from kubectl_edl.client.cluster_view import survey_training
-from kubectl_edl.client.lookup import named_role, training_job
+from kubectl_edl.client.job_lookup import named_role, training_job
 from kubectl_edl.client.patcher import Patcher, with_fresh_state
 from kubectl_edl.client.reconciler_lease import unattended
 from kubectl_edl.scale import resize_script, worker_removal
-from kubectl_edl.scale.resize_outcome import Goal, wait
+from kubectl_edl.scale.resize_outcome import wait
 from kubectl_edl.scale.resize_script import Hook
 from kubectl_edl.scale.size_validation import Scaling, SizeRequest, chosen_role, next_step, scaling
 
@@ -81,7 +80,7 @@ def carry_out(task: ResizeTask, extra: ExtraSteps) -> None:
     decided = _write(task)
     if task.writing.dry_run != _NO_DRY_RUN or not (script or extra.wait):
         return
-    _print(task, wait(task.world, task.connection, _goal(decided, task.request)))
+    _print(task, _wait(task, decided))
     if script and decided.joining:
         _run_after(task, decided, script)
 
@@ -124,17 +123,9 @@ def _decide(task: ResizeTask) -> _Decided:
     return _Decided(job, scaling(job, request, connection.cluster.get(target)))
 
 
-def _goal(decided: _Decided, request: SizeRequest) -> Goal:
-    found = decided.scaling
-    return Goal(
-        job=decided.job.key,
-        role=found.role.name,
-        size=found.size,
-        removed=frozenset(pod.name for pod in found.removed),
-        limited=found.limited,
-        timeout=request.timeout,
-        known=entries(found.role.record.history),
-    )
+def _wait(task: ResizeTask, decided: _Decided) -> str:
+    job, timeout = decided.job.key, task.request.timeout
+    return wait(task.world, task.connection, job, decided.scaling, timeout)
 
 
 def _run_after(task: ResizeTask, decided: _Decided, script: Hook) -> None:

@@ -1,6 +1,5 @@
 """The outcome of a resize, for `kubectl edl scale --wait`."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain
@@ -16,8 +15,9 @@ from edl.phases import ending
 from kubectl_edl.cli.command_errors import Missing, Refused, Reverted, TimedOut
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.client.cluster_view import survey_training
-from kubectl_edl.client.lookup import only
+from kubectl_edl.client.job_lookup import only
 from kubectl_edl.client.reconciler_lease import Lead, leadership
+from kubectl_edl.scale.size_validation import Scaling
 
 _GRACE: Final = timedelta(seconds=15)
 """Wait after the timeout, in which the reconciler reverts the scale-up.
@@ -26,76 +26,73 @@ It is long enough to replace a reconciler that has died.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """The awaited state: `size` ready pods of a role, and none of the removed ones."""
+def wait(
+    world: CliContext,
+    connection: ClusterConnection,
+    job: JobKey,
+    resize: Scaling,
+    timeout: timedelta | None,
+) -> str:
+    """Wait until the role has the new size with all pods ready, and removed pods are gone.
 
-    job: JobKey
-    role: str
-    size: int | None
-    removed: frozenset[str]
-    limited: bool
-    """It is a scale-up that is reverted when the timeout passes."""
-    timeout: timedelta | None
-    known: tuple[HistoryEntry, ...]
-    """The role's history before the change."""
-
-
-def wait(world: CliContext, connection: ClusterConnection, goal: Goal) -> str:
-    """Wait; returns a sentence on the outcome. Raises Reverted, TimedOut, Missing, Refused."""
+    Returns a sentence on the outcome. Raises Reverted, TimedOut, Missing, Refused.
+    """
     begun = world.now()
-    limit = _TimeLimit(world, connection, goal)
-    selection = ListOptions("Job", goal.job.namespace, contract.FRAMEWORK)
+    limit = _TimeLimit(world, connection, f"{job.name}: {resize.role.name}", resize, timeout)
+    selection = ListOptions("Job", job.namespace, contract.FRAMEWORK)
     changes = world.changes(connection.cluster, selection, limit.deadlines)
     for _ in chain((None,), changes):
         now = world.now()
-        found = only(goal.job, survey_training(connection, "", now))
+        found = only(job, survey_training(connection, "", now))
         if found is None:
-            raise Missing(f"{goal.job.name} was deleted meanwhile")
-        if (outcome := _outcome(found, goal)) is not None:
+            raise Missing(f"{job.name} was deleted meanwhile")
+        if (outcome := _outcome(found, resize)) is not None:
             return outcome
         limit.check(now - begun, now)
-    raise TimedOut(f"{goal.job.name}: not followed any more")
+    raise TimedOut(f"{job.name}: not followed any more")
 
 
-def _outcome(job: TrainingJob, goal: Goal) -> str | None:
+def _outcome(job: TrainingJob, resize: Scaling) -> str | None:
     """The sentence on the outcome; None while the resize is in progress."""
-    role = next((role for role in job.roles if role.name == goal.role), None)
+    name, role_name = job.key.name, resize.role.name
+    role = next((role for role in job.roles if role.name == role_name), None)
     if role is None:
-        raise Missing(f"the Job of {goal.role} was deleted meanwhile")
-    new = entries(role.record.history)
-    if failed := _failed(new, goal):
-        raise Reverted(f"{goal.job.name}: {goal.role}: {failed.message}")
+        raise Missing(f"the Job of {role_name} was deleted meanwhile")
+    if failed := _failed(role, resize):
+        raise Reverted(f"{name}: {role_name}: {failed.message}")
     if ending(job) is not None:
-        raise Refused(f"{goal.job.name} has ended meanwhile")
-    if role.request.replicas != goal.size:
+        raise Refused(f"{name} has ended meanwhile")
+    if role.request.replicas != resize.size:
         now = (
             "sized automatically"
             if role.request.replicas is None
             else f"set to {role.request.replicas}"
         )
-        raise Refused(f"{goal.job.name}: another client has changed it: {goal.role} is {now}")
-    names = {pod.name for pod in role.status.pods}
-    if role.request.removing or names & goal.removed or not _is_there(role, goal):
+        raise Refused(f"{name}: another client has changed it: {role_name} is {now}")
+    leaving = {pod.name for pod in role.status.pods} & {pod.name for pod in resize.removed}
+    if role.request.removing or leaving or not _is_there(role, resize.size):
         return None
-    return f"{goal.job.name}: {goal.role} has {role.status.size}, all of them ready"
+    return f"{name}: {role_name} has {role.status.size}, all of them ready"
 
 
-def _failed(history: Sequence[HistoryEntry], goal: Goal) -> HistoryEntry | None:
+def _failed(role: Role, resize: Scaling) -> HistoryEntry | None:
     """The history entry that reverts this scale-up; entries known before concern others."""
-    if not goal.limited:
+    if not resize.limited:
         return None
-    new = [entry for entry in history if entry not in goal.known]
+    known = entries(resize.role.record.history)
+    new = (entry for entry in entries(role.record.history) if entry not in known)
     back = (
-        entry for entry in new if entry.operation is Operation.FAILED and entry.before == goal.size
+        entry
+        for entry in new
+        if entry.operation is Operation.FAILED and entry.before == resize.size
     )
     return next(back, None)
 
 
-def _is_there(role: Role, goal: Goal) -> bool:
-    """Whether the role has the goal's size with all pods ready; without a size, its current one."""
+def _is_there(role: Role, size: int | None) -> bool:
+    """Whether the role has this size with all pods ready; without a size, its current one."""
     limited = role.request.scaling is not None and role.request.scaling.timeout is not None
-    if limited or role.status.suspended or role.status.size != (goal.size or role.status.size):
+    if limited or role.status.suspended or role.status.size != (size or role.status.size):
         return False
     return sum(pod.ready and not pod.terminating for pod in role.status.pods) >= role.status.size
 
@@ -109,33 +106,34 @@ def _is_lost(connection: ClusterConnection, now: datetime) -> bool:
     return found.stalled and found.lead is not Lead.RELEASED
 
 
+@dataclass(slots=True)
 class _TimeLimit:
     """The limit of `--timeout`; a scale-up gets additional time in which it is reverted."""
 
-    def __init__(self, world: CliContext, connection: ClusterConnection, goal: Goal) -> None:
-        self._world = world
-        self._connection = connection
-        self._goal = goal
-        self._extended = False
+    world: CliContext
+    connection: ClusterConnection
+    what: str
+    resize: Scaling
+    timeout: timedelta | None
+    extended: bool = False
 
     @property
     def deadlines(self) -> tuple[timedelta, ...]:
-        timeout = self._goal.timeout
+        timeout = self.timeout
         if timeout is None:
             return ()
-        return (timeout, timeout + _GRACE) if self._goal.limited else (timeout,)
+        return (timeout, timeout + _GRACE) if self.resize.limited else (timeout,)
 
     def check(self, waited: timedelta, now: datetime) -> None:
         """Raise TimedOut if the time is over; at once if no reconciler can revert a scale-up."""
-        timeout = self._goal.timeout
+        timeout = self.timeout
         if timeout is None or waited < timeout:
             return
-        goal, limit = self._goal, duration_text(timeout)
-        late = f"{goal.job.name}: {goal.role} is not at {goal.size} after {limit}"
-        if not goal.limited:
+        late = f"{self.what} is not at {self.resize.size} after {duration_text(timeout)}"
+        if not self.resize.limited:
             raise TimedOut(late)
-        if waited >= timeout + _GRACE or _is_lost(self._connection, now):
+        if waited >= timeout + _GRACE or _is_lost(self.connection, now):
             raise TimedOut(f"{late}; it was not reverted: is a reconciler running?")
-        if not self._extended:
-            self._world.warn(f"{late}; waiting for the reconciler to revert it")
-            self._extended = True
+        if not self.extended:
+            self.world.warn(f"{late}; waiting for the reconciler to revert it")
+            self.extended = True

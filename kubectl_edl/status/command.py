@@ -8,9 +8,9 @@ import click
 
 from edl import contract
 from edl.kube.cluster import ListOptions
-from kubectl_edl.cli.candidates import job_names
+from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.options import everywhere, not_both, reading
-from kubectl_edl.client.prefetch import PrefetchedLists
+from kubectl_edl.client.prefetched_lists import PrefetchedLists
 from kubectl_edl.status.options import EXIT_CODES, waiting
 
 if TYPE_CHECKING:

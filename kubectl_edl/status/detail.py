@@ -11,7 +11,7 @@ from edl.phases import waits
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.cluster_view import Survey, allowed
 from kubectl_edl.client.event_reader import jobs_of, last_changes
-from kubectl_edl.client.lookup import training_job
+from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.pending_pods import waiting_pods
 from kubectl_edl.client.reconciler_lease import LeaseView
 from kubectl_edl.model.published_queue import (

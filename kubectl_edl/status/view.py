@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from edl.model import TrainingJob
-    from kubectl_edl.client.prefetch import PrefetchedLists
+    from kubectl_edl.client.prefetched_lists import PrefetchedLists
     from kubectl_edl.model.training_job_view import JobView
     from kubectl_edl.output.documents.training_job_documents import TrainingJobDocument
     from kubectl_edl.output.table import Layout

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kubectl_edl.cli.candidates import namespaces
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
+from kubectl_edl.cli.completion_candidates import namespaces
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.lazy_group import Listed
 from kubectl_edl.cli.options import OutputOptions, a_cluster, group, printing

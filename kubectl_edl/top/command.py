@@ -6,14 +6,14 @@ import click
 
 from edl import contract
 from edl.kube.cluster import ListOptions
-from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Missing
+from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.lazy_group import WITH_VALUE, Listed, command_first
 from kubectl_edl.cli.options import OutputOptions, everywhere, not_both, reading, watching
 from kubectl_edl.cli.watch_report import Read, printed
 from kubectl_edl.client.cluster_view import survey_cluster, survey_training
-from kubectl_edl.client.lookup import training_job
+from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.model.training_job_view import view
 from kubectl_edl.output.report import Report
 from kubectl_edl.top.options import CostOptions, costing, serial

@@ -18,7 +18,7 @@ from kubectl_edl.cli.lazy_group import command_first
 from kubectl_edl.cli.root import CLI, COMMANDS
 from kubectl_edl.main import run
 from kubectl_edl.output.yaml_writer import dump
-from tests.kubectl_edl.fenced import Behind
+from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
 from tests.kubectl_edl.stage import Stage, job, mnist
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def test_a_name_like_no_other_gets_no_suggestion(stage: Stage) -> None:
     )
 
 
-class Away(Behind):
+class Away(ClusterWrapper):
     """An API server whose calls of our webhook nobody answers."""
 
     def create(self, *_: object, **__: object) -> Json:

@@ -2,7 +2,7 @@
 // shows; colours come from page.css, by class.
 
 import { svg } from "./dom.js";
-import { clock, length } from "./words.js";
+import { clock, length } from "./format.js";
 
 // A drawing that stretches to its cell, and the words that a screen reader says of it.
 function chart(name, [width, height], label, ...children) {

@@ -3,7 +3,7 @@
 import { bar, lines, sample } from "./charts.js";
 import { byId, element, setHidden, setText } from "./dom.js";
 import { Table } from "./tables.js";
-import { clock, many } from "./words.js";
+import { clock, many } from "./format.js";
 
 const ROWS = 12;
 const FEW = 24; // nodes that are seen at a glance

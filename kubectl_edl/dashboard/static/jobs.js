@@ -3,7 +3,7 @@
 import { sizeBar, stairs } from "./charts.js";
 import { byId, element, setText } from "./dom.js";
 import { Table } from "./tables.js";
-import { age, fullName, many } from "./words.js";
+import { age, fullName, many } from "./format.js";
 
 export class Jobs {
   constructor() {

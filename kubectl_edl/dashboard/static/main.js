@@ -1,13 +1,13 @@
 // The page: one stream of pictures, and the parts of the page that show them.
 
-import { scales } from "./asking.js";
+import { scales } from "./requests.js";
 import { Cluster, Nodes } from "./cluster.js";
-import { colours } from "./colours.js";
+import { colours } from "./color_scheme.js";
 import { Costs } from "./costs.js";
 import { byId, element, setHidden, setText } from "./dom.js";
-import { History, Imagine } from "./imagine.js";
+import { History, Imagine } from "./what_if.js";
 import { Jobs, Queue } from "./jobs.js";
-import { News } from "./news.js";
+import { News } from "./announcements.js";
 import { Scale } from "./scale.js";
 import { Stream } from "./stream.js";
 import { Teams } from "./teams.js";

@@ -1,6 +1,6 @@
 // Holding a size, where the dashboard was started with --allow-scale: as kubectl edl scale does.
 
-import { ask } from "./asking.js";
+import { ask } from "./requests.js";
 import { byId, setText } from "./dom.js";
 
 export class Scale {

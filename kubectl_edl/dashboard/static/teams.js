@@ -3,7 +3,7 @@
 import { key, stacked } from "./charts.js";
 import { byId, element, setHidden, setText } from "./dom.js";
 import { Table } from "./tables.js";
-import { many } from "./words.js";
+import { many } from "./format.js";
 
 const PARTS = ["within", "borrowed", "lent"];
 const WORDS = { within: "used of the guarantee", borrowed: "borrowed", lent: "lent" };

@@ -48,7 +48,7 @@ def leads(context: CheckContext) -> CheckResults:
     if lease.stalled:
         what = {
             Lead.ABSENT: "no reconciler has ever led:",
-            Lead.EXPIRED: f"no reconciler leads: {lease.holder} has stopped renewing its Lease,",
+            Lead.EXPIRED: f"no reconciler leads, the last was {lease.holder}:",
         }.get(lease.lead, "no reconciler leads:")
         yield failure(f"{what} {lease.why}", way_out(context, "start it"))
     elif lease.clock_is_ahead:

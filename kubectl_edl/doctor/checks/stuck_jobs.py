@@ -18,7 +18,7 @@ from edl.model import ClusterState, ObjectRef, Phase, TrainingJob
 from edl.parsing import namespace_policy
 from edl.phases import ending, phase
 from edl.quantities import Resources
-from kubectl_edl.cli.candidates import object_name
+from kubectl_edl.cli.completion_candidates import object_name
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_ruled
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
 from kubectl_edl.doctor.checks import reconciler_health

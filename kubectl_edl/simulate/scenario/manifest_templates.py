@@ -129,5 +129,5 @@ def _hints(fresh: Sequence[str]) -> Hints:
     called = ", ".join(fresh[:_SHOWN]) + ", …" * (len(fresh) > _SHOWN)
     if len(fresh) == 1:
         return (f"hint: 1 job of a trace has a name that is in use: renamed to {called}",)
-    many = f"{len(fresh)} jobs of traces have names that are taken"
-    return (f"hint: {many}: they are called {called}",)
+    many = f"{len(fresh)} jobs of traces have names that are in use"
+    return (f"hint: {many}: renamed to {called}",)

@@ -8,8 +8,8 @@ from edl import contract
 from edl.errors import Invalid
 from edl.model import ObjectRef
 from kubectl_edl.resources.source_manifest import recreated
+from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, overtaken, refusing
 from tests.kubectl_edl.create.test_create import completing
-from tests.kubectl_edl.fenced import Behind, overtaken, refusing
 from tests.kubectl_edl.stage import Stage, job
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def test_a_new_job_that_is_refused_is_not_lost(stage: Stage) -> None:
 
 @pytest.mark.parametrize("timeout", ["10", "10s"])
 def test_a_job_that_does_not_go_is_waited_for_so_long(stage: Stage, timeout: str) -> None:
-    class Lasting(Behind):
+    class Lasting(ClusterWrapper):
         def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
             """A finalizer holds it."""
 

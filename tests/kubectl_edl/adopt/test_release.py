@@ -8,7 +8,7 @@ from edl import contract
 from edl.kube.cluster import ListOptions
 from edl.spec.job_spec import HELD_TTL
 from edl.writes import Json
-from tests.kubectl_edl.fenced import overtaken
+from tests.kubectl_edl.cluster_wrappers import overtaken
 from tests.kubectl_edl.stage import Stage, job, mnist
 
 

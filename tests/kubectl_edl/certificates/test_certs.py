@@ -10,8 +10,8 @@ from certs.secrets import WEBHOOK_KINDS, usual
 from certs.verify import facts_of
 from edl.errors import Forbidden, Invalid
 from kubectl_edl.client.certificate_store import served, trusted
+from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
 from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed, target
-from tests.kubectl_edl.fenced import Behind
 from tests.kubectl_edl.stage import NOW, Stage
 
 AUTHORITY, SECRET = usual().authority, usual().serving
@@ -72,7 +72,7 @@ def test_show_for_a_script_has_names_and_dates_and_no_key(stage: Stage) -> None:
 
 
 def test_a_user_without_access_to_the_secret_sees_trusted_certificates(stage: Stage) -> None:
-    class NoSecrets(Behind):
+    class NoSecrets(ClusterWrapper):
         def get(self, wanted: object) -> object:
             if wanted in (AUTHORITY, SECRET):
                 raise Forbidden('"ann" may not get secrets', 403)
@@ -183,7 +183,7 @@ def test_verify_fails_when_the_api_server_does_not_reach_the_webhook(stage: Stag
     stage.wrapped = FakeApi(asks=False)
     found = stage.run("certs", "verify")
     assert found.code == 1
-    assert "✗ a labelled Job came back unchanged" in found.out
+    assert "✗ a labelled Job was not mutated" in found.out
     stage.wrapped = FakeApi(refusal=Invalid("no jobs here", 422))
     assert stage.run("certs", "verify").code == 0
 

@@ -26,7 +26,7 @@ from kubectl_edl.cli.terminal import Attention, listening
 from kubectl_edl.client.change_watch import patience, wakes, watched
 from kubectl_edl.output.alternate_screen import ENTER, LEAVE
 from tests.edl.kube.servers import Answer, serving
-from tests.kubectl_edl.fenced import Behind, fenced
+from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced
 from tests.kubectl_edl.stage import Stage, job, mnist, node
 from tests.kubectl_edl.test_startup import kubeconfig
 
@@ -257,7 +257,7 @@ def test_watched_lists_are_requested_once(stage: Stage) -> None:
     looks.close()  # type: ignore[attr-defined]
 
 
-class Counted(Behind):
+class Counted(ClusterWrapper):
     """It counts how often it is asked for a list, and passes everything on."""
 
     def __init__(self, cluster: Cluster) -> None:

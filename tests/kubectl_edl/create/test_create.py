@@ -20,7 +20,7 @@ from kubectl_edl.cli.completion_main import answer
 from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.create.role_options import flags
 from kubectl_edl.resources.source_manifest import LAST_APPLIED
-from tests.kubectl_edl.fenced import Behind
+from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
 from tests.kubectl_edl.stage import Run, Stage, lease, limit_range, quota
 
 MNIST = ("tensorflow", "mnist", "--image", "train:1", "--chief", "--ps", "2", "--workers", "1..12")
@@ -32,7 +32,7 @@ COMMAND = ("--", "python", "train.py", "--fast")
 CONTEXT = Context(frozenset(), "kubectl-edl:test")
 
 
-class Completing(Behind):
+class Completing(ClusterWrapper):
     """An API server with our webhook; `refuses` may say no to one that is created for real."""
 
     def __init__(

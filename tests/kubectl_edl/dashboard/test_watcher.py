@@ -123,7 +123,7 @@ class Script:
 
     def stop(self) -> None: ...
 
-    def read_once(self) -> DashboardSnapshot | None:
+    def read(self) -> DashboardSnapshot | None:
         one = self.found.pop(0)
         if isinstance(one, Exception):
             raise one
@@ -156,7 +156,7 @@ def test_even_a_bug_does_not_end_the_watcher(caplog: pytest.LogCaptureFixture) -
     live = DashboardWatcher(Script([KeyError("x"), read_once(trained())]), board, time.monotonic)
     live.turn()
     assert newest(board)["trouble"] == "unexpected KeyError: 'x'"
-    assert "cannot look at the cluster" in caplog.text
+    assert "reading the cluster failed" in caplog.text
     live.turn()
     assert newest(board)["trouble"] == ""
 

@@ -3,7 +3,7 @@ import pytest
 from edl.errors import NotFound
 from edl.model import ObjectRef
 from edl.writes import Json
-from tests.kubectl_edl.fenced import Behind
+from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
 from tests.kubectl_edl.stage import Stage, job, mnist, role_manifests
 
 ROLES = ["mnist-chief", "mnist-ps", "mnist-worker"]
@@ -281,7 +281,7 @@ def test_pausing_in_all_namespaces_prints_each_resume_command(stage: Stage) -> N
 def test_a_deleted_job_is_not_requested_again(stage: Stage) -> None:
     asked: list[str] = []
 
-    class Counting(Behind):
+    class Counting(ClusterWrapper):
         def get(self, target: ObjectRef) -> Json:
             asked.append(target.name)
             return self.cluster.get(target)

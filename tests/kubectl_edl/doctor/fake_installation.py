@@ -14,7 +14,7 @@ from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
 from edl.writes import Json
 from manifests import render
-from tests.kubectl_edl.fenced import Behind
+from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
 from tests.kubectl_edl.stage import NOW, Stage, lease
 
 _KINDS = (
@@ -60,7 +60,7 @@ class FakeApi:
         return mutate(request, context).manifest if self.asks else dict(manifest)
 
 
-class _Answering(Behind):
+class _Answering(ClusterWrapper):
     def __init__(self, cluster: Cluster, server: FakeApi) -> None:
         super().__init__(cluster)
         self._server = server

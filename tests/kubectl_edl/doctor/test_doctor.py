@@ -17,8 +17,8 @@ from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.doctor.checks import SECTIONS
 from kubectl_edl.main import run
+from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced, hidden
 from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed, target
-from tests.kubectl_edl.fenced import Behind, fenced, hidden
 from tests.kubectl_edl.stage import (
     NOW,
     Stage,
@@ -352,7 +352,7 @@ def test_a_damaged_secret_is_a_failure(stage: Stage) -> None:
             10,
             "failure",
             (
-                "no reconciler leads: one has stopped renewing its Lease, "
+                "no reconciler leads, the last was one: "
                 "Lease edl-system/edl-reconciler was renewed 10m ago"
             ),
         ),
@@ -410,7 +410,7 @@ def test_missing_write_rights_of_the_leader_are_a_failure(stage: Stage) -> None:
     lease(stage, missing=MissingRights(WRONG, ("patch jobs.batch", "create events")))
     says = (
         f'one runs as "{WRONG}", which may not patch jobs.batch, create events: decisions that '
-        "take such writes are not carried out"
+        "need these writes are not carried out"
     )
     assert only(stage, "writes") == ("failure", says, "kubectl edl upgrade")
     lease(stage, missing=MissingRights(WRONG))
@@ -871,7 +871,7 @@ def test_a_missing_right_is_reported_once_per_section(stage: Stage, server: Fake
     kinds = ("MutatingWebhookConfiguration", "Lease", "ConfigMap")
     stage.wrapped = lambda cluster: hidden(*kinds)(server(cluster))
     found = stage.run("doctor")
-    said = [line for line in found.out.splitlines() if "not looked at" in line]
+    said = [line for line in found.out.splitlines() if "not checked" in line]
     webhooks = '  ! not checked: "ann" may not get MutatingWebhookConfiguration (kubectl auth'
     assert [line.removesuffix(" can-i …)") for line in said].count(webhooks) == 3
     assert sum('"ann" may not get Lease' in line for line in found.out.splitlines()) == 1
@@ -900,7 +900,7 @@ def test_failures_and_warnings_are_coloured(stage: Stage, server: FakeApi) -> No
     server.asks = False
     world = replace(stage.world(), coloured=True)
     assert run(["doctor"], world, {}) == 1
-    assert "\x1b[31m✗\x1b[0m a labelled Job came back" in world.out.getvalue()  # type: ignore[attr-defined]
+    assert "\x1b[31m✗\x1b[0m a labelled Job was not mutated" in world.out.getvalue()  # type: ignore[attr-defined]
 
 
 def test_check_names_are_unique() -> None:
@@ -1014,7 +1014,7 @@ def test_requests_for_nodes_need_their_api(stage: Stage) -> None:
 def test_the_training_jobs_are_listed_once_for_all_checks(stage: Stage) -> None:
     listed: list[str] = []
 
-    class Counting(Behind):
+    class Counting(ClusterWrapper):
         def list(self, selection: ListOptions) -> RawList:
             listed.append(selection.kind)
             return self.cluster.list(selection)

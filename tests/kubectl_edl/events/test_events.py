@@ -7,7 +7,7 @@ from edl.kube.writer.event_recorder import event as ours
 from edl.model import Code, ObjectRef
 from edl.writes import Action, Json, Note
 from kubectl_edl.client.event_reader import owner
-from tests.kubectl_edl.fenced import fenced
+from tests.kubectl_edl.cluster_wrappers import fenced
 from tests.kubectl_edl.stage import NOW, Stage, event, job, mnist
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from edl import contract
 from edl.writes import Json
-from tests.kubectl_edl.fenced import fenced
+from tests.kubectl_edl.cluster_wrappers import fenced
 from tests.kubectl_edl.stage import Stage, event, job, lease, mnist, node, pod, role_manifests
 
 QUEUED = """\

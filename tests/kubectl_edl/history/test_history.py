@@ -3,7 +3,7 @@ import json
 import pytest
 
 from edl import contract
-from tests.kubectl_edl.fenced import fenced
+from tests.kubectl_edl.cluster_wrappers import fenced
 from tests.kubectl_edl.stage import Stage, event, mnist
 
 STARTED = "2026-11-21T11:00:00Z Started {0} {0} its gang fits: 4 pods"

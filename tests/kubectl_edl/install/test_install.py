@@ -23,7 +23,7 @@ from kubectl_edl.install.prune import AMONG_USERS, IN_ITS_NAMESPACE, REQUESTS
 from manifests import installation, values
 from manifests.documents import load
 from tests.integration.support.rights import grants
-from tests.kubectl_edl.fenced import Behind
+from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
 from tests.kubectl_edl.stage import Run, Stage, job
 
 SYSTEM = contract.SYSTEM_NAMESPACE
@@ -643,7 +643,7 @@ def holding(times: int, held: Json = HELD) -> Callable[[Cluster], Cluster]:
     """The webhook puts this back while it is configured, and for some patches after that."""
     left = [times]
 
-    class Holding(Behind):
+    class Holding(ClusterWrapper):
         def patch(
             self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False
         ) -> Json:
@@ -696,7 +696,7 @@ def test_gates_that_the_webhook_puts_back_are_taken_off_again() -> None:
 def refusing_jobs(cluster: Cluster) -> Cluster:
     """A policy of the cluster lets no Job change."""
 
-    class Refusing(Behind):
+    class Refusing(ClusterWrapper):
         def patch(
             self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False
         ) -> Json:
@@ -710,7 +710,7 @@ def refusing_jobs(cluster: Cluster) -> Cluster:
 def refusing_templates(cluster: Cluster) -> Cluster:
     """A policy of the cluster lets no template change."""
 
-    class Refusing(Behind):
+    class Refusing(ClusterWrapper):
         def patch(
             self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False
         ) -> Json:

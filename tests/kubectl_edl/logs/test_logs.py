@@ -14,7 +14,7 @@ from kubectl_edl.logs.follow_logs import MOST, FollowedPods, Follower, Output
 from kubectl_edl.logs.log_targets import LogTarget
 from kubectl_edl.logs.read_logs import elastic_pods
 from kubectl_edl.main import run
-from tests.kubectl_edl.fenced import Behind
+from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
 from tests.kubectl_edl.stage import Stage, job, mnist, pod, role_manifests
 
 if TYPE_CHECKING:
@@ -296,7 +296,7 @@ def test_following_takes_in_pods_that_come_and_ends_with_the_job(stage: Stage) -
 def test_the_log_of_a_pod_that_the_watch_has_not_seen_is_read_at_the_end(stage: Stage) -> None:
     pods = stage.cluster.list(elastic_pods("default"))
 
-    class Late(Behind):
+    class Late(ClusterWrapper):
         def list(self, selection: ListOptions) -> RawList:
             return pods if selection.kind == "Pod" else self.cluster.list(selection)
 
@@ -333,7 +333,7 @@ def test_a_container_that_starts_again_is_followed_again(stage: Stage) -> None:
     assert lines == ["[chief-0] step 1", "[chief-0] step 2"] * 2
 
 
-class Broken(Behind):
+class Broken(ClusterWrapper):
     """Each log breaks once after its first line."""
 
     def __init__(self, cluster: Any) -> None:  # noqa: ANN401 (the fake's logs)
@@ -447,7 +447,7 @@ def test_a_job_that_is_deleted_ends_it(stage: Stage) -> None:
 
 
 def test_without_the_right_to_read_logs_the_verb_is_named(stage: Stage) -> None:
-    class NoLogs(Behind):
+    class NoLogs(ClusterWrapper):
         def log(self, wanted: LogRequest) -> Log:
             raise Forbidden(f'"ann" may not get pods/log {wanted.pod.name}', 403)
 

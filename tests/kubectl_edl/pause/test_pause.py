@@ -2,7 +2,7 @@ import pytest
 
 from edl import contract
 from edl.writes import Json
-from tests.kubectl_edl.fenced import overtaken
+from tests.kubectl_edl.cluster_wrappers import overtaken
 from tests.kubectl_edl.stage import Stage, job, mnist
 
 ROLES = ("mnist-chief", "mnist-ps", "mnist-worker")

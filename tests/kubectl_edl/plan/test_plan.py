@@ -8,7 +8,7 @@ import yaml
 from edl import contract
 from edl.model import ObjectRef
 from edl.planner.published_settings import Settings, render
-from tests.kubectl_edl.fenced import fenced
+from tests.kubectl_edl.cluster_wrappers import fenced
 from tests.kubectl_edl.stage import Stage, job, lease, mnist, node, pod, role_manifests
 
 LEASE = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)

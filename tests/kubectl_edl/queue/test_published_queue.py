@@ -20,7 +20,7 @@ from edl.visibility.namespace_queue import (
     TeamCount,
     render,
 )
-from tests.kubectl_edl.fenced import fenced
+from tests.kubectl_edl.cluster_wrappers import fenced
 from tests.kubectl_edl.stage import NOW, Stage, lease, mnist, node, role_manifests
 
 

@@ -30,7 +30,7 @@ from kubectl_edl.output.printer import print_report
 from kubectl_edl.output.table import Layout
 from kubectl_edl.queue.view import queue_report
 from kubectl_edl.queue.waiting_jobs import by_arrival, in_plan
-from tests.kubectl_edl.fenced import fenced
+from tests.kubectl_edl.cluster_wrappers import fenced
 from tests.kubectl_edl.stage import NOW, Stage, job, lease, mnist, node, role_manifests
 from tests.reasons import because
 

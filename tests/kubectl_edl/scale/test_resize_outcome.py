@@ -220,8 +220,8 @@ def test_without_a_reconciler_the_wait_ends_at_its_timeout(stage: Stage) -> None
     stage.now = [NOW + timedelta(seconds=age) for age in (0, 0, 0, 0, 61)]
     stage.between = [lambda: None, lambda: pytest.fail("nothing is left to wait for")]
     found = stage.run("scale", "mnist", "6", "--wait", "--timeout", "60s")
-    late = "error: mnist: worker is not at 6 after 60s; it was not taken back"
-    assert (found.code, found.err) == (5, f"{late}: does the reconciler run?\n")
+    late = "error: mnist: worker is not at 6 after 60s; it was not reverted"
+    assert (found.code, found.err) == (5, f"{late}: is a reconciler running?\n")
 
 
 def test_a_change_by_another_client_ends_the_wait(stage: Stage) -> None:

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from edl import contract
-from tests.kubectl_edl.fenced import overtaken
+from tests.kubectl_edl.cluster_wrappers import overtaken
 from tests.kubectl_edl.stage import Stage, job, mnist
 
 NEXT = "the reconciler will apply it; scale-up waits for free capacity: kubectl edl status mnist\n"

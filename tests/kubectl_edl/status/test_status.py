@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from edl import contract
-from tests.kubectl_edl.fenced import fenced
+from tests.kubectl_edl.cluster_wrappers import fenced
 from tests.kubectl_edl.stage import Stage, event, job, mnist, pod, role_manifests
 
 

@@ -8,7 +8,7 @@ import yaml
 from edl import contract
 from edl.errors import NotFound
 from edl.model import ObjectRef
-from tests.kubectl_edl.fenced import fenced, overtaken, refusing
+from tests.kubectl_edl.cluster_wrappers import fenced, overtaken, refusing
 from tests.kubectl_edl.stage import Stage, job, node, pod
 
 PLACE = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, contract.TEAMS_CONFIG_MAP)

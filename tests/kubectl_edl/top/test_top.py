@@ -14,7 +14,7 @@ from edl.errors import EdlError, NotFound, Unreachable
 from edl.kube.cluster import Cluster, ListOptions, RawList
 from edl.writes import Json
 from kubectl_edl.output.cell_quantities import cores, memory, percent
-from tests.kubectl_edl.fenced import Behind, fenced
+from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced
 from tests.kubectl_edl.stage import NOW, Stage, job, mnist, node, pod
 
 HISTORY = "2026-11-21T11:00:00Z Started 4 4 fits\n2026-11-21T11:30:00Z ScaledDown 4 2 others"
@@ -22,7 +22,7 @@ GPU = {"resources": {"requests": {"cpu": "1", "memory": "2Gi", "nvidia.com/gpu":
 
 
 def without_metrics(error: EdlError) -> Callable[[Cluster], Cluster]:
-    class Without(Behind):
+    class Without(ClusterWrapper):
         def list(self, selection: ListOptions) -> RawList:
             if selection.kind.endswith("Metrics"):
                 raise error

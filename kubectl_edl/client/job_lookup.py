@@ -5,8 +5,8 @@ import dataclasses
 from edl.kube.cluster import find
 from edl.model import JobKey, ObjectRef, TrainingJob
 from edl.writes import Json
-from kubectl_edl.cli.candidates import plain
 from kubectl_edl.cli.command_errors import Refused, no_such_job, not_elastic
+from kubectl_edl.cli.completion_candidates import plain
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.cluster_view import Survey
 

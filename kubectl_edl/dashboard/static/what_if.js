@@ -1,10 +1,10 @@
 // What if: a job, its size over time, and a slider on its max.
 
-import { ask } from "./asking.js";
+import { ask } from "./requests.js";
 import { sizeBar, stairs } from "./charts.js";
 import { byId, element, setText } from "./dom.js";
 import { Table } from "./tables.js";
-import { clock, fullName, length, many } from "./words.js";
+import { clock, fullName, length, many } from "./format.js";
 
 const SETTLED = 250; // milliseconds without a move of the slider
 const ROOM = 8; // replicas beyond a small max that the slider reaches

@@ -2,7 +2,7 @@
 // at a time, and never the same twice.
 
 import { byId, element } from "./dom.js";
-import { fullName, many } from "./words.js";
+import { fullName, many } from "./format.js";
 
 const QUIET = 4_000;
 const MOST = 3;

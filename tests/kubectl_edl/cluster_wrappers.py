@@ -9,7 +9,7 @@ from edl.model import ObjectRef
 from edl.writes import Json
 
 
-class Behind:
+class ClusterWrapper:
     """A cluster that is passed on unchanged; subclasses stand in the way."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -22,7 +22,7 @@ class Behind:
 def fenced(*kinds: str) -> Callable[[Cluster], Cluster]:
     """The user may not list these kinds."""
 
-    class Fence(Behind):
+    class Fence(ClusterWrapper):
         def list(self, selection: ListOptions) -> RawList:
             if selection.kind in kinds:
                 raise Forbidden(f'"ann" may not list {selection.kind} (kubectl auth can-i …)', 403)
@@ -34,7 +34,7 @@ def fenced(*kinds: str) -> Callable[[Cluster], Cluster]:
 def hidden(*kinds: str) -> Callable[[Cluster], Cluster]:
     """The user may not get objects of these kinds."""
 
-    class Veil(Behind):
+    class Veil(ClusterWrapper):
         def get(self, target: ObjectRef) -> Json:
             if target.kind in kinds:
                 raise Forbidden(f'"ann" may not get {target.kind} (kubectl auth can-i …)', 403)
@@ -47,7 +47,7 @@ def overtaken(times: int) -> Callable[[Cluster], Cluster]:
     """Somebody else changes the object just before the first patches."""
     left = [times]
 
-    class Overtaken(Behind):
+    class Overtaken(ClusterWrapper):
         def patch(
             self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False
         ) -> Json:
@@ -64,7 +64,7 @@ def refusing(
 ) -> Callable[[Cluster], Cluster]:
     """The API server does not accept new objects of this kind."""
 
-    class Refusing(Behind):
+    class Refusing(ClusterWrapper):
         def create(
             self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
         ) -> Json:

@@ -9,7 +9,7 @@ import pytest
 
 from edl.kube.cluster import RawList
 from kubectl_edl.cli.command_errors import Exit
-from tests.kubectl_edl.fenced import Behind
+from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
 from tests.kubectl_edl.stage import Stage, job, mnist, node, pod
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ COMMANDS = (
 DRAWS = 40
 
 
-class Torn(Behind):
+class Torn(ClusterWrapper):
     """Every list lacks some of its objects."""
 
     draws = Random(0)  # noqa: S311 - no secret

@@ -17,12 +17,12 @@ from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
 from edl.model.object_refs import JOB_TYPE
 from edl.writes import Json, Patch
-from kubectl_edl.cli.candidates import decoded, plain, training_job_name
+from kubectl_edl.cli.completion_candidates import decoded, plain, training_job_name
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interaction import print_changed
 from kubectl_edl.cli.options import Writing
 from kubectl_edl.client.cluster_view import survey_jobs
-from kubectl_edl.client.lookup import training_job
+from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.patcher import Patcher, with_fresh_state
 from kubectl_edl.client.pending_pods import REMOVE_GATES
 from kubectl_edl.install.job_restore import own_fields, start_fields, with_gates
