@@ -11,6 +11,7 @@ from edl.inject import (
     manifest_schema,
     namespace_defaults,
     namespace_limits,
+    peer_counts,
     restored_fields,
     ttl_after_finished,
     update_policy,
@@ -189,7 +190,11 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Admiss
     if _is_to_be_paused(manifest):
         clean = update_policy.paused(clean)
     done = webhook_version_skew.marked(complete(clean, spec, context.image), context.release)
-    own = [*index_rules.findings(clean, spec), *gpus.findings(_pod(clean), spec.resources.gpu)]
+    own = [
+        *index_rules.findings(clean, spec),
+        *peer_counts.findings(clean, spec, "or leave the variable out"),
+        *gpus.findings(_pod(clean), spec.resources.gpu),
+    ]
     _refuse([*unreadable, *own, *namespace_limits.exceeded(manifest, done, spec, policy)])
     lost = kubeshare.warnings(clean, spec)
     return AdmissionVerdict(

@@ -7,7 +7,7 @@ from edl import contract
 from edl.contract import registry
 from edl.errors import Denied, Finding
 from edl.frameworks import FRAMEWORKS
-from edl.inject import namespace_limits
+from edl.inject import namespace_limits, peer_counts
 from edl.inject.manifest_parts import annotated, annotations, labels, template
 from edl.inject.pods import gpus, scheduling_gates
 from edl.parsing.namespace_policy import NamespacePolicy
@@ -274,22 +274,8 @@ def _too_low(new: Json, old: Json, spec: JobSpec) -> list[Finding]:
     """Findings for a lowered min that is too small for the Job's pods or its index rules."""
     if labels(new).get(contract.MIN) == labels(old).get(contract.MIN):
         return []
-    if spec.scaling.min >= (low := fewest(old, FRAMEWORKS[spec.framework].fewest)):
-        return index_rules.findings(new, spec)
-    allowed = f"at least {low}: its pods wait for this number; recreate it for fewer"
-    return [Finding(f"metadata.labels[{contract.MIN}]", f"{spec.scaling.min}", allowed)]
-
-
-def fewest(job: Json, variable: str) -> int:
-    """How many pods must come together, by `variable` of the pod template; 0 if it is not set."""
-    containers = (template(job).get("spec") or {}).get("containers") or ()
-    told = (
-        str(env.get("value") or "").partition(":")[0]
-        for container in containers
-        for env in container.get("env") or ()
-        if env.get("name") == variable
-    )
-    return next((number for text in told if (number := whole(text)) is not None), 0)
+    remedy = "recreate it for fewer"
+    return peer_counts.findings(old, spec, remedy) or index_rules.findings(new, spec)
 
 
 def _findings(manifest: Json) -> tuple[Finding, ...]:

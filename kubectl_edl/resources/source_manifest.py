@@ -8,6 +8,7 @@ from typing import Any, Final
 from edl import contract
 from edl.contract import registry
 from edl.contract.registry import Setter
+from edl.inject.update_policy import is_released
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 
@@ -40,16 +41,18 @@ _ESCAPED: Final = {letter: f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u202
 def source_of(manifest: Json) -> Json:
     """The manifest from which to recreate the Job.
 
-    The webhook has added fields to a labelled Job, so that one is recreated from its last
-    `kubectl apply` manifest, with the current labels; raises Refused if it has none.
+    The webhook has added fields to a Job that is or was labelled, so that one is recreated from its
+    last `kubectl apply` manifest, with the current labels; raises Refused if it has none.
     """
-    if contract.INJECTED_MAX not in _annotations(manifest):
+    managed = contract.INJECTED_MAX in _annotations(manifest)
+    if not managed and not is_released(manifest):
         return recreated(manifest)
     applied = _annotations(manifest).get(LAST_APPLIED)
     if not applied:
         name = manifest["metadata"]["name"]
+        state = "is elastic already" if managed else "was elastic before its release"
         raise Refused(
-            f'Job "{name}" is elastic already and was not made with kubectl apply, so what its '
+            f'Job "{name}" {state} and was not made with kubectl apply, so what its '
             "user wrote is not known; from the file: kubectl edl adopt -f FILE … "
             "| kubectl replace --force -f -"
         )

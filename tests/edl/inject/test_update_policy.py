@@ -354,7 +354,21 @@ def test_min_may_not_leave_what_pods_wait_for(manifest: Json, low: str) -> None:
         update(changed(old, "metadata labels edl.dev/min", low), old)
     (finding,) = denied.value.findings
     assert finding.path == "metadata.labels[edl.dev/min]"
-    assert finding.allowed == "at least 4: its pods wait for this number; recreate it for fewer"
+    variable = {"pytorch": "PET_NNODES", "paddle": "PADDLE_NNODES"}[labels(old)[contract.FRAMEWORK]]
+    assert finding.allowed == (
+        f"at least 4: its pods wait for this number ({variable}); recreate it for fewer"
+    )
+
+
+def test_a_job_whose_pods_wait_for_more_peers_than_its_min_is_refused() -> None:
+    """At its minimum it would hold its nodes and never train."""
+    with pytest.raises(Denied) as denied:
+        created(job(framework="pytorch", min="1", max="6", pod=_told("PET_NNODES", "2:8")))
+    (finding,) = denied.value.findings
+    assert (finding.path, finding.what) == ("metadata.labels[edl.dev/min]", "1")
+    assert finding.allowed == (
+        "at least 2: its pods wait for this number (PET_NNODES); or leave the variable out"
+    )
 
 
 @pytest.mark.parametrize(

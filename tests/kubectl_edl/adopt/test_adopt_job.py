@@ -220,6 +220,27 @@ def test_an_elastic_job_of_unknown_source_is_not_guessed(stage: Stage) -> None:
     assert stage.cluster.get(ObjectRef("Job", "default", "bert"))
 
 
+def test_a_released_job_is_recreated_from_what_was_applied(stage: Stage) -> None:
+    source = job("bert", framework="pytorch", min="2", max="8")
+    source["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(source)}
+    stage.put(source)
+    assert stage.run("release", "bert").code == 0
+    asked = ("--framework", "pytorch", "--min", "1", "--max", "6")
+    found = stage.run("adopt", "bert", *asked, "--recreate", "--dry-run", "client")
+    shown = yaml.safe_load(found.out)
+    assert shown["metadata"]["labels"][contract.MIN] == "1"
+    assert shown["spec"] == job("bert")["spec"]
+
+
+def test_a_released_job_of_unknown_source_is_not_recreated(stage: Stage) -> None:
+    stage.put(job("bert", framework="pytorch", min="2", max="8"))
+    stage.run("release", "bert")
+    found = stage.run("adopt", "bert", "--framework", "pytorch", "--max", "6", "--recreate", "-y")
+    assert found.code == 1
+    assert "was elastic before its release and was not made with kubectl apply" in found.err
+    assert stage.cluster.get(ObjectRef("Job", "default", "bert"))
+
+
 def test_a_job_that_changes_meanwhile_is_read_again(stage: Stage) -> None:
     stage.wrapped = overtaken(1)
     assert stage.run("adopt", "resnet", *ELASTIC, "--recreate", "-y").code == 0

@@ -1,0 +1,31 @@
+"""Pods that wait for a number of peers, such as torchrun's agents, need a min that gives it."""
+
+from edl import contract
+from edl.errors import Finding
+from edl.frameworks import FRAMEWORKS
+from edl.inject.manifest_parts import template
+from edl.parsing.yaml_values import whole
+from edl.spec.job_spec import JobSpec
+from edl.writes import Json
+
+
+def findings(job: Json, spec: JobSpec, remedy: str) -> list[Finding]:
+    """A finding if the pods of `job` wait for more peers than the minimum of `spec` gives them."""
+    variable = FRAMEWORKS[spec.framework].fewest
+    low = awaited(job, variable)
+    if spec.scaling.min >= low:
+        return []
+    allowed = f"at least {low}: its pods wait for this number ({variable}); {remedy}"
+    return [Finding(f"metadata.labels[{contract.MIN}]", f"{spec.scaling.min}", allowed)]
+
+
+def awaited(job: Json, variable: str) -> int:
+    """How many pods must come together, by `variable` of the pod template; 0 if it is not set."""
+    containers = (template(job).get("spec") or {}).get("containers") or ()
+    values = (
+        str(env.get("value") or "").partition(":")[0]
+        for container in containers
+        for env in container.get("env") or ()
+        if env.get("name") == variable
+    )
+    return next((number for text in values if (number := whole(text)) is not None), 0)
