@@ -72,7 +72,7 @@ _REASONS: Final[Mapping[StrEnum, str]] = {
 _CAUSES: Final[Mapping[StrEnum, str]] = {
     BlockerKind.ROOM: "Pods fit on no node that they may use.",
     BlockerKind.TOO_LARGE: "A pod asks for more than any node that it may use has, even empty.",
-    BlockerKind.NO_NODE: "The role may use no node; `rule` says what keeps it off.",
+    BlockerKind.NO_NODE: "The role may use no node, or none that is large enough; `rule` says why.",
     BlockerKind.KEPT: "Nodes have room, and `rule` keeps the pods off them.",
     BlockerKind.LOAD_CEILING: "The load ceiling keeps the rest of a resource idle.",
     BlockerKind.BUDGET: "A ResourceQuota or the namespace's GPU budget allows no more.",
@@ -86,7 +86,8 @@ _RULES: Final[Mapping[StrEnum, str]] = {
     NodeRule.UNSCHEDULABLE: "No node is schedulable.",
     NodeRule.NODE_SELECTOR: "No node matches its node selector.",
     NodeRule.NODE_AFFINITY: "No node matches its node affinity.",
-    NodeRule.TAINTS: "It does not tolerate the taints of the nodes that it selects.",
+    NodeRule.TAINTS: "It does not tolerate the taints of the nodes that it selects, or of "
+    "those that are large enough.",
     NodeRule.TOPOLOGY: "No node that it may use has the labels of the topology that it requires.",
     NodeRule.OTHERS_UNSCHEDULABLE: "No node that it may use is schedulable.",
     Scarce.RULES: "Pod (anti-)affinity or topology spread.",

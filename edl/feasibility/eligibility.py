@@ -4,12 +4,13 @@ The rules are kube-scheduler's (plugins NodeUnschedulable, TaintToleration and N
 """
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edl.model import Node, Requirement, Shape
+from edl.model import Node, Requirement, Shape, Taint
 
 if TYPE_CHECKING:
     from edl.model import Toleration
@@ -47,6 +48,12 @@ class Eligibility:
             found = np.array([verdicts[node.taints] for node in self._nodes], dtype=np.bool_)
             self._tolerated[shape.tolerations] = found
         return found
+
+    def untolerated(self, shape: Shape, nodes: Mask) -> tuple[Taint, ...]:
+        """The distinct taints of these nodes that this shape does not tolerate, by key."""
+        taints = {taint for node in compress(self._nodes, nodes) for taint in node.taints}
+        found = (taint for taint in taints if not taint.tolerated(shape.tolerations))
+        return tuple(sorted(found, key=lambda taint: (taint.key, taint.value, taint.effect)))
 
     def selected(self, shape: Shape) -> Mask:
         """Nodes that match the node selector and the required node affinity; bool[nodes]."""

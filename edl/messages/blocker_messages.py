@@ -148,7 +148,8 @@ def _(found: TooLarge) -> str:
 
 @cause.register
 def _(found: NoUsableNode) -> str:
-    return f"{node_rule(found.rule)}: {found.role} may use none of the nodes"
+    those = "large enough nodes" if found.rule.large_nodes else "nodes"
+    return f"{node_rule(found.rule)}: {found.role} may use none of the {those}"
 
 
 @remedy.register

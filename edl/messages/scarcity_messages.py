@@ -40,13 +40,16 @@ def node_rule(found: NoEligibleNode) -> str:
     wanted = ", ".join(f"{key}={value}" for key, value in found.selector)
     labels = ", ".join(key for key, _ in found.selector)
     kubeshare = _SHARED if contract.SHARED_GPU_NODE in dict(found.selector) else ""
+    node = "no node that is large enough" if found.large_nodes else "no node"
+    nodes = "large enough nodes" if found.large_nodes else "nodes that it selects"
+    taints = f"{'taints' if len(found.taints) > 1 else 'taint'} {listed(found.taints)}"
     return {
-        NodeRule.UNSCHEDULABLE: "no node is schedulable",
-        NodeRule.NODE_SELECTOR: f"no node matches its node selector {wanted}{kubeshare}",
-        NodeRule.NODE_AFFINITY: "no node matches its node affinity",
+        NodeRule.UNSCHEDULABLE: f"{node} is schedulable",
+        NodeRule.NODE_SELECTOR: f"{node} matches its node selector {wanted}{kubeshare}",
+        NodeRule.NODE_AFFINITY: f"{node} matches its node affinity",
         NodeRule.TOPOLOGY: f"no node that it may use has the label {labels} of its topology",
-        NodeRule.TAINTS: "it does not tolerate the taints of the nodes that it selects",
-        NodeRule.OTHERS_UNSCHEDULABLE: "no node that it may use is schedulable",
+        NodeRule.TAINTS: f"it does not tolerate the {taints} of the {nodes}",
+        NodeRule.OTHERS_UNSCHEDULABLE: f"{node} that it may use is schedulable",
     }[found.rule]
 
 

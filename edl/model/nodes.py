@@ -29,6 +29,10 @@ class Taint(msgspec.Struct, frozen=True):
     value: str = ""
     effect: str = ""
 
+    def __str__(self) -> str:
+        """As kubectl writes it: `nvidia.com/gpu=present:NoSchedule`."""
+        return f"{self.key}{'=' if self.value else ''}{self.value}:{self.effect}"
+
     def tolerated(self, tolerations: Iterable[Toleration]) -> bool:
         """Whether a pod with these tolerations may run in spite of the taint."""
         return self.effect not in _KEEPING_AWAY or any(

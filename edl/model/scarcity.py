@@ -4,6 +4,7 @@ from enum import StrEnum
 
 import msgspec
 
+from edl.model.nodes import Taint
 from edl.model.topology_domains import Domain
 from edl.quantities import Amount, Resources
 
@@ -74,3 +75,7 @@ class NoEligibleNode(msgspec.Struct, frozen=True, tag=True):
     rule: NodeRule
     selector: tuple[tuple[str, str], ...] = ()
     needs: tuple[ResourceNeed, ...] = ()
+    taints: tuple[Taint, ...] = ()
+    """The taints that the pods do not tolerate."""
+    large_nodes: bool = False
+    """Other nodes are eligible, but too small: `rule` excludes those that are large enough."""

@@ -47,16 +47,12 @@ def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
     gang = near[0]
     found = pack_in_best_order(room, gang.requests, FUTURE_IDLE)
     wanted = list(zip(gang.roles, gang.requests, found, strict=True))
+    errors = {role.name: no_node_error(snapshot, one.pod_class) for role, one, _ in wanted}
     for role, request, _ in wanted:
-        if not request.pod_class.eligible.any():
-            yield NoUsableNode(
-                role.name,
-                request.pods,
-                request.pod_class.shape.requests,
-                no_node_error(snapshot, request.pod_class),
-            )
+        if error := errors[role.name]:
+            yield NoUsableNode(role.name, request.pods, request.pod_class.shape.requests, error)
     for role, request, fitting in wanted:
-        if request.pod_class.eligible.any() and fitting < request.pods:
+        if not errors[role.name] and fitting < request.pods:
             _fill_all(room, request.pod_class)
             yield _room(snapshot, room, role, (request, fitting))
 
@@ -75,8 +71,8 @@ def growth_shortage(
     pod_class, capacity = allocation.pod_class, snapshot.capacity
     if quota := allocation.quota_request.exceeded(FUTURE_IDLE):
         return quota_shortage(quota, allocation.quota_request, 0)
-    if not pod_class.eligible.any():
-        rule, domains = no_node_error(snapshot, pod_class), snapshot.domains.kept_to(pod_class)
+    if rule := no_node_error(snapshot, pod_class):
+        domains = snapshot.domains.kept_to(pod_class)
         return NoUsableNode(allocation.role.name, 1, pod_class.shape.requests, rule, domains)
     over = ceiling.exceeded(pod_class, capacity.total_future_idle)
     if over and pod_class.future_idle.find() != NO_NODE:

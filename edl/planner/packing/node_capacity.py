@@ -98,6 +98,13 @@ class NodeCapacity:
             if found.get(name, 0) > 0
         )
 
+    def large_enough(self, amounts: ResourceAmounts) -> "Mask":
+        """Nodes on which one pod of these amounts would fit if they were empty; bool[nodes]."""
+        found = np.ones(len(self.node_names), dtype=np.bool_)
+        for resource, amount in amounts:
+            found &= self.allocatable[resource] >= amount
+        return found
+
     def cells_to_change(self, amounts: ResourceAmounts) -> list[ResourceCells]:
         """For each requested resource, the cells that a reservation changes, and the amount."""
         return [

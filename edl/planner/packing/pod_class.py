@@ -69,9 +69,7 @@ class PodClass:
     def large_enough(self) -> Mask:
         """Eligible nodes on which one pod would fit if they were empty; bool[nodes]."""
         if self._large is None:
-            self._large = self.eligible.copy()
-            for resource, amount in self.amounts:
-                self._large &= self._capacity.allocatable[resource] >= amount
+            self._large = self.eligible & self._capacity.large_enough(self.amounts)
         return self._large
 
     def competes_with(self, other: "PodClass") -> bool:

@@ -136,8 +136,8 @@ class Decision:
 
     def _fit_error(self, pod_class: PodClass) -> Reason:
         capacity = self.snapshot.capacity
-        if not pod_class.eligible.any():
-            return reasons.no_node(no_node_error(self.snapshot, pod_class))
+        if error := no_node_error(self.snapshot, pod_class):
+            return reasons.no_node(error)
         over = self.ceiling.exceeded(
             pod_class, capacity.total_future_idle
         ) or self.ceiling.exceeded(pod_class, capacity.total_idle)

@@ -9,8 +9,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from edl import reasons
+from edl.feasibility.eligibility import Mask
 from edl.feasibility.horizon import FUTURE_IDLE, Horizon
-from edl.model import Reason
+from edl.model import Reason, Shape
 from edl.model.scarcity import Lack, NodeRule, NoEligibleNode, ResourceNeed, Scarce, Shortage
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
@@ -29,8 +30,8 @@ def gang_fit_error(snapshot: Snapshot, found: Gang, reach: Ints) -> Reason:
         for role, request in zip(found.roles, found.requests, strict=True)
     )
     for request in found.requests:
-        if not request.pod_class.eligible.any():
-            return reasons.no_node(replace(no_node_error(snapshot, request.pod_class), needs=needs))
+        if error := no_node_error(snapshot, request.pod_class):
+            return reasons.no_node(replace(error, needs=needs))
     never = not fits_empty_cluster(snapshot, found)
     room, horizon = (
         (snapshot.capacity_without_training_jobs, Horizon.EMPTY) if never else (reach, FUTURE_IDLE)
@@ -54,16 +55,32 @@ def no_domain_error(found: Gang, needs: tuple[ResourceNeed, ...] = ()) -> NoElig
     return NoEligibleNode(NodeRule.TOPOLOGY, labels, needs)
 
 
-def no_node_error(snapshot: Snapshot, pod_class: PodClass) -> NoEligibleNode:
-    """The node rule that excludes a pod class from every node."""
-    eligibility, shape = snapshot.eligibility, pod_class.shape
-    if not snapshot.capacity.schedulable.any():
+def no_node_error(snapshot: Snapshot, pod_class: PodClass) -> NoEligibleNode | None:
+    """The node rule that excludes a pod class from every node, or from each that is large enough.
+
+    None if an eligible node is large enough, or no node at all.
+    """
+    if not pod_class.eligible.any():
+        return _excluding_rule(snapshot, pod_class.shape, np.ones_like(pod_class.eligible))
+    if pod_class.large_enough.any():
+        return None
+    large = snapshot.capacity.large_enough(pod_class.amounts)
+    if not large.any() or (large & snapshot.eligibility.mask(pod_class.shape)).any():
+        return None
+    return replace(_excluding_rule(snapshot, pod_class.shape, large), large_nodes=True)
+
+
+def _excluding_rule(snapshot: Snapshot, shape: Shape, among: Mask) -> NoEligibleNode:
+    """The node rule that excludes pods of `shape` from each node of the mask `among`."""
+    eligibility = snapshot.eligibility
+    if not (snapshot.capacity.schedulable & among).any():
         return NoEligibleNode(NodeRule.UNSCHEDULABLE)
-    if not eligibility.selected(shape).any():
+    selected = eligibility.selected(shape) & among
+    if not selected.any():
         wanted = shape.node_selector
         return NoEligibleNode(NodeRule.NODE_SELECTOR if wanted else NodeRule.NODE_AFFINITY, wanted)
-    if not (eligibility.selected(shape) & eligibility.tolerated(shape)).any():
-        return NoEligibleNode(NodeRule.TAINTS)
+    if not (selected & eligibility.tolerated(shape)).any():
+        return NoEligibleNode(NodeRule.TAINTS, taints=eligibility.untolerated(shape, selected))
     return NoEligibleNode(NodeRule.OTHERS_UNSCHEDULABLE)
 
 

@@ -17,6 +17,7 @@ from edl.model import (
     Requirement,
     ResizePolicy,
     Selector,
+    Taint,
     TrainingJob,
 )
 from edl.model.blockers import (
@@ -32,6 +33,7 @@ from edl.model.blockers import (
     QuotaExceeded,
     TimedHold,
 )
+from edl.model.reason_codes import Code
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.explain.explanation import Explanation, explain
@@ -204,6 +206,31 @@ def test_no_node_at_all_names_the_rule() -> None:
         "no node matches its node selector disk=ssd: worker may use none of the nodes"
     )
     assert messages.remedy(blocker) == "a node that worker may use, with 1 CPU free for each pod"
+
+
+def test_taints_of_the_only_large_enough_nodes_are_named() -> None:
+    """Cloud providers taint nodes with GPUs; another such node would not help."""
+    tainted = node("g", 4, gpu=4, taints=(Taint("nvidia.com/gpu", "present", "NoSchedule"),))
+    waiting = worker("mnist", 1, 2, shape=shape(1, gpu=1))
+    (blocker,) = start("mnist", node("a", 4), tainted, waiting)
+    assert isinstance(blocker, NoUsableNode)
+    assert messages.cause(blocker) == (
+        "it does not tolerate the taint nvidia.com/gpu=present:NoSchedule of the large enough "
+        "nodes: worker may use none of the large enough nodes"
+    )
+    plan = decide(cluster(node("a", 4), tainted, waiting), POLICIES["fair"], ALL)
+    assert plan.held[0].reason.code is Code.NO_ELIGIBLE_NODE
+    assert message(plan.held[0].reason) == (
+        "it does not tolerate the taint nvidia.com/gpu=present:NoSchedule of the large enough "
+        "nodes: needs 1 x 1 CPU, 1 nvidia.com/gpu (worker)"
+    )
+
+
+def test_a_cordoned_node_that_alone_is_large_enough_is_named_as_cordoned() -> None:
+    cordoned = node("g", 16, schedulable=False)
+    (blocker,) = start("mnist", node("a", 4), cordoned, worker("mnist", 1, 1, shape=shape(8)))
+    assert isinstance(blocker, NoUsableNode)
+    assert messages.cause(blocker).startswith("no node that is large enough is schedulable")
 
 
 def test_the_load_ceiling_says_how_much_is_idle_and_stays_so() -> None:
