@@ -7,7 +7,6 @@ import click
 from kubectl_edl.adopt.job_labels import LabelOptions
 from kubectl_edl.adopt.manifest_files import adopt_files, print_documents
 from kubectl_edl.adopt.recreate import Recreation, adopt_job
-from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.completion_candidates import plain_job_names
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import FILENAMES_IF_ANY, bundled, group, one_namespace
@@ -42,7 +41,7 @@ _SOURCE: Final = (
 )
 
 
-@click.command("adopt", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.command("adopt", help=_HELP)
 @bundled(Named, "source", _SOURCE)
 @group(LabelOptions, "labels")
 @group(Recreation, "recreation")

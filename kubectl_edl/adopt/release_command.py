@@ -4,7 +4,6 @@ from typing import Final
 
 import click
 
-from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import FILENAMES_IF_ANY, Writing, bundled, one_namespace, writing
@@ -36,7 +35,7 @@ _SOURCE: Final = (
 )
 
 
-@click.command("release", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.command("release", help=_HELP)
 @bundled(Named, "named", _SOURCE)
 @one_namespace
 @writing

@@ -4,7 +4,7 @@ from typing import Final
 
 import click
 
-from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Exit
+from kubectl_edl.cli.command_errors import Exit
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.lazy_group import Listed
 from kubectl_edl.cli.options import OutputOptions, a_cluster, one_namespace, printing
@@ -68,7 +68,6 @@ Examples:
     "show",
     short_help="Show subject, issuer, days left, and where they are stored.",
     help=_SHOW_HELP,
-    epilog=EXIT_CODES_HELP,
 )
 @a_cluster
 @printing
@@ -82,10 +81,7 @@ def show(world: CliContext, scope: Scope, reading: OutputOptions) -> None:
 
 
 @click.command(
-    "verify",
-    short_help="Check that the API server trusts the webhook.",
-    help=_VERIFY_HELP,
-    epilog=EXIT_CODES_HELP,
+    "verify", short_help="Check that the API server trusts the webhook.", help=_VERIFY_HELP
 )
 @one_namespace
 @printing
@@ -103,10 +99,7 @@ def verify(ctx: click.Context, scope: Scope, reading: OutputOptions) -> None:
 
 
 @click.command(
-    "renew",
-    short_help="Renew the serving certificate, or the authority.",
-    help=_RENEW_HELP,
-    epilog=EXIT_CODES_HELP,
+    "renew", short_help="Renew the serving certificate, or the authority.", help=_RENEW_HELP
 )
 @click.option("--authority", is_flag=True, help="Replace the authority as well.")
 @a_cluster
@@ -124,6 +117,5 @@ certs: Final = Listed(
     commands=(show, verify, renew),
     name="certs",
     help=_HELP,
-    epilog=EXIT_CODES_HELP,
     no_args_is_help=True,
 )

@@ -31,45 +31,6 @@ def plain(name: str) -> str:
     return rest if rest and kind.lower() in _KINDS else name
 
 
-def job_names(
-    ctx: click.Context,
-    param: click.Parameter,  # noqa: ARG001 (click's signature)
-    incomplete: str,
-) -> list[CompletionItem]:
-    """Training jobs in the namespace that the command line names."""
-    selection = ListOptions("Job", labels=contract.FRAMEWORK)
-    return _candidates(ctx, selection, incomplete, training_job_name)
-
-
-def role_names(
-    ctx: click.Context,
-    param: click.Parameter,  # noqa: ARG001 (the same)
-    incomplete: str,
-) -> list[CompletionItem]:
-    """Roles of the training job that the command line names, or else of all in the namespace."""
-    job = plain(ctx.params.get("job") or "")
-    labels = f"{contract.JOB}={job}" if job else contract.FRAMEWORK
-    return _candidates(ctx, ListOptions("Job", labels=labels), incomplete, role_name)
-
-
-def plain_job_names(
-    ctx: click.Context,
-    param: click.Parameter,  # noqa: ARG001 (the same)
-    incomplete: str,
-) -> list[CompletionItem]:
-    """Jobs without our label."""
-    selection = ListOptions("Job", labels=f"!{contract.FRAMEWORK}")
-    return _candidates(ctx, selection, incomplete, object_name)
-
-
-def namespaces(
-    ctx: click.Context,
-    param: click.Parameter,  # noqa: ARG001 (the same)
-    incomplete: str,
-) -> list[CompletionItem]:
-    return _candidates(ctx, ListOptions("Namespace"), incomplete, object_name)
-
-
 def _candidates(
     ctx: click.Context, selection: ListOptions, incomplete: str, named: Callable[[bytes], str]
 ) -> list[CompletionItem]:
@@ -110,3 +71,27 @@ def role_name(raw: bytes) -> str:
     """The role label of a Job; empty if it has none."""
     labels: dict[str, str] = json.loads(raw)["metadata"].get("labels") or {}
     return labels.get(contract.ROLE, "")
+
+
+def _of_job(ctx: click.Context) -> ListOptions:
+    """Jobs of the training job that the command line names, or else of all in the namespace."""
+    job = plain(ctx.params.get("job") or "")
+    return ListOptions("Job", labels=f"{contract.JOB}={job}" if job else contract.FRAMEWORK)
+
+
+def _completing(
+    selection: Callable[[click.Context], ListOptions], named: Callable[[bytes], str]
+) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """A function for click's `shell_complete`."""
+    return lambda ctx, _, incomplete: _candidates(ctx, selection(ctx), incomplete, named)
+
+
+job_names: Final = _completing(
+    lambda _: ListOptions("Job", labels=contract.FRAMEWORK), training_job_name
+)
+role_names: Final = _completing(_of_job, role_name)
+plain_job_names: Final = _completing(
+    lambda _: ListOptions("Job", labels=f"!{contract.FRAMEWORK}"), object_name
+)
+"""Jobs without our label."""
+namespaces: Final = _completing(lambda _: ListOptions("Namespace"), object_name)

@@ -6,6 +6,8 @@ from typing import Any, ClassVar, Final
 import click
 from click.shell_completion import CompletionItem
 
+from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
+
 _FEW: Final = 12
 """The most names that an error lists; `--help` lists more of them better."""
 
@@ -39,7 +41,8 @@ class Listed(click.Group):
     """A group of subcommands with their summaries for help and completion.
 
     They are click's `commands` with their `short_help`, or the names and summaries in `lines`, of
-    which `load` imports one. `order` moves a subcommand's name to the front of the arguments.
+    which `load` imports one. `order` moves a subcommand's name to the front of the arguments. The
+    help of a command ends with the usual exit codes, unless it has an epilog of its own.
     """
 
     renamed: ClassVar[Mapping[str, str]] = {}
@@ -67,7 +70,11 @@ class Listed(click.Group):
         return list(self._lines)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        return self._load(cmd_name) if cmd_name in self._lines else None
+        if cmd_name not in self._lines:
+            return None
+        command = self._load(cmd_name)
+        command.epilog = command.epilog or EXIT_CODES_HELP
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

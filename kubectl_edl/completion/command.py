@@ -4,7 +4,6 @@ from typing import Final
 
 import click
 
-from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.completion.shell_scripts import SCRIPTS
 
@@ -26,7 +25,7 @@ Examples:
 """
 
 
-@click.command("completion", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.command("completion", help=_HELP)
 @click.argument("shell", type=click.Choice(tuple(SCRIPTS)))
 @click.pass_obj
 def completion(world: CliContext, shell: str) -> None:

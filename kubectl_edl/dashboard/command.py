@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.options import everywhere, group
 from kubectl_edl.dashboard.options import DashboardOptions
 from kubectl_edl.top.options import costing
@@ -45,7 +44,7 @@ Examples:
 _LONG: Final = 3600.0
 
 
-@click.command("dashboard", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.command("dashboard", help=_HELP)
 @costing
 @group(DashboardOptions, "asked")
 @everywhere

@@ -4,7 +4,7 @@ from typing import Final
 
 import click
 
-from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Exit
+from kubectl_edl.cli.command_errors import Exit
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import OutputOptions, one_namespace, printing
 
@@ -30,7 +30,7 @@ Examples:
 """
 
 
-@click.command("doctor", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.command("doctor", help=_HELP)
 @one_namespace
 @printing
 @click.pass_context

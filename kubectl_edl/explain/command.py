@@ -10,7 +10,6 @@ from edl.domain_counts import labels_of, running
 from edl.errors import Forbidden
 from edl.model import Caveat, ClusterState, TrainingJob
 from edl.phases import waits
-from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import patient
@@ -73,7 +72,7 @@ reason codes: docs/reference/reason-codes.md
 """
 
 
-@click.command("explain", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.command("explain", help=_HELP)
 @click.argument("job", shell_complete=job_names)
 @asking
 @one_namespace

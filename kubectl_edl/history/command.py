@@ -4,7 +4,6 @@ from typing import Final
 
 import click
 
-from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import OutputOptions, one_namespace, printing
@@ -45,7 +44,7 @@ Examples:
 """
 
 
-@click.command("history", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.command("history", help=_HELP)
 @click.argument("job", shell_complete=job_names)
 @one_namespace
 @printing

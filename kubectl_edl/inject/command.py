@@ -5,7 +5,6 @@ from typing import Final
 
 import click
 
-from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.options import FILENAMES, given, group, option, option_group
 from kubectl_edl.cli.param_types import Image
@@ -73,7 +72,7 @@ class InjectOptions:
         return "diff" if self.diff else "explain" if self.explain else self.output
 
 
-@click.command("inject", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.command("inject", help=_HELP)
 @group(InjectOptions, "asked")
 @click.pass_obj
 def inject(world: CliContext, asked: InjectOptions) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from edl.inject.explain_changes import FieldChange, changes
 from kubectl_edl.inject.injector import InjectedStream, Injection
-from kubectl_edl.output import serialize
+from kubectl_edl.output.serialize import json_stream
 from kubectl_edl.output.table import Column, Layout, Table, render
 from kubectl_edl.output.yaml_writer import dump, joined
 
@@ -17,31 +17,15 @@ _CHANGES: Final[tuple[Column[FieldChange], ...]] = (
 )
 
 
-def yaml_stream(stream: InjectedStream, layout: Layout) -> str:  # noqa: ARG001 (all forms share this signature)
-    """The documents as text; only changed ones are rewritten."""
-    return joined(one.text for one in stream.documents)
-
-
-def json_stream(stream: InjectedStream, layout: Layout) -> str:  # noqa: ARG001 (the same)
-    return serialize.json_stream(stream.values)
-
-
-def differences(stream: InjectedStream, layout: Layout) -> str:  # noqa: ARG001 (the same)
-    """A unified diff for each changed manifest."""
-    return "".join(_difference(injection) for injection in stream.injections)
-
-
-def reasons(stream: InjectedStream, layout: Layout) -> str:
-    """A table for each changed manifest: path, value, reason."""
-    return "\n".join(_explained(injection, layout) for injection in stream.injections)
-
-
 FORMS: Final[Mapping[str, Callable[[InjectedStream, Layout], str]]] = {
-    "yaml": yaml_stream,
-    "json": json_stream,
-    "diff": differences,
-    "explain": reasons,
+    "yaml": lambda stream, _: joined(one.text for one in stream.documents),
+    "json": lambda stream, _: json_stream(stream.values),
+    "diff": lambda stream, _: "".join(map(_difference, stream.injections)),
+    "explain": lambda stream, layout: "\n".join(
+        _explained(injection, layout) for injection in stream.injections
+    ),
 }
+"""Functions by output format; as YAML, only changed documents are rewritten."""
 
 
 def _difference(injection: Injection) -> str:

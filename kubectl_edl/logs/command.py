@@ -9,7 +9,7 @@ import click
 
 from edl.model import JobKey, Phase
 from edl.phases import phase
-from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Refused
+from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import group, one_namespace
@@ -50,7 +50,7 @@ Examples:
 _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 
-@click.command("logs", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.command("logs", help=_HELP)
 @click.argument("job", shell_complete=job_names)
 @group(LogOptions, "asked")
 @one_namespace

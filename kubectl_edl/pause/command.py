@@ -9,7 +9,7 @@ from edl import contract
 from edl.model import JobKey, ObjectRef, TrainingJob
 from edl.phases import ending
 from edl.writes import Json, Patch
-from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Refused
+from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import print_changed
 from kubectl_edl.cli.options import Writing, everywhere, writing
@@ -154,7 +154,7 @@ _RESUME: Final = Switch(
 )
 
 
-@click.command("pause", help=_PAUSE_HELP, epilog=EXIT_CODES_HELP)
+@click.command("pause", help=_PAUSE_HELP)
 @choosing
 @everywhere
 @writing
@@ -164,7 +164,7 @@ def pause(world: CliContext, choice: JobSelection, scope: Scope, writing: Writin
     flip(world, choice, scope, writing, _PAUSE)
 
 
-@click.command("resume", help=_RESUME_HELP, epilog=EXIT_CODES_HELP)
+@click.command("resume", help=_RESUME_HELP)
 @choosing
 @everywhere
 @writing

@@ -8,7 +8,6 @@ from edl import reasons
 from edl.errors import Forbidden
 from edl.phases import ending
 from edl.planner.plan import Held
-from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import OutputOptions, everywhere, printing
 from kubectl_edl.cli.watch_report import show
@@ -57,7 +56,7 @@ Examples:
 """
 
 
-@click.command("plan", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.command("plan", help=_HELP)
 @click.option("--diff", is_flag=True, help="Show sizes before and after, role by role.")
 @asking
 @everywhere

@@ -10,7 +10,6 @@ import click
 from edl import contract
 from edl.errors import Forbidden
 from edl.kube.cluster import ListOptions
-from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import patient
 from kubectl_edl.cli.options import OutputOptions, everywhere, reading
@@ -57,7 +56,7 @@ Examples:
 """
 
 
-@click.command("queue", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.command("queue", help=_HELP)
 @everywhere
 @reading
 @click.pass_obj

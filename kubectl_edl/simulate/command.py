@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.options import everywhere, group
 from kubectl_edl.simulate.options import SimulateOptions
 
@@ -57,7 +56,7 @@ docs/reference/outputs.md
 """
 
 
-@click.command("simulate", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.command("simulate", help=_HELP)
 @group(SimulateOptions, "asked")
 @everywhere
 @click.pass_obj

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.completion_candidates import namespaces
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.lazy_group import Listed
@@ -60,12 +59,7 @@ Examples:
 """
 
 
-@click.command(
-    "set",
-    short_help="Create a team, or change its fields.",
-    help=_SET_HELP,
-    epilog=EXIT_CODES_HELP,
-)
+@click.command("set", short_help="Create a team, or change its fields.", help=_SET_HELP)
 @click.argument("name")
 @group(TeamFields, "fields")
 @group(TeamWriting, "writing")
@@ -82,12 +76,7 @@ def set_team(
     world.say(f"team {name} {done}")
 
 
-@click.command(
-    "delete",
-    short_help="Delete a team.",
-    help=_DELETE_HELP,
-    epilog=EXIT_CODES_HELP,
-)
+@click.command("delete", short_help="Delete a team.", help=_DELETE_HELP)
 @click.argument("name")
 @group(TeamWriting, "writing")
 @a_cluster
@@ -142,6 +131,5 @@ teams: Final = click.command(
     cls=Listed,
     commands=(set_team, delete_team),
     help=_HELP,
-    epilog=EXIT_CODES_HELP,
     invoke_without_command=True,
 )(_show)

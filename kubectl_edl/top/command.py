@@ -6,7 +6,7 @@ import click
 
 from edl import contract
 from edl.kube.cluster import ListOptions
-from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Missing
+from kubectl_edl.cli.command_errors import Missing
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.lazy_group import WITH_VALUE, Listed, command_first
@@ -95,7 +95,6 @@ _ALIASES: Final = {"job": "jobs", "node": "nodes"}
     "jobs",
     short_help="Show what training jobs request and use, and their resource-hours.",
     help=_JOBS_HELP,
-    epilog=EXIT_CODES_HELP,
 )
 @click.argument("job", required=False, shell_complete=job_names)
 @serial
@@ -111,10 +110,7 @@ def jobs(
 
 
 @click.command(
-    "nodes",
-    short_help="Show requested, idle and used resources of each node.",
-    help=_NODES_HELP,
-    epilog=EXIT_CODES_HELP,
+    "nodes", short_help="Show requested, idle and used resources of each node.", help=_NODES_HELP
 )
 @click.argument("node", required=False)
 @everywhere
@@ -125,12 +121,7 @@ def nodes(world: CliContext, node: str | None, scope: Scope, reading: OutputOpti
     _print(world, connection, reading, lambda: _nodes(world, connection, node))
 
 
-@click.command(
-    "cluster",
-    short_help="Show totals of the whole cluster.",
-    help=_CLUSTER_HELP,
-    epilog=EXIT_CODES_HELP,
-)
+@click.command("cluster", short_help="Show totals of the whole cluster.", help=_CLUSTER_HELP)
 @costing
 @everywhere
 @watching
@@ -151,12 +142,7 @@ def _order(args: list[str]) -> list[str]:
 
 
 top: Final = Listed(
-    commands=(jobs, nodes, cluster),
-    noun="view",
-    order=_order,
-    name="top",
-    help=_HELP,
-    epilog=EXIT_CODES_HELP,
+    commands=(jobs, nodes, cluster), noun="view", order=_order, name="top", help=_HELP
 )
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.output.serialize import json_text, yaml_text
 
@@ -25,7 +24,7 @@ Examples:
 """
 
 
-@click.command("version", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.command("version", help=_HELP)
 @click.option(
     "-o", "--output", type=click.Choice(("json", "yaml")), default=None, help="Output format."
 )
