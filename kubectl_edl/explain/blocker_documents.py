@@ -1,7 +1,7 @@
 """Blockers of a training job, for `-o json` of `kubectl edl explain`."""
 
 from collections.abc import Iterable
-from functools import singledispatch
+from typing import TypeAlias
 
 from edl.messages import cause, remedy
 from edl.model import Domain
@@ -26,6 +26,8 @@ from kubectl_edl.output.documents.decision_documents import BlockerDocument, Blo
 from kubectl_edl.output.documents.shared_documents import DomainDocument
 from kubectl_edl.queue.view import quantities, quantity
 
+NodeBlocker: TypeAlias = InsufficientResources | TooLarge | NoUsableNode | ConstraintsUnsatisfied
+
 
 def stops_document(stops: Blockers | None) -> BlockersDocument | None:
     if stops is None:
@@ -44,91 +46,53 @@ def published_document(stops: PublishedStops | None) -> BlockersDocument | None:
     return {"complete": stops.complete, "blockers": blockers}
 
 
-@singledispatch
 def _with_fields(one: Blocker) -> BlockerDocument:
     """A blocker's type, its sentences, and the fields of its type."""
-    raise TypeError(f"no document for {one!r}")
+    plain = _plain(one)
+    match one:
+        case TimedHold(reason=reason, until=until):
+            return {**plain, "reason": reason.code.value, "notBefore": time_text(until)}
+        case InProgress(reason=reason):
+            return {**plain, "reason": reason.code.value}
+        case OwnCondition(reason=reason, what=what):
+            return {**plain, "reason": reason.code.value, "hindrance": what.value}
+        case Outranked():
+            return {
+                **plain,
+                "reason": one.rule.value,
+                "blockedBy": [str(key) for key in one.jobs],
+                "pendingPods": list(one.pods),
+                "roles": [{"name": role, "replicas": size} for role, size in one.roles],
+            }
+        case AtBound() | LoadCeiling() | QuotaExceeded():
+            return _of_limit(one, plain)
+        case _:
+            return _of_nodes(one, plain)
 
 
 def _plain(one: Blocker) -> BlockerDocument:
     return {"type": one.kind.value, "message": cause(one), "remediation": remedy(one)}
 
 
-@_with_fields.register
-def _(one: InsufficientResources) -> BlockerDocument:
-    return {
-        **_plain(one),
-        "role": one.role,
-        "pods": one.wanted,
-        "schedulablePods": one.fitting,
-        "requests": quantities(one.requests),
-        "eligibleNodes": one.nodes,
-        "nodeName": one.node,
-        "maxIdle": quantities(one.free),
-        "missing": quantities(one.missing),
-        "domains": _domains(one.domains),
-    }
-
-
-@_with_fields.register
-def _(one: TooLarge) -> BlockerDocument:
-    return {
-        **_plain(one),
-        "role": one.role,
-        "pods": one.pods,
-        "requests": quantities(one.requests),
-        "eligibleNodes": one.nodes,
-        "nodeName": one.node,
-        "maxAllocatable": quantities(one.largest),
-        "domains": _domains(one.domains),
-    }
-
-
-@_with_fields.register
-def _(one: NoUsableNode) -> BlockerDocument:
-    return {
-        **_plain(one),
-        "role": one.role,
-        "pods": one.pods,
-        "requests": quantities(one.requests),
-        "nodeRule": one.rule.rule.value,
-        "domains": _domains(one.domains),
-    }
-
-
-@_with_fields.register
-def _(one: ConstraintsUnsatisfied) -> BlockerDocument:
-    return {
-        **_plain(one),
-        "role": one.role,
-        "pods": one.pods,
-        "requests": quantities(one.requests),
-        "eligibleNodes": one.nodes,
-        "scarce": one.rule.value,
-        "nodeName": one.node,
-        "domains": _domains(one.domains),
-    }
-
-
-@_with_fields.register
-def _(one: LoadCeiling) -> BlockerDocument:
-    return {
-        **_plain(one),
-        "role": one.role,
-        "resource": one.resource,
-        "loadCeiling": one.share,
-        "sufficientLoadCeiling": one.enough,
-        "idle": quantity(one.resource, one.idle),
-        "reserved": quantity(one.resource, one.kept),
-        "needed": quantity(one.resource, one.needed),
-    }
-
-
-@_with_fields.register
-def _(one: QuotaExceeded) -> BlockerDocument:
+def _of_limit(
+    one: AtBound | LoadCeiling | QuotaExceeded, plain: BlockerDocument
+) -> BlockerDocument:
+    if isinstance(one, AtBound):
+        return {**plain, "role": one.role, "limitedBy": one.bound.value, "replicas": one.value}
+    if isinstance(one, LoadCeiling):
+        return {
+            **plain,
+            "role": one.role,
+            "resource": one.resource,
+            "loadCeiling": one.share,
+            "sufficientLoadCeiling": one.enough,
+            "idle": quantity(one.resource, one.idle),
+            "reserved": quantity(one.resource, one.kept),
+            "needed": quantity(one.resource, one.needed),
+        }
     quota = one.quota
     return {
-        **_plain(one),
+        **plain,
         "quota": {"source": quota.source, "resource": quota.resource},
         "needed": quota.text(one.needed),
         "limit": quota.text(quota.hard),
@@ -137,44 +101,30 @@ def _(one: QuotaExceeded) -> BlockerDocument:
     }
 
 
-@_with_fields.register
-def _(one: AtBound) -> BlockerDocument:
-    return {
-        **_plain(one),
+def _of_nodes(one: NodeBlocker, plain: BlockerDocument) -> BlockerDocument:
+    """Pods of a role that do not fit on the nodes."""
+    common: BlockerDocument = {
+        **plain,
         "role": one.role,
-        "limitedBy": one.bound.value,
-        "replicas": one.value,
+        "pods": one.wanted if isinstance(one, InsufficientResources) else one.pods,
+        "requests": quantities(one.requests),
+        "domains": _domains(one.domains),
     }
-
-
-@_with_fields.register
-def _(one: TimedHold) -> BlockerDocument:
-    return {
-        **_plain(one),
-        "reason": one.reason.code.value,
-        "notBefore": time_text(one.until),
-    }
-
-
-@_with_fields.register
-def _(one: Outranked) -> BlockerDocument:
-    return {
-        **_plain(one),
-        "reason": one.rule.value,
-        "blockedBy": [str(key) for key in one.jobs],
-        "pendingPods": list(one.pods),
-        "roles": [{"name": role, "replicas": size} for role, size in one.roles],
-    }
-
-
-@_with_fields.register
-def _(one: InProgress) -> BlockerDocument:
-    return {**_plain(one), "reason": one.reason.code.value}
-
-
-@_with_fields.register
-def _(one: OwnCondition) -> BlockerDocument:
-    return {**_plain(one), "reason": one.reason.code.value, "hindrance": one.what.value}
+    if isinstance(one, NoUsableNode):
+        return {**common, "nodeRule": one.rule.rule.value}
+    placed: BlockerDocument = {**common, "eligibleNodes": one.nodes, "nodeName": one.node}
+    match one:
+        case InsufficientResources():
+            return {
+                **placed,
+                "schedulablePods": one.fitting,
+                "maxIdle": quantities(one.free),
+                "missing": quantities(one.missing),
+            }
+        case TooLarge():
+            return {**placed, "maxAllocatable": quantities(one.largest)}
+        case ConstraintsUnsatisfied():
+            return {**placed, "scarce": one.rule.value}
 
 
 def _domains(found: Iterable[Domain]) -> list[DomainDocument]:
