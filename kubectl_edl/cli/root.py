@@ -44,7 +44,7 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     "certs": "certificates.command",
     "release": "adopt.release_command",
     "resume": "pause.command",
-    "uninstall": "install.command",
+    "uninstall": "install.uninstall_command",
     "upgrade": "install.command",
 }
 """Modules of commands that have no folder of their own; the function has the command's name."""

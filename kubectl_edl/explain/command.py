@@ -8,7 +8,7 @@ import click
 
 from edl.domain_counts import labels_of, running
 from edl.errors import Forbidden
-from edl.model import Caveat, ClusterState, TrainingJob
+from edl.model import ClusterState, TrainingJob
 from edl.phases import waits
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
@@ -34,8 +34,6 @@ from kubectl_edl.output.report import Report
 if TYPE_CHECKING:
     from edl.forecast.estimate import Estimate
     from edl.planner.explain.explanation import Explanation
-    from edl.visibility.borrowed_capacity import JobCapacity
-    from edl.visibility.team_figures import TeamFigures
     from kubectl_edl.explain.explained_job import Explained
 
 _PAST: Final = 5
@@ -104,22 +102,16 @@ def _report(
     )
     state, more = _cluster(world, connection)
     published = None if state else _published(connection, job, now, more)
-    explanation, estimate = _explanation(world, by, state, job) if state else (None, None)
     named = named_role(name, job)
     explained = Explained(
         view=view(job, connection.scope.cluster_flags),
         roles=(named,) if named else tuple(role.name for role in job.roles),
         deciding=by,
-        explanation=explanation,
-        estimate=estimate,
         waiting_pods=tuple(pods),
         past=past(job)[-_PAST:],
-        caveats=_caveats(state, job) if state else (),
-        domains=running(job, labels_of(state.nodes)) if state else None,
-        team=state.team_of(job.key.namespace) if state else "",
-        figures=_figures(state, job) if state else None,
-        capacity=_capacity(state, job) if state else None,
     )
+    if state:
+        explained = _with_cluster(world, explained, state)
     if published:
         explained = _as_published(explained, published, job)
     deciders = by.hints if state else reconciler_lease.unattended(connection, now)
@@ -136,30 +128,28 @@ def _as_published(
     return replace(explained, published=found, estimate=estimate_of(found)) if found else explained
 
 
-def _figures(state: ClusterState, job: TrainingJob) -> "TeamFigures | None":
-    """The figures of the job's team."""
+def _with_cluster(world: CliContext, explained: "Explained", state: ClusterState) -> "Explained":
+    """Add what takes the right to read the whole cluster."""
+    from edl.visibility.borrowed_capacity import job_capacity  # noqa: PLC0415 (numpy)
     from edl.visibility.team_figures import team_figures  # noqa: PLC0415 (the same)
 
-    team = state.team_of(job.key.namespace)
-    return next((one for one in team_figures(state, ()) if one.team.name == team), None)
-
-
-def _capacity(state: ClusterState, job: TrainingJob) -> "JobCapacity | None":
-    """The job's guaranteed and borrowed capacity, from the state that includes devices."""
-    from edl.visibility.borrowed_capacity import job_capacity  # noqa: PLC0415 (numpy)
-
+    job, team = explained.view.job, state.team_of(explained.view.job.key.namespace)
+    explanation, estimate = _explanation(world, explained.deciding, state, job)
+    # The same job, with data of its devices.
     found = next((one for one in state.jobs if one.key == job.key), None)
-    return job_capacity(state, found) if found else None
-
-
-def _caveats(state: ClusterState, job: TrainingJob) -> tuple[tuple[str, Caveat], ...]:
-    """Caveats by role; they need device data, and so rights to read the whole cluster."""
-    found = (one for one in state.jobs if one.key == job.key)
-    return tuple(
-        (role.name, caveat)
-        for one in found
-        for role in one.live
-        for caveat in role.template.caveats
+    return replace(
+        explained,
+        explanation=explanation,
+        estimate=estimate,
+        caveats=tuple(
+            (role.name, caveat)
+            for role in (found.live if found else ())
+            for caveat in role.template.caveats
+        ),
+        domains=running(job, labels_of(state.nodes)),
+        team=team,
+        figures=next((one for one in team_figures(state, ()) if one.team.name == team), None),
+        capacity=job_capacity(state, found) if found else None,
     )
 
 

@@ -41,10 +41,10 @@ class Explained:
     view: JobView
     roles: tuple[str, ...]
     deciding: EffectiveSettings
-    explanation: Explanation | None
-    estimate: Estimate | None
     waiting_pods: tuple[WaitingPod, ...]
     past: tuple[PastOperation, ...]
+    explanation: Explanation | None = None
+    estimate: Estimate | None = None
     caveats: tuple[tuple[str, Caveat], ...] = ()
     """(role, caveat)."""
     domains: tuple[DomainCounts, ...] | None = None

@@ -1,15 +1,43 @@
-"""`kubectl edl install`, `upgrade` and `uninstall`."""
+"""`kubectl edl install` and `upgrade`: render, apply, prune, wait."""
 
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
 from typing import Final
 
 import click
 
-from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP
+from edl import contract
+from edl.kube.cluster import PluginCluster, find
+from edl.model import ObjectRef
+from edl.writes import Json
+from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP, Misused, Refused
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import Deleting, a_cluster, group
-from kubectl_edl.install import install_release, uninstall_release
-from kubectl_edl.install.install_release import InstallOptions
+from kubectl_edl.cli.options import (
+    TIME_LIMIT,
+    TIMEOUT,
+    Writing,
+    a_cluster,
+    given,
+    group,
+    option,
+    option_group,
+)
+from kubectl_edl.client.certificate_store import served_in, served_outside
+from kubectl_edl.client.patcher import REMARKS
+from kubectl_edl.install import installation_values, prune, rollout
 from kubectl_edl.install.installation_values import InstallationChoice
+from kubectl_edl.install.server_side_apply import (
+    Applied,
+    Apply,
+    check_rights,
+    in_order,
+    name_of,
+    refuse_helm,
+    target_of,
+)
+from kubectl_edl.output.serialize import STREAMS
 
 _INSTALL_HELP: Final = """Install kubectl-edl into a cluster: webhook, reconciler and their RBAC.
 
@@ -50,24 +78,20 @@ Examples:
 \b
 Exit code 5: installed, but not ready in time.
 """
-_UNINSTALL_HELP: Final = """Uninstall kubectl-edl; Jobs are kept.
 
-Running Jobs keep their size. Queued Jobs stay suspended: their number, and how to start one by
-hand, is printed first. Each Job gets its own ttlSecondsAfterFinished back. If new pods of a Job
-would have a scheduling gate of kubectl-edl, a hint shows how to remove it. The namespace is kept if
-it contains objects of others, such as the teams; everything else is deleted.
 
-\b
-Examples:
-  # Show what would be deleted, and what happens to the Jobs
-  kubectl edl uninstall --dry-run client
-  # Only let the API server check it
-  kubectl edl uninstall --dry-run server
-  # Uninstall without confirmation
-  kubectl edl uninstall --yes
+@option_group
+class InstallOptions(Writing):
+    """Options of an installation; `timeout` limits the wait."""
 
-Exit code 5: deleted, but some objects were still there when the time was up.
-"""
+    wait: bool = option(
+        default=True, help="Wait until webhook and reconciler are ready; the default."
+    )
+    timeout: timedelta = given(TIMEOUT, TIME_LIMIT)
+    force_conflicts: bool = option(help="Take ownership of fields that other clients have set.")
+    take_ownership: bool = option(
+        help="Take over what other manifests installed, with these values alone."
+    )
 
 
 @click.command("install", help=_INSTALL_HELP, epilog=EXIT_CODES_TIMED_HELP)
@@ -78,7 +102,34 @@ Exit code 5: deleted, but some objects were still there when the time was up.
 def install(
     world: CliContext, asked: InstallationChoice, how: InstallOptions, scope: Scope
 ) -> None:
-    install_release.install(world, scope, asked, how)
+    """Install, or complete an installation. Raises Misused without an image: none is public."""
+    given = installation_values.chosen(asked, {}, world.stdin)
+    if how.dry_run == "client":
+        _check_image(given, "install", scope)
+        namespace = scope.system_namespace or contract.SYSTEM_NAMESPACE
+        _print(world, how.output or "yaml", installation_values.documents(given, namespace))
+        return
+    cluster = world.connect(scope).cluster
+    if find(cluster, _webhook(cluster)) is not None:
+        raise Refused(
+            "kubectl-edl is installed already; another image or other values: "
+            f"kubectl edl upgrade{scope.edl_flags}"
+        )
+    _refuse_a_second(cluster, scope)
+    if outside := served_outside(cluster):
+        raise Refused(
+            f"kubectl-edl is installed already: the webhook is served from {outside}, by no "
+            "Deployment of this cluster; to run it in the cluster, first: "
+            f"kubectl edl uninstall{scope.edl_flags}"
+        )
+    _check_image(given, "install", scope)
+    _put(world, scope, cluster, given, how)
+
+
+def _check_image(given: Json, verb: str, scope: Scope) -> None:
+    if "image" not in given:
+        remedy = rollout.image_remedy(verb, scope.edl_flags)
+        raise Misused(f"--image is missing: {remedy}")
 
 
 @click.command("upgrade", help=_UPGRADE_HELP, epilog=EXIT_CODES_TIMED_HELP)
@@ -89,12 +140,88 @@ def install(
 def upgrade(
     world: CliContext, asked: InstallationChoice, how: InstallOptions, scope: Scope
 ) -> None:
-    install_release.upgrade(world, scope, asked, how)
+    """Upgrade to this plugin's version; values that are not given keep their previous setting."""
+    cluster = world.connect(scope).cluster
+    _refuse_a_second(cluster, scope)
+    if find(cluster, _webhook(cluster)) is None:
+        if outside := served_outside(cluster):
+            raise Refused(
+                f"nothing to upgrade: the webhook is served from {outside}, by no Deployment of "
+                "this cluster; restart it there in the new version"
+            )
+        raise Refused(
+            "kubectl-edl is not installed in this cluster: "
+            f"kubectl edl install --image IMAGE{scope.edl_flags}"
+        )
+    refuse_helm(cluster, lambda release, place: f"helm upgrade {release} CHART -n {place}")
+    before = installation_values.kept(cluster)
+    if before is None and not how.take_ownership:
+        raise Refused(
+            "kubectl-edl was installed here by manifests (kubectl apply, kustomize): apply the new "
+            "ones. To leave them for the plugin, with all values that are not the default: "
+            f"kubectl edl upgrade --take-ownership -f VALUES{scope.edl_flags}"
+        )
+    given = installation_values.chosen(asked, before or {}, world.stdin)
+    if before is None:
+        _check_image(given, "upgrade --take-ownership", scope)
+    if how.dry_run == "client":
+        _print(
+            world,
+            how.output or "yaml",
+            installation_values.documents(given, cluster.system_namespace),
+        )
+        return
+    _put(world, scope, cluster, given, how)
 
 
-@click.command("uninstall", help=_UNINSTALL_HELP, epilog=EXIT_CODES_TIMED_HELP)
-@group(Deleting, "how")
-@a_cluster
-@click.pass_obj
-def uninstall(world: CliContext, how: Deleting, scope: Scope) -> None:
-    uninstall_release.uninstall(world, scope, how)
+def _webhook(cluster: PluginCluster) -> ObjectRef:
+    return ObjectRef("Deployment", cluster.system_namespace, "edl-webhook")
+
+
+def _refuse_a_second(cluster: PluginCluster, scope: Scope) -> None:
+    """Refuse a second installation: the cluster-wide webhook configurations serve only one."""
+    where = served_in(cluster)
+    if where not in ("", cluster.system_namespace):
+        raise Refused(
+            f"kubectl-edl is installed in namespace {where}: "
+            f"export {contract.SYSTEM_NAMESPACE_ENV}={where}, then "
+            f"kubectl edl upgrade{scope.edl_flags}"
+        )
+
+
+def _put(
+    world: CliContext, scope: Scope, cluster: PluginCluster, given: Json, how: InstallOptions
+) -> None:
+    documents = installation_values.documents(given, cluster.system_namespace)
+    check_rights(cluster, documents)
+    rehearsal = Apply(cluster, dry_run=True, force=how.force_conflicts)
+    apply = replace(rehearsal, dry_run=how.dry_run == "server")
+    if not apply.dry_run:  # a server dry run first, so that an error occurs before any write
+        deque(in_order(documents, rehearsal), maxlen=0)
+    sentences = not how.output
+    done = [_announce(world, one, how) if sentences else one for one in in_order(documents, apply)]
+    old = prune.superseded(cluster, [one.target for one in done])
+    for target in old if apply.dry_run else prune.remove(cluster, old):
+        if sentences:
+            world.say(f"{name_of(target)} deleted{REMARKS[how.dry_run]}")
+    if not sentences:
+        _print(world, how.output, [one.after for one in done])
+    if how.wait and not apply.dry_run:
+        rollout.wait(world, cluster, how.timeout, scope)
+        if sentences:
+            world.say(f"kubectl-edl is ready: kubectl edl status -A{scope.edl_flags}")
+
+
+def _announce(world: CliContext, one: Applied, how: InstallOptions) -> Applied:
+    world.say(f"{name_of(one.target)} {one.verb}{REMARKS[how.dry_run]}")
+    for difference in one.differences:
+        world.say(f"  {difference}")
+    return one
+
+
+def _print(world: CliContext, output: str, documents: Sequence[Json]) -> None:
+    if output != "name":
+        world.out.write(STREAMS[output](documents))
+        return
+    for document in documents:
+        world.say(name_of(target_of(document)))

@@ -1,20 +1,47 @@
 """`kubectl edl uninstall`: deletes everything of kubectl-edl and keeps all Jobs."""
 
 from collections.abc import Sequence
+from typing import Final
+
+import click
 
 from certs.secrets import WEBHOOK_KINDS
 from edl.kube.cluster import PluginCluster
 from edl.model import ObjectRef
+from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import confirmed
-from kubectl_edl.cli.options import Deleting
+from kubectl_edl.cli.options import Deleting, a_cluster, group
 from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.install import job_restore, prune, uninstall_summary
 from kubectl_edl.install.prune import created
 from kubectl_edl.install.server_side_apply import name_of, refuse_helm
 
+_HELP: Final = """Uninstall kubectl-edl; Jobs are kept.
 
-def uninstall(world: CliContext, scope: Scope, how: Deleting) -> None:
+Running Jobs keep their size. Queued Jobs stay suspended: their number, and how to start one by
+hand, is printed first. Each Job gets its own ttlSecondsAfterFinished back. If new pods of a Job
+would have a scheduling gate of kubectl-edl, a hint shows how to remove it. The namespace is kept if
+it contains objects of others, such as the teams; everything else is deleted.
+
+\b
+Examples:
+  # Show what would be deleted, and what happens to the Jobs
+  kubectl edl uninstall --dry-run client
+  # Only let the API server check it
+  kubectl edl uninstall --dry-run server
+  # Uninstall without confirmation
+  kubectl edl uninstall --yes
+
+Exit code 5: deleted, but some objects were still there when the time was up.
+"""
+
+
+@click.command("uninstall", help=_HELP, epilog=EXIT_CODES_TIMED_HELP)
+@group(Deleting, "how")
+@a_cluster
+@click.pass_obj
+def uninstall(world: CliContext, how: Deleting, scope: Scope) -> None:
     """Uninstall. Raises Refused without confirmation, TimedOut if an object remains."""
     cluster = world.connect(scope).cluster
     refuse_helm(cluster, lambda release, place: f"helm uninstall {release} -n {place}")
