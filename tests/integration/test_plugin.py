@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+from tests.integration.support.plugin import printed
 from tests.integration.support.stage import Stage, elastic, pause_after
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
-WITHIN = 60.0  # seconds until a test gives up
+WITHIN = 120.0  # seconds until a test gives up
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,8 @@ class Shell:
         Stage(self.cluster, self.namespace).apply(*manifests)
 
     def status(self, job: str) -> Json:
-        found = self.edl("status", job, "-o", "json")
-        assert found.returncode == 0, found.stderr
-        answer: Json = json.loads(found.stdout)
+        found = printed(self.cluster, "status", job, "-o", "json", "-n", self.namespace)
+        answer: Json = json.loads(found)
         return answer
 
     def until(self, job: str, holds: Callable[[Json], bool]) -> Json:
@@ -74,7 +74,7 @@ class Shell:
         while not holds(now := self.status(job)):
             waited = time.monotonic() - begun
             assert waited < WITHIN, now
-            time.sleep(pause_after(waited, 0.2, 1.0))  # each look is a process
+            time.sleep(pause_after(waited, *Stage.pauses))
         return now
 
 
@@ -110,6 +110,7 @@ def test_kubectl_finds_the_plugin_and_its_completion(shell: Shell) -> None:
 def test_status_follows_a_job_that_grows(shell: Shell) -> None:
     shell.apply(sweep())
     shell.until("sweep", running(4))
+    assert json.loads(shell.edl("status", "sweep", "-o", "json").stdout)["phase"] == "Running"
     line = shell.edl("status").stdout.splitlines()[1].split()
     assert line[:5] == ["sweep", "none", "Running", "worker=4/1..4", "0"]
     detail = shell.edl("status", "sweep").stdout

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from edl import contract
+from tests.integration.support.plugin import printed
 from tests.integration.support.stage import elastic, horovod, role_jobs, tensorflow
 
 if TYPE_CHECKING:
@@ -70,12 +71,13 @@ def running(stage: Stage, job: str) -> set[str]:
 
 def operations(stage: Stage, job: str) -> list[tuple[str, str]]:
     """(operation, phase), the oldest first."""
-    found = json.loads(edl(stage, "history", job, "-o", "json"))
+    found = json.loads(printed(stage.cluster, "history", job, "-o", "json", "-n", stage.namespace))
     return [(one["operation"], one["phase"]) for one in found["operations"]]
 
 
 def phase(stage: Stage, job: str) -> str:
-    return str(json.loads(edl(stage, "status", job, "-o", "json"))["phase"])
+    found = printed(stage.cluster, "status", job, "-o", "json", "-n", stage.namespace)
+    return str(json.loads(found)["phase"])
 
 
 def test_the_named_worker_leaves_and_its_index_comes_back(installed: Stage) -> None:
