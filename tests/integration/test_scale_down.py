@@ -7,7 +7,7 @@ import pytest
 
 from dev.installation import install
 from edl import contract
-from sandbox import Sandbox
+from sandbox import Sandbox, temporary_sandbox
 from sandbox.autoscaler import add_karpenter
 from sandbox.objects.node_pools import NodePool
 from tests.integration.support.stage import Stage, elastic, horovod, stage, web
@@ -25,14 +25,10 @@ def autoscaled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     """A cluster without nodes, with Karpenter, on which kubectl-edl runs."""
     if named := os.environ.get("EDL_KUBECONFIG"):
         pytest.skip(f"needs a cluster with Karpenter's kwok provider; EDL_KUBECONFIG={named}")
-    sandbox = Sandbox(f"pytest-{os.getpid()}-karpenter")
-    try:
-        sandbox.up()
+    with temporary_sandbox("scale-down") as sandbox:
         add_karpenter(sandbox, POOL)
         install(sandbox, tmp_path_factory.mktemp("karpenter"), ("reconciler",), *OPTIONS)
         yield sandbox
-    finally:
-        sandbox.down()
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ from sandbox.files import write_whole
 from sandbox.layout import free_ports
 from sandbox.paths import places
 from sandbox.processes.pki import SERVER
+from sandbox.temporary import ended_with_process
 from tests.torture.proxy import Proxy
 
 NODES: Final = NodeGroup(count=10, cpu="8", memory="32Gi")
@@ -65,15 +66,12 @@ class Scene:
 @contextmanager
 def scene(name: str, folder: Path) -> Iterator[Scene]:
     """Everything up, and down again. `folder` takes certificates, kubeconfigs and clocks."""
-    sandbox = Sandbox(name)
-    try:
+    with ended_with_process(Sandbox(name)) as sandbox:
         sandbox.up(NODES)
         made = _scene(sandbox, folder)
         yield made
         for proxy in (made.front, made.api):
             proxy.stop()
-    finally:
-        sandbox.down()
 
 
 def _scene(sandbox: Sandbox, folder: Path) -> Scene:
