@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from edl.kube.api.client import ApiClient
     from sandbox.existing import Cluster
 
-WITHIN: Final = 60.0
+WITHIN: Final = 120.0
 
 
 @contextlib.contextmanager

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from sandbox.objects.api import Api
 
 PAUSE = 0.05  # seconds between checks
-API_WITHIN = 60.0
-NODES_WITHIN = 60.0
+API_WITHIN = 120.0
+NODES_WITHIN = 120.0
 NAMED = 3  # the most node names in a message
 
 

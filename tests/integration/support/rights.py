@@ -18,7 +18,7 @@ from sandbox.existing import Cluster as Machine
 T = TypeVar("T")
 Asked = tuple[str, str]
 """A verb and a resource, in the words of RBAC."""
-_WITHIN: Final = 60.0
+_WITHIN: Final = 120.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-WITHIN: Final = 60.0
+WITHIN: Final = 120.0
 _STEERING: Final = re.compile(
     rb"\x1b(\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|[()][A-Z0-9]|[=>])|[\x07\r]"
 )
