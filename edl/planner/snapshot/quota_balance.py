@@ -53,10 +53,11 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
 
     def exceeded(self, horizon: Horizon, pods: int = 1) -> QuotaLine | None:
         """The first quota that does not allow `pods` more, or None."""
-        found = self._exceeded(horizon, pods)
+        found = self.exceeded_beside_lending(horizon, pods)
         return found or (None if self.lends(pods) else self.unlent)
 
-    def _exceeded(self, horizon: Horizon, pods: int) -> QuotaLine | None:
+    def exceeded_beside_lending(self, horizon: Horizon, pods: int = 1) -> QuotaLine | None:
+        """`exceeded`, whatever teams do not lend."""
         for quota, cost in self.amounts:
             if quota.left(horizon) < cost * pods:
                 return quota
@@ -87,7 +88,7 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
 
     def allows(self, horizon: Horizon, pods: int = 1) -> bool:
         """Whether no quota is exceeded by `pods` more. Growth asks this for each replica."""
-        return self._exceeded(horizon, pods) is None and self.lends(pods)
+        return self.exceeded_beside_lending(horizon, pods) is None and self.lends(pods)
 
     def within_quota(self) -> bool:
         """Whether none of its quotas is exceeded once terminating pods are gone."""

@@ -97,10 +97,15 @@ class TeamRebalance:
         return TeamDonors(scope.right or TeamRight(self.balance, recipient.team, NO_TEAM))
 
     def _may_have_quota(self, recipient: RoleAllocation, teams: "TeamDonors") -> bool:
-        """Whether teams' limits allow one replica more, or will after a donation below them."""
-        if not recipient.quota_request.lends():
-            return False  # moves wait while the capacity that teams keep is short
-        quota = recipient.quota_request.exceeded(FUTURE_IDLE)
+        """Whether teams' limits allow one replica more, or will after a donation below them.
+
+        Not while teams use and keep more than the nodes have: a donated replica's capacity would
+        then go to the teams that keep it.
+        """
+        bound = recipient.quota_request.lending_bound()
+        if bound and any(self.balance.left(at) < 0 for at, _ in bound.most):
+            return False
+        quota = recipient.quota_request.exceeded_beside_lending(FUTURE_IDLE)
         return quota is None or any(
             found[0].quota_request.amount(quota) and charge and teams.give(charge)
             for found in self._donors.values()

@@ -558,6 +558,20 @@ def test_what_is_lacked_is_read_from_nodes_that_are_large_enough() -> None:
     assert sizes(plan_for(with_teams(state, gpus("a", 1, cpu=2), team("b", 1)))) == {"b1": 2}
 
 
+@pytest.mark.parametrize(("kept", "moved"), [(4, {"b1": 4}), (5, {})])
+def test_borrowers_are_evened_out_beside_a_team_that_does_not_lend(
+    kept: int, moved: dict[str, int]
+) -> None:
+    """Not while it lacks some of its guarantee: what a borrower gives up would be kept for it."""
+    jobs = [
+        *of("b", running("b1", 1, 8, ["n1"] * 6)),
+        *of("c", running("c1", 1, 8, ["n1"] * 2)),
+    ]
+    keeper = team("k", kept, lend=False)
+    plan = plan_for(with_teams(cluster(node("n1", 12), *jobs), keeper, team("b"), team("c")))
+    assert sizes(plan) == moved
+
+
 def test_a_team_that_does_not_lend_keeps_no_borrower_from_the_extras_of_another() -> None:
     """Team k uses all of its guarantee, so nothing idle of it is kept; b1 holds all the rest."""
     jobs = [
