@@ -25,6 +25,7 @@ from kubectl_edl.client.cluster_view import survey_jobs
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.patcher import Patcher, with_fresh_state
 from kubectl_edl.client.pending_pods import REMOVE_GATES
+from kubectl_edl.client.prefetched_lists import jobs_of
 from kubectl_edl.install.job_restore import own_fields, start_fields, with_gates
 from kubectl_edl.resources.source_manifest import has_ended
 
@@ -111,7 +112,7 @@ def _metadata(manifest: Json) -> Iterator[Json]:
 def _jobs_of(name: str, connection: ClusterConnection, world: CliContext) -> list[Json]:
     """The Jobs of a training job, found by its name or by a Job's name; includes malformed Jobs."""
     name = plain(name)
-    selection = ListOptions("Job", connection.namespace, contract.FRAMEWORK)
+    selection = jobs_of(connection)
     listed = [
         (training_job_name(raw), decoded(raw)) for raw in connection.cluster.list(selection).items
     ]

@@ -8,7 +8,6 @@ from certs.bundle import CertificateError
 from certs.secrets import Installed, rotate, usual
 from certs.secrets import renew as renewed
 from edl.errors import Forbidden, NotFound
-from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
 from kubectl_edl.certificates.view import (
     CertificateRow,
@@ -44,15 +43,16 @@ def listed(connection: ClusterConnection, now: datetime) -> Report:
     believed = list(of_configurations(list(trusted(cluster))))
     hints: list[str] = []
     found = [
-        *_read(connection, secrets.authority, _authority_of(cluster), hints),
+        *_read(
+            connection,
+            secrets.authority,
+            lambda where: of_authority(authorities(cluster), where),
+            hints,
+        ),
         *_read(connection, secrets.serving, lambda where: of_pair(served(cluster), where), hints),
         *believed,
     ]
     return certs_report(found, now, flags).with_hints(hints if believed else ())
-
-
-def _authority_of(cluster: Cluster) -> Callable[[ObjectRef], Iterator[CertificateRow]]:
-    return lambda where: of_authority(authorities(cluster), where)
 
 
 def _read(

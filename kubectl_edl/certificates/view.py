@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from certs.bundle import CertificateError, Issuer, KeyPair, each_certificate
+from certs.bundle import CertificateError, KeyPair, each_certificate
 from certs.secrets import Installed
 from certs.verify import CertificateInfo, facts_of, is_signed_by
 from edl.model import ObjectRef
@@ -65,17 +65,17 @@ def certs_report(certificates: Sequence[CertificateRow], now: datetime, flags: s
 
 def renewal_message(installed: Installed, now: datetime, *, authority: bool) -> str:
     """The sentence that reports a renewal."""
-    if authority or installed.pair is None or not _signed(installed.pair, installed.issuer):
+    if (
+        authority
+        or installed.pair is None
+        or not is_signed_by(installed.pair.certificate, installed.issuer.authority.certificate)
+    ):
         return (
             "another authority is trusted; the reconciler has its certificate served once every "
             "API server knows it, and drops the old authority when all replicas serve the new one"
         )
     left = days_left(facts_of(installed.pair.certificate), now)
     return f"renewed: {left}; the webhook loads it within a minute"
-
-
-def _signed(pair: KeyPair, issuer: Issuer) -> bool:
-    return is_signed_by(pair.certificate, issuer.authority.certificate)
 
 
 def place(where: ObjectRef) -> str:

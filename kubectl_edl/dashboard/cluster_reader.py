@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
-from edl import contract
 from edl.errors import Forbidden, NotFound
 from edl.forecast.forecast import forecast
 from edl.kube.cache.informer import Informer
 from edl.kube.cache.team_source import TeamSource
 from edl.kube.cache.watched_kinds import RULES, SURROUNDINGS, Stores
-from edl.kube.cluster import RESOURCES, ListOptions
+from edl.kube.cluster import RESOURCES
 from edl.kube.state.incremental_state import IncrementalState
 from edl.planner.decide import decide
 from edl.visibility import queue_order
 from edl.visibility.team_figures import team_figures
 from kubectl_edl.client import reconciler_lease
 from kubectl_edl.client.cluster_view import survey_training
+from kubectl_edl.client.prefetched_lists import jobs_of
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding, unattended
 from kubectl_edl.queue.waiting_jobs import by_arrival, in_plan
 from kubectl_edl.top.cluster_costs import ClusterCosts, hours_so_far, node_costs
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from edl.forecast.estimate import Estimate
     from edl.kube.cache.store import Store
-    from edl.kube.cluster import Cluster
+    from edl.kube.cluster import Cluster, ListOptions
     from edl.model import ClusterState, JobKey, TrainingJob
     from edl.planner.published_settings import Settings
     from edl.visibility.team_figures import TeamFigures
@@ -183,7 +183,7 @@ class NamespaceReader:
 
     def start(self, changed: Callable[[], None]) -> None:
         connection = self._connection
-        selection = ListOptions("Job", connection.namespace, contract.FRAMEWORK)
+        selection = jobs_of(connection)
         changes = self._world.changes(connection.cluster, selection)
 
         def follow() -> None:

@@ -8,6 +8,7 @@ from threading import Lock
 from typing import Final
 
 from edl.model import ClusterState, TrainingJob
+from edl.planner.snapshot.cluster_snapshot import queue_order
 from edl.simulator import Elastic, Result, Watcher, from_state, simulate
 from edl.simulator import Scenario as SimulatedWorld
 from edl.writes import Json
@@ -63,7 +64,7 @@ class WhatIfEngine:
         except Refused as error:
             raise Refused(re.sub(r"^--set [^:]*: ", "", str(error))) from None
         shown = {job.key for job in snapshot.jobs}
-        jobs = [job for job in what_if.in_order(state.jobs) if job.live and job.key in shown]
+        jobs = [job for job in sorted(state.jobs, key=queue_order) if job.live and job.key in shown]
         late = self.monotonic() + self.patience
         if not self._lock.acquire(timeout=self.patience):
             raise Refused("another what-if is running; retry in a moment")

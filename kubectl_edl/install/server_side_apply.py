@@ -72,17 +72,14 @@ class Apply:
 
     def _missing(self, document: Json, error: NotFound) -> Json:
         """Handle NotFound: a dry run created no namespace, or the cluster lacks the kind."""
-        if self.dry_run and find(self.cluster, _namespace(self.cluster)) is None:
+        namespace = ObjectRef("Namespace", "", self.cluster.system_namespace)
+        if self.dry_run and find(self.cluster, namespace) is None:
             return document
         kind, version = document["kind"], document["apiVersion"]
         raise Refused(
             f"this cluster knows no {kind} ({version}): install what brings it first, "
             f"or switch off the value that asks for it ({error})"
         ) from error
-
-
-def _namespace(cluster: PluginCluster) -> ObjectRef:
-    return ObjectRef("Namespace", "", cluster.system_namespace)
 
 
 def target_of(document: Json) -> ObjectRef:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from edl.planner.decision_limits import GrowthMode
 from edl.planner.policies import POLICIES
+from edl.planner.snapshot.cluster_snapshot import queue_order
 from edl.simulator import Elastic, Plain, from_state
 from kubectl_edl.cli.command_errors import Misused, Refused
 from kubectl_edl.cli.options import OutputOptions
@@ -119,7 +120,7 @@ def live(world: CliContext, scope: Scope, asked: SimulateOptions) -> None:
 def _shown(state: ClusterState, connection: ClusterConnection) -> list[TrainingJob]:
     namespace = connection.namespace
     jobs = (job for job in state.jobs if job.live and namespace in ("", job.key.namespace))
-    return what_if.in_order(jobs)
+    return sorted(jobs, key=queue_order)
 
 
 def _changed(

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from edl.forecast.remaining_work import left
 from edl.frameworks import resizing
 from edl.model import ClusterState, Node, ResizePolicy, Role, TrainingJob
-from edl.planner.snapshot.cluster_snapshot import queue_order
 from edl.quantities import CPU, MEMORY, PODS, Resources, amount_text
 from edl.simulator import Work
 from kubectl_edl.cli.command_errors import Missing, Misused, Refused
@@ -202,8 +201,3 @@ _FIELDS: Final[Mapping[str, Callable[[TrainingJob, int], TrainingJob]]] = {
 def remaining(state: ClusterState) -> Callable[[TrainingJob], Work | None]:
     """A function that returns a job's remaining work, as in start estimates; None if unknown."""
     return lambda job: left(job, state.observed_at).work
-
-
-def in_order(jobs: Iterable[TrainingJob]) -> list[TrainingJob]:
-    """The jobs in the planner's order: by priority, then by arrival."""
-    return sorted(jobs, key=queue_order)

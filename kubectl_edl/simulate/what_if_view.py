@@ -23,7 +23,7 @@ _Outcomes: TypeAlias = Mapping[JobKey, JobResult]
 
 def what_if_report(jobs: Sequence[TrainingJob], runs: Sequence[Run], namespace: str) -> Report:
     """One row per training job: its size now, and for each run its final size and start."""
-    found = [(run.variant.name, _outcomes(run)) for run in runs]
+    found = [(run.variant.name, {one.key: one for one in run.result.jobs}) for run in runs]
     return Report(
         sections=(Table.of(_columns(found, namespace), jobs),),
         objects=tuple(_what_if_document(job, found) for job in jobs),
@@ -44,10 +44,6 @@ def _columns(
     for name, found in runs:
         yield Column(name.upper(), partial(_later, found))
         yield Column(f"{name.upper()}-STARTS", partial(_starts, found))
-
-
-def _outcomes(run: Run) -> _Outcomes:
-    return {one.key: one for one in run.result.jobs}
 
 
 def _now(job: TrainingJob, found: _Outcomes) -> int:

@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from edl import contract
-from edl.kube.cluster import ListOptions
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.options import everywhere, not_both, reading
-from kubectl_edl.client.prefetched_lists import PrefetchedLists
+from kubectl_edl.client.prefetched_lists import PrefetchedLists, jobs_of
 from kubectl_edl.status.options import EXIT_CODES, waiting
 
 if TYPE_CHECKING:
@@ -89,7 +87,7 @@ def status(
     if not (wanted.goals or reading.watch):
         watch_report.show(world, reading, read)
         return
-    selection = ListOptions("Job", connection.namespace, contract.FRAMEWORK)
+    selection = jobs_of(connection)
     deadlines = () if wanted.timeout is None else (wanted.timeout,)
     changes = wait.until(world.changes(connection.cluster, selection, deadlines))
     if reading.watch:

@@ -140,16 +140,12 @@ def _decisions(now: datetime, *named: Column[_JobOperation]) -> tuple[Column[_Jo
 
 def _changes(now: datetime) -> tuple[Column[EventFacts], ...]:
     return (
-        Column("LAST SEEN", lambda one: age(one.last, now) + _often(one)),
+        Column("LAST SEEN", lambda one: age(one.last, now) + f" (x{one.count})" * (one.count > 1)),
         Column("TYPE", _type, wide=True),
         Column("JOB", lambda one: one.name),
         Column("REASON", lambda one: one.reason),
         Column("MESSAGE", lambda one: one.message, shrinks=True),
     )
-
-
-def _often(one: EventFacts) -> str:
-    return f" (x{one.count})" if one.count > 1 else ""
 
 
 def _type(one: EventFacts) -> str:

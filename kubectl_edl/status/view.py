@@ -107,7 +107,7 @@ def listed(
     """All selected training jobs; `above` is printed above them when watched."""
     survey = survey_training(asked.connection, selector, now, asked)
     views = tuple(view(job) for job in survey.jobs)
-    lead = _leadership(asked, now)
+    lead = reconciler_lease.read(asked.connection, asked.lease, now)
     report = list_report(views, now, asked.connection.namespace, above, lead.settings)
     return views, report.with_hints((*survey.hints, *lead.hints))
 
@@ -119,11 +119,6 @@ def detailed(
     from kubectl_edl.status.detail import job_detail  # noqa: PLC0415 (not for all of them)
 
     survey = survey_training(asked.connection, "", now, asked)
-    lead = _leadership(asked, now)
+    lead = reconciler_lease.read(asked.connection, asked.lease, now)
     shown, report = job_detail(name, survey, asked.connection, now, lead)
     return (shown,), report.with_hints((*survey.hints, *lead.hints))
-
-
-def _leadership(asked: PrefetchedLists, now: datetime) -> reconciler_lease.LeaseView:
-    """The reconciler's Lease; its hints say if no reconciler leads."""
-    return reconciler_lease.read(asked.connection, asked.lease, now)

@@ -4,8 +4,6 @@ from typing import Final
 
 import click
 
-from edl import contract
-from edl.kube.cluster import ListOptions
 from kubectl_edl.cli.command_errors import Missing
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
@@ -14,6 +12,7 @@ from kubectl_edl.cli.options import OutputOptions, everywhere, not_both, reading
 from kubectl_edl.cli.watch_report import Read, printed
 from kubectl_edl.client.cluster_view import survey_cluster, survey_training
 from kubectl_edl.client.job_lookup import training_job
+from kubectl_edl.client.prefetched_lists import jobs_of
 from kubectl_edl.model.training_job_view import view
 from kubectl_edl.output.report import Report
 from kubectl_edl.top.options import CostOptions, costing, serial
@@ -149,7 +148,7 @@ top: Final = Listed(
 def _print(
     world: CliContext, connection: ClusterConnection, reading: OutputOptions, read: Read
 ) -> None:
-    selection = ListOptions("Job", connection.namespace, contract.FRAMEWORK)
+    selection = jobs_of(connection)
     printed(world, reading, read, connection.cluster, selection)
 
 

@@ -163,16 +163,13 @@ def yours(context: CheckContext) -> CheckResults:
             without[need] = missing
     me = whoami(cluster) if without else ""
     for need, missing in without.items():
+        where = " in the whole cluster" if need.cluster_wide else ""
         yield warning(
-            f"you may not {listed(missing)}: {need.commands} {_grant_takes(need)}",
+            f"you may not {listed(missing)}: {need.commands} need it{where}",
             _grant(need, me, namespace or "default"),
         )
     if not without:
         yield ok("you have all rights that the plugin needs")
-
-
-def _grant_takes(need: NeededRight) -> str:
-    return "need it in the whole cluster" if need.cluster_wide else "need it"
 
 
 def _within(

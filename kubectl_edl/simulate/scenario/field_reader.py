@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from difflib import get_close_matches
 from math import inf, isfinite
 from typing import Final
@@ -22,19 +21,11 @@ def amount(resource: str, value: object) -> Resources:
     found = Resources.parse({resource: value})
     if any(number < 0 for _, number in found):
         raise ValueError(f"{value} is below 0; allowed: 0 or more")
-    if _device(resource) and _number(value) % 1:
+    # Extended resources (`nvidia.com/gpu`) are assigned in whole units.
+    if "/" in resource and quantity(str(value)) % 1:
         share = _SHARE * resource.endswith("gpu")
         raise ValueError(f"{value} is not a whole number; allowed: 0, 1, 2, …{share}")
     return found
-
-
-def _device(resource: str) -> bool:
-    """Whether it is an extended resource (`nvidia.com/gpu`), assigned in whole units."""
-    return "/" in resource
-
-
-def _number(value: object) -> Decimal:
-    return quantity(str(value))
 
 
 TIME: Final = "seconds, or 90s, 5m, 2h30m, 1d"
