@@ -1,4 +1,4 @@
-"""Users with fewer rights, and neighbours who are faster: a cluster behind something."""
+"""Wrappers of a cluster: users with fewer rights, and concurrent writers."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, cast
@@ -10,7 +10,7 @@ from edl.writes import Json
 
 
 class ClusterWrapper:
-    """A cluster that is passed on unchanged; subclasses stand in the way."""
+    """Passes all requests on; subclasses override some."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -44,7 +44,7 @@ def hidden(*kinds: str) -> Callable[[Cluster], Cluster]:
 
 
 def overtaken(times: int) -> Callable[[Cluster], Cluster]:
-    """Somebody else changes the object just before the first patches."""
+    """Another client changes the object just before the first patches."""
     left = [times]
 
     class Overtaken(ClusterWrapper):

@@ -26,7 +26,7 @@ _CONTEXT = Context(frozenset(), "kubectl-edl:test")
 
 @dataclass(frozen=True)
 class Run:
-    """What one command line left behind."""
+    """The result of one command line."""
 
     code: int
     out: str
@@ -35,7 +35,7 @@ class Run:
 
 @dataclass
 class Stage:
-    """Objects are put on it; `wrapped` may stand between the plugin and the cluster."""
+    """A cluster in memory; `wrapped` may wrap it for the plugin."""
 
     minutes_ago: float = 5
     namespace: str = "default"
@@ -46,17 +46,17 @@ class Stage:
     answers: str | None = None
     """What the user types; None without a terminal."""
     between: list[Callable[[], object]] = field(default_factory=list)
-    """What happens before each further look of `--watch`."""
+    """Actions before each further read of `--watch`."""
     wrapped: Callable[[Cluster], Cluster] = lambda cluster: cluster
     now: list[datetime] = field(default_factory=lambda: [NOW])
-    """What the clock says, look by look; the last one again and again."""
+    """The times of the clock in order; the last one is repeated."""
     sleep: Callable[[float], object] = lambda _: None
-    """What happens while the plugin waits."""
+    """Actions while the plugin waits."""
     deadlines: tuple[timedelta, ...] = ()
-    """When the last command that waits looks again in any case."""
+    """The deadlines of the last command that waited."""
     kubectl_code: int = 0
     kubectl_calls: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
-    """What kubectl itself was asked to do, and with which standard input."""
+    """Calls of kubectl: arguments and standard input."""
 
     def __post_init__(self) -> None:
         self.cluster = FakeCluster(lambda: NOW - timedelta(minutes=self.minutes_ago))
@@ -166,7 +166,7 @@ def role_manifests(name: str = "mnist", roles: str = "chief=1,ps=2,worker=1..12"
 
 
 def pod(owner: Json, index: int, node: str = "node-1", **status: Any) -> Json:  # noqa: ANN401 (JSON)
-    """A pod of a Job that was put on the stage; running and ready unless `status` says more."""
+    """A pod of a stored Job; running and ready unless `status` is given."""
     metadata = owner["metadata"]
     ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
     return {
@@ -226,7 +226,7 @@ def quota(*resources: str) -> Json:
 
 
 def limit_range(**requests: str) -> Json:
-    """What containers request that name nothing."""
+    """Default requests of containers."""
     limits = [{"type": "Container", "defaultRequest": requests}]
     return {"kind": "LimitRange", "metadata": {"name": "usual"}, "spec": {"limits": limits}}
 

@@ -66,7 +66,7 @@ def test_a_name_like_no_other_gets_no_suggestion(stage: Stage) -> None:
 
 
 class Away(ClusterWrapper):
-    """An API server whose calls of our webhook nobody answers."""
+    """An API server that cannot reach the webhook."""
 
     def create(self, *_: object, **__: object) -> Json:
         raise WebhookAway('failed calling webhook "jobs.edl.dev": connection refused', 500)

@@ -35,7 +35,7 @@ jobs:
 
 @dataclass(frozen=True)
 class View:
-    """How it is looked at; `flags` only where the command has colours."""
+    """A terminal; `flags` only for commands with colours."""
 
     width: int
     unicode: bool
@@ -77,7 +77,7 @@ _STEERING = re.compile(r"␛\[[0-9;?]*[A-Za-z]")
 
 
 def scene() -> Stage:
-    """One job runs with a pod that waits, one is queued, one of several Jobs came, two nodes."""
+    """A running job with a pending pod, a queued job, an incomplete job, and two nodes."""
     stage = Stage()
     lease(stage)
     for number in (1, 2):
@@ -138,7 +138,7 @@ def cases() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("screen", "view"), list(cases()))
-def test_a_screen_is_as_it_was(screen: str, view: str, tmp_path: Path) -> None:
+def test_a_screen_equals_its_snapshot(screen: str, view: str, tmp_path: Path) -> None:
     file = FOLDER / f"{screen}.{view}.txt"
     found = looked(screen, VIEWS[view], tmp_path)
     if RENEW:
@@ -147,7 +147,7 @@ def test_a_screen_is_as_it_was(screen: str, view: str, tmp_path: Path) -> None:
     assert found == file.read_text(), f"{file.name}: EDL_SNAPSHOTS=renew if this is what you want"
 
 
-def test_no_snapshot_is_left_of_a_screen_that_is_gone() -> None:
+def test_every_snapshot_has_a_screen() -> None:
     known = {f"{screen}.{view}.txt" for screen, view in cases()}
     assert {file.name for file in FOLDER.iterdir()} == known
 

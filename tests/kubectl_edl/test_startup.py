@@ -1,4 +1,4 @@
-"""What a start may not load: each of these takes longer than all of `--help`."""
+"""Modules that a start may not import: each takes longer than all of `--help`."""
 
 import json
 import subprocess
@@ -81,7 +81,7 @@ def test_status_sends_requests_before_heavy_imports(tmp_path: Path) -> None:
 
 
 def kubeconfig(folder: Path, address: str) -> str:
-    """A context for a server that asks nobody who he is."""
+    """A context for a server without authentication."""
     written = {
         "current-context": "here",
         "contexts": [{"name": "here", "context": {"cluster": "here"}}],

@@ -67,7 +67,7 @@ def test_comments_are_kept(tmp_path: Path) -> None:
     assert again.out == text
 
 
-def test_a_job_gets_the_labels_and_the_rest_stays_as_it_is(tmp_path: Path) -> None:
+def test_only_labels_are_added_to_a_job(tmp_path: Path) -> None:
     file = write(tmp_path, TEXT)
     found = Stage().run("adopt", "-f", file, "--framework", "none", "--min", "1", "--max", "4")
     assert (found.code, found.err) == (0, "")
@@ -146,7 +146,7 @@ def test_the_jobs_of_a_list_are_labelled(tmp_path: Path) -> None:
     assert found["items"][1]["metadata"]["labels"] == {contract.FRAMEWORK: "none"}
 
 
-def test_a_cron_job_labels_the_jobs_that_it_makes(tmp_path: Path) -> None:
+def test_a_cron_job_is_labelled_in_its_template(tmp_path: Path) -> None:
     template = {"spec": job("x")["spec"]}
     nightly = {
         "apiVersion": "batch/v1",
@@ -309,7 +309,7 @@ def test_release_takes_labels_of_ours_off_whatever_their_type(tmp_path: Path) ->
     assert documents(found.out) == [{"kind": "Job", "metadata": {"name": "a"}}]
 
 
-def test_a_cron_job_without_a_template_lacks_it(tmp_path: Path) -> None:
+def test_a_cron_job_without_a_template_is_refused(tmp_path: Path) -> None:
     file = write(tmp_path, "kind: CronJob\nspec: {schedule: x}\n")
     found = Stage().run("adopt", "-f", file, "--framework", "none")
     assert (

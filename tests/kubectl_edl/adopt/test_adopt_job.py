@@ -163,7 +163,7 @@ def test_a_new_job_that_is_refused_is_not_lost(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("timeout", ["10", "10s"])
-def test_a_job_that_does_not_go_is_waited_for_so_long(stage: Stage, timeout: str) -> None:
+def test_recreating_times_out_if_the_old_job_stays(stage: Stage, timeout: str) -> None:
     class Lasting(ClusterWrapper):
         def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
             """A finalizer holds it."""
@@ -175,7 +175,7 @@ def test_a_job_that_does_not_go_is_waited_for_so_long(stage: Stage, timeout: str
     assert stage.run("adopt", "resnet", *ELASTIC, "--timeout", "inf").code == 2
 
 
-def test_ctrl_c_while_the_job_is_away_does_not_lose_it(stage: Stage) -> None:
+def test_an_interrupt_after_the_deletion_prints_the_manifest(stage: Stage) -> None:
     stage.wrapped = refusing("Job", KeyboardInterrupt())
     found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "-y")
     assert "was deleted and not created again: interrupted" in found.err
@@ -261,7 +261,7 @@ def test_neither_a_file_nor_a_job_is_wrong_usage() -> None:
     assert "Specify a Job name or -f FILENAME." in found.err
 
 
-def test_a_selector_that_the_user_chose_himself_stays() -> None:
+def test_a_manual_selector_is_kept() -> None:
     manifest: Json = job("own") | {"spec": {"manualSelector": True, "selector": {"a": "b"}}}
     manifest["spec"]["template"] = {"spec": {}}
     assert recreated(manifest)["spec"] == manifest["spec"]

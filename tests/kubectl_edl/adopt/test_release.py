@@ -125,12 +125,12 @@ def test_labels_of_others_stay(stage: Stage) -> None:
     assert stage.job("sweep")["metadata"]["labels"] == {"team": "vision"}
 
 
-def test_a_job_keeps_one_label_or_the_api_server_gives_it_its_templates(stage: Stage) -> None:
+def test_a_job_without_other_labels_keeps_one(stage: Stage) -> None:
     stage.run("release", "sweep")
     assert stage.job("sweep")["metadata"]["labels"] == {contract.JOB_NAME_LABEL: "sweep"}
 
 
-def test_our_disruption_budgets_hold_no_drain_back_any_more(stage: Stage) -> None:
+def test_disruption_budgets_are_deleted(stage: Stage) -> None:
     budget(stage, "mnist-ps")
     budget(stage, "sweep")
     stage.run("release", "mnist")
@@ -196,7 +196,7 @@ def test_labelling_and_unlabelling_a_file_gives_the_same_manifest(tmp_path: Path
     assert yaml.safe_load(found.out) == wanted
 
 
-def test_a_file_as_the_cluster_has_it_loses_our_gates(tmp_path: Path) -> None:
+def test_a_live_manifest_loses_scheduling_gates(tmp_path: Path) -> None:
     one = job("one", framework="none", max="4")
     mine = [{"name": "example.com/quota"}, {"name": contract.PLACEMENT_GATE}]
     one["spec"]["template"]["spec"]["schedulingGates"] = mine

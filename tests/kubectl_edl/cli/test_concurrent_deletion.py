@@ -1,4 +1,4 @@
-"""Lists are read one after the other: what one names may be gone from the next."""
+"""Lists are read one after another: an object of one may be missing in the next."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Torn(ClusterWrapper):
 
 @pytest.fixture
 def stage() -> Stage:
-    """A job of several roles that runs, a lone role with pods of its own, one that is queued."""
+    """A running job of several roles, one of a single role, and a queued one."""
     stage = Stage(minutes_ago=60, wrapped=lambda cluster: cast("Cluster", Torn(cluster)))
     for number in range(4):
         stage.create(node(f"node-{number}"))

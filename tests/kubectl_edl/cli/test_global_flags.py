@@ -1,4 +1,4 @@
-"""kubectl's own global flags, wherever a command asks a cluster."""
+"""kubectl's global flags, on all commands that read a cluster."""
 
 import io
 import json
@@ -88,7 +88,7 @@ def test_request_timeout_limits_one_request(tmp_path: Path, text: str) -> None:
 
 
 def test_a_slow_server_times_out_after_the_request_timeout(tmp_path: Path) -> None:
-    """1 s of a server that puts off: without the flag it would be asked again for longer."""
+    """A throttling server: without the flag requests would be retried for longer than 1 s."""
     later = Answer(503, {"kind": "Status", "code": 503, "message": "later"}, {"Retry-After": "2"})
     with serving(later) as (script, address):
         world = replace(Stage().world(), connect=this_process().connect)

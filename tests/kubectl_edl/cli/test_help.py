@@ -1,4 +1,4 @@
-"""What every command owes its user, whoever wrote it."""
+"""Rules for the help of every command."""
 
 import re
 from collections.abc import Callable, Iterator

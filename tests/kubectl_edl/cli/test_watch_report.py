@@ -37,7 +37,7 @@ LOAD = "Cluster: 1 queued; no node is ready"
 
 
 def pictures(drawn: str) -> list[str]:
-    """What stood on the alternate screen, picture by picture; what stays after it is the last."""
+    """The texts drawn on the alternate screen, and last the one that stays."""
     screen, _, after = drawn.removeprefix(ENTER).partition(LEAVE)
     found = [one.removesuffix("\x1b[J").replace(REST, "") for one in screen.split(HOME)[1:]]
     assert drawn.startswith(ENTER)
@@ -78,7 +78,7 @@ def test_a_change_outside_the_shown_columns_prints_no_line(stage: Stage) -> None
     assert len(stage.run("status", "-w", "-o", "wide").out.splitlines()) == 4
 
 
-def test_a_job_in_detail_is_printed_again_when_it_changed(stage: Stage) -> None:
+def test_a_watched_job_is_printed_again_when_it_changes(stage: Stage) -> None:
     out = stage.run("status", "mnist", "-w").out
     assert out.count("Name:       mnist") == 2
     assert out.index("Reason:     idle room: 4 of 12 fit") < out.index("Reason:     held")
@@ -109,7 +109,7 @@ def test_a_terminal_is_redrawn_in_place(stage: Stage) -> None:
     assert all(one.startswith(f"{LOAD}\n2 training jobs: ") for one in found[:3])
 
 
-def test_the_load_of_the_cluster_stands_above_it(stage: Stage) -> None:
+def test_the_load_of_the_cluster_is_printed_first(stage: Stage) -> None:
     stage.width, stage.between = 120, []
     made = node("node-1", cpu="16")
     made["status"]["allocatable"]["nvidia.com/gpu"] = "4"
@@ -187,7 +187,7 @@ def test_a_job_that_is_deleted_ends_its_watch(stage: Stage) -> None:
 
 
 class Script:
-    """A watch that brings these, or fails with one; then it brings nothing until it is closed."""
+    """A watch with these events or errors, then without events until it is closed."""
 
     def __init__(self, entries: Sequence[object]) -> None:
         self._entries = entries
@@ -258,7 +258,7 @@ def test_watched_lists_are_requested_once(stage: Stage) -> None:
 
 
 class Counted(ClusterWrapper):
-    """It counts how often it is asked for a list, and passes everything on."""
+    """Counts list requests, and passes them on."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)

@@ -1,4 +1,4 @@
-"""What users read is in Kubernetes' words: no people for things, no private nouns."""
+"""Texts for users use the words of Kubernetes."""
 
 import ast
 import re

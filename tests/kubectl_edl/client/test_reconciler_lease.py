@@ -1,4 +1,4 @@
-"""A reconciler that does not lead: every command says so that shows or changes what it would do."""
+"""Every command that depends on the reconciler hints at a missing leader."""
 
 import json
 from datetime import timedelta

@@ -143,7 +143,7 @@ def test_an_unsupported_training_job_is_unchanged_and_reported() -> None:
     )
 
 
-def test_a_list_of_training_jobs_that_are_not_read_stays_as_it_was() -> None:
+def test_a_list_of_unsupported_training_jobs_is_unchanged() -> None:
     item = {"metadata": {"name": "a"}, "spec": {}}
     listed = {"apiVersion": "kubeflow.org/v1", "kind": "JAXJobList", "items": [item]}
     found = piped(json.dumps(listed))
@@ -195,7 +195,7 @@ def test_the_items_of_a_tfjoblist_need_no_kind() -> None:
     assert "document 1, line 25: TFJob mnist: spec.color" in found.err
 
 
-def test_a_list_without_anything_of_ours_stays_as_it_was() -> None:
+def test_a_list_of_other_kinds_is_unchanged() -> None:
     listed = {"apiVersion": "v1", "kind": "ServiceList", "items": [{"metadata": {"name": "a"}}]}
     assert documents(piped(json.dumps(listed)).out) == [listed]
 
@@ -205,7 +205,7 @@ def test_converting_the_result_changes_nothing() -> None:
     assert piped(once).out == once
 
 
-def test_a_directory_is_read_with_all_below_it_in_order(tmp_path: Path) -> None:
+def test_a_directory_is_read_recursively_in_order(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     (tmp_path / "a.json").write_text(json.dumps(yaml.safe_load(TFJOB.replace("mnist", "a"))))
     (tmp_path / "b" / "one.yml").write_text(TFJOB.replace("mnist", "b-one"))

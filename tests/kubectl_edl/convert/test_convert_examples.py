@@ -1,4 +1,4 @@
-"""Every example of examples/convert is what `kubectl edl convert` prints of it."""
+"""The outputs in examples/convert are those of `kubectl edl convert`."""
 
 from pathlib import Path
 

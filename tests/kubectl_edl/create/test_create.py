@@ -33,7 +33,7 @@ CONTEXT = Context(frozenset(), "kubectl-edl:test")
 
 
 class Completing(ClusterWrapper):
-    """An API server with our webhook; `refuses` may say no to one that is created for real."""
+    """An API server with our webhook; `refuses` rejects a real creation."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ def container(job: Json) -> Json:
     return cast("Json", only)
 
 
-def test_each_role_is_a_job_as_a_user_would_write_it() -> None:
+def test_each_role_is_one_job() -> None:
     chief, servers, worker = written(*MNIST, "--cpu", "2", "--memory", "4Gi", *COMMAND)
     assert chief == {
         "apiVersion": "batch/v1",
@@ -151,7 +151,7 @@ def test_work_items_are_for_frameworks_that_have_them() -> None:
     assert few.err.startswith("error: --workers: max 9 is above spec.completions 4; ")
 
 
-def test_a_role_of_which_one_is_needed_goes_without_saying() -> None:
+def test_roles_with_exactly_one_replica_are_added() -> None:
     assert names(written("horovod", "h", "--image", "i", "--workers", "1..3")) == [
         "h-launcher",
         "h-worker",

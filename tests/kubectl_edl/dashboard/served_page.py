@@ -1,4 +1,4 @@
-"""A dashboard without a network: a stage, one reader of it, and a client in front of the app."""
+"""A dashboard without a network: a cluster in memory, a reader, and a test client."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def read_once(stage: Stage, scope: Scope | None = None) -> DashboardSnapshot:
 
 @dataclass
 class ServedPage:
-    """The app over a stage, as a browser on the same machine would ask it."""
+    """The app for a browser on the same machine."""
 
     stage: Stage
     scales: bool = False

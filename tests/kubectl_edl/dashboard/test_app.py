@@ -1,4 +1,4 @@
-"""What the app answers, and whom it refuses."""
+"""Responses and refusals of the app."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_an_invalid_what_if_is_refused_with_allowed_values(
     assert (found, said in answer["error"]) == (status, True), answer
 
 
-def test_a_size_is_refused_unless_it_was_allowed() -> None:
+def test_scaling_is_refused_without_allow_scale() -> None:
     stage = trained()
     status, answer = ServedPage(stage).post("/scale", REQUEST)
     assert status == 403

@@ -1,4 +1,4 @@
-"""What the page shows of a state."""
+"""The page's JSON for a state of the cluster."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ def whole(stage: Stage) -> ClusterState:
     return found
 
 
-def test_hours_so_far_are_read_anew_only_after_a_while() -> None:
+def test_resource_hours_are_cached() -> None:
     stage, moments = trained(), iter([0.0, 19.0, 21.0])
     recent = RecentCosts(lambda: next(moments))
     first = recent.of(whole(stage), CostOptions())

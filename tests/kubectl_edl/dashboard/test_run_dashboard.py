@@ -1,4 +1,4 @@
-"""The server on a real socket, and the command in front of it."""
+"""The command and its server on a real socket."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def client(found: Dashboard) -> http.client.HTTPConnection:
     return http.client.HTTPConnection(found.address.host, found.address.port, timeout=10)
 
 
-def test_on_loopback_it_serves_without_a_token_and_ends() -> None:
+def test_on_loopback_no_token_is_needed() -> None:
     found = serving()
     assert found.url == f"http://127.0.0.1:{found.address.port}/"
     answer = get(found, "/")
@@ -147,7 +147,7 @@ def test_ctrl_c_ends_the_dashboard() -> None:
     assert text(world.err) == "ended\n"
 
 
-def test_elsewhere_than_on_loopback_it_warns_that_the_token_is_in_the_clear() -> None:
+def test_outside_of_loopback_a_hint_warns_of_clear_text() -> None:
     stage = trained()
     world = replace(stage.world(), sleep=interrupted)
     assert run(["dashboard", "--no-open", "--port", "0", "--address", ANYWHERE], world, {}) == 0

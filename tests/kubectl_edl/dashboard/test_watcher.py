@@ -1,4 +1,4 @@
-"""One watcher: what it shows, and what it does when something is wrong."""
+"""The watcher publishes states and errors."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_without_any_right_the_start_is_refused() -> None:
 
 @dataclass
 class Script:
-    """A look that finds, or raises, one after the other."""
+    """A reader that returns these snapshots, or raises these errors, in order."""
 
     found: list[DashboardSnapshot | Exception]
 

@@ -12,7 +12,7 @@ OTHERS = ["plain", "sweep"]
 
 @pytest.fixture
 def stage() -> Stage:
-    """Two training jobs, and a Job that is none."""
+    """Two training jobs and an ordinary Job."""
     stage = Stage()
     mnist(stage)
     sweep = job("sweep", framework="none", min="1", max="4")
@@ -34,7 +34,7 @@ def exists(stage: Stage, name: str) -> bool:
     return True
 
 
-def test_every_job_of_the_training_job_goes_and_no_other_one(stage: Stage) -> None:
+def test_only_jobs_of_the_training_job_are_deleted(stage: Stage) -> None:
     found = stage.run("delete", "mnist", "--yes")
     assert (found.code, found.err) == (0, "")
     assert found.out == "mnist: deleted with its Jobs mnist-chief, mnist-ps, mnist-worker\n"
@@ -219,7 +219,7 @@ def test_pause_and_resume_take_several(three: Stage, choice: list[str]) -> None:
     assert "edl.dev/paused" not in three.job("a")["metadata"]["annotations"]
 
 
-def test_one_that_cannot_be_paused_keeps_no_other_from_it(three: Stage) -> None:
+def test_an_error_on_one_job_does_not_stop_the_others(three: Stage) -> None:
     found = three.run("pause", "b", "a")
     assert found.code == 1
     assert found.err == "error: b has ended (Complete): there is nothing to pause or resume\n"

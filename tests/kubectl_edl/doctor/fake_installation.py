@@ -1,4 +1,4 @@
-"""A cluster on which kubectl-edl is installed, with an API server that reviews and answers."""
+"""A cluster with kubectl-edl installed, whose API server answers access reviews and dry runs."""
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
@@ -27,15 +27,15 @@ _KINDS = (
 
 @dataclass
 class FakeApi:
-    """What the API server says beside what it stores."""
+    """Answers of the API server besides stored objects."""
 
     denied: frozenset[tuple[str, str, str]] = frozenset()
     """(user, verb, resource) that access reviews refuse; the user is empty for one's own."""
     may_review_others: bool = True
     asks: bool = True
-    """Whether it asks the webhook about labelled Jobs."""
+    """Whether it calls the webhook for labelled Jobs."""
     refusal: ClusterError | None = None
-    """What a labelled Job meets instead of the webhook."""
+    """The error for a labelled Job instead of a call of the webhook."""
     probes: list[Json] = field(default_factory=list)
 
     def __call__(self, cluster: Cluster) -> Cluster:
@@ -76,7 +76,7 @@ class _Answering(ClusterWrapper):
 
 
 def installed(stage: Stage, server: FakeApi, change: Callable[[Json], None] | None = None) -> Stage:
-    """Everything of manifests/ that is looked at, ready and trusted; `change` spoils any of it."""
+    """The checked objects of manifests/, ready and trusted; `change` modifies any of them."""
     for document in _documents():
         if document["kind"] in _KINDS:
             manifest = _ready(deepcopy(document))

@@ -570,7 +570,7 @@ def test_a_default_priority_class_that_does_not_exist_is_a_warning(stage: Stage)
 
 
 def named(kind: str, name: str, **more: Json) -> Json:
-    """With a slip in the label that would make it ours."""
+    """With a misspelt framework label."""
     labels = {"edl.dev/framwork": "none"}
     return {"kind": kind, "metadata": {"name": name, "labels": labels}, **more}
 

@@ -1,4 +1,4 @@
-"""What `doctor` asks about is what the manifests grant, right by right."""
+"""`doctor` checks exactly the rights that the manifests grant."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_only_rights_of_our_service_accounts_are_checked() -> None:
     assert granted("somebody", load()) == []
 
 
-def test_a_right_reads_as_rbac_spells_it() -> None:
+def test_a_right_is_printed_as_in_rbac() -> None:
     right = AccessRight("get", "pods/log", namespace="team")
     assert str(right) == "get pods/log in namespace team"
     assert (right.attributes["resource"], right.attributes["subresource"]) == ("pods", "log")

@@ -164,7 +164,7 @@ def test_nothing_is_printed_on_stderr(stage: Stage) -> None:
     assert found.err == "No events of training jobs found in empty namespace.\n"
 
 
-def test_without_the_right_to_list_events_the_error_names_it(stage: Stage) -> None:
+def test_a_missing_right_to_list_events_is_named(stage: Stage) -> None:
     stage.wrapped = fenced("Event")
     found = stage.run("events")
     assert found.code == 1
@@ -182,5 +182,5 @@ def test_without_the_right_to_list_events_the_error_names_it(stage: Stage) -> No
         ("mnist", ""),
     ],
 )
-def test_a_pod_belongs_to_the_job_that_named_it(pod: str, job: str) -> None:
+def test_the_owner_of_a_pod_is_derived_from_its_name(pod: str, job: str) -> None:
     assert owner(pod, {"mnist", "mnist-worker", "mnist-1"}) == job

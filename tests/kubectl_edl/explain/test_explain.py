@@ -1,4 +1,4 @@
-"""`kubectl edl explain`: where a job stands, why, why not more, and what would change it."""
+"""`kubectl edl explain`: sizes, reasons, blockers and remedies."""
 
 import json
 
@@ -108,7 +108,7 @@ def test_one_of_its_jobs_is_one_role(stage: Stage) -> None:
     assert [role["name"] for role in roles] == ["ps"]
 
 
-def test_documents_hold_the_figures(stage: Stage) -> None:
+def test_documents_have_the_figures(stage: Stage) -> None:
     found = json.loads(stage.run("explain", "bert", "-o", "json").out)
     assert (found["kind"], found["position"]) == ("TrainingJobExplanation", 1)
     assert found["settings"]["source"] == "reconciler"
@@ -126,7 +126,7 @@ def test_documents_hold_the_figures(stage: Stage) -> None:
     assert cause["remediation"] == "2 CPU more free on node-1"
 
 
-def test_a_declared_length_tells_when_it_starts(stage: Stage) -> None:
+def test_a_declared_duration_gives_an_estimate(stage: Stage) -> None:
     notes = {contract.STARTED_AT: "2026-11-21T11:00:00Z", contract.DURATION: "2h"}
     stage.patch("small", {"metadata": {"annotations": notes}})
     assert "Starts:      in about 60m\n" in stage.run("explain", "bert").out
@@ -188,7 +188,7 @@ def claim(stage: Stage, phase: str, reason: str = "", **metadata: object) -> Non
         ("Lost", "", "has lost its volume"),
     ],
 )
-def test_a_pod_that_waits_for_its_claim_names_it(
+def test_a_pod_that_waits_for_a_claim_names_the_claim(
     stage: Stage, phase: str, reason: str, why: str
 ) -> None:
     claiming(stage)

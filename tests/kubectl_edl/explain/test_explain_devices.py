@@ -1,4 +1,4 @@
-"""`kubectl edl explain` of jobs that ask for devices by claims: what lacks, what is not known."""
+"""`kubectl edl explain` of jobs that request devices by claims."""
 
 import json
 

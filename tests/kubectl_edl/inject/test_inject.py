@@ -292,7 +292,7 @@ def test_the_api_servers_defaults_are_judged_and_not_printed(tmp_path: Path) -> 
     assert "max 3 is above spec.completions 1, the default; " in refused.err
 
 
-def test_a_job_without_a_restart_policy_is_refused_as_the_api_server_defaults_it(
+def test_a_missing_restart_policy_is_defaulted_and_refused(
     tmp_path: Path,
 ) -> None:
     short = job("short", framework="none")

@@ -303,7 +303,7 @@ def test_an_upgrade_without_stored_values_starts_from_the_defaults() -> None:
     assert on.run("upgrade", "--no-wait", "--image", IMAGE).code == 0
 
 
-def test_another_namespace_holds_everything_and_stays() -> None:
+def test_an_existing_namespace_is_used_and_kept() -> None:
     on = stage()
     on.cluster.system_namespace = "team-x"
     on.cluster.create(ObjectRef("Namespace", "", "team-x"), {"metadata": {"name": "team-x"}})
@@ -340,7 +340,7 @@ def test_a_provisional_pod_on_a_lost_node_delays_no_uninstallation() -> None:
 
 
 def run_a_while(on: Stage, namespace: str) -> None:
-    """What stands there then, without labels; a Secret of ours was deleted and came again."""
+    """Objects without labels, such as a recreated Secret."""
     for kind, name in IN_ITS_NAMESPACE:
         target = ObjectRef(kind, namespace, name)
         if kind == "Secret" and find(on.cluster, target):
@@ -348,7 +348,7 @@ def run_a_while(on: Stage, namespace: str) -> None:
         on.cluster.create(target, {"metadata": {"name": name, "namespace": namespace}})
 
 
-def test_a_wreck_without_anything_installed_goes_too() -> None:
+def test_leftovers_of_a_partial_installation_are_deleted() -> None:
     """As Helm and `kubectl delete -k` leave it."""
     on = stage()
     said = "lease.coordination.k8s.io/edl-reconciler deleted"
@@ -358,7 +358,7 @@ def test_a_wreck_without_anything_installed_goes_too() -> None:
 
 
 def test_objects_that_the_reconciler_creates_are_deleted_or_owned() -> None:
-    """A new right to create asks which of the two it is."""
+    """A new right to create objects must be assigned to one of the two lists."""
     kinds = {(known.group, known.plural): kind for kind, known in RESOURCES.items()}
     roles = {one["metadata"]["name"] for one in load() if one["kind"] in ("Role", "ClusterRole")}
     made = {
@@ -428,7 +428,9 @@ def test_several_files_of_values_are_merged_in_their_order(tmp_path: Path) -> No
         (b"a: " + b"[" * 500, "values.yaml: nested too deeply\n"),
     ],
 )
-def test_a_file_that_holds_no_values_is_one_line(tmp_path: Path, content: bytes, said: str) -> None:
+def test_a_values_file_without_a_map_is_refused_in_one_line(
+    tmp_path: Path, content: bytes, said: str
+) -> None:
     (tmp_path / "values.yaml").write_bytes(content)
     run = install(stage(), "-f", str(tmp_path / "values.yaml"))
     assert (run.code, run.err.count("\n")) == (1, 1)
@@ -509,7 +511,7 @@ def ready(on: Stage, name: str) -> None:
     on.cluster.patch(target, {"status": counts})
 
 
-def test_it_waits_until_both_are_ready_and_trusted() -> None:
+def test_install_waits_until_both_are_ready_and_trusted() -> None:
     on = stage()
     install(on)
     for name in ("edl-webhook", "edl-reconciler"):
@@ -640,7 +642,7 @@ def test_uninstalling_takes_everything_but_jobs() -> None:
 
 
 def holding(times: int, held: Json = HELD) -> Callable[[Cluster], Cluster]:
-    """The webhook puts this back while it is configured, and for some patches after that."""
+    """The webhook restores the field while it is configured, and for some patches after that."""
     left = [times]
 
     class Holding(ClusterWrapper):
@@ -662,7 +664,7 @@ def gates(on: Stage, name: str) -> object:
 
 
 def test_gated_pods_are_named_before_uninstalling() -> None:
-    """The template of a Job that runs cannot change: its user is told; others lose their gates."""
+    """The template of a running Job is immutable: a hint; other Jobs lose their gates."""
     on = stage()
     install(on)
     on.put(job("runs", framework="tensorflow", max="2"), suspend=False)
@@ -739,7 +741,7 @@ def test_a_template_that_is_refused_keeps_its_gates_and_no_time_to_live() -> Non
 
 @pytest.mark.parametrize("accepts", [True, False])
 def test_a_suspended_job_loses_its_gates_if_its_template_is_mutable(*, accepts: bool) -> None:
-    """Since Kubernetes 1.36 one does; it is asked, not its version."""
+    """As from Kubernetes 1.36; the update is tried, whatever the version."""
     on = stage()
     install(on)
     on.put(job("stopped", framework="tensorflow", max="2"))

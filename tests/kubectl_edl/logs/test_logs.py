@@ -258,7 +258,7 @@ def test_roles_of_the_job_are_completed(stage: Stage) -> None:
 
 
 def over(stage: Stage) -> None:
-    """The chief is done, and with it the training job; everybody's log has ended."""
+    """The chief and with it the training job has completed; all logs have ended."""
     complete = {"status": {"conditions": [{"type": "Complete", "status": "True"}]}}
     for role in ("chief", "ps", "worker"):
         stage.patch(f"mnist-{role}", complete)
@@ -419,7 +419,7 @@ def test_a_queued_job_is_waited_for() -> None:
     assert last == "mnist is done"
 
 
-def test_pods_that_outlive_their_job_do_not_hold_the_end_up(stage: Stage) -> None:
+def test_pods_that_outlive_their_job_do_not_delay_the_end(stage: Stage) -> None:
     keep = {"metadata": {"annotations": {contract.CLEAN_UP: "None"}}}
     stage.patch("mnist-chief", keep)
     complete = {"status": {"conditions": [{"type": "Complete", "status": "True"}]}}
@@ -434,7 +434,7 @@ def test_pods_that_outlive_their_job_do_not_hold_the_end_up(stage: Stage) -> Non
     assert (found.code, found.err) == (0, "mnist is done\n")
 
 
-def test_a_job_that_is_deleted_ends_it(stage: Stage) -> None:
+def test_following_ends_when_the_job_is_deleted(stage: Stage) -> None:
     def delete() -> None:
         for role in ("chief", "ps", "worker"):
             stage.cluster.delete(ObjectRef("Job", "default", f"mnist-{role}"))

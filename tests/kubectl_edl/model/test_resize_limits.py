@@ -1,4 +1,4 @@
-"""How often a training job is resized at most, as `status JOB` and `explain` say it."""
+"""Cooldowns as shown by `status JOB` and `explain`."""
 
 import json
 
@@ -32,7 +32,7 @@ def cooldown(stage: Stage, command: str) -> str:
 
 
 @pytest.mark.parametrize("command", ["status", "explain"])
-def test_it_names_the_source_of_the_cooldown(command: str) -> None:
+def test_status_names_the_source_of_the_cooldown(command: str) -> None:
     stage = Stage()
     stage.put(torch())
     assert cooldown(stage, command) == TORCHRUN
@@ -78,7 +78,7 @@ def test_a_job_that_restarts_has_the_other_default() -> None:
     assert found == "resizes at most every 5m (the reconciler's default)"
 
 
-def test_documents_have_it_with_its_source() -> None:
+def test_documents_have_the_cooldown_with_its_source() -> None:
     stage = Stage()
     stage.put(torch(cooldown="5m"))
     found = {"periodSeconds": 300, "source": contract.COOLDOWN}

@@ -1,4 +1,4 @@
-"""What `explain`, `status`, `plan` and the dashboard show of domains."""
+"""Topology domains in `explain`, `status`, `plan` and the dashboard."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Why a training job is as it is, where its Jobs say different things."""
+"""The reason of a training job whose Jobs have different reasons."""
 
 from edl.model import Code, PodPhase, ResizePolicy, TrainingJob
 from kubectl_edl.model.training_job_view import view, why
@@ -6,7 +6,7 @@ from tests.edl.trainings import pod, role, training
 
 
 def preempted(problem: str = "") -> TrainingJob:
-    """Both Jobs were told why they stopped; then the first was told why the job waits."""
+    """Both Jobs have the reason of the suspension; the first also has the reason of the wait."""
     waits = Code.INSUFFICIENT_CAPACITY
     return training(
         role("chief", suspended=True, resizing=ResizePolicy.FIXED, reason=waits, message="no room"),

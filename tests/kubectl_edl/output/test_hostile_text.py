@@ -1,4 +1,4 @@
-"""Whatever stands in objects of the cluster: no command lets it steer the reader's terminal."""
+"""No command prints control characters from objects of the cluster."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Names as clusters have them, on terminals of 80 and 120 columns."""
+"""Realistic names on terminals of 80 and 120 columns."""
 
 import pytest
 

@@ -97,7 +97,7 @@ def test_wide_letters_take_two_columns_and_combining_marks_none() -> None:
     ]
 
 
-def test_a_cell_of_wide_letters_is_cut_to_the_columns_that_it_has() -> None:
+def test_a_cell_of_wide_letters_is_truncated_by_columns() -> None:
     table = Table((Column("MESSAGE", shrinks=True), Column("AGE")), (("学習" * 9, "5m"),))
     line = render(table, Layout(width=20)).splitlines()[1]
     assert line == "学習学習学習…    5m"

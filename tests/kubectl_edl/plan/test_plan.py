@@ -1,4 +1,4 @@
-"""`kubectl edl plan`: the reconciler's own decision, printed, and under which settings."""
+"""`kubectl edl plan`: the reconciler's decision and its settings."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Whoever may read one namespace alone sees the queue as the reconciler published it there."""
+"""Users with rights in one namespace only see the queue that the reconciler publishes there."""
 
 import json
 from datetime import timedelta

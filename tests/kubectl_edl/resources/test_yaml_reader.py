@@ -1,4 +1,4 @@
-"""What label and inject print again as it came is what they have read."""
+"""Documents that stay unchanged are printed as they were read."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Workers that leave by name, growths in time, scripts in the launcher, and the exit codes."""
+"""Removal by name, scale-ups with a timeout, scripts in the launcher, and exit codes."""
 
 import shlex
 import subprocess
@@ -41,7 +41,7 @@ def notes(stage: Stage, name: str = "mnist-worker") -> dict[str, str]:
 
 
 def noted(stage: Stage, name: str, **annotations: str | None) -> Callable[[], Json]:
-    """What the reconciler, or somebody else, writes meanwhile."""
+    """A concurrent write by the reconciler or another client."""
     named = {contract.PREFIX + word.replace("_", "-"): text for word, text in annotations.items()}
     return lambda: stage.patch(name, {"metadata": {"annotations": named}})
 
@@ -104,7 +104,7 @@ def test_a_scale_up_with_a_timeout_annotates_the_job(stage: Stage) -> None:
     assert notes(stage)[contract.SCALE_TIMEOUT] == "45s"
 
 
-def test_it_goes_back_to_the_hold_before(stage: Stage) -> None:
+def test_a_reverted_scale_up_restores_the_previous_manual_size(stage: Stage) -> None:
     stage.run("scale", "mnist", "4")
     stage.run("scale", "mnist", "6", "--timeout", "90s")
     assert notes(stage)[contract.SCALE_FALLBACK] == "4"
@@ -119,7 +119,7 @@ def test_another_size_request_removes_the_timeout(stage: Stage, again: list[str]
     assert not {contract.SCALE_TIMEOUT, contract.SCALE_FALLBACK} & notes(stage).keys()
 
 
-def test_new_bounds_alone_leave_it(stage: Stage) -> None:
+def test_new_bounds_keep_the_timeout(stage: Stage) -> None:
     stage.run("scale", "mnist", "6", "--timeout", "90s")
     stage.run("scale", "mnist", "--max", "10")
     assert notes(stage)[contract.SCALE_TIMEOUT] == "90s"

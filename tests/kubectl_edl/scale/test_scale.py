@@ -58,7 +58,7 @@ def test_only_growth_waits_for_capacity(stage: Stage, wish: list[str], then: str
     assert found.out.endswith(f"); {then}")
 
 
-def test_a_framework_that_restarts_does_so_at_once_for_fewer(stage: Stage) -> None:
+def test_a_restarting_framework_restarts_at_once_to_scale_down(stage: Stage) -> None:
     ernie = job("ernie", framework="paddle", min="1", max="8")
     ernie["metadata"]["annotations"] = {contract.MODE: "collective"}
     stage.put(ernie, suspend=False, parallelism=4, completions=4)

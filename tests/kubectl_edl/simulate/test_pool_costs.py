@@ -1,4 +1,4 @@
-"""Scenarios with node pools: what is asked of them, and what their nodes cost."""
+"""Scenarios with node pools: node requests and costs."""
 
 import json
 from pathlib import Path

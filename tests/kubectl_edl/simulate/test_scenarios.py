@@ -1,4 +1,4 @@
-"""What is wrong in scenarios and traces is said, never simulated otherwise than it is written."""
+"""Errors in scenarios and traces are reported before a simulation."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ JOB = "jobs: [{cpu: 1, work: 60}]\n"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where commands run."""
+    """The working directory of commands."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -200,7 +200,7 @@ def test_two_jobs_of_the_scenario_itself_need_names_of_their_own(folder: Path) -
 
 @pytest.mark.slow
 def test_a_long_log_of_one_name_is_read_in_a_breath(folder: Path) -> None:
-    """Twenty thousand: to compare each with each would take a minute."""
+    """20,000 lines: quadratic comparisons would take a minute."""
     (folder / "t.csv").write_text("submit,name\n" + "0,train\n" * 20_000)
     source = ManifestSource(str(folder / "s.yaml"), f"{NODES}trace: t.csv\n")
     trainings = read_scenario(source).world.trainings

@@ -201,7 +201,7 @@ def test_an_ordinary_manifest_is_a_template_for_jobs(tmp_path: Path) -> None:
     ]
 
 
-def test_anti_affinity_of_a_simulated_job_keeps_it_off_jobs_without_rules(tmp_path: Path) -> None:
+def test_anti_affinity_applies_to_jobs_without_rules(tmp_path: Path) -> None:
     apart = {
         "topologyKey": "kubernetes.io/hostname",
         "labelSelector": {"matchLabels": {"app": "b"}},
@@ -444,7 +444,7 @@ def test_the_domains_of_each_job_are_in_the_wide_table(tmp_path: Path) -> None:
     )
 
 
-def test_without_kubectl_edl_a_topology_holds_no_pod(tmp_path: Path) -> None:
+def test_the_plain_scheduler_ignores_topologies(tmp_path: Path) -> None:
     path = tmp_path / "racks.yaml"
     path.write_text(RACKS)
     plain = next(

@@ -24,7 +24,7 @@ def runs(stage: Stage) -> None:
 
 @pytest.fixture
 def stage() -> Stage:
-    """A queued job that starts, and runs, while somebody waits."""
+    """A queued job that starts and runs during the wait."""
     stage = Stage()
     stage.put(job("sweep", framework="none", min="1", max="1"))
     stage.between = [lambda: None, partial(starts, stage), partial(runs, stage), lambda: None]
@@ -124,7 +124,7 @@ def test_without_a_job_all_that_are_shown_are_waited_for(stage: Stage) -> None:
     assert nobody.err.startswith("error: no training job to wait for")
 
 
-def test_a_watch_ends_when_it_is_reached(stage: Stage) -> None:
+def test_a_watch_ends_when_the_phase_is_reached(stage: Stage) -> None:
     found = stage.run("status", "sweep", "-w", "--for", "Running")
     assert found.code == 0
     assert [line for line in found.out.splitlines() if line.startswith("Phase:")] == [

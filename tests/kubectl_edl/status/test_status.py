@@ -251,7 +251,7 @@ def test_a_missing_right_on_priorities_is_a_hint_only_if_one_is_used(stage: Stag
     assert "no PriorityClass" not in found.out
 
 
-def test_without_the_right_to_list_jobs_the_error_names_it(stage: Stage) -> None:
+def test_a_missing_right_to_list_jobs_is_named(stage: Stage) -> None:
     stage.wrapped = fenced("Job")
     found = stage.run("status")
     assert found.code == 1

@@ -35,13 +35,13 @@ def stage() -> Stage:
 
 
 def frame(stage: Stage, *args: str) -> list[str]:
-    """The first picture, without the load of the cluster above it."""
+    """The first drawn text, without the load of the cluster."""
     stage.between = []
     lines = stage.run("status", "-w", *args).out.partition(LEAVE)[2].splitlines()
     return lines[1:] if lines[0].startswith("Cluster: ") else lines
 
 
-def test_a_live_tree_goes_from_training_jobs_to_pods(stage: Stage) -> None:
+def test_a_watched_tree_shows_jobs_roles_and_pods(stage: Stage) -> None:
     lines = frame(stage)
     assert lines[0] == "2 training jobs: 1 Running, 1 Queued"
     names = [line.split("   ")[0].rstrip() for line in lines[3:7]]
@@ -311,7 +311,7 @@ def test_a_cut_line_ends_its_colour() -> None:
     assert fitted("a\nb\nc\n", Layout(width=1, height=3)) == "a\n…\n"
 
 
-def test_a_line_of_wide_letters_is_cut_before_it_would_wrap() -> None:
+def test_a_line_of_wide_letters_is_truncated() -> None:
     assert cut("学習学習", 8) == "学習学習"
     assert cut("学習学習", 7) == "学習学"
     assert cut("\x1b[31m学習\x1b[0mab", 3) == "\x1b[31m学\x1b[0m"

@@ -1,4 +1,4 @@
-"""`kubectl edl teams`: what teams have, and changes that are whole or not made."""
+"""`kubectl edl teams`: figures of teams, and atomic changes."""
 
 import json
 
@@ -127,7 +127,7 @@ def test_a_first_team_is_made_with_its_config_map(stage: Stage) -> None:
 
 
 def test_a_created_config_map_has_the_last_applied_annotation(stage: Stage) -> None:
-    """Without this annotation it warns, and later forgets what a file leaves out."""
+    """Without it kubectl apply warns, and keeps fields that were removed from the file."""
     assert stage.run("teams", "set", "vision", "--weight", "2").code == 0
     stored = stage.cluster.get(PLACE)
     applied = stored["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"]
@@ -211,7 +211,7 @@ def test_reductions_need_confirmation(stage: Stage) -> None:
     assert "vision" not in document(stage)
 
 
-def test_a_team_with_others_below_it_stays(stage: Stage) -> None:
+def test_a_team_with_children_cannot_be_deleted(stage: Stage) -> None:
     put(stage)
     found = stage.run("teams", "delete", "research", "--yes")
     assert found.code == 1
@@ -235,7 +235,7 @@ def test_a_change_of_others_meanwhile_is_not_lost(stage: Stage) -> None:
     assert stage.run("teams", "set", "vision", "--weight", "2").out == "team vision written\n"
 
 
-def test_without_the_right_to_read_the_cluster_the_error_names_it(stage: Stage) -> None:
+def test_a_missing_right_to_read_the_cluster_is_named(stage: Stage) -> None:
     put(stage)
     stage.wrapped = fenced("Node")
     found = stage.run("teams")

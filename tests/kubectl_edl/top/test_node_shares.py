@@ -1,4 +1,4 @@
-"""What takes the nodes in an hour: minimums, extras, other owners, nothing; and what it costs."""
+"""Node-hours and costs by minimums, extras, other owners and idle capacity."""
 
 import json
 from dataclasses import astuple
@@ -60,7 +60,7 @@ def test_a_price_is_of_an_instance_type_or_a_pool(
     assert (rounded(found.hourly), found.unpriced) == (hourly, unpriced)
 
 
-def test_a_node_that_holds_more_than_it_has_or_has_nothing_is_taken_once() -> None:
+def test_an_overcommitted_or_empty_node_counts_once() -> None:
     full = machine("n1", {"cpu": 2000}, {"cpu": 1000})
     found = node_costs(cluster(full, machine("n2", {}, {})), {}).nodes
     assert rounded(found) == [0.333, 0.667, 0, 1]

@@ -70,7 +70,7 @@ def test_jobs_show_requests_and_usage(stage: Stage) -> None:
     assert cells(line)[:8] == ["sweep", "Running", "2", "2", "2.5", "4Gi", "2Gi", "4"]
 
 
-def test_pods_that_are_not_measured_yet_make_it_more(stage: Stage) -> None:
+def test_unmeasured_pods_make_usage_a_lower_bound(stage: Stage) -> None:
     measured(stage, "sweep-0-x0", ("1", "1Gi"))
     assert cells(stage.run("top").out.splitlines()[1])[4] == ">1"
 
@@ -218,9 +218,7 @@ def test_amounts_have_one_figure_and_one_unit() -> None:
     | st.lists(st.just(9), min_size=1, max_size=6),
     serial=st.floats(0, 1),
 )
-def test_at_the_maximum_all_the_time_nothing_is_saved_and_below_it_never_lost(
-    sizes: list[int], serial: float
-) -> None:
+def test_a_constant_maximum_saves_nothing(sizes: list[int], serial: float) -> None:
     """One elastic role alone: a smaller size never needs more for the same work."""
     stage = Stage(minutes_ago=60)
     stage.put(

@@ -1,4 +1,4 @@
-"""A command line that makes no sense, whatever there is in the cluster, is exit code 2."""
+"""A contradictory command line exits with 2, independent of the cluster."""
 
 import pytest
 
