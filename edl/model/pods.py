@@ -100,6 +100,15 @@ class Provisioning(msgspec.Struct, frozen=True):
         """The provisional pods that are bound to a node."""
         return tuple(pod for pod in self.pods if pod.node and not pod.gone)
 
+    def in_order(self, role: str, *, queued: bool) -> list[ProvisionalPod]:
+        """The provisional pods of a role, in the order in which a smaller request keeps them.
+
+        Those with a node come first if the job is queued, last if it runs, as its own pods then
+        replace those with a node.
+        """
+        alive = (pod for pod in self.pods if pod.role == role and not pod.gone)
+        return sorted(alive, key=lambda pod: (bool(pod.node) != queued, len(pod.name), pod.name))
+
 
 class PodPhase(StrEnum):
     """Kubernetes' pod phases."""

@@ -118,14 +118,12 @@ def _names(
 ) -> list[str]:
     """The names of the `count` provisional pods that a role should have, existing or new.
 
-    Existing ones come first: those with a node first if the job is suspended, last if it runs, as
-    its own pods then replace those with a node. Ended pods are kept and count against new ones: if
-    a kubelet rejects every pod, neither may pods be created without end, nor may the timeout start
-    anew.
+    Existing ones come first. Ended pods are kept and count against new ones: if a kubelet rejects
+    every pod, neither may pods be created without end, nor may the timeout start anew.
     """
     prefix = provisional_pods.prefix(job, role)
-    alive = [pod for pod in there.values() if pod.name.startswith(prefix) and not pod.gone]
-    alive.sort(key=lambda pod: (bool(pod.node) != job.suspended, len(pod.name), pod.name))
+    ordered = job.provisioning.in_order(role.name, queued=job.suspended)
+    alive = [pod for pod in ordered if pod.name.startswith(prefix)]
     every = (f"{prefix}{index}" for index in range(count + len(there)))
     free = [name for name in every if name not in there]
     ended = sum(pod.gone for pod in there.values())

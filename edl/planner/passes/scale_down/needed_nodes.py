@@ -6,8 +6,9 @@ be used like a needed one.
 """
 
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -20,6 +21,7 @@ from edl.planner.packing.node_capacity import Ints
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, manual_size
 
+_NOTHING: Final[Mapping[JobKey, Mapping[str, int]]] = MappingProxyType({})
 REMOVED_WITHIN: Final = timedelta(minutes=20)
 """A node that still exists this long after its extras had to leave counts as never removed.
 
@@ -97,13 +99,19 @@ def others(snapshot: Snapshot) -> Ints:
     )
 
 
-def provisional(snapshot: Snapshot, kept: Container[JobKey] = ()) -> Ints:
-    """The number of provisional pods on each node, without those of `kept` requests."""
+def provisional(snapshot: Snapshot, kept: Mapping[JobKey, Mapping[str, int]] = _NOTHING) -> Ints:
+    """The number of provisional pods on each node, without those that requests keep.
+
+    `kept`: the number of pods that are kept, by job and role.
+    """
     found: Ints = np.zeros(len(snapshot.capacity.index), dtype=np.int64)
     for job in snapshot.all_jobs:
-        for pod in job.provisioning.held if job.key not in kept else ():
-            if (node := snapshot.capacity.index.get(pod.node)) is not None:
-                found[node] += 1
+        counts = kept.get(job.key, {})
+        for role in {pod.role for pod in job.provisioning.pods}:
+            ordered = job.provisioning.in_order(role, queued=job.suspended)
+            for pod in ordered[counts.get(role, 0) :]:
+                if (node := snapshot.capacity.index.get(pod.node)) is not None:
+                    found[node] += 1
     return found
 
 

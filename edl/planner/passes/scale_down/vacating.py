@@ -82,7 +82,7 @@ class Vacating:
             self._leave(allocation, nodes)
 
     def keep_growth_to_needed_nodes(self) -> None:
-        """Restrict the growth of extras to needed nodes: not to those of dropped requests.
+        """Restrict the growth of extras to needed nodes: not to those that requests give up.
 
         kube-scheduler does not know this restriction, so ungated roles grow only while none of the
         other nodes fits their pods.
@@ -90,8 +90,8 @@ class Vacating:
         schedulable = self.snapshot.capacity.schedulable
         free = self._unrequested & ~self._given_up & schedulable
         if free.any():
-            dropped = provisional(self.snapshot, self.decisions.requests)
-            free &= unneeded(self.snapshot, self._others - dropped)
+            given_up_pods = provisional(self.snapshot, self.decisions.requests)
+            free &= unneeded(self.snapshot, self._others - given_up_pods)
         if not free.any():
             return
         for allocation in self.snapshot.allocations:

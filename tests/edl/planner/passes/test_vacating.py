@@ -21,7 +21,7 @@ from edl.planner.decision_limits import Autoscaler, GrowthMode
 from edl.planner.passes.scale_down.needed_nodes import REMOVED_WITHIN
 from edl.planner.plan import Plan
 from tests.edl.planner.plans import ALL, held, plan_for, sizes, started
-from tests.edl.planner.states import at, busy, cluster, job, node, pod, role, room, worker
+from tests.edl.planner.states import at, busy, cluster, job, node, pod, role, room, shape, worker
 
 NEEDED = replace(ALL, growth=GrowthMode.NEEDED_NODES)
 LATER = NEEDED.idle_node_after.total_seconds()
@@ -304,3 +304,20 @@ def test_extras_do_not_grow_onto_nodes_that_came_for_a_request_which_failed(
     found = plan_for(cluster(needed, joined, *home, runs, asks), limits)
     assert (found.unprovisioned == (asks.key,)) is late
     assert not found.resizes
+
+
+@pytest.mark.parametrize("gated", [True, False])
+def test_extras_do_not_grow_onto_nodes_of_pods_that_a_smaller_request_gives_up(
+    gated: bool,  # noqa: FBT001 - pytest passes it
+) -> None:
+    """The minimum of its workers was lowered to 1 while the server's node is awaited."""
+    roles = (role("ps", shape=shape(99)), role("worker", 1, 9))
+    asks = replace(job("asks", *roles), provisioning=asking(-1, "b", "c").provisioning)
+    joined = [busy(pooled(name, 2), room(1, pods=1)) for name in ("b", "c")]
+    runs = placed("a", high=3) if gated else elastic("a", high=3)
+    home = [node("home", 1)] if gated else []
+    limits = replace(NEEDED, autoscaler=Autoscaler.PRESENT)
+    found = plan_for(cluster(pooled("a", 1), *joined, *home, runs, asks), limits)
+    (request,) = found.requests
+    assert dict(request.pods) == {"ps": 1, "worker": 1}
+    assert sizes(found) == ({"job": 2} if gated else {})
