@@ -32,7 +32,7 @@ from kubectl_edl.top.cluster_costs import (
     ClusterCosts,
     NodeShares,
     cluster_costs,
-    held_so_far,
+    hours_lines,
     unpriced,
 )
 from kubectl_edl.top.options import NO_PRICES, CostOptions
@@ -209,7 +209,7 @@ def _costs(state: ClusterState, found: ClusterCosts, asked: CostOptions) -> Json
     rows = [("Node-hours", found.nodes.nodes), ("Cost", found.nodes.hourly)] if state.nodes else []
     return {
         "rows": [_shares(title, shares) for title, shares in rows if shares],
-        "hours": [held_so_far(hours) for hours in found.hours if hours.held],
+        "hours": hours_lines(found),
         "note": unpriced(found.nodes) or ("" if asked.prices else _UNPRICED),
     }
 

@@ -5,23 +5,24 @@ Used by `kubectl edl top cluster` and the dashboard.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from edl.contract import NODE_POOL
 from edl.quantities import CPU, Resources
 from kubectl_edl.output.cell_quantities import decimal, gpus, offered_gpus
-from kubectl_edl.top.resource_hours import hours, total
+from kubectl_edl.top.resource_hours import Unit, hours, total
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from edl.model import ClusterState, Node, Pod, Role
     from kubectl_edl.top.options import CostOptions
     from kubectl_edl.top.resource_hours import Hours
 
 
+_SMALL: Final = 10
 INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 
 
@@ -61,6 +62,8 @@ class NodeCosts:
     """Nodes without a price, which count as free."""
     unlabelled: int = 0
     """The unpriced nodes that have neither an instance type nor a node pool."""
+    unit_prices: Mapping[Unit, float] = field(default_factory=dict)
+    """The hourly price of one GPU and of one CPU, averaged over the nodes that have a price."""
 
 
 def node_costs(state: ClusterState, prices: Mapping[str, float]) -> NodeCosts:
@@ -75,7 +78,19 @@ def node_costs(state: ClusterState, prices: Mapping[str, float]) -> NodeCosts:
         unpriced += price is None
         unlabelled += not any(_price_names(node))
         hourly = hourly.plus(parts, price or 0)
-    return NodeCosts(nodes, hourly, unpriced, unlabelled) if prices else NodeCosts(nodes)
+    if not prices:
+        return NodeCosts(nodes)
+    return NodeCosts(nodes, hourly, unpriced, unlabelled, _unit_prices(state.nodes, prices))
+
+
+def _unit_prices(nodes: Iterable[Node], prices: Mapping[str, float]) -> Mapping[Unit, float]:
+    paid, offered = defaultdict[Unit, float](float), Counter[Unit]()
+    for node in nodes:
+        price, (unit, amount) = _price(node, prices), _counted(node)
+        if price is not None and amount:
+            paid[unit] += price
+            offered[unit] += amount
+    return {unit: 1000 * paid[unit] / amount for unit, amount in offered.items()}
 
 
 def _price(node: Node, prices: Mapping[str, float]) -> float | None:
@@ -89,13 +104,20 @@ def _price_names(node: Node) -> tuple[str, str]:
 
 def _parts(node: Node, minimums: Resources, extras: Resources) -> tuple[float, float, float]:
     """Fractions of a node used by minimums, extras and other pods; at most 1 in total."""
-    asks = gpus if offered_gpus(node.allocatable) else _cpu
-    offered = offered_gpus(node.allocatable) or node.allocatable.get(CPU)
+    unit, offered = _counted(node)
+    asks = gpus if unit is Unit.GPU else _cpu
     if not offered:
         return 0.0, 0.0, 0.0
     first, more, used = asks(minimums), asks(extras), asks(node.used)
     most, others = max(offered, used, first + more), max(used - first - more, 0)
     return first / most, more / most, others / most
+
+
+def _counted(node: Node) -> tuple[Unit, int]:
+    """The unit that the node's price is divided by, and how many thousandths of it there are."""
+    if found := offered_gpus(node.allocatable):
+        return Unit.GPU, found
+    return Unit.CPU, node.allocatable.get(CPU)
 
 
 def _cpu(requests: Resources) -> int:
@@ -123,9 +145,6 @@ def _placed(role: Role) -> Iterator[Pod]:
     yield from sorted(pods, key=lambda pod: (pod.index, pod.created_at, pod.name))
 
 
-_UNITS: Final = ("GPU", "CPU")
-
-
 @dataclass(frozen=True, slots=True)
 class ClusterCosts:
     """Costs of nodes, and resource-hours: one total for jobs with GPUs, one for the others."""
@@ -142,7 +161,7 @@ def cluster_costs(state: ClusterState, asked: CostOptions) -> ClusterCosts:
 def hours_so_far(state: ClusterState, asked: CostOptions) -> tuple[Hours, ...]:
     """Resource-hours from the history of each job, which takes a second for some thousand jobs."""
     found = [hours(job, state.observed_at, asked.serial) for job in state.jobs]
-    return tuple(total(found, unit) for unit in _UNITS)
+    return tuple(total(found, unit) for unit in Unit)
 
 
 def unpriced(costs: NodeCosts) -> str:
@@ -172,10 +191,29 @@ def against(found: Hours) -> str:
     return "the same" if part == "0%" else f"{part} {'more' if found.saved < 0 else 'less'}"
 
 
-def held_so_far(found: Hours) -> str:
-    """`6 GPU-h, 15% less than the 7 of fixed maximum sizes`."""
+def hours_lines(costs: ClusterCosts) -> list[str]:
+    """`6 GPU-h, 15% less than the 7 of fixed maximum sizes`, for each unit that jobs held."""
+    prices = costs.nodes.unit_prices
+    return [_held_so_far(one) + _money(one, prices) for one in costs.hours if one.held]
+
+
+def _held_so_far(found: Hours) -> str:
     compared = against(found)
     if not compared:
         return held(found)
     link = "as" if compared == "the same" else "than"
     return f"{held(found)}, {compared} {link} the {decimal(found.at_max)} of fixed maximum sizes"
+
+
+def _money(found: Hours, prices: Mapping[Unit, float]) -> str:
+    """`: 12.6 instead of 14.7`; empty if no node has a price for the unit."""
+    if found.unit not in prices:
+        return ""
+    price = prices[found.unit]
+    fixed = "" if found.saved is None else f" instead of {_cents(found.at_max * price)}"
+    return f": a cost of {_cents(found.held * price)}{fixed}"
+
+
+def _cents(amount: float) -> str:
+    """With two digits where it is small, as early savings are."""
+    return f"{amount:.2f}" if amount < _SMALL else decimal(amount)

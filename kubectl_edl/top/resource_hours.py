@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from edl.model import ResizePolicy
@@ -28,6 +29,13 @@ _HOUR: Final = timedelta(hours=1)
 _THOUSAND: Final = 1000
 
 
+class Unit(StrEnum):
+    """What hours are counted of."""
+
+    GPU = "GPU"
+    CPU = "CPU"
+
+
 @dataclass(frozen=True, slots=True)
 class Hours:
     """Hours of `unit` (GPU, or CPU without GPUs) so far; `at_max` for the same work at max.
@@ -35,7 +43,7 @@ class Hours:
     `whole` is False if the history does not reach back to the start; then the hours were more.
     """
 
-    unit: str
+    unit: Unit
     held: float
     at_max: float
     whole: bool
@@ -51,9 +59,9 @@ class Hours:
 def hours(job: TrainingJob, now: datetime, serial: float) -> Hours:
     """The job's hours; `serial` is the fraction of work that more replicas do not speed up."""
     asks: Callable[[Resources], int] = gpus
-    unit = "GPU"
+    unit = Unit.GPU
     if not any(gpus(role.template.shape.requests) for role in job.roles):
-        asks, unit = (lambda requests: requests.get(CPU)), "CPU"
+        asks, unit = (lambda requests: requests.get(CPU)), Unit.CPU
     lines = {role.name: steps(job, role) for role in job.roles}
     held = sum(
         _replica_hours(lines[role.name], now) * asks(role.template.shape.requests)
@@ -70,7 +78,7 @@ def hours(job: TrainingJob, now: datetime, serial: float) -> Hours:
     return Hours(unit, held / _THOUSAND, at_max / _THOUSAND, whole, compared=serial > 0)
 
 
-def total(found: Sequence[Hours], unit: str) -> Hours:
+def total(found: Sequence[Hours], unit: Unit) -> Hours:
     """The total of all hours of one unit."""
     same = [one for one in found if one.unit == unit]
     return Hours(

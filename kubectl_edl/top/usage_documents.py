@@ -6,7 +6,7 @@ from kubectl_edl.model.training_job_view import time_text
 from kubectl_edl.output.cell_quantities import decimal
 from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.queue.view import quantities, quantity
-from kubectl_edl.top.cluster_costs import NodeShares
+from kubectl_edl.top.cluster_costs import NodeCosts, NodeShares
 from kubectl_edl.top.resource_hours import Hours
 from kubectl_edl.top.usage import ClusterUsage, JobUsage, NodeUsage, UsageLine
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
         NodeUsageDocument,
         ResourceUsageDocument,
     )
-    from kubectl_edl.output.documents.shared_documents import ResourceHoursDocument
+    from kubectl_edl.output.documents.shared_documents import (
+        ResourceHoursCostDocument,
+        ResourceHoursDocument,
+    )
     from kubectl_edl.output.documents.training_job_documents import TrainingJobUsageDocument
 
 
@@ -40,10 +43,19 @@ def job_document(one: JobUsage) -> "TrainingJobUsageDocument":
 
 def _hours_document(hours: Hours) -> "ResourceHoursDocument":
     return {
-        "unit": hours.unit,
+        "unit": hours.unit.value,
         "used": round(hours.held, 3),
         "atMaxReplicas": round(hours.at_max, 3),
         "complete": hours.whole,
+    }
+
+
+def _hours_cost_document(hours: Hours, costs: NodeCosts) -> "ResourceHoursCostDocument":
+    price = costs.unit_prices.get(hours.unit)
+    return {
+        **_hours_document(hours),
+        "cost": None if price is None else round(hours.held * price, 3),
+        "costAtMaxReplicas": None if price is None else round(hours.at_max * price, 3),
     }
 
 
@@ -71,7 +83,7 @@ def cluster_document(found: ClusterUsage) -> "ClusterUsageDocument":
         "unschedulableNodes": sum(not one.node.schedulable for one in found.nodes),
         "trainingJobs": dict(found.phases),
         "resources": {one.name: _line_document(one) for one in found.lines},
-        "resourceHours": [_hours_document(hours) for hours in found.costs.hours],
+        "resourceHours": [_hours_cost_document(hours, costs) for hours in found.costs.hours],
         "nodeShares": _shares_document(costs.nodes),
         "hourlyCost": _shares_document(costs.hourly) if costs.hourly else None,
         "unpricedNodes": costs.unpriced,

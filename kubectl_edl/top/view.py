@@ -17,7 +17,7 @@ from kubectl_edl.top.cluster_costs import (
     NodeShares,
     against,
     held,
-    held_so_far,
+    hours_lines,
     hours_text,
 )
 from kubectl_edl.top.usage import ClusterUsage, JobUsage, NodeUsage, UsageLine
@@ -181,7 +181,7 @@ def _footer(found: ClusterUsage) -> str:
     jobs = ", ".join(f"{many} {phase}" for phase, many in found.phases.items())
     lines = [f"Nodes: {nodes}", f"Training jobs: {count}" + (f" ({jobs})" if jobs else "")]
     lines += _shares(found.costs.nodes)
-    lines += [f"Resource-hours: {held_so_far(one)}" for one in found.costs.hours if one.held]
+    lines += [f"Resource-hours: {text}" for text in hours_lines(found.costs)]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -8,7 +8,7 @@ from kubectl_edl.output.documents.field_kinds import QUANTITY
 from kubectl_edl.output.documents.shared_documents import (
     NameDocument,
     Quantities,
-    ResourceHoursDocument,
+    ResourceHoursCostDocument,
     Timestamp,
 )
 from kubectl_edl.output.documents.training_job_documents import V1Alpha1
@@ -49,7 +49,9 @@ class ClusterUsageDocument(TypedDict):
     unschedulableNodes: Annotated[int, "Those of them that take no pods."]
     trainingJobs: Annotated[dict[str, int], "Training jobs, by phase."]
     resources: Annotated[dict[str, ResourceUsageDocument], "By resource; gpu: whole and shared."]
-    resourceHours: Annotated[list[ResourceHoursDocument], "What training jobs have requested."]
+    resourceHours: Annotated[
+        list[ResourceHoursCostDocument], "What training jobs have requested, and what that cost."
+    ]
     nodeShares: Annotated[NodeSharesDocument, "Nodes, by what requests their GPUs, or CPUs."]
     hourlyCost: Annotated[NodeSharesDocument | None, "Their prices; null without --price."]
     unpricedNodes: Annotated[int, "Nodes for which no --price is given."]

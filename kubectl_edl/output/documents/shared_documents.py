@@ -120,6 +120,11 @@ class ResourceHoursDocument(TypedDict):
     complete: Annotated[bool, "Whether the history reaches back to the start."]
 
 
+class ResourceHoursCostDocument(ResourceHoursDocument):
+    cost: Annotated[float | None, "What they cost; null where no node of this unit has a price."]
+    costAtMaxReplicas: Annotated[float | None, "The same of a fixed size of max."]
+
+
 class TeamCountDocument(TypedDict):
     team: Annotated[str | None, "Its name; null: all that are not counted apart."]
     jobs: Annotated[int, "Training jobs."]

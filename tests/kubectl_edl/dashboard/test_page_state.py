@@ -266,7 +266,7 @@ def test_costs_of_the_page_are_those_of_the_command() -> None:
     )
     (hours,) = found["hours"]
     assert f"Resource-hours: {hours}\n" in run.out
-    assert "of fixed maximum sizes" in hours
+    assert "of fixed maximum sizes: a cost of" in hours
     assert f"hint: {found['note']}\n" in run.err
 
 

@@ -14,6 +14,7 @@ from edl.errors import EdlError, NotFound, Unreachable
 from edl.kube.cluster import Cluster, ListOptions, RawList
 from edl.writes import Json
 from kubectl_edl.output.cell_quantities import cores, memory, percent
+from kubectl_edl.top.cluster_costs import INSTANCE_TYPE
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced
 from tests.kubectl_edl.stage import NOW, Stage, job, mnist, node, pod
 
@@ -130,6 +131,22 @@ def test_fixed_roles_wait_longer_and_jobs_without_gpus_count_cpus() -> None:
 def test_work_that_does_not_divide_at_all_takes_less_than_the_maximum(stage: Stage) -> None:
     line = stage.run("top", "jobs", "--serial", "1").out.splitlines()[1]
     assert cells(line)[-4:-1] == ["6 GPU-h", "8 GPU-h", "25% less"]
+
+
+def test_prices_say_what_hours_cost_instead_of_those_of_fixed_maximum_sizes(stage: Stage) -> None:
+    """Four GPUs for 8 an hour; the node without a price does not count."""
+    stage.patch("node-1", {"metadata": {"labels": {INSTANCE_TYPE: "large"}}}, "Node")
+    priced = ("top", "cluster", "--price", "large=8")
+    six = "Resource-hours: 6 GPU-h"
+    assert f"{six}: a cost of 12\n" in stage.run(*priced).out
+    compared = f"{six}, 25% less than the 8 of fixed maximum sizes: a cost of 12 instead of 16\n"
+    assert compared in stage.run(*priced, "--serial", "1").out
+    found = json.loads(stage.run(*priced, "--serial", "1", "-o", "json").out)["resourceHours"][0]
+    assert (found["cost"], found["costAtMaxReplicas"]) == (12, 16)
+    cheap = stage.run("top", "cluster", "--price", "large=0.1", "--serial", "1").out
+    assert "a cost of 0.15 instead of 0.20\n" in cheap
+    other = json.loads(stage.run("top", "cluster", "--price", "tiny=8", "-o", "json").out)
+    assert other["resourceHours"][0]["cost"] is None
 
 
 def test_without_knowing_how_the_work_divides_nothing_is_compared() -> None:
