@@ -17,6 +17,7 @@ from benchmarks.scheduling.autoscaled.course import Course, Figures, Observer, b
 from benchmarks.scheduling.autoscaled.trace import NAMESPACE, PODS, POOL, Submission, trace
 from edl.kube.api.client import ApiClient, connect
 from edl.model import ObjectRef
+from edl.writes import Json
 from sandbox import temporary_sandbox
 from sandbox.autoscaler import add_karpenter
 
@@ -25,7 +26,7 @@ LOOK: Final = 0.25
 HORIZON: Final = 1200.0
 """The seconds after which a run ends, even if jobs are not done."""
 HEAD: Final = (
-    f"{'':<36}{'done':>5}{'mean, s':>9}{'slowest, s':>11}{'wait, s':>9}{'node-hours':>11}"
+    f"{'':<44}{'done':>5}{'mean, s':>9}{'slowest, s':>11}{'wait, s':>9}{'node-hours':>11}"
     f"{'used':>7}{'nodes':>6}{'changes':>8}{'CPU s':>7}"
 )
 
@@ -36,7 +37,7 @@ def measure(contestant: Contestant, submissions: tuple[Submission, ...]) -> tupl
         add_karpenter(sandbox, POOL)
         sandbox.kubectl("create", "namespace", NAMESPACE)
         contestant.install(sandbox)
-        observer = Observer(str(sandbox.kubeconfig))
+        observer = Observer(str(sandbox.kubeconfig), contestant.suffix)
         observer.start()
         before = processor(sandbox)
         course = play(contestant, connect(str(sandbox.kubeconfig)), observer, submissions)
@@ -54,20 +55,25 @@ def play(
     course, due, begun = begin(submissions), list(submissions), time.monotonic()
     while (now := time.monotonic() - begun) < HORIZON:
         while due and due[0].at <= now:
-            name = due.pop(0).name
-            api.create(ObjectRef("Job", NAMESPACE, name), contestant.job(name))
+            for job in contestant.jobs(due.pop(0).name):
+                api.create(_reference(job), job)
         running, nodes = observer.look()
         for name in course.look(now, running, nodes):
-            api.delete(ObjectRef("Job", NAMESPACE, name))
+            for job in contestant.jobs(name):
+                api.delete(_reference(job))
         if course.finished() and not nodes:
             break
         time.sleep(LOOK)
     return course
 
 
+def _reference(job: Json) -> ObjectRef:
+    return ObjectRef("Job", NAMESPACE, job["metadata"]["name"])
+
+
 def line(name: str, found: Figures, spent: float) -> str:
     return (
-        f"{name:<36}{found.done:>5.4g}{found.completion:>9.1f}{found.slowest:>11.1f}"
+        f"{name:<44}{found.done:>5.4g}{found.completion:>9.1f}{found.slowest:>11.1f}"
         f"{found.wait:>9.1f}{found.node_hours:>11.2f}{found.used:>7.1%}{found.nodes:>6.3g}"
         f"{found.changes:>8.4g}{spent:>7.0f}"
     )

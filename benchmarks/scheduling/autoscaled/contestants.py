@@ -1,37 +1,56 @@
-"""How each contestant is installed, and the Job that its users submit for the same work."""
+"""How each contestant is installed, and the Jobs that its users submit for the same work."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from string import Template
-from typing import Any, Final
+from typing import Final
 
 from benchmarks.scheduling import kueue
 from benchmarks.scheduling.autoscaled.trace import CPU, LEAST, MOST, NAMESPACE, QUOTA
 from dev.installation import install
 from edl import contract
+from edl.writes import Json
 from sandbox import Sandbox
 
+_WORKER: Final = "-worker"
 _QUEUE: Final = Path(__file__).parent / "queue.yaml"
 
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """`job` returns the Job of this name."""
+    """`jobs` returns the Jobs of one submission.
+
+    The pods of the Job of its name, followed by `suffix`, do the work.
+    """
 
     install: Callable[[Sandbox], None]
-    job: Callable[[str], dict[str, Any]]
+    jobs: Callable[[str], Sequence[Json]]
+    suffix: str = ""
 
 
 def _install_ours(sandbox: Sandbox, *, growth: str) -> None:
+    sandbox.kubectl("label", "namespace", NAMESPACE, f"{contract.KUBEXEC}=enabled")
     options = (f"--growth={growth}", "--idle-node-after=10", "--provisioning-timeout=120")
     install(sandbox, sandbox.folder / "edl", ("reconciler",), *options)
 
 
-def _elastic(name: str) -> dict[str, Any]:
+def _restarting(name: str) -> Sequence[Json]:
+    """TensorFlow without parameter servers restarts as a whole for a new size."""
     labels = {contract.FRAMEWORK: "tensorflow", contract.MIN: str(LEAST), contract.MAX: str(MOST)}
-    return _job(name, LEAST, labels)
+    return (_job(name, LEAST, labels),)
+
+
+def _live(name: str, *, least: int) -> Sequence[Json]:
+    """Horovod is resized while it trains; its launcher asks for next to nothing."""
+    roles = {contract.ROLES: f"launcher=1,worker={least}..{MOST}"}
+    labels = {contract.FRAMEWORK: "horovod", contract.JOB: name}
+    launcher = _job(f"{name}-launcher", 1, labels | {contract.ROLE: "launcher"}, "30m")
+    workers = _job(f"{name}{_WORKER}", least, labels | {contract.ROLE: "worker"})
+    for job in (launcher, workers):
+        job["metadata"]["annotations"] = roles
+    return launcher, workers
 
 
 def _install_kueue(sandbox: Sandbox) -> None:
@@ -41,14 +60,14 @@ def _install_kueue(sandbox: Sandbox) -> None:
     sandbox.kubectl("apply", "--server-side", "-f", "-", input=text)
 
 
-def _fixed(name: str, pods: int) -> dict[str, Any]:
+def _fixed(name: str, *, pods: int) -> Sequence[Json]:
     job = _job(name, pods, kueue.LABELS)
     job["spec"]["suspend"] = True
-    return job
+    return (job,)
 
 
-def _job(name: str, pods: int, labels: dict[str, str]) -> dict[str, Any]:
-    container = {"name": "tensorflow", "image": "none", "resources": {"requests": {"cpu": CPU}}}
+def _job(name: str, pods: int, labels: dict[str, str], cpu: str = CPU) -> Json:
+    container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": cpu}}}
     template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
     sizes = {"parallelism": pods, "completions": pods, "completionMode": "Indexed"}
     return {
@@ -57,13 +76,18 @@ def _job(name: str, pods: int, labels: dict[str, str]) -> dict[str, Any]:
     }
 
 
+_NEEDED: Final = partial(_install_ours, growth="needed-nodes")
+_ANY: Final = partial(_install_ours, growth="any-node")
+_MEDIUM: Final = 5
+"""Between `LEAST` and `MOST`."""
+
 CONTESTANTS: Final = {
-    "kubectl-edl, needed-nodes": Contestant(
-        partial(_install_ours, growth="needed-nodes"), _elastic
-    ),
-    "kubectl-edl, any-node": Contestant(partial(_install_ours, growth="any-node"), _elastic),
+    "kubectl-edl, live, 2 to 8": Contestant(_NEEDED, partial(_live, least=LEAST), _WORKER),
+    "kubectl-edl, live, 5 to 8": Contestant(_NEEDED, partial(_live, least=_MEDIUM), _WORKER),
+    "kubectl-edl, live, 2 to 8, any-node": Contestant(_ANY, partial(_live, least=LEAST), _WORKER),
+    "kubectl-edl, restarts, 2 to 8": Contestant(_NEEDED, _restarting),
     **{
         f"Kueue, {pods} pods a job": Contestant(_install_kueue, partial(_fixed, pods=pods))
-        for pods in (LEAST, (LEAST + MOST) // 2, MOST)
+        for pods in (LEAST, _MEDIUM, MOST)
     },
 }

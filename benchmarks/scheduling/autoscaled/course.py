@@ -69,9 +69,13 @@ class Track:
 
 @dataclass
 class Observer:
-    """Follows running pods by job, and nodes, with two watches."""
+    """Follows running pods by job, and nodes, with two watches.
+
+    A pod's job is the name of its Job without `suffix`.
+    """
 
     kubeconfig: str
+    suffix: str = ""
     _running: dict[str, str] = field(default_factory=dict)
     _nodes: set[str] = field(default_factory=set)
     _lock: Lock = field(default_factory=Lock)
@@ -101,7 +105,7 @@ class Observer:
             self._failure = error
 
     def _see_pod(self, pod: Observed, deleted: bool) -> None:  # noqa: FBT001 - as it is called
-        job = pod.metadata.labels.get(_JOB_NAME, "")
+        job = pod.metadata.labels.get(_JOB_NAME, "").removesuffix(self.suffix)
         runs = job and pod.status.phase == "Running" and not pod.gone and not deleted
         with self._lock:
             if runs:
