@@ -56,7 +56,7 @@ PATIENCE: Final = timedelta(seconds=5)
 """Time limit of an estimate; a large cluster with many jobs may need longer."""
 
 
-def patient(world: CliContext) -> Callable[[], bool]:
+def time_limit(world: CliContext) -> Callable[[], bool]:
     """A function that tells whether PATIENCE has passed since this call."""
     begun = world.now()
     return lambda: world.now() - begun > PATIENCE

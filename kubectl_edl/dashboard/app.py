@@ -5,7 +5,7 @@
 | `/` | GET | the page; `?token=…` is taken into a cookie, once |
 | `/events` | GET | server-sent events: `state`, the page as JSON (`page_state.page`), and `beat` |
 | `/what-if` | POST | {"namespace", "name", "max"} → the outcome with and without this max |
-| `/scale` | POST | {"namespace", "name", "size": 6 or null} → {"said"}; only if it is allowed |
+| `/scale` | POST | {"namespace", "name", "size": 6 or null} → {"message"}; only if it is allowed |
 
 Errors are {"error": one line}.
 """
@@ -151,7 +151,7 @@ def _scale(context: DashboardContext) -> Response:
     if context.resize is None:
         text = "this dashboard only reads; start it with --allow-scale to change sizes here"
         return _refused(AuthRefusal(HTTPStatus.FORBIDDEN, text))
-    return _json({"said": context.resize(_body(page_resize.ResizeRequest))})
+    return _json({"message": context.resize(_body(page_resize.ResizeRequest))})
 
 
 def _body(kind: type[_T]) -> _T:

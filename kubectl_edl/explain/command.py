@@ -12,7 +12,7 @@ from edl.model import ClusterState, TrainingJob
 from edl.phases import waits
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
-from kubectl_edl.cli.interaction import patient
+from kubectl_edl.cli.interaction import time_limit
 from kubectl_edl.cli.options import OutputOptions, one_namespace, printing
 from kubectl_edl.cli.watch_report import show
 from kubectl_edl.client import reconciler_lease
@@ -115,8 +115,8 @@ def _report(
     if published:
         explained = _as_published(explained, published, job)
     deciders = by.hints if state else reconciler_lease.unattended(connection, now)
-    beside = (*survey.hints, *deciders, *hints, *more)
-    return explain_report(explained, now).with_hints(dict.fromkeys(beside))
+    every_hint = (*survey.hints, *deciders, *hints, *more)
+    return explain_report(explained, now).with_hints(dict.fromkeys(every_hint))
 
 
 def _as_published(
@@ -193,5 +193,5 @@ def _explanation(
         return shown, unattended(by) if could else None
     if not could:
         return explanation, None
-    found = forecast(state, settings, [job.key], patient(world))
+    found = forecast(state, settings, [job.key], time_limit(world))
     return explanation, found.starts.get(job.key) or found.grows.get(job.key)

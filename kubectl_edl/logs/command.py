@@ -67,8 +67,8 @@ def logs(world: CliContext, job: str, asked: LogOptions, scope: Scope) -> None:
         asked = replace(asked, role=(named,))
     if asked.follow:
         watching = _watching(world, connection, found.key.namespace)
-        looking = partial(_look, world, watching, found.key, asked, connection)
-        _follow(watching, looking, printer)
+        current = partial(_current_pods, world, watching, found.key, asked, connection)
+        _follow(watching, current, printer)
         return
     sources = find(connection, found, asked)
     if not sources:
@@ -84,14 +84,14 @@ def _watching(
     return replace(connection, cluster=world.watched(connection.cluster, selections))
 
 
-def _look(
+def _current_pods(
     world: CliContext,
     connection: ClusterConnection,
     key: JobKey,
     asked: LogOptions,
     unwatched: ClusterConnection,
 ) -> FollowedPods:
-    """Look once. The last look lists pods directly: their watch may lag behind that of the Jobs."""
+    """The pods now. At the end pods are listed directly: their watch may lag behind the Jobs'."""
     job = only(key, survey_jobs(connection, world.now()))
     if job is None:
         return FollowedPods((), f"{key.name} is gone", over=True)
@@ -109,7 +109,7 @@ def _not_begun(sources: Sequence[LogTarget]) -> str:
 
 
 def _follow(
-    connection: ClusterConnection, look: Callable[[], FollowedPods], printer: LogPrinter
+    connection: ClusterConnection, current: Callable[[], FollowedPods], printer: LogPrinter
 ) -> None:
     world = printer.world
 
@@ -118,5 +118,5 @@ def _follow(
         world.out.flush()
 
     first = partial(request, asked=printer.asked)
-    follower = Follower(connection.cluster, look, first, Output(line, world.warn))
+    follower = Follower(connection.cluster, current, first, Output(line, world.warn))
     follower.run(world.changes(connection.cluster, jobs_of(connection)))

@@ -166,23 +166,23 @@ class Follower:
         if self._over:
             return
         try:
-            look = self._current()
+            pods = self._current()
         except Unreachable as error:
             self._print_message(f"waiting: {error}")
             return
-        begun = [source for source in look.sources if not source.waiting]
+        begun = [source for source in pods.sources if not source.waiting]
         for source in begun[:MOST]:
             self._start(source)
         if len(begun) > MOST:
             self._print_message(
                 f"hint: follows {MOST} of {len(begun)} logs; choose with --role or --index"
             )
-        elif not begun and not look.over:
-            self._print_message(look.standing)
+        elif not begun and not pods.over:
+            self._print_message(pods.standing)
         self._first = None
-        if look.over:
-            self._over, self._verdict = True, look.standing
-            for source in look.sources:
+        if pods.over:
+            self._over, self._verdict = True, pods.standing
+            for source in pods.sources:
                 if source.stays and (track := self._tracks.get(source.run)):
                     _close(track)
 

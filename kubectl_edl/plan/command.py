@@ -113,6 +113,6 @@ def _last_reasons(
         for key, one in reasons_of_jobs
         if one.reason
     )
-    hint = f"hint: a plan needs the whole cluster; this is what the reconciler last said: {error}"
+    hint = f"hint: a plan needs the whole cluster; these are the reasons of the last one: {error}"
     planned = Planned(now, connection.namespace, by, (), held, complete=False)
     return plan_report(planned, diff=False).with_hints((*survey.hints, hint))

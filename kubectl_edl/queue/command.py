@@ -11,7 +11,7 @@ from edl import contract
 from edl.errors import Forbidden
 from edl.kube.cluster import ListOptions
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
-from kubectl_edl.cli.interaction import patient
+from kubectl_edl.cli.interaction import time_limit
 from kubectl_edl.cli.options import OutputOptions, everywhere, reading
 from kubectl_edl.cli.watch_report import printed
 from kubectl_edl.client import reconciler_lease
@@ -96,7 +96,7 @@ def _whole_queue(
     waiting = in_plan(state, decide(state, settings.value(), settings.limits), by.stalled)
     if by.stalled:
         return [replace(one, estimate=unattended(by)) for one in waiting]
-    found = forecast(state, settings, [one.job.key for one in waiting], patient(world))
+    found = forecast(state, settings, [one.job.key for one in waiting], time_limit(world))
     return [replace(one, estimate=found.starts.get(one.job.key)) for one in waiting]
 
 

@@ -81,7 +81,7 @@ def status(
             found, report = view.listed(asked, reading.selector, now, above.lstrip())
         else:
             found, report = view.detailed(asked, job, now)
-        wait.look(found)
+        wait.check(found)
         return report
 
     if not (wanted.goals or reading.watch):

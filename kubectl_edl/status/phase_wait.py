@@ -29,7 +29,7 @@ class Wait:
         self._phases = frozenset(also for one in phases for also in _ALSO.get(one, {one}))
         self._codes = frozenset(one for one in wanted.goals if isinstance(one, Code))
 
-    def look(self, views: Sequence[JobView]) -> None:
+    def check(self, views: Sequence[JobView]) -> None:
         """Check the jobs. Raises EndedOtherwise if one ended without the goal, Missing if none."""
         self._views = tuple(views)
         if not self._wanted.goals:

@@ -27,8 +27,8 @@ export class Scale {
     if (!row) return;
     const { namespace, name } = row;
     try {
-      const { said } = await ask("/scale", { namespace, name, size });
-      setText(byId("scale-said"), said);
+      const { message } = await ask("/scale", { namespace, name, size });
+      setText(byId("scale-said"), message);
     } catch (error) {
       setText(byId("scale-said"), `Not done: ${error.message}`);
     }

@@ -23,7 +23,9 @@ from kubectl_edl.output.age import duration
 _LOGS: Final = "kubectl logs -n {namespace} -l app.kubernetes.io/name=edl-reconciler --tail 50"
 
 
-def way_out(context: CheckContext, outside: str = "look at its log", inside: str = _LOGS) -> str:
+def reconciler_remedy(
+    context: CheckContext, outside: str = "look at its log", inside: str = _LOGS
+) -> str:
     """Where to look or what to do; `outside` applies if no Deployment runs the reconciler."""
     namespace = context.system_namespace
     inside = FixCommand(inside.format(namespace=namespace))
@@ -50,7 +52,7 @@ def leads(context: CheckContext) -> CheckResults:
             Lead.ABSENT: "no reconciler has ever led:",
             Lead.EXPIRED: f"no reconciler leads, the last was {lease.holder}:",
         }.get(lease.lead, "no reconciler leads:")
-        yield failure(f"{what} {lease.why}", way_out(context, "start it"))
+        yield failure(f"{what} {lease.why}", reconciler_remedy(context, "start it"))
     elif lease.clock_is_ahead:
         ahead = duration(-lease.silence)
         yield warning(
@@ -61,7 +63,7 @@ def leads(context: CheckContext) -> CheckResults:
         ago, lasts = duration(lease.silence), duration(lease.lasts)
         yield warning(
             f"{lease.holder} leads, and is overdue: it renewed its Lease {ago} ago, for {lasts}",
-            way_out(context),
+            reconciler_remedy(context),
         )
     else:
         yield ok(f"{lease.holder} leads, and renewed its Lease {duration(lease.silence)} ago")
@@ -78,7 +80,7 @@ def writes(context: CheckContext) -> CheckResults:
         yield failure(
             f'{lease.holder} runs as "{missing.user}", which may not {missing}: '
             "decisions that need these writes are not carried out",
-            way_out(context, start, UPGRADE),
+            reconciler_remedy(context, start, UPGRADE),
         )
         return
     yield ok(f"it has all rights that it needs, as {missing.user}")
@@ -94,7 +96,7 @@ def settings(context: CheckContext) -> CheckResults:
         yield ok(f"it decides by {by.settings}")
         return
     if by.stalled:
-        fix = way_out(context, "start it")
+        fix = reconciler_remedy(context, "start it")
         yield warning("its settings are unknown while no reconciler leads", fix)
         return
     hints = " ".join(hint.removeprefix("hint: ") for hint in by.hints)

@@ -44,7 +44,7 @@ def stuck(context: CheckContext) -> CheckResults:
     """Jobs stuck in a phase: an unmet wait, an incomplete start, an end that does not come."""
     jobs = _jobs(context).jobs
     by = deciding(context.connection, SettingsOverrides(), context.now)
-    rules = stuck_rules(reconciler_health.way_out(context), by.settings.limits.gang_limit)
+    rules = stuck_rules(reconciler_health.reconciler_remedy(context), by.settings.limits.gang_limit)
     bad = [found for job in jobs if (found := _stuck(job, rules, context.now))]
     yield from first(bad, _ALL)
     if not bad:

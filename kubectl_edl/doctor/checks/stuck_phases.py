@@ -29,7 +29,7 @@ StuckRule: TypeAlias = Callable[[TrainingJob, datetime], CheckResult | None]
 def stuck_rules(log: str, gang_limit: timedelta) -> tuple[StuckRule, ...]:
     """The rules in order: only the first that applies is reported.
 
-    `log` message where to look if the reconciler does nothing; `gang_limit` is its setting.
+    `log` says where to look if the reconciler does nothing; `gang_limit` is its setting.
     """
     return (
         _unreadable,

@@ -38,7 +38,7 @@ class SimulatedJobDocument(TypedDict):
     belowMinSeconds: Annotated[float, "How long it had nodes for less than its minimum."]
     replicas: Annotated[Points, "[seconds, replicas] of each change."]
     domains: Annotated[list[DomainPodsDocument], "For a topology: where its pods first ran."]
-    message: Annotated[str, "What was last said of it."]
+    message: Annotated[str, "Its last reason, as a sentence."]
 
 
 class TimelineDocument(TypedDict):
@@ -78,7 +78,7 @@ class WhatIfRunDocument(TypedDict):
     startSeconds: Annotated[float | None, "When its pods are scheduled; null: not in this time."]
     endSeconds: Annotated[float | None, "When it ends; null: not in this time."]
     domains: Annotated[list[DomainPodsDocument], "For a topology: where its pods are."]
-    message: Annotated[str, "What was last said of it."]
+    message: Annotated[str, "Its last reason, as a sentence."]
 
 
 class WhatIfDocument(TypedDict):

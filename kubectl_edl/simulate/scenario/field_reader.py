@@ -13,7 +13,7 @@ from edl.errors import Finding
 from edl.quantities import Resources, quantity
 from kubectl_edl.resources.yaml_reader import Document
 
-_SHARE: Final = f"; a share of a GPU is said by a job's manifest, with the label {contract.GPU}"
+_SHARE: Final = f"; a share of a GPU is set in a job's manifest, by the label {contract.GPU}"
 
 
 def amount(resource: str, value: object) -> Resources:

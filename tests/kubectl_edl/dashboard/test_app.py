@@ -105,7 +105,7 @@ def test_the_page_sets_and_clears_manual_sizes() -> None:
     served = ServedPage(stage, scales=True)
     status, answer = served.post("/scale", REQUEST)
     assert status == 200, answer
-    assert answer["said"].startswith("mnist: worker set to 2 (manual; min 1, max 12)")
+    assert answer["message"].startswith("mnist: worker set to 2 (manual; min 1, max 12)")
     assert stage.job("mnist-worker")["metadata"]["annotations"][contract.REPLICAS] == "2"
     served.post("/scale", REQUEST | {"size": None})
     assert contract.REPLICAS not in stage.job("mnist-worker")["metadata"]["annotations"]

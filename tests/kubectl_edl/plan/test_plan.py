@@ -173,7 +173,7 @@ def test_without_the_right_to_read_the_cluster_the_last_reasons_are_shown() -> N
     assert "mnist   idle room: 4 of 12 fit" in found.out
     assert "Nothing to do" not in found.out
     assert found.err == (
-        "hint: a plan needs the whole cluster; this is what the reconciler last said: "
+        "hint: a plan needs the whole cluster; these are the reasons of the last one: "
         '"ann" may not list Node (kubectl auth can-i …)\n'
     )
     assert json.loads(stage.run("plan", "-o", "json").out)["complete"] is False

@@ -53,8 +53,8 @@ JOBS: dict[str, str] = {
     "cpu: -4": ".cpu: -4 is below 0; allowed: 0 or more",
     "resources: {foo: -1}": ".resources.foo: -1 is below 0; allowed: 0 or more",
     "gpus: 0.5": (
-        ".gpus: 0.5 is not a whole number; allowed: 0, 1, 2, …; a share of a GPU is said by a job's"
-        " manifest, with the label edl.dev/gpu"
+        ".gpus: 0.5 is not a whole number; allowed: 0, 1, 2, …; a share of a GPU is set in a job's"
+        " manifest, by the label edl.dev/gpu"
     ),
     "work: {foo: x}": f".work.foo: is not a field here; allowed: {TIME}, {DRAWN}",
     "work: {choice: [1, 2]}": (
