@@ -88,9 +88,9 @@ laws: setup ## unit tests that take their time, most of them property tests: the
 laws-meanwhile: setup
 	@PYTEST_TIMEOUT=1800 nice -n 19 $(MAKE) --no-print-directory laws
 
-# Behind trainings, which take longest and cannot be divided.
+# Behind the trainings, which take longest, and whose pods must start while the others train.
 integration-meanwhile: setup
-	@nice -n 5 $(MAKE) --no-print-directory integration
+	@nice -n 10 $(MAKE) --no-print-directory integration
 
 integration: setup binaries ## against a real API server: the sandbox's, or $$EDL_KUBECONFIG's
 	$(BIN)/pytest -q $(call SIDE_BY_SIDE,4) --least $(LEAST_INTEGRATION) -m "integration$(WITHOUT_PASSED)" \
