@@ -49,6 +49,8 @@ class GangClaims:
     """Gangs that have waited `queue_patience`: no later gang that could delay them starts first."""
     _refused: dict[_Question, Reason] = field(default_factory=dict)
     """Searches that failed, and why: an equal gang later in the queue cannot fit either."""
+    _fits_empty: dict[GangSignature, bool] = field(default_factory=dict)
+    """Whether such a gang fits by capacity if no training job runs."""
     _fits_without_jobs: dict[GangSignature, bool] = field(default_factory=dict)
     """Whether such a gang fits a cluster without training jobs."""
     nodes: NodeRequests = field(init=False)
@@ -113,14 +115,15 @@ class GangClaims:
         )
 
     def serve(self, found: Gang) -> None:
-        key = found.job.key
+        key, reserved_for = found.job.key, found.quota_request.head
         self.nodes.hold(found)
-        if head := next((one for one in self._heads if self._waits_for(found, one)), None):
+        head = next((one for one in self._heads if self._waits_for(found, one)), None)
+        if head and self._may_ever_start(found):
             self.decisions.enqueue(key, reasons.goes_first(head.job.key))
         elif later := gang_backoff(self.snapshot, found.job):
             self.decisions.enqueue(key, *later)
-        elif found.quota_request.head:
-            self.decisions.enqueue(key, reasons.goes_first(found.quota_request.head))
+        elif reserved_for and self._may_ever_start(found):
+            self.decisions.enqueue(key, reasons.goes_first(reserved_for))
         elif not found.job.provisioning.asks and (
             refused := self._refused.get(_question(found, self.sources.standing_of(found)))
         ):
@@ -221,6 +224,14 @@ class GangClaims:
         # A gang that fits nowhere never becomes a head, and needs no recheck by time.
         if self._fits_alone(found) and self.snapshot.has_passed(found.job.queued_at, patience):
             self._heads.append(found)
+
+    def _may_ever_start(self, found: Gang) -> bool:
+        """Whether it fits nodes without training jobs, or an autoscaler may add nodes for it."""
+        if found.signature not in self._fits_empty:
+            self._fits_empty[found.signature] = topology_placement.fits_empty_cluster(
+                self.snapshot, found
+            )
+        return self._fits_empty[found.signature] or self.nodes.may_ask(found)
 
     def _fits_alone(self, found: Gang) -> bool:
         if found.signature not in self._fits_without_jobs:

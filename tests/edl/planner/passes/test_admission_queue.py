@@ -250,6 +250,20 @@ def test_a_job_that_can_never_fit_blocks_no_other_job() -> None:
     assert "4 of 9 pods would fit" in told(plan)["big"]
 
 
+def test_a_job_that_can_never_start_waits_behind_no_queue_head() -> None:
+    """It would count as ahead of others, and its reason would hide what is wrong with it."""
+    running = worker("running", 2, 2, on=["a", "a"])
+    head, never = worker("head", 4, 4, queued=-400), worker("never", 9, 9, queued=-300)
+    last = worker("last", 1, 1, queued=-1)
+    plan = plan_for(cluster(node("a", 4), running, head, never, last), Limits())
+    assert [(one.job.name, one.position, one.never) for one in plan.held] == [
+        ("head", 1, False),
+        ("never", 0, True),
+        ("last", 2, False),
+    ]
+    assert "4 of 9 pods would fit" in told(plan)["never"]
+
+
 def test_the_plan_is_looked_at_again_when_patience_ends() -> None:
     running = worker("running", 2, 2, on=["a", "a"])
     plan = plan_for(cluster(node("a", 4), running, worker("big", 4, 4, queued=-100)), Limits())
