@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from edl import messages, reasons
+from edl.forecast.contention import Contention
 from edl.forecast.estimate import HORIZON, Certainty, Estimate, rounded
 from edl.forecast.never_fits import hopeless
 from edl.forecast.remaining_work import Basis, RemainingWork, left
@@ -67,7 +68,8 @@ def forecast(
     keys = [key for key in asked if key in jobs]
     known = {key: left(job, state.observed_at) for key, job in jobs.items()}
     seen, stopped = _simulated(state, settings, (keys, known), enough)
-    told = _Told(state.observed_at, jobs, known, seen, stopped)
+    contention = Contention(state, settings)
+    told = _Told(state.observed_at, jobs, known, contention, seen, stopped)
     waiting = {key for key in keys if any(role.status.suspended for role in jobs[key].live)}
     unseen = [jobs[key] for key in keys if key in waiting and key not in seen.start]
     if all(node.schedulable for node in state.nodes):  # a cordoned node may be uncordoned
@@ -122,6 +124,7 @@ class _Told(msgspec.Struct, frozen=True):
     now: datetime
     jobs: Mapping[JobKey, TrainingJob]
     known: Mapping[JobKey, RemainingWork]
+    contention: Contention
     seen: _Seen
     stopped: bool
     never: dict[JobKey, Reason] = msgspec.field(default_factory=dict)
@@ -143,7 +146,7 @@ class _Told(msgspec.Struct, frozen=True):
         return Estimate(Certainty.ABOUT, at)
 
     def _endless(self, key: JobKey, before: float | None) -> list[JobKey]:
-        """Jobs without a known end that run before that time, by name."""
+        """Jobs without a known end that run before that time and compete with it, by name."""
         return [
             other
             for other, found in sorted(self.known.items())
@@ -155,6 +158,7 @@ class _Told(msgspec.Struct, frozen=True):
                     other in self.seen.start and (before is None or self.seen.start[other] < before)
                 )
             )
+            and self.contention.competes(self.jobs[key], self.jobs[other])
         ]
 
     def _why(self, key: JobKey, endless: list[JobKey]) -> str:

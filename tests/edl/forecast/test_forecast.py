@@ -65,6 +65,22 @@ def test_a_job_with_an_unknown_end_can_only_make_the_start_sooner() -> None:
     assert found.reason == "sooner if ns/first ends"
 
 
+def test_the_end_of_a_job_on_nodes_that_it_cannot_use_is_not_named() -> None:
+    elsewhere = worker("gpus", 1, 1, shape=shape(1, gpu=1), on=["g"])
+    asks = worker("waits", 1, 1, shape=shape(4))
+    state = cluster(node("a", 4), node("g", 2, gpu=1), runs("first"), elsewhere, asks)
+    assert start(state).reason == "ns/first has no known end"
+
+
+def test_growth_within_a_topology_domain_depends_on_no_job_of_another() -> None:
+    racks = [node(name, 4, labels={"rack": name}) for name in ("a", "b")]
+    kept = Topology(required=(("", "rack"),))
+    grows = worker("waits", 2, 8, on=["a"] * 2, topology=kept)
+    state = cluster(*racks, grows, runs("beside", 2), worker("far", 4, 4, on=["b"] * 4))
+    found = forecast(state, Settings(), [WAITS]).grows[WAITS]
+    assert found.reason == "ns/beside has no known end"
+
+
 def test_progress_is_as_good_as_a_word() -> None:
     found = start(full(runs("first", progress=0.5)))
     assert found.certainty is Certainty.ABOUT

@@ -1,0 +1,55 @@
+"""Which other jobs a job competes with: only the end of these can let it start or grow."""
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edl.feasibility.eligibility import Mask
+from edl.model import ClusterState, TrainingJob
+from edl.planner.published_settings import Settings
+from edl.planner.snapshot.take_snapshot import take_snapshot
+
+if TYPE_CHECKING:
+    from edl.model import JobKey
+
+
+class Contention:
+    """The nodes that each job could use, and those that its pods hold, in one cluster state."""
+
+    def __init__(self, state: ClusterState, settings: Settings) -> None:
+        self._state = state
+        self._snapshot = take_snapshot(state, settings.value(), settings.limits)
+        self._kept: dict[JobKey, list[Mask]] = defaultdict(list)
+        """By started job: a required topology keeps its roles to the domain of their pods."""
+        for allocation in self._snapshot.allocations:
+            self._kept[allocation.job.key].append(allocation.pod_class.large_enough)
+
+    def competes(self, job: TrainingJob, other: TrainingJob) -> bool:
+        """Whether the end of `other` frees quota or capacity that `job` could use."""
+        return self._share_quota(job, other) or bool((self._usable(job) & self._held(other)).any())
+
+    def _share_quota(self, job: TrainingJob, other: TrainingJob) -> bool:
+        mine, theirs = job.key.namespace, other.key.namespace
+        if mine == theirs and any(quota.namespace == mine for quota in self._state.quotas):
+            return True
+        return bool(self._state.teams) and self._state.team_of(mine) == self._state.team_of(theirs)
+
+    def _usable(self, job: TrainingJob) -> Mask:
+        """Nodes on which one of its pods would fit if they were empty; bool[nodes]."""
+        shapes = (role.template.shape for role in job.live)
+        kept = self._kept.get(job.key)
+        found = kept or [self._snapshot.pod_class(shape).large_enough for shape in shapes]
+        usable: Mask = np.any(found, axis=0)
+        return usable
+
+    def _held(self, job: TrainingJob) -> Mask:
+        """Nodes with pods of its own, or all that it could use before it has any; bool[nodes]."""
+        index = self._snapshot.capacity.index
+        names = (pod.node for role in job.roles for pod in role.status.pods if not pod.ended)
+        nodes = [index[name] for name in names if name in index]
+        if not nodes:
+            return self._usable(job)
+        found: Mask = np.zeros(len(index), dtype=np.bool_)
+        found[nodes] = True
+        return found
