@@ -90,7 +90,7 @@ laws-meanwhile: setup
 
 # Behind the trainings, which take longest, and whose pods must start while the others train.
 integration-meanwhile: setup
-	@nice -n 10 $(MAKE) --no-print-directory integration
+	@PYTEST_TIMEOUT=900 nice -n 10 $(MAKE) --no-print-directory integration
 
 integration: setup binaries ## against a real API server: the sandbox's, or $$EDL_KUBECONFIG's
 	$(BIN)/pytest -q $(call SIDE_BY_SIDE,4) --least $(LEAST_INTEGRATION) -m "integration$(WITHOUT_PASSED)" \
