@@ -201,6 +201,7 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Admiss
         done,
         (
             *update_policy.forgery_warnings(manifest, done),
+            *update_policy.copy_warnings(manifest, spec),
             *ttl_after_finished.warnings(manifest, done),
             *unknown_keys.warnings(manifest),
             *warnings,

@@ -82,6 +82,19 @@ def forgery_warnings(given: Json, stored: Json) -> tuple[str, ...]:
     )
 
 
+def copy_warnings(given: Json, spec: JobSpec) -> tuple[str, ...]:
+    """A warning for a copy of a completed Job that would join the original's training job."""
+    joined = labels(given).get(contract.JOB, spec.name)
+    copied = contract.INJECTED_MAX in annotations(given) and len(spec.all_roles) == 1
+    if not copied or joined == spec.name:
+        return ()
+    warning = (
+        f"{contract.JOB}: {joined} puts this copy into the training job {joined}, which stands "
+        "still while two Jobs have one role; apply the original's file under the new name instead"
+    )
+    return (warning,)
+
+
 def paused(manifest: Json) -> Json:
     """The manifest with the user's `suspend: true` recorded as `edl.dev/paused`."""
     return annotated(manifest, {contract.PAUSED: contract.TRUE})

@@ -212,16 +212,18 @@ def share(job: JobFacts) -> int:
 def _disagreements(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Iterator[str]:
     if len({spec.framework for spec in specs}) > 1:
         yield f"its Jobs disagree on {contract.FRAMEWORK}: write the same on each"
+    names = [spec.role for spec in specs]
+    if several := sorted({name for name in names if names.count(name) > 1}):
+        for name in several:
+            jobs = [job.name for job in around.jobs if job.spec and job.spec.role == name]
+            yield f"several Jobs are its {name}: {', '.join(jobs)}; delete all but one"
+        return
     if len({spec.all_roles for spec in specs}) > 1:
         yield f"its Jobs disagree on {contract.ROLES}: write the same on each"
         return
     if len({spec.scheduling.topology for spec in specs if spec.scheduling.topology}) > 1:
         either = f"{contract.REQUIRED_TOPOLOGY} or {contract.PREFERRED_TOPOLOGY}"
         yield f"its Jobs disagree on {either}: write the same on each that has one"
-    names = [spec.role for spec in specs]
-    for name in sorted({name for name in names if names.count(name) > 1}):
-        jobs = [job.name for job in around.jobs if job.spec and job.spec.role == name]
-        yield f"several Jobs are its {name}: {', '.join(jobs)}; delete all but one"
 
 
 def grouped(role: Role) -> Role:

@@ -61,6 +61,14 @@ def test_a_second_pass_of_ours_warns_of_nothing() -> None:
     assert create(created(horovod("launcher"))).warnings == ()
 
 
+def test_a_copy_that_would_join_the_originals_training_job_warns() -> None:
+    """As of `kubectl get -o yaml` with another name: the label of the original is still there."""
+    stored = created(job("bert", framework="pytorch", min="2", max="8"))
+    copy = stored | {"metadata": stored["metadata"] | {"name": "copy"}}
+    assert any("puts this copy into the training job bert" in one for one in create(copy).warnings)
+    assert not any("copy" in one for one in create(stored).warnings)
+
+
 @pytest.mark.parametrize("owner", ["example.com/controller", "kueue.x-k8s.io/multikueue"])
 def test_a_job_of_another_controller_is_refused(owner: str) -> None:
     with pytest.raises(Denied, match=f'spec.managedBy: this Job belongs to "{owner}"'):

@@ -306,6 +306,16 @@ def test_a_foreign_service_with_the_jobs_name_is_a_problem() -> None:
             [member("chief"), member("ps", notes={"edl.dev/roles": "chief=1,ps=2"})],
             "its Jobs disagree on edl.dev/roles",
         ),
+        (
+            [
+                job("m", labels={"edl.dev/framework": "pytorch", "edl.dev/job": "m"}),
+                job(
+                    "copy",
+                    labels={"edl.dev/framework": "pytorch", "edl.dev/job": "m", "edl.dev/max": "9"},
+                ),
+            ],
+            "several Jobs are its worker: copy, m; delete all but one",
+        ),
         ([member("worker", pod={"priorityClassName": "x"})], 'there is no PriorityClass "x"'),
         (
             [job("bad", labels={"edl.dev/framework": "caffe"})],
