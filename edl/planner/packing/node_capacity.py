@@ -90,6 +90,13 @@ class NodeCapacity:
         found: Ints = self.future_idle[:, nodes]
         return found
 
+    def available_on(self, node: int, resources: Iterable[int], horizon: Horizon) -> dict[int, int]:
+        """Capacity of one node at a horizon that is reserved for no pod, by resource; from 0."""
+        soon, at_once = self._future_idle, self._idle
+        if horizon is not IDLE:
+            return {row: max(soon[row][node], 0) for row in resources}
+        return {row: max(min(soon[row][node], at_once[row][node]), 0) for row in resources}
+
     def amounts(self, requests: Resources) -> ResourceAmounts:
         found = dict(requests.items)
         return tuple(

@@ -1,6 +1,6 @@
 """The nodes on which pods of one shape fit, computed once per shape and updated pod by pod."""
 
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from copy import copy
 from typing import NamedTuple
 
@@ -86,6 +86,10 @@ class PodClass:
         self.future_idle = view(self._capacity, self, FUTURE_IDLE)
         self._large = None
 
+    def reserve(self, node: int, horizon: Horizon) -> None:
+        """Reserve capacity for one pod on a node."""
+        self._capacity.reserve(node, self, horizon)
+
     def is_full(self) -> bool:
         """Whether no node has future idle capacity for one more; False if constrained."""
         nodes = np.flatnonzero(self.eligible)
@@ -142,6 +146,12 @@ class PodClass:
             return np.where(eligible, _UNBOUNDED, 0)
         most = by_scarcest_resource(room[resource] // amount for resource, amount in self.amounts)
         return np.where(eligible, np.maximum(most, 0), 0)
+
+    def pods_on(self, node: int, free: Mapping[int, int]) -> int:
+        """`pods_by_resources` of one node, of which these amounts are free."""
+        if not self.eligible[node]:
+            return 0
+        return min([free[row] // amount for row, amount in self.amounts], default=_UNBOUNDED)
 
     @property
     def is_unconstrained(self) -> bool:

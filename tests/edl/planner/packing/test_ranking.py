@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.planner.decision_limits import Limits
-from edl.planner.packing.domain_capacity import DomainRanking
+from edl.planner.packing.domain_ranking import DomainRanking
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -14,7 +14,7 @@ from edl.planner.snapshot.take_snapshot import take_snapshot
 from tests.edl.planner.states import cluster, node, shape
 
 NODES = 40
-MOVED = 4
+MOVED = 12
 MOVES = st.tuples(st.integers(0, MOVED - 1), st.integers(0, 1), st.booleans(), st.integers(0, 4))
 
 
@@ -28,11 +28,11 @@ def board(cpus: list[int]) -> Snapshot:
 @pytest.mark.slow
 @given(
     st.lists(st.integers(0, 6), min_size=NODES, max_size=NODES),
-    st.lists(MOVES, min_size=1, max_size=8),
+    st.lists(st.lists(MOVES, min_size=1, max_size=MOVED), min_size=1, max_size=4),
     st.tuples(st.integers(0, 6), st.integers(0, 6)),
 )
 def test_a_ranking_that_follows_placements_is_the_one_that_reads_all_nodes_anew(
-    cpus: list[int], moves: list[tuple[int, int, bool, int]], pods: tuple[int, int]
+    cpus: list[int], rounds: list[list[tuple[int, int, bool, int]]], pods: tuple[int, int]
 ) -> None:
     there = board(cpus)
     pod_classes = [
@@ -42,14 +42,15 @@ def test_a_ranking_that_follows_placements_is_the_one_that_reads_all_nodes_anew(
     requests = [
         PodSetRequest(pod_class, count) for pod_class, count in zip(pod_classes, pods, strict=True)
     ]
-    for at, which, now, comes in moves:
+    for moves in rounds:
         for horizon in (IDLE, FUTURE_IDLE):
-            there.domains.ranking("rack", requests, horizon)
-        if comes:
-            taken = IDLE if now else FUTURE_IDLE
-            there.capacity.reserve(at, pod_classes[which], taken, comes - 2)
-        else:
-            there.capacity.defer([at], pod_classes[which])
+            list(there.domains.ranking("rack", requests, horizon).tightest(requests))
+        for at, which, now, comes in moves:
+            if comes:
+                taken = IDLE if now else FUTURE_IDLE
+                there.capacity.reserve(at, pod_classes[which], taken, comes - 2)
+            else:
+                there.capacity.defer([at], pod_classes[which])
         for horizon in (IDLE, FUTURE_IDLE):
             idle = horizon is IDLE
             room = there.capacity.available if idle else there.capacity.future_available

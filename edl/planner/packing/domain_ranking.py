@@ -1,0 +1,272 @@
+"""Topology domains in the order in which pods that must stay together use them."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from math import inf
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edl.feasibility.horizon import Horizon
+from edl.planner.packing.node_capacity import ALL_NODES, Ints, NodeCapacity
+from edl.planner.packing.pod_class import PodClass, PodSetRequest
+
+ReadCapacity: TypeAlias = Callable[[Ints | slice], Ints]
+"""Reads the capacity of these nodes; int64[resources, nodes read]."""
+_Cells: TypeAlias = tuple["memoryview[int]", "memoryview[int]"]
+"""One kind of amounts, of single nodes and of domains; the memory of numpy's arrays."""
+_FEW: Final = 8
+"""Up to this many nodes or domains, a Python loop is faster than one call of numpy for all."""
+_TIGHTEST: Final = 12
+_ROOMIEST: Final = 4
+"""How many domains to try, from each end of the order, of those whose sums suffice."""
+_MOST: Final = 2.0**62
+"""More than any sum of pods that fit."""
+
+
+class TopologyDomains(NamedTuple):
+    """Nodes by the value of one label."""
+
+    label: str
+    values: tuple[str, ...]
+    of_nodes: Ints
+    """The index in `values` of each node's value, -1 without the label; int64[nodes]."""
+
+
+class DomainRanking:
+    """Orders domains for pods of some shapes by the capacity of their nodes.
+
+    All nodes are read once; later only nodes whose capacity has changed (`changed_nodes`), and
+    only their domains change their places in an order.
+    """
+
+    __slots__ = (
+        "_at",
+        "_capacity",
+        "_cells",
+        "_changed_domains",
+        "_changed_nodes",
+        "_columns",
+        "_fits",
+        "_followed",
+        "_horizon",
+        "_known",
+        "_nodes",
+        "_numbers",
+        "_pod_classes",
+        "_resources",
+        "_seen",
+        "_sums",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        domains: TopologyDomains,
+        pod_classes: Sequence[PodClass],
+        room: ReadCapacity,
+        horizon: Horizon,
+        followed: NodeCapacity | None = None,
+    ) -> None:
+        """`followed`: the capacity that `room` reads; None if it does not change."""
+        usable = np.any([pod_class.eligible for pod_class in pod_classes], axis=0)
+        self._nodes = np.flatnonzero(usable & (domains.of_nodes >= 0))
+        own = domains.of_nodes[self._nodes]
+        present = np.bincount(own, minlength=len(domains.values)) > 0
+        self._numbers = np.flatnonzero(present)
+        self._at: Ints = (np.cumsum(present) - 1)[own]
+        """The index in `_numbers` of each node's domain."""
+        self._pod_classes, self._capacity, self._horizon = pod_classes, room, horizon
+        self._resources = sorted(
+            {resource for pod_class in pod_classes for resource, _ in pod_class.amounts}
+        )
+        self._changed_nodes: Sequence[int] = followed.changed_nodes if followed else ()
+        self._seen = len(self._changed_nodes)
+        self._changed_domains: list[int] = []
+        """Domains whose sums changed, in order of the changes; repeated."""
+        self._fits: dict[tuple[int, ...], _Fit] = {}
+        self._known = self._amounts(self._nodes)
+        """int64[kinds, nodes]: how many pods of each shape fit, their squares, idle amounts."""
+        self._sums: Ints = np.zeros((len(self._known), len(self._numbers)), dtype=np.int64)
+        """`_known` summed by domain; int64[kinds, domains]."""
+        self._add(self._at, self._known)
+        self._columns: dict[int, int] = {}
+        """The index in `_nodes` of each node; filled once some have changed."""
+        pairs = zip(self._known, self._sums, strict=True)
+        self._cells: list[_Cells] = [(memoryview(known), memoryview(sums)) for known, sums in pairs]
+        plain = all(pod_class.is_unconstrained for pod_class in pod_classes)
+        self._followed = followed if plain else None
+        """The capacity, if resource amounts alone decide where pods fit."""
+
+    @property
+    def size(self) -> int:
+        """The number of nodes whose capacity it caches."""
+        return len(self._nodes)
+
+    def tightest(self, requests: Sequence[PodSetRequest]) -> Iterator[int]:
+        """Domains whose sums suffice for all pods, the one with the least to spare first.
+
+        Among equals, the one whose capacity is on fewer nodes comes first. Several shapes together
+        may still not fit, which only placing them shows. If there are many domains, only the
+        `_TIGHTEST` first and the `_ROOMIEST` last ones are tried.
+        """
+        fit = self._fit(requests)
+        order = map(self._numbers.__getitem__, _ascending(fit.spare, fit.close))
+        yield from map(int, islice(order, _TIGHTEST))
+        yield from map(int, [*order][-_ROOMIEST:])
+
+    def roomiest(self, requests: Sequence[PodSetRequest]) -> Iterator[int]:
+        """Domains with capacity for any of these pods, the one for most of them first."""
+        self._follow()
+        totals = self._sums[: len(requests)]
+        pods = np.array([[request.pods] for request in requests], dtype=np.int64)
+        fitting = np.minimum(totals, pods).sum(axis=0)
+        for place in _ascending(np.where(fitting > 0, -fitting, inf), -totals.sum(axis=0)):
+            yield int(self._numbers[place])
+
+    def _fit(self, requests: Sequence[PodSetRequest]) -> "_Fit":
+        """How well the domains fit these pods, computed anew where their sums have changed."""
+        self._follow()
+        wanted = tuple([pods for _, pods in requests])
+        fit = self._fits.get(wanted)
+        if fit is None:
+            fit = self._fits[wanted] = _Fit(requests, self._resources, self._sums)
+            fit.seen = len(self._changed_domains)
+        elif fit.seen < len(self._changed_domains):
+            fit.read(self._changed_domains[fit.seen :])
+            fit.seen = len(self._changed_domains)
+        return fit
+
+    def _follow(self) -> None:
+        """Read the nodes again whose capacity has changed."""
+        if self._seen == len(self._changed_nodes):
+            return
+        new = {*self._changed_nodes[self._seen :]}
+        self._seen = len(self._changed_nodes)
+        if not self._columns:
+            self._columns = {node: column for column, node in enumerate(self._nodes.tolist())}
+        changed = sorted(new & self._columns.keys())
+        if self._followed is not None and len(changed) <= _FEW:
+            for node in changed:
+                self._read(node, self._followed)
+        elif changed:
+            columns = [self._columns[node] for node in changed]
+            amounts, at = self._amounts(self._nodes[columns]), self._at[columns]
+            self._add(at, amounts - self._known[:, columns])
+            self._known[:, columns] = amounts
+            self._changed_domains += at.tolist()
+
+    def _read(self, node: int, capacity: NodeCapacity) -> None:
+        """Read a single node again, without numpy, which takes longer for few nodes."""
+        column = self._columns[node]
+        place = int(self._at[column])
+        free = capacity.available_on(node, self._resources, self._horizon)
+        pods = [pod_class.pods_on(node, free) for pod_class in self._pod_classes]
+        amounts = [*pods, *[one * one for one in pods], *free.values()]
+        for (known, sums), amount in zip(self._cells, amounts, strict=True):
+            sums[place] += amount - known[column]
+            known[column] = amount
+        self._changed_domains.append(place)
+
+    def _add(self, at: Ints, more: Ints) -> None:
+        """Add int64[kinds, nodes] to the sums of the nodes' domains; `at` may repeat a domain."""
+        for sums, row in zip(self._sums, more, strict=True):
+            np.add.at(sums, at, row)
+
+    def _amounts(self, nodes: Ints) -> Ints:
+        room, horizon = self._capacity(nodes), self._horizon
+        pods = [
+            pod_class.pods_by_resources(room, nodes)
+            if pod_class.is_unconstrained
+            else pod_class.pods_per_node(self._capacity(ALL_NODES), horizon)[nodes]
+            for pod_class in self._pod_classes
+        ]
+        free = np.maximum(room[self._resources], 0)
+        return np.array([*pods, *(one**2 for one in pods), *free], dtype=np.int64)
+
+
+class _Fit:
+    """How well each domain of a ranking fits a number of pods of each of its shapes."""
+
+    __slots__ = ("_least", "_pods", "_sums", "close", "seen", "spare")
+
+    def __init__(
+        self, requests: Sequence[PodSetRequest], resources: Sequence[int], sums: Ints
+    ) -> None:
+        """`sums` is read by reference."""
+        asked = dict.fromkeys(resources, 0)
+        for pod_class, pods in requests:
+            for resource, amount in pod_class.amounts:
+                asked[resource] += amount * pods
+        self._pods = [request.pods for request in requests]
+        self._least = [*asked.values()]
+        self._sums = sums
+        self.seen = 0
+        """How many changes of domains it contains (`DomainRanking._changed_domains`)."""
+        self.spare: NDArray[np.float64] = np.empty(sums.shape[1])
+        """How many times all pods fit by the sums; infinite where they do not fit once."""
+        self.close: Ints = np.empty(sums.shape[1], dtype=np.int64)
+        """Smaller where the capacity is on fewer nodes."""
+        self._read(slice(None))
+
+    def read(self, changed: Iterable[int]) -> None:
+        """Compute these domains anew."""
+        domains = [*{*changed}]
+        if len(domains) > _FEW:
+            self._read(domains)
+            return
+        for domain in domains:
+            self._read_one(domain)
+
+    def _read(self, domains: slice | list[int]) -> None:
+        there, kinds = self._sums[:, domains], len(self._pods)
+        spare: NDArray[np.float64] = np.full(there.shape[1], _MOST)
+        close: Ints = np.zeros(there.shape[1], dtype=np.int64)
+        for pods, fitting, squares in zip(self._pods, there, there[kinds:], strict=False):
+            if pods:
+                spare = np.minimum(spare, fitting / pods)
+                close = close - squares
+        short = spare < 1
+        for least, free in zip(self._least, there[2 * kinds :], strict=True):
+            short |= free < least
+        self.spare[domains] = np.where(short, inf, spare)
+        self.close[domains] = close
+
+    def _read_one(self, domain: int) -> None:
+        """The same for one domain, without numpy, which takes longer for few domains."""
+        there, kinds = self._sums[:, domain].tolist(), len(self._pods)
+        spare, close = _MOST, 0
+        for pods, fitting, squares in zip(self._pods, there, there[kinds:], strict=False):
+            if pods:
+                spare = min(spare, fitting / pods)
+                close -= squares
+        pairs = zip(self._least, there[2 * kinds :], strict=True)
+        short = spare < 1 or any(free < least for least, free in pairs)
+        self.spare[domain] = inf if short else spare
+        self.close[domain] = close
+
+
+def _ascending(by: NDArray[np.float64], then: Ints) -> Iterator[int]:
+    """Indexes in ascending order of `by`, then `then`, without those whose `by` is infinite.
+
+    Sorted only if more than a few are read.
+    """
+    left = by
+    for _ in range(_FEW):
+        first = left.min(initial=inf)
+        if first == inf:
+            return
+        least = np.flatnonzero(left == first)
+        found = int(least[np.argmin(then[least])])
+        yield found
+        left = left.copy() if left is by else left
+        left[found] = inf
+    yield from np.lexsort((then, by))[_FEW : np.count_nonzero(by < inf)].tolist()
+
+
+def topology_domains(label: str, values: Sequence[str | None]) -> TopologyDomains:
+    """The domains of a label. `values`: each node's value, None without the label."""
+    names = sorted({value for value in values if value is not None})
+    numbers: dict[str | None, int] = {name: number for number, name in enumerate(names)}
+    nodes = np.array([numbers.get(value, -1) for value in values], dtype=np.int64)
+    return TopologyDomains(label, tuple(names), nodes)
