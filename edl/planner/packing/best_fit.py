@@ -92,6 +92,16 @@ class CapacityView:
             ahead.pop()
         return NO_NODE
 
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether a search has found no node, and no capacity was freed since."""
+        return (
+            self._order is not None
+            and not (self._all or self._ahead)
+            and self._at >= len(self._order)
+            and self._seen == len(self._capacity.freed_nodes)
+        )
+
     def _look_ahead(self) -> bool:
         """Read the next batch of nodes with capacity; False if no node is left."""
         order = self._order

@@ -63,6 +63,11 @@ class ConstrainedView(CapacityView):
         self._groups = self._parted()
         self._group_of: dict[int, tuple[_NodeGroup, int]] = {}
 
+    @property
+    def is_exhausted(self) -> bool:
+        """Never known, as a constraint may ease."""
+        return False
+
     def _among(self, nodes: Ints) -> Ints:
         """All nodes, also full ones, since capacity may be freed on them."""
         return nodes

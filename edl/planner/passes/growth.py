@@ -13,6 +13,7 @@ from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.team_growth import growth_order
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import AnchorNodes
+from edl.planner.snapshot.quota_balance import NOT_COUNTED
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.snapshot.started_domains import node_in_preferred_domain
 
@@ -140,13 +141,12 @@ def add_replica(
     at_once = _comes_at_once(snapshot, ceiling, allocation)
     if not (at_once or _is_allowed(ceiling, allocation)):
         return False
-    soon = allocation.pod_class.future_idle
     if at_once and (node := _row(snapshot, allocation, anchors, IDLE)) != NO_NODE:
         allocation.place(node, IDLE)
         return True
     # A starting job that restarts to resize takes no pipelined replica: it would soon restart.
     restarts = allocation.starts and allocation.restarts_to_resize and not allocation.hold.reason
-    if restarts or soon.find() == NO_NODE:
+    if restarts or allocation.pod_class.future_idle.find() == NO_NODE:
         return False
     node = _row(snapshot, allocation, anchors, FUTURE_IDLE)
     if node != NO_NODE:
@@ -181,7 +181,8 @@ def _comes_at_once(snapshot: Snapshot, ceiling: GrowthCeiling, allocation: RoleA
     if (
         allocation.hold.reason
         or allocation.gave_replicas
-        or not allocation.quota_request.allows(IDLE)
+        # Fast path: growth asks for each of 100,000 replicas.
+        or not (allocation.quota_request is NOT_COUNTED or allocation.quota_request.allows(IDLE))
     ):
         return False
     if len(allocation.placements) < allocation.role.spec.min:
@@ -196,9 +197,10 @@ def _row(
     snapshot: Snapshot, allocation: RoleAllocation, anchors: AnchorNodes | None, horizon: Horizon
 ) -> int:
     """A node near the job's other pods if its topology or the policy wants that, else best fit."""
-    near = allocation.job.topology.preferred
+    view = allocation.pod_class.at(horizon)
+    near = allocation.job.topology.preferred and not view.is_exhausted
     if near and (node := node_in_preferred_domain(snapshot, allocation, horizon)) != NO_NODE:
         return node
     if anchors is not None and (node := anchors.node_for(allocation, horizon)) != NO_NODE:
         return node
-    return allocation.pod_class.at(horizon).find()
+    return view.find()

@@ -44,6 +44,8 @@ class SchedulingTurns:
     """
     _capacity: dict[PodClass, int] = field(default_factory=dict)
     _costs: dict[tuple[PodClass, PodClass], int] = field(default_factory=dict)
+    _reasons: dict[frozenset[PodClass], Reason] = field(default_factory=dict)
+    """By classes that wait, the reason, until other jobs come first (`_first`)."""
     _postponed: list[PipelinedPods] = field(default_factory=list)
     """Deferred starts, with the capacity that stays reserved for them."""
 
@@ -124,15 +126,19 @@ class SchedulingTurns:
             found = self._first[one.pod_class]
             if len(found) <= _NAMED:
                 found[one.job.key] = None
+                self._reasons.clear()
 
     def _why(self, waiting: Iterable[RoleAllocation]) -> Reason:
         """The reason to wait, with jobs whose pods may use the same nodes and come first."""
-        classes = {one.pod_class for one in waiting}
-        found: dict[JobKey, None] = {}
-        for other, jobs in self._first.items():
-            if any(self._cost(other, mine) for mine in classes):
-                found |= jobs
-        return reasons.placed_after([*found][:_NAMED], others=len(found) > _NAMED)
+        classes = frozenset(one.pod_class for one in waiting)
+        if classes not in self._reasons:
+            found: dict[JobKey, None] = {}
+            for other, jobs in self._first.items():
+                if any(self._cost(other, mine) for mine in classes):
+                    found |= jobs
+            several = len(found) > _NAMED
+            self._reasons[classes] = reasons.placed_after([*found][:_NAMED], others=several)
+        return self._reasons[classes]
 
     def _collides(self, pods: Counter[PodClass]) -> bool:
         """Whether these pods, or pods ahead of them, may stay pending if all are created."""

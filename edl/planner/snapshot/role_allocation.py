@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -43,10 +43,9 @@ class Placement(NamedTuple):
         return IDLE if self.is_new and self.holds_idle else FUTURE_IDLE
 
 
-@lru_cache(maxsize=2**17)
-def _new_placement(node: int, horizon: Horizon) -> Placement:
-    """A new placement; cached, because a plan may create 100,000 of them."""
-    return Placement(node, holds_idle=horizon is IDLE, is_new=True)
+# Cached, because a plan may create 100,000 of them.
+_on_idle: Final = lru_cache(maxsize=2**16)(partial(Placement, holds_idle=True, is_new=True))
+_pipelined: Final = lru_cache(maxsize=2**16)(partial(Placement, holds_idle=False, is_new=True))
 
 
 def first_placement(
@@ -197,8 +196,8 @@ class RoleAllocation:
     def place(self, node: int, horizon: Horizon) -> None:
         """Add a replica, and reserve capacity and quota for it."""
         self.changed = True
-        self.pod_class.at(horizon).reserve(node)
-        self.placements.append(_new_placement(node, horizon))
+        self.pod_class.reserve(node, horizon)
+        self.placements.append((_on_idle if horizon is IDLE else _pipelined)(node))
         self.created += horizon is IDLE
         self.pipelined += horizon is not IDLE
         if self.quota_request is not NOT_COUNTED:  # fast path: growth may place 100,000 replicas
@@ -207,7 +206,7 @@ class RoleAllocation:
     def place_pipelined(self, node: int) -> None:
         """Add a pipelined replica whose capacity a claim has reserved already."""
         self.changed = True
-        self.placements.append(_new_placement(node, FUTURE_IDLE))
+        self.placements.append(_pipelined(node))
         self.pipelined += 1
 
     def assign(self, position: int, placement: Placement) -> None:
@@ -219,7 +218,7 @@ class RoleAllocation:
         """Move a replica's reservation to another node."""
         placement = self.placements[position]
         self.pod_class.at(placement.horizon).release(placement.node)
-        self.pod_class.at(to.horizon).reserve(to.node)
+        self.pod_class.reserve(to.node, to.horizon)
         self.assign(position, to)
 
     @property
@@ -233,13 +232,14 @@ class RoleAllocation:
 
     def defer(self, count: int) -> None:
         """Turn the last `count` created replicas into pipelined ones."""
-        placements, count, nodes = self.placements, max(min(count, self.created), 0), []
+        placements, count = self.placements, max(min(count, self.created), 0)
+        nodes: list[int] = []
         self.created -= count
         self.pipelined += count
         places = (at for at in reversed(range(len(placements))) if placements[at].holds_idle)
         for place in islice(places, count):
             nodes.append(placements[place].node)
-            placements[place] = _new_placement(nodes[-1], FUTURE_IDLE)
+            placements[place] = _pipelined(nodes[-1])
         self.pod_class.defer(nodes)
         self.quota_request.count_terminating(-count)
 
@@ -267,7 +267,7 @@ class RoleAllocation:
     def restore(self, placement: Placement) -> None:
         """Undo `evict` while its capacity is unused; placement constraints are not checked."""
         if placement.node != NO_NODE:
-            self.pod_class.at(placement.horizon).reserve(placement.node)
+            self.pod_class.reserve(placement.node, placement.horizon)
         if placement.counts_in_quota:
             self.quota_request.reserve(placement.quota_horizon)
         self.placements.append(placement)
