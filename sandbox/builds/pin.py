@@ -1,7 +1,7 @@
 """`python -m sandbox.builds.pin v1.37.2`: write go.mod and go.sum for a Kubernetes release.
 
 k8s.io/kubernetes requires its staging modules at v0.0.0; each is replaced by its published
-release.
+release. After the default release, run `python -m sandbox.builds.align`.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class Recipe:
     version_of: the required module whose version the last program reports. version_in: the linker's
     names of the variables that hold it. links: further names of the first program. says_version:
     the last program supports `--version`. files: folders of the module `version_of` whose files are
-    copied next to the programs.
+    copied next to the programs. tags: of the build.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Recipe:
     says_version: bool = True
     main: str = "main.go"
     files: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
 
 
 KWOK = Recipe(
@@ -62,6 +63,7 @@ CONTAINERD = Recipe(
     programs=("pause", "containerd-shim-runc-v2", "ctr", "containerd"),
     version_of=_CONTAINERD,
     version_in=(f"{_CONTAINERD}/version.Version",),
+    tags=("no_btrfs", "no_devmapper", "no_tracing", "no_zfs"),
 )
 COREDNS = Recipe(
     name="coredns",
@@ -118,15 +120,15 @@ def key(recipe: Recipe, architecture: str | None = None) -> str:
     """The name of a build, derived from everything that determines its content.
 
     That is the module's files, which pin the language version and every dependency by hash, the
-    linker flags, and the processor. The installed Go release is excluded, because a cached build
-    must be found on machines without Go.
+    linker flags, the build tags, and the processor. The installed Go release is excluded, because a
+    cached build must be found on machines without Go.
     """
     digest = hashlib.sha256()
     for name, file in (("go.mod", "go.mod"), ("go.sum", "go.sum"), ("main.go", recipe.main)):
         path = recipe.folder / file
         content = path.read_bytes() if path.exists() else b""
         digest.update(f"{name} {len(content)}\n".encode() + content)
-    parts = (*link_flags(recipe), architecture or machine(), *recipe.files)
+    parts = (*link_flags(recipe), architecture or machine(), *recipe.files, *recipe.tags)
     digest.update(" ".join(parts).encode())
     return f"{recipe.name}-{version(recipe)}-{digest.hexdigest()[:KEY_LENGTH]}"
 

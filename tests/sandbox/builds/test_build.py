@@ -53,6 +53,10 @@ def test_the_key_changes_with_the_processor(recipe: Recipe) -> None:
     assert key(recipe, "amd64") != key(recipe, "arm64")
 
 
+def test_the_key_changes_with_the_build_tags(recipe: Recipe) -> None:
+    assert key(dataclasses.replace(recipe, tags=("small",))) != key(recipe)
+
+
 def test_a_build_is_kept_with_its_links(recipe: Recipe, cache: Path, with_go: WithGo) -> None:
     folder = built(recipe, Bench(cache, with_go(), io.StringIO()), quiet)
     assert folder == kept(recipe, cache)
