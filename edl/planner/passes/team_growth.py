@@ -72,20 +72,22 @@ class _Branch:
         used, parts, may_cover = balance.used[team], balance.parts[team], bool(balance.owed[team])
         heapify(own)
         while own or below:
-            share = dominant_share(used, parts)
-            is_own = bool(own) and not (below and below[0] < (_BORROWS, share, own[0]))
-            borrows, entry = (_BORROWS, own[0]) if is_own else (below[0][0], below[0][2])
-            role = entry[2]
+            share, branch = dominant_share(used, parts), None
+            if below and not (own and (_BORROWS, share, own[0]) < below[0]):
+                borrows, _, entry, branch = below[0]
+            else:
+                borrows, entry = _BORROWS, own[0]
             if borrows and may_cover:
-                borrows = not _is_within(role, team)
+                borrows = not _is_within(entry[2], team)
                 may_cover = not borrows or balance.has_left(team)
-            size = len(role.placements)
+            placements = entry[2].placements
+            size = len(placements)
             yield borrows, share if borrows else 0.0, entry, self
-            if not is_own:
+            if branch is not None:
                 _renew_first(below)
-            elif size < len(role.placements) < role.max_replicas:
-                satisfied = self.policy.satisfaction(role, len(role.placements))
-                heapreplace(own, (satisfied, role.rank, role))
+            elif size < len(placements) < entry[2].max_replicas:
+                satisfied = self.policy.satisfaction(entry[2], len(placements))
+                heapreplace(own, (satisfied, entry[1], entry[2]))
             else:
                 heappop(own)
 

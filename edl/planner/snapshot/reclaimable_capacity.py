@@ -48,7 +48,7 @@ class ReclaimableCapacity:
         """By team and kind."""
         self._reached = np.zeros_like(capacity.future_idle)
         self._read: tuple[ReclaimScope, int] | None = None
-        """The scope for which `_reached` was computed, and the version of its balance."""
+        """The scope for which `_reached` was computed, and the changes of its balance."""
         self._changed: defaultdict[PodClass, Counter[int]] = defaultdict(Counter)
         """By pod class, the replicas by node that `_reached` does not contain yet."""
         self._most: dict[int, ReclaimPriority] = {}
@@ -69,7 +69,7 @@ class ReclaimableCapacity:
             pod_class.release_from(self._reached, nodes.elements())
             pod_class.release_from(self._reached, (-nodes).elements(), -1)
         self._changed.clear()
-        read = (scope, scope.right.balance.version if scope.right else 0)
+        read = (scope, len(scope.right.balance.charged) if scope.right else 0)
         if read != self._read:
             self._read = read
             self._reach(scope)

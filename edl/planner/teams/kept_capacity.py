@@ -22,8 +22,10 @@ class KeptCapacity:
         keepers: Sequence[int],
         owed: Sequence[Mapping[int, int]],
         used: Sequence[Sequence[int]],
+        totals: Sequence[int],
     ) -> None:
-        """`used` is read by reference, and must be all zeros now."""
+        """`used` is read by reference, and must be all zeros now; `totals`: sums of the nodes."""
+        self._totals = totals
         self._paths, self._keepers, self._owed, self._used = paths, set(keepers), owed, used
         places = range(len(used[0]) if used else 0)
         self._kept = [[0 for _ in places] for _ in paths]
@@ -34,6 +36,15 @@ class KeptCapacity:
         for team in reversed(range(len(paths) if keepers else 0)):
             for at in places:
                 self._follow(team, at, 0)
+
+    def left(self, at: int) -> int:
+        """The amount of a resource that is neither used nor kept."""
+        return self._totals[at] - self.taken[at]
+
+    def bound(self, amounts: Amounts) -> "LendingBound":
+        """The bound of claims that begin now."""
+        taken, totals = self.taken, self._totals
+        return LendingBound(self, tuple((at, max(totals[at], taken[at])) for at, _ in amounts))
 
     def count(self, team: int, amounts: Sequence[tuple[int, int]], pods: int) -> None:
         """Update the figures after `pods` more were counted in `used` of a team's path."""

@@ -34,15 +34,16 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
     balance: "TeamBalance"
     team: int
     amounts: Amounts
+    accounts: tuple[tuple[list[int], int, int], ...]
+    """(`used` of a team on its path, index of the resource, amount)."""
 
     def reserve(self, pods: int) -> None:
-        balance, amounts = self.balance, self.amounts
-        balance.version += 1
-        for used in balance.accounts[self.team]:
-            for at, amount in amounts:
-                used[at] += amount * pods
+        balance = self.balance
+        balance.charged.append(self.team)
+        for used, at, amount in self.accounts:
+            used[at] += amount * pods
         if balance.keepers:
-            balance.kept.count(self.team, amounts, pods)
+            balance.kept.count(self.team, self.amounts, pods)
 
     def is_within(self, team: int, pods: int = 1) -> bool:
         """Whether the guarantee of a team on its path covers `pods` more.
@@ -91,10 +92,6 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
         teams = (team for team in self.balance.paths[self.team] if self.is_within(team, pods))
         return next(teams, NO_TEAM)
 
-    def is_covered(self) -> bool:
-        """Whether the guarantee of a team on its path covers one more."""
-        return self.covered_by() != NO_TEAM
-
     def places(self, resources: Container[str]) -> tuple[int, ...]:
         """Indexes in the balance of the charged resources among these."""
         names = self.balance.resources
@@ -104,7 +101,7 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
         """What bounds `pods` more; None if a guarantee covers them, or if all teams lend."""
         if not self.balance.keepers or self.covered_by(pods) != NO_TEAM:
             return None
-        return self.balance.lending_bound(self.amounts)
+        return self.balance.kept.bound(self.amounts)
 
     def lends(self, pods: int = 1) -> bool:
         """Whether `pods` more stay clear of the capacity that teams do not lend."""
@@ -118,7 +115,7 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
 
     def unlent(self) -> Quota:
         """The capacity that teams do not keep, as a quota that one more exceeds."""
-        short = [at for at, amount in self.amounts if self.balance.left(at) < amount]
+        short = [at for at, amount in self.amounts if self.balance.kept.left(at) < amount]
         return self.balance.unlent((short or self.amounts[0])[0])
 
     def in_unlent(self, quota: Quota) -> int:
@@ -149,21 +146,26 @@ class TeamBalance:
         self._parents = [path[1] if len(path) > 1 else NO_TEAM for path in self.paths]
         governed = {resource for owed in teams.guaranteed.values() for resource, _ in owed}
         self.resources = tuple(sorted(governed or set(totals) - {PODS}))
+        self._totals = [totals.get(resource, 0) for resource in self.resources]
         self._places = {resource: at for at, resource in enumerate(self.resources)}
         self.owed = [self._placed(teams.guaranteed[name]) for name in self.names]
         """By team, its guarantee by resource index; resources without one are absent."""
-        self.contended = self._contended(asked or {}, totals)
+        most, asked = self._totals, asked or {}
+        self.contended = frozenset(
+            at for at, name in enumerate(self.resources) if asked.get(name, 0) > most[at]
+        )
         """Resources of which the least demand exceeds the nodes: independent of what runs."""
         self._owed = [[owed.get(at, 0) for at in range(len(self.resources))] for owed in self.owed]
         self.used = [[0] * len(self.resources) for _ in self.names]
-        self.version = 0
-        """Incremented whenever usage changes."""
-        self._totals = [totals.get(resource, 0) for resource in self.resources]
+        self.charged: list[int] = []
+        """The teams whose usage has changed, in order."""
         self._read_tree(teams)
         self._read_shares(teams)
         self.changes = 0
         """Incremented when a claim takes replicas; between two increments usage only grows."""
         self._common: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._borrowers: dict[tuple[int, ...], tuple[list[bool], int]] = {}
+        """By scarce resources, the teams that borrow them, and the length of `charged` then."""
         for name, amounts in sorted(usage.items()):
             self.charge(self.number(name), amounts).reserve(1)
 
@@ -172,7 +174,7 @@ class TeamBalance:
             number for number, name in enumerate(self.names) if not teams[name].lend
         )
         """Teams with `lend: false`."""
-        self.kept = KeptCapacity(self.paths, self.keepers, self.owed, self.used)
+        self.kept = KeptCapacity(self.paths, self.keepers, self.owed, self.used, self._totals)
         self.reclaims_jobs = frozenset(
             number for number, name in enumerate(self.names) if teams[name].reclaim is Reclaim.JOBS
         )
@@ -187,35 +189,29 @@ class TeamBalance:
             tuple(zip(range(len(self.resources)), *each, strict=True))
             for each in zip(self._owed, weights, strict=True)
         ]
-        self.accounts = [tuple(self.used[one] for one in path) for path in self.paths]
-        """By team, the entries of `used` of all teams on its path."""
-
-    def _contended(self, asked: Mapping[str, int], totals: Mapping[str, int]) -> frozenset[int]:
-        return frozenset(
-            at
-            for at, resource in enumerate(self.resources)
-            if asked.get(resource, 0) > totals.get(resource, 0)
-        )
 
     @property
     def unlent_source(self) -> str:
         return f"capacity beside what team {self.names[self.keepers[0]]} keeps"
 
-    def left(self, at: int) -> int:
-        """The amount of a resource that is neither used nor kept."""
-        return self._totals[at] - self.kept.taken[at]
-
     def unlent(self, at: int) -> Quota:
         """A quota of what nodes have of a resource, less what teams keep; all usage is counted."""
         used = sum(self.used[one][at] for one, parent in enumerate(self._parents) if parent < 0)
-        return Quota("", self.unlent_source, self.resources[at], max(self.left(at) + used, 0), used)
+        most = max(self.kept.left(at) + used, 0)
+        return Quota("", self.unlent_source, self.resources[at], most, used)
 
     def number(self, name: str) -> int:
         """The number of a team; an unknown team counts as `default`."""
         return self.numbers.get(name, self.numbers["default"])
 
     def charge(self, team: int, amounts: Iterable[tuple[str, int]]) -> TeamCharge:
-        return TeamCharge(self, team, tuple(sorted(self._placed(amounts).items())))
+        return self.charge_at(team, self._placed(amounts))
+
+    def charge_at(self, team: int, amounts: Mapping[int, int]) -> TeamCharge:
+        """`charge` of amounts by resource index."""
+        found = tuple(sorted(amounts.items()))
+        accounts = ((self.used[one], *each) for one in self.paths[team] for each in found)
+        return TeamCharge(self, team, found, tuple(accounts))
 
     def _placed(self, amounts: Iterable[tuple[str, int]]) -> dict[int, int]:
         places = self._places
@@ -243,12 +239,23 @@ class TeamBalance:
         """Whether all teams on the path of `other` below the common ancestor borrow."""
         return all(self.borrows(one, scarce) for one in self.below_common(team, other))
 
-    def borrowing_beside(self, team: int, scarce: Sequence[int]) -> list[bool]:
+    def borrowing_beside(self, team: int, scarce: tuple[int, ...]) -> list[bool]:
         """`all_borrow` for every team, by number."""
-        path, found = self.paths[team], list[bool]()
+        path, found, borrowing = self.paths[team], list[bool](), self._borrowing(scarce)
         for one, parent in enumerate(self._parents):
-            beside = parent == NO_TEAM or found[parent]
-            found.append(one in path or (beside and self.borrows(one, scarce)))
+            beside = borrowing[one] and (parent < 0 or found[parent])
+            found.append(beside or one in path)
+        return found
+
+    def _borrowing(self, scarce: tuple[int, ...]) -> list[bool]:
+        """`borrows` for every team; only teams whose usage has changed are read again."""
+        found, since = self._borrowers.get(scarce, ([], 0))
+        if found:
+            for one in {one for team in set(self.charged[since:]) for one in self.paths[team]}:
+                found[one] = self.borrows(one, scarce)
+        else:
+            found = [self.borrows(team, scarce) for team in range(len(self.names))]
+        self._borrowers[scarce] = found, len(self.charged)
         return found
 
     def borrows(self, team: int, scarce: Sequence[int] = ()) -> bool:
@@ -260,10 +267,7 @@ class TeamBalance:
         used, owed = self.used[team], self._owed[team]
         if not (scarce or self.owed[team]):
             return True
-        for at in scarce or self.owed[team]:  # noqa: SIM110 - runs for all teams for each claim
-            if used[at] > owed[at]:
-                return True
-        return False
+        return any(used[at] > owed[at] for at in scarce or self.owed[team])
 
     def has_left(self, team: int) -> bool:
         """Whether any part of its guarantee is unused."""
@@ -293,8 +297,3 @@ class TeamBalance:
     def shares(self, team: int) -> tuple[float, ...]:
         """Shares of the teams on its path, top first: teams are compared level by level."""
         return tuple(map(self.share, reversed(self.paths[team])))
-
-    def lending_bound(self, amounts: Amounts) -> LendingBound:
-        """The bound of claims that begin now."""
-        taken, totals = self.kept.taken, self._totals
-        return LendingBound(self.kept, tuple((at, max(totals[at], taken[at])) for at, _ in amounts))

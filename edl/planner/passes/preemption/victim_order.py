@@ -49,7 +49,7 @@ class Victim:
             pod = one.quota_request.team
             for at, amount in pod.amounts if pod else ():
                 total[at] += amount * size
-        return TeamCharge(balance, self.allocations[0].team, tuple(sorted(total.items())))
+        return balance.charge_at(self.allocations[0].team, total)
 
     @property
     def order(self) -> tuple[int, bool, int]:

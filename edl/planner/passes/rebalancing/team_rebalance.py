@@ -103,7 +103,7 @@ class TeamRebalance:
         then go to the teams that keep it.
         """
         bound = recipient.quota_request.lending_bound()
-        if bound and any(self.balance.left(at) < 0 for at, _ in bound.most):
+        if bound and any(self.balance.kept.left(at) < 0 for at, _ in bound.most):
             return False
         quota = recipient.quota_request.exceeded_beside_lending(FUTURE_IDLE)
         return quota is None or any(
@@ -172,7 +172,8 @@ class TeamDonors:
     right: TeamRight
     reserved: Amounts = ()
     """The charge of the replica, once it is reserved: shares are compared without it."""
-    _version: int = -1
+    _changes: int = -1
+    """The length of `TeamBalance.charged` for which the answers below hold."""
     _least: dict[int, float] = field(default_factory=dict)
     """By donor team, the share above which it must stay."""
     _gives: dict[_Kind, bool] = field(default_factory=dict)
@@ -190,10 +191,10 @@ class TeamDonors:
 
     def give(self, charge: TeamCharge) -> bool:
         """Whether another team may donate a replica with this charge."""
-        if self._version != self.right.balance.version:
+        if self._changes != len(self.right.balance.charged):
             self._least.clear()
             self._gives.clear()
-            self._version = self.right.balance.version
+            self._changes = len(self.right.balance.charged)
         kind = (charge.team, charge.amounts)
         if kind not in self._gives:
             self._gives[kind] = self._may_give(charge)
@@ -204,9 +205,9 @@ class TeamDonors:
         if least is None:
             least = self._least[charge.team] = self._stays_above(charge.team)
         theirs = self._theirs(charge.team) if least < inf else ()
-        if not theirs or any(charge.is_within(one, 0) for one in theirs):
+        if not theirs or self.right.balance.share_with(theirs[-1], charge.amounts, -1) <= least:
             return False
-        return self.right.balance.share_with(theirs[-1], charge.amounts, -1) > least
+        return not any(charge.is_within(one, 0) for one in theirs)
 
     def _theirs(self, other: int) -> Sequence[int]:
         """The path of another team below the common ancestor."""

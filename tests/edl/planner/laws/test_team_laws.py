@@ -20,7 +20,7 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.planner.teams.reclaim_priority import ReclaimPriority, ReclaimScope
-from edl.planner.teams.team_balance import TeamBalance
+from edl.planner.teams.team_balance import NO_TEAM, TeamBalance
 from edl.quantities import Resources
 from tests.edl.planner import teams as teamed
 from tests.edl.planner.acting import act, quiet
@@ -234,7 +234,7 @@ def test_no_borrower_keeps_extras_while_an_owner_waits(
         and decisions.held[job.key].code is Code.INSUFFICIENT_CAPACITY
         and job.key in decisions.queue
         for charge in [_charge(snapshot, job)]
-        if charge.is_covered()
+        if charge.covered_by() != NO_TEAM
     ]
     reached(waiting or any(one.reason for one in snapshot.allocations))
     for job, charge in waiting:
@@ -322,7 +322,7 @@ def test_teams_come_to_rest_within_a_replica_of_weighted_dominant_shares(
     first = next(growth_order(balance, snapshot.policy, could), None)
     gives = {one.team for one in snapshot.allocations if one.size > one.min_replicas}
     core, compared = balance.charge(0, [("cpu", 1000)]).amounts, 0
-    overlent = balance.left(balance.resources.index("cpu")) < 0
+    overlent = balance.kept.left(balance.resources.index("cpu")) < 0
     for team in gives if first and not overlent else ():
         mine, theirs = _parted(balance, first.team, team)
         if mine and theirs and balance.all_borrow(first.team, team):
