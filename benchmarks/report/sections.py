@@ -54,6 +54,7 @@ SECTIONS: Final = (
     Section("fits", "scheduling.fits"),
     Section("teams", "scheduling.teams"),
     Section("autoscaled", "scheduling.autoscaled", ("--seeds", "2")),
+    Section("autoscaled_simulated", "scheduling.autoscaled.simulated"),
 )
 
 

@@ -17,6 +17,7 @@ CAPACITY_TYPES: Final = ("on-demand", "spot")
 POLICIES: Final = ("WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced")
 DURATION: Final = re.compile(r"([0-9]+[smh])+")
 _NEVER: Final = "Never"
+_BUDGET: Final = re.compile(r"(100|[0-9]{1,2})%|[0-9]+")
 _CLASS: Final = ("karpenter.kwok.sh", "KWOKNodeClass")
 
 
@@ -26,7 +27,8 @@ class NodePool:
 
     sizes: CPUs per node, of SIZES; the kubelet reserves 0.1 of them. cpu_limit: a quantity, for all
     nodes of the pool. node_delay: from the decision to the node's registration. consolidate_after:
-    how long a node is kept after its pods changed, or "Never". Raises SandboxError for invalid
+    how long a node is kept after its pods changed, or "Never". empty_budget: how many empty nodes,
+    or what part of all, may go at once; Karpenter's default is 10%. Raises SandboxError for invalid
     values.
     """
 
@@ -37,6 +39,7 @@ class NodePool:
     node_delay: str = "0s"
     consolidation: str = "WhenEmptyOrUnderutilized"
     consolidate_after: str = "30s"
+    empty_budget: str = "10%"
     tainted: bool = False
 
     def __post_init__(self) -> None:
@@ -47,6 +50,8 @@ class NodePool:
         _among("consolidation", (self.consolidation,), POLICIES)
         quantity("cpu_limit", self.cpu_limit, "100 or 500m")
         _duration("node_delay", self.node_delay)
+        if not _BUDGET.fullmatch(self.empty_budget):
+            raise SandboxError(f"empty_budget: {self.empty_budget!r}: write it like 10% or 3")
         if self.consolidate_after != _NEVER:
             _duration("consolidate_after", self.consolidate_after)
 
@@ -91,6 +96,10 @@ def manifests(pool: NodePool) -> list[dict[str, Any]]:
     disruption = {
         "consolidationPolicy": pool.consolidation,
         "consolidateAfter": pool.consolidate_after,
+        "budgets": [
+            {"nodes": pool.empty_budget, "reasons": ["Empty"]},
+            {"nodes": "10%", "reasons": ["Underutilized", "Drifted"]},
+        ],
     }
     node_pool = {
         "apiVersion": "karpenter.sh/v1",

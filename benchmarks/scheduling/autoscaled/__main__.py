@@ -7,6 +7,7 @@ and no nodes, with the same jobs: each is done when its work is, and is deleted 
 import argparse
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from typing import Final
 
@@ -20,21 +21,24 @@ from edl.model import ObjectRef
 from edl.writes import Json
 from sandbox import temporary_sandbox
 from sandbox.autoscaler import add_karpenter
+from sandbox.objects.node_pools import NodePool
 
 LOOK: Final = 0.25
 """The seconds between two reads."""
 HORIZON: Final = 1200.0
 """The seconds after which a run ends, even if jobs are not done."""
 HEAD: Final = (
-    f"{'':<44}{'done':>5}{'mean, s':>9}{'slowest, s':>11}{'wait, s':>9}{'node-hours':>11}"
+    f"{'':<48}{'done':>5}{'mean, s':>9}{'slowest, s':>11}{'wait, s':>9}{'node-hours':>11}"
     f"{'used':>7}{'nodes':>6}{'changes':>8}{'CPU s':>7}"
 )
 
 
-def measure(contestant: Contestant, submissions: tuple[Submission, ...]) -> tuple[Figures, float]:
+def measure(
+    contestant: Contestant, submissions: tuple[Submission, ...], pool: NodePool
+) -> tuple[Figures, float]:
     """Run until no node is left; returns figures and the control plane's processor seconds."""
     with temporary_sandbox("autoscaled") as sandbox:
-        add_karpenter(sandbox, POOL)
+        add_karpenter(sandbox, pool)
         sandbox.kubectl("create", "namespace", NAMESPACE)
         contestant.install(sandbox)
         observer = Observer(str(sandbox.kubeconfig), contestant.suffix)
@@ -73,7 +77,7 @@ def _reference(job: Json) -> ObjectRef:
 
 def line(name: str, found: Figures, spent: float) -> str:
     return (
-        f"{name:<44}{found.done:>5.4g}{found.completion:>9.1f}{found.slowest:>11.1f}"
+        f"{name:<48}{found.done:>5.4g}{found.completion:>9.1f}{found.slowest:>11.1f}"
         f"{found.wait:>9.1f}{found.node_hours:>11.2f}{found.used:>7.1%}{found.nodes:>6.3g}"
         f"{found.changes:>8.4g}{spent:>7.0f}"
     )
@@ -83,14 +87,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--contestants", nargs="*", choices=CONTESTANTS, default=list(CONTESTANTS))
+    parser.add_argument("--empty-budget", default=POOL.empty_budget, help="as of the NodePool")
     options = parser.parse_args()
     print(HEAD)
     runs.print_runs(line, played(options))
 
 
 def played(options: argparse.Namespace) -> Iterator[tuple[str, int, Figures, float]]:
+    pool = replace(POOL, empty_budget=options.empty_budget)
     for seed, name in product(range(options.seeds), options.contestants):
-        yield name, seed, *measure(CONTESTANTS[name], trace(seed))
+        yield name, seed, *measure(CONTESTANTS[name], trace(seed), pool)
 
 
 if __name__ == "__main__":

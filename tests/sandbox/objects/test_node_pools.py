@@ -13,6 +13,7 @@ def test_a_pool_says_what_karpenter_may_make() -> None:
     spec = node_pool["spec"]
     assert spec["limits"] == {"cpu": "64"}
     assert spec["disruption"]["consolidateAfter"] == "Never"
+    assert spec["disruption"]["budgets"][0] == {"nodes": "10%", "reasons": ["Empty"]}
     template = spec["template"]["spec"]
     assert template["nodeClassRef"]["name"] == node_class["metadata"]["name"]
     sizes = {each["key"]: each["values"] for each in template["requirements"]}
@@ -48,6 +49,7 @@ def test_a_pool_is_read_from_settings() -> None:
         ("node-delay=soon", "node_delay: 'soon' is not a duration: write it like 20s"),
         ("node-delay=Never", "node_delay: 'Never' is not a duration"),
         ("consolidate-after=1", "consolidate_after: '1' is not a duration"),
+        ("empty-budget=101%", "empty_budget: '101%': write it like 10% or 3"),
         ("consolidation=Always", "consolidation: Always: choose of WhenEmpty, "),
         ("capacity-types=reserved", "capacity types: reserved: choose of on-demand, spot"),
         ("name=Big", "node pool 'Big': use small letters"),
