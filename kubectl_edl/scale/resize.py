@@ -86,8 +86,11 @@ def carry_out(task: ResizeTask, extra: ExtraSteps) -> None:
 
 
 def _check_timeout(decided: _Decided, request: SizeRequest, extra: ExtraSteps) -> None:
-    """Raise Misused if `--timeout` would have no effect."""
-    if not request.timeout or decided.scaling.limited or extra.wait or extra.script:
+    """Raise Misused if `--timeout` would have no effect; a size that is reached met its limit."""
+    found = decided.scaling
+    if not request.timeout or found.limited or extra.wait or extra.script:
+        return
+    if found.size == found.role.status.size:
         return
     raise Misused(
         f"{decided.job.key.name}: --timeout limits a scale-up or a wait, and this is neither: "

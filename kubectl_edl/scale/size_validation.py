@@ -54,6 +54,8 @@ class Scaling:
     removed: tuple[Pod, ...] = ()
     shrinks: bool = False
     """A running role loses replicas."""
+    stays: bool = False
+    """Only the bounds change, and they neither exclude the current size nor allow more."""
 
 
 def resizable_roles(job: TrainingJob) -> tuple[Role, ...]:
@@ -112,8 +114,10 @@ def scaling(job: TrainingJob, request: SizeRequest, manifest: Json) -> Scaling:
     sentence = _sentence(job, role, request, bounds)
     goal = min(role.status.size, high) if held is None else held
     shrinks = goal < role.status.size and not role.status.suspended
+    bounds_alone = held is None and not (request.auto or role.status.suspended)
+    stays = bounds_alone and low <= role.status.size <= high <= role.spec.max
     patch = Patch(target, role.version, body)
-    return Scaling(patch, sentence, role, held, limited, removed, shrinks)
+    return Scaling(patch, sentence, role, held, limited, removed, shrinks, stays)
 
 
 def _left(role: Role, removed: int) -> int:
@@ -208,7 +212,9 @@ def _sentence(job: TrainingJob, role: Role, request: SizeRequest, bounds: tuple[
     low, high = bounds
     parts = []
     if request.min is not None or request.max is not None:
-        parts.append(f"may be {low}..{high} (was {role.spec.min}..{role.spec.max})")
+        before = role.spec.min, role.spec.max
+        was = "as before" if bounds == before else f"was {before[0]}..{before[1]}"
+        parts.append(f"may be {low}..{high} ({was})")
     if request.remove:
         parts.append(
             f"{request.remove} is removed"
@@ -233,6 +239,8 @@ def next_step(found: Scaling, *, attended: bool) -> str:
     role = found.role
     if found.size == role.status.size and not (found.removed or role.status.suspended):
         return "it has that size now"
+    if found.stays:
+        return f"it keeps its size, {role.status.size}"
     when = "" if found.shrinks else "when capacity is free"
     if role.spec.resizing is ResizePolicy.RESTART:
         what = f"the whole job restarts from its checkpoint {when}".strip()

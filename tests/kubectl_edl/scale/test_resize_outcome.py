@@ -368,7 +368,6 @@ def test_a_script_without_a_running_launcher_is_refused_before_a_change(stage: S
         (["--auto", "--timeout", "60s"], "add --replicas or --wait, or leave it out."),
         (["--max", "10", "--timeout", "60s"], "add --replicas or --wait, or leave it out."),
         (["3", "--timeout", "60s"], "add --wait, or leave out --timeout"),
-        (["4", "--timeout", "60s"], "add --wait, or leave out --timeout"),
         (["--remove", "worker-1", "--timeout", "60s"], "add --replicas or --wait"),
         (["--auto", "--script", "x"], "--script runs when workers are added or removed"),
         (["6", "--env", "A=b"], "--env is for --script."),

@@ -49,7 +49,9 @@ def test_the_job_of_a_role_means_that_role_and_no_other(stage: Stage) -> None:
         (["--max", "2"], "the reconciler will apply it: kubectl edl status mnist\n"),
         (["4"], "it has that size now: kubectl edl status mnist\n"),
         (["4", "--remove", "worker-1"], NEXT),
-        (["--max", "5"], NEXT),
+        (["--max", "5"], "it keeps its size, 4: kubectl edl status mnist\n"),
+        (["--min", "4"], "it keeps its size, 4: kubectl edl status mnist\n"),
+        (["--min", "5"], NEXT),
     ],
 )
 def test_only_growth_waits_for_capacity(stage: Stage, wish: list[str], then: str) -> None:
@@ -65,6 +67,24 @@ def test_a_restarting_framework_restarts_at_once_to_scale_down(stage: Stage) -> 
     restart = "; the whole job restarts from its checkpoint"
     assert f"{restart}: kubectl" in stage.run("scale", "ernie", "2").out
     assert f"{restart} when capacity is free: kubectl" in stage.run("scale", "ernie", "6").out
+
+
+def test_bounds_around_the_current_size_restart_nothing(stage: Stage) -> None:
+    ernie = job("ernie", framework="paddle", min="1", max="8")
+    ernie["metadata"]["annotations"] = {contract.MODE: "collective"}
+    stage.put(ernie, suspend=False, parallelism=4, completions=4)
+    for bounds, said in (
+        (["--min", "4"], "may be 4..8 (was 1..8); it keeps its size, 4"),
+        (["--max", "8"], "may be 4..8 (as before); it keeps its size, 4"),
+        (["--max", "4"], "may be 4..4 (was 4..8); it keeps its size, 4"),
+    ):
+        assert f"{said}: kubectl edl status ernie\n" in stage.run("scale", "ernie", *bounds).out
+
+
+def test_a_size_that_is_reached_has_met_its_timeout(stage: Stage) -> None:
+    found = stage.run("scale", "mnist", "4", "--timeout", "60s")
+    assert found.code == 0
+    assert "; it has that size now: kubectl" in found.out
 
 
 def test_auto_gives_the_size_back(stage: Stage) -> None:
