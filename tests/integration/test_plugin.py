@@ -215,7 +215,7 @@ def test_a_user_of_one_namespace_sees_it_and_learns_what_is_missing(
     assert "kubectl auth can-i list nodes" in queue.stderr
     refused = shell.edl("scale", "sweep", "2", kubeconfig=user)
     assert refused.returncode == 1
-    assert f"kubectl auth can-i patch jobs.batch -n {shell.namespace}" in refused.stderr
+    assert f"kubectl auth can-i patch jobs.batch/sweep -n {shell.namespace}" in refused.stderr
 
 
 def limited_user(shell: Shell, folder: Path) -> Path:

@@ -98,7 +98,8 @@ RESOURCES_REFUSED = [
 
 def test_a_refusal_names_the_role_that_has_the_verb_and_no_other() -> None:
     given = {role: rights(role) for role in AGGREGATES}
-    for verb, resource, name in product(VERBS, RESOURCES_REFUSED, ("", "edl-reconciler")):
+    names = ("", "edl-reconciler", CONFIG_MAP, "edl-teams", "edl-teams-applied", "other")
+    for verb, resource, name in product(VERBS, RESOURCES_REFUSED, names):
         plural, _, group = resource.partition(".")
         asked = {(verb, group, plural, ""), (verb, group, plural, name)}
         having = next((role for role in AGGREGATES if asked & given[role]), None)
@@ -111,6 +112,21 @@ def test_a_refusal_says_where_the_role_is_needed() -> None:
         '"ann" may not list pods in namespace team; ask for the ClusterRole edl-viewer in '
         "namespace team (kubectl auth can-i list pods -n team)"
     )
+
+
+@pytest.mark.parametrize(
+    ("asked", "question"),
+    [
+        (("get", "configmaps", CONFIG_MAP), "get configmaps/edl-queue -n team"),
+        (("list", "configmaps", "edl-teams"), "list configmaps/edl-teams -n team"),
+        (("get", "pods/log", "m-0"), "get pods/m-0 --subresource=log -n team"),
+        (("patch", "jobs.batch", "m"), "patch jobs.batch/m -n team"),
+    ],
+)
+def test_the_question_that_checks_a_right_is_about_the_refused_object(
+    asked: tuple[str, str, str], question: str
+) -> None:
+    assert f"(kubectl auth can-i {question})" in refused("ann", *asked, namespace="team")
 
 
 def test_a_service_account_is_not_sent_to_the_roles_of_users() -> None:

@@ -78,12 +78,22 @@ _BY_STATUS: Final[dict[int, type[ClusterError]]] = {
 def _forbidden(request: ApiCall, message: str) -> ClusterError:
     if not (rule := _RBAC.search(message)):
         return Forbidden(message, 403)
-    scope = f"-n {request.namespace}" if request.namespace else "--all-namespaces"
     return Forbidden(
         f'"{rule["user"]}" may not {request}; {_way_out(request, rule)} '
-        f"(kubectl auth can-i {rule['verb']} {request.resource} {scope})",
+        f"({_question(request, rule['verb'])})",
         403,
     )
+
+
+def _question(request: ApiCall, verb: str) -> str:
+    """The kubectl command that asks for this right: a role may have it for the one name only."""
+    resource, _, part = request.resource.partition("/")
+    asked = request.resource
+    if resource:
+        asked = f"{resource}/{request.name}" if request.name else resource
+        asked += f" --subresource={part}" if part else ""
+    scope = f"-n {request.namespace}" if request.namespace else "--all-namespaces"
+    return f"kubectl auth can-i {verb} {asked} {scope}"
 
 
 def _way_out(request: ApiCall, rule: re.Match[str]) -> str:

@@ -195,7 +195,7 @@ class ApiClient:
 
     def _page(self, selection: ListOptions, query: dict[str, str]) -> tuple[RawList, str]:
         """One page, and the token with which the next one continues."""
-        request = self._call("list", selection.kind, selection.namespace)
+        request = self._call("list", selection.kind, selection.namespace, selection.name)
         collection = resource_path(selection.kind, selection.namespace)
         body = self._read(request, f"{collection}?{urlencode(_query(selection) | query)}")
         page = _page_decoder.decode(body)

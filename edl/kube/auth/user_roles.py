@@ -6,7 +6,7 @@ from typing import Final
 VIEWER: Final = "edl-viewer"
 EDITOR: Final = "edl-editor"
 _READING: Final = frozenset({"get", "list", "watch"})
-_MEASURED: Final = frozenset({"get", "list"})
+_GET_AND_LIST: Final = frozenset({"get", "list"})
 
 _VIEWED: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(("jobs.batch", "cronjobs.batch", "pods", "events"), _READING),
@@ -26,10 +26,13 @@ _VIEWED: Final[Mapping[str, frozenset[str]]] = {
     ),
     "nodepools.karpenter.sh": _READING,
     "provisioningrequests.autoscaling.x-k8s.io": _READING,
-    "pods.metrics.k8s.io": _MEASURED,
-    "nodes.metrics.k8s.io": _MEASURED,
+    "pods.metrics.k8s.io": _GET_AND_LIST,
+    "nodes.metrics.k8s.io": _GET_AND_LIST,
     "pods/log": frozenset({"get"}),
     "leases.coordination.k8s.io edl-reconciler": frozenset({"get"}),
+    "configmaps edl-queue": frozenset({"get"}),
+    "configmaps edl-teams": _GET_AND_LIST,
+    "configmaps edl-teams-applied": frozenset({"get"}),
 }
 """Verbs by resource as in `kubectl auth can-i`; with an object's name where the role has one."""
 _EDITED: Final[Mapping[str, frozenset[str]]] = {

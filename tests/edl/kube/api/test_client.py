@@ -138,7 +138,7 @@ def test_a_missing_right_is_named_with_its_user_and_how_to_check_it() -> None:
         api(address).patch(JOB, {})
     assert str(error.value) == (
         '"ann" may not patch jobs.batch train in namespace web; ask for the ClusterRole edl-editor '
-        "in namespace web (kubectl auth can-i patch jobs.batch -n web)"
+        "in namespace web (kubectl auth can-i patch jobs.batch/train -n web)"
     )
 
 

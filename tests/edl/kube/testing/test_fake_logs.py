@@ -44,7 +44,8 @@ def test_what_the_server_refuses_is_said_in_its_words() -> None:
     with serving(status(400, why)) as (_, address), pytest.raises(Invalid, match=why):
         api(address).log(LOG)
     words = 'User "ann" cannot get resource "pods/log" in API group ""'
-    expected = r'"ann" may not get pods/log mnist-0-x .*can-i get pods/log -n lab'
+    question = "can-i get pods/mnist-0-x --subresource=log -n lab"
+    expected = rf'"ann" may not get pods/log mnist-0-x .*{question}'
     with serving(status(403, words)) as (_, address), pytest.raises(Forbidden, match=expected):
         api(address).log(LOG)
 
