@@ -65,7 +65,7 @@ class AutoscalerEvents:
         try:
             page = next(self._cluster.pages(ListOptions("Event", key.namespace, about=pod.name)))
         except ClusterError as error:
-            _log.debug("what the autoscaler says of %s is not known: %s", key, error)
+            _log.debug("cannot read the autoscaler's events about %s: %s", key, error)
             return ""
         return words(event_facts(page.items), pod.uid)
 

@@ -137,7 +137,7 @@ class Controller:
         except Exception:  # noqa: BLE001 - the next round may succeed
             self._errors += 1
             self._decisions.failed()
-            _log.exception("a round failed; the next one comes")
+            _log.exception("reconcile round failed, retrying")
             # Events do not end this wait: they arrive all the time, and would repeat the failure.
             self._rest = AFTER_ERROR.after(self._errors)
             return self._rest

@@ -147,16 +147,14 @@ class LeaderElector:
                 pass  # another candidate was faster; the next attempt reads its Lease
             except Exception as error:  # noqa: BLE001 - a dead thread would never campaign again
                 bug = None if isinstance(error, ClusterError) else error
-                self._complain("leader election asks on: %s", error, bug)
+                self._complain("leader election: request failed, retrying: %s", error, bug)
             self._tell()
             return self._told
 
     def _abstain(self) -> None:
         """Lets the Lease expire. It is not released, as a hanging request may still take effect."""
         with self._lock:
-            self._complain(
-                "this process does nothing; %s leaves its Lease to others", self.identity
-            )
+            self._complain("reconcile loop stalled: %s does not renew its Lease", self.identity)
             self._tell()
 
     def release(self) -> None:
@@ -168,9 +166,9 @@ class LeaderElector:
             try:
                 self._write({"holderIdentity": "", "leaseDurationSeconds": 1})
             except ClusterError as error:
-                _log.warning("could not give the leadership back, it will expire: %s", error)
+                _log.warning("cannot release the Lease, it will expire: %s", error)
             else:
-                _log.info("%s gave the leadership back", self.identity)
+                _log.info("%s released the Lease", self.identity)
 
     def _hold(self, now: float) -> float:
         """Until when this process leads, counted from before the request: answers may be late."""
@@ -234,7 +232,11 @@ class LeaderElector:
         """Logs changes of the leadership, which may also have expired while the process slept."""
         if self._told != self.leading:
             self._told = not self._told
-            _log.info("%s %s", self.identity, "leads" if self._told else "leads no longer")
+            _log.info(
+                "%s %s",
+                self.identity,
+                "became leader" if self._told else "lost the leadership",
+            )
 
     def _complain(self, message: str, about: object, bug: Exception | None = None) -> None:
         """Logs a problem once, until an attempt succeeds."""

@@ -102,4 +102,6 @@ class LeaderOnlyCluster:
 
     def _check(self, target: ObjectRef) -> None:
         if not self._leadership.leading:
-            raise NotLeading(f"{target.kind} {target.name} is left to the new leader")
+            raise NotLeading(
+                f"{target.kind} {target.name} is not written: another process leads now"
+            )

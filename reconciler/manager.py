@@ -62,7 +62,7 @@ def take_turns(turn: Turn, leadership: LeaderState, ended: Event) -> None:
         try:
             pause = turn(leading=leadership.leading)
         except Exception:  # noqa: BLE001 - no other check notices a dead thread
-            _log.exception("a turn beside the loop failed; the next one comes")
+            _log.exception("background task failed, retrying")
             pause = RESYNC
 
 
@@ -156,7 +156,7 @@ class Manager:
             # Cached objects live long: the garbage collector need not visit them.
             gc.collect()
             gc.freeze()
-            _log.info("every kind is read", extra={"fields": {"pods": len(self._stores.pods)}})
+            _log.info("caches synced", extra={"fields": {"pods": len(self._stores.pods)}})
             self._controller.run(self._trigger, self._leadership)
 
     def _campaign(self) -> None:
@@ -196,10 +196,10 @@ class Manager:
         if self._retired.is_set():
             return "shutting down"
         unread = ", ".join(selection.kind for selection, store in self._stores if not store.synced)
-        return f"not read yet: {unread}" if unread else ""
+        return f"waiting for caches: {unread}" if unread else ""
 
     def _duty(self) -> str:
-        return "leads" if self._leadership.leading else "stands by"
+        return "leader" if self._leadership.leading else "standby"
 
     def _alive(self) -> bool:
         return not self._stores.synced or self._turns(_DEAD_AFTER)

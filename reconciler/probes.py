@@ -44,7 +44,7 @@ class Health(msgspec.Struct, frozen=True):
     duty: Callable[[], str]
 
     def healthz(self) -> Page:
-        return Page(b"ok\n") if self.alive() else _unavailable("the loop does not turn")
+        return Page(b"ok\n") if self.alive() else _unavailable("reconcile loop stalled")
 
     def readyz(self) -> Page:
         reason = self.unready()

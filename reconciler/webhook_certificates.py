@@ -113,7 +113,7 @@ class CertificateMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._authorities = Gauge(
             "edl_trusted_authorities",
-            "Authorities that the API server is told to trust: 2 while one follows another.",
+            "Authorities that the API server trusts for the webhook: 2 during a rotation.",
             registry=registry,
         )
         self._expiry = Gauge(
@@ -123,7 +123,7 @@ class CertificateMetrics:
         )
         self._missing = Gauge(
             "edl_webhook_configurations_missing",
-            "Webhook configurations that do not exist: what they select passes unasked.",
+            "Webhook configurations that do not exist: their objects are not reviewed.",
             registry=registry,
         )
         self.failures = Counter(
@@ -174,12 +174,12 @@ class WebhookCertificates:
         except EdlError as error:
             return self._failed(str(error))
         except Exception as error:  # noqa: BLE001 - the next turn may succeed
-            _log.exception("keeping the webhook's certificate failed")
+            _log.exception("renewing the webhook's certificate failed")
             return self._failed(type(error).__name__)
         self._gauges.keeps(installed)
         self._tell(installed.absent)
         if self._failures:
-            _log.info("the webhook's certificate is kept again")
+            _log.info("the webhook's certificate is maintained again")
         self._failures, self._trouble = 0, ""
         return self._every.total_seconds()
 
@@ -188,15 +188,15 @@ class WebhookCertificates:
         if missing != self._missing:
             names = " and ".join(f"{target.kind} {target.name}" for target in missing)
             if names:
-                _log.warning("no %s: apply manifests/release.yaml again", names)
+                _log.warning("missing %s: apply manifests/release.yaml again", names)
             else:
-                _log.info("every webhook configuration is there")
+                _log.info("all webhook configurations exist")
         self._missing = missing
 
     def _failed(self, trouble: str) -> float:
         self._gauges.failures.inc()
         self._failures += 1
         if trouble != self._trouble:
-            _log.warning("the webhook's certificate is not looked after: %s", trouble)
+            _log.warning("cannot maintain the webhook's certificate: %s", trouble)
         self._trouble = trouble
         return AFTER_FAILURE.after(self._failures)

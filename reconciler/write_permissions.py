@@ -92,7 +92,7 @@ class WritePermissions:
             missing = tuple(map(str, lacking(self._cluster, NEEDED)))
             user = whoami(self._cluster)
         except ClusterError as error:
-            _log.debug("what this process may write is not known: %s", error)
+            _log.debug("cannot check write permissions: %s", error)
             self._publish(None)
             return SOONEST
         self._gauge.set(len(missing))
@@ -100,6 +100,6 @@ class WritePermissions:
         if missing and missing != self._missing:
             _log.warning(_MISSING, user, ", ".join(missing), self._cluster.system_namespace)
         elif self._missing and not missing:
-            _log.info("no right to write is missing any more")
+            _log.info("all write permissions are granted again")
         self._missing = missing
         return SOONEST if missing else USUAL

@@ -93,7 +93,7 @@ def _heard(warnings: tuple[str, ...]) -> tuple[str, ...]:
 
 def _failed(review: Review, error: Exception) -> ReviewResult:
     """The answer to an internal error: a labelled object is refused, others are admitted."""
-    what = f"kubectl-edl failed inside on {review} ({type(error).__name__}: {error})"
+    what = f"internal error handling {review} ({type(error).__name__}: {error})"
     if not is_labelled(review.manifest) and not is_labelled(review.old):
         answer = ReviewResponse(warnings=_heard((f"{what}; the object was left as it is",)))
         return ReviewResult(ReviewOutcome.FAILED, answer, error)

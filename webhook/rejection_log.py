@@ -29,7 +29,7 @@ class RateLimitedLog:
     def say(self, client: str, line: str) -> None:
         if self._clock() - self._begun >= _SECONDS:
             if self._left_out:
-                _log.warning("and rejected %d more requests", self._left_out)
+                _log.warning("rejected %d more requests", self._left_out)
             self._begun, self._left_out = self._clock(), 0
             self._said.clear()
         if self._said[client] >= _MOST or self._said.total() >= _MOST_IN_ALL:

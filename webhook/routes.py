@@ -137,7 +137,7 @@ def _tell(review: Review, result: ReviewResult) -> None:
     asked = " ".join(f"{review.operation} of {review} by {review.user} ({review.uid})".split())
     fields = {"job": f"{review.namespace}/{review.name}", "uid": review.uid}
     if result.failure is not None:
-        _log.error("failed on %s", asked, exc_info=result.failure, extra={"fields": fields})
+        _log.error("internal error: %s", asked, exc_info=result.failure, extra={"fields": fields})
     elif refusal is not None:
         reason = " ".join(refusal.message.split())
         fields["reason"] = reason

@@ -47,7 +47,7 @@ _TABLE: Final = f"""
 {keys.FRAMEWORK} | tensorflow, mxnet, horovod, aiacc, paddle, pytorch, none | opts the object in; \
     required
 {keys.JOB} | a name | the training job that several Jobs form; default: the Job's own name
-{keys.ROLE} | the framework's own word | default: the framework's worker role
+{keys.ROLE} | a role of the framework | default: the framework's worker role
 {keys.MIN} | whole number from 1 | fewest replicas; default: `spec.parallelism`, but not above max
 {keys.MAX} | whole number from min | most replicas; default: `spec.parallelism`, but not below min
 {keys.GPU} | `2` or `0.5` | whole GPUs (`{keys.GPU_RESOURCE}`) or a KubeShare share of one
@@ -57,12 +57,12 @@ _TABLE: Final = f"""
 {keys.MODE} | a mode of the framework | how it runs; see the framework's own page
 {keys.REPLICAS} | whole number | a manual size, held within min..max until removed
 {keys.PAUSED} | `true` | the whole training job is suspended and waits
-{keys.SCALE_TIMEOUT} | `60s`, `5m` | a growth to `{keys.REPLICAS}` that takes longer is taken back
+{keys.SCALE_TIMEOUT} | `60s`, `5m` | a scale-up to `{keys.REPLICAS}` that takes longer is reverted
 {keys.SCALE_FALLBACK} | whole number | `{keys.REPLICAS}` after that; default: none
-{keys.REMOVE} | names of pods | these leave, whatever their index; removed when done
-{keys.PROGRESS} | `93` or `93%`, 0..100 | how much of its work is done, as its script says; \
-    nearly finished, it keeps its size
-{keys.DURATION} | `2h30m`, `90m`, `1d` | how long it is expected to run once started; for \
+{keys.REMOVE} | names of pods | these pods are removed, whatever their index; removed when done
+{keys.PROGRESS} | `93` or `93%`, 0..100 | completed part of its work, as its script reports; \
+    a nearly finished job keeps its size
+{keys.DURATION} | `2h30m`, `90m`, `1d` | expected run time after its start; for \
     estimates only
 {keys.COOLDOWN} | `10s` to `1d` | least time between two resizes of a role; default: the \
     framework's, else the reconciler's
@@ -70,20 +70,20 @@ _TABLE: Final = f"""
     training job, or of the role, run on nodes with one value of this label
 {keys.PREFERRED_TOPOLOGY} | `LABEL[,LABEL…]` | its pods run on nodes with as few values of these \
     labels as possible; the widest first
-{keys.PROVISION} | minimum, maximum, never | for which size an autoscaler is asked for nodes \
-    while the job waits; default: minimum
-{keys.SLOTS} | whole number | slots a host; default: whole GPUs, else 1
+{keys.PROVISION} | minimum, maximum, never | the size for which a queued job requests nodes \
+    from an autoscaler; default: minimum
+{keys.SLOTS} | whole number | slots per host; default: whole GPUs, else 1
 {keys.PORT} | 1..65535 | the framework's port; default: the framework's own
-{keys.RESTART} | Always, OnFailure, Never, ExitCode | when a pod fails; default: as the Job \
-    itself says, see docs/concepts/failures.md
-{keys.CLEAN_UP} | Running, All, None | what ends with the deciding role; default: Running
+{keys.RESTART} | Always, OnFailure, Never, ExitCode | what happens when a pod fails; \
+    default: the Job's own fields, see docs/concepts/failures.md
+{keys.CLEAN_UP} | Running, All, None | which pods end with the completion role; default: Running
 {keys.TTL} | whole number | `spec.ttlSecondsAfterFinished` of one Job of several: it counts when \
     all have ended
 {keys.GPU_CLASS} | a DeviceClass | `{keys.GPU}` asks for devices of this class, by a \
     ResourceClaim (DRA)
 {keys.GPU_LIMIT} | `0.8` | most of the GPU a share may use; default: the share
-{keys.KUBESHARE} | 1, 2 | whose words ask for a share: labels (2, the default), or annotations \
-    for what makes 1.0's SharePods of pods
+{keys.KUBESHARE} | 1, 2 | the KubeShare version: labels (2, the default), or annotations \
+    for a tool that turns pods into 1.0's SharePods
 {keys.PORTS_NUM} | whole number | paddle cloud: a pserver's ports; default: 1
 {keys.PORTS_NUM_FOR_SPARSE} | whole number | those for sparse updates; default: 1
 {keys.PASSES} | whole number | paddle cloud: passes over the data; default: 1
@@ -98,34 +98,35 @@ _TABLE: Final = f"""
 {keys.DISCOVER_HOSTS} | script | content of `{keys.EDL_DISCOVER_HOSTS}`
 {keys.KUBEXEC_SCRIPT} | script | content of `{keys.MPI_KUBEXEC}`
 [annotation: reconciler]
-{keys.HOSTFILE} | `host:slots` a line | content of `{keys.EDL_HOSTFILE}`
-{keys.MPI_HOSTFILE} | `host slots=n` a line | content of `{keys.MPI_HOSTFILE_PATH}`
-{keys.WORKER_HOSTS} | a host a line | content of `{keys.EDL_WORKER_HOSTS}`
+{keys.HOSTFILE} | `host:slots` per line | content of `{keys.EDL_HOSTFILE}`
+{keys.MPI_HOSTFILE} | `host slots=n` per line | content of `{keys.MPI_HOSTFILE_PATH}`
+{keys.WORKER_HOSTS} | a host per line | content of `{keys.EDL_WORKER_HOSTS}`
 {keys.NEW_WORKER} | 0, 1 | whether its training began without this worker
-{keys.ASSIGNED_NODE} | a node | of a gated pod: where the plan places it
-{keys.PLACED_AT} | RFC 3339 time | when it was given that node
+{keys.ASSIGNED_NODE} | a node | the planned node of a gated pod
+{keys.PLACED_AT} | RFC 3339 time | when the plan assigned that node
 {keys.PUBLISHED_AT} | RFC 3339 time | when the host list was last written
-{keys.LEAVING} | JSON | the workers that its host list does not name any more: they leave, and \
-    never come back on
-{keys.CONFIRMED_AT} | RFC 3339 time | the publication that the kubelet was reminded of
-{keys.CLUSTER} | JSON or a list | the addresses as they were at the start
-{keys.WORKERS} | whole number | how many workers were started
+{keys.LEAVING} | JSON | workers removed from its host list, whose pods are about to be \
+    deleted
+{keys.CONFIRMED_AT} | RFC 3339 time | the publication after which the pod was \
+    patched again, so that its kubelet syncs
+{keys.CLUSTER} | JSON or a list | the addresses at the start
+{keys.WORKERS} | whole number | number of workers at the start
 {keys.STARTED_AT} | RFC 3339 time | when the training job was last started
-{keys.FAILURES_AT_START} | whole number | more: a pod was lost since the start
+{keys.FAILURES_AT_START} | whole number | failed pods at the start: more mean a lost pod
 {keys.RESIZED_AT} | RFC 3339 time | when the size last changed
 {keys.REASON} | a code of docs/reference/reason-codes.md | why the size is what it is, or why the \
     job waits
-{keys.MESSAGE} | text | the same for people
+{keys.MESSAGE} | text | the same as a sentence
 {keys.LAST_CHANGE} | JSON | the reason of the last change, for decisions
-{keys.HISTORY} | an operation a line | see `kubectl edl history`
-{keys.SETTINGS} | JSON | on its Lease `{keys.RECONCILER_LEASE}`: the policy and the limits it \
-    decides by
-{keys.UNNEEDED_NODES} | JSON | on its Lease `{keys.RECONCILER_LEASE}`: since when nothing but \
-    extras needs a node
+{keys.HISTORY} | an operation per line | see `kubectl edl history`
+{keys.SETTINGS} | JSON | on its Lease `{keys.RECONCILER_LEASE}`: the policy and the limits of its \
+    decisions
+{keys.UNNEEDED_NODES} | JSON | on its Lease `{keys.RECONCILER_LEASE}`: since when only replicas \
+    above a minimum need a node
 {keys.MISSING_RIGHTS} | JSON | on its Lease `{keys.RECONCILER_LEASE}`: its user name, and the \
     write rights it lacks
-{keys.QUEUE_AS_OF} | RFC 3339 time | on its Lease `{keys.RECONCILER_LEASE}`: each ConfigMap \
-    `edl-queue` was right then
+{keys.QUEUE_AS_OF} | RFC 3339 time | on its Lease `{keys.RECONCILER_LEASE}`: time at which each \
+    ConfigMap `edl-queue` was current
 {keys.SCALING} | time, size, size | from when `{keys.SCALE_TIMEOUT}` counts
 {keys.ASSIGNED_NODES} | `INDEX:NODE*REPLICAS,NODE,…` | the nodes that the plan has for its \
     replicas from an index on
@@ -133,34 +134,34 @@ _TABLE: Final = f"""
     and when last
 {keys.START_REFUSED} | JSON | when and why the API server last refused a write of its start, and \
     how often
-{keys.PROVISIONING_FAILED} | JSON | when nodes that it asked for last did not come, how often, \
-    and the autoscaler's words
-{keys.CONSUMED_REQUEST} | a ProvisioningRequest | on whose nodes its pods were started: its pod \
-    template names it until the next start
+{keys.PROVISIONING_FAILED} | JSON | when requested nodes last did not join, how often, \
+    and the autoscaler's message
+{keys.CONSUMED_REQUEST} | a ProvisioningRequest | the request on whose nodes its pods started; \
+    its pod template names it until the next start
 [label: reconciler]
 {keys.PROVISIONAL} | a training job | a provisional pod, which runs nothing, or a \
-    ProvisioningRequest with its PodTemplates: it asks an autoscaler for nodes for it
-{keys.PROVISIONAL_ROLE} | a role | whose pod it asks for
+    ProvisioningRequest with its PodTemplates: requests nodes for that job
+{keys.PROVISIONAL_ROLE} | a role | the role for which it requests a node
 [label: webhook]
 {keys.HOST} | a host name | bare pods: where kubexec.sh finds them
 [namespace label: user]
 {keys.KUBEXEC} | {keys.ENABLED} | launchers here may exec into workers
-{keys.INJECTION} | {keys.ENABLED}; on a Job: {keys.DISABLED} | Jobs here without \
-    `{keys.FRAMEWORK}` are ours too; on a Job: not this one
+{keys.INJECTION} | {keys.ENABLED}; on a Job: {keys.DISABLED} | Jobs without \
+    `{keys.FRAMEWORK}` are managed too; on a Job: opts it out
 [namespace annotation: user]
-{keys.DEFAULT_FRAMEWORK} | a framework | of Jobs that name none; default: none
-{keys.DEFAULT_MIN} | whole number from 1 | of Jobs that say no min, in roles that resize
-{keys.DEFAULT_MAX} | whole number from 1 | of Jobs that say no max, in roles that resize
-{keys.DEFAULT_PRIORITY} | a PriorityClass | of Jobs whose template names none
+{keys.DEFAULT_FRAMEWORK} | a framework | framework of Jobs that name none; default: none
+{keys.DEFAULT_MIN} | whole number from 1 | min of Jobs that set none, in resizable roles
+{keys.DEFAULT_MAX} | whole number from 1 | max of Jobs that set none, in resizable roles
+{keys.DEFAULT_PRIORITY} | a PriorityClass | priority of Jobs whose template names none
 {keys.DEFAULT_GPU_CLASS} | a DeviceClass | `{keys.GPU_CLASS}` of Jobs that ask for whole GPUs and \
     name none
-{keys.DEFAULT_PROVISION} | minimum, maximum, never | `{keys.PROVISION}` of Jobs that say none
-{keys.LARGEST_MAX} | whole number from 1 | no Job here may have a larger max
-{keys.GPU_BUDGET} | `8` or `2.5` | most GPUs of all training jobs here together, and of one Job \
+{keys.DEFAULT_PROVISION} | minimum, maximum, never | `{keys.PROVISION}` of Jobs that set none
+{keys.LARGEST_MAX} | whole number from 1 | the largest max of a Job
+{keys.GPU_BUDGET} | `8` or `2.5` | most GPUs of all training jobs together, and of one Job \
     at its max
 [scheduling gate: webhook]
 {keys.HOSTS_GATE} | | a launcher waits until its workers are ready
-{keys.PLACEMENT_GATE} | | a pod waits until the plan gives it a node
+{keys.PLACEMENT_GATE} | | a pod waits until the plan assigns it a node
 [environment: webhook]
 {keys.TF_CONFIG_ENV} | JSON | TensorFlow's cluster and this task
 {keys.CLUSTER_ENV} | JSON | the annotation `{keys.CLUSTER}`, for TF_CONFIG
@@ -180,14 +181,14 @@ _TABLE: Final = f"""
 {keys.DMLC_TUNER_TRACKER_URI_ENV} | host | mode tune: the tracker
 {keys.DMLC_TUNER_TRACKER_PORT_ENV} | 1..65535 | its port
 {keys.DMLC_TUNER_SERVER_KEY_ENV} | text | mode tune: the pod's annotation `{keys.TUNER_SERVER_KEY}`
-{keys.PET_NNODES_ENV} | `min:max` | how many torchrun agents make a world
-{keys.PET_NPROC_PER_NODE_ENV} | whole number | processes a pod: its slots
+{keys.PET_NNODES_ENV} | `min:max` | number of torchrun agents
+{keys.PET_NPROC_PER_NODE_ENV} | whole number | processes per pod: its slots
 {keys.PET_RDZV_BACKEND_ENV} | c10d | torchrun's agents meet at a store
-{keys.PET_RDZV_ENDPOINT_ENV} | `host:port` | the store: rendezvous' pod
+{keys.PET_RDZV_ENDPOINT_ENV} | `host:port` | the store: the pod of rendezvous
 {keys.PET_RDZV_ID_ENV} | a name | the training job's
 {keys.PET_RDZV_CONF_ENV} | `key=value,…` | the pod that is the store, and waits
-{keys.PET_MAX_RESTARTS_ENV} | 1000 | a leaving peer costs each one restart
-{keys.PET_MONITOR_INTERVAL_ENV} | 1 | seconds between looks at the world
+{keys.PET_MAX_RESTARTS_ENV} | 1000 | a leaving peer costs each agent one restart
+{keys.PET_MONITOR_INTERVAL_ENV} | 1 | seconds between checks of the workers
 PADDLE_TRAINER_ID | | the index
 PADDLE_TRAINERS_NUM | | the annotation `{keys.WORKERS}`
 PADDLE_TRAINER_ENDPOINTS | | the annotation `{keys.CLUSTER}`
@@ -200,11 +201,11 @@ PADDLE_PORT | | ps: every server's port
 POD_IP | | the pod's address; ps: its host name
 PADDLE_MASTER | | elastic: `etcd://host:port`
 PADDLE_JOB_ID | | elastic: the training job
-PADDLE_NNODES | | elastic: how many pods make a world, `1:max`
-PADDLE_NPROC_PER_NODE | | elastic: processes a pod, its slots
+PADDLE_NNODES | | elastic: number of pods, `1:max`
+PADDLE_NPROC_PER_NODE | | elastic: processes per pod, its slots
 PADDLE_MAX_RESTART | | elastic: 1000, for each resize costs one
 PADDLE_ELASTIC_LEVEL | | elastic: 1, start again
-PADDLE_ELASTIC_TIMEOUT | | elastic: seconds without a change that make a world
+PADDLE_ELASTIC_TIMEOUT | | elastic: seconds without a change before a group forms
 PADDLE_ELASTIC_SERVER | | elastic, older releases: the etcd
 PADDLE_ELASTIC_JOB_ID | | elastic, older releases: the training job
 PADDLE_ELASTIC_NP | | elastic, older releases: `min:max`
@@ -215,7 +216,7 @@ ENTRY | | cloud: the annotation `{keys.ENTRYPOINT}`
 TOPOLOGY | | cloud: the annotation `{keys.ENTRYPOINT}`
 TRAINER_PACKAGE | | cloud: the annotation `{keys.WORKSPACE}`
 PADDLE_INIT_PORT | | cloud: the annotation `{keys.PORT}`, 7164
-PADDLE_INIT_TRAINER_COUNT | | cloud: GPUs a trainer, or its CPUs
+PADDLE_INIT_TRAINER_COUNT | | cloud: GPUs per trainer, or its CPUs
 PADDLE_INIT_PORTS_NUM | | cloud: the annotation `{keys.PORTS_NUM}`
 PADDLE_INIT_PORTS_NUM_FOR_SPARSE | | cloud: the annotation `{keys.PORTS_NUM_FOR_SPARSE}`
 PADDLE_INIT_NUM_GRADIENT_SERVERS | | cloud: as TRAINERS
@@ -228,10 +229,10 @@ NAMESPACE | | cloud: the pod's namespace
 {keys.PADDLE_PSERVER_LABEL} | the training job | paddle cloud: finds its peers by it
 {keys.PADDLE_MASTER_LABEL} | the training job | paddle cloud: finds its peers by it
 [file: reconciler]
-{keys.EDL_HOSTFILE} | `host:slots` a line | live host list
-{keys.EDL_WORKER_HOSTS} | a host a line | mxnet's mode fork
-{keys.MPI_HOSTFILE_PATH} | `host slots=n` a line | for Open MPI
-{keys.JOB_HOSTFILE} | `host slots=n` a line | for DeepSpeed
+{keys.EDL_HOSTFILE} | `host:slots` per line | live host list
+{keys.EDL_WORKER_HOSTS} | a host per line | mxnet's mode fork
+{keys.MPI_HOSTFILE_PATH} | `host slots=n` per line | for Open MPI
+{keys.JOB_HOSTFILE} | `host slots=n` per line | for DeepSpeed
 [file: webhook]
 {keys.EDL_DISCOVER_HOSTS} | script | prints the live host list
 {keys.SSH_DIRECTORY} | a key pair | mode ssh: the training job's own

@@ -73,13 +73,13 @@ class ApiMetrics:
         self.watches = counter("edl_watches", "Watches begun.", "kind")
         self.event_age = Gauge(
             "edl_last_event_age_seconds",
-            "Since the last list, event or bookmark; the API server sends one a minute.",
+            "Time since the last list, event or bookmark; the API server sends one per minute.",
             ("kind",),
             registry=registry,
         )
         self.writes = counter("edl_writes", "Writes.", "verb", "kind", "outcome")
         self.write_seconds = _histogram(
-            registry, "edl_write_seconds", "How long a write took.", "verb"
+            registry, "edl_write_seconds", "Duration of a write.", "verb"
         )
         for word in ("round", "steps"):  # as for decisions
             self.failures.labels(word)
@@ -96,12 +96,12 @@ class StateMetrics:
         self.leading = Gauge("edl_leading", "1 while this process acts.", registry=registry)
         self.missing_rights = Gauge(
             "edl_missing_rights",
-            "Rights to write that this process needs and does not have, while it leads.",
+            "Write permissions that the leader lacks.",
             registry=registry,
         )
         self.teams_document_invalid = Gauge(
             "edl_teams_document_invalid",
-            "1 while the ConfigMap edl-teams cannot be read: the teams before it stay.",
+            "1 while the ConfigMap edl-teams is invalid: the previous teams apply.",
             registry=registry,
         )
 

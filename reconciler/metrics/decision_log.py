@@ -100,7 +100,7 @@ class DecisionLog:
         kind = type(failure.error).__name__
         self._metrics.api.failures.labels(kind).inc()
         fields = {"job": str(failure.step.job), "kind": kind, "error": str(failure.error)}
-        _log.warning("a write failed; it will be tried again", extra={"fields": fields})
+        _log.warning("write failed, retrying", extra={"fields": fields})
         decided = self._metrics.latest.decided
         jobs = decided.state.jobs if decided else ()
         job = next((job for job in jobs if job.key == failure.step.job), None)
@@ -113,7 +113,11 @@ class DecisionLog:
     def left_out(self, broken: StepError) -> None:
         self._metrics.api.failures.labels("steps").inc()
         fields = {"job": str(broken.job)}
-        _log.error("a job is left out", exc_info=broken.error, extra={"fields": fields})
+        _log.error(
+            "cannot compute a job's writes, skipping it",
+            exc_info=broken.error,
+            extra={"fields": fields},
+        )
 
     def failed(self) -> None:
         self._metrics.api.failures.labels("round").inc()

@@ -59,13 +59,13 @@ def _jobs(decided: LastDecision) -> Iterator[GaugeMetricFamily]:
     queued = [held for held in plan.held if held.position or held.never]
     since = [by_key[held.job].queued_at for held in queued if held.job in by_key]
     oldest = max((state.observed_at - moment).total_seconds() for moment in since) if since else 0.0
-    yield _gauge("edl_jobs", "Training jobs known.", len(state.jobs))
-    yield _gauge("edl_queued_jobs", "Training jobs that wait in the queue.", len(queued))
-    yield _gauge("edl_queue_oldest_seconds", "How long the first of them has waited.", oldest)
+    yield _gauge("edl_jobs", "Training jobs.", len(state.jobs))
+    yield _gauge("edl_queued_jobs", "Queued training jobs.", len(queued))
+    yield _gauge("edl_queue_oldest_seconds", "How long the oldest queued job has waited.", oldest)
     phases = Counter(phase(job) for job in state.jobs)
-    yield _by("edl_jobs_by_phase", "Training jobs.", "phase", _counted(phases, Phase))
+    yield _by("edl_jobs_by_phase", "Training jobs by phase.", "phase", _counted(phases, Phase))
     held_by = Counter(held.reason.code for held in plan.held)
-    text = "Training jobs that do not get what they could use."
+    text = "Training jobs that wait, or cannot scale up."
     yield _by("edl_held_jobs", text, "reason", _counted(held_by, Code))
     asking = [job.provisioning for job in state.jobs if job.provisioning.asks]
     bound = sum(len(asked.held) for asked in asking)
@@ -111,7 +111,7 @@ def _cluster(state: ClusterState) -> Iterator[GaugeMetricFamily]:
     for name, help_text, amounts in (
         ("edl_cluster_allocatable", f"Allocatable resources {text}", room),
         ("edl_cluster_requested", f"Requested resources {text}", taken),
-        ("edl_training_requested", "Thereof by pods of training jobs.", ours),
+        ("edl_training_requested", "Resources requested by pods of training jobs.", ours),
     ):
         values = {RESOURCES[key][0]: amounts.get(key, 0) * RESOURCES[key][1] for key in shown}
         yield _by(name, help_text, "resource", values)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger(__name__)
 AFTER_ERROR: Final = 30.0
 """Seconds."""
-_INVALID: Final = "ConfigMap %s/%s is not read, the teams stay as they were: %s"
+_INVALID: Final = "ConfigMap %s/%s is invalid, keeping the previous teams: %s"
 
 
 class AppliedTeams:
@@ -50,7 +50,7 @@ class AppliedTeams:
         except NotLeading:
             return FOLLOWING
         except ClusterError as error:
-            _log.warning("the document of the teams is not kept: %s", error)
+            _log.warning("cannot store the applied teams: %s", error)
             return AFTER_ERROR
         self._written = reading
         return FOLLOWING
@@ -83,7 +83,7 @@ class AppliedTeams:
                 place = self._ref.namespace, contract.TEAMS_CONFIG_MAP
                 _log.warning(_INVALID, *place, " | ".join(map(str, reading.findings)))
             elif self._told and self._told.findings:
-                _log.info("the document of the teams is read again")
+                _log.info("the teams document is valid again")
             self._told = reading
 
 

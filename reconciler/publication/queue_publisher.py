@@ -77,7 +77,7 @@ class QueuePublisher:
         except NotLeading:
             return self._follows()
         except ClusterError as error:
-            self._complain("the queue is not published: %s", error)
+            self._complain("cannot publish the queue: %s", error)
             self._published = None
         except Exception:  # noqa: BLE001 - the next turn may succeed
             _log.exception("publishing the queue failed")
@@ -134,7 +134,7 @@ class QueuePublisher:
             self._errors += isinstance(error, Unreachable)
             if isinstance(error, Unreachable) and self._is_away(error):
                 raise
-            _log.debug("the queue of %s is not published: %s", namespace, error)
+            _log.debug("cannot publish the queue of %s: %s", namespace, error)
             self._refused[namespace] = self._monotonic() + AFTER_REFUSAL
             self._listed = float("-inf")
             return False

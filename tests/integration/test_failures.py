@@ -124,7 +124,7 @@ def test_a_leader_that_slept_changes_nothing_when_it_wakes_up(
     scene.until_runs("mnist-worker", 2)
     before = settled(scene, "mnist-worker")
     broken.cluster.kill(sleeper, signal.SIGCONT)
-    scene.until(lambda: "leads no longer" in log(broken, sleeper), "it notices")
+    scene.until(lambda: "lost the leadership" in log(broken, sleeper), "it notices")
     assert settled(scene, "mnist-worker") == before
 
 

@@ -191,9 +191,9 @@ def test_a_leader_that_was_paused_in_the_midst_of_its_writes_wakes_up_and_writes
     until(lambda: started(admin) == JOBS)
     woken = datetime.now(UTC)
     os.kill(first.process.pid, signal.SIGCONT)
-    until(lambda: first.page("/readyz") == "stands by\n")
+    until(lambda: first.page("/readyz") == "standby\n")
     until(lambda: "edl_leading 0.0" in first.page("/metrics"))
-    assert second.page("/readyz") == "leads\n"
+    assert second.page("/readyz") == "leader\n"
     first.process.send_signal(signal.SIGTERM)
     assert first.process.wait(SECONDS) == 0
     late = [line for line in audited.writes("first", woken) if line["responseStatus"]["code"] < 300]

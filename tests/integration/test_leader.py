@@ -113,7 +113,7 @@ def test_a_leader_that_was_frozen_wakes_up_as_a_follower(
     os.kill(first.pid, signal.SIGSTOP)
     seconds_until(lambda: holder(api, namespace) == "second")
     os.kill(first.pid, signal.SIGCONT)
-    seconds_until(lambda: "first leads no longer" in messages(tmp_path / "first"))
+    seconds_until(lambda: "first lost the leadership" in messages(tmp_path / "first"))
     assert holder(api, namespace) == "second"
 
 

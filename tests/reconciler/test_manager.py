@@ -200,7 +200,7 @@ def test_a_leader_with_a_stalled_loop_gives_up_its_lease(
         submit(fake, JOB)
         assert hangs.wait(SECONDS)
         time.seconds += 61
-        until(lambda: "first leaves its Lease to others" in caplog.text)
+        until(lambda: "first does not renew its Lease" in caplog.text)
         assert not elector.leading
         assert get(port, "/healthz")[0] == 200, "an API server may hang for longer than that"
         time.seconds += 540
@@ -286,13 +286,13 @@ def test_readiness_names_missing_caches_and_the_leader(fake: FakeCluster) -> Non
     port = process.start(ProbeAddress("127.0.0.1", 0))
     try:
         status, text = get(port, "/readyz")
-        assert (status, text.partition(":")[0]) == (503, "not read yet")
+        assert (status, text.partition(":")[0]) == (503, "waiting for caches")
         cluster.fails["list"] = []  # another list: a thread may just be taking from the old one
-        until(lambda: get(port, "/readyz") == (200, "leads\n"))
+        until(lambda: get(port, "/readyz") == (200, "leader\n"))
         second = elected(fake, "second")
         standby = second.start(ProbeAddress("127.0.0.1", 0))
         try:
-            until(lambda: get(standby, "/readyz") == (200, "stands by\n"))
+            until(lambda: get(standby, "/readyz") == (200, "standby\n"))
         finally:
             second.stop()
     finally:

@@ -96,8 +96,8 @@ def test_a_failure_is_counted_told_once_and_tried_again_with_back_off(
     assert registry.get_sample_value("edl_certificate_failures_total") == 10
     warnings = [each for each in caplog.records if each.levelno == logging.WARNING]
     assert [each.getMessage() for each in warnings] == [
-        "the webhook's certificate is not looked after: no right",
-        "the webhook's certificate is not looked after: RuntimeError",
+        "cannot maintain the webhook's certificate: no right",
+        "cannot maintain the webhook's certificate: RuntimeError",
     ]
 
 
@@ -133,8 +133,8 @@ def test_a_missing_configuration_is_told_once_and_measured(
     counts.append(registry.get_sample_value("edl_webhook_configurations_missing"))
     assert counts == [1, 1, 0]
     assert [each.getMessage() for each in caplog.records] == [
-        "no MutatingWebhookConfiguration edl: apply manifests/release.yaml again",
-        "every webhook configuration is there",
+        "missing MutatingWebhookConfiguration edl: apply manifests/release.yaml again",
+        "all webhook configurations exist",
     ]
 
 

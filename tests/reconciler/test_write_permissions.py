@@ -116,7 +116,7 @@ def test_what_is_missing_is_logged_once_counted_and_published(
     assert [one.levelname for one in caplog.records] == ["WARNING"] * 2
     watched.cluster.denied = set()
     watched.after(SOONEST)
-    assert caplog.records[-1].getMessage() == "no right to write is missing any more"
+    assert caplog.records[-1].getMessage() == "all write permissions are granted again"
     assert watched.said[-1] == MissingRights(USER)
     assert watched.counted == 0
 

@@ -92,7 +92,7 @@ def test_a_defect_refuses_a_labelled_object_with_the_reason() -> None:
     assert found.answer.patch == b""
     assert found.answer.refusal is not None
     assert found.answer.refusal.code == 500
-    assert "kubectl-edl failed inside on Job default/mnist (KeyError: 'spec')" in (
+    assert "internal error handling Job default/mnist (KeyError: 'spec')" in (
         found.answer.refusal.message
     )
 

@@ -21,7 +21,7 @@ def test_a_flood_of_bad_requests_logs_few_lines(caplog: pytest.LogCaptureFixture
     caplog.clear()
     complaints.say("10.0.0.2", "no type")
     assert caplog.messages == [
-        "and rejected 480 more requests",
+        "rejected 480 more requests",
         "rejected a request from 10.0.0.2: no type",
     ]
     clock.now = 122.0

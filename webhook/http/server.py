@@ -197,14 +197,14 @@ async def _keep_demanding(lifecycle: Readiness, settings: ServerSettings) -> Non
             trouble = ""
         except ClientAuthorityError as error:
             if str(error) != trouble:
-                _log.warning("the authority of clients stays as it is: %s", error)
+                _log.warning("cannot load the client CA, keeping the previous one: %s", error)
             trouble = str(error)
 
 
 def _demand(lifecycle: Readiness, settings: ServerSettings) -> None:
     for listener in settings.listeners:
         if listener.clients is not None and listener.clients.demand(lifecycle.certificate.context):
-            _log.info("only clients of --client-ca may ask for reviews")
+            _log.info("reviews require a client certificate of --client-ca")
 
 
 def _raise_limit_of_files(wanted: int) -> None:

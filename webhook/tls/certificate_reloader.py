@@ -53,7 +53,7 @@ class CertificateReloader:
             self._complain(str(error))
         except Exception:  # noqa: BLE001 - the old certificate is served meanwhile
             self._measures.certificate_failed()
-            _log.exception("looking for a new certificate failed; the old one stays")
+            _log.exception("cannot look for a new certificate, keeping the current one")
         else:
             self._trouble = ""
 
@@ -70,5 +70,5 @@ class CertificateReloader:
 
     def _outcome(self) -> str:
         if self._certificate.loaded is None:
-            return "no certificate yet, so no connection is accepted"
-        return "the certificate stays as it is"
+            return "no certificate yet, refusing connections"
+        return "keeping the current certificate"

@@ -171,12 +171,12 @@ class Informer(Generic[T]):
             self._troubled = True
             bug = None if isinstance(error, ClusterError) else error
             kind = self.selection.kind
-            _log.warning("cannot follow %s, will ask again: %s", kind, error, exc_info=bug)
+            _log.warning("watch of %s failed, retrying: %s", kind, error, exc_info=bug)
 
     def _reached(self) -> None:
         if self._troubled:
             self._troubled = False
-            _log.info("following %s again", self.selection.kind)
+            _log.info("watch of %s works again", self.selection.kind)
 
 
 def _may_not(error: Exception) -> bool:

@@ -116,7 +116,7 @@ class Store(Generic[T]):
             return self._decode(raw)
         except Exception:  # noqa: BLE001 - below
             # One object that cannot be read must not hide all the others.
-            _log.exception("cannot read %s/%s: it is left out", *name)
+            _log.exception("cannot decode %s/%s, ignoring it", *name)
             return None
 
     def replace(self, items: Mapping[ObjectKey, StoredObject[T]], version: int) -> None:

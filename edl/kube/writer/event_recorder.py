@@ -49,14 +49,14 @@ class EventRecorder:
         self._free = Event()
         self._free.set()
         self._waiting: Queue[tuple[Note, datetime] | None] = Queue(_MOST_WAITING)
-        self._thread = Thread(target=self._run, name="announcer", daemon=True)
+        self._thread = Thread(target=self._run, name="event-recorder", daemon=True)
         self._thread.start()
 
     def announce(self, note: Note) -> None:
         try:
             self._waiting.put_nowait((note, self._clock()))
         except Full:
-            _log.debug("too many events: %s of %s is dropped", note.reason, note.target)
+            _log.debug("event queue is full, dropped %s of %s", note.reason, note.target)
 
     @contextlib.contextmanager
     def hushed(self) -> Iterator[None]:
@@ -81,7 +81,9 @@ class EventRecorder:
             try:
                 write_event(self._cluster, *entry)
             except Exception as error:  # noqa: BLE001 — the thread must outlive every Event
-                _log.debug("no event %s about %s: %s", entry[0].reason, entry[0].target, error)
+                _log.debug(
+                    "cannot write event %s about %s: %s", entry[0].reason, entry[0].target, error
+                )
             took = self._monotonic() - begun
             self._closing.wait(took / _SHARE - took)
 

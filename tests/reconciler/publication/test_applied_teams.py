@@ -84,7 +84,7 @@ def test_a_document_that_is_not_read_is_never_kept_and_is_told_once(
     assert caplog.text.count("teams[0].name: is empty") == 1
     assert keeper.reads(TeamsReading(data=TWO, version="3")) == TWO
     assert keeper.invalid == 0
-    assert "is read again" in caplog.text
+    assert "is valid again" in caplog.text
 
 
 def test_what_others_wrote_there_is_written_again_by_the_next_leader(keeper: Keeper) -> None:
@@ -105,5 +105,5 @@ def test_a_process_that_leads_no_more_does_not_call_the_document_read(
 ) -> None:
     keeper.reads(TeamsReading(data=ONE, findings=WRONG, version="2"))
     keeper.reads(TeamsReading(), leading=False)
-    assert "is read again" not in caplog.text
+    assert "is valid again" not in caplog.text
     assert keeper.invalid == 0

@@ -242,7 +242,7 @@ def test_while_the_api_server_is_away_it_is_tried_again(
     desk.cluster.error = Unreachable("no answer")
     desk.look("a/one", "b/two")
     desk.look("a/one", "b/two")
-    assert caplog.text.count("the queue is not published: no answer") == 1
+    assert caplog.text.count("cannot publish the queue: no answer") == 1
     desk.cluster.error = None
     assert desk.look("a/one", "b/two") == ["create a", "create b"]
 

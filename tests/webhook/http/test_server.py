@@ -73,7 +73,7 @@ def test_without_its_namespaces_it_is_not_ready_and_lets_nothing_in(tmp_path: Pa
     assert (ready.status, ready.body) == (503, b"the cluster's namespaces are not known yet\n")
     refused = reviews.response(answered.body)
     assert "its namespace cannot be read" in refused["status"]["message"]
-    assert "cannot follow Namespace" in blind.logged()
+    assert "watch of Namespace failed, retrying" in blind.logged()
 
 
 async def blindly(blind: Process) -> tuple[Answered, Answered]:

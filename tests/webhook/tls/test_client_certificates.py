@@ -129,7 +129,7 @@ def test_an_authority_that_became_none_leaves_the_old_one(guarded: Guarded) -> N
     (guarded.ours / "ca.crt").write_text("garbage")
 
     async def is_told() -> bool:
-        return "the authority of clients stays as it is" in guarded.process.logged()
+        return "cannot load the client CA, keeping the previous one" in guarded.process.logged()
 
     asyncio.run(wire.until(is_told))
     assert asyncio.run(guarded.asked(guarded.ours / API_SERVER)).status == 200

@@ -134,7 +134,7 @@ def test_a_webhook_begins_before_its_secret_is_filled_and_serves_what_comes(
     assert certificate.problem(NOW) == "no certificate is loaded"
     (message,) = caplog.messages
     assert message == (
-        "no certificate yet, so no connection is accepted: "
+        "no certificate yet, refusing connections: "
         "Secret edl-system/edl-webhook-tls: tls.crt and tls.key missing"
     )
     for pair in (BUNDLE.pair, RENEWED):
@@ -170,7 +170,7 @@ def test_the_keeper_sees_new_files_and_survives_half_written_ones(
     assert certificate.loaded is not None
     assert certificate.loaded.pair == BUNDLE.pair
     assert caplog.messages == [
-        "the certificate stays as it is: the key does not belong to the certificate"
+        "keeping the current certificate: the key does not belong to the certificate"
     ]
     files_in.write(tmp_path, {"tls.key": RENEWED.key})
     asyncio.run(keeper.refresh())

@@ -130,11 +130,11 @@ def test_it_asks_on_until_the_list_succeeds(
     watched.cluster.fails["list"] = [error] * 5
     thread = watched.start()
     watched.expect("first")
-    watched.until(lambda: "following Namespace again" in caplog.text)
+    watched.until(lambda: "watch of Namespace works again" in caplog.text)
     watched.stop()
     thread.join(SECONDS)
     assert watched.pauses[:5] == [0.2, 0.4, 0.8, 1.6, 3.2]
-    assert caplog.text.count("cannot follow Namespace") == 1
+    assert caplog.text.count("watch of Namespace failed, retrying") == 1
 
 
 def test_a_broken_watch_is_resumed_from_where_it_was(running: Watched) -> None:

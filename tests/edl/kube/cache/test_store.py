@@ -148,4 +148,4 @@ def test_one_unreadable_object_hides_no_others(caplog: pytest.LogCaptureFixture)
     items = [store.item(json.dumps(body(*args)).encode()) for args in (("a", 1, "x"), ("bad", 2))]
     store.replace(listed(*items), 3)
     assert store.values() == ["x"]
-    assert "cannot read /bad" in caplog.text
+    assert "cannot decode /bad" in caplog.text
