@@ -208,11 +208,12 @@ class _BegunNodes:
     _most: int = _NODES_COMPARED
 
     def next(self, reclaimable: Reclaimable, scope: ReclaimScope) -> RoleAllocation | None:
-        """The role that yields next, on these nodes once they are many."""
+        """The role that yields next; once nodes are many, on these, and then on the chosen one."""
         if len(self.nodes) >= self._most:
             if found := reclaimable.next_on(self.nodes, scope):
+                self.nodes, self._most = {found.placements[-1].node}, 1
                 return found
-            self._most *= 2
+            self._most = 2 * max(self._most, _NODES_COMPARED)
         return reclaimable.next(scope)
 
 
