@@ -137,7 +137,8 @@ def capacity_document(found: JobCapacity | None) -> "JobCapacityDocument | None"
 def stop_sections(found: Explanation, roles: Sequence[str]) -> Iterator[str]:
     """Why the job does not start, or why each of these roles does not grow."""
     if found.start_blockers:
-        yield _stops(f"Why {found.job.name} does not start:", found.start_blockers)
+        whole = " as a whole" if any(one.before for one in found.roles) else ""
+        yield _stops(f"Why {found.job.name} does not start{whole}:", found.start_blockers)
     for role in found.roles:
         if role.blockers and role.role in roles and not _is_fixed(role.blockers):
             yield _stops(

@@ -120,7 +120,7 @@ def why(job: TrainingJob) -> Why:
 def _role_reasons(job: TrainingJob) -> Iterator[tuple[tuple[bool, bool], Why]]:
     """Each role's reason, ranked. The reason of a wait is on the first Job only."""
     for role in job.roles:
-        if (found := why_of_role(role)).reason:
+        if (found := why_of_role(role)).message:
             fixed = role.spec.resizing is ResizePolicy.FIXED and not job.suspended
             yield (not role.request.problem, fixed), found
 
@@ -129,7 +129,7 @@ def why_of_role(role: Role) -> Why:
     """The error in the user's request, or else the reason on the role's Job.
 
     No reason is written for a manual size that equals the role's size, because nothing is resized,
-    and none when a manual size is removed.
+    and none when a manual size is removed: the code then is None.
     """
     if role.request.problem:
         return Why(Code.INVALID, role.request.problem)
@@ -138,7 +138,7 @@ def why_of_role(role: Role) -> Why:
         and role.request.replicas is None
         and not role.status.suspended
     ):
-        return Why(None, "")
+        return Why(None, "sized automatically")
     if (
         role.record.reason is Code.IDLE_CAPACITY
         and role.request.replicas == role.status.size

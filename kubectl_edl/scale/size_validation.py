@@ -54,6 +54,8 @@ class Scaling:
     removed: tuple[Pod, ...] = ()
     shrinks: bool = False
     """A running role loses replicas."""
+    problem: str = ""
+    """What stops all sizing of the training job until it is mended; empty for nothing."""
     stays: bool = False
     """Only the bounds change, and they neither exclude the current size nor allow more."""
 
@@ -81,6 +83,8 @@ def chosen_role(job: TrainingJob, request: SizeRequest) -> Role:
     if request.role and request.role not in roles:
         what = "is never resized" if _has(job, request.role) else "is not one of its roles"
         raise Refused(f"{name}: {request.role} {what}; --role is one of {known}")
+    if len(roles) < len(resizable_roles(job)):  # a Job of each cannot be told from the other
+        raise Refused(f"{name} is not resized: {job.problem}")
     elastic = [role for role in roles.values() if role.spec.resizing is not ResizePolicy.FIXED]
     candidates = [roles[request.role]] if request.role else elastic or list(roles.values())
     if len(candidates) > 1:
@@ -117,7 +121,7 @@ def scaling(job: TrainingJob, request: SizeRequest, manifest: Json) -> Scaling:
     bounds_alone = held is None and not (request.auto or role.status.suspended)
     stays = bounds_alone and low <= role.status.size <= high <= role.spec.max
     patch = Patch(target, role.version, body)
-    return Scaling(patch, sentence, role, held, limited, removed, shrinks, stays)
+    return Scaling(patch, sentence, role, held, limited, removed, shrinks, job.problem, stays)
 
 
 def _left(role: Role, removed: int) -> int:
@@ -237,6 +241,8 @@ def next_step(found: Scaling, *, attended: bool) -> str:
     Only a scale-up waits for capacity; a size that is already reached does not change.
     """
     role = found.role
+    if found.problem:
+        return f"nothing is resized before its problem is mended: {found.problem}"
     if found.size == role.status.size and not (found.removed or role.status.suspended):
         return "it has that size now"
     if found.stays:

@@ -127,11 +127,11 @@ class _Case:
         return not over and (stopped or (suspended and not starts))
 
     def start(self) -> Blockers:
-        key, names = self.job.key, {role.name for role in self.job.live}
+        key, jobs = self.job.key, {role.job for role in self.job.live}
 
         def started(found: Decision) -> bool:
-            allocation = {one.role.name for one in found.snapshot.allocations if one.job.key == key}
-            return names <= allocation
+            allocated = {one.role.job for one in found.snapshot.allocations if one.job.key == key}
+            return jobs <= allocated
 
         return self._search("", started, lambda now, found: start_blockers(now, found, key))
 

@@ -145,7 +145,9 @@ def test_a_cleared_manual_size_is_not_shown(stage: Stage) -> None:
     assert stage.run("explain", "small").out.count("manual size\n") == len(("header", "role"))
     assert stage.run("scale", "small", "--auto").code == 0
     for command in ("explain", "status"):
-        assert "manual size" not in stage.run(command, "small").out
+        shown = stage.run(command, "small").out
+        assert "manual size" not in shown
+        assert "sized automatically" in shown
 
 
 def test_pending_pods_show_their_reason(stage: Stage) -> None:
@@ -338,6 +340,16 @@ def test_an_unknown_name_is_refused(stage: Stage) -> None:
     found = stage.run("explain", "brt")
     assert found.code == 3
     assert "did you mean bert?" in found.err
+
+
+def test_a_copy_that_joins_a_running_job_is_why_it_is_not_started_as_a_whole(stage: Stage) -> None:
+    copy = job("copy", framework="none", min="1", max="12")
+    copy["metadata"]["labels"][contract.JOB] = "small"
+    stage.put(copy)
+    assert (
+        "Why small does not start as a whole:\n"
+        "  1. several Jobs are its worker: copy, small; delete all but one\n"
+    ) in stage.run("explain", "small").out
 
 
 def test_a_manual_size_that_is_not_reached_names_its_blocker(stage: Stage) -> None:

@@ -87,6 +87,26 @@ def test_a_size_that_is_reached_has_met_its_timeout(stage: Stage) -> None:
     assert "; it has that size now: kubectl" in found.out
 
 
+def test_a_problem_that_stops_all_sizing_is_said(stage: Stage) -> None:
+    stage.patch("mnist-ps", {"metadata": {"annotations": {contract.ROLES: "chief=1,ps=2"}}})
+    found = stage.run("scale", "mnist", "6")
+    assert (
+        "; nothing is resized before its problem is mended: its Jobs disagree on edl.dev/roles: "
+    ) in found.out
+
+
+def test_two_jobs_of_one_role_are_not_resized(stage: Stage) -> None:
+    copy = job("copy", framework="none", min="1", max="9")
+    copy["metadata"]["labels"][contract.JOB] = "resnet"
+    stage.put(copy)
+    found = stage.run("scale", "resnet", "3")
+    assert (found.code, found.out) == (1, "")
+    assert found.err == (
+        "error: resnet is not resized: several Jobs are its worker: copy, resnet; delete all but "
+        "one\n"
+    )
+
+
 def test_auto_gives_the_size_back(stage: Stage) -> None:
     stage.run("scale", "mnist", "6")
     found = stage.run("scale", "mnist", "--auto")
