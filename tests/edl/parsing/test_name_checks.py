@@ -16,6 +16,14 @@ def test_one_of_several_jobs_is_named_job_role() -> None:
     assert found == (Finding("metadata.name", '"train" as one of several Jobs', allowed),)
 
 
+def test_a_prefix_of_kustomize_is_named_as_what_leaves_the_label() -> None:
+    (found,) = findings(changed(role_manifest("worker"), "metadata name", "dev-mnist-worker"))
+    assert found.allowed == (
+        'the others expect "mnist-worker" (a namePrefix or nameSuffix of kustomize leaves '
+        "edl.dev/job as it is)"
+    )
+
+
 def test_ranks_have_no_generated_names() -> None:
     manifest = changed(elastic(), "metadata name", None)
     found = findings(manifest)
