@@ -218,6 +218,8 @@ class Follower:
             if not track.excused:
                 self._print_message(SIMULATED if track.source.simulated else f"waiting: {error}")
             track.excused = True
+            if all(one.excused and one.source.simulated for one in self._tracks.values()):
+                self._stop()
         elif error is not None and not isinstance(error, Invalid | NotFound):
             raise error
 
