@@ -21,6 +21,7 @@ from edl.model.blockers import (
     TooLarge,
 )
 from edl.model.reason_codes import Roles
+from edl.model.scarcity import NodeRule
 from edl.model.topology_domains import is_one_node
 from edl.quantities import Resources, amount_text, told
 
@@ -154,8 +155,10 @@ def _(found: NoUsableNode) -> str:
 
 @remedy.register
 def _(found: NoUsableNode) -> str:
-    where = kept_to(found.domains)
-    return f"a node that {found.role} may use{where}, with {found.requests} free for each pod"
+    labels = ", ".join(label for label, _ in found.rule.selector)
+    labelled = f" with the label {labels}" if found.rule.rule is NodeRule.TOPOLOGY else ""
+    node = f"a node{labelled} that {found.role} may use{kept_to(found.domains)}"
+    return f"{node}, with {found.requests} free for each pod"
 
 
 @cause.register

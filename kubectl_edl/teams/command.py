@@ -123,6 +123,10 @@ def _report(world: CliContext, scope: Scope) -> "Report":
     found = team_figures(state, (one.job for one in waiting(state, plan)))
     if scope.namespace:
         found = tuple(one for one in found if one.team.name == state.team_of(scope.namespace))
+        if found and scope.namespace not in state.namespace_teams:
+            hints.append(
+                f"hint: there is no namespace {scope.namespace}: one would be of this team"
+            )
     return teams_report(found, Counter(state.namespace_teams.values())).with_hints(hints)
 
 

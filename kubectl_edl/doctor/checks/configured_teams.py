@@ -23,6 +23,7 @@ from kubectl_edl.doctor.checks.check import (
 )
 
 _MOST: Final = 10
+_NONE: Final = "no teams are configured"
 
 
 def teams(context: CheckContext) -> CheckResults:
@@ -34,7 +35,7 @@ def teams(context: CheckContext) -> CheckResults:
         data = context.connection.cluster.get(target).get("data") or {}
         found = teams_of(data)
     except NotFound:
-        yield ok("no teams are configured")
+        yield ok(_NONE)
         return
     except Denied as denied:
         for one in denied.findings[:_MOST]:
@@ -46,7 +47,7 @@ def teams(context: CheckContext) -> CheckResults:
     yield from first(results, FixCommand("kubectl get namespaces --show-labels"))
     if not results:
         count = sum(1 for team in found if team.name != "default")
-        yield ok(f"{count} teams are configured")
+        yield ok(f"{count} teams are configured" if count else _NONE)
 
 
 def _edit(context: CheckContext) -> str:

@@ -2,9 +2,10 @@
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from datetime import datetime
+from difflib import get_close_matches
 from typing import Final
 
 from msgspec.structs import replace
@@ -36,6 +37,8 @@ from kubectl_edl.doctor.checks.stuck_phases import StuckRule, explanation, stuck
 _SHOWN: Final = 10
 _ALL: Final = FixCommand("kubectl edl status -A")
 _CLASSES: Final = FixCommand("kubectl get priorityclasses")
+_SIMILAR: Final = 0.9
+"""The least similarity of a label that is proposed: most have a domain in common."""
 _TRIED: Final = 20
 """The most queued jobs that are tried alone: each takes a decision over all nodes."""
 
@@ -116,19 +119,25 @@ def topologies(context: CheckContext) -> CheckResults:
     missing = [
         (job, label) for job in asking for label in job.topology.labels if label not in known
     ]
-    yield from first([_unlabelled(job, label) for job, label in missing], _ALL)
+    yield from first([_unlabelled(job, label, known) for job, label in missing], _ALL)
     if not missing:
         yield ok("nodes have each label of the jobs' topologies")
 
 
-def _unlabelled(job: TrainingJob, label: str) -> CheckResult:
+def _unlabelled(job: TrainingJob, label: str, known: Collection[str]) -> CheckResult:
     required = label in (one for _, one in job.topology.required)
     name = contract.REQUIRED_TOPOLOGY if required else contract.PREFERRED_TOPOLOGY
     then = "it cannot start" if required else "it has no effect"
     return warning(
-        f"{job.key}: no node has the label {label} of its {name}: {then}",
+        f"{job.key}: no node has the label {label} of its {name}: {then}{_similar(label, known)}",
         FixCommand("kubectl get nodes --show-labels"),
     )
+
+
+def _similar(label: str, known: Collection[str]) -> str:
+    """`; did you mean LABEL?`, of the labels that nodes have; empty if none is similar."""
+    found = get_close_matches(label, sorted(known), 1, _SIMILAR)
+    return f"; did you mean {found[0]}?" if found else ""
 
 
 def consent(context: CheckContext) -> CheckResults:

@@ -919,10 +919,13 @@ def test_a_topology_label_that_no_node_has_is_named(stage: Stage) -> None:
         notes = {f"{contract.PREFIX}{kind}-topology": f"example.com/{label}"}
         stage.put(manifest | {"metadata": manifest["metadata"] | {"annotations": notes}})
     said = [one["message"].partition(": ")[::2] for one in checked(stage)["topology"]]
-    of = "no node has the label example.com"
+    of, never = (
+        "no node has the label example.com",
+        "it cannot start; did you mean example.com/rack?",
+    )
     assert said == [
         ("default/bert", f"{of}/block of its {contract.PREFERRED_TOPOLOGY}: it has no effect"),
-        ("default/mnist", f"{of}/rak of its {contract.REQUIRED_TOPOLOGY}: it cannot start"),
+        ("default/mnist", f"{of}/rak of its {contract.REQUIRED_TOPOLOGY}: {never}"),
     ]
 
 
@@ -943,6 +946,11 @@ def teams(stage: Stage, text: str) -> None:
 
 
 def test_a_cluster_without_teams_passes(stage: Stage) -> None:
+    assert only(stage, "teams") == ("ok", "no teams are configured", "")
+
+
+def test_an_empty_list_of_teams_passes(stage: Stage) -> None:
+    teams(stage, "teams: []")
     assert only(stage, "teams") == ("ok", "no teams are configured", "")
 
 

@@ -85,6 +85,14 @@ def test_a_namespace_names_its_team(stage: Stage) -> None:
         assert stage.run("teams", "-n", namespace, "-o", "name").out == f"team.edl.dev/{team}\n"
 
 
+def test_a_namespace_that_does_not_exist_is_said_to(stage: Stage) -> None:
+    put(stage)
+    found = stage.run("teams", "-n", "nope")
+    assert found.out.splitlines()[1].split()[0] == "default"
+    assert found.err == "hint: there is no namespace nope: one would be of this team\n"
+    assert stage.run("teams", "-n", "default").err == ""
+
+
 def test_scripts_get_the_figures(stage: Stage) -> None:
     put(stage)
     found = json.loads(stage.run("teams", "-o", "json").out)

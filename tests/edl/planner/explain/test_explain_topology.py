@@ -141,3 +141,6 @@ def test_a_label_that_no_node_has_is_what_is_missing() -> None:
         "no node that it may use has the label example.com/pod of its topology: ps may use none "
         "of the nodes"
     )
+    assert messages.remedy(first).startswith(
+        "a node with the label example.com/pod that ps may use, with "
+    )
