@@ -151,7 +151,9 @@ class Resources(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         """`4 CPU, 8Gi memory, 2 nvidia.com/gpu`; the one pod slot of a single pod is left out."""
-        shown = [(name, amount) for name, amount in told(self) if (name, amount) != (PODS, 1)]
+        shown = [
+            (name, amount) for name, amount in shown_amounts(self) if (name, amount) != (PODS, 1)
+        ]
         first = (CPU, MEMORY)
         shown.sort(key=lambda item: (item[0] not in first, item[0] == PODS, item[0]))
         return ", ".join(amount_text(name, amount) for name, amount in shown) or (
@@ -189,7 +191,7 @@ def devices_text(name: str, noun: str = "devices") -> str:
     return f"{noun} of DeviceClass {found}" + " that claims select" * bool(bracket)
 
 
-def told(amounts: Resources) -> Iterator[tuple[str, int]]:
+def shown_amounts(amounts: Resources) -> Iterator[tuple[str, int]]:
     """The amounts that users see: one kind of device per DeviceClass, the largest amount.
 
     A device counts in every kind that it matches, so kinds of one class overlap.

@@ -30,11 +30,11 @@ from edl.model.reason_codes import (
     PodNames,
     Pods,
     PodsOf,
+    QuotedText,
     Reason,
     Restart,
     Roles,
     Size,
-    Told,
     Usage,
 )
 from edl.model.scarcity import Lack, NodeRule, NoEligibleNode, NoRoom, Shortage
@@ -196,14 +196,14 @@ def above_budget(budget: Quota) -> Reason:
     return Reason(Code.QUOTA_EXCEEDED, AboveBudget(budget))
 
 
-def waits_for_nodes(pods: int, said: str) -> Reason:
+def waits_for_nodes(pods: int, message: str) -> Reason:
     """An autoscaler was asked for nodes for this many pods; `said` is the autoscaler's message."""
-    return Reason(Code.WAITING_FOR_NODES, NodesAsked(pods, said))
+    return Reason(Code.WAITING_FOR_NODES, NodesAsked(pods, message))
 
 
-def not_provisioned(said: str) -> Reason:
+def not_provisioned(message: str) -> Reason:
     """Nodes that an autoscaler was asked for did not arrive in time."""
-    return Reason(Code.NODES_NOT_PROVISIONED, NodesAsked(0, said))
+    return Reason(Code.NODES_NOT_PROVISIONED, NodesAsked(0, message))
 
 
 def fixed(role: Role) -> Reason:
@@ -235,7 +235,7 @@ def incomplete(missing: Sequence[str]) -> Reason:
 
 def quoted(code: Code, text: str) -> Reason:
     """A message from elsewhere: from validation, the API server, or an annotation of a Job."""
-    return Reason(code, Told(text))
+    return Reason(code, QuotedText(text))
 
 
 def restart(reason: Reason) -> Reason:

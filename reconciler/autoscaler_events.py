@@ -33,27 +33,28 @@ class AutoscalerEvents:
         self._cluster = cluster
         self._changed = changed
         self._asking: Mapping[JobKey, ProvisionalPod] = {}
-        self._said: Mapping[JobKey, str] = {}
+        self._messages: Mapping[JobKey, str] = {}
 
     def seen(self, state: ClusterState) -> ClusterState:
         """The state with the autoscaler's messages; unchanged if there are none."""
         waiting = {job.key: _waiting(job) for job in state.jobs if job.provisioning.pods}
         self._asking = {key: pod for key, pod in waiting.items() if pod}
-        said = self._said
-        if not any(key in said for key in waiting):
+        messages = self._messages
+        if not any(key in messages for key in waiting):
             return state
-        jobs = tuple(_with(job, said.get(job.key, "")) for job in state.jobs)
+        jobs = tuple(_with(job, messages.get(job.key, "")) for job in state.jobs)
         return replace(state, jobs=jobs)
 
     def turn(self, *, leading: bool) -> float:
         """Reads the messages again; if one cannot be read, the last message stays."""
         if leading:
-            said = self._said
+            messages = self._messages
             found = {
-                key: self._words(key, pod) or said.get(key, "") for key, pod in self._asking.items()
+                key: self._words(key, pod) or messages.get(key, "")
+                for key, pod in self._asking.items()
             }
-            self._said = {key: text for key, text in found.items() if text}
-            if self._said != said:
+            self._messages = {key: text for key, text in found.items() if text}
+            if self._messages != messages:
                 self._changed()
         return PAUSE
 
@@ -82,7 +83,7 @@ def _waiting(job: TrainingJob) -> ProvisionalPod | None:
     return next(pods, None)
 
 
-def _with(job: TrainingJob, said: str) -> TrainingJob:
-    if not (said and job.provisioning.pods):
+def _with(job: TrainingJob, message: str) -> TrainingJob:
+    if not (message and job.provisioning.pods):
         return job
-    return replace(job, provisioning=replace(job.provisioning, said=said))
+    return replace(job, provisioning=replace(job.provisioning, message=message))

@@ -120,8 +120,8 @@ def main(**options: Any) -> None:  # noqa: ANN401 - click's own
 
 
 def _process(settings: ReconcilerSettings) -> Manager:
-    said = ConfigOverrides(settings.context or "", system_namespace=settings.namespace)
-    api = connect(settings.kubeconfig, said)
+    overrides = ConfigOverrides(settings.context or "", system_namespace=settings.namespace)
+    api = connect(settings.kubeconfig, overrides)
     clocks = Clocks(now=lambda: datetime.now(UTC), monotonic=_awake_or_not)
     decides = settings.decides
     memory = PlanCache()

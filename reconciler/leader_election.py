@@ -91,7 +91,7 @@ class LeaderElector:
         """`_seen` is the last write of this process; a foreign change would cause a conflict."""
         self._leads_until = float("-inf")
         self._troubled = False
-        self._told = False
+        self._announced = False
         self._notes: Mapping[str, str | None] = {}
         self._left: Mapping[str, str] = {}
         self.inherited: Mapping[str, str] = {}
@@ -127,12 +127,12 @@ class LeaderElector:
         While the process is not `able` to lead, its Lease is neither acquired nor renewed.
         """
         while not stopped.is_set():
-            before = self.leading, self._told
+            before = self.leading, self._announced
             if not able():
                 self._abstain()
             else:
                 self.attempt()
-            if (self.leading, self._told) != before:
+            if (self.leading, self._announced) != before:
                 changed()
             pause = self._terms.retry_every * random.uniform(1.0, 1.2)  # noqa: S311 - jitter
             stopped.wait(pause)
@@ -149,7 +149,7 @@ class LeaderElector:
                 bug = None if isinstance(error, ClusterError) else error
                 self._complain("leader election: request failed, retrying: %s", error, bug)
             self._tell()
-            return self._told
+            return self._announced
 
     def _abstain(self) -> None:
         """Lets the Lease expire. It is not released, as a hanging request may still take effect."""
@@ -230,12 +230,12 @@ class LeaderElector:
 
     def _tell(self) -> None:
         """Logs changes of the leadership, which may also have expired while the process slept."""
-        if self._told != self.leading:
-            self._told = not self._told
+        if self._announced != self.leading:
+            self._announced = not self._announced
             _log.info(
                 "%s %s",
                 self.identity,
-                "became leader" if self._told else "lost the leadership",
+                "became leader" if self._announced else "lost the leadership",
             )
 
     def _complain(self, message: str, about: object, bug: Exception | None = None) -> None:

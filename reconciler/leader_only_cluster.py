@@ -37,7 +37,7 @@ class WriteOutcome(msgspec.Struct, frozen=True):
     seconds: float
 
 
-def _unobserved(_told: WriteOutcome) -> None:
+def _unobserved(_outcome: WriteOutcome) -> None:
     """Ignores an outcome."""
 
 
@@ -51,11 +51,11 @@ class LeaderOnlyCluster:
         self,
         cluster: Cluster,
         leadership: LeaderState,
-        told: Callable[[WriteOutcome], None] = _unobserved,
+        observe: Callable[[WriteOutcome], None] = _unobserved,
     ) -> None:
         self._cluster = cluster
         self._leadership = leadership
-        self._told = told
+        self._observe = observe
 
     @property
     def system_namespace(self) -> str:
@@ -98,7 +98,7 @@ class LeaderOnlyCluster:
             outcome = OUTCOMES.get(type(error), "failed")
             raise
         finally:
-            self._told(WriteOutcome(verb, target.kind, outcome, time.monotonic() - begun))
+            self._observe(WriteOutcome(verb, target.kind, outcome, time.monotonic() - begun))
 
     def _check(self, target: ObjectRef) -> None:
         if not self._leadership.leading:

@@ -85,17 +85,17 @@ class Manager:
         self._leadership = elector or AlwaysLeader()
         self._stores = Stores(self._trigger.ring, cluster.system_namespace)
         self.team_source = TeamSource(self._stores.teams, cluster)
-        self._informers = informers(cluster, self._stores, self._watched, self._heard)
+        self._informers = informers(cluster, self._stores, self._watched, self._received)
         self._heard_at: dict[str, float] = {}
         for selection, _ in self._stores:
-            self._heard(selection.kind)
+            self._received(selection.kind)
             age = self.metrics.api.event_age.labels(selection.kind)
             age.set_function(partial(self._silence, selection.kind))
         guarded = self.guarding(cluster)
         self._recorder = EventRecorder(guarded, clocks.now)
         self._writer = ClusterWriter(guarded, self._stores.accept, self._recorder.announce)
-        said = AutoscalerEvents(cluster, self._trigger.ring)
-        pipeline = self._pipeline(decide, said)
+        autoscaler = AutoscalerEvents(cluster, self._trigger.ring)
+        pipeline = self._pipeline(decide, autoscaler)
         decisions = DecisionLog(self.metrics, clocks.monotonic, self._recorder.announce)
         executor = EventYieldingExecutor(self._writer, self._recorder)
         self._controller = Controller(pipeline, executor, decisions, clocks)
@@ -104,15 +104,15 @@ class Manager:
             Thread(target=self._work, name="loop", daemon=True),
             Thread(target=self._campaign, name="elector", daemon=True),
         ]
-        self.beside("autoscaler", said.turn)
+        self.beside("autoscaler", autoscaler.turn)
 
     def _pipeline(
-        self, decide: Callable[[ClusterState], Plan], said: AutoscalerEvents
+        self, decide: Callable[[ClusterState], Plan], autoscaler: AutoscalerEvents
     ) -> DecisionPipeline:
         unneeded = UnneededNodes(self._leadership)
         known = IncrementalState(self._stores, self.team_source.teams)
         return DecisionPipeline(
-            unneeded.observing(lambda now: said.seen(known.state(now))),
+            unneeded.observing(lambda now: autoscaler.seen(known.state(now))),
             unneeded.deciding(decide),
             partial(_steps, quiet=UnchangedJobs()),
             self.team_source.forget,
@@ -170,15 +170,15 @@ class Manager:
                 return False
         return True
 
-    def _wrote(self, told: WriteOutcome) -> None:
-        self.metrics.api.wrote(told)
-        if told.outcome == FORBIDDEN:
+    def _wrote(self, outcome: WriteOutcome) -> None:
+        self.metrics.api.wrote(outcome)
+        if outcome.outcome == FORBIDDEN:
             self.forbidden.set()
 
     def _watched(self, kind: str) -> None:
         self.metrics.api.watches.labels(kind).inc()
 
-    def _heard(self, kind: str) -> None:
+    def _received(self, kind: str) -> None:
         self._heard_at[kind] = self._clocks.monotonic()
 
     def _silence(self, kind: str) -> float:

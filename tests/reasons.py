@@ -1,9 +1,9 @@
 """Reasons for tests to which it does not matter what they are about."""
 
 from edl.model import Code, Reason
-from edl.model.reason_codes import Told
+from edl.model.reason_codes import QuotedText
 
 
 def because(text: str, code: Code = Code.IDLE_CAPACITY) -> Reason:
     """A reason that reads so."""
-    return Reason(code, Told(text))
+    return Reason(code, QuotedText(text))

@@ -69,7 +69,7 @@ def judge(
     except Exception as error:  # noqa: BLE001 - a review needs an answer, not a traceback
         return _failed(review, error)
     outcome = ReviewOutcome.PATCHED if operations else ReviewOutcome.UNCHANGED
-    return ReviewResult(outcome, ReviewResponse(encoded, _heard(verdict.warnings)))
+    return ReviewResult(outcome, ReviewResponse(encoded, _passed_on(verdict.warnings)))
 
 
 def unread(review: Review, error: EdlError) -> ReviewResult:
@@ -85,17 +85,17 @@ def _denied(review: Review, findings: tuple[Finding, ...]) -> ReviewResult:
     return ReviewResult(ReviewOutcome.DENIED, ReviewResponse(refusal=refusal))
 
 
-def _heard(warnings: tuple[str, ...]) -> tuple[str, ...]:
+def _passed_on(warnings: tuple[str, ...]) -> tuple[str, ...]:
     """The warnings that the API server passes on; the last one may be cut."""
     left = [_WARNED, *(_WARNED - total for total in accumulate(map(len, warnings)))]
-    return tuple(text[:room] for text, room in zip(warnings, left, strict=False) if room > 0)
+    return tuple(text[:rest] for text, rest in zip(warnings, left, strict=False) if rest > 0)
 
 
 def _failed(review: Review, error: Exception) -> ReviewResult:
     """The answer to an internal error: a labelled object is refused, others are admitted."""
     what = f"internal error handling {review} ({type(error).__name__}: {error})"
     if not is_labelled(review.manifest) and not is_labelled(review.old):
-        answer = ReviewResponse(warnings=_heard((f"{what}; the object was left as it is",)))
+        answer = ReviewResponse(warnings=_passed_on((f"{what}; the object was left as it is",)))
         return ReviewResult(ReviewOutcome.FAILED, answer, error)
     message = f"{what}; nothing was written. The webhook's log has the details, under {review.uid}"
     refusal = DenialStatus(HTTPStatus.INTERNAL_SERVER_ERROR, "InternalError", message)

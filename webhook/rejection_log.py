@@ -22,7 +22,7 @@ class RateLimitedLog:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._begun = clock()
-        self._said: Counter[str] = Counter()
+        self._lines: Counter[str] = Counter()
         """Lines by client; there are never more clients than lines."""
         self._left_out = 0
 
@@ -31,9 +31,9 @@ class RateLimitedLog:
             if self._left_out:
                 _log.warning("rejected %d more requests", self._left_out)
             self._begun, self._left_out = self._clock(), 0
-            self._said.clear()
-        if self._said[client] >= _MOST or self._said.total() >= _MOST_IN_ALL:
+            self._lines.clear()
+        if self._lines[client] >= _MOST or self._lines.total() >= _MOST_IN_ALL:
             self._left_out += 1
             return
-        self._said[client] += 1
+        self._lines[client] += 1
         _log.warning("rejected a request from %s: %s", client, line)

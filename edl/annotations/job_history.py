@@ -99,9 +99,9 @@ def _entry(line: str) -> HistoryEntry | None:
     at, operation, before, after, rest = [*line.split(" ", 4), *[""] * 5][:5]
     word, _, message = rest.partition(" ")
     code = code_of(word)
-    said = message if code else rest
+    shown_message = message if code else rest
     moment, old, new = timestamp(at), whole(before), whole(after)
     kind = _OPERATIONS.get(operation)
     if moment is None or kind is None or old is None or new is None:
         return None
-    return HistoryEntry(moment, kind, old, new, code, said)
+    return HistoryEntry(moment, kind, old, new, code, shown_message)

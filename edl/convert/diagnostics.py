@@ -33,8 +33,8 @@ class Remark(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         path = path_of(self.place)
-        said = f"{path}: {self.what}" if path else self.what
-        return said + (f"; {self.instead}" if self.instead else "")
+        text = f"{path}: {self.what}" if path else self.what
+        return text + (f"; {self.instead}" if self.instead else "")
 
 
 class Malformed(EdlError):

@@ -57,7 +57,7 @@ class Fields:
         self._left.pop(name, None)
         return copy.deepcopy(self._found.get(name))
 
-    def said(self, name: str) -> str:
+    def peek_text(self, name: str) -> str:
         """A string field, without taking it; empty if absent."""
         value = self._found.get(name)
         return value if isinstance(value, str) else ""
@@ -116,8 +116,8 @@ class Fields:
         """Report a known field that is not carried over, if it is set."""
         value = self.value(name)
         if value is not None:
-            said = what or f"{_shown(value)} is not carried"
-            self._report.dropped.append(Remark((*self.place, name), said, instead))
+            text = what or f"{_shown(value)} is not carried"
+            self._report.dropped.append(Remark((*self.place, name), text, instead))
 
     def lose(self, name: str, what: str, instead: str) -> None:
         """Report a field that was taken and is not carried over as it is."""

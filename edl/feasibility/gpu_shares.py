@@ -80,7 +80,7 @@ class GpusByNode(dict[int, list[_Gpu]]):
 class GpuCheckpoint(NamedTuple):
     """The state of all devices read so far, and of each allocator's pods."""
 
-    room: dict[int, list[tuple[_Gpu, GpuUsage, GpuUsage]]]
+    free_parts: dict[int, list[tuple[_Gpu, GpuUsage, GpuUsage]]]
     places: tuple[tuple["ShareAllocator", dict[int, list[_Place]], dict[int, list[_Place]]], ...]
 
 
@@ -241,9 +241,9 @@ class GpuShares:
 
     def restore(self, mark: GpuCheckpoint) -> None:
         """Restore a checkpoint exactly; placing the pods anew might choose other devices."""
-        for node in self.gpus.keys() - mark.room.keys():
+        for node in self.gpus.keys() - mark.free_parts.keys():
             del self.gpus[node]
-        for gpu, now, soon in chain.from_iterable(mark.room.values()):
+        for gpu, now, soon in chain.from_iterable(mark.free_parts.values()):
             gpu.idle, gpu.future_idle = now, soon
         for allocator, places, left in mark.places:
             allocator.places.clear()

@@ -69,16 +69,18 @@ def forecast(
     known = {key: left(job, state.observed_at) for key, job in jobs.items()}
     seen, stopped = _simulated(state, settings, (keys, known), enough)
     contention = Contention(state, settings)
-    told = _Told(state.observed_at, jobs, known, contention, seen, stopped)
+    estimates = _Estimates(state.observed_at, jobs, known, contention, seen, stopped)
     waiting = {key for key in keys if any(role.status.suspended for role in jobs[key].live)}
     unseen = [jobs[key] for key in keys if key in waiting and key not in seen.start]
     if all(node.schedulable for node in state.nodes):  # a cordoned node may be uncordoned
-        told.never.update((one.key, seen.never[one.key]) for one in unseen if one.key in seen.never)
-    rest = [job for job in unseen if job.key not in told.never]
-    told.never.update(_never(state, settings, rest, enough))
+        estimates.never.update(
+            (one.key, seen.never[one.key]) for one in unseen if one.key in seen.never
+        )
+    rest = [job for job in unseen if job.key not in estimates.never]
+    estimates.never.update(_never(state, settings, rest, enough))
     return Forecast(
-        starts={key: told.estimate(key, seen.start) for key in keys if key in waiting},
-        grows={key: told.estimate(key, seen.growth) for key in keys if key not in waiting},
+        starts={key: estimates.estimate(key, seen.start) for key in keys if key in waiting},
+        grows={key: estimates.estimate(key, seen.growth) for key in keys if key not in waiting},
     )
 
 
@@ -118,7 +120,7 @@ def _never(
             yield job.key, reason
 
 
-class _Told(msgspec.Struct, frozen=True):
+class _Estimates(msgspec.Struct, frozen=True):
     """Turns simulated seconds into estimates."""
 
     now: datetime
@@ -169,7 +171,7 @@ class _Told(msgspec.Struct, frozen=True):
         reason = self.seen.reason.get(key)
         if reason and reason.code is Code.QUOTA_EXCEEDED:
             # Running jobs of other namespaces do not use that quota.
-            return self._said(key)
+            return self._reason(key)
         overdue = [one for one in endless if self.known[one].basis is Basis.OVERDUE]
         if overdue:
             verb = "have" if len(overdue) > 1 else "has"
@@ -177,9 +179,9 @@ class _Told(msgspec.Struct, frozen=True):
         if endless:
             verb = "have" if len(endless) > 1 else "has"
             return f"{_names(endless)} {verb} no known end"
-        return self._said(key) or "not before all that is known has ended"
+        return self._reason(key) or "not before all that is known has ended"
 
-    def _said(self, key: JobKey) -> str:
+    def _reason(self, key: JobKey) -> str:
         """The last reason, without figures, which would be those of a simulated time."""
         reason = self.seen.reason.get(key)
         return messages.lasting(reason) if reason else ""

@@ -76,14 +76,14 @@ def _ran(job: TrainingJob, now: datetime) -> _Ran:
     the start counts at the size before that entry.
     """
     role = counted(job)
-    told = [entry for entry in entries(role.record.history) if entry.at <= now]
-    if not told:
+    operations = [entry for entry in entries(role.record.history) if entry.at <= now]
+    if not operations:
         runs = job.started_at if not role.status.suspended else None
         passed = max((now - runs).total_seconds(), 0.0) if runs else 0.0
         return _Ran(passed, passed * role.status.size)
-    seconds = _before(job, told[0])
-    replicas = seconds * told[0].before
-    for entry, later in zip(told, (*told[1:], None), strict=True):
+    seconds = _before(job, operations[0])
+    replicas = seconds * operations[0].before
+    for entry, later in zip(operations, (*operations[1:], None), strict=True):
         size = 0 if entry.operation in _STOPS else entry.after
         until = later.at if later else now
         passed = (until - entry.at).total_seconds() if size else 0.0

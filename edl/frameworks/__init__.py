@@ -49,7 +49,7 @@ def needs_placement(framework: str, mode: str, roles: Sequence[str]) -> bool:
     """
     found = _mode(framework, mode, roles)
     return found is not None and (
-        len(roles) > 1 or found.told or found.resizing is ResizePolicy.RESTART
+        len(roles) > 1 or found.members_at_start or found.resizing is ResizePolicy.RESTART
     )
 
 

@@ -116,7 +116,7 @@ class Mode(msgspec.Struct, frozen=True):
     """Pods reach each other by ssh, for which they need a key pair."""
     lists_pods: bool = False
     """Pods find each other by their labels, for which they need the right to list pods."""
-    told: bool = False
+    members_at_start: bool = False
     """The member list is written at every start even though replicas change while it runs."""
     newcomers: str = ""
     """The role whose hosts are published, one per line, and whose pods learn if they join later."""

@@ -67,7 +67,7 @@ def _trained(spec: JobSpec) -> tuple[Env, ...]:
     (scheduler,) = addresses.hosts(spec, _SCHEDULER, 1)
     sizes = {bounds.role: bounds.max for bounds in spec.all_roles}
     env = (
-        *_told(spec),
+        *_size_env(spec),
         Env(contract.DMLC_PS_ROOT_URI_ENV, scheduler),
         Env(contract.DMLC_PS_ROOT_PORT_ENV, str(spec.port)),
         Env(contract.DMLC_NUM_SERVER_ENV, str(sizes[_SERVER])),
@@ -82,7 +82,7 @@ def _workers(spec: JobSpec) -> int:
     return next(bounds.max for bounds in spec.all_roles if bounds.role == _WORKER)
 
 
-def _told(spec: JobSpec) -> tuple[Env, ...]:
+def _size_env(spec: JobSpec) -> tuple[Env, ...]:
     """The variables that depend on the number of running workers."""
     if spec.rank is not None:
         # Bare pods are never resized: they are all pods of the job.
@@ -187,7 +187,7 @@ FRAMEWORK: Final = Framework(
             needed=_DIST,
             roles=_DIST,
             asked=True,
-            told=True,
+            members_at_start=True,
             newcomers=_WORKER,
         ),
     ),

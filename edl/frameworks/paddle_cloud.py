@@ -94,12 +94,12 @@ def _env(spec: JobSpec, *, tolerant: bool) -> tuple[Env, ...]:
     }
     # With a master the number of trainers may vary; without one they wait for exactly this number.
     fixed = tolerant or spec.rank is not None
-    told = {"value": sizes["trainer"]} if fixed else {"annotation": contract.WORKERS}
+    trainers = {"value": sizes["trainer"]} if fixed else {"annotation": contract.WORKERS}
     return (
         Env("PADDLE_JOB_NAME", spec.job),
-        Env("TRAINERS", **told),
+        Env("TRAINERS", **trainers),
         *(Env(name, value) for name, value in pairs.items()),
-        Env("PADDLE_INIT_NUM_GRADIENT_SERVERS", **told),
+        Env("PADDLE_INIT_NUM_GRADIENT_SERVERS", **trainers),
         Env("NAMESPACE", field="metadata.namespace"),
         Env("POD_IP", field="status.podIP"),
     )

@@ -127,8 +127,10 @@ def _files(volumes: object) -> Mapping[str, str]:
             item["path"]: change_reasons.MEANINGS.get(f"{directory}/{item['path']}")
             for item in shown
         }
-        told = "; ".join(f"{file}: {meaning}" for file, meaning in meanings.items() if meaning)
-        why = told or change_reasons.PROGRAMS.get(directory, change_reasons.OWN_VOLUME)
+        shown_meanings = "; ".join(
+            f"{file}: {meaning}" for file, meaning in meanings.items() if meaning
+        )
+        why = shown_meanings or change_reasons.PROGRAMS.get(directory, change_reasons.OWN_VOLUME)
         if directory:
             found |= {volume["name"]: why, directory: why}
     return found

@@ -59,7 +59,7 @@ def origin(policy: NamespacePolicy) -> Finding:
     """A finding that names the source of a framework that the user did not set."""
     return Finding(
         f"metadata.labels[{contract.FRAMEWORK}]",
-        f'"{policy.framework}" is {policy.says(contract.DEFAULT_FRAMEWORK)}',
+        f'"{policy.framework}" is {policy.setting(contract.DEFAULT_FRAMEWORK)}',
         f"name another, or opt out by {contract.INJECTION}: {contract.DISABLED}",
     )
 
@@ -129,8 +129,10 @@ def _with_bounds(manifest: Json, policy: NamespacePolicy) -> tuple[Json, tuple[s
 
 def _leaves_its_bounds(manifest: Json, spec: JobSpec) -> bool:
     own = labels(manifest)
-    said = contract.ROLES in annotations(manifest) or {contract.MIN, contract.MAX} <= own.keys()
-    return not said and FRAMEWORKS[spec.framework].kinds[spec.role].resizable
+    has_bounds = (
+        contract.ROLES in annotations(manifest) or {contract.MIN, contract.MAX} <= own.keys()
+    )
+    return not has_bounds and FRAMEWORKS[spec.framework].kinds[spec.role].resizable
 
 
 def _bounds(manifest: Json, spec: JobSpec, policy: NamespacePolicy) -> tuple[int, int]:

@@ -81,7 +81,7 @@ def _too_many(given: Json, spec: JobSpec, policy: NamespacePolicy) -> list[Findi
     most = policy.largest_max
     if most is None or spec.scaling.max <= most:
         return []
-    what = f"{spec.scaling.max} is above {most}, {policy.says(contract.LARGEST_MAX)}"
+    what = f"{spec.scaling.max} is above {most}, {policy.setting(contract.LARGEST_MAX)}"
     return [Finding(_path_of_max(given), what, f"at most {most}")]
 
 
@@ -103,7 +103,7 @@ def _too_many_gpus(done: Json, spec: JobSpec, policy: NamespacePolicy) -> list[F
         return []
     what = (
         f"{most} × {each:f} GPUs are {most * each:f}, above {budget:f}, "
-        f"{policy.says(contract.GPU_BUDGET)}"
+        f"{policy.setting(contract.GPU_BUDGET)}"
     )
     pods = int(budget // each)
     allowed = f"a max of {pods} with as many a pod" if pods else f"at most {budget:f} GPUs"

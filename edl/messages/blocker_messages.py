@@ -23,7 +23,7 @@ from edl.model.blockers import (
 from edl.model.reason_codes import Roles
 from edl.model.scarcity import NodeRule
 from edl.model.topology_domains import is_one_node
-from edl.quantities import Resources, amount_text, told
+from edl.quantities import Resources, amount_text, shown_amounts
 
 
 @singledispatch
@@ -93,7 +93,7 @@ def _(found: OwnCondition) -> str:
 @cause.register
 def _(found: InsufficientResources) -> str:
     short = _short(found.requests, found.free) or found.missing
-    lacks = f"Insufficient {' and '.join(scarce(name) for name, _ in told(short))} for"
+    lacks = f"Insufficient {' and '.join(scarce(name) for name, _ in shown_amounts(short))} for"
     if found.wanted == 1:
         return f"{lacks} one {found.role} ({found.requests}): {_most(found)}"
     some = f"{found.pods} of {found.wanted}" if found.fitting else str(found.wanted)
@@ -110,7 +110,7 @@ def _most(found: InsufficientResources) -> str:
     most = _of(found.free, short)
     if most:
         return f"at most {most} free on one of {places}"
-    return f"no {' and '.join(resource(name) for name, _ in told(short))} free on {places}"
+    return f"no {' and '.join(resource(name) for name, _ in shown_amounts(short))} free on {places}"
 
 
 @remedy.register

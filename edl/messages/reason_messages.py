@@ -51,10 +51,10 @@ from edl.model.reason_codes import (
     PodNames,
     Pods,
     PodsOf,
+    QuotedText,
     Reason,
     Roles,
     Size,
-    Told,
     Usage,
 )
 from edl.model.scarcity import NoEligibleNode, NoRoom, Shortage
@@ -169,8 +169,8 @@ def _(about: LostPods, code: Code) -> _Sentence:
 def _(about: Awaiting, code: Code) -> _Sentence:  # noqa: ARG001
     waiting = "1 pod waits" if about.pods == 1 else f"{about.pods} pods wait"
     makes = "makes" if len(about.givers) == 1 else "make"
-    room = f"{listed(about.givers)} {makes} room" if about.givers else ""
-    return _Sentence(f"{waiting} for other pods to terminate", room)
+    makers = f"{listed(about.givers)} {makes} room" if about.givers else ""
+    return _Sentence(f"{waiting} for other pods to terminate", makers)
 
 
 @_about.register
@@ -277,13 +277,13 @@ def _(about: Attempt, code: Code) -> _Sentence:  # noqa: ARG001
 
 @_about.register
 def _(about: NodesAsked, code: Code) -> _Sentence:
-    said = f"; the autoscaler: {about.said}" if about.said else ""
+    quoted = f"; the autoscaler: {about.message}" if about.message else ""
     if code is Code.NODES_NOT_PROVISIONED:
-        return _Sentence(f"the nodes that it asked for did not come in time{said}")
+        return _Sentence(f"the nodes that it asked for did not come in time{quoted}")
     pods = "1 pod waits" if about.pods == 1 else f"{about.pods} pods wait"
-    return _Sentence(f"waiting for nodes from the autoscaler{said}", f"{pods} for them")
+    return _Sentence(f"waiting for nodes from the autoscaler{quoted}", f"{pods} for them")
 
 
 @_about.register
-def _(about: Told, code: Code) -> _Sentence:  # noqa: ARG001
+def _(about: QuotedText, code: Code) -> _Sentence:  # noqa: ARG001
     return _Sentence(about.text)

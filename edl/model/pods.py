@@ -57,21 +57,21 @@ class CapacityRequest(msgspec.Struct, frozen=True):
     pod_sets: int = 0
     """The number of its pod sets; each has a PodTemplate of its own."""
     state: RequestState = RequestState.PENDING
-    said: str = ""
+    message: str = ""
     """The message of its conditions; shown, never parsed."""
 
 
 class Provisioning(msgspec.Struct, frozen=True):
     """A training job's requests to a node autoscaler."""
 
-    wish: contract.Provision = contract.Provision.MINIMUM
+    provision: contract.Provision = contract.Provision.MINIMUM
     pods: tuple[ProvisionalPod, ...] = ()
     """Sorted by name."""
     requests: tuple[CapacityRequest, ...] = ()
     """The oldest first; only the last one is current."""
     failure: FailedAttempt | None = None
     """Read from the first Job; None once the training job has started."""
-    said: str = ""
+    message: str = ""
     """The autoscaler's last message about them; shown, never parsed."""
 
     @property

@@ -239,10 +239,10 @@ class NodesAsked(msgspec.Struct, frozen=True, tag=True):
     """A pending request for nodes: how many pods wait for them, and the autoscaler's message."""
 
     pods: int
-    said: str = ""
+    message: str = ""
 
 
-class Told(msgspec.Struct, frozen=True, tag=True):
+class QuotedText(msgspec.Struct, frozen=True, tag=True):
     """A message from outside: a validation error, or the API server's answer."""
 
     text: str
@@ -272,7 +272,7 @@ About: TypeAlias = (
     | NoEligibleNode
     | Attempt
     | NodesAsked
-    | Told
+    | QuotedText
 )
 
 

@@ -56,8 +56,12 @@ def _check_job(
 
 def _check_template(form: ManifestReader, framework: Framework, role: str) -> None:
     """The template's labels must not contradict the Job's, or its pods would not belong to it."""
-    said = {contract.FRAMEWORK: framework.name, contract.JOB: form.job_name, contract.ROLE: role}
-    for name, value in said.items():
+    expected = {
+        contract.FRAMEWORK: framework.name,
+        contract.JOB: form.job_name,
+        contract.ROLE: role,
+    }
+    for name, value in expected.items():
         given = form.pod_labels.get(name, value)
         if given != value:
             path = f"spec.template.metadata.labels[{name}]"

@@ -78,7 +78,7 @@ class NamespacePolicy(msgspec.Struct, frozen=True):
         """Whether the namespace limits its training jobs."""
         return self.largest_max is not None or self.gpu_budget is not None or bool(self.findings)
 
-    def says(self, name: str) -> str:
+    def setting(self, name: str) -> str:
         """The setting and its namespace, for messages."""
         return f"the {name} of {self}"
 
@@ -99,15 +99,15 @@ def read(manifest: Json) -> NamespacePolicy:
 
 def policy(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any]) -> NamespacePolicy:
     """The policy of a namespace with these labels and annotations."""
-    said = _known(name, labels, annotations)
+    found = _known(name, labels, annotations)
     unknown = _unknown({"labels": labels, "annotations": annotations})
-    return replace(said, findings=(*said.findings, *_no_settings(unknown))) if unknown else said
+    return replace(found, findings=(*found.findings, *_no_settings(unknown))) if unknown else found
 
 
 def _known(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any]) -> NamespacePolicy:
     """The policy of the known settings, with findings for their invalid values."""
     lines = _Lines(annotations)
-    said = NamespacePolicy(
+    found = NamespacePolicy(
         namespace=name,
         kubexec=labels.get(contract.KUBEXEC) == contract.ENABLED,
         adopts=labels.get(contract.INJECTION) == contract.ENABLED,
@@ -120,7 +120,7 @@ def _known(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any])
         largest_max=lines.count(contract.LARGEST_MAX),
         gpu_budget=lines.gpus(),
     )
-    return replace(said, findings=(*lines.findings, *_contradictions(said)))
+    return replace(found, findings=(*lines.findings, *_contradictions(found)))
 
 
 def check(manifest: Json, old: Json | None) -> None:
@@ -210,11 +210,11 @@ class _Lines:
         self.findings.append(Finding(f"metadata.annotations[{name}]", f'"{text}"', allowed))
 
 
-def _contradictions(said: NamespacePolicy) -> list[Finding]:
+def _contradictions(found: NamespacePolicy) -> list[Finding]:
     values = {
-        contract.DEFAULT_MIN: said.default_min,
-        contract.DEFAULT_MAX: said.default_max,
-        contract.LARGEST_MAX: said.largest_max,
+        contract.DEFAULT_MIN: found.default_min,
+        contract.DEFAULT_MAX: found.default_max,
+        contract.LARGEST_MAX: found.largest_max,
     }
     ordered = [(name, value) for name, value in values.items() if value is not None]
     return [

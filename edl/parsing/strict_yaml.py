@@ -43,8 +43,8 @@ def load(text: str, bounds: YamlBounds) -> YamlValue:
 def not_yaml(error: yaml.YAMLError) -> Finding:
     """A YAML error in one line: `line 3: is not YAML: …`."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    said = (getattr(error, "context", None), getattr(error, "problem", None))
-    what = ", ".join(part for part in said if part) or "a character may not stand there"
+    causes = (getattr(error, "context", None), getattr(error, "problem", None))
+    what = ", ".join(part for part in causes if part) or "a character may not stand there"
     return Finding(f"line {mark.line + 1}" if mark else "the document", f"is not YAML: {what}")
 
 

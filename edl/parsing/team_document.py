@@ -169,8 +169,8 @@ def _over_committed(resource: str, amount: int, owed: Sequence[tuple[str, int]])
         amount_text(resource, sum(part for _, part in owed)),
         amount_text(resource, amount),
     )
-    told = f"{', '.join(first)}{more}"
-    return f"{mine}, and the teams below it are guaranteed {total}: {told}"
+    children = f"{', '.join(first)}{more}"
+    return f"{mine}, and the teams below it are guaranteed {total}: {children}"
 
 
 def _below(tree: Teams, name: str) -> Mapping[str, Sequence[tuple[str, int]]]:

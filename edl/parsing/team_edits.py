@@ -76,18 +76,18 @@ def _in_order_of(text: str, teams: list[dict[str, Any]]) -> list[dict[str, Any]]
 
 def taken_away(before: Teams, after: Teams) -> tuple[str, ...]:
     """What the change takes from teams, as sentences for a confirmation prompt."""
-    told = []
+    losses = []
     for name in sorted({team.name for team in before} - {DEFAULT_TEAM}):
         if name not in after:
-            told.append(f"team {name} is deleted")
+            losses.append(f"team {name} is deleted")
             continue
         for resource, amount in before.guaranteed[name]:
             if after.guaranteed[name].get(resource) < amount:
-                told.append(f"team {name} is guaranteed less {resource}")
+                losses.append(f"team {name} is guaranteed less {resource}")
         limits = dict(before[name].limit)
         for resource, most in after[name].limit:
             if most < limits.get(resource, most + 1):
-                told.append(f"team {name} may use less {resource}")
+                losses.append(f"team {name} may use less {resource}")
         if gone := set(before[name].namespaces) - set(after[name].namespaces):
-            told.append(f"{', '.join(sorted(gone))} leaves team {name}")
-    return tuple(told)
+            losses.append(f"{', '.join(sorted(gone))} leaves team {name}")
+    return tuple(losses)

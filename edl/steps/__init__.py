@@ -182,8 +182,8 @@ def _explanations(plan: Plan, state: ClusterState) -> Iterator[Step]:
         if (role.record.reason, role.record.message) == (held.reason.code, text):
             continue
         note = preconditioned_patches.note(job.key, role, Action.WAITING, held.reason, text)
-        said = preconditioned_patches.told(held.reason, text)
-        yield Step(job.key, (preconditioned_patches.job(job.key, role, {}, said),), (note,))
+        annotations = preconditioned_patches.reason_annotations(held.reason, text)
+        yield Step(job.key, (preconditioned_patches.job(job.key, role, {}, annotations),), (note,))
 
 
 def _waits(job: TrainingJob) -> bool:

@@ -24,7 +24,10 @@ def finish(job: TrainingJob, ending: JobEnd, now: datetime) -> Step:
     ]
     writes = [
         preconditioned_patches.job(
-            job.key, role, _end(role), preconditioned_patches.changed(why) | _told(role, why, now)
+            job.key,
+            role,
+            _end(role),
+            preconditioned_patches.changed(why) | _history(role, why, now),
         )
         for role in others
     ]
@@ -33,7 +36,7 @@ def finish(job: TrainingJob, ending: JobEnd, now: datetime) -> Step:
     return Step(job.key, (*writes, *_deletions(job), *last), notes)
 
 
-def _told(role: Role, why: Reason, now: datetime) -> dict[str, str]:
+def _history(role: Role, why: Reason, now: datetime) -> dict[str, str]:
     entry = HistoryEntry(now, Operation.ENDED, role.status.size, 0, why.code, messages.message(why))
     return job_history.annotation(role, [entry])
 

@@ -81,9 +81,9 @@ def publish(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Publi
     waits = [_time_to_leave(pod, indexes, now) for pod, indexes in lists if not _is_gated(pod)]
     waits += [_ready_worker_wait(pod, workers, now) for pod in launchers]
     wait = max(filter(None, waits), default=None) if workers.leave else None
-    told = [(pod, _time_to_confirm(pod, now)) for pod, indexes in lists if indexes is None]
-    writes += [_reminder(job, pod) for pod, left in told if left == _NOW]
-    rechecks = [workers.joining, *(left for _, left in told)]
+    unchanged = [(pod, _time_to_confirm(pod, now)) for pod, indexes in lists if indexes is None]
+    writes += [_reminder(job, pod) for pod, left in unchanged if left == _NOW]
+    rechecks = [workers.joining, *(left for _, left in unchanged)]
     rechecks += [_time_to_settle(pod, now) for pod in launchers if workers.ready - _listed(pod)]
     return Publication(tuple(writes), wait, min(filter(None, rechecks), default=None))
 
@@ -233,8 +233,8 @@ def _patch(
 
 def _reminder(job: TrainingJob, pod: Pod) -> Patch:
     """A patch that makes the kubelet sync the pod's files, in case it missed the publication."""
-    told = preconditioned_patches.timestamp(pod.published.at) if pod.published.at else ""
-    return preconditioned_patches.pod(job.key, pod, {contract.CONFIRMED_AT: told})
+    published_at = preconditioned_patches.timestamp(pod.published.at) if pod.published.at else ""
+    return preconditioned_patches.pod(job.key, pod, {contract.CONFIRMED_AT: published_at})
 
 
 # NEW_WORKER says whether a worker joins a running training; it must be known before it starts.
@@ -249,7 +249,7 @@ def role_of(job: TrainingJob) -> str:
     return mode.newcomers if mode else ""
 
 
-def told(job: TrainingJob) -> tuple[Patch, ...]:
+def new_worker_patches(job: TrainingJob) -> tuple[Patch, ...]:
     """For each gated worker, a patch with NEW_WORKER and the number of workers."""
     name = role_of(job)
     deciders = [pod for role in job.roles if role.spec.is_leader for pod in role.status.pods]

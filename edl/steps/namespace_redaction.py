@@ -23,11 +23,11 @@ def without_foreign_names(plan: Plan, state: ClusterState) -> Plan:
     names = _Names(state, {job.key: job.roles[0].uid for job in state.jobs if job.roles})
     return replace(
         plan,
-        admissions=names.told(plan.admissions),
-        resizes=names.told(plan.resizes),
-        suspensions=names.told(plan.suspensions),
-        drains=names.told(plan.drains),
-        held=names.told(plan.held),
+        admissions=names.redacted(plan.admissions),
+        resizes=names.redacted(plan.resizes),
+        suspensions=names.redacted(plan.suspensions),
+        drains=names.redacted(plan.drains),
+        held=names.redacted(plan.held),
     )
 
 
@@ -37,7 +37,7 @@ class _Names(msgspec.Struct, frozen=True):
     state: ClusterState
     uids: Mapping[JobKey, str]
 
-    def told(self, entries: Iterable[_Entry]) -> tuple[_Entry, ...]:
+    def redacted(self, entries: Iterable[_Entry]) -> tuple[_Entry, ...]:
         return tuple(self._entry(one) for one in entries)
 
     def _entry(self, entry: _Entry) -> _Entry:

@@ -12,7 +12,7 @@ from edl.model import Pod, ResizePolicy, Role, TrainingJob
 from edl.planner.plan import NodeAssignment
 from edl.steps import pod_removal, preconditioned_patches
 from edl.steps.provisioning import capacity_requests
-from edl.steps.start import told_at_start
+from edl.steps.start import member_annotations
 from edl.writes import Action, Patch, Step
 
 
@@ -33,10 +33,10 @@ def _replaced(job: TrainingJob, found: Sequence[NodeAssignment]) -> Iterator[Ste
 
 
 def _given(job: TrainingJob, found: Sequence[NodeAssignment], now: datetime) -> tuple[Step, ...]:
-    told = told_at_start(job, {role.name: role.status.size for role in job.roles})
-    if told and any(role.status.suspended for role in job.live):
+    members = member_annotations(job, {role.name: role.status.size for role in job.roles})
+    if members and any(role.status.suspended for role in job.live):
         return ()  # the rest of the job may still start at another size
-    annotations = {**told, contract.PLACED_AT: preconditioned_patches.timestamp(now)}
+    annotations = {**members, contract.PLACED_AT: preconditioned_patches.timestamp(now)}
     nodes = {(one.role, pod): node for one in found for pod, node in one.nodes}
     return tuple(
         Step(
@@ -64,9 +64,9 @@ def _own(job: TrainingJob, role: Role, pod: Pod, node: str) -> dict[str, str]:
     return consumes if moves else {**contract.UNDISRUPTED, **consumes}
 
 
-def _patch(job: TrainingJob, role: Role, pod: Pod, node: str, told: dict[str, str]) -> Patch:
+def _patch(job: TrainingJob, role: Role, pod: Pod, node: str, members: dict[str, str]) -> Patch:
     """One patch for the node, the annotations that the start needs, and the gate's removal."""
-    annotations = told | _own(job, role, pod, node)
+    annotations = members | _own(job, role, pod, node)
     given = {contract.ASSIGNED_NODE: node} if node else {}
     affinity = {"affinity": node_affinity.narrowed(pod.planned.own_affinity, node)} if node else {}
     return preconditioned_patches.pod(

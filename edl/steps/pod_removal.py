@@ -98,7 +98,11 @@ def arrived(job: TrainingJob, role: Role) -> tuple[Patch, ...]:
         or not _whole(role)
     ):
         return ()
-    return (preconditioned_patches.job(job.key, role, {}, preconditioned_patches.told(last)),)
+    return (
+        preconditioned_patches.job(
+            job.key, role, {}, preconditioned_patches.reason_annotations(last)
+        ),
+    )
 
 
 def _whole(role: Role) -> bool:

@@ -73,15 +73,15 @@ def job_target(key: JobKey, role: Role) -> ObjectRef:
 
 def note(key: JobKey, role: Role, action: Action, reason: Reason, text: str = "") -> Note:
     """An Event about a role's Job; without `text`, its message is the reason's."""
-    said, warning = text or messages.message(reason), reason.code in _WARNINGS
-    return Note(job_target(key, role), role.uid, action, reason.code, said, warning=warning)
+    message, warning = text or messages.message(reason), reason.code in _WARNINGS
+    return Note(job_target(key, role), role.uid, action, reason.code, message, warning=warning)
 
 
-def told(reason: Reason, text: str = "") -> dict[str, str | None]:
+def reason_annotations(reason: Reason, text: str = "") -> dict[str, str | None]:
     """The annotations with the reason for a Job's size, or for its waiting."""
     return {contract.REASON: reason.code, contract.MESSAGE: text or messages.message(reason)}
 
 
 def changed(reason: Reason, text: str = "") -> dict[str, str | None]:
     """`told` plus the annotation from which later plans read the last change."""
-    return told(reason, text) | {contract.LAST_CHANGE: json_text(reason)}
+    return reason_annotations(reason, text) | {contract.LAST_CHANGE: json_text(reason)}

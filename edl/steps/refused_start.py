@@ -33,8 +33,8 @@ def _record(job: TrainingJob, refusal: StartRefusal) -> Patch:
     """Records the refusal on the first Job, where users and the next leader can read it."""
     role = job.roles[0]
     annotations: dict[str, str | None] = {contract.START_REFUSED: json_text(refusal)}
-    said = preconditioned_patches.told(phases.blocked(job))
-    return preconditioned_patches.job(job.key, role, {}, annotations | said)
+    explained = preconditioned_patches.reason_annotations(phases.blocked(job))
+    return preconditioned_patches.job(job.key, role, {}, annotations | explained)
 
 
 def _attempt(job: TrainingJob, refusal: StartRefusal, now: datetime) -> Step:

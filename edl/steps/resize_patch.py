@@ -33,7 +33,7 @@ def change(job: TrainingJob, role: Role, resize: Resize | None, now: datetime) -
     size = resize.after if resize else role.status.size
     spec = preconditioned_patches.size(role, size) if resize else {}
     patch = preconditioned_patches.job(job.key, role, spec, annotations)
-    notes = (*_size_note(job, role, resize), *told(job, role, now))
+    notes = (*_size_note(job, role, resize), *outcome_notes(job, role, now))
     # Pods first: the patch removes the annotation that names them.
     ends = pod_removal.deletions(job, role, size)
     # Requests with a timeout are the user's, too: the patch may remove an answered one.
@@ -57,7 +57,7 @@ def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str |
         # A role stopped for a restart must keep that reason, by which it starts before the queue.
         returns = role.status.suspended and last_resizes.stopped_to_resize(role)
         if role.request.evacuated and not resize:
-            annotations |= preconditioned_patches.told(reason)
+            annotations |= preconditioned_patches.reason_annotations(reason)
         else:
             annotations |= preconditioned_patches.changed(
                 reasons.restart(reason) if returns else reason
@@ -70,7 +70,7 @@ def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str |
     return annotations
 
 
-def told(job: TrainingJob, role: Role, now: datetime) -> Iterator[Note]:
+def outcome_notes(job: TrainingJob, role: Role, now: datetime) -> Iterator[Note]:
     """Events about the outcome of a role's removals and timed scale-ups."""
     if role.request.removing:
         yield preconditioned_patches.note(job.key, role, Action.REMOVED, pod_removal.reason(role))
@@ -116,6 +116,6 @@ def _of_resize(resize: Resize) -> Operation:
 def _size_note(job: TrainingJob, role: Role, resize: Resize | None) -> Iterator[Note]:
     if resize:
         action = Action.SCALED_UP if resize.after > resize.before else Action.SCALED_DOWN
-        said = messages.message(resize.reason)
-        text = f"{role.name} {resize.before} → {resize.after}: {said}"
+        message = messages.message(resize.reason)
+        text = f"{role.name} {resize.before} → {resize.after}: {message}"
         yield preconditioned_patches.note(job.key, role, action, resize.reason, text)

@@ -8,7 +8,7 @@ from edl import contract, messages, reasons
 from edl.model import TrainingJob
 from edl.planner.plan import Resize
 from edl.steps import preconditioned_patches
-from edl.steps.resize_patch import resized, told
+from edl.steps.resize_patch import outcome_notes, resized
 from edl.writes import Action, Step
 
 
@@ -42,5 +42,5 @@ def restart(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Step:
     note = preconditioned_patches.note(
         job.key, running[0], Action.RESTARTING, why, f"{sizes}: {messages.message(why)}"
     )
-    beside = (told(job, role, now) for role in running)
+    beside = (outcome_notes(job, role, now) for role in running)
     return Step(job.key, writes, (note, *chain.from_iterable(beside)))

@@ -36,7 +36,7 @@ def live(
     around = () if job.missing else (*dependents_of(job), *missed_keys(job, now))
     # Sizes first: other jobs wait for that capacity, and a quota may forbid dependents.
     writes = (*published.writes, *(write for found in changes for write in found.writes), *around)
-    writes = (*host_lists.told(job), *freed(job), *writes)
+    writes = (*host_lists.new_worker_patches(job), *freed(job), *writes)
     notes = tuple(note for found in changes for note in found.notes)
     return Step(job.key, writes, notes), _recheck(job, published, now)
 

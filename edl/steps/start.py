@@ -25,9 +25,9 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
     sizes, nodes, starting = dict(admission.sizes), dict(admission.nodes), _starting(job, admission)
     why = messages.messages((admission.reason, *admission.grown))
     all_sizes = {role.name: sizes.get(role.name, role.status.size) for role in job.roles}
-    told = told_at_start(job, all_sizes)
+    members = member_annotations(job, all_sizes)
     consumed = capacity_requests.consumption(job)
-    changes = {role.name: _template(told, consumed, role) for role in starting}
+    changes = {role.name: _template(members, consumed, role) for role in starting}
     if any(changes[role.name] and not role.status.settled for role in starting):
         return Step(job.key, ())  # the API server refuses template changes until pods are gone
     writes = [
@@ -41,7 +41,7 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
             | _consumed(role, consumed)
             | preconditioned_patches.changed(admission.reason, why)
             | preconditioned_patches.assigned(role, 0, nodes.get(role.name, ()))
-            | _told(job, role, sizes[role.name], (admission.reason, why), now),
+            | _history(job, role, sizes[role.name], (admission.reason, why), now),
         )
         for role in starting
     ]
@@ -80,7 +80,7 @@ def _begun(role: Role, now: datetime, failure: FailedAttempt | None) -> dict[str
     }
 
 
-def _template(told: Mapping[str, str], consumed: Mapping[str, str], role: Role) -> Json:
+def _template(members: Mapping[str, str], consumed: Mapping[str, str], role: Role) -> Json:
     """The template's annotations of an ungated role; gated pods get theirs at placement.
 
     Those that name the ProvisioningRequest of an earlier start are removed.
@@ -88,7 +88,7 @@ def _template(told: Mapping[str, str], consumed: Mapping[str, str], role: Role) 
     if role.template.gated:
         return {}
     before = (contract.CONSUMES_REQUEST, contract.CONSUMES_CLASS) if role.record.consumed else ()
-    found = {**told, **dict.fromkeys(before), **consumed}
+    found = {**members, **dict.fromkeys(before), **consumed}
     return {"template": {"metadata": {"annotations": found}}} if found else {}
 
 
@@ -98,7 +98,7 @@ def _consumed(role: Role, consumed: Mapping[str, str]) -> dict[str, str | None]:
     return {contract.CONSUMED_REQUEST: found} if found or role.record.consumed else {}
 
 
-def _told(
+def _history(
     job: TrainingJob, role: Role, size: int, why: tuple[Reason, str], now: datetime
 ) -> dict[str, str]:
     again = Operation.RESTARTED if last_resizes.stopped_to_resize(role) else Operation.RESUMED
@@ -109,14 +109,14 @@ def _told(
     )
 
 
-def told_at_start(job: TrainingJob, sizes: Mapping[str, int]) -> Mapping[str, str]:
+def member_annotations(job: TrainingJob, sizes: Mapping[str, int]) -> Mapping[str, str]:
     """Pod annotations that list all members at these sizes, for frameworks that need them."""
     framework = FRAMEWORKS[job.framework]
     mode = framework.mode(job.mode, tuple(sizes))
     if (
         not framework.at_start
         or not mode
-        or not (mode.resizing is ResizePolicy.RESTART or mode.told)
+        or not (mode.resizing is ResizePolicy.RESTART or mode.members_at_start)
     ):
         return {}
     members = {role.name: _members(job, role, sizes[role.name]) for role in job.roles}
@@ -155,9 +155,9 @@ def stop(job: TrainingJob, suspension: Suspension, now: datetime) -> Step:
 
 
 def _stopped(role: Role, reason: Reason, now: datetime) -> dict[str, str]:
-    said = messages.message(reason)
+    message = messages.message(reason)
     entry = HistoryEntry(
-        now, Operation.SUSPENDED, role.status.size, role.status.size, reason.code, said
+        now, Operation.SUSPENDED, role.status.size, role.status.size, reason.code, message
     )
     timed = last_resizes.is_timed(reason)
     since = {contract.RESIZED_AT: preconditioned_patches.timestamp(now)} if timed else {}

@@ -130,6 +130,6 @@ def _stops(found: Blockers, reader: QueueReader) -> PublishedStops:
     )
 
 
-def _text(told: str) -> str:
+def _text(text: str) -> str:
     """The text, truncated: messages of an API server may be very long."""
-    return told if len(told) <= _LONGEST_TEXT else f"{told[: _LONGEST_TEXT - 1]}…"
+    return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 1]}…"

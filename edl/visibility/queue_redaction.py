@@ -35,14 +35,14 @@ class QueueReader(msgspec.Struct, frozen=True):
     namespace: str
     team_of: Callable[[str], str]
 
-    def allowed(self, told: T) -> T:
+    def allowed(self, found: T) -> T:
         """A reason or a blocker without names of other namespaces' jobs and pods."""
-        changed = {name: self._allowed(getattr(told, name)) for name in told.__struct_fields__}
-        if isinstance(told, PendingPods):
-            changed["example"] = self._pod(told.example)
-        if isinstance(told, Outranked):
-            changed["pods"] = tuple(dict.fromkeys(map(self._pod, told.pods)))
-        return structs.replace(told, **changed)
+        changed = {name: self._allowed(getattr(found, name)) for name in found.__struct_fields__}
+        if isinstance(found, PendingPods):
+            changed["example"] = self._pod(found.example)
+        if isinstance(found, Outranked):
+            changed["pods"] = tuple(dict.fromkeys(map(self._pod, found.pods)))
+        return structs.replace(found, **changed)
 
     def _allowed(self, value: Any) -> Any:  # noqa: ANN401 (any field of a reason)
         if isinstance(value, JobKey):

@@ -37,7 +37,9 @@ def queue_writes(
     """Deletions of unwanted ConfigMaps first, then updates, the least recently changed first."""
     gone = sorted(published.keys() - wanted.keys())
     changed = [
-        namespace for namespace in wanted if not _says(published.get(namespace), wanted[namespace])
+        namespace
+        for namespace in wanted
+        if not _is_current(published.get(namespace), wanted[namespace])
     ]
     changed.sort(key=lambda namespace: (_since(published.get(namespace)), namespace))
     return (
@@ -46,7 +48,7 @@ def queue_writes(
     )
 
 
-def _says(found: PublishedQueue | None, wanted: NamespaceQueue) -> bool:
+def _is_current(found: PublishedQueue | None, wanted: NamespaceQueue) -> bool:
     """Whether its content is already the wanted one, apart from `changed_at`."""
     if found is None or found.queue is None:
         return False

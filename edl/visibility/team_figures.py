@@ -72,7 +72,7 @@ def _used(state: ClusterState, own: Mapping[str, Resources]) -> Mapping[str, Res
     """The usage of each team, including the teams below it."""
     total: dict[str, Resources] = {}
     for team, amounts in own.items():
-        told = compared(state, amounts)
+        counted = compared(state, amounts)
         for name in state.teams.path(team):
-            total[name] = total.get(name, _NONE) + told
+            total[name] = total.get(name, _NONE) + counted
     return total

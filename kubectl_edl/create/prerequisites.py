@@ -31,7 +31,7 @@ def hints(
             yield f"hint: nothing starts: {job.problem}"
             return
         for role in request_warnings.roles(job):
-            yield f"hint: {request_warnings.said(role.name, role.spec.max)}; {remedy}"
+            yield f"hint: {request_warnings.no_requests(role.name, role.spec.max)}; {remedy}"
 
 
 def _claims(connection: ClusterConnection, stored: Sequence[Json]) -> Iterator[str]:

@@ -84,9 +84,9 @@ class ApiMetrics:
         for word in ("round", "steps"):  # as for decisions
             self.failures.labels(word)
 
-    def wrote(self, told: WriteOutcome) -> None:
-        self.writes.labels(told.verb, told.kind, told.outcome).inc()
-        self.write_seconds.labels(told.verb).observe(told.seconds)
+    def wrote(self, write: WriteOutcome) -> None:
+        self.writes.labels(write.verb, write.kind, write.outcome).inc()
+        self.write_seconds.labels(write.verb).observe(write.seconds)
 
 
 class StateMetrics:

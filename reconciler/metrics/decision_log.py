@@ -124,14 +124,14 @@ class DecisionLog:
 
     def _carried_out(self, decided: LastDecision, report: StepReport) -> None:
         # Only the first part of a scale-down may be done: launchers must drop the hosts first.
-        said = {(step.job, note.action) for step in report.done for note in step.notes}
-        if not said:
+        done = {(step.job, note.action) for step in report.done for note in step.notes}
+        if not done:
             return
-        late = sum((key, Action.WAITING) in said for key in decided.plan.unprovisioned)
+        late = sum((key, Action.WAITING) in done for key in decided.plan.unprovisioned)
         self._metrics.decided.provisioning_failures.inc(late)
         jobs = {job.key: job for job in decided.state.jobs}
         for found in _decisions(decided.plan):
-            if (found.job, _ACTIONS[found.word]) in said:
+            if (found.job, _ACTIONS[found.word]) in done:
                 self._metrics.decided.decisions.labels(found.word).inc()
                 self._measure(found, jobs.get(found.job), decided.state.observed_at)
                 fields = {"job": str(found.job), **found.facts}

@@ -98,7 +98,7 @@ def _cluster(state: ClusterState) -> Iterator[GaugeMetricFamily]:
     schedulable = sum(node.schedulable for node in state.nodes)
     nodes = {"true": float(schedulable), "false": float(len(state.nodes) - schedulable)}
     yield _by("edl_nodes", "Nodes, by whether pods may be placed there.", "schedulable", nodes)
-    room = _sum((node.allocatable, 1) for node in state.nodes if node.schedulable)
+    allocatable = _sum((node.allocatable, 1) for node in state.nodes if node.schedulable)
     taken = _sum((node.used, 1) for node in state.nodes if node.schedulable)
     ours = _sum(
         (role.template.shape.requests, _bound(role))
@@ -107,9 +107,11 @@ def _cluster(state: ClusterState) -> Iterator[GaugeMetricFamily]:
         if role.status.pods
     )
     text = "of schedulable nodes, in cores, bytes and pieces."
-    shown = [name for name in RESOURCES if name in _ALWAYS or room.get(name) or taken.get(name)]
+    shown = [
+        name for name in RESOURCES if name in _ALWAYS or allocatable.get(name) or taken.get(name)
+    ]
     for name, help_text, amounts in (
-        ("edl_cluster_allocatable", f"Allocatable resources {text}", room),
+        ("edl_cluster_allocatable", f"Allocatable resources {text}", allocatable),
         ("edl_cluster_requested", f"Requested resources {text}", taken),
         ("edl_training_requested", "Resources requested by pods of training jobs.", ours),
     ):

@@ -189,7 +189,7 @@ def _values(given: dict[str, Any], usual: msgspec.Struct) -> dict[str, Any]:
     return {name: _typed(given.pop(name), getattr(usual, name)) for name in names}
 
 
-def _typed(told: Any, usual: object) -> Any:  # noqa: ANN401 (any field of the limits)
+def _typed(value: Any, usual: object) -> Any:  # noqa: ANN401 (any field of the limits)
     if isinstance(usual, timedelta):
-        return timedelta(seconds=told)
-    return type(usual)(told) if isinstance(usual, StrEnum) else told
+        return timedelta(seconds=value)
+    return type(usual)(value) if isinstance(usual, StrEnum) else value

@@ -32,7 +32,7 @@ class AppliedTeams:
         self._ref = applied_teams_ref(cluster)
         self._reading = reading
         self._invalid = invalid
-        self._told: TeamsReading | None = None
+        self._logged: TeamsReading | None = None
         self._written: TeamsReading | None = None
 
     def turn(self, *, leading: bool) -> float:
@@ -77,14 +77,14 @@ class AppliedTeams:
         """Logs each document once, and sets the gauge."""
         self._invalid.set(bool(reading.findings))
         if reading.version is None:
-            self._told = None
-        elif self._told is None or self._told.version != reading.version:
+            self._logged = None
+        elif self._logged is None or self._logged.version != reading.version:
             if reading.findings:
                 place = self._ref.namespace, contract.TEAMS_CONFIG_MAP
                 _log.warning(_INVALID, *place, " | ".join(map(str, reading.findings)))
-            elif self._told and self._told.findings:
+            elif self._logged and self._logged.findings:
                 _log.info("the teams document is valid again")
-            self._told = reading
+            self._logged = reading
 
 
 _LABELS: Final = {

@@ -46,7 +46,7 @@ class World:
     def said(self, known: ClusterState) -> str:
         self.events.seen(known)
         self.events.turn(leading=True)
-        return self.events.seen(known).jobs[0].provisioning.said
+        return self.events.seen(known).jobs[0].provisioning.message
 
 
 def test_the_newest_of_the_autoscalers_words_are_quoted_and_no_others() -> None:
@@ -121,4 +121,4 @@ def test_events_that_cannot_be_read_hide_no_other_jobs() -> None:
     world.events.seen(both)
     world.events.turn(leading=True)
     found = world.events.seen(both).jobs
-    assert [one.provisioning.said for one in found] == ["", "no instance type has 900 CPU"]
+    assert [one.provisioning.message for one in found] == ["", "no instance type has 900 CPU"]

@@ -33,11 +33,11 @@ def of(words: Mapping[str, str], prefix: str) -> ShareLabels:
     Shares that our labels cannot express stay in `rest`.
     """
     names = {word: f"{prefix}/gpu_{word}" for word in ("request", "limit", "mem")}
-    said = {word: words.get(name, "") for word, name in names.items()}
-    if not all(isinstance(text, str) for text in said.values()):  # invalid in Kubernetes
+    amounts = {word: words.get(name, "") for word, name in names.items()}
+    if not all(isinstance(text, str) for text in amounts.values()):  # invalid in Kubernetes
         return ShareLabels(words)
-    limit, memory = said["limit"], said["mem"]
-    request = said["request"] or limit
+    limit, memory = amounts["limit"], amounts["mem"]
+    request = amounts["request"] or limit
     share = limit or request
     if not _SHARE.fullmatch(request) or not _fits(request, share) or not _is_memory(memory):
         return ShareLabels(words)

@@ -94,13 +94,13 @@ def _end(status: Any) -> str:  # noqa: ANN401 (JSON)
     """The status word by which the old object ended; empty if it has not ended."""
     found = status if isinstance(status, dict) else {}
     conditions = found.get("conditions")
-    said = [found.get("phase"), found.get("state"), found.get("launcherStatus")]
-    said += [
+    states = [found.get("phase"), found.get("state"), found.get("launcherStatus")]
+    states += [
         one.get("type")
         for one in (conditions if isinstance(conditions, list) else ())
         if isinstance(one, dict) and one.get("status") == "True"
     ]
-    return next((str(word) for word in said if str(word).lower() in _ENDS), "")
+    return next((str(word) for word in states if str(word).lower() in _ENDS), "")
 
 
 def _leave_out(fields: Fields, names: Sequence[str], why: str) -> None:

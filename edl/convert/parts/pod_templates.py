@@ -132,8 +132,8 @@ def _with_env(container: Json, env: Mapping[str, str | Json]) -> Json:
     own = container.get("env") or []
     names = {entry.get("name") for entry in own}
     new = [
-        {"name": name, "value" if isinstance(said, str) else "valueFrom": said}
-        for name, said in env.items()
+        {"name": name, "value" if isinstance(value, str) else "valueFrom": value}
+        for name, value in env.items()
         if name not in names
     ]
     return container | {"env": [*new, *own]} if new else container

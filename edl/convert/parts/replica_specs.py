@@ -59,12 +59,12 @@ def read(specs: Fields, roles: Mapping[str, str], usual_restart: str) -> tuple[R
 def one(fields: Fields, role: str, size: int, usual_restart: str) -> Replica:
     """One role's replica spec; its restart policy wins over the template's, as in the operators."""
     template = pod_templates.read(fields)
-    said = fields.choice("restartPolicy", restart_policy.POLICIES)
+    stated = fields.choice("restartPolicy", restart_policy.POLICIES)
     inner, template = pod_templates.restart_of(fields, template)
-    if inner and inner != (said or usual_restart):
-        winner = said or usual_restart or "what the operator sets"
+    if inner and inner != (stated or usual_restart):
+        winner = stated or usual_restart or "what the operator sets"
         fields.note("template", f'"{inner}" in the template never counted: {winner} wins')
-    return Replica(role, size, template, said or usual_restart, fields)
+    return Replica(role, size, template, stated or usual_restart, fields)
 
 
 def by_template(fields: Fields, role: str, size: int) -> Replica:
@@ -120,8 +120,8 @@ class RendezvousPort(msgspec.Struct, frozen=True):
                 replica.fields.lose(
                     "template", what, f"{first} is the port of all roles: use one port"
                 )
-        return said(first, self.usual)
+        return port_annotation(first, self.usual)
 
 
-def said(number: int, usual: int) -> dict[str, str]:
+def port_annotation(number: int, usual: int) -> dict[str, str]:
     return {} if number == usual else {contract.PORT: str(number)}

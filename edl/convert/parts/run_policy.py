@@ -34,8 +34,8 @@ class RunPolicy(msgspec.Struct, frozen=True):
     @property
     def job(self) -> Json:
         """Fields for every Job's spec, without `backoffLimit`, which each role sets."""
-        said = {"activeDeadlineSeconds": self.deadline, "ttlSecondsAfterFinished": self.keep}
-        return {name: value for name, value in said.items() if value is not None}
+        limits = {"activeDeadlineSeconds": self.deadline, "ttlSecondsAfterFinished": self.keep}
+        return {name: value for name, value in limits.items() if value is not None}
 
     @property
     def annotations(self) -> dict[str, str]:
@@ -75,11 +75,11 @@ def remark_on_retries(policy: RunPolicy, spec: Fields, restarts: Sequence[str]) 
     """Report changed retry limits; `restarts` are the roles' policies, which shared one limit."""
     if policy.retries is None:
         return
-    said = f"backoffLimit {policy.retries}"
+    limit = f"backoffLimit {policy.retries}"
     if "Never" in restarts:
-        spec.note("", f"{said} never counted under restartPolicy Never: a failure is final")
+        spec.note("", f"{limit} never counted under restartPolicy Never: a failure is final")
     if len(restarts) > 1 and set(restarts) != {"Never"}:
-        spec.note("", f"{said} was of all replicas together, and is each role's here")
+        spec.note("", f"{limit} was of all replicas together, and is each role's here")
 
 
 def _scheduling(fields: Fields) -> str:

@@ -29,11 +29,11 @@ def replaced(found: Sequence[Replica], mode: str) -> tuple[Replica, ...]:
 
 def _worker(replica: Replica, mode: str) -> Replica:
     first, *_ = pod_templates.containers(replica.template) or [{}]
-    said = _process(first)
-    if not said or said[0].rpartition("/")[2] != "sshd":
+    command = _process(first)
+    if not command or command[0].rpartition("/")[2] != "sshd":
         return replica
-    if said[0] not in _USUAL or not all(_ALIKE.fullmatch(word) for word in said[1:]):
-        _note_own(replica, said)
+    if command[0] not in _USUAL or not all(_ALIKE.fullmatch(word) for word in command[1:]):
+        _note_own(replica, command)
         return replica
     _say_replaced(replica, mode)
     return replica_specs.with_template(
@@ -64,7 +64,7 @@ def _say_replaced(replica: Replica, mode: str) -> None:
     replica.fields.lose("template", f"{what}: kubectl-edl's own command waits for execs", way_out)
 
 
-def _note_own(replica: Replica, said: Sequence[str]) -> None:
-    script = f"trap 'exit 143' TERM; {shlex.join(said)} & wait; exit 1"
+def _note_own(replica: Replica, command: Sequence[str]) -> None:
+    script = f"trap 'exit 143' TERM; {shlex.join(command)} & wait; exit 1"
     what = "sshd as process 1 ends with 0 when it is drained: its worker is done, and never again"
     replica.fields.note("template", what, f"let sh -c run: {script}")

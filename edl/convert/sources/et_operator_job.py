@@ -114,7 +114,7 @@ def read_in(document: Fields) -> Sequence[Json]:
     spec = document.fields("spec")
     timeout = spec.whole("timeout")
     # The time limit concerns the script only: the workers are removed immediately.
-    limit = "" if timeout is None or not spec.said("script") else f" --timeout {timeout}s"
+    limit = "" if timeout is None or not spec.peek_text("script") else f" --timeout {timeout}s"
     gone = spec.fields("toDelete")
     names = gone.shaped("podNames", [str])
     count = gone.whole("count", least=1)

@@ -44,8 +44,8 @@ def read(document: Fields) -> Sequence[Json]:
     found = replica_specs.read(spec.fields("paddleReplicaSpecs"), _ROLES, "OnFailure")
     run_policy.remark_on_retries(policy, spec, [replica.restart for replica in found])
     limits = _limits(spec.fields("elasticPolicy"))
-    told = [_told(replica, meta.name) for replica in found]
-    all_roles = tuple(_part(replica, policy, limits) for replica in told)
+    replicas = [_with_operator_env(replica, meta.name) for replica in found]
+    all_roles = tuple(_part(replica, policy, limits) for replica in replicas)
     annotations = policy.annotations | _PORT.annotations(found)
     return training_manifest.manifests(TrainingManifest(meta, "paddle", all_roles, annotations))
 
@@ -63,7 +63,7 @@ def _limits(elastic: Fields) -> ReplicaBounds:
     return replica_bounds.read(elastic, "minReplicas", "maxReplicas")
 
 
-def _told(replica: Replica, job: str) -> Replica:
+def _with_operator_env(replica: Replica, job: str) -> Replica:
     if _HOST in pod_templates.env_names(replica.template):
         what = f"its own {_HOST} hides the name by which a launcher knows that it is the first"
         replica.fields.lose("template", what, "leave it out")

@@ -101,8 +101,8 @@ def _job(
         return ()
     bare = {"spec": _without_node(document, spec)}
     policy, template = pod_templates.restart_of(document, bare, "spec")
-    said = {"labels": dict(pod_labels), "annotations": dict(meta.annotations)}
-    own = {place: words for place, words in said.items() if words}
+    texts = {"labels": dict(pod_labels), "annotations": dict(meta.annotations)}
+    own = {place: words for place, words in texts.items() if words}
     template = ({"metadata": own} if own else {}) | template
     restart, job = restart_policy.restarted(policy or "OnFailure", None)
     if not policy:

@@ -57,7 +57,7 @@ _IMPLEMENTATIONS: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 def read(document: Fields) -> Sequence[Json]:
-    version = document.said("apiVersion")
+    version = document.peek_text("apiVersion")
     meta = object_metadata.read(document)
     spec = document.fields("spec")
     if version == "kubeflow.org/v1alpha1":
@@ -112,8 +112,8 @@ def _with_keys(spec: Fields, found: Sequence[Replica], training_job: str) -> tup
 def _with_implementation(spec: Fields, found: Sequence[Replica]) -> tuple[Replica, ...]:
     """Variables by which mpi-operator's images know their role and their MPI implementation."""
     name = spec.choice("mpiImplementation", tuple(_IMPLEMENTATIONS)) or "OpenMPI"
-    said = {"launcher": _IMPLEMENTATIONS[name]}
-    env = {one.role: {_ROLE_ENV: one.role, **said.get(one.role, {})} for one in found}
+    implementation = {"launcher": _IMPLEMENTATIONS[name]}
+    env = {one.role: {_ROLE_ENV: one.role, **implementation.get(one.role, {})} for one in found}
     return replica_specs.with_templates(
         found, lambda one: pod_templates.with_env(one.template, env[one.role])
     )

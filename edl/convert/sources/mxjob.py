@@ -71,7 +71,11 @@ def _mode(spec: Fields, roles: Sequence[str]) -> dict[str, str]:
 
 def _port(found: Sequence[Replica], number: int | None) -> dict[str, str]:
     """The port annotation: the list form has a port field, the map form a container port."""
-    return _PORT.annotations(found) if number is None else replica_specs.said(number, _PORT.usual)
+    return (
+        _PORT.annotations(found)
+        if number is None
+        else replica_specs.port_annotation(number, _PORT.usual)
+    )
 
 
 def _drop_the_rest(spec: Fields) -> None:
@@ -119,10 +123,10 @@ def read_replicas(spec: Fields) -> tuple[tuple[Replica, ...], int | None]:
 
 def _entries(spec: Fields) -> Iterator[Replica]:
     """Older replica specs: an entry's role is its type, or in a map its key."""
-    for fields, said in _named(spec):
-        role = ROLES.get(said.lower())
+    for fields, replica_type in _named(spec):
+        role = ROLES.get(replica_type.lower())
         if role is None:
-            fields.wrong("", f'"{said}" is not a role', f"one of {', '.join(ROLES)}")
+            fields.wrong("", f'"{replica_type}" is not a role', f"one of {', '.join(ROLES)}")
             continue
         size = fields.whole("replicas", least=1)
         yield replica_specs.by_template(fields, role, 1 if size is None else size)
@@ -134,20 +138,20 @@ def _named(spec: Fields) -> Iterator[tuple[Fields, str]]:
         yield from ((specs.fields(name), name) for name in specs.names())
         return
     for fields in spec.entries("replicaSpecs"):
-        said = [fields.text(name) for name in _TYPES]
-        yield fields, next((text for text in said if text), "worker")
+        types = [fields.text(name) for name in _TYPES]
+        yield fields, next((text for text in types if text), "worker")
 
 
 def _root_port(found: Sequence[Replica]) -> int | None:
     """The scheduler's port, which any replica may set; None if none does."""
-    said = [
+    ports = [
         (replica.fields, name, port)
         for replica in found
         for name in _PORTS
         if (port := replica.fields.whole(name, least=1)) is not None
     ]
-    first = said[0][2] if said else None
-    for fields, name, port in said:
+    first = ports[0][2] if ports else None
+    for fields, name, port in ports:
         if port != first:
             fields.lose(name, f"{port} here and {first} in another role", "the first one counts")
     return first
@@ -189,12 +193,12 @@ def _keys(replica: Replica) -> Iterator[tuple[Fields, str, str]]:
     spec.drop("tunerServerGPU", instead=f"{instead}, with its GPUs")
     annotations = (replica.template.get("metadata") or {}).get("annotations") or {}
     noted = annotations.get(contract.TUNER_SERVER_KEY, "") if replica.role == _SERVER else ""
-    said = (
+    keys = (
         (fields, "label", fields.text("label")),
         (spec, "tunerServerKey", spec.text("tunerServerKey")),
         (fields, "template", noted),
     )
-    yield from (key for key in said if key[2])
+    yield from (key for key in keys if key[2])
 
 
 SOURCE: Final = SourceKind(

@@ -108,10 +108,14 @@ def _renamed(fields: Fields, names: Mapping[str, tuple[str, FieldShape]]) -> Jso
 
 def _env(fields: Fields, role: str) -> Json:
     envs = fields.fields("envs")
-    said = {name: envs.text(name) for name in envs.names()}
+    variables = {name: envs.text(name) for name in envs.names()}
     if role == "pserver" and (entry := fields.text("entrypoint")):
-        said["ENTRY"] = entry
-    return {"env": [{"name": name, "value": said[name]} for name in said]} if said else {}
+        variables["ENTRY"] = entry
+    return (
+        {"env": [{"name": name, "value": variables[name]} for name in variables]}
+        if variables
+        else {}
+    )
 
 
 def _pre_stop(fields: Fields) -> Json:
@@ -141,10 +145,10 @@ def read(document: Fields) -> Sequence[Json]:
 
 def _is_tolerant(spec: Fields, master: Fields, limits: replica_bounds.ReplicaBounds) -> bool:
     """Only fault-tolerant jobs have a master; Fluid treated master + bounds as fault-tolerant."""
-    said = "fault_tolerant" in spec.names()
+    stated = "fault_tolerant" in spec.names()
     tolerant = spec.flag("fault_tolerant")
     elastic = (limits.least or 0) < (limits.most or 0)
-    if tolerant or (not said and master.names() and elastic):
+    if tolerant or (not stated and master.names() and elastic):
         return True
     for name in master.names():
         master.drop(name, "there is no master without fault_tolerant", "set fault_tolerant")
@@ -185,7 +189,7 @@ def _serving(role: str, size: int, template: Json) -> RoleManifest:
 
 
 def _settings(spec: Fields, trainer: Fields) -> dict[str, str]:
-    said: dict[str, str] = {}
+    annotations: dict[str, str] = {}
     for name, annotation in _NUMBERS.items():
         # Some manifests set `passes` on the trainer, next to its entrypoint.
         places = (spec, trainer) if name == "passes" else (spec,)
@@ -195,11 +199,11 @@ def _settings(spec: Fields, trainer: Fields) -> dict[str, str]:
                 what = f"{value} here and {found[0][1]} in spec, which counts"
                 place.lose(name, what, "say it once")
         first = found[0][1] if found else 0
-        said |= {annotation: str(first)} if first else {}
+        annotations |= {annotation: str(first)} if first else {}
     port = spec.whole("port") or _PORT
-    said |= {} if port == _PORT else {contract.PORT: str(port)}
+    annotations |= {} if port == _PORT else {contract.PORT: str(port)}
     texts = {annotation: trainer.text(name) for name, annotation in _TEXTS.items()}
-    return said | {name: text for name, text in texts.items() if text}
+    return annotations | {name: text for name, text in texts.items() if text}
 
 
 SOURCE: Final = SourceKind(

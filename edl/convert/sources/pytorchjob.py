@@ -55,35 +55,35 @@ def read(document: Fields) -> Sequence[Json]:
     is_elastic = "elasticPolicy" in spec.names()
     elastic = spec.fields("elasticPolicy")
     limits = replica_bounds.read(elastic, "minReplicas", "maxReplicas")
-    said = _elastic(elastic, meta.name) | _processes(elastic, "nProcPerNode")
-    said |= _processes(spec, "nprocPerNode")
+    words = _elastic(elastic, meta.name) | _processes(elastic, "nProcPerNode")
+    words |= _processes(spec, "nprocPerNode")
     if not found:
         return ()
     size = sum(replica.size for replica in found)
-    port = _port(found, said, is_elastic=is_elastic)
+    port = _port(found, words, is_elastic=is_elastic)
     kept = _kept(found, port)
     run_policy.remark_on_retries(policy, spec, [kept.restart])
     if not is_elastic and any(replica.role == "master" for replica in found):
-        said = _classic(meta.name, size, port or _PORT.usual, said) | said
-    elif port and contract.PORT not in said.annotations:
-        said |= _Words(annotations={contract.PORT: str(port)})
-    part = _part(kept, limits.around(kept.fields, size), policy, said)
+        words = _classic(meta.name, size, port or _PORT.usual, words) | words
+    elif port and contract.PORT not in words.annotations:
+        words |= _Words(annotations={contract.PORT: str(port)})
+    part = _part(kept, limits.around(kept.fields, size), policy, words)
     if any(replica.role == "master" for replica in found):
         part = training_manifest.saying(part, _FIRST_DECIDES)
-    annotations = {**policy.annotations, **said.annotations}
+    annotations = {**policy.annotations, **words.annotations}
     return training_manifest.manifests(TrainingManifest(meta, "pytorch", (part,), annotations))
 
 
-def _part(replica: Replica, sizes: Sizes, policy: RunPolicy, said: _Words) -> RoleManifest:
+def _part(replica: Replica, sizes: Sizes, policy: RunPolicy, words: _Words) -> RoleManifest:
     failing = role_manifests.failing(replica, policy, _PORT)
-    template = pod_templates.with_env(replica.template, said.env)
+    template = pod_templates.with_env(replica.template, words.env)
     return role_manifests.of(replica_specs.with_template(replica, template), sizes, failing, policy)
 
 
-def _port(found: Sequence[Replica], said: _Words, *, is_elastic: bool) -> int | None:
+def _port(found: Sequence[Replica], words: _Words, *, is_elastic: bool) -> int | None:
     """The rendezvous port: the master's, or worker 0's in an elastic job, if it names one."""
-    if contract.PORT in said.annotations:
-        return int(said.annotations[contract.PORT])
+    if contract.PORT in words.annotations:
+        return int(words.annotations[contract.PORT])
     asked = sorted(found, key=lambda replica: replica.role, reverse=is_elastic)
     return next((port for replica in asked if (port := _PORT.of(replica))), None)
 
@@ -111,9 +111,9 @@ def _differences(other: Replica, kept: Replica, port: int | None) -> Iterator[Fi
     return pod_templates.differences(bare.template, rest)
 
 
-def _classic(name: str, size: int, port: int, said: _Words) -> _Words:
+def _classic(name: str, size: int, port: int, words: _Words) -> _Words:
     """Variables for programs that do not use torchrun."""
-    processes = int(said.annotations.get(contract.SLOTS, "1"))
+    processes = int(words.annotations.get(contract.SLOTS, "1"))
     return _Words(
         env={
             "PYTHONUNBUFFERED": "1",
@@ -151,14 +151,14 @@ def _elastic(fields: Fields, name: str) -> _Words:
     if env[contract.PET_RDZV_BACKEND_ENV] == "c10d":
         del env[contract.PET_RDZV_BACKEND_ENV]  # the default
     restarts_ = fields.whole("maxRestarts")
-    said = {name: text for name, text in env.items() if text}
+    variables = {name: text for name, text in env.items() if text}
     if restarts_ is not None:
-        said[contract.PET_MAX_RESTARTS_ENV] = str(restarts_)
+        variables[contract.PET_MAX_RESTARTS_ENV] = str(restarts_)
         what = "every worker that comes or goes costs each of the others one restart"
         fields.note("maxRestarts", what, "too few end a training that is resized often")
     if fields.flag("standalone"):
-        said["PET_STANDALONE"] = ""
-    return _Words(said, annotations)
+        variables["PET_STANDALONE"] = ""
+    return _Words(variables, annotations)
 
 
 def _endpoint(fields: Fields, name: str, port: int | None) -> str:

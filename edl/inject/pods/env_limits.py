@@ -42,9 +42,9 @@ def _check_containers(pod: Json, needs: Needs) -> None:
         raise Denied(
             [Finding("spec.containers", f"{containers} containers", f"at most {MOST_CONTAINERS}")]
         )
-    told = sum(len(env.name) + len(env.value) for env in needs.env)
-    if told * containers > _LARGEST:
-        what = f"{containers} containers, each told {told} characters in variables"
+    characters = sum(len(env.name) + len(env.value) for env in needs.env)
+    if characters * containers > _LARGEST:
+        what = f"{containers} containers, each told {characters} characters in variables"
         raise Denied(
             [Finding("spec.containers", what, "fewer of them: etcd stores no such object")]
         )
@@ -52,17 +52,17 @@ def _check_containers(pod: Json, needs: Needs) -> None:
 
 def _longest(spec: JobSpec, needs: Needs) -> Iterator[tuple[str, str]]:
     """Name and value of each variable, as containers see it after a start at max."""
-    told = _told(spec) if any(env.annotation for env in needs.env) else {}
+    texts = _start_annotations(spec) if any(env.annotation for env in needs.env) else {}
     values: dict[str, str] = {}
     for env in needs.env:
-        text = told.get(env.annotation, env.value)
+        text = texts.get(env.annotation, env.value)
         # The kubelet expands references to earlier variables, and leaves other references as they
         # are.
         values[env.name] = _REFERENCE.sub(lambda found: values.get(found[1], found[0]), text)
         yield env.name, values[env.name]
 
 
-def _told(spec: JobSpec) -> Mapping[str, str]:
+def _start_annotations(spec: JobSpec) -> Mapping[str, str]:
     """The pod annotations that a start at max writes."""
     at_start = FRAMEWORKS[spec.framework].at_start
     return at_start(addresses.members(spec)) if at_start else {}

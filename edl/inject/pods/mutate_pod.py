@@ -196,6 +196,6 @@ def _near_its_own(pod: Json, spec: JobSpec) -> Json:
         "labelSelector": {"matchLabels": {contract.JOB: spec.job}},
         "topologyKey": "kubernetes.io/hostname",
     }
-    wish = [{"weight": _NEAR, "podAffinityTerm": term}]
-    near = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": wish}}
+    preferred = [{"weight": _NEAR, "podAffinityTerm": term}]
+    near = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
     return pod | {"affinity": affinity | near}

@@ -24,10 +24,10 @@ def warnings(manifest: Json, spec: JobSpec) -> tuple[str, ...]:
     if fixed or spec.resources.gpu or _is_shared(pods) or _is_counted(pods.get("spec") or {}):
         return ()
     way_out = "unless a ResourceQuota refuses them; set resources.requests"
-    return (f"{said(spec.role, spec.scaling.max)}, {way_out}",)
+    return (f"{no_requests(spec.role, spec.scaling.max)}, {way_out}",)
 
 
-def said(role: str, most: int) -> str:
+def no_requests(role: str, most: int) -> str:
     return (
         f"no container of {role} requests CPU or memory: its pods count as nothing, "
         f"and all {most} start whatever room there is"

@@ -48,9 +48,11 @@ def warnings(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
     """
     before = _misplaced(old or {})
     found = [place for place, text in _misplaced(manifest).items() if before.get(place) != text]
-    told = [_said(name, kind) for name, kind in sorted(found)[:_MOST]]
-    left = len(found) - len(told)
-    return (*told, f"{left} more names of {contract.PREFIX} do nothing here") if left else (*told,)
+    texts = [_text_of(name, kind) for name, kind in sorted(found)[:_MOST]]
+    left = len(found) - len(texts)
+    return (
+        (*texts, f"{left} more names of {contract.PREFIX} do nothing here") if left else (*texts,)
+    )
 
 
 def on_creation(manifest: Json) -> tuple[str, ...]:
@@ -68,13 +70,13 @@ def on_stored(manifest: Json) -> tuple[str, ...]:
 
 def unheeded(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
     """As `warnings`, and a warning that names have no effect without `edl.dev/framework`."""
-    said = warnings(manifest, old)
+    found_warnings = warnings(manifest, old)
     new = _ours(manifest).items() - _ours(old or {}).items()
     names = sorted(name for (name, kind), _ in new if name in _WISHES[kind])
     if not names or is_labelled(manifest):
-        return said
-    told, verb = _listed(names)
-    return (*said, f"{told} {verb} nothing without the label {contract.FRAMEWORK}")
+        return found_warnings
+    shown, verb = _listed(names)
+    return (*found_warnings, f"{shown} {verb} nothing without the label {contract.FRAMEWORK}")
 
 
 def corrected(manifest: Json) -> Json:
@@ -106,8 +108,8 @@ def on_cron_job(manifest: Json) -> str:
     )
     if not names:
         return ""
-    told, verb = _listed(names)
-    return f"{told} {verb} nothing on a CronJob itself: its Jobs get spec.jobTemplate.metadata"
+    shown, verb = _listed(names)
+    return f"{shown} {verb} nothing on a CronJob itself: its Jobs get spec.jobTemplate.metadata"
 
 
 def _in_template(manifest: Json) -> tuple[str, ...]:
@@ -117,18 +119,18 @@ def _in_template(manifest: Json) -> tuple[str, ...]:
     if contract.FRAMEWORK not in labels(found) or is_labelled(manifest):
         return ()
     if (kind := manifest.get("kind", "Job")) != "Job":  # items of a list have no kind
-        told = f"{contract.FRAMEWORK} in its pod template: pods of a {kind} are refused with it"
-        return (f"{told}, only Jobs and bare pods train: take it out, or write a Job",)
+        shown = f"{contract.FRAMEWORK} in its pod template: pods of a {kind} are refused with it"
+        return (f"{shown}, only Jobs and bare pods train: take it out, or write a Job",)
     if not labels(manifest):
         return ()
-    told, verb = _listed(names)
-    return (f"{told} {verb} nothing in spec.template: write this on the Job's own metadata",)
+    shown, verb = _listed(names)
+    return (f"{shown} {verb} nothing in spec.template: write this on the Job's own metadata",)
 
 
 def _listed(names: Sequence[str]) -> tuple[str, str]:
     """The first of the names, and the verb that fits their number."""
-    told = ", ".join(name[:_LONGEST] for name in names[:_MOST])
-    return told, "does" if len(names) == 1 else "do"
+    shown = ", ".join(name[:_LONGEST] for name in names[:_MOST])
+    return shown, "does" if len(names) == 1 else "do"
 
 
 def _misplaced(manifest: Json) -> Mapping[tuple[str, EntryKind], str]:
@@ -146,7 +148,7 @@ def _ours(manifest: Json) -> Mapping[tuple[str, EntryKind], str]:
     }
 
 
-def _said(name: str, kind: EntryKind) -> str:
+def _text_of(name: str, kind: EntryKind) -> str:
     meant, own = _meant(name, kind) or ("", kind)
     if meant == name:
         return f"{name} is {_WORDS[own]}, not {_WORDS[kind]}: it does nothing here"

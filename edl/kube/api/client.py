@@ -224,12 +224,12 @@ class ApiClient:
         return answer.data
 
 
-def connect(kubeconfig: str | None = None, said: ConfigOverrides | None = None) -> ApiClient:
+def connect(kubeconfig: str | None = None, overrides: ConfigOverrides | None = None) -> ApiClient:
     """A client of the cluster that kubectl would choose; in a pod without kubeconfig, its own.
 
     Raises Unreachable if no cluster can be chosen. No request is sent yet.
     """
-    return ApiClient(log_in(kubeconfig, said, os.environ))
+    return ApiClient(log_in(kubeconfig, overrides, os.environ))
 
 
 def _refusal(request: ApiCall, answer: ApiResponse) -> ClusterError | None:

@@ -55,27 +55,27 @@ class ClientConfig(msgspec.Struct, frozen=True):
 
 
 def log_in(
-    kubeconfig: str | None, said: ConfigOverrides | None, environ: Mapping[str, str]
+    kubeconfig: str | None, overrides: ConfigOverrides | None, environ: Mapping[str, str]
 ) -> ClientConfig:
     """The configuration of the chosen cluster.
 
     Raises Unreachable if no cluster can be chosen, or if its credentials cannot be read.
     """
-    said = said or ConfigOverrides()
-    found = _log_in(kubeconfig, said, environ)
-    named = said.system_namespace or environ.get(contract.SYSTEM_NAMESPACE_ENV)
+    overrides = overrides or ConfigOverrides()
+    found = _log_in(kubeconfig, overrides, environ)
+    named = overrides.system_namespace or environ.get(contract.SYSTEM_NAMESPACE_ENV)
     return replace(found, system_namespace=named) if named else found
 
 
 def _log_in(
-    kubeconfig: str | None, said: ConfigOverrides, environ: Mapping[str, str]
+    kubeconfig: str | None, overrides: ConfigOverrides, environ: Mapping[str, str]
 ) -> ClientConfig:
     path = files.default_path(kubeconfig, environ)
     in_pod = "KUBERNETES_SERVICE_HOST" in environ and (_POD / "token").exists()
-    chosen_by_name = said.context or said.cluster or said.user
+    chosen_by_name = overrides.context or overrides.cluster or overrides.user
     if in_pod and not (kubeconfig or chosen_by_name or files.exists(path)):
-        return _of_pod(environ, said.impersonation)
-    chosen = files.choose(path, said)
+        return _of_pod(environ, overrides.impersonation)
+    chosen = files.choose(path, overrides)
     try:
         return _of_file(chosen, environ)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError

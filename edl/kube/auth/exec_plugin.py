@@ -138,12 +138,12 @@ class ExecPlugin:
         if self._exec.provide_cluster_info:
             spec["cluster"] = _cluster_info(self._chosen.cluster)
         info = {"apiVersion": self._exec.api_version, "kind": _KIND, "spec": spec}
-        said = {variable.name: variable.value for variable in self._exec.env or ()}
+        own_env = {variable.name: variable.value for variable in self._exec.env or ()}
         return subprocess.run(
             [self._exec.command, *(self._exec.args or ())],
             env={
                 **self._environ,
-                **said,
+                **own_env,
                 "KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode(),
             },
             stdin=None if interactive else subprocess.DEVNULL,
@@ -166,10 +166,10 @@ def _bearer(status: _Status) -> str | None:
 
 def _cluster_info(cluster: KubeconfigSection) -> dict[str, Any]:
     """The cluster as client-go passes it: with inline CA data and the plugin's configuration."""
-    told = {key: value for key, value in cluster.items() if key != "extensions"}
-    if file := told.pop("certificate-authority", None):
-        told["certificate-authority-data"] = base64.b64encode(Path(file).read_bytes()).decode()
+    info = {key: value for key, value in cluster.items() if key != "extensions"}
+    if file := info.pop("certificate-authority", None):
+        info["certificate-authority-data"] = base64.b64encode(Path(file).read_bytes()).decode()
     for extension in cluster.get("extensions") or ():
         if extension.get("name") == _EXTENSION:
-            told["config"] = extension.get("extension")
-    return told
+            info["config"] = extension.get("extension")
+    return info

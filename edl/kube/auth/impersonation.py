@@ -28,21 +28,23 @@ def impersonate(user: KubeconfigSection) -> Headers:
 
     Raises ValueError for an invalid section, and for values that no header can carry.
     """
-    said = msgspec.convert({name: value for name, value in user.items() if value is not None}, _As)
-    if not said.user:
-        if said.as_uid or said.as_groups or said.as_user_extra:
+    wanted = msgspec.convert(
+        {name: value for name, value in user.items() if value is not None}, _As
+    )
+    if not wanted.user:
+        if wanted.as_uid or wanted.as_groups or wanted.as_user_extra:
             raise ValueError("as-uid, as-groups and as-user-extra need as: the user's name")
         return ()
-    if "" in said.as_user_extra:
+    if "" in wanted.as_user_extra:
         raise ValueError("as-user-extra: a key is empty")
-    uid = [("Uid", said.as_uid)] if said.as_uid else []
-    groups = [("Group", group) for group in said.as_groups]
+    uid = [("Uid", wanted.as_uid)] if wanted.as_uid else []
+    groups = [("Group", group) for group in wanted.as_groups]
     extra = [
         (f"Extra-{quote(key, safe=_LITERAL)}", value)
-        for key, values in said.as_user_extra.items()
+        for key, values in wanted.as_user_extra.items()
         for value in values
     ]
-    found = [("User", said.user), *uid, *groups, *extra]
+    found = [("User", wanted.user), *uid, *groups, *extra]
     return tuple((f"Impersonate-{name}", _sent(value)) for name, value in found)
 
 

@@ -58,29 +58,29 @@ def exists(path: str) -> bool:
     return any(file.exists() for file in _files(path))
 
 
-def choose(path: str, said: ConfigOverrides | None = None) -> SelectedContext:
+def choose(path: str, overrides: ConfigOverrides | None = None) -> SelectedContext:
     """The chosen context.
 
     Raises Unreachable, with advice, if it, its cluster or its user is missing.
     """
-    said = said or ConfigOverrides()
+    overrides = overrides or ConfigOverrides()
     documents = [_read(file) for file in _files(path) if file.exists()]
     if not documents:
         raise Unreachable(f"no cluster: there is no file {path}; {_ADVICE}")
     currents = (document.get("current-context") for document in documents)
-    name = said.context or next((current for current in currents if current), "")
-    if not name and not said.cluster:
+    name = overrides.context or next((current for current in currents if current), "")
+    if not name and not overrides.cluster:
         raise Unreachable(f"no cluster: {path} has no current-context; {_ADVICE}")
     chosen = _named(documents, "contexts", "context", name, path) if name else {}
-    cluster = said.cluster or chosen.get("cluster", "")
-    user = said.user or chosen.get("user")
+    cluster = overrides.cluster or chosen.get("cluster", "")
+    user = overrides.user or chosen.get("user")
     found = _named(documents, "users", "user", user, path) if user else {}
     return SelectedContext(
         path=path,
         context=name,
         namespace=chosen.get("namespace") or "default",
         cluster=_named(documents, "clusters", "cluster", cluster, path),
-        user={**found, **said.impersonation},
+        user={**found, **overrides.impersonation},
     )
 
 

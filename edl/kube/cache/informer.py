@@ -57,13 +57,13 @@ class Informer(Generic[T]):
         selection: ListOptions,
         store: Store[T],
         restarted: Callable[[], None] = lambda: None,
-        heard: Callable[[], None] = lambda: None,
+        received: Callable[[], None] = lambda: None,
     ) -> None:
         self.store = store
         self.selection = selection
         self._cluster = cluster
         self._restarted = restarted
-        self._heard = heard
+        self._received = received
         self._stopped = Event()
         self._lock = Lock()
         self._watch: Watch | None = None
@@ -113,7 +113,7 @@ class Informer(Generic[T]):
     def _absent(self) -> None:
         """The API server does not serve the kind, or forbids us to read it: this may change."""
         self.store.absent()
-        self._heard()
+        self._received()
         self._version = ""
         self._failures = _SELDOM
 
@@ -125,7 +125,7 @@ class Informer(Generic[T]):
         self.store.replace(items, int(version))
         self._version = version
         self._refusals = 0
-        self._heard()
+        self._received()
 
     def _read(self, pages: Iterable[RawList]) -> "tuple[dict[ObjectKey, StoredObject[T]], str]":
         items: dict[ObjectKey, StoredObject[T]] = {}
@@ -147,7 +147,7 @@ class Informer(Generic[T]):
         for event in watch:
             self._take(event)
             self._failures = self._refusals = 0
-            self._heard()
+            self._received()
         return self._failures == 0
 
     def _take(self, event: RawEvent) -> None:
@@ -155,7 +155,7 @@ class Informer(Generic[T]):
             version = version_of(event.object)
             self.store.seen(version)
         else:
-            version = self.store.hear(event.object, gone=event.type == "DELETED")
+            version = self.store.apply_event(event.object, gone=event.type == "DELETED")
         self._version = str(version)
 
     def _failed(self, error: Exception) -> None:

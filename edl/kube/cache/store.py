@@ -160,7 +160,7 @@ class Store(Generic[T]):
         item = self._items.get(name)
         return item.facts if item else None
 
-    def hear(self, raw: bytes, *, gone: bool = False) -> int:
+    def apply_event(self, raw: bytes, *, gone: bool = False) -> int:
         """Applies the object of a watch event, and returns its version.
 
         An object that is known in this version already, mostly from a write of ours, is not

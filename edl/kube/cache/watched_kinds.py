@@ -198,7 +198,7 @@ def informers(
     cluster: Cluster,
     stores: Stores,
     restarted: Callable[[str], None] = lambda _kind: None,
-    heard: Callable[[str], None] = lambda _kind: None,
+    received: Callable[[str], None] = lambda _kind: None,
 ) -> list[Informer[Any]]:
     """One informer per store, not started yet."""
     return [
@@ -207,7 +207,7 @@ def informers(
             selection,
             store,
             partial(restarted, selection.kind),
-            partial(heard, selection.kind),
+            partial(received, selection.kind),
         )
         for selection, store in stores
     ]

@@ -265,7 +265,7 @@ def _template_labels(manifest: Mapping[str, Any]) -> Mapping[str, str]:
 def _settled(manifest: Mapping[str, Any]) -> bool:
     """Whether the API server would accept a change of the template (batch/job strategy)."""
     status = manifest.get("status", {})
-    stopped = "Suspended" in job_status.met(manifest)
+    stopped = "Suspended" in job_status.true_conditions(manifest)
     return not status.get("active") and (stopped or not status.get("startTime"))
 
 

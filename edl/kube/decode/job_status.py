@@ -77,14 +77,14 @@ def _intervals(text: str | None) -> Iterator[tuple[int, int]]:
         least = high + 1
 
 
-def met(manifest: Mapping[str, Any]) -> Sequence[str]:
+def true_conditions(manifest: Mapping[str, Any]) -> Sequence[str]:
     """The types of the conditions that are true, in their order."""
     conditions = manifest.get("status", {}).get("conditions") or ()
     return [entry["type"] for entry in conditions if entry["status"] == "True"]
 
 
 def ending(manifest: Mapping[str, Any]) -> JobEnd | None:
-    return next((_ENDINGS[one] for one in met(manifest) if one in _ENDINGS), None)
+    return next((_ENDINGS[one] for one in true_conditions(manifest) if one in _ENDINGS), None)
 
 
 def ended_at(manifest: Mapping[str, Any]) -> datetime | None:
@@ -104,6 +104,6 @@ def is_end_unrecorded(manifest: Mapping[str, Any]) -> bool:
     Job controller retries forever. On 1.36, a Job that is no longer suspended then finishes at
     once, and no pod is created.
     """
-    waits = ending(manifest) is not None and _FINISHED.isdisjoint(met(manifest))
+    waits = ending(manifest) is not None and _FINISHED.isdisjoint(true_conditions(manifest))
     started = manifest.get("status", {}).get("startTime")
     return waits and bool(manifest["spec"].get("suspend")) and not started

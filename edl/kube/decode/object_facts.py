@@ -247,8 +247,8 @@ def priority(raw: bytes) -> PriorityClassFacts:
 def namespace(raw: bytes) -> NamespaceFacts:
     found = _namespaces.decode(raw).metadata
     labels = _labels(found)
-    said = namespace_policy.policy(found.name, labels, found.annotations or {})
-    return NamespaceFacts(found.name, said, tuple(sorted(labels.items())))
+    policy = namespace_policy.policy(found.name, labels, found.annotations or {})
+    return NamespaceFacts(found.name, policy, tuple(sorted(labels.items())))
 
 
 def tag(kind: str, raw: bytes) -> OwnedObjectRef:

@@ -79,8 +79,8 @@ def _published(notes: PodAnnotations) -> PublishedHosts:
 def _planned(found: PodObject, *, waits: bool) -> PlannedNode:
     notes = found.metadata.annotations
     if waits:
-        says = (notes.do_not_disrupt, notes.safe_to_evict) != (None, None)
-        return PlannedNode(own_affinity=_own_affinity(found), says_disruption=says)
+        decides = (notes.do_not_disrupt, notes.safe_to_evict) != (None, None)
+        return PlannedNode(own_affinity=_own_affinity(found), says_disruption=decides)
     if not is_dns_subdomain(notes.assigned):
         return PlannedNode()
     return PlannedNode(intern(notes.assigned), timestamp(notes.placed_at))

@@ -95,8 +95,8 @@ class DeviceGroups:
             one for found in kinds.asked for one in found.selectors
         )
         self._various = {name for name in self._various if _own(name) not in self._class_words}
-        untold = (name for name, told in self._named.items() if not told)
-        more = [name for name in untold if _own(name) in self._words]
+        indistinct = (name for name, distinguishes in self._named.items() if not distinguishes)
+        more = [name for name in indistinct if _own(name) in self._words]
         for name in more:
             self._named[name] = name not in self._various
         return any(self._named[name] for name in more)
@@ -111,8 +111,8 @@ class DeviceGroups:
         """Adds a device to its group, and returns the group."""
         traits = _Traits(
             driver,
-            tuple(self._told(device.attributes or {})),
-            tuple(self._told(device.capacity or {})),
+            tuple(self._traits_of(device.attributes or {})),
+            tuple(self._traits_of(device.capacity or {})),
             tuple(device.taints or ()),
             device.allow_multiple_allocations,
         )
@@ -179,7 +179,7 @@ class DeviceGroups:
                 left -= length(kind)
                 yield kind
 
-    def _told(self, found: Mapping[str, _Value]) -> Iterator[tuple[str, _Value | None]]:
+    def _traits_of(self, found: Mapping[str, _Value]) -> Iterator[tuple[str, _Value | None]]:
         """Attributes with the values that expressions may use.
 
         Of other attributes only the domain is kept.
@@ -193,17 +193,17 @@ class DeviceGroups:
                 yield name.rpartition("/")[0] + "/", None
 
     def _resources(self, traits: _Traits) -> Iterator[str]:
-        said = _said(traits)
+        device = _as_device(traits)
         for one in self._counted:
             if not all(taint.tolerated(one.kind.tolerations) for taint in traits.taints):
                 continue
-            if self._matches(one, said):
+            if self._matches(one, device):
                 yield one.name
                 if one.extended:
                     yield one.extended
 
-    def _matches(self, counted: _Counted, said: CelDevice) -> bool:
-        verdicts = [(text, matches(said)) for text, matches in counted.selectors]
+    def _matches(self, counted: _Counted, device: CelDevice) -> bool:
+        verdicts = [(text, matches(device)) for text, matches in counted.selectors]
         if any(verdict is False for _, verdict in verdicts):
             return False
         self.unknown.update(text for text, verdict in verdicts if verdict is None)
@@ -233,7 +233,7 @@ def _parsed(kinds: DeviceKinds) -> Iterator[_Counted]:
             yield _Counted(kind, resource(kind), "", parsed)
 
 
-def _said(traits: _Traits) -> CelDevice:
+def _as_device(traits: _Traits) -> CelDevice:
     """A device as expressions see it: names without a domain are in the driver's."""
     driver = traits.driver
     attributes: dict[str, dict[str, object]] = {driver: {}}

@@ -79,7 +79,7 @@ def capacity_request(raw: bytes) -> CapacityRequestFacts:
         created_at=metadata.creation_timestamp,
         pod_sets=min(len(found.spec.pod_sets or ()), _MOST_POD_SETS),
         state=_state({one.type for one in conditions.values() if one.status == _TRUE}),
-        said=_said([conditions[name] for name in _SAY if name in conditions]),
+        message=_message([conditions[name] for name in _SAY if name in conditions]),
     )
     return CapacityRequestFacts(metadata.namespace, metadata.name, job, request)
 
@@ -90,7 +90,7 @@ def _state(true: set[str]) -> RequestState:
     return RequestState.PROVISIONED if _PROVISIONED in true else RequestState.PENDING
 
 
-def _said(conditions: list[_Condition]) -> str:
+def _message(conditions: list[_Condition]) -> str:
     """The message of the most informative condition; a failure counts only if it is true."""
-    told = (one for one in conditions if one.type not in _ENDS or one.status == _TRUE)
-    return next((said for one in told if (said := failed_attempts.quoted(one.message))), "")
+    informative = (one for one in conditions if one.type not in _ENDS or one.status == _TRUE)
+    return next((text for one in informative if (text := failed_attempts.quoted(one.message))), "")

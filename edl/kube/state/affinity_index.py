@@ -87,7 +87,7 @@ class AffinityCache:
             if last and last[0] is job and not self._others_ask:
                 new = last[1]
             else:
-                new = _spoken_of(job, self.asked)
+                new = _with_labels(job, self.asked)
                 new = last[1] if last and last[1] == new else new
             self._jobs[job.key] = (job, new)
         self._others_ask = False
@@ -103,10 +103,10 @@ def met_by_each_other(jobs: tuple[TrainingJob, ...]) -> tuple[TrainingJob, ...]:
         if role.template.shape.constraints
     )
     asked = Selectors(found for one in dict.fromkeys(rules) for found in one.selectors)
-    return tuple(_spoken_of(job, asked) for job in jobs) if asked else jobs
+    return tuple(_with_labels(job, asked) for job in jobs) if asked else jobs
 
 
-def met(
+def with_affinity(
     state: ClusterState,
     repelling: AntiAffinityIndex,
     pods: Callable[[], Iterable[PodFacts]],
@@ -132,7 +132,7 @@ def met(
     return replace(state, jobs=jobs, foreign_pods=_neighbours(foreign, asked))
 
 
-def _spoken_of(job: TrainingJob, asked: Selectors) -> TrainingJob:
+def _with_labels(job: TrainingJob, asked: Selectors) -> TrainingJob:
     """The job, with labels in the shapes of roles that a selector matches."""
     roles = tuple(_labelled(job.key.namespace, role, asked) for role in job.roles)
     same = all(new is old for new, old in zip(roles, job.roles, strict=True))

@@ -53,9 +53,9 @@ def _roles(roles: Sequence[Role], now: datetime) -> tuple[Role, ...]:
     )
 
 
-def _moment(told: datetime | None, now: datetime) -> datetime | None:
-    return now - LONG_AGO if _later(told, now + AHEAD) else told
+def _moment(moment: datetime | None, now: datetime) -> datetime | None:
+    return now - LONG_AGO if _later(moment, now + AHEAD) else moment
 
 
-def _later(told: datetime | None, latest: datetime) -> bool:
-    return told is not None and told > latest
+def _later(moment: datetime | None, latest: datetime) -> bool:
+    return moment is not None and moment > latest

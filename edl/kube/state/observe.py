@@ -15,7 +15,7 @@ from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
 from edl.kube.dra.device_index import DeviceIndex, DeviceNews
 from edl.kube.provisioning.request_facts import CapacityRequestFacts
-from edl.kube.state.affinity_index import AffinityCache, AntiAffinityIndex, met
+from edl.kube.state.affinity_index import AffinityCache, AntiAffinityIndex, with_affinity
 from edl.kube.state.clock_skew import set_right
 from edl.kube.state.job_index import JobIndex
 from edl.kube.state.node_usage import NodeUsageIndex
@@ -122,7 +122,7 @@ class ClusterIndex:
             pooled=seen.pooled,
             orphans=_orphans(self._jobs.unowned(), self._jobs.unowned_requests()),
         )
-        return met(state, self._repelling, pods, self._affinities)
+        return with_affinity(state, self._repelling, pods, self._affinities)
 
 
 def observe(objects: ClusterFacts, now: datetime) -> ClusterState:

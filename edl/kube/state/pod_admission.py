@@ -197,9 +197,9 @@ def _below(owner: _Owner, name: str, least: int, field: str) -> Iterator[str]:
     asked, limit = owner.requests.get(name), owner.limits.get(name)
     where = f"below {amount_text(name, least)} ({field})"
     if asked < least:
-        yield f"requests.{name} {_said(name, asked)} is {where}"
+        yield f"requests.{name} {_text(name, asked)} is {where}"
     elif 0 < limit < least:
-        yield f"limits.{name} {_said(name, limit)} is {where}"
+        yield f"limits.{name} {_text(name, limit)} is {where}"
 
 
 def _above(owner: _Owner, name: str, most: int, field: str) -> Iterator[str]:
@@ -208,9 +208,9 @@ def _above(owner: _Owner, name: str, most: int, field: str) -> Iterator[str]:
     if not limit:
         yield f"limits.{name} is missing, and at most {amount_text(name, most)} ({field})"
     elif limit > most:
-        yield f"limits.{name} {_said(name, limit)} is {where}"
+        yield f"limits.{name} {_text(name, limit)} is {where}"
     elif asked > most:
-        yield f"requests.{name} {_said(name, asked)} is {where}"
+        yield f"requests.{name} {_text(name, asked)} is {where}"
 
 
 def _apart(owner: _Owner, name: str, ratio: str, field: str) -> Iterator[str]:
@@ -218,10 +218,10 @@ def _apart(owner: _Owner, name: str, ratio: str, field: str) -> Iterator[str]:
     if not asked or not limit:
         yield f"requests.{name} or limits.{name} is missing, and {field} compares them"
     elif limit > quantity(ratio) * asked:
-        yield f"limits.{name} {_said(name, limit)} is more than {ratio} times its request ({field})"
+        yield f"limits.{name} {_text(name, limit)} is more than {ratio} times its request ({field})"
 
 
-def _said(name: str, amount: int) -> str:
+def _text(name: str, amount: int) -> str:
     return amount_text(name, amount) if amount else "(missing)"
 
 

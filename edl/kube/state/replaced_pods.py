@@ -17,7 +17,7 @@ _SETTLED: Final = timedelta(seconds=30)
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
-def told(job: TrainingJob) -> TrainingJob:
+def with_replacements(job: TrainingJob) -> TrainingJob:
     """The job with `restarted_at` set on replacement pods; usually the same object.
 
     Only for jobs that restart as a whole: to the other pods, a replacement is equivalent to a

@@ -58,12 +58,12 @@ def gather(key: JobKey, around: TrainingJobInputs) -> TrainingJob:
         existing_dependents={tag.target: tag.uid for tag in around.tags if tag.job == key.name}
         | dict.fromkeys(_templates(key, roles, around.devices), ""),
     )
-    return replaced_pods.told(start_refusals.with_refusal(found))
+    return replaced_pods.with_replacements(start_refusals.with_refusal(found))
 
 
 def _provisioning(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Provisioning:
     """Its Jobs' provisioning settings and requests; a failure counts until the job starts."""
-    wishes = (
+    settings = (
         spec.scheduling.provision
         for spec in specs
         if spec.scheduling.provision is not Provision.MINIMUM
@@ -80,11 +80,11 @@ def _provisioning(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Provis
     )
     failures = (job.unprovisioned for job in around.jobs if job.unprovisioned and _waits(job))
     return Provisioning(
-        wish=next(wishes, Provision.MINIMUM),
+        provision=next(settings, Provision.MINIMUM),
         pods=tuple(sorted(pods, key=attrgetter("name"))),
         requests=tuple(requests),
         failure=max(failures, key=attrgetter("attempts"), default=None),
-        said=requests[-1].said if requests else "",
+        message=requests[-1].message if requests else "",
     )
 
 

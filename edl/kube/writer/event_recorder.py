@@ -120,8 +120,8 @@ def write_event(cluster: Cluster, note: Note, now: datetime) -> None:
 def event(note: Note, now: datetime) -> Json:
     """A core/v1 Event, as `kubectl describe` shows it; its name is a digest of its content."""
     moment = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    said = f"{note.uid} {note.action} {note.reason} {note.message}"
-    digest = hashlib.sha256(said.encode()).hexdigest()
+    content = f"{note.uid} {note.action} {note.reason} {note.message}"
+    digest = hashlib.sha256(content.encode()).hexdigest()
     return {
         "apiVersion": "v1",
         "kind": "Event",

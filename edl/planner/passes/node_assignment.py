@@ -235,7 +235,7 @@ def _awaiting_nodes(snapshot: Snapshot, allocation: RoleAllocation) -> Iterator[
     job, template = allocation.job, allocation.role.template
     if (
         snapshot.autoscaled
-        and job.provisioning.wish is not Provision.NEVER
+        and job.provisioning.provision is not Provision.NEVER
         and not job.topology.required
         and is_provisionable(template.shape)
     ):

@@ -125,7 +125,7 @@ def _patience(snapshot: Snapshot, job: TrainingJob, pod: Pod | None) -> timedelt
     """
     limits, began = snapshot.limits, job.started_at
     ran = pod is not None and began is not None and pod.created_at - began > limits.gang_limit
-    comes = snapshot.autoscaled and job.provisioning.wish is not Provision.NEVER
+    comes = snapshot.autoscaled and job.provisioning.provision is not Provision.NEVER
     return (
         max(limits.gang_limit, limits.provisioning_timeout) if ran and comes else limits.gang_limit
     )

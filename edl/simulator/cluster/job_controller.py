@@ -224,9 +224,9 @@ class JobController:
         """Let jobs that report their progress do so now."""
         for sim_job in self.sim_jobs.values():
             if sim_job.training.tells or sim_job.items:
-                part, told = sim_job.counted, sim_job.told(self.env.now)
-                if part.role.request.progress != told:
-                    part.write(part.role.changed(progress=told))
+                part, reported_progress = sim_job.counted, sim_job.reported_progress(self.env.now)
+                if part.role.request.progress != reported_progress:
+                    part.write(part.role.changed(progress=reported_progress))
 
     def _do_items(self, sim_job: SimulatedJob) -> None:
         part, seconds = sim_job.counted, sim_job.training.work.seconds

@@ -111,7 +111,7 @@ class Scheduler:
             pod, shape = placed.popleft()
             if pod.pod in self._gone:
                 self._gone.discard(pod.pod)
-            elif (column := self.sim_nodes.room(shape, pod.node)) is None:
+            elif (column := self.sim_nodes.fitting_column(shape, pod.node)) is None:
                 self._placed.append((pod, shape))
             else:
                 pod.bind(pod.node)

@@ -54,7 +54,7 @@ class SimulatedAutoscaler:
     _looks: bool = False
     _seen: tuple[int, int] = (-1, -1)
     """The situation at the last scale-up check; another check needs a different one."""
-    _room: dict[tuple[str, Shape], int] = field(default_factory=dict)
+    _fitting: dict[tuple[str, Shape], int] = field(default_factory=dict)
 
     def notice(self) -> None:
         """After each instant: schedule checks for scale-up and scale-down if useful."""
@@ -131,15 +131,15 @@ class SimulatedAutoscaler:
     def _per_node(self, pool: SimulatedNodePool, shape: Shape) -> int:
         """How many pods of this shape fit on an empty node of the pool."""
         key = (pool.name, shape)
-        if key not in self._room:
+        if key not in self._fitting:
             need, capacity = self.env.sim_nodes.need(shape), self._capacity(pool)
             asked = need > 0
             eligible = Eligibility([_node(pool, "")]).mask(shape)[0]
             most = int(
                 (capacity[asked] // need[asked]).min(initial=1 if not asked.any() else 2**31)
             )
-            self._room[key] = most if eligible else 0
-        return self._room[key]
+            self._fitting[key] = most if eligible else 0
+        return self._fitting[key]
 
     def _capacity(self, pool: SimulatedNodePool) -> Ints:
         amounts = [pool.node.allocatable.get(name) for name in self.env.sim_nodes.names]

@@ -78,7 +78,7 @@ class SimulatedJob:
     def started(self) -> bool:
         return any(part.runs for part in self.parts.values())
 
-    def told(self, now: float) -> float:
+    def reported_progress(self, now: float) -> float:
         """The fraction of its work that is done, rounded down to 0.01, as it would report it."""
         self.progress.advance(now)
         if not self.items:
@@ -154,7 +154,7 @@ def _gates(role: Role, waiting: frozenset[str]) -> tuple[str, ...]:
 
 def _waiting(job: TrainingJob) -> frozenset[str]:
     """Roles whose pods are gated until they have a host list or the job's members."""
-    told = host_lists.role_of(job)
-    publishes = bool(FRAMEWORKS[job.framework].publishes or told)
+    gated_role = host_lists.role_of(job)
+    publishes = bool(FRAMEWORKS[job.framework].publishes or gated_role)
     deciding = {role.name for role in job.roles if role.spec.is_leader and publishes}
-    return frozenset(deciding | ({told} if told else set()))
+    return frozenset(deciding | ({gated_role} if gated_role else set()))

@@ -168,7 +168,7 @@ class SimulatedNodes:
             found = self._masks[shape] = self._eligible.mask(shape)
         return found
 
-    def room(self, shape: Shape, name: str) -> int | None:
+    def fitting_column(self, shape: Shape, name: str) -> int | None:
         """The column of this node if one more pod of this shape fits now, else None."""
         column = self.columns.get(name)
         if column is None or not self.mask(shape)[column]:

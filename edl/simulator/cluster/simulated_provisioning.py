@@ -96,7 +96,7 @@ class SimulatedProvisioning:
             return False
         for one in there:
             self.delete(one.sim_job, ObjectRef("Pod", one.sim_job.job.key.namespace, one.pod.name))
-            if sim_nodes.room(shape, node) is not None:
+            if sim_nodes.fitting_column(shape, node) is not None:
                 return True
         return False
 

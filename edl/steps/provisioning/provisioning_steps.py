@@ -138,11 +138,11 @@ def _withdrawn(job: TrainingJob) -> _Round:
 def _given_up(job: TrainingJob, now: datetime) -> _Round:
     """Records on the first Job that nodes did not join in time, then deletes the request."""
     asked, role = job.provisioning, job.roles[0]
-    failure = failed_attempts.failed(FailedAttempt, asked.failure, asked.said, now)
+    failure = failed_attempts.failed(FailedAttempt, asked.failure, asked.message, now)
     reason = reasons.not_provisioned(failure.message)
     annotations: dict[str, str | None] = {contract.PROVISIONING_FAILED: json_text(failure)}
-    said = preconditioned_patches.told(reason)
-    patch = preconditioned_patches.job(job.key, role, {}, annotations | said)
+    explained = preconditioned_patches.reason_annotations(reason)
+    patch = preconditioned_patches.job(job.key, role, {}, annotations | explained)
     note = preconditioned_patches.note(job.key, role, Action.WAITING, reason)
     deletions = (*_deletions(job, asked.pods), *capacity_requests.deletions(job, asked.requests))
     return (Step(job.key, (patch, *deletions), (note,)),), None

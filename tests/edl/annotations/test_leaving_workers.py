@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 
 from edl.annotations import leaving_workers
 from edl.model import Code, Leaving, Reason
-from edl.model.reason_codes import Told
+from edl.model.reason_codes import QuotedText
 
-REASONS = st.builds(Reason, st.sampled_from(Code), st.none() | st.builds(Told, st.text()))
+REASONS = st.builds(Reason, st.sampled_from(Code), st.none() | st.builds(QuotedText, st.text()))
 LEAVING = st.builds(Leaving, st.frozensets(st.text()), st.integers(0, 9999), REASONS)
 
 

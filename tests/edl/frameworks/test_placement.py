@@ -34,5 +34,5 @@ def test_every_mode_that_restarts_is_placed() -> None:
     for framework in FRAMEWORKS.values():
         for mode in framework.modes:
             roles = mode.needed or ((mode.role,) if mode.role else (framework.worker,))
-            if mode.told or mode.resizing == "restart":
+            if mode.members_at_start or mode.resizing == "restart":
                 assert needs_placement(framework.name, mode.name, roles)

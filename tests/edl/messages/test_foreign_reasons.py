@@ -73,7 +73,9 @@ def test_a_code_alone_has_a_sentence(code: Code) -> None:
 def test_a_reason_that_would_fill_a_job_is_none() -> None:
     """It would be written on the Job once more, as a sentence: the API server refuses both."""
     text = "x" * 200_000
-    assert read_reason(f'{{"code":"Paused","about":{{"type":"Told","text":"{text}"}}}}') is None
+    assert (
+        read_reason(f'{{"code":"Paused","about":{{"type":"QuotedText","text":"{text}"}}}}') is None
+    )
 
 
 def test_workers_leave_whatever_is_said_of_why() -> None:

@@ -105,7 +105,8 @@ class AutoscaledCluster:
         jobs = found.jobs
         if self.said:
             jobs = tuple(
-                replace(job, provisioning=replace(job.provisioning, said=self.said)) for job in jobs
+                replace(job, provisioning=replace(job.provisioning, message=self.said))
+                for job in jobs
             )
         return replace(found, autoscaled=self.autoscaled, jobs=jobs)
 

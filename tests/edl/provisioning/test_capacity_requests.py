@@ -230,8 +230,8 @@ def test_a_forged_request_harms_no_other_job_and_goes() -> None:
     world.create("ProvisioningRequest", "lab", body)
     (found,) = world.state().jobs[0].provisioning.requests
     assert found.pod_sets == 32
-    assert len(found.said) <= 1024
-    assert "\x1b" not in found.said
+    assert len(found.message) <= 1024
+    assert "\x1b" not in found.message
     world.settle(120)
     assert world.running("gang") == 4
     assert leaves_nothing(world)

@@ -73,7 +73,9 @@ def test_all_pods_of_a_minimum_on_a_cordoned_node_ask_for_room_at_once() -> None
             replace(
                 cordoned("a"),
                 jobs=(
-                    replace(cordoned("a").jobs[0], provisioning=Provisioning(wish=Provision.NEVER)),
+                    replace(
+                        cordoned("a").jobs[0], provisioning=Provisioning(provision=Provision.NEVER)
+                    ),
                 ),
             ),
             ALL,

@@ -60,8 +60,8 @@ def test_none_asks_for_more_pods_than_it_is_to_have_and_all_ask_that_may(
     for request in plan.requests:
         job = jobs[request.job]
         assert job.suspended or any(node.taints for node in state.nodes)
-        assert job.provisioning.wish is not Provision.NEVER
-        most = job.provisioning.wish is Provision.MAXIMUM
+        assert job.provisioning.provision is not Provision.NEVER
+        most = job.provisioning.provision is Provision.MAXIMUM
         roles = {role.name: role for role in job.roles}
         bound = Counter(pod.role for pod in job.provisioning.held)
         there = Counter(pod.role for pod in job.provisioning.pods)

@@ -20,7 +20,7 @@ from edl.model import (
 )
 from edl.planner.plan import Admission, Drain, NodeAssignment, Plan, Resize, Suspension
 from edl.steps import steps
-from edl.steps.host_lists import publish, told
+from edl.steps.host_lists import new_worker_patches, publish
 from edl.steps.resize_patch import resized
 from edl.steps.start import start
 from edl.writes import Action, Delete, Patch
@@ -278,7 +278,7 @@ def test_a_pod_behind_two_gates_loses_each_by_its_own_patch() -> None:
     hosts = {"schedulingGates": [{"name": contract.HOSTS_GATE}]}
     assert all(hosts.items() <= one.body["spec"].items() for one in first)
     assert all(contract.NEW_WORKER not in written(one) for one in first)
-    (worker,) = told(fork(*waiting("worker", 0, gates=BOTH[1:]), scheduler=scheduler))
+    (worker,) = new_worker_patches(fork(*waiting("worker", 0, gates=BOTH[1:]), scheduler=scheduler))
     assert written(worker)[contract.NEW_WORKER] == "0"
     assert worker.body["spec"] == {"schedulingGates": []}
 

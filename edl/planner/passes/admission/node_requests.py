@@ -83,7 +83,7 @@ class NodeRequests:
             return reasons.not_provisioned(failure.message if failure else ""), until
         if self._is_late(found):
             self.decisions.unprovisioned.append(job.key)
-            return reasons.not_provisioned(job.provisioning.said), None
+            return reasons.not_provisioned(job.provisioning.message), None
         if not self._takes_turn(job):
             return reason, None
         pods = self.provisioner.wanted(found, reach)
@@ -95,7 +95,7 @@ class NodeRequests:
         found.quota_request.reserve(IDLE)
         waiting = sum(asked.values()) - len(job.provisioning.held)
         until = self.provisioner.deadline(found)
-        return reasons.waits_for_nodes(waiting, job.provisioning.said), until
+        return reasons.waits_for_nodes(waiting, job.provisioning.message), until
 
     def reserve(self) -> None:
         """Keep growth off idle capacity to which kube-scheduler may bind provisional pods."""
@@ -125,7 +125,7 @@ class NodeRequests:
         if count := len(asked) + more:
             self.decisions.requests.setdefault(job.key, {})[one.role.name] = count
         if waiting := max(count - len(held), 0):
-            self.decisions.hold(job.key, reasons.waits_for_nodes(waiting, job.provisioning.said))
+            self.decisions.hold(job.key, reasons.waits_for_nodes(waiting, job.provisioning.message))
 
     def _has_room(self, pod: ProvisionalPod) -> bool:
         node = self.snapshot.capacity.index.get(pod.node, NO_NODE)
@@ -146,7 +146,7 @@ class NodeRequests:
     def _may_ask(self, job: TrainingJob, roles: Iterable[Role]) -> bool:
         return (
             self.snapshot.takes_requests
-            and job.provisioning.wish is not Provision.NEVER
+            and job.provisioning.provision is not Provision.NEVER
             and all(is_provisionable(role.template.shape) for role in roles)
         )
 

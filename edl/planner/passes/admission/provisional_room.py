@@ -63,7 +63,7 @@ class ProvisionalRoom(NodeProvisioner):
 
     def is_awaited(self, found: Gang) -> bool:
         asked = found.job.provisioning
-        return asked.wish is Provision.MAXIMUM and any(
+        return asked.provision is Provision.MAXIMUM and any(
             not (pod.node or pod.gone) for pod in asked.pods
         )
 
@@ -117,7 +117,7 @@ class ProvisionalRoom(NodeProvisioner):
 
     def _requests(self, found: Gang) -> Iterator[PodSetRequest]:
         """Its pods; with `Provision.MAXIMUM`, up to each role's max as far as quotas allow."""
-        most = found.job.provisioning.wish is Provision.MAXIMUM
+        most = found.job.provisioning.provision is Provision.MAXIMUM
         taken = [(found.quota_request, 1)]
         _count(taken)
         for role, request in zip(found.roles, found.requests, strict=True):

@@ -28,9 +28,9 @@ class Watched:
         self.store: Store[object_facts.NamespaceFacts] = Store(
             object_facts.namespace, self.changed.set
         )
-        self.heard = 0
+        self.received = 0
         namespaces = ListOptions("Namespace")
-        self.informer = Informer(self.cluster, namespaces, self.store, heard=self._heard)
+        self.informer = Informer(self.cluster, namespaces, self.store, received=self._heard)
         self.pauses: list[float] = []
         self._stopped = Event()
 
@@ -59,7 +59,7 @@ class Watched:
         pytest.fail("it did not come to pass")
 
     def _heard(self) -> None:
-        self.heard += 1
+        self.received += 1
 
     def _pause(self, seconds: float) -> bool:
         self.pauses.append(seconds)
@@ -168,13 +168,13 @@ def test_a_server_that_is_away_or_overloaded_is_not_asked_for_lists_besides(
 
 
 def test_lists_and_events_are_told_and_failures_are_not(running: Watched) -> None:
-    running.until(lambda: running.heard == 1)
+    running.until(lambda: running.received == 1)
     running.create("second")
-    running.until(lambda: running.heard == 2)
+    running.until(lambda: running.received == 2)
     running.cluster.fails["watch"] = [Unreachable("refused")] * 3
     running.fake.end_watches()
     running.until(lambda: not running.cluster.fails["watch"])
-    assert running.heard == 2
+    assert running.received == 2
 
 
 def test_a_version_that_the_server_never_reaches_is_listed_again(running: Watched) -> None:

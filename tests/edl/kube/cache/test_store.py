@@ -127,13 +127,13 @@ def test_each_version_of_an_object_is_read_once() -> None:
         return read[-1]
 
     store = Store(decode)
-    store.hear(json.dumps(body("a", 1, "x")).encode())
+    store.apply_event(json.dumps(body("a", 1, "x")).encode())
     store.accept(body("a", 2, "ours"))
-    assert store.hear(json.dumps(body("a", 2, "ours")).encode()) == 2
-    store.hear(json.dumps(body("a", 3, "and on")).encode())
+    assert store.apply_event(json.dumps(body("a", 2, "ours")).encode()) == 2
+    store.apply_event(json.dumps(body("a", 3, "and on")).encode())
     store.accept(body("a", 3, "and on"))
     assert store.values() == ["and on"]
-    store.hear(json.dumps(body("a", 4, "its end")).encode(), gone=True)
+    store.apply_event(json.dumps(body("a", 4, "its end")).encode(), gone=True)
     assert store.values() == []
     assert read == ["x", "ours", "and on"]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from edl.kube.state.replaced_pods import told
+from edl.kube.state.replaced_pods import with_replacements
 from edl.model import Code, Pod, Reason, ResizePolicy, Role, TrainingJob
 from tests.edl.trainings import LONG_AGO, NOW, pod, role, seconds, training
 
@@ -28,7 +28,7 @@ NEW = pod("worker", 1, created_at=YOUNG, ready_since=YOUNG + seconds(4))
 
 
 def restarted(job: TrainingJob) -> list[object]:
-    return [one.restarted_at for part in told(job).roles for one in part.status.pods]
+    return [one.restarted_at for part in with_replacements(job).roles for one in part.status.pods]
 
 
 def test_a_pod_that_was_made_while_the_others_worked_replaces_one() -> None:
@@ -48,7 +48,7 @@ def test_the_roles_are_looked_at_together() -> None:
 def test_a_pod_created_late_at_a_start_is_not_a_replacement() -> None:
     unready = pod("worker", 0, ready=False)
     job = collective(worker(unready, NEW))
-    assert told(job) is job
+    assert with_replacements(job) is job
     soon = replace(NEW, created_at=LONG_AGO + seconds(20))
     first = replace(old(0), ready_since=LONG_AGO + seconds(2))
     assert restarted(collective(worker(first, soon))) == [None, None]
@@ -56,7 +56,7 @@ def test_a_pod_created_late_at_a_start_is_not_a_replacement() -> None:
 
 def test_a_loss_that_is_counted_is_known_already() -> None:
     job = collective(worker(old(0), NEW, ignores=False))
-    assert told(job) is job
+    assert with_replacements(job) is job
 
 
 def test_the_replacement_of_a_pod_removed_by_name_is_found() -> None:
@@ -68,4 +68,4 @@ def test_where_the_others_go_on_nothing_is_told() -> None:
     live = worker(old(0), NEW, resizing=ResizePolicy.LIVE, is_leader=False)
     server = role("ps", pods=(replace(old(0), name="mnist-ps-0"),))
     job = training(role("chief"), server, live, mode="ps", started_at=LONG_AGO)
-    assert told(job) is job
+    assert with_replacements(job) is job

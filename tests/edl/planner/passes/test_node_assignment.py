@@ -341,7 +341,7 @@ def test_a_start_of_which_a_pod_was_given_its_node_late_waits_no_longer_than_oth
     "state",
     [
         lost(),
-        replace(lost(provisioning=Provisioning(wish=Provision.NEVER)), autoscaled=True),
+        replace(lost(provisioning=Provisioning(provision=Provision.NEVER)), autoscaled=True),
     ],
     ids=["no autoscaler", "asks for no node"],
 )

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from edl import contract
 from edl.model import Pod, TrainingJob
 from edl.planner.plan import Admission
-from edl.steps.host_lists import told
+from edl.steps.host_lists import new_worker_patches
 from edl.steps.running_jobs import live
 from edl.steps.start import start
 from tests.edl.trainings import KEY, NOW, host, patches, pod, pods, role, training, written
@@ -32,7 +32,7 @@ def waiting(*indexes: int) -> tuple[Pod, ...]:
 
 
 def test_a_worker_present_from_the_start_is_not_new() -> None:
-    found = told(fork(*waiting(0, 1)))
+    found = new_worker_patches(fork(*waiting(0, 1)))
     assert [patch.target.name for patch in found] == [
         "mnist-worker-0-abcde",
         "mnist-worker-1-abcde",
@@ -42,23 +42,23 @@ def test_a_worker_present_from_the_start_is_not_new() -> None:
 
 def test_a_worker_created_after_the_schedulers_list_is_new() -> None:
     scheduler = pod("scheduler", 0, hosts=f"{host(0)}:1\n", published_at=NOW)
-    (patch,) = told(fork(pod("worker", 0), *waiting(1), scheduler=scheduler))
+    (patch,) = new_worker_patches(fork(pod("worker", 0), *waiting(1), scheduler=scheduler))
     assert written(patch) == {contract.NEW_WORKER: "1", contract.WORKERS: "2"}
 
 
 def test_only_our_gate_is_taken_away() -> None:
-    (patch,) = told(fork(*waiting(0)))
+    (patch,) = new_worker_patches(fork(*waiting(0)))
     assert patch.body["spec"] == {"schedulingGates": [{"name": "example.com/quota"}]}
     assert patch.body["metadata"]["resourceVersion"] == patch.version
 
 
 def test_a_worker_gets_the_cluster_once_and_not_while_terminating() -> None:
     leaving = replace(waiting(1)[0], terminating=True)
-    assert told(fork(pod("worker", 0), leaving)) == ()
+    assert new_worker_patches(fork(pod("worker", 0), leaving)) == ()
 
 
 def test_other_modes_annotate_no_worker() -> None:
-    assert told(fork(*waiting(0), mode="dist")) == ()
+    assert new_worker_patches(fork(*waiting(0), mode="dist")) == ()
 
 
 def test_workers_start_first_and_the_scheduler_reads_those_who_are_ready() -> None:
