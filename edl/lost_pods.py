@@ -66,6 +66,12 @@ def why_returns(job: TrainingJob) -> Reason:
     return reasons.lost_minimum(lost, _minimum(job), longest_wait(job))
 
 
+def why_leaves_domain(job: TrainingJob) -> Reason:
+    """Why such a gang goes back to the queue if its topology domain lost too many nodes."""
+    lost = sum(map(lost_pods, job.live))
+    return reasons.lost_minimum(lost, _minimum(job), longest_wait(job), confined=True)
+
+
 def has_lost_any(role: Role) -> bool:
     """Whether pods were lost since the start.
 

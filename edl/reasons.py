@@ -113,9 +113,10 @@ def missing(lost: int, of: int, back_off: timedelta) -> Reason:
     return Reason(Code.PODS_MISSING, LostPods(lost, of, back_off.total_seconds()))
 
 
-def lost_minimum(lost: int, of: int, back_off: timedelta) -> Reason:
+def lost_minimum(lost: int, of: int, back_off: timedelta, *, confined: bool = False) -> Reason:
     """Why a gang that cannot train until that back-off ends goes back to the queue."""
-    return Reason(Code.GANG_UNSCHEDULABLE, LostPods(lost, of, back_off.total_seconds()))
+    about = LostPods(lost, of, back_off.total_seconds(), confined)
+    return Reason(Code.GANG_UNSCHEDULABLE, about)
 
 
 def after_loss(last: Reason) -> Reason:

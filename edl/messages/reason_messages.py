@@ -160,7 +160,8 @@ def _(about: LostPods, code: Code) -> _Sentence:
     missing = one if about.count == 1 else many
     if code is Code.GANG_UNSCHEDULABLE:
         then = f"the Job controller creates no pod for {up_to}"
-        return _Sentence(f"{missing}, and {then}: back to the queue, as others need its nodes")
+        why = "its topology domain has too few nodes" if about.confined else "others need its nodes"
+        return _Sentence(f"{missing}, and {then}: back to the queue, as {why}")
     then = f"the Job controller creates them again after its back-off, {up_to}"
     return _Sentence(f"{missing}: {then}")
 

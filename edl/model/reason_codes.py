@@ -131,6 +131,8 @@ class LostPods(msgspec.Struct, frozen=True, tag=True):
     count: int
     of: int
     seconds: Annotated[float, msgspec.Meta(ge=0, le=600)]
+    confined: bool = False
+    """Its required topology domain cannot hold its minimum any more."""
 
 
 class Awaiting(msgspec.Struct, frozen=True, tag=True):

@@ -16,6 +16,7 @@ from edl import reasons
 from edl.annotations import cleared_nodes, unneeded_nodes
 from edl.contract import PLACEMENT_GATE
 from edl.feasibility.eligibility import Eligibility
+from edl.lost_pods import has_lost_any
 from edl.model import (
     Assignment,
     ClusterState,
@@ -37,17 +38,19 @@ Choose: TypeAlias = Callable[[Shape, str], str]
 """A node for a pod, or the one that it was given; its room is taken. Empty where none has it."""
 
 
-def act(
+def act(  # noqa: PLR0913
     state: ClusterState,
     plan: Plan,
     *,
     after: timedelta,
     lingering: bool = False,
     spreading: bool = False,
+    backing_off: bool = False,
 ) -> ClusterState:
     """The state `after` the plan was done.
 
-    The scheduler takes the fullest node, or the emptiest one if it is `spreading`.
+    The scheduler takes the fullest node, or the emptiest one if it is `spreading`. The Job
+    controller creates no pod of a role that lost any while it is `backing_off`.
     """
     now = state.observed_at
     jobs = tuple(_job(found, plan, now, lingering) for found in state.jobs)
@@ -56,9 +59,13 @@ def act(
     choose = partial(
         _choose, nodes=nodes, free=free, eligible=Eligibility(nodes), spreading=spreading
     )
+
+    def creates(part: Role) -> bool:
+        return not (backing_off and has_lost_any(part))
+
     demands = tuple(_bind_demand(found, choose) for found in state.demands)
     bound = tuple(
-        replace(one, roles=tuple(_bind(part, now, choose) for part in one.roles))
+        replace(one, roles=tuple(_bind(part, now, choose, creates) for part in one.roles))
         for one in sorted(jobs, key=lambda one: (-one.priority, one.queued_at, one.key))
     )
     tenants = _tenants(state, bound)
@@ -112,6 +119,7 @@ def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> Trai
             changed = part.changed(suspended=True, resized_at=at, last=stopped[0].reason)
         elif start and part.name in sizes:
             fields = {"suspended": False, "size": sizes[part.name], "resized_at": now}
+            fields |= {"failures_at_start": part.status.failures}
             changed = part.changed(**fields, last=start.reason, lost=False)
             changed = changed.changed(assigned=Assignment(0, nodes.get(part.name, ())))
         elif part.name in resizes:
@@ -126,7 +134,7 @@ def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> Trai
             changed = _placed(changed, given, now)
         kept = _kept(changed, frozenset(named.get(part.name, ())))
         gone = _lingering(part, kept) if lingering else ()
-        roles.append(changed.changed(pods=(*kept, *gone)))
+        roles.append(changed.changed(pods=(*_numbered(changed, kept), *gone)))
     return replace(found, roles=tuple(roles), started_at=now if sizes else found.started_at)
 
 
@@ -149,8 +157,17 @@ def _kept(part: Role, named: frozenset[str]) -> tuple[Pod, ...]:
         return ()
     if part.spec.indexed:
         return tuple(one for one in pods if one.index < part.status.size)
-    ranked = sorted(pods, key=lambda one: (not one.node, not one.ready, one.index))
+    ranked = sorted(pods, key=lambda one: (not one.node, not one.ready, one.created_at, one.index))
     return tuple(ranked[: part.status.size])
+
+
+def _numbered(part: Role, kept: tuple[Pod, ...]) -> tuple[Pod, ...]:
+    """Without ranks, those that stay are numbered from 0, whichever a plan has named to leave."""
+    if part.spec.indexed:
+        return kept
+    return tuple(
+        replace(one, index=number, name=f"pod-{number}") for number, one in enumerate(kept)
+    )
 
 
 def _lingering(part: Role, kept: tuple[Pod, ...]) -> tuple[Pod, ...]:
@@ -186,12 +203,14 @@ def _use(jobs: tuple[TrainingJob, ...], *, leaving: bool = False) -> dict[str, R
     return found
 
 
-def _bind(part: Role, now: datetime, choose: Choose) -> Role:
+def _bind(part: Role, now: datetime, choose: Choose, creates: Callable[[Role], bool]) -> Role:
     if part.status.suspended or part.status.ending is not None:
         return part
     have = {one.index: one for one in part.status.pods if not one.terminating}
     pods = [one for one in part.status.pods if one.terminating]
     for index in range(part.status.size):
+        if index not in have and not creates(part):
+            continue
         one = have.get(index) or _new(index, now, part.template.gated)
         if not (one.node or one.ended or one.gated):
             on = choose(part.template.shape, one.planned.name)

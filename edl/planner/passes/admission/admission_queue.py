@@ -16,6 +16,7 @@ from edl.planner.passes.admission.claim_order import (
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.gang import Gang, gang_to_start, is_restarting
 from edl.planner.passes.admission.gang_claims import GangClaims
+from edl.planner.passes.admission.lost_domains import leave_lost_domains
 from edl.planner.passes.admission.pod_claims import (
     below_minimum,
     place_demand,
@@ -53,6 +54,7 @@ class AdmissionQueue:
 
     def run(self) -> None:
         snapshot = self.snapshot
+        leave_lost_domains(self._sources)
         gangs = [
             gang_to_start(snapshot, job, returns=is_restarting(snapshot, job))
             for job in self._startable()

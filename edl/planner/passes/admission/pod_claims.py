@@ -6,7 +6,7 @@ from typing import Final
 
 from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
-from edl.lost_pods import why_missing
+from edl.lost_pods import has_lost_any, why_missing
 from edl.model import Demand, Pod, TrainingJob
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.admission.claim_sources import ClaimSources
@@ -24,6 +24,7 @@ from edl.planner.passes.named_moves import Displacement, moved_allocations
 from edl.planner.passes.preemption.preemption import Preemptor
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.restart_backoff import gang_failure
 from edl.planner.snapshot.role_allocation import (
     NO_NODE,
@@ -63,7 +64,7 @@ def place_demand(sources: ClaimSources, demand: Demand) -> None:
 
 
 def place_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None:
-    """Reserve for minimum pods without a node: extras, the role's own included, then preemption.
+    """Reserve for minimum pods without a node: extras, the role's own included, or preemption.
 
     A gang that has just been started is suspended and queued again instead.
     """
@@ -80,18 +81,39 @@ def place_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None:
         why = gang_failure(snapshot, job, reasons.NODES_TAKEN)
         sources.decisions.suspended[job.key] = why
         return
+    _claim_for_minimum(
+        sources, allocation, [one for one in lacking if not _backs_off(allocation, one)]
+    )
+    sources.decisions.hold(job.key, why_missing(job) or reasons.minimum_pending(job.key))
+
+
+def _claim_for_minimum(
+    sources: ClaimSources, allocation: RoleAllocation, lacking: list[Unscheduled]
+) -> None:
+    """Reserve for all of these pods of the minimum, or take nothing: a part would not train."""
+    snapshot, job = sources.snapshot, allocation.job
     requests = [PodSetRequest(allocation.pod_class, len(lacking))]
+    if not lacking:
+        return
     reason = reasons.room_for_minimum(job.key)
     scope = snapshot.reclaim_scope(_priority(job), allocation.quota_request.team, requests, 0)
     reservation = Reservation(snapshot.capacity, requests)
-    reserve_capacity(reservation, sources.reclaimable, scope, whole=False)
-    sources.record_evicted(reservation.evicted, reason)
-    rest = PodSetRequest(allocation.pod_class, len(lacking) - len(reservation.nodes[0]))
-    nodes = reservation.nodes[0] + sources.preempt(Preemptor((rest,), scope, reason))
+    if reserve_capacity(reservation, sources.reclaimable, scope, whole=True):
+        sources.record_evicted(reservation.evicted, reason)
+        nodes = reservation.nodes[0]
+    else:
+        nodes = sources.preempt(Preemptor((*requests,), scope, reason))
     for found, node in zip(lacking, nodes, strict=False):
         allocation.assign(found.position, Placement(node, holds_idle=False, is_new=False))
     sources.drop_suspended()
-    sources.decisions.hold(job.key, why_missing(job) or reasons.minimum_pending(job.key))
+
+
+def _backs_off(allocation: RoleAllocation, found: Unscheduled) -> bool:
+    """Whether the Job controller creates this lost pod after its back-off only.
+
+    Until then no replica yields for it: others' new pods would take the room, and yield it again.
+    """
+    return is_lost(found) and has_lost_any(allocation.role)
 
 
 def _starts_without_room(allocation: RoleAllocation, found: Unscheduled) -> bool:
