@@ -4,6 +4,7 @@ EdlError
 ├── Denied             a manifest breaks the contract; carries every Finding
 └── ClusterError       the API server refused, or did not answer
     ├── NotFound       404
+    │   └── KindNotServed  404 for every object of this kind
     ├── Conflict       409, or a precondition that no longer holds: decide again from fresh state
     ├── Gone           410: the watch is too old, list again
     ├── Forbidden      401, 403
@@ -49,7 +50,11 @@ class ClusterError(EdlError):
 
 
 class NotFound(ClusterError):
-    """The object does not exist, or the API server does not serve its kind."""
+    """The object, or one that it needs, does not exist."""
+
+
+class KindNotServed(NotFound):
+    """The API server does not serve the object's kind."""
 
 
 class Conflict(ClusterError):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from edl.errors import Conflict, Invalid, NotFound
+from edl.errors import Conflict, Invalid, KindNotServed, NotFound
 from edl.kube.auth.access_review import AccessRight, is_granted, lacking
 from edl.kube.cluster import RESOURCES, Cluster, PluginCluster, find
 from edl.model import ObjectRef
@@ -71,15 +71,25 @@ class Apply:
         return Applied(target, before, after)
 
     def _missing(self, document: Json, error: NotFound) -> Json:
-        """Handle NotFound: a dry run created no namespace, or the cluster lacks the kind."""
-        namespace = ObjectRef("Namespace", "", self.cluster.system_namespace)
-        if self.dry_run and find(self.cluster, namespace) is None:
-            return document
+        """A dry run lacks what it has not created before: the namespace, or a role to bind.
+
+        Raises Refused for a kind that is not served, and for a role that the user may not bind.
+        """
         kind, version = document["kind"], document["apiVersion"]
-        raise Refused(
-            f"this cluster knows no {kind} ({version}): install what brings it first, "
-            f"or switch off the value that asks for it ({error})"
-        ) from error
+        if isinstance(error, KindNotServed):
+            raise Refused(
+                f"this cluster knows no {kind} ({version}): install what brings it first, "
+                f"or switch off the value that asks for it ({error})"
+            ) from error
+        right = _binding(document)
+        if right and not is_granted(self.cluster, right):
+            raise Refused(
+                f"{name_of(target_of(document))}: you may not {right}; ask a cluster-admin to do "
+                "it, or choose other credentials with --context"
+            ) from error
+        if not self.dry_run:
+            raise Refused(f"{name_of(target_of(document))}: {error}") from error
+        return document
 
 
 def target_of(document: Json) -> ObjectRef:
@@ -162,6 +172,15 @@ def check_rights(cluster: Cluster, documents: Sequence[Json]) -> None:
             f"you may not {', '.join(missing)}; nothing was changed: ask a cluster-admin to "
             "do it, or choose other credentials with --context"
         )
+
+
+def _binding(document: Json) -> AccessRight | None:
+    """The right to bind the role of a (Cluster)RoleBinding; None for other kinds."""
+    if "roleRef" not in document:
+        return None
+    role, namespace = document["roleRef"], document["metadata"].get("namespace", "")
+    resource = RESOURCES[role["kind"]]
+    return AccessRight("bind", resource.plural, resource.group, namespace, role["name"])
 
 
 def _rights(document: Json) -> list[AccessRight]:

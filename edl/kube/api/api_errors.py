@@ -11,6 +11,7 @@ from edl.errors import (
     Forbidden,
     Gone,
     Invalid,
+    KindNotServed,
     NotFound,
     Unreachable,
     WebhookAway,
@@ -25,9 +26,14 @@ _OBJECT: Final = re.compile(r"Invalid value: [\w.]*\{")
 _OBJECT_END: Final = "}: "
 
 
+class _Details(msgspec.Struct):
+    name: str = ""
+
+
 class _Status(msgspec.Struct):
     message: str = ""
     code: int = 0
+    details: _Details | None = None
 
 
 class ApiCall(msgspec.Struct, frozen=True):
@@ -51,7 +57,8 @@ def refusal(request: ApiCall, status: int, body: bytes) -> ClusterError:
     """The error for a response other than 2xx, or for the object of a watch's ERROR event."""
     message = _message(body) or f"HTTP {status} without an explanation"
     if status in _BY_STATUS:
-        return _BY_STATUS[status](message, status)
+        unknown = status == 404 and not _names_an_object(body)  # noqa: PLR2004 - HTTP
+        return (KindNotServed if unknown else _BY_STATUS[status])(message, status)
     if status == 401:  # noqa: PLR2004 - HTTP
         return Forbidden(
             f"{request.server} does not accept these credentials: {message}; "
@@ -125,6 +132,15 @@ def _without_objects(message: str) -> str:
         parts.append(message[at : begun.start()])
         at = end + len(_OBJECT_END)
     return "".join((*parts, message[at:]))
+
+
+def _names_an_object(body: bytes) -> bool:
+    """Whether a Status says which object was not found; none does for an unknown kind."""
+    try:
+        details = msgspec.json.decode(body, type=_Status).details
+    except msgspec.DecodeError:
+        return False
+    return bool(details and details.name)
 
 
 def _message(body: bytes) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from edl import contract
-from edl.errors import Conflict, NotFound
+from edl.errors import Conflict, KindNotServed, NotFound
 from edl.kube.cache.label_selector import matches
 from edl.kube.cluster import RESOURCES, ListOptions, LogRequest, RawEvent, RawList
 from edl.kube.testing.fake_history import FakeChange, FakeHistory, FakeKey
@@ -62,7 +62,7 @@ class FakeCluster:
     def list(self, selection: ListOptions) -> RawList:
         self.tick()
         if selection.kind in self.unserved:
-            raise NotFound("the server could not find the requested resource", 404)
+            raise KindNotServed("the server could not find the requested resource", 404)
         with self._lock:
             chosen = [
                 msgspec.json.encode({name: body[name] for name in body if name not in _TYPE})

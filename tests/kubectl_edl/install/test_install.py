@@ -10,7 +10,7 @@ import yaml
 
 from certs.secrets import WEBHOOK_KINDS
 from edl import contract
-from edl.errors import Conflict, Invalid
+from edl.errors import Conflict, Invalid, KindNotServed, NotFound
 from edl.inject import ttl_after_finished
 from edl.kube.cluster import RESOURCES, Cluster, ListOptions, find
 from edl.kube.testing.fake_cluster import FakeCluster
@@ -238,6 +238,40 @@ def test_a_refused_upgrade_has_written_nothing() -> None:
     run = on.run("upgrade", "--no-wait", "--take-ownership", "--image", IMAGE)
     assert run.err.startswith("error: deployment.apps/edl-webhook: Apply failed with 1 conflict")
     assert (find(on.cluster, KEPT), run.out) == (None, "")
+
+
+def test_a_missing_kind_is_named_before_anything_is_written() -> None:
+    on = stage()
+
+    class Bare(Judging):
+        def apply(self, target: ObjectRef, manifest: Json, **how: bool) -> Json:
+            if target.kind == "ServiceMonitor":
+                raise KindNotServed("the server could not find the requested resource", 404)
+            if how.get("dry_run") and target.namespace == SYSTEM:
+                raise NotFound(f'namespaces "{SYSTEM}" not found', 404)
+            return super().apply(target, manifest, **how)
+
+    on.wrapped = Bare  # type: ignore[assignment]
+    run = install(on, "--set", "monitoring.enabled=true")
+    assert run.err.startswith("error: this cluster knows no ServiceMonitor (monitoring.coreos.com")
+    assert (find(on.cluster, ObjectRef("Namespace", "", SYSTEM)), run.out) == (None, "")
+    assert install(on).code == 0
+
+
+def test_a_role_that_its_user_may_not_bind_is_named_with_the_right() -> None:
+    on = stage()
+
+    class Unbound(Judging):
+        def apply(self, target: ObjectRef, manifest: Json, **how: bool) -> Json:
+            if target.kind == "ClusterRoleBinding" and how.get("dry_run"):
+                role = manifest["roleRef"]["name"]
+                raise NotFound(f'clusterroles.rbac.authorization.k8s.io "{role}" not found', 404)
+            return super().apply(target, manifest, **how)
+
+    on.wrapped = lambda cluster: Unbound(cluster, "bind clusterroles")  # type: ignore[arg-type,return-value]
+    run = install(on)
+    assert " you may not bind clusterroles.rbac.authorization.k8s.io edl-" in run.err
+    assert (find(on.cluster, WEBHOOK), run.out) == (None, "")
 
 
 def test_an_upgrade_of_nothing_names_install() -> None:
