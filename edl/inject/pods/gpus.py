@@ -65,6 +65,15 @@ def findings(pod: Json, gpu: Gpu | None) -> list[Finding]:
     return [Finding(f"metadata.labels[{contract.GPU}]", what, allowed)]
 
 
+def warnings(pod: Json, gpu: Gpu | None) -> tuple[str, ...]:
+    """A warning for whole GPUs that differ from those that the containers ask for themselves."""
+    own = [_gpus(container) for container in pod.get("containers") or () if _has_gpu(container)]
+    if not (gpu and gpu.whole and own) or own == [str(gpu.whole)]:
+        return ()
+    asked = f"{' and '.join(own)} {contract.GPU_RESOURCE}"
+    return (f"{contract.GPU}: {gpu.whole} does nothing: its containers ask for {asked} themselves",)
+
+
 def placed(pod: Json, labels: Mapping[str, str]) -> Json:
     """The pod restricted to KubeShare's nodes for a share, kept off them for whole GPUs.
 
@@ -92,8 +101,12 @@ def placed_again(template: Json, old: Json) -> Json:
 
 def _has_gpu(container: Json) -> bool:
     """Whether the container has GPUs. Templates that fit any node may have a limit of 0."""
+    return _gpus(container) != "0"
+
+
+def _gpus(container: Json) -> str:
     limits = (container.get("resources") or {}).get("limits") or {}
-    return str(limits.get(contract.GPU_RESOURCE, 0)) != "0"
+    return str(limits.get(contract.GPU_RESOURCE, 0))
 
 
 def _containers(pod: Json) -> Iterator[Json]:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from edl.errors import Denied
+from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.writes import Json
 from tests.edl.manifests import (
     changed,
@@ -59,6 +60,20 @@ def test_gpus_that_a_container_asks_for_itself_win() -> None:
     own = {"limits": {GPU: "4"}}
     two = [{"name": "main", "image": "a"}, {"name": "log", "image": "b", "resources": own}]
     assert resources(worker(gpu="1", pod={"containers": two})) == [None, own]
+
+
+@pytest.mark.parametrize(
+    ("own", "warned"), [("4", True), (2, False), ("2", False), ("0", False), (None, False)]
+)
+def test_gpus_that_differ_from_a_containers_own_do_nothing(
+    own: str | int | None, *, warned: bool
+) -> None:
+    limits = {} if own is None else {"limits": {GPU: own}}
+    containers = [{"name": "main", "image": "a", "resources": limits}]
+    manifest = role_manifest("worker", gpu="2", pod={"containers": containers})
+    done = mutate(AdmissionRequest("CREATE", manifest, None, "ann"), Context(frozenset(), "edl:1"))
+    said = "edl.dev/gpu: 2 does nothing: its containers ask for 4 nvidia.com/gpu themselves"
+    assert (said in done.warnings) == warned
 
 
 def test_a_share_is_asked_for_in_kubeshares_words() -> None:
