@@ -109,7 +109,7 @@ def advise(request: AdmissionRequest, context: Context) -> AdmissionVerdict:
         with suppress(Denied):
             _check_shapes(request)
             warnings = (
-                unknown_keys.unheeded(request.manifest, request.old)
+                unknown_keys.on_update(request.manifest, request.old)
                 if request.old
                 else unknown_keys.on_creation(request.manifest)
             )

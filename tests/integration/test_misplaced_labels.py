@@ -63,6 +63,10 @@ def test_a_deployment_with_the_label_on_its_pods_is_told_when_it_is_created(
         "Warning: edl.dev/framework in its pod template: pods of a Deployment are refused with it, "
         "only Jobs and bare pods train: take it out, or write a Job\n"
     )
+    web["spec"] |= {"minReadySeconds": 1}
+    assert applied(installed, web, tmp_path) == "", "once is enough"
     del template["metadata"]["labels"]["edl.dev/framework"]
     web["metadata"] = {"name": "other", "labels": {"app": "web"}}
     assert applied(installed, web, tmp_path) == ""
+    template["metadata"]["labels"] |= LABELS
+    assert "pods of a Deployment are refused with it" in applied(installed, web, tmp_path)

@@ -60,6 +60,12 @@ def on_creation(manifest: Json) -> tuple[str, ...]:
     return (*unheeded(manifest), *_in_template(manifest))
 
 
+def on_update(manifest: Json, old: Json) -> tuple[str, ...]:
+    """Warnings for what an update adds; a Job's pod template does not change."""
+    gains = contract.FRAMEWORK not in labels(template(old)) and manifest.get("kind") != "Job"
+    return (*unheeded(manifest, old), *(_in_template(manifest) if gains else ()))
+
+
 def on_stored(manifest: Json) -> tuple[str, ...]:
     """The same for an existing object.
 

@@ -170,6 +170,14 @@ def test_the_label_in_the_pod_template_of_another_workload_is_told(kind: str) ->
     )
 
 
+def test_a_label_that_an_update_adds_to_the_pods_of_a_deployment_is_told_once() -> None:
+    template = {"metadata": {"labels": {"edl.dev/framework": "pytorch"}}, "spec": {}}
+    web = {"kind": "Deployment", "metadata": {"name": "web"}, "spec": {"template": template}}
+    before = changed(web, "spec template metadata", {"labels": {"app": "web"}})
+    assert "pods of a Deployment are refused with it" in advised(web, before)[0]
+    assert advised(changed(web, "spec replicas", 2), web) == ()
+
+
 @pytest.mark.parametrize("framework", ["none", "pytorch"])
 def test_a_released_job_is_told_from_one_whose_user_labelled_the_pods(framework: str) -> None:
     other = {"team": "vision"}
