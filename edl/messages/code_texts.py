@@ -61,6 +61,7 @@ ATTEMPTS: Final[Mapping[Attempted, str]] = {
     Attempted.GANG: "back-off: its last start found no nodes for all pods",
     Attempted.GROWTH: "back-off: a larger size found no nodes",
     Attempted.RECLAMATION: "back-off: it made room for a job that could not start",
+    Attempted.COMPLETION: "its other roles found no room beside those that run: back to the queue",
     Attempted.PLACEMENT: "its nodes are taken or gone: back to the queue",
 }
 UNNAMED_POD: Final = "a pod of another namespace"

@@ -87,7 +87,7 @@ def messages(reasons: Sequence[Reason]) -> str:
 def precedence(code: Code) -> str:
     """Why others come first: the words before their names."""
     if code is Code.QUEUE_ORDER:
-        return "the job that has waited longest starts first:"
+        return "jobs ahead of it in the queue start first:"
     first = "room goes first to"
     return f"{first} the minimum of" if code is Code.MINIMUM_FIRST else BALANCED.get(code, first)
 
@@ -123,7 +123,7 @@ def _(about: ForeignJob, code: Code) -> _Sentence:
 
 def _for_job(name: str, code: Code) -> _Sentence:
     if code is Code.QUEUE_ORDER:
-        return _Sentence(f"{name} has waited longest and starts first")
+        return _Sentence(f"{name} is ahead of it in the queue and starts first")
     return _Sentence(f"{TO[code]} {name}" if code in TO else UNKNOWN)
 
 

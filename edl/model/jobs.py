@@ -120,6 +120,15 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
         return replace(min(lists, key=_SIZE), pods=pods) if pods else None
 
     @cached_property
+    def waiting_since(self) -> datetime:
+        """Since when it waits for its start: its creation, or its last suspension.
+
+        Its place in the queue goes by `queued_at`, which a suspension does not change.
+        """
+        times = (role.status.suspended_at for role in self.live if role.status.suspended)
+        return max(filter(None, (self.queued_at, *times)))
+
+    @cached_property
     def suspended(self) -> bool:
         """Whether each role that has not ended is suspended."""
         return all(role.status.suspended for role in self.live)

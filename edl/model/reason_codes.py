@@ -229,6 +229,8 @@ class Attempted(StrEnum):
     """Its replicas were reclaimed for a training job that then could not start."""
     PLACEMENT = "Placement"
     """Other pods took the nodes of a start, or the nodes are gone."""
+    COMPLETION = "Completion"
+    """Suspended roles did not fit beside roles of the same training job that run."""
 
 
 class Attempt(msgspec.Struct, frozen=True, tag=True):

@@ -135,6 +135,8 @@ class RoleStatus(msgspec.Struct, frozen=True):
     """Whether its podFailurePolicy leaves some failures uncounted."""
     lost: bool = False
     """A pod was lost since the start, and the framework cannot continue without it."""
+    suspended_at: datetime | None = None
+    """When the Job controller noted its suspension; None while it is not suspended."""
     settled: bool = True
     """Whether the API server would accept a new template: suspended, and without active pods."""
 

@@ -149,7 +149,10 @@ class ElasticControl:
                 sim_job, part, apply_patches.patched_pod(part.pods[patch.target.name], patch)
             )
             return
-        part.write(apply_patches.patched_role(part.role, patch))
+        role = apply_patches.patched_role(part.role, patch)
+        if role.status.suspended and not part.role.status.suspended:
+            role = role.changed(suspended_at=self.env.moment)
+        part.write(role)
         began, failure = apply_patches.started_at(patch), apply_patches.failure(patch)
         if began:
             sim_job.job = replace(sim_job.job, started_at=began)

@@ -135,7 +135,7 @@ def test_a_job_is_told_no_name_of_another_namespaces_job(
     why = reasons.goes_first(JobKey("secret", "falcon"))
     start(Manager(fake, lambda _: Plan(held=(Held(JobKey("web", "items"), why),)), CLOCKS))
     submit(fake, JOB)
-    said = "a job of another namespace has waited longest and starts first"
+    said = "a job of another namespace is ahead of it in the queue and starts first"
     until(lambda: annotations(fake).get("edl.dev/message") == said)
     assert "falcon" not in json.dumps(fake.get(JOB))
 

@@ -139,6 +139,7 @@ def _role(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner) ->
         keeps_completions=job_status.keeps_completions(manifest),
         failures=_failures(manifest),
         lost=_lost(manifest, spec),
+        suspended_at=job_status.suspended_at(manifest),
         settled=_settled(manifest),
     )
 

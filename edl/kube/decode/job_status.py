@@ -97,6 +97,17 @@ def ended_at(manifest: Mapping[str, Any]) -> datetime | None:
     return min(filter(None, times), default=None)
 
 
+def suspended_at(manifest: Mapping[str, Any]) -> datetime | None:
+    """When the Job controller noted the suspension of a Job that is suspended."""
+    conditions = manifest.get("status", {}).get("conditions") or ()
+    times = (
+        timestamp(entry.get("lastTransitionTime") or "")
+        for entry in conditions
+        if entry["status"] == "True" and entry["type"] == "Suspended"
+    )
+    return next(times, None) if manifest["spec"].get("suspend") else None
+
+
 def is_end_unrecorded(manifest: Mapping[str, Any]) -> bool:
     """Whether the last pod ended just after a suspension, so that no end can be recorded.
 

@@ -112,11 +112,14 @@ def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> Trai
         if restart is not None:
             size = resizes[part.name].after if part.name in resizes else part.status.size
             why = reasons.restart(restart)
-            changed = part.changed(size=size, suspended=True, resized_at=now, last=why)
+            changed = part.changed(
+                size=size, suspended=True, suspended_at=now, resized_at=now, last=why
+            )
         elif stopped:
             timed = last_resizes.is_timed(stopped[0].reason)
             at = now if timed else part.record.resized_at
-            changed = part.changed(suspended=True, resized_at=at, last=stopped[0].reason)
+            changed = part.changed(suspended=True, suspended_at=now)
+            changed = changed.changed(resized_at=at, last=stopped[0].reason)
         elif start and part.name in sizes:
             fields = {"suspended": False, "size": sizes[part.name], "resized_at": now}
             fields |= {"failures_at_start": part.status.failures}

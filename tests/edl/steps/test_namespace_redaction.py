@@ -41,7 +41,7 @@ SAID = {
     " its priority is lower",
     "a guarantee": "to make room for the minimum of a job of team deals: back to the queue,"
     " its team borrows what another is guaranteed",
-    "the queue": "a job of team deals has waited longest and starts first",
+    "the queue": "a job of team deals is ahead of it in the queue and starts first",
     "pods": "to make room for a pod of another namespace (priority 7)",
 }
 
@@ -77,7 +77,7 @@ def test_without_teams_it_is_a_job_of_another_namespace() -> None:
     (step,) = steps(without_foreign_names(plan, STATE), STATE).steps
     (patch,) = patches(step)
     assert written(patch)[MESSAGE] == (
-        "a job of another namespace has waited longest and starts first"
+        "a job of another namespace is ahead of it in the queue and starts first"
     )
 
 

@@ -72,10 +72,16 @@ class GangClaims:
         return placed is not None
 
     def take_back(self, found: Gang) -> bool:
-        """Suspend a partial start that was not completed within the gang limit; whether it was."""
-        late = self.snapshot.has_passed(found.job.started_at, self.snapshot.limits.gang_limit)
+        """Suspend a partial start that was not completed within the gang limit; whether it was.
+
+        A Job that was created again waits since then, beside the roles that run.
+        """
+        times = (found.job.started_at, *(role.status.suspended_at for role in found.roles))
+        since = max(filter(None, times), default=None)
+        late = self.snapshot.has_passed(since, self.snapshot.limits.gang_limit)
         if late:
-            self.decisions.suspended[found.job.key] = gang_failure(self.snapshot, found.job)
+            reason = gang_failure(self.snapshot, found.job, reasons.NOT_COMPLETED)
+            self.decisions.suspended[found.job.key] = reason
         return late
 
     def restart(self, found: Gang) -> bool:
@@ -223,7 +229,7 @@ class GangClaims:
         self.decisions.enqueue(found.job.key, reason, until)
         patience = self.snapshot.limits.queue_patience
         # A gang that fits nowhere never becomes a head, and needs no recheck by time.
-        if self._fits_alone(found) and self.snapshot.has_passed(found.job.queued_at, patience):
+        if self._fits_alone(found) and self.snapshot.has_passed(found.job.waiting_since, patience):
             self._heads.append(found)
 
     def _may_ever_start(self, found: Gang) -> bool:
@@ -252,7 +258,7 @@ class GangClaims:
         # Usage by other workloads may never fall, so the quota is not reserved because of it.
         may = request.fits_beside_others and (self._fits_alone(found) or self.nodes.may_ask(found))
         if may and self.snapshot.has_passed(
-            found.job.queued_at, self.snapshot.limits.queue_patience
+            found.job.waiting_since, self.snapshot.limits.queue_patience
         ):
             quota.head = quota.head or key
 

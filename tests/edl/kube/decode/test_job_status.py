@@ -1,5 +1,6 @@
 """What a Job's status and rules say of pods that are not there to be seen."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -77,3 +78,22 @@ def test_a_job_without_time_only_waits_for_its_controller() -> None:
 )
 def test_rules_of_a_user_may_need_an_index(spec: Json, *, keeps: bool) -> None:
     assert job_status.keeps_completions(job(spec)) == keeps
+
+
+@pytest.mark.parametrize(
+    ("suspend", "status", "expected"),
+    [
+        (True, "True", datetime(2026, 1, 1, 12, tzinfo=UTC)),
+        (True, "False", None),
+        (False, "True", None),
+    ],
+    ids=["suspended", "not noted yet", "resumed just now"],
+)
+def test_when_a_suspended_job_was_suspended(
+    suspend: bool,  # noqa: FBT001 (a parameter of the test)
+    status: str,
+    expected: datetime | None,
+) -> None:
+    noted = {"type": "Suspended", "status": status, "lastTransitionTime": "2026-01-01T12:00:00Z"}
+    found = job({"suspend": suspend}, conditions=[noted])
+    assert job_status.suspended_at(found) == expected

@@ -337,7 +337,7 @@ def test_a_queued_job_names_the_job_ahead_of_it() -> None:
     assert (found.position, found.ahead) == (2, (first.key,))
     assert found.start_blockers is not None
     (blocker,) = found.start_blockers.blockers
-    assert messages.cause(blocker) == "the job that has waited longest starts first: ns/first"
+    assert messages.cause(blocker) == "jobs ahead of it in the queue start first: ns/first"
 
 
 def test_room_that_is_being_freed_is_promised() -> None:

@@ -166,8 +166,32 @@ def test_no_job_overtakes_a_queue_head_beyond_its_patience() -> None:
     big, small = worker("big", 4, 4, queued=-400), worker("small", 1, 1, queued=-1)
     plan = plan_for(cluster(node("a", 4), running, big, small), Limits())
     assert not plan.admissions
-    assert told(plan)["small"] == "ns/big has waited longest and starts first"
+    assert told(plan)["small"] == "ns/big is ahead of it in the queue and starts first"
     assert [found.position for found in plan.held if found.position] == [1, 2]
+
+
+def test_a_suspension_begins_the_patience_of_a_queue_head_anew_and_keeps_its_place() -> None:
+    running = worker("running", 2, 2, on=["a", "a"])
+    big = worker("big", 4, 4, queued=-4000, suspended_at=at(-299))
+    state = cluster(node("a", 4), running, big, worker("small", 1, 1, queued=-1))
+    assert list(started(plan_for(state, Limits()))) == ["small"]
+    assert [one.job.name for one in plan_for(state, Limits()).held if one.position] == ["big"]
+    later = replace(state, observed_at=at(1))
+    assert told(plan_for(later, Limits()))["small"] == (
+        "ns/big is ahead of it in the queue and starts first"
+    )
+
+
+def test_a_role_that_was_created_again_has_time_to_find_room_beside_those_that_run() -> None:
+    chief = role("chief", 1, 1, on=["a"])
+    ps = role("ps", 2, 2, suspended_at=at(-60))
+    state = cluster(node("a", 2), job("tf", chief, ps, started_at=at(-300)))
+    assert plan_for(state).suspensions == ()
+    later = replace(state, observed_at=at(60))
+    (stop,) = plan_for(later).suspensions
+    assert message(stop.reason) == (
+        "its other roles found no room beside those that run: back to the queue"
+    )
 
 
 def pool(name: str) -> tuple[tuple[str, str], ...]:
@@ -193,7 +217,7 @@ def test_a_queue_head_holds_back_only_jobs_that_could_use_its_nodes() -> None:
 def test_a_head_holds_back_a_gang_that_could_be_placed_on_its_nodes() -> None:
     small = worker("small", 1, 1, queued=-1)
     plan = plan_for(cluster(*pools(), BUSY, WAITS, small), Limits())
-    assert told(plan)["small"] == "ns/big has waited longest and starts first"
+    assert told(plan)["small"] == "ns/big is ahead of it in the queue and starts first"
 
 
 def test_each_pool_has_a_head_of_its_own() -> None:
@@ -205,7 +229,7 @@ def test_each_pool_has_a_head_of_its_own() -> None:
     jobs = [runs, on_cpus("large", 4, -350), on_cpus("small", 1, -1)]
     plan = plan_for(cluster(*pools(), BUSY, WAITS, *jobs), Limits())
     assert not plan.admissions
-    assert told(plan)["small"] == "ns/large has waited longest and starts first"
+    assert told(plan)["small"] == "ns/large is ahead of it in the queue and starts first"
 
 
 def test_a_queue_head_holds_back_gangs_with_constraints_against_its_nodes() -> None:
@@ -224,7 +248,7 @@ def test_a_queue_head_holds_back_gangs_with_constraints_against_its_nodes() -> N
     )
     plan = plan_for(cluster(*found, BUSY, waits, web), Limits())
     assert not plan.admissions
-    assert told(plan)["web"] == "ns/big has waited longest and starts first"
+    assert told(plan)["web"] == "ns/big is ahead of it in the queue and starts first"
 
 
 def test_young_gangs_ahead_keep_no_gang_from_becoming_the_head() -> None:
@@ -234,7 +258,7 @@ def test_young_gangs_ahead_keep_no_gang_from_becoming_the_head() -> None:
     old, small = worker("old", 3, 3, queued=-400), worker("small", 1, 1, queued=-1)
     plan = plan_for(cluster(node("a", 4), running, young, old, small), Limits())
     assert not plan.admissions
-    assert told(plan)["small"] == "ns/old has waited longest and starts first"
+    assert told(plan)["small"] == "ns/old is ahead of it in the queue and starts first"
 
 
 def test_a_higher_priority_passes_a_head_that_has_waited_too_long() -> None:
@@ -326,11 +350,11 @@ def test_a_start_that_a_crash_left_half_done_is_completed_first() -> None:
 def test_half_a_start_that_cannot_be_completed_is_taken_back() -> None:
     half = job("half", role("ps", 1, 1, on=["a"]), role("worker", 9, 9))
     plan = plan_for(cluster(node("a", 3), half))
-    assert [found.reason for found in plan.suspensions] == [reasons.GANG_PENDING]
+    assert [found.reason for found in plan.suspensions] == [reasons.NOT_COMPLETED]
 
 
 def test_a_start_has_two_minutes_to_be_completed_and_not_a_second_more() -> None:
-    for seconds, expected in ((119, []), (120, [reasons.GANG_PENDING])):
+    for seconds, expected in ((119, []), (120, [reasons.NOT_COMPLETED])):
         half = job("half", role("ps", on=["a"]), role("worker", 9, 9), started_at=at(-seconds))
         plan = plan_for(cluster(node("a", 3), half))
         assert [found.reason for found in plan.suspensions] == expected
