@@ -120,7 +120,7 @@ def test_a_lost_node_takes_its_pods_along_and_they_come_again() -> None:
     found = tracks(simulate(replace(given, events=(lost, back)), FAIR))["one"]
     assert found.pod_stops >= 4
     # After four failures the Job controller makes the next pods 80 s later.
-    assert [found.size.at(at) for at in (99, 150, 182, 300)] == [8, 3, 4, 8]
+    assert [found.size.at(at) for at in (99, 150, 182, 300)] == [8, 4, 4, 8]
 
 
 def test_a_lost_pod_restarts_those_who_cannot_go_on_without_it() -> None:
