@@ -1,5 +1,6 @@
 """Sizes come to rest beside a gang that lost nodes, while the Job controller backs off."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -95,6 +96,7 @@ def test_sizes_come_to_rest_while_lost_pods_are_not_created_and_afterwards(
 ) -> None:
     # There, a scheduler that spreads puts extras on nodes that they leave again at once.
     spreading = spreading and way.limits.growth is not GrowthMode.NEEDED_NODES
-    _, waits = settle(way, state, spreading=spreading, backing_off=True)
-    plans, _ = settle(way, waits, spreading=spreading, backing_off=False)
-    reached(any(plan.resizes or plan.admissions for plan in plans))
+    before, waits = settle(way, state, spreading=spreading, backing_off=True)
+    created = act(waits, Plan(), after=timedelta(seconds=1), spreading=spreading)
+    settle(way, created, spreading=spreading, backing_off=False)
+    reached(any(plan.resizes or plan.admissions for plan in before))
