@@ -1,13 +1,16 @@
 """Reads the current logs of a training job, pod by pod."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Final, TypeAlias
 
 from edl import contract
 from edl.errors import Invalid, NotFound, Unreachable
-from edl.kube.cluster import ListOptions, LogRequest
+from edl.kube.cluster import ListOptions, Log, LogRequest
 from edl.model import TrainingJob
 from edl.phases import phase
 from kubectl_edl.cli.command_errors import Refused
@@ -18,6 +21,11 @@ from kubectl_edl.model.training_job_view import why
 
 _COLOURS: Final = (36, 32, 35, 33, 34)
 """ANSI: cyan, green, magenta, yellow, blue."""
+
+_AHEAD: Final = 8
+"""Logs that are opened while one is printed: each opening waits for a kubelet."""
+_Opening: TypeAlias = Callable[[], Log]
+"""Gives the log that was opened, or opens it. Raises ClusterError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +81,12 @@ def no_pods(job: TrainingJob, asked: LogOptions) -> str:
 def read(connection: ClusterConnection, found: tuple[LogTarget, ...], printer: LogPrinter) -> None:
     """Print the log of each target. Raises Refused if none has a log."""
     missing = list[str]()
-    for source in found:
-        # One answer is enough: each other request would wait for a kubelet that is not there.
-        known = SIMULATED if source.simulated and SIMULATED in missing else ""
-        if why := known or _print(connection, source, printer):
-            missing.append(why)
+    with ThreadPoolExecutor(_AHEAD) as pool:
+        for source, opened in _openings(connection, found, printer.asked, pool):
+            # One answer is enough: each other request would wait for a kubelet that is not there.
+            known = SIMULATED if source.simulated and SIMULATED in missing else ""
+            if why := known or _print(opened, source, printer):
+                missing.append(why)
     reasons = dict.fromkeys(missing)
     if missing and len(missing) == len(found):
         raise Refused("; ".join(reasons))
@@ -95,12 +104,30 @@ def request(source: LogTarget, asked: LogOptions) -> LogRequest:
     )
 
 
-def _print(connection: ClusterConnection, source: LogTarget, printer: LogPrinter) -> str:
+def _openings(
+    connection: ClusterConnection,
+    found: Iterable[LogTarget],
+    asked: LogOptions,
+    pool: ThreadPoolExecutor,
+) -> Iterator[tuple[LogTarget, _Opening]]:
+    """The targets in their order, each with its opening; the next ones are opened meanwhile."""
+    ahead: deque[tuple[LogTarget, _Opening]] = deque()
+    for source in found:
+        opening: _Opening = partial(connection.cluster.log, request(source, asked))
+        if not (source.simulated or source.waiting):
+            opening = pool.submit(opening).result
+        ahead.append((source, opening))
+        if len(ahead) > _AHEAD:
+            yield ahead.popleft()
+    yield from ahead
+
+
+def _print(opened: _Opening, source: LogTarget, printer: LogPrinter) -> str:
     """Print one log; returns why there is none, or an empty text."""
     if source.waiting and not printer.asked.previous:
         return f"{source.label} has no log yet: {source.waiting}"
     try:
-        for line in connection.cluster.log(request(source, printer.asked)):
+        for line in opened():
             printer.line(line, source)
     except (Invalid, NotFound) as error:
         return f"{source.label} has no log: {error}"

@@ -1,5 +1,6 @@
 from collections.abc import Iterator
 from dataclasses import replace
+from threading import Barrier
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -500,6 +501,19 @@ SIMULATED = (
     "simulated pods write no log: nothing runs on kwok's nodes; kubectl edl events JOB shows what "
     "happened to them"
 )
+
+
+def test_logs_are_opened_while_others_are_and_printed_in_order(stage: Stage) -> None:
+    together = Barrier(2, timeout=60)
+
+    class Slow(ClusterWrapper):
+        def log(self, wanted: LogRequest) -> Log:
+            together.wait()
+            return stage.cluster.log(wanted)
+
+    before = stage.run("logs", "mnist", "--role", "ps").out
+    stage.wrapped = lambda cluster: cast("Cluster", Slow(cluster))
+    assert stage.run("logs", "mnist", "--role", "ps").out == before != ""
 
 
 def test_simulated_pods_are_requested_and_reported_once(stage: Stage) -> None:
