@@ -283,6 +283,27 @@ def test_what_another_team_gave_comes_before_other_growth_however_satisfied_its_
     assert found == [{"b1": 8, "c1": 2}, {}, {"a1": 4}, {"d1": 6}]
 
 
+def test_a_queued_job_starts_on_what_moves_to_another_team_beyond_its_guarantee() -> None:
+    state = with_teams(
+        cluster(
+            node("n", 12),
+            *of("a", running("high", 1, 13, ["n"] * 8, priority=1), worker("queued", 1, 1)),
+            *of("b", running("owner", 1, 13, ["n"] * 4)),
+        ),
+        Team("top"),
+        Team("both", parent="top"),
+        team("a", 4, "both"),
+        team("b", 6, "both"),
+        team("c", 4, "top"),
+    )
+    plan = plan_for(state)
+    assert sizes(plan) == {"high": 5}
+    later = act(state, plan, after=timedelta(seconds=2))
+    plan = plan_for(later)
+    assert started(plan) == {"queued": {"worker": 1}}
+    assert sizes(plan) == {"owner": 6}
+
+
 def test_a_team_gives_no_replica_that_its_guarantee_covers_for_one_that_it_borrows() -> None:
     gpu = shape(1, gpu=1)
     jobs = [
