@@ -131,6 +131,7 @@ class Follower:
         self._output = output
         self._inbox: Queue[_Message] = Queue(_WAITING)
         self._tracks: dict[_Run, _Track] = {}
+        self._unbegun = False
         self._last_message = ""
         self._verdict = ""
         self._over = False
@@ -171,6 +172,7 @@ class Follower:
             self._print_message(f"waiting: {error}")
             return
         begun = [source for source in pods.sources if not source.waiting]
+        self._unbegun = len(begun) < len(pods.sources)
         for source in begun[:MOST]:
             self._start(source)
         if len(begun) > MOST:
@@ -218,7 +220,9 @@ class Follower:
             if not track.excused:
                 self._print_message(SIMULATED if track.source.simulated else f"waiting: {error}")
             track.excused = True
-            if all(one.excused and one.source.simulated for one in self._tracks.values()):
+            if not self._unbegun and all(
+                one.excused and one.source.simulated for one in self._tracks.values()
+            ):
                 self._stop()
         elif error is not None and not isinstance(error, Invalid | NotFound):
             raise error

@@ -2,11 +2,13 @@
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Mapping
+from concurrent.futures import Future
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, TypeAlias
+from threading import Thread
+from typing import Final
 
 from edl import contract
 from edl.errors import Invalid, NotFound, Unreachable
@@ -21,11 +23,8 @@ from kubectl_edl.model.training_job_view import why
 
 _COLOURS: Final = (36, 32, 35, 33, 34)
 """ANSI: cyan, green, magenta, yellow, blue."""
-
 _AHEAD: Final = 8
 """Logs that are opened while one is printed: each opening waits for a kubelet."""
-_Opening: TypeAlias = Callable[[], Log]
-"""Gives the log that was opened, or opens it. Raises ClusterError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +80,11 @@ def no_pods(job: TrainingJob, asked: LogOptions) -> str:
 def read(connection: ClusterConnection, found: tuple[LogTarget, ...], printer: LogPrinter) -> None:
     """Print the log of each target. Raises Refused if none has a log."""
     missing = list[str]()
-    with ThreadPoolExecutor(_AHEAD) as pool:
-        for source, opened in _openings(connection, found, printer.asked, pool):
+    with closing(_openings(connection, found, printer.asked)) as openings:
+        for source, opening in openings:
             # One answer is enough: each other request would wait for a kubelet that is not there.
             known = SIMULATED if source.simulated and SIMULATED in missing else ""
-            if why := known or _print(opened, source, printer):
+            if why := known or _print(opening, source, printer):
                 missing.append(why)
     reasons = dict.fromkeys(missing)
     if missing and len(missing) == len(found):
@@ -104,30 +103,68 @@ def request(source: LogTarget, asked: LogOptions) -> LogRequest:
     )
 
 
+class _Opening:
+    """A log that a daemon thread opens: one that is still waiting delays no end of the program."""
+
+    def __init__(self, open_log: Callable[[], Log]) -> None:
+        self._open_log = open_log
+        self._opened: Future[Log] = Future()
+        self._started = False
+
+    def start(self) -> None:
+        if not self._started:
+            self._started = True
+            Thread(target=self._open, daemon=True).start()
+
+    def log(self) -> Log:
+        """The open log. Raises ClusterError."""
+        self.start()
+        return self._opened.result()
+
+    def close(self) -> None:
+        """Close the log now, or as soon as it is open."""
+        self._opened.add_done_callback(_close)
+
+    def _open(self) -> None:
+        try:
+            self._opened.set_result(self._open_log())
+        except Exception as error:  # noqa: BLE001 (raised again by `log`)
+            self._opened.set_exception(error)
+
+
+def _close(opened: Future[Log]) -> None:
+    if opened.exception() is None:
+        opened.result().close()
+
+
 def _openings(
-    connection: ClusterConnection,
-    found: Iterable[LogTarget],
-    asked: LogOptions,
-    pool: ThreadPoolExecutor,
-) -> Iterator[tuple[LogTarget, _Opening]]:
-    """The targets in their order, each with its opening; the next ones are opened meanwhile."""
+    connection: ClusterConnection, found: Iterable[LogTarget], asked: LogOptions
+) -> Generator[tuple[LogTarget, _Opening]]:
+    """The targets in their order; the next logs are opened meanwhile, and closed if unread."""
     ahead: deque[tuple[LogTarget, _Opening]] = deque()
-    for source in found:
-        opening: _Opening = partial(connection.cluster.log, request(source, asked))
-        if not (source.simulated or source.waiting):
-            opening = pool.submit(opening).result
-        ahead.append((source, opening))
-        if len(ahead) > _AHEAD:
-            yield ahead.popleft()
-    yield from ahead
+    try:
+        for source in found:
+            opening = _Opening(partial(connection.cluster.log, request(source, asked)))
+            ahead.append((source, opening))
+            if not (source.simulated or source.waiting):
+                opening.start()
+            if len(ahead) > _AHEAD:
+                yield ahead[0]
+                ahead.popleft()
+        while ahead:
+            yield ahead[0]
+            ahead.popleft()
+    finally:
+        for _, opening in ahead:
+            opening.close()
 
 
-def _print(opened: _Opening, source: LogTarget, printer: LogPrinter) -> str:
+def _print(opening: _Opening, source: LogTarget, printer: LogPrinter) -> str:
     """Print one log; returns why there is none, or an empty text."""
     if source.waiting and not printer.asked.previous:
         return f"{source.label} has no log yet: {source.waiting}"
     try:
-        for line in opened():
+        for line in opening.log():
             printer.line(line, source)
     except (Invalid, NotFound) as error:
         return f"{source.label} has no log: {error}"

@@ -1,6 +1,6 @@
 from collections.abc import Iterator
 from dataclasses import replace
-from threading import Barrier
+from threading import Barrier, Event
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -516,6 +516,55 @@ def test_logs_are_opened_while_others_are_and_printed_in_order(stage: Stage) -> 
     assert stage.run("logs", "mnist", "--role", "ps").out == before != ""
 
 
+class EndlessLog:
+    """A log that is only closed."""
+
+    def __init__(self) -> None:
+        self.closed = Event()
+
+    def __iter__(self) -> Iterator[str]:
+        yield from ()
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+class InterruptedLog(EndlessLog):
+    """The user interrupts the command while it prints this log."""
+
+    def __init__(self, moment: Event) -> None:
+        super().__init__()
+        self._moment = moment
+
+    def __iter__(self) -> Iterator[str]:
+        yield "2026-11-21T11:59:00.000000000Z step 1"
+        assert self._moment.wait(60)
+        raise KeyboardInterrupt
+
+
+def test_an_interruption_waits_for_no_log_that_is_being_opened_and_closes_all(
+    stage: Stage,
+) -> None:
+    asked, answered = Event(), Event()
+    logs = {"mnist-chief-0-x0": InterruptedLog(asked), "mnist-ps-0-x0": EndlessLog()}
+    late, ended_before = EndlessLog(), []
+
+    class Slow(ClusterWrapper):
+        def log(self, wanted: LogRequest) -> Log:
+            if wanted.pod.name in logs:
+                return logs[wanted.pod.name]
+            asked.set()
+            ended_before.append(not answered.wait(20))
+            return late
+
+    stage.wrapped = lambda cluster: cast("Cluster", Slow(cluster))
+    found = stage.run("logs", "mnist", "--role", "chief", "--role", "ps")
+    waited = bool(ended_before)
+    answered.set()
+    assert (found.code, found.out, waited) == (130, "[chief-0] step 1\n", False)
+    assert all(log.closed.wait(60) for log in (*logs.values(), late))
+
+
 def test_simulated_pods_are_requested_and_reported_once(stage: Stage) -> None:
     simulated(stage)
     asked: list[str] = []
@@ -547,3 +596,24 @@ def test_following_ends_where_all_pods_are_simulated(stage: Stage) -> None:
     found = stage.run("logs", "mnist", "-f", "--role", "ps")
     assert found.err.splitlines() == [SIMULATED]
     assert stage.between
+
+
+def test_a_pod_that_starts_beside_simulated_ones_is_followed(stage: Stage) -> None:
+    simulated(stage)
+    pending = status_of_main(state={"waiting": {"reason": "ContainerCreating"}})
+    started(stage, "mnist-worker-0-x0", **pending)
+
+    class Mixed(Away):
+        def log(self, wanted: LogRequest) -> Iterator[str]:
+            real = wanted.pod.name.startswith("mnist-worker")
+            return self.cluster.log(wanted) if real else super().log(wanted)
+
+    def starts() -> None:
+        runs = status_of_main(state={"running": {}}, containerID="containerd://1")
+        started(stage, "mnist-worker-0-x0", **runs)
+
+    stage.wrapped = lambda cluster: cast("Cluster", Mixed(cluster))
+    stage.between = [lambda: None, lambda: None, starts, lambda: over(stage)]
+    found = stage.run("logs", "mnist", "-f", "--index", "0")
+    assert "[worker-0] bye" in found.out.splitlines()
+    assert found.err.splitlines()[-1] == "mnist is done"
