@@ -22,6 +22,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
+from math import isfinite
 from typing import Final, TypeAlias
 
 from msgspec.structs import replace
@@ -40,7 +41,7 @@ COLUMNS: Final = (
     *("length", "work", "serial", "priority", "framework"),
 )
 _WORDS: Final = frozenset({"name", "framework"})
-_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]+)?")
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _Row: TypeAlias = Mapping[str | None, str | list[str] | None]
 """Cells by column; None maps to the cells beyond the last column."""
 
@@ -101,8 +102,13 @@ def _training(
 
 
 def _value(column: str, cell: str) -> str | int | float:
-    """A cell as YAML would read it."""
-    number = None if column in _WORDS else _NUMBER.fullmatch(cell)
-    if number is None:
+    """The number in a cell, also as pandas writes it (`5e-02`); otherwise its text."""
+    if column in _WORDS:
         return cell
-    return float(cell) if number[1] else int(cell)
+    if _WHOLE.fullmatch(cell):
+        return int(cell)
+    try:
+        number = float(cell)
+    except ValueError:
+        return cell
+    return number if isfinite(number) else cell

@@ -33,6 +33,7 @@ LONGEST: Final = 100 * 365 * 86_400
 """The longest time in seconds: 100 years. Sums of a few of them are still valid dates."""
 SHOWN: Final = 80
 """The most characters of a value in a message."""
+_PRIORITIES: Final = (-(2**31), 2**31 - 1)
 TOO_LONG: Final = "more than 100 years"
 
 
@@ -149,10 +150,14 @@ class Field:
         if not isinstance(found, int) or isinstance(found, bool):
             self._misread(allowed)
         elif not least <= found <= end:
-            self.found(str(found), allowed)
+            self.found(str(found)[:SHOWN], allowed)
         else:
             return found
         return default
+
+    def priority(self) -> int:
+        """A whole number in the range of a PriorityClass's value."""
+        return self.whole(0, *_PRIORITIES)
 
     def number(self, default: float, least: float = 0, most: float = inf) -> float:
         if not self:
@@ -192,7 +197,8 @@ class Field:
             try:
                 amounts += amount(resource, part.value) if part else Resources()
             except ValueError as error:
-                part.found(str(error))
+                what, _, allowed = str(error).partition("; ")
+                part.found(what, allowed.removeprefix("allowed: "))
         return amounts
 
     def _misread(self, allowed: str) -> None:

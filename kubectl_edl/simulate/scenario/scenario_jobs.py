@@ -129,7 +129,7 @@ def _job(field: Field, name: str) -> TrainingJob | None:
     kind = Workload(field["framework"].choice(tuple(FRAMEWORKS), "pytorch"), field["mode"].text())
     roles = _roles(field, kind)
     kind = msgspec.structs.replace(kind, topology=_topology(field, roles))
-    priority = _priority(field["priority"])
+    priority = field["priority"].priority()
     items = field["items"].whole(1, least=1) if field["items"] else None
     try:
         return queued(name, kind, roles, priority=priority, items=items)
@@ -145,7 +145,7 @@ def _templated(field: Field, name: str) -> TrainingJob | None:
     field.only(own)
     path = Path(field.reading.document.origin.where).parent / part.text()
     try:
-        return named(template(str(path)), name, _priority(field["priority"]))
+        return named(template(str(path)), name, field["priority"].priority())
     except (EdlError, ValueError) as error:
         what, _, allowed = str(error).partition("; ")
         part.found(what, allowed)
@@ -169,10 +169,6 @@ def _topology(field: Field, roles: Sequence[WorkloadRole]) -> Topology:
 
 def _time(field: Field) -> float | None:
     return field.seconds(0) if field else None
-
-
-def _priority(field: Field) -> int:
-    return int(field.number(0, least=-2e9))
 
 
 # -- pods --------------------------------------------------------------------------------------

@@ -201,7 +201,7 @@ def _service(field: Field) -> Service:
         name=field["name"].text(f"service-{field.place[-1]}"),
         shape=shape(field),
         steps=tuple(sorted(steps)),
-        priority=int(field["priority"].number(0, least=-2e9)),
+        priority=field["priority"].priority(),
         namespace=field["namespace"].text("default"),
         start_up=field["startUp"].seconds(0) if field["startUp"] else None,
         shut_down=field["shutDown"].seconds(0) if field["shutDown"] else None,

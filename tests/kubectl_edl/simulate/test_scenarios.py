@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from edl.simulator import Amdahl, Work
 from kubectl_edl.resources.manifest_sources import ManifestSource
+from kubectl_edl.simulate.scenario.csv_traces import trace
 from kubectl_edl.simulate.scenario.scenario_reader import read_scenario
 from tests.kubectl_edl.stage import Run, Stage
 
@@ -37,6 +39,7 @@ def refused(run: Run) -> list[str]:
 
 DRAWN = "or drawn by one of choices, between, exponential"
 TIME = "seconds, or 90s, 5m, 2h30m, 1d"
+PRIORITY = "a whole number from -2147483648 to 2147483647"
 CHANGES = "added, lost, cordoned, uncordoned, tainted"
 EVENTS: dict[str, str] = {
     "{at: 10m, node: n, taint: 'maint=yes:NoSchedule'}": f".change: is missing; allowed: {CHANGES}",
@@ -71,6 +74,7 @@ JOBS: dict[str, str] = {
     "every: 9000d, count: 9": (
         ".every: the last of 9 would come after more than 100 years; allowed: fewer, or less apart"
     ),
+    "priority: 1.9": f'.priority: "1.9"; allowed: {PRIORITY}',
     "length: 60, speed: linear": (
         ".speed: without work; allowed: with work; a length is the same at any size"
     ),
@@ -100,6 +104,12 @@ ROWS: dict[str, str] = {
     ),
     "submit,work\n1767225600000,60\n": (
         f"2: submit: 1767225600000 is more than 100 years; allowed: {TIME}"
+    ),
+    "submit,priority\n0,1.9\n": f'2: priority: "1.9"; allowed: {PRIORITY}',
+    "submit,serial\n0,nan\n": '2: serial: "nan"; allowed: a number from 0 to 1',
+    "submit,cpu\n0,two\n": (
+        '2: cpu: cpu: "two" is not a quantity; allowed: a number and one suffix of n u m k M G T P'
+        " E Ki Mi Gi Ti Pi Ei, or an exponent, without spaces: 2, 100m, 1.5Gi, 2e3"
     ),
     "submit,length,work\n0,5,\n0,,5\n0,5,5\n": "4: work: length and work; allowed: one of them",
 }
@@ -140,6 +150,12 @@ def test_a_wrong_line_of_a_trace_is_a_finding(
         found = refused(simulated(folder, f"{NODES}trace: t.csv\n", t=text))
     assert len(found) == 1
     assert found[0].startswith(f"error: t.csv:{said}")
+
+
+@pytest.mark.parametrize("cell", ["0.05", ".05", "5e-02", "+5E-2"])
+def test_a_trace_has_numbers_as_spreadsheets_and_pandas_write_them(cell: str) -> None:
+    (job,) = trace("t.csv", f"submit,work,serial\n1e3,60.,{cell}\n")
+    assert (job.at, job.work) == (1000, Work(60, Amdahl(0.05)))
 
 
 def test_a_trace_line_sets_length_or_work(folder: Path) -> None:
@@ -254,6 +270,7 @@ def test_in_json_a_job_that_never_ran_has_no_wait(folder: Path) -> None:
     ("field", "place"),
     [
         (f"priority: {'9' * 400}", "priority"),
+        (f"count: {'9' * 400}", "count"),
         (f"length: {'9' * 400}", "length"),
         (f"at: {{between: [1, {'9' * 400}]}}", "at.between"),
         (f"work: {{exponential: {'9' * 400}}}", "work"),

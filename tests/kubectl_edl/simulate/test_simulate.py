@@ -125,7 +125,7 @@ def test_every_finding_is_named_at_once_with_its_line(tmp_path: Path) -> None:
         (4, "jobs[0].min: min 4 is above max 2; allowed: 1 ≤ min ≤ max"),
         (4, 'jobs[0].work: "soon"; allowed: seconds, or 90s, 5m'),
         (5, 'jobs[1].framework: "caffe"; allowed: tensorflow, mxnet'),
-        (5, 'jobs[1].priority: "high"; allowed: a number'),
+        (5, 'jobs[1].priority: "high"; allowed: a whole number'),
         (6, 'jobs[2].max: "many"; allowed: a whole number from 1'),
         (7, 'events[0].change: "exploded"; allowed: added, lost'),
         (7, 'events[0].node: "nobody" is not a node; allowed: node-0'),
