@@ -24,16 +24,26 @@ class Contention:
         """By started job: a required topology keeps its roles to the domain of their pods."""
         for allocation in self._snapshot.allocations:
             self._kept[allocation.job.key].append(allocation.pod_class.large_enough)
+        self._usable_nodes: dict[JobKey, Mask] = {}
+        self._held_nodes: dict[JobKey, Mask] = {}
 
     def competes(self, job: TrainingJob, other: TrainingJob) -> bool:
         """Whether the end of `other` frees quota or capacity that `job` could use."""
-        return self._share_quota(job, other) or bool((self._usable(job) & self._held(other)).any())
+        if self._share_quota(job, other):
+            return True
+        for key, known, nodes in (
+            (job, self._usable_nodes, self._usable),
+            (other, self._held_nodes, self._held),
+        ):
+            if key.key not in known:
+                known[key.key] = nodes(key)
+        return bool((self._usable_nodes[job.key] & self._held_nodes[other.key]).any())
 
     def _share_quota(self, job: TrainingJob, other: TrainingJob) -> bool:
+        """Also where teams exist: a limit, or what a team keeps, may bind any two of them."""
         mine, theirs = job.key.namespace, other.key.namespace
-        if mine == theirs and any(quota.namespace == mine for quota in self._state.quotas):
-            return True
-        return bool(self._state.teams) and self._state.team_of(mine) == self._state.team_of(theirs)
+        limited = any(quota.namespace == mine for quota in self._state.quotas)
+        return bool(self._state.teams) or (mine == theirs and limited)
 
     def _usable(self, job: TrainingJob) -> Mask:
         """Nodes on which one of its pods would fit if they were empty; bool[nodes]."""

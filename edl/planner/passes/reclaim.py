@@ -134,6 +134,7 @@ class Reservation:
         while not done() and (allocation := begun.next(reclaimable, scope)):
             if not useful(allocation):
                 aside.append(allocation)
+                begun.nodes.discard(allocation.placements[-1].node)
                 continue
             missing = next((request for request in self.missing if request.pods), None)
             if choice and missing and leaves_by_name(allocation):

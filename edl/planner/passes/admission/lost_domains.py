@@ -11,6 +11,7 @@ from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.empty_cluster import fits_without_training_jobs
 from edl.planner.passes.admission.gang import gang_to_start
 from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.role_allocation import NO_NODE
 
 
 def leave_lost_domains(sources: ClaimSources) -> None:
@@ -31,13 +32,13 @@ def leave_lost_domains(sources: ClaimSources) -> None:
 
 
 def _holds_minimum(snapshot: Snapshot, key: JobKey) -> bool:
-    """Whether its domains could hold its minimum if no training job ran."""
-    requests = [
-        PodSetRequest(one.pod_class, one.min_replicas)
-        for one in snapshot.allocations
-        if one.job.key == key
-    ]
-    room = snapshot.capacity_without_training_jobs
+    """Whether its domains could hold what its minimum lacks if no other training job ran."""
+    allocations = [one for one in snapshot.allocations if one.job.key == key]
+    room, requests = snapshot.capacity_without_training_jobs.copy(), []
+    for one in allocations:  # pods stay where they are, also on cordoned nodes
+        nodes = [placement.node for placement in one.placements if placement.node != NO_NODE]
+        one.pod_class.release_from(room, nodes, -1)
+        requests.append(PodSetRequest(one.pod_class, max(one.min_replicas - len(nodes), 0)))
     fitting = pack_in_best_order(room, requests, Horizon.EMPTY)
     return fitting == [request.pods for request in requests]
 

@@ -84,3 +84,11 @@ def test_a_gang_whose_rack_cannot_hold_its_minimum_starts_in_another() -> None:
 def test_it_stays_where_no_other_rack_holds_it_either() -> None:
     plans, _ = lived(cluster(*NODES[:4], in_a_rack()))
     assert not any(plan.suspensions or plan.resizes for plan in plans)
+
+
+def test_a_gang_whose_pods_run_on_a_cordoned_node_stays_where_its_lost_pod_fits() -> None:
+    cordoned = node("node-003", labels={RACK: "r0"}, schedulable=False)
+    pods = (pod(0, "node-003"), pod(1, "node-003"), pod(2, "node-004"))
+    on = Assignment(0, ("node-003", "node-003", "node-004", "node-004"))
+    job = in_a_rack(low=4, size=4, pods=pods, assigned=on)
+    assert plan_for(cluster(cordoned, *NODES[1:], job)).suspensions == ()

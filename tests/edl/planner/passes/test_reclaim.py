@@ -263,3 +263,24 @@ def test_the_work_of_a_removal_is_in_proportion_to_the_items() -> None:
     assert reserve_capacity(reservation, reclaimable, ALL_IN_REACH, whole=True)
     assert allocation.size == 160
     assert reads.count < 10 * 320
+
+
+def test_a_replica_that_may_leave_anywhere_does_not_hide_the_others() -> None:
+    """One that yields by name left a node of other use, on which the next one never helps."""
+    names = [f"g{n:03}" for n in range(100)]
+    of = (("pool", "gpu"),)
+    gpus = [node(name, 16, gpu=8, labels={"pool": "gpu"}) for name in names]
+    others = [node("u", 10, gpu=8, labels={"pool": "gpu"}), node("z", 4), node("own", 8, gpu=4)]
+    trainer = worker("trainer", 1, 220, on=["own", *names, *names], shape=shape(8, gpu=4))
+    items = worker(
+        *("items", 1, 4),
+        on=["z", "u", "u", "z"],
+        shape=shape(2),
+        resizing=ResizePolicy.ITEMS,
+        indexed=False,
+        queued=10,
+    )
+    elastic = worker("elastic", 1, 2, on=["z", "z"], queued=20)
+    gang = worker(*("gang", 5, 5), shape=shape(8, gpu=8, node_selector=of), queued=-50, priority=5)
+    plan = plan_for(cluster(*gpus, *others, trainer, items, elastic, gang))
+    assert sizes(plan)["items"] == 3
