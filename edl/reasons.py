@@ -199,7 +199,7 @@ def above_budget(budget: Quota) -> Reason:
 
 
 def waits_for_nodes(pods: int, message: str) -> Reason:
-    """An autoscaler was asked for nodes for this many pods; `said` is the autoscaler's message."""
+    """An autoscaler was asked for nodes for this many pods; `message` is the autoscaler's."""
     return Reason(Code.WAITING_FOR_NODES, NodesAsked(pods, message))
 
 

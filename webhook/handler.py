@@ -45,6 +45,8 @@ class AdmissionCore(msgspec.Struct, frozen=True):
     advise: AdmissionDecision = handlers.advise
 
 
+INTERNAL_ERROR: Final = "internal error handling"
+"""Begins each answer that a defect of ours caused."""
 _WARNED: Final = 4_096
 """Characters of all warnings of an answer: the API server drops further ones."""
 _UNCHANGED: Final = ReviewResult(ReviewOutcome.UNCHANGED, ReviewResponse())
@@ -93,7 +95,7 @@ def _passed_on(warnings: tuple[str, ...]) -> tuple[str, ...]:
 
 def _failed(review: Review, error: Exception) -> ReviewResult:
     """The answer to an internal error: a labelled object is refused, others are admitted."""
-    what = f"internal error handling {review} ({type(error).__name__}: {error})"
+    what = f"{INTERNAL_ERROR} {review} ({type(error).__name__}: {error})"
     if not is_labelled(review.manifest) and not is_labelled(review.old):
         answer = ReviewResponse(warnings=_passed_on((f"{what}; the object was left as it is",)))
         return ReviewResult(ReviewOutcome.FAILED, answer, error)

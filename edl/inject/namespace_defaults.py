@@ -9,7 +9,7 @@ from typing import Final
 from edl import contract
 from edl.errors import Denied, Finding
 from edl.frameworks import FRAMEWORKS
-from edl.inject import update_policy
+from edl.inject import peer_counts, update_policy
 from edl.inject.manifest_parts import annotated, annotations, labels
 from edl.model.object_refs import CRON_JOB_TYPE
 from edl.parsing.namespace_policy import NamespacePolicy
@@ -121,9 +121,11 @@ def _with_bounds(manifest: Json, policy: NamespacePolicy) -> tuple[Json, tuple[s
     low, high = _bounds(manifest, spec, policy)
     bounded = _labelled(manifest, {contract.MIN: str(low), contract.MAX: str(high)})
     try:
-        parse(bounded)
+        found = peer_counts.findings(bounded, parse(bounded), "or leave the variable out")
     except Denied as denied:
-        return manifest, tuple(f"{low}..{high}, {policy}: {one}" for one in denied.findings)
+        found = list(denied.findings)
+    if found:
+        return manifest, tuple(f"{low}..{high}, {policy}: {one}" for one in found)
     return bounded, ()
 
 

@@ -83,5 +83,5 @@ def reason_annotations(reason: Reason, text: str = "") -> dict[str, str | None]:
 
 
 def changed(reason: Reason, text: str = "") -> dict[str, str | None]:
-    """`told` plus the annotation from which later plans read the last change."""
+    """`reason_annotations` plus the annotation from which later plans read the last change."""
     return reason_annotations(reason, text) | {contract.LAST_CHANGE: json_text(reason)}

@@ -15,7 +15,7 @@ from edl.annotations.json_text import json_text
 from edl.annotations.last_change import read_reason
 from edl.model import Code, JobKey, Reason, Restart
 from edl.model.blockers import Blocker, BlockerKind, JobCondition, SizeBound
-from edl.model.reason_codes import Minimum, code_of
+from edl.model.reason_codes import About, Minimum, code_of
 from edl.model.scarcity import NodeRule, Scarce
 
 ROOT = Path(__file__).parents[2]
@@ -46,6 +46,34 @@ def test_what_is_remembered_is_read_again(code: Code, about: Minimum, restart: R
     assert read_reason(json_text(reason)) == reason
 
 
+STORED = {
+    "TrainingJob": ("job",),
+    "Minimum": ("job",),
+    "ForeignJob": ("uid", "team", "minimum"),
+    "PendingPods": ("example", "priority"),
+    "Pods": ("count", "manual"),
+    "LostPods": ("count", "of", "seconds", "confined"),
+    "Awaiting": ("pods", "givers"),
+    "PodsOf": ("jobs", "others"),
+    "PodNames": ("names",),
+    "Roles": ("names",),
+    "Size": ("size", "max"),
+    "FixedSize": ("role", "size"),
+    "Growth": ("wanted", "before", "timeout_seconds"),
+    "OffNodes": ("pods", "nodes", "taints"),
+    "Load": ("share", "resource"),
+    "Period": ("seconds",),
+    "Usage": ("budget", "needs", "used"),
+    "AboveBudget": ("budget",),
+    "Shortage": ("needs", "fitting", "lack", "domains"),
+    "NoRoom": ("requests", "lack", "domains"),
+    "NoEligibleNode": ("rule", "selector", "needs", "taints", "large_nodes"),
+    "Attempt": ("what",),
+    "NodesAsked": ("pods", "message"),
+    "QuotedText": ("text",),
+}
+
+
 @pytest.mark.parametrize(
     "text", ["", "idle room", "{}", "[" * 5_000, '{"code":"Odd"}', '{"code":1}']
 )
@@ -71,3 +99,11 @@ def test_a_restart_says_how_far_it_has_come() -> None:
     paused = Reason(Code.MANUAL_SIZE)
     said = [messages.message(Reason(paused.code, restart=restart)) for restart in Restart]
     assert said == ["manual size", "restarts: manual size", "restarted: manual size"]
+
+
+def test_the_forms_in_which_reasons_are_stored_are_those_that_older_releases_read() -> None:
+    """A renamed struct or field would lose what annotations of running Jobs say."""
+    forms = {
+        str(kind.__struct_config__.tag): kind.__struct_encode_fields__ for kind in get_args(About)
+    }
+    assert forms == STORED

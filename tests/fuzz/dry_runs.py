@@ -17,13 +17,14 @@ from edl import contract
 from edl.kube.auth.credentials import ClientConfig
 from edl.writes import Json
 from tests.fuzz.generated import Generator
+from webhook.handler import INTERNAL_ERROR
 
 Seen: TypeAlias = tuple[str, str]
 """What is counted, and what is wrong with it; empty where nothing is."""
 
 _PATHS: Final = {"Job": "/apis/batch/v1/namespaces/{}/jobs", "Pod": "/api/v1/namespaces/{}/pods"}
 _BY_US: Final = 'edl.dev" denied the request'
-_BROKEN: Final = ("failed inside", "failed calling webhook", "cannot decode", "jsonpatch", "patch:")
+_BROKEN: Final = (INTERNAL_ERROR, "failed calling webhook", "cannot decode", "jsonpatch", "patch:")
 _THREADS: Final = 4
 _UPDATES: Final = 4
 _STORED: Final = 30

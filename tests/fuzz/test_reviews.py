@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from edl.inject import handlers
+from edl.inject.handlers import AdmissionVerdict
 from tests.fuzz import report
 from tests.fuzz.generated import Case, Generator
 from tests.fuzz.trial import Trial
@@ -29,6 +31,17 @@ def test_thousands_of_reviews_meet_no_defect_and_most_are_judged() -> None:
     assert trial.tally.share("reached mutate()") > 0.6
     assert trial.tally.counted["patched"] > 200
     assert max(trial.tally.statuses) < 500
+
+
+def test_a_core_that_fails_is_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object) -> AdmissionVerdict:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(handlers, "mutate", failing)
+    trial = Trial()
+    trial.run(Generator(1).cases(40))
+    trial.stop()
+    assert any("a bug" in found for found in trial.tally.defects)
 
 
 @pytest.mark.slow

@@ -28,7 +28,7 @@ from edl.writes import Json
 from tests.edl.manifests import CONTEXT
 from tests.fuzz.generated import Case
 from webhook.admission_review import decode
-from webhook.handler import AdmissionCore
+from webhook.handler import INTERNAL_ERROR, AdmissionCore
 from webhook.http.body_budget import weight
 from webhook.http.deferred_calls import DEFERRED_CALL
 from webhook.namespace_policies import WatchedPolicies
@@ -49,7 +49,6 @@ SECONDS_AT_ALL: Final = 0.05
 BYTES_AT_ALL: Final = 4 << 20
 _ATTEMPTS: Final = 4
 """The least of them counts: another process, or a collection, costs time as well."""
-_OURS: Final = "kubectl-edl failed inside"
 _MOST_SHOWN: Final = 20
 
 
@@ -113,7 +112,7 @@ class Trial:
             self.tally.counted["answered as no review"] += 1
             return
         answer = msgspec.json.decode(content)["response"]
-        if _OURS in str(answer):
+        if INTERNAL_ERROR in str(answer):
             self._found(case, str(answer)[:600])
         if case.path == "/advise" and not answer["allowed"]:
             self._found(case, f"refused where it may only warn: {answer}"[:600])

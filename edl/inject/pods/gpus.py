@@ -5,6 +5,7 @@ there would be in use twice.
 """
 
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Final
 
 from edl import contract, device_templates
@@ -12,6 +13,7 @@ from edl.errors import Finding
 from edl.inject.manifest_parts import labels
 from edl.inject.pods import kubeshare
 from edl.model import DeviceTemplate
+from edl.quantities import quantity
 from edl.spec.job_spec import Gpu, JobSpec
 from edl.writes import Json
 
@@ -68,7 +70,7 @@ def findings(pod: Json, gpu: Gpu | None) -> list[Finding]:
 def warnings(pod: Json, gpu: Gpu | None) -> tuple[str, ...]:
     """A warning for whole GPUs that differ from those that the containers ask for themselves."""
     own = [_gpus(container) for container in pod.get("containers") or () if _has_gpu(container)]
-    if not (gpu and gpu.whole and own) or own == [str(gpu.whole)]:
+    if not (gpu and gpu.whole and own) or _total(own) == gpu.whole:
         return ()
     asked = f"{' and '.join(own)} {contract.GPU_RESOURCE}"
     return (f"{contract.GPU}: {gpu.whole} does nothing: its containers ask for {asked} themselves",)
@@ -107,6 +109,14 @@ def _has_gpu(container: Json) -> bool:
 def _gpus(container: Json) -> str:
     limits = (container.get("resources") or {}).get("limits") or {}
     return str(limits.get(contract.GPU_RESOURCE, 0))
+
+
+def _total(amounts: list[str]) -> Decimal | None:
+    """Their sum; None if one cannot be read, which the API server refuses."""
+    try:
+        return sum(map(quantity, amounts), start=Decimal())
+    except ValueError:
+        return None
 
 
 def _containers(pod: Json) -> Iterator[Json]:

@@ -117,7 +117,7 @@ class ApiClient:
                 return
 
     def watch(self, selection: ListOptions, version: str) -> LineStream[RawEvent]:
-        request = self._call("watch", selection.kind, selection.namespace)
+        request = self._call("watch", selection.kind, selection.namespace, selection.name)
         query = _query(selection) | {
             "watch": "true",
             "allowWatchBookmarks": "true",

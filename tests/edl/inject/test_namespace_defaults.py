@@ -92,6 +92,15 @@ def test_a_default_that_does_not_fit_is_left_out_with_a_warning() -> None:
     assert warning.startswith('1..1000, namespace "lab": metadata.name: host "')
 
 
+def test_a_default_min_below_the_peers_that_pods_wait_for_is_left_out_with_a_warning() -> None:
+    env = [{"name": "PET_NNODES", "value": "4"}]
+    waits = {"containers": [{"name": "main", "image": "a", "env": env}]}
+    manifest = job(framework="pytorch", spec={"parallelism": 4}, pod=waits)
+    verdict = create(manifest, saying(default_min=1, default_max=8))
+    assert bounds(verdict.manifest) == (4, 4)
+    assert any("PET_NNODES" in warning for warning in verdict.warnings)
+
+
 def test_a_bare_pod_takes_no_bounds_from_its_namespace() -> None:
     given = pod(framework="none")
     assert created(given, BOUNDS) == created(given, saying())

@@ -63,7 +63,7 @@ def test_gpus_that_a_container_asks_for_itself_win() -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "warned"), [("4", True), (2, False), ("2", False), ("0", False), (None, False)]
+    ("own", "warned"), [("4", True), (2, False), ("2000m", False), ("0", False), (None, False)]
 )
 def test_gpus_that_differ_from_a_containers_own_do_nothing(
     own: str | int | None, *, warned: bool
