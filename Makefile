@@ -34,8 +34,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Compiling hundreds of files anew in every process would cost more than the tests themselves.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check types unit $(UNIT) laws laws-meanwhile integration integration-meanwhile matrix \
-	smoke e2e test-kind torture mutants images bench pictures docs format setup binaries release dist \
+.PHONY: help demo test check types unit $(UNIT) laws laws-meanwhile integration matrix smoke e2e test-kind torture mutants images \
+	bench pictures docs format setup binaries release dist \
 	run-webhook run-reconciler constraints locks audit down clean requirements
 
 help: ## this list
@@ -46,11 +46,10 @@ demo: setup ## elastic jobs in 90 seconds; KEEP=1 leaves it up until the next de
 
 # Each run of `make test` draws the same examples; `make laws` by itself draws anew.
 test: export EDL_DRAWS := fixed
-# All at once but on a named cluster: each lane waits often, together they leave no processor idle.
 test: check ## everything that must hold
 	@passed=$$($(BIN)/python -m tests.sandbox_state) \
-		&& $(MAKE) --no-print-directory -j $(if $(EDL_KUBECONFIG),1,3) --output-sync=line VARIANTS=no \
-			e2e integration-meanwhile laws-meanwhile \
+		&& $(MAKE) --no-print-directory -j 3 --output-sync=line integration images laws-meanwhile \
+		&& $(MAKE) --no-print-directory e2e VARIANTS=no \
 		&& mkdir -p "$${passed%/*}" && touch "$$passed"
 
 # Types beside the tests: mypy without its cache is half a minute of one processor, and tests wait.
@@ -87,10 +86,6 @@ laws: setup ## unit tests that take their time, most of them property tests: the
 # With the processor time that tests of clusters leave while they wait: a law may have to wait, too.
 laws-meanwhile: setup
 	@PYTEST_TIMEOUT=1800 nice -n 19 $(MAKE) --no-print-directory laws
-
-# Behind the trainings, which take longest, and whose pods must start while the others train.
-integration-meanwhile: setup
-	@PYTEST_TIMEOUT=900 nice -n 10 $(MAKE) --no-print-directory integration
 
 integration: setup binaries ## against a real API server: the sandbox's, or $$EDL_KUBECONFIG's
 	$(BIN)/pytest -q $(call SIDE_BY_SIDE,4) --least $(LEAST_INTEGRATION) -m "integration$(WITHOUT_PASSED)" \

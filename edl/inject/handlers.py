@@ -208,7 +208,7 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Admiss
             *lost,
             *namespace_policy.withheld(spec, policy),
             *request_warnings.warnings(manifest, spec),
-            *gpus.warnings(_pod(clean), spec.resources.gpu),
+            *gpus.warnings(manifest, spec.resources.gpu),
             *bare_pod_warnings.warnings(manifest, done, spec),
             *topology_warnings.warnings(done, spec),
         ),

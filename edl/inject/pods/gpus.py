@@ -10,7 +10,7 @@ from typing import Final
 
 from edl import contract, device_templates
 from edl.errors import Finding
-from edl.inject.manifest_parts import labels
+from edl.inject.manifest_parts import annotations, labels, template
 from edl.inject.pods import kubeshare
 from edl.model import DeviceTemplate
 from edl.quantities import quantity
@@ -67,9 +67,15 @@ def findings(pod: Json, gpu: Gpu | None) -> list[Finding]:
     return [Finding(f"metadata.labels[{contract.GPU}]", what, allowed)]
 
 
-def warnings(pod: Json, gpu: Gpu | None) -> tuple[str, ...]:
-    """A warning for whole GPUs that differ from those that the containers ask for themselves."""
-    own = [_gpus(container) for container in pod.get("containers") or () if _has_gpu(container)]
+def warnings(job: Json, gpu: Gpu | None) -> tuple[str, ...]:
+    """A warning for whole GPUs that differ from those that a Job's containers ask for themselves.
+
+    A Job that was completed before got it then.
+    """
+    if contract.INJECTED_MAX in annotations(job):
+        return ()
+    containers = (template(job).get("spec") or {}).get("containers") or ()
+    own = [_gpus(container) for container in containers if _has_gpu(container)]
     if not (gpu and gpu.whole and own) or _total(own) == gpu.whole:
         return ()
     asked = f"{' and '.join(own)} {contract.GPU_RESOURCE}"
