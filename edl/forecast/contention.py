@@ -31,12 +31,10 @@ class Contention:
         """Whether the end of `other` frees quota or capacity that `job` could use."""
         if self._share_quota(job, other):
             return True
-        for key, known, nodes in (
-            (job, self._usable_nodes, self._usable),
-            (other, self._held_nodes, self._held),
-        ):
-            if key.key not in known:
-                known[key.key] = nodes(key)
+        if job.key not in self._usable_nodes:
+            self._usable_nodes[job.key] = self._usable(job)
+        if other.key not in self._held_nodes:
+            self._held_nodes[other.key] = self._held(other)
         return bool((self._usable_nodes[job.key] & self._held_nodes[other.key]).any())
 
     def _share_quota(self, job: TrainingJob, other: TrainingJob) -> bool:

@@ -125,7 +125,7 @@ def _report(world: CliContext, scope: Scope) -> "Report":
         found = tuple(one for one in found if one.team.name == state.team_of(scope.namespace))
         if found and scope.namespace not in state.namespace_teams:
             hints.append(
-                f"hint: there is no namespace {scope.namespace}: one would be of this team"
+                f"hint: namespace {scope.namespace} does not exist; it would belong to this team"
             )
     return teams_report(found, Counter(state.namespace_teams.values())).with_hints(hints)
 

@@ -89,7 +89,7 @@ def test_a_namespace_that_does_not_exist_is_said_to(stage: Stage) -> None:
     put(stage)
     found = stage.run("teams", "-n", "nope")
     assert found.out.splitlines()[1].split()[0] == "default"
-    assert found.err == "hint: there is no namespace nope: one would be of this team\n"
+    assert found.err == "hint: namespace nope does not exist; it would belong to this team\n"
     assert stage.run("teams", "-n", "default").err == ""
 
 
