@@ -5,7 +5,9 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import signal
 import sys
+import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -33,13 +35,29 @@ if TYPE_CHECKING:
 _YOUNG: Final = 200_000
 """Allocations between two garbage collections: objects read from Jobs are rarely garbage."""
 
+_CALLBACK: Final = 0.05
+"""Seconds after which a callback that dropped an interrupt has returned."""
+
 
 def main() -> None:
     """The console script `kubectl-edl`."""
     gc.set_threshold(_YOUNG)
+    sys.unraisablehook = _repeat_interrupt
     code = run(sys.argv[1:], this_process(), os.environ)
     atexit._run_exitfuncs()  # noqa: SLF001 (os._exit skips the exit functions)
     _leave(code)
+
+
+def _repeat_interrupt(ignored: sys.UnraisableHookArgs) -> None:
+    """Send Ctrl-C again: Python drops it where it comes during the callback of a weak reference.
+
+    An import calls such a callback for each module, and a command imports during most of its start.
+    """
+    if issubclass(ignored.exc_type, KeyboardInterrupt):
+        main_thread = threading.main_thread().ident or 0
+        threading.Timer(_CALLBACK, signal.pthread_kill, (main_thread, signal.SIGINT)).start()
+    else:
+        sys.__unraisablehook__(ignored)
 
 
 def _leave(code: int) -> None:

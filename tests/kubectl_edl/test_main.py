@@ -337,3 +337,27 @@ def test_ctrl_c_waits_for_no_answer_of_the_api_server(tmp_path: Path) -> None:
                     assert process.wait(20) == 130
                 finally:
                     process.kill()
+
+
+def test_ctrl_c_during_an_import_is_not_dropped() -> None:
+    """importlib's own lock of a module ends with such a callback; Python ignores what it raises."""
+    script = """if True:
+        import signal, sys, time, weakref
+        from kubectl_edl import main
+
+        class Lock: ...
+
+        def status(*_):
+            lock = Lock()
+            callback = weakref.ref(lock, lambda _: signal.raise_signal(signal.SIGINT))
+            del lock
+            try:
+                time.sleep(20)
+            except KeyboardInterrupt:
+                return 130
+            return 0
+
+        main.run = status
+        main.main()
+    """
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 130
