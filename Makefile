@@ -34,7 +34,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Compiling hundreds of files anew in every process would cost more than the tests themselves.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check types unit $(UNIT) laws laws-meanwhile integration matrix smoke e2e test-kind torture mutants images \
+.PHONY: help demo test check types unit $(UNIT) clusters laws laws-meanwhile integration matrix smoke e2e test-kind torture mutants images \
 	bench pictures docs format setup binaries release dist \
 	run-webhook run-reconciler constraints locks audit down clean requirements
 
@@ -48,8 +48,7 @@ demo: setup ## elastic jobs in 90 seconds; KEEP=1 leaves it up until the next de
 test: export EDL_DRAWS := fixed
 test: check ## everything that must hold
 	@passed=$$($(BIN)/python -m tests.sandbox_state) \
-		&& $(MAKE) --no-print-directory -j 3 --output-sync=line integration images laws-meanwhile \
-		&& $(MAKE) --no-print-directory e2e VARIANTS=no \
+		&& $(MAKE) --no-print-directory -j 2 --output-sync=line clusters laws-meanwhile \
 		&& mkdir -p "$${passed%/*}" && touch "$$passed"
 
 # Types beside the tests: mypy without its cache is half a minute of one processor, and tests wait.
@@ -82,6 +81,11 @@ unit-others: setup
 
 laws: setup ## unit tests that take their time, most of them property tests: the planner under every policy
 	$(BIN)/pytest -q -n 2 --least $(LEAST_LAWS) $(WITHOUT_CLUSTERS) -m "laws or slow"
+
+# Trainings come after the API servers' tests: beside each other, both would wait for the processor.
+clusters: setup
+	@$(MAKE) --no-print-directory -j 2 --output-sync=line integration images \
+		&& $(MAKE) --no-print-directory e2e VARIANTS=no
 
 # With the processor time that tests of clusters leave while they wait: a law may have to wait, too.
 laws-meanwhile: setup
