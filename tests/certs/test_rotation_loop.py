@@ -7,8 +7,8 @@ from certs.bundle import KeyPair, each_certificate
 from certs.rotation_loop import CertificateRotation, RotationTimings
 from certs.secrets import WEBHOOK_KINDS, read_pair, rotate, usual
 from certs.verify import is_signed_by, is_trusted
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
+from tests.fake_cluster.cluster import FakeCluster
 
 NOW = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 INSTALLATION = usual()

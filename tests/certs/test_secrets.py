@@ -23,9 +23,9 @@ from certs.secrets import (
 from certs.subject_names import local_names, service_names
 from certs.verify import is_signed_by, is_trusted
 from edl.errors import Conflict, Forbidden
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
 from edl.writes import Json
+from tests.fake_cluster.cluster import FakeCluster
 
 NOW = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 NAMES = service_names("edl-webhook", "edl-system")

@@ -20,12 +20,12 @@ import msgspec
 from edl import contract
 from edl.inject import handlers
 from edl.inject.handlers import AdmissionRequest, AdmissionVerdict, Context
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
 from edl.parsing.namespace_policy import SILENT
 from edl.patches import json_patch
 from edl.writes import Json
 from tests.edl.manifests import CONTEXT
+from tests.fake_cluster.cluster import FakeCluster
 from tests.fuzz.generated import Case
 from webhook.admission_review import decode
 from webhook.handler import INTERNAL_ERROR, AdmissionCore

@@ -18,10 +18,10 @@ from edl import contract
 from edl.errors import Forbidden
 from edl.frameworks.scripts import KUBEXEC
 from edl.kube.api.client import connect
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.writes import Json
 from manifests import render
 from sandbox import Sandbox, temporary_sandbox
+from tests.fake_cluster.cluster import FakeCluster
 from tests.integration.conftest import NODES
 from tests.integration.support.rights import Grant, Noted, await_effect, grants, without
 from tests.integration.support.stage import Stage, stage

@@ -13,12 +13,12 @@ from edl.errors import NotFound
 from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.kube.auth.access_review import MissingRights
 from edl.kube.cluster import Cluster, ListOptions
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
 from edl.planner.published_settings import Settings, render
 from edl.writes import Json
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.main import run
+from tests.fake_cluster.cluster import FakeCluster
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 _CONTEXT = Context(frozenset(), "kubectl-edl:test")

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from edl.annotations import failed_attempts
 from edl.errors import Unreachable
 from edl.kube.cluster import ListOptions, RawList
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ClusterState, JobKey, ObjectRef, ProvisionalPod, Provisioning
 from reconciler.autoscaler_events import AutoscalerEvents
 from tests.edl.trainings import role, training
+from tests.fake_cluster.cluster import FakeCluster
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 POD = ProvisionalPod("gang-0", "uid-0", "worker", "", NOW)

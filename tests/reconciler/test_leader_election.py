@@ -6,11 +6,11 @@ import pytest
 
 from edl.errors import Conflict, Forbidden, Unreachable
 from edl.kube.cluster import Cluster
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
 from reconciler.leader_election import LeaderElector, LeaseSettings
 from reconciler.leader_only_cluster import LeaderOnlyCluster, NotLeading
 from tests.edl.kube.faults import FaultyCluster
+from tests.fake_cluster.cluster import FakeCluster
 from tests.reconciler.times import Time
 
 LEASE = ObjectRef("Lease", "edl-system", "edl-reconciler")

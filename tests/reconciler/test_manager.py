@@ -15,7 +15,6 @@ from edl import reasons
 from edl.errors import Forbidden, NotFound
 from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.kube.cluster import Cluster, ListOptions
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ClusterState, JobKey, ObjectRef
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
@@ -27,6 +26,7 @@ from reconciler.leader_election import AlwaysLeader, Clocks, LeaderElector, Leas
 from reconciler.manager import Manager, ProbeAddress, take_turns
 from tests.edl.kube import manifests
 from tests.edl.kube.faults import FaultyCluster
+from tests.fake_cluster.cluster import FakeCluster
 from tests.reconciler.times import Time
 from tests.waiting import until
 

@@ -14,7 +14,6 @@ from certs.secrets import WEBHOOK_KINDS, Installed, read_pair, rotate, usual
 from certs.subject_names import service_names
 from certs.verify import facts_of, is_trusted
 from edl.errors import Forbidden, NotFound
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
 from reconciler import webhook_certificates
 from reconciler.leader_only_cluster import LeaderOnlyCluster, NotLeading
@@ -23,6 +22,7 @@ from reconciler.webhook_certificates import (
     CertificateSettings,
     WebhookCertificates,
 )
+from tests.fake_cluster.cluster import FakeCluster
 
 NOW = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 EVERY = timedelta(seconds=10)

@@ -11,11 +11,11 @@ from prometheus_client import CollectorRegistry, Gauge
 from edl.annotations.json_text import json_text
 from edl.errors import Forbidden
 from edl.kube.auth.access_review import AccessRight, MissingRights, read
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
 from edl.writes import Json
 from manifests.documents import load
 from reconciler.write_permissions import NEEDED, SOONEST, USUAL, WritePermissions
+from tests.fake_cluster.cluster import FakeCluster
 from tests.reconciler.times import Time
 
 READS = {"get", "list", "watch"}

@@ -11,11 +11,11 @@ from edl import contract
 from edl.errors import ClusterError, NotFound, Unreachable
 from edl.inject.handlers import Context
 from edl.kube.cluster import Cluster
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.writes import Json
 from tests.edl.kube.faults import FaultyCluster
+from tests.fake_cluster.cluster import FakeCluster
 from tests.webhook import listeners, reviews, wire
 from webhook.http.connection_limits import ConnectionLimits
 from webhook.namespace_policies import NamespacePolicies, NoPolicies, PolicyFetch, WatchedPolicies

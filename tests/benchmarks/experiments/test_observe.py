@@ -8,8 +8,8 @@ import pytest
 from benchmarks.experiments.cluster import TRAINER
 from benchmarks.experiments.manifests import JOB_LABEL, KIND_LABEL, NAMESPACE
 from benchmarks.experiments.observe import ENDED, LEAVING, PENDING, RUNNING, Group, Pods
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
+from tests.fake_cluster.cluster import FakeCluster
 from tests.waiting import until
 
 

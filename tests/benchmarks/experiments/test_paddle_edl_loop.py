@@ -8,8 +8,8 @@ from benchmarks.experiments.cluster import TRAINER
 from benchmarks.experiments.experiments import T1
 from benchmarks.experiments.manifests import JOB_LABEL, KIND_LABEL, NAMESPACE
 from benchmarks.experiments.paddle_edl.loop import Autoscaler
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
+from tests.fake_cluster.cluster import FakeCluster
 
 JOB = ObjectRef("Job", NAMESPACE, "job-00-trainer")
 

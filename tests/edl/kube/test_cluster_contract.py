@@ -4,8 +4,8 @@ import pytest
 
 from edl.errors import Gone, NotFound
 from edl.kube.cluster import ListOptions
-from edl.kube.testing.fake_cluster import FakeCluster
 from tests.edl.kube.cluster_contract import ClusterContract, lease, pod, take
+from tests.fake_cluster.cluster import FakeCluster
 
 
 @pytest.fixture

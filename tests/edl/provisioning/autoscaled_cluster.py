@@ -16,7 +16,6 @@ from edl.errors import Forbidden
 from edl.kube.cache.watched_kinds import read_once
 from edl.kube.cluster import ListOptions
 from edl.kube.state.observe import observe
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.kube.writer.executor import perform
 from edl.model import ClusterState, ObjectRef
 from edl.planner.decide import decide
@@ -28,6 +27,7 @@ from edl.steps import steps
 from edl.writes import Json
 from reconciler.memory.unrecorded_refusals import RefusedStarts
 from tests.edl import manifests
+from tests.fake_cluster.cluster import FakeCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable

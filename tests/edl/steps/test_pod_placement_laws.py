@@ -20,7 +20,6 @@ from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.decode import job_facts, object_facts
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.observe import observe
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.kube.writer.executor import perform
 from edl.model import ClusterState, ObjectRef, Role
 from edl.planner.plan import Admission, NodeAssignment, Plan
@@ -28,6 +27,7 @@ from edl.steps import steps
 from edl.writes import Create, Json, Patch, Write
 from tests.edl.kube import manifests
 from tests.edl.trainings import KEY, NOW
+from tests.fake_cluster.cluster import FakeCluster
 from tests.reasons import because
 
 pytestmark = pytest.mark.laws

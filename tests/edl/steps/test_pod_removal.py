@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from edl import contract, reasons
 from edl.annotations import cleared_nodes
 from edl.annotations.last_change import read_reason
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.kube.writer.executor import ClusterWriter
 from edl.model import (
     Clearing,
@@ -42,6 +41,7 @@ from tests.edl.trainings import (
     training,
     written,
 )
+from tests.fake_cluster.cluster import FakeCluster
 from tests.reasons import because
 
 NAMED = "mnist-worker-1-abcde"

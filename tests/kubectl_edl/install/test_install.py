@@ -13,7 +13,6 @@ from edl import contract
 from edl.errors import Conflict, Invalid, KindNotServed, NotFound
 from edl.inject import ttl_after_finished
 from edl.kube.cluster import RESOURCES, Cluster, ListOptions, find
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
 from edl.spec.job_spec import HELD_TTL
 from edl.visibility.namespace_queue import CONFIG_MAP
@@ -22,6 +21,7 @@ from edl.writes import Json
 from kubectl_edl.install.prune import AMONG_USERS, IN_ITS_NAMESPACE, REQUESTS
 from manifests import installation, values
 from manifests.documents import load
+from tests.fake_cluster.cluster import FakeCluster
 from tests.integration.support.rights import grants
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
 from tests.kubectl_edl.stage import Run, Stage, job

@@ -11,7 +11,6 @@ from prometheus_client import generate_latest
 
 from edl import reasons
 from edl.errors import Conflict, Forbidden, Invalid, NotFound
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.kube.writer.executor import StepReport
 from edl.model import (
     ClusterState,
@@ -35,6 +34,7 @@ from reconciler.metrics.decision_log import DecisionLog
 from reconciler.metrics.state_metrics import LastDecision
 from tests.edl.kube.faults import FaultyCluster
 from tests.edl.planner.states import cluster, demand, job, node, pod, role, shape, worker
+from tests.fake_cluster.cluster import FakeCluster
 from tests.reasons import because
 from tests.reconciler.times import Time
 

@@ -8,9 +8,9 @@ from prometheus_client import CollectorRegistry, Gauge
 from edl import contract
 from edl.errors import Finding, NotFound
 from edl.kube.cache.team_source import TeamsReading
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
 from reconciler.publication.applied_teams import AppliedTeams
+from tests.fake_cluster.cluster import FakeCluster
 from tests.reconciler.times import Time
 
 APPLIED = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, contract.TEAMS_APPLIED_CONFIG_MAP)

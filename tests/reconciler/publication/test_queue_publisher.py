@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from edl.errors import Forbidden, NotFound, Unreachable
 from edl.forecast.estimate import Certainty
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import JobKey, ObjectRef, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.plan import Held, Plan
@@ -27,6 +26,7 @@ from reconciler.publication.queue_publisher import (
     QueuePublisher,
 )
 from tests.edl.planner.states import at, cluster, node, shape, worker
+from tests.fake_cluster.cluster import FakeCluster
 from tests.reasons import because
 from tests.reconciler.times import Time
 

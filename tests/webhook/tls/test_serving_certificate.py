@@ -14,8 +14,8 @@ from certs.bundle import Bundle, CertificateError, KeyPair, pair_files, to_files
 from certs.issue import issue, issue_pair
 from certs.subject_names import local_names, service_names
 from edl.errors import NotFound, Unreachable
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
+from tests.fake_cluster.cluster import FakeCluster
 from webhook.tls.certificate_reloader import CertificateReloader
 from webhook.tls.serving_certificate import ServingCertificate, from_directory, from_secret
 from webhook.webhook_metrics import WebhookMetrics

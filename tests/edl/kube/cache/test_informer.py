@@ -11,9 +11,9 @@ from edl.kube.cache.informer import LONGEST_PAUSE, Informer, RetryBackoff
 from edl.kube.cache.store import Store
 from edl.kube.cluster import ListOptions, RawList
 from edl.kube.decode import object_facts
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
 from tests.edl.kube.faults import FaultyCluster
+from tests.fake_cluster.cluster import FakeCluster
 
 SECONDS = 10
 

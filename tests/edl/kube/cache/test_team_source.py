@@ -9,9 +9,9 @@ from edl import contract
 from edl.errors import Forbidden, NotFound, Unreachable
 from edl.kube.cache.team_source import TeamSource
 from edl.kube.cache.watched_kinds import Stores, fill, read_once
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef, Teams
 from edl.writes import Json
+from tests.fake_cluster.cluster import FakeCluster
 
 APPLIED = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, contract.TEAMS_APPLIED_CONFIG_MAP)
 

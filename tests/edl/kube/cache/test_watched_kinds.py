@@ -8,11 +8,11 @@ from edl.kube.cache.informer import RetryBackoff
 from edl.kube.cache.watched_kinds import AUTOSCALERS, Stores, fill, informers, read_once
 from edl.kube.cluster import Cluster
 from edl.kube.state.observe import observe
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
 from edl.writes import Json
 from tests.edl.kube import manifests
 from tests.edl.kube.faults import FaultyCluster
+from tests.fake_cluster.cluster import FakeCluster
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
 

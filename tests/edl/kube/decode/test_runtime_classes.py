@@ -8,12 +8,12 @@ from edl.errors import Forbidden
 from edl.kube.cache.watched_kinds import read_once
 from edl.kube.cluster import ListOptions, RawList
 from edl.kube.state.observe import observe
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import QuotaCharge, Shape, Toleration
 from edl.quantities import Resources
 from edl.writes import Json
 from tests.edl.kube import manifests
 from tests.edl.kube.state.test_quota_usage import NOW, TEAM, only, quota, state_of
+from tests.fake_cluster.cluster import FakeCluster
 
 TOLERATION = {"key": "gpu", "operator": "Exists"}
 

@@ -11,9 +11,9 @@ from edl.kube.cache.store import Store
 from edl.kube.cache.watched_kinds import DEVICES, read_once
 from edl.kube.cluster import ListOptions
 from edl.kube.dra import dra_facts
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
 from tests import devices
+from tests.fake_cluster.cluster import FakeCluster
 
 SECONDS = 10
 KIND = "DeviceClass"

@@ -11,11 +11,11 @@ from edl.kube.cluster import ListOptions, RawList
 from edl.kube.decode.namespace_quotas import QuotaFacts, QuotaRule
 from edl.kube.state.observe import observe
 from edl.kube.state.quota_usage import budgets
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ClusterState, ProvisionalPod, Provisioning, Quota, QuotaCharge, TrainingJob
 from edl.writes import Json
 from tests.edl.kube import manifests
 from tests.edl.trainings import role, training
+from tests.fake_cluster.cluster import FakeCluster
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
 TEAM = 'ResourceQuota "team"'

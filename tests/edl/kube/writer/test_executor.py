@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from edl.errors import Forbidden, Unreachable
 from edl.kube.cluster import ListOptions
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.kube.writer.event_recorder import EventRecorder, EventYieldingExecutor, event, write_event
 from edl.kube.writer.executor import ClusterWriter, StepFailure, StepReport, never
 from edl.kube.writer.ssh_key_generation import key_pair
 from edl.model import Code, JobKey, ObjectRef
 from edl.writes import Action, Create, CreateKeys, Delete, Json, Note, Patch, Step
 from tests.edl.kube.faults import FaultyCluster
+from tests.fake_cluster.cluster import FakeCluster
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = JobKey("web", "train")

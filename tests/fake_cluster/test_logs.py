@@ -5,9 +5,9 @@ import pytest
 
 from edl.errors import Forbidden, Invalid
 from edl.kube.cluster import LogRequest
-from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ObjectRef
 from tests.edl.kube.servers import Answer, api, serving, status
+from tests.fake_cluster.cluster import FakeCluster
 
 POD = ObjectRef("Pod", "lab", "mnist-0-x")
 LOG = LogRequest(POD, "main")

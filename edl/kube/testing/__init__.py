@@ -1,1 +1,0 @@
-"""A cluster in memory, under the same contract tests as a real one."""
