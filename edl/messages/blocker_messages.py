@@ -1,7 +1,5 @@
 """Sentences about a blocker: what blocks a job, and what would change it."""
 
-from functools import singledispatch
-
 from edl.messages.reason_messages import message, precedence
 from edl.messages.scarcity_messages import SCARCE, kept_to, listed, node_rule, resource, scarce
 from edl.model.blockers import (
@@ -20,78 +18,80 @@ from edl.model.blockers import (
     TimedHold,
     TooLarge,
 )
-from edl.model.reason_codes import Roles
+from edl.model.reason_codes import Reason, Roles
 from edl.model.scarcity import NodeRule
 from edl.model.topology_domains import is_one_node
 from edl.quantities import Resources, amount_text, shown_amounts
 
 
-@singledispatch
 def cause(found: Blocker) -> str:
     """What blocks the job, as a part of a sentence."""
-    raise TypeError(f"no sentence for {found!r}")
+    match found:
+        case AtBound(role, SizeBound.ITEMS, value):
+            items = "1 work item" if value == 1 else f"{value} work items"
+            return f"{role} has {items} left to do, and a pod for each"
+        case AtBound(role, bound, value):
+            return f"{role} is at its {'max' if bound is SizeBound.MAX else 'manual size'}, {value}"
+        case TimedHold(reason, until):
+            return message(reason, until)
+        case Outranked():
+            return f"{precedence(found.rule)} {listed(_outranking(found))}"
+        case InProgress(reason) | OwnCondition(reason=reason):
+            return message(reason)
+        case InsufficientResources():
+            return _insufficient(found)
+        case TooLarge():
+            return _too_large(found)
+        case NoUsableNode():
+            those = "large enough nodes" if found.rule.large_nodes else "nodes"
+            return f"{node_rule(found.rule)}: {found.role} may use none of the {those}"
+        case ConstraintsUnsatisfied():
+            return f"{SCARCE[found.rule]} keep one more {found.role} off {_places(found)}"
+        case LoadCeiling():
+            return _above_ceiling(found)
+        case QuotaExceeded(quota):
+            used, left = quota.text(found.used), quota.text(found.left)
+            return f"{quota}: needs {quota.text(found.needed)}; {used} used, {left} left"
 
 
-@singledispatch
-def remedy(found: Blocker) -> str:  # noqa: ARG001 (all of these share a signature)
+def remedy(found: Blocker) -> str:
     """What would remove the blocker; empty if it passes by itself."""
-    return ""
+    match found:
+        case AtBound(role, SizeBound.MAX):
+            return f"a larger max of {role}"
+        case AtBound(role, SizeBound.MANUAL):
+            return f"another manual size of {role}, or none (scale --auto)"
+        case Outranked():
+            return "room for them too"
+        case OwnCondition(JobCondition.MISSING, Reason(about=Roles(names))):
+            return f"kubectl apply the Job{'s' if len(names) > 1 else ''} of {', '.join(names)}"
+        case OwnCondition(JobCondition.PAUSED):
+            return "resuming it (kubectl edl resume)"
+        case InsufficientResources():
+            return _free_capacity(found)
+        case TooLarge():
+            return _smaller_pods(found)
+        case NoUsableNode():
+            return _usable_node(found)
+        case ConstraintsUnsatisfied():
+            return _more_nodes(found)
+        case LoadCeiling(resource=name):
+            more = amount_text(name, found.needed + found.kept - found.idle)
+            return f"a load ceiling of {found.enough * 100:g} %, or {more} more idle in the cluster"
+        case QuotaExceeded(quota):
+            return f"{quota.text(quota.hard + found.lacks)} {quota.resource} in {quota.place}"
+    return ""  # the text of a problem includes its fix
 
 
-@cause.register
-def _(found: AtBound) -> str:
-    if found.bound is SizeBound.ITEMS:
-        items = "1 work item" if found.value == 1 else f"{found.value} work items"
-        return f"{found.role} has {items} left to do, and a pod for each"
-    limit = "max" if found.bound is SizeBound.MAX else "manual size"
-    return f"{found.role} is at its {limit}, {found.value}"
-
-
-@remedy.register
-def _(found: AtBound) -> str:
-    return {
-        SizeBound.MAX: f"a larger max of {found.role}",
-        SizeBound.MANUAL: f"another manual size of {found.role}, or none (scale --auto)",
-        SizeBound.ITEMS: "",
-    }[found.bound]
-
-
-@cause.register
-def _(found: TimedHold) -> str:
-    return message(found.reason, found.until)
-
-
-@cause.register
-def _(found: Outranked) -> str:
-    names = [
+def _outranking(found: Outranked) -> list[str]:
+    return [
         *(f"its own {name}" for name, _ in found.roles),
         *map(str, found.jobs),
         *(f"pending pods such as {pod}" for pod in found.pods),
     ]
-    return f"{precedence(found.rule)} {listed(names)}"
 
 
-@remedy.register
-def _(found: Outranked) -> str:  # noqa: ARG001
-    return "room for them too"
-
-
-@cause.register
-def _(found: InProgress | OwnCondition) -> str:
-    return message(found.reason)
-
-
-@remedy.register
-def _(found: OwnCondition) -> str:
-    if found.what is JobCondition.MISSING and isinstance(found.reason.about, Roles):
-        names = found.reason.about.names
-        return f"kubectl apply the Job{'s' if len(names) > 1 else ''} of {', '.join(names)}"
-    # The text of a problem includes its fix.
-    return "resuming it (kubectl edl resume)" if found.what is JobCondition.PAUSED else ""
-
-
-@cause.register
-def _(found: InsufficientResources) -> str:
+def _insufficient(found: InsufficientResources) -> str:
     short = _short(found.requests, found.free) or found.missing
     lacks = f"Insufficient {' and '.join(scarce(name) for name, _ in shown_amounts(short))} for"
     if found.wanted == 1:
@@ -113,8 +113,7 @@ def _most(found: InsufficientResources) -> str:
     return f"no {' and '.join(resource(name) for name, _ in shown_amounts(short))} free on {places}"
 
 
-@remedy.register
-def _(found: InsufficientResources) -> str:
+def _free_capacity(found: InsufficientResources) -> str:
     if found.pods == 1:
         return f"{found.missing} more free on {found.node}"
     more = f"room for {found.pods} more pods of {found.requests}"
@@ -123,8 +122,7 @@ def _(found: InsufficientResources) -> str:
     return f"{more}, on nodes like {found.node}{kept_to(found.domains)}"
 
 
-@cause.register
-def _(found: TooLarge) -> str:
+def _too_large(found: TooLarge) -> str:
     short = _short(found.requests, found.largest)
     where = kept_to(found.domains)
     if not short:
@@ -138,8 +136,7 @@ def _(found: TooLarge) -> str:
     return f"one {found.role} asks for {short}, {largest} has {has}"
 
 
-@remedy.register
-def _(found: TooLarge) -> str:
+def _smaller_pods(found: TooLarge) -> str:
     nodes = "a node" if found.pods == 1 else f"{found.pods} nodes"
     each = "" if found.pods == 1 else " each"
     if is_one_node(found.domains, found.node):
@@ -147,28 +144,14 @@ def _(found: TooLarge) -> str:
     return f"smaller pods, or {nodes} with {found.requests}{each}{kept_to(found.domains)}"
 
 
-@cause.register
-def _(found: NoUsableNode) -> str:
-    those = "large enough nodes" if found.rule.large_nodes else "nodes"
-    return f"{node_rule(found.rule)}: {found.role} may use none of the {those}"
-
-
-@remedy.register
-def _(found: NoUsableNode) -> str:
+def _usable_node(found: NoUsableNode) -> str:
     labels = ", ".join(label for label, _ in found.rule.selector)
     labelled = f" with the label {labels}" if found.rule.rule is NodeRule.TOPOLOGY else ""
     node = f"a node{labelled} that {found.role} may use{kept_to(found.domains)}"
     return f"{node}, with {found.requests} free for each pod"
 
 
-@cause.register
-def _(found: ConstraintsUnsatisfied) -> str:
-    places = _places(found)
-    return f"{SCARCE[found.rule]} keep one more {found.role} off {places}"
-
-
-@remedy.register
-def _(found: ConstraintsUnsatisfied) -> str:
+def _more_nodes(found: ConstraintsUnsatisfied) -> str:
     if is_one_node(found.domains, found.node):
         return ""
     noun = "one more node" if found.pods == 1 else f"{found.pods} more nodes"
@@ -177,34 +160,13 @@ def _(found: ConstraintsUnsatisfied) -> str:
     return f"{like}, with {found.requests} free{each} and no pod there yet"
 
 
-@cause.register
-def _(found: LoadCeiling) -> str:
+def _above_ceiling(found: LoadCeiling) -> str:
     name = found.resource
     return (
         f"the load ceiling of {found.share * 100:g} % keeps {amount_text(name, found.kept)} idle:"
         f" {amount_text(name, found.idle)} are, and one more {found.role} asks for "
         f"{amount_text(name, found.needed)}"
     )
-
-
-@remedy.register
-def _(found: LoadCeiling) -> str:
-    more = amount_text(found.resource, found.needed + found.kept - found.idle)
-    return f"a load ceiling of {found.enough * 100:g} %, or {more} more idle in the cluster"
-
-
-@cause.register
-def _(found: QuotaExceeded) -> str:
-    budget = found.quota
-    used, left = budget.text(found.used), budget.text(found.left)
-    return f"{budget}: needs {budget.text(found.needed)}; {used} used, {left} left"
-
-
-@remedy.register
-def _(found: QuotaExceeded) -> str:
-    budget = found.quota
-    enough = budget.text(budget.hard + found.lacks)
-    return f"{enough} {budget.resource} in {budget.place}"
 
 
 def _short(requests: Resources, most: Resources) -> Resources:
