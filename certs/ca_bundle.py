@@ -9,13 +9,13 @@ from edl.writes import Json
 
 def trusted(configuration: Json) -> bytes:
     """The authorities that the webhooks of one configuration trust, in order."""
-    configs = (webhook["clientConfig"] for webhook in _webhooks(configuration))
-    return b"".join(_pem(config.get("caBundle") or "") for config in configs)
+    return b"".join(map(ca_bundle, _webhooks(configuration)))
 
 
-def _pem(encoded: str) -> bytes:
+def ca_bundle(webhook: Json) -> bytes:
+    """The authorities that one webhook trusts, as PEM; empty if none is set."""
+    text = base64.b64decode(webhook["clientConfig"].get("caBundle") or "")
     # The last line may lack its newline.
-    text = base64.b64decode(encoded)
     return text if text.endswith(b"\n") or not text else text + b"\n"
 
 

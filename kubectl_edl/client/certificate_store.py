@@ -1,6 +1,5 @@
 """The webhook's certificates in the cluster: its Secrets, and the trusted CA bundles."""
 
-import base64
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,6 +7,7 @@ from enum import Enum
 from typing import Final
 
 from certs.bundle import CertificateError, KeyPair, each_certificate
+from certs.ca_bundle import ca_bundle
 from certs.secrets import CONFIGURATION, WEBHOOK_KINDS, read_issuer, read_pair, usual
 from certs.verify import CertificateInfo, is_signed_by
 from edl.errors import Forbidden, NotFound
@@ -84,11 +84,7 @@ def trusted(cluster: Cluster) -> Iterator[Trusted]:
         except NotFound:
             continue
         for webhook in webhooks:
-            encoded = webhook["clientConfig"].get("caBundle") or ""
-            text = base64.b64decode(encoded)
-            # A PEM bundle may omit the newline after its last certificate.
-            whole = text if text.endswith(b"\n") or not text else text + b"\n"
-            yield Trusted(target, webhook["name"], whole)
+            yield Trusted(target, webhook["name"], ca_bundle(webhook))
 
 
 def is_believed(certificate: bytes, trust: bytes) -> bool:
