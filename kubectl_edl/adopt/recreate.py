@@ -1,7 +1,7 @@
 """Recreates a live Job with labels: delete, wait until it is gone, create.
 
-Between deletion and creation, only this process holds the manifest, so every failure in between
-prints it.
+From the request to delete until the creation, only this process may hold the manifest, so every
+failure in between prints it, also one that leaves open whether the Job was deleted.
 """
 
 from contextlib import suppress
@@ -12,7 +12,7 @@ import click
 
 from edl import contract
 from edl.durations import duration_text
-from edl.errors import ClusterError, Conflict, NotFound
+from edl.errors import ClusterError, Conflict, Forbidden, Invalid, NotFound
 from edl.inject.warnings import unknown_keys
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
@@ -135,21 +135,30 @@ def _recreate(
 ) -> Json:
     """Recreate the Job. Raises Refused if the old one stays or the new one is not accepted."""
     cluster = connection.cluster
+    sent: list[Replacement] = []  # at most one: its deletion was requested and not refused
 
     def delete() -> Replacement:
-        replacement = _plan(connection, target, labels)
-        cluster.delete(target, version=replacement.found["metadata"]["resourceVersion"])
-        return replacement
+        sent[:] = [_plan(connection, target, labels)]
+        try:
+            cluster.delete(target, version=sent[0].found["metadata"]["resourceVersion"])
+        except (Conflict, Forbidden, Invalid, NotFound):
+            sent.clear()
+            raise
+        return sent[0]
 
-    replacement = with_fresh_state(delete, world.sleep)
+    fate = "may have been deleted"
     try:
+        replacement = with_fresh_state(delete, world.sleep)
+        fate = "was deleted"
         _wait_until_gone(world, connection, replacement, timeout)
         return cluster.create(target, replacement.fresh)
     except (ClusterError, Refused, KeyboardInterrupt) as error:
-        world.out.write(dump(replacement.fresh))
+        if not sent:
+            raise
+        world.out.write(dump(sent[0].fresh))
         why = str(error) or "interrupted"
         raise Refused(
-            f'Job "{target.name}" was deleted and not created again: {why}; '
+            f'Job "{target.name}" {fate} and not created again: {why}; '
             "its manifest is on stdout, for kubectl apply -f -"
         ) from error
 

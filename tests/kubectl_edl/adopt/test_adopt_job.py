@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from edl import contract
-from edl.errors import Invalid
+from edl.errors import ClusterError, Conflict, Forbidden, Invalid, Unreachable
 from edl.model import ObjectRef
 from kubectl_edl.resources.source_manifest import recreated
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, overtaken, refusing
@@ -13,6 +13,8 @@ from tests.kubectl_edl.create.test_create import completing
 from tests.kubectl_edl.stage import Stage, job
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from edl.kube.cluster import Cluster
     from edl.writes import Json
 
@@ -180,6 +182,45 @@ def test_an_interrupt_after_the_deletion_prints_the_manifest(stage: Stage) -> No
     found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "-y")
     assert "was deleted and not created again: interrupted" in found.err
     assert yaml.safe_load(found.out)["kind"] == "Job"
+
+
+def deleting(error: BaseException, *, after: bool = True) -> "Callable[[Cluster], Cluster]":
+    """Each deletion ends with this error, after or without being carried out."""
+
+    class Deleting(ClusterWrapper):
+        def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
+            if after:
+                self.cluster.delete(target, version=version, uid=uid)
+            raise error
+
+    return lambda cluster: cast("Cluster", Deleting(cluster))
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [(Unreachable("no answer"), "no answer"), (KeyboardInterrupt(), "interrupted")],
+)
+def test_a_deletion_without_an_answer_prints_the_manifest(
+    stage: Stage, error: BaseException, why: str
+) -> None:
+    stage.wrapped = deleting(error)
+    found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "-y")
+    assert found.code == 1
+    assert found.err == (
+        f'error: Job "resnet" may have been deleted and not created again: {why}; '
+        "its manifest is on stdout, for kubectl apply -f -\n"
+    )
+    assert yaml.safe_load(found.out)["metadata"]["labels"][contract.MAX] == "4"
+
+
+@pytest.mark.parametrize("error", [Forbidden("may not delete jobs", 403), Conflict("changed", 409)])
+def test_a_refused_deletion_prints_no_manifest(stage: Stage, error: ClusterError) -> None:
+    before = stage.job("resnet")
+    stage.wrapped = deleting(error, after=False)
+    found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "-y")
+    assert (found.code, found.out) == (1, "")
+    assert "deleted" not in found.err
+    assert stage.job("resnet") == before
 
 
 def test_a_job_of_a_cron_job_is_not_made_anew(stage: Stage) -> None:
