@@ -1,10 +1,11 @@
 """Executes a resize: the user's script, the patch, and the wait for the outcome."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Final
 
 from edl import contract
+from edl.errors import EdlError
 from edl.model import ObjectRef, TrainingJob
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Misused, Refused, Reverted
@@ -21,6 +22,8 @@ from kubectl_edl.scale.resize_script import Hook
 from kubectl_edl.scale.size_validation import Scaling, SizeRequest, chosen_role, next_step, scaling
 
 _NO_DRY_RUN: Final = "none"
+_REVERT_LIMIT: Final = timedelta(seconds=60)
+"""Time in which the reconciler removes the replicas of a reverted scale-up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,21 +140,56 @@ def _run_after(task: ResizeTask, decided: _Decided, script: Hook) -> None:
     try:
         resize_script.run(task.world, task.connection, job, script, decided.joining)
     except Refused as error:
-        before = decided.scaling.role.status.size
-        with_fresh_state(_revert(task, decided, before), task.world.sleep)
-        raise Reverted(f"{error}; the size is {before} again") from None
+        try:
+            outcome = _revert(task, decided)
+        except EdlError as failure:
+            raise Refused(f"{error}; the scale-up was not reverted: {failure}") from failure
+        raise Reverted(f"{error}; {outcome}") from None
 
 
-def _revert(task: ResizeTask, decided: _Decided, size: int) -> Callable[[], Json]:
-    role = decided.scaling.role
+def _revert(task: ResizeTask, decided: _Decided) -> str:
+    """Restore the bounds and the manual size, or automatic scaling; returns a sentence on it.
+
+    Automatic scaling would keep the added replicas, so a manual size removes them first.
+    """
+    resize = decided.scaling
+    before = resize.role.status.size
+    manual = before if resize.fallback is None else resize.fallback
+    _replace_size(task, decided, resize.size, manual)
+    if resize.fallback is not None:
+        return f"reverted to {manual}"
+    shrink = replace(resize, size=before, limited=False, removed=())
+    try:
+        wait(task.world, task.connection, decided.job.key, shrink, _REVERT_LIMIT)
+        _replace_size(task, decided, before, None)
+    except (EdlError, KeyboardInterrupt):
+        command = f"kubectl edl scale {decided.job.key.name}{task.request.flags} --auto"
+        return f"set to {before}; back to automatic scaling: {command}"
+    return f"reverted to {before}, and to automatic scaling"
+
+
+def _replace_size(
+    task: ResizeTask, decided: _Decided, current: int | None, size: int | None
+) -> None:
+    """Replace the manual size. Raises Refused if another client has replaced `current`."""
+    cluster, role = task.connection.cluster, decided.scaling.role
     target = ObjectRef("Job", decided.job.key.namespace, role.job)
+    labels = {
+        contract.MIN: None if task.request.min is None else str(role.spec.min),
+        contract.MAX: None if task.request.max is None else str(role.spec.max),
+    }
+    body = {
+        "labels": {label: bound for label, bound in labels.items() if bound},
+        "annotations": {contract.REPLICAS: None if size is None else str(size)},
+    }
 
-    def take_back() -> Json:
-        version = task.connection.cluster.get(target)["metadata"]["resourceVersion"]
-        body = {"metadata": {"annotations": {contract.REPLICAS: str(size)}}}
-        return Patcher(task.connection.cluster).patch(Patch(target, version, body))
+    def change() -> None:
+        found = cluster.get(target)["metadata"]
+        if (found.get("annotations") or {}).get(contract.REPLICAS) != str(current):
+            raise Refused("another client has changed its size")
+        Patcher(cluster).patch(Patch(target, found["resourceVersion"], {"metadata": body}))
 
-    return take_back
+    with_fresh_state(change, task.world.sleep)
 
 
 def _print(task: ResizeTask, sentence: str) -> None:

@@ -49,6 +49,8 @@ class Scaling:
     role: Role
     size: int | None = None
     """The manual size; None for automatic scaling."""
+    fallback: int | None = None
+    """The manual size to which a failure reverts it; None for automatic scaling."""
     limited: bool = False
     """It is a scale-up that is reverted when the timeout passes."""
     removed: tuple[Pod, ...] = ()
@@ -112,7 +114,8 @@ def scaling(job: TrainingJob, request: SizeRequest, manifest: Json) -> Scaling:
         _check_fewest(name, role, replace(request, size=held), manifest, job.framework)
         raise Refused(f"{name} {_outside(job, request, held, bounds)}")
     limited = bool(request.timeout and request.size is not None and request.size > role.status.size)
-    noted = _size_notes(role, request, held, limited=limited) | _removal_note(role, removed)
+    fallback = role.request.scaling.fallback if role.request.scaling else role.request.replicas
+    noted = _size_notes(request, held, fallback, limited=limited) | _removal_note(role, removed)
     body = {"metadata": {"labels": _new_bounds(request), "annotations": noted}}
     target = ObjectRef("Job", job.key.namespace, role.job)
     sentence = _sentence(job, role, request, bounds)
@@ -121,7 +124,9 @@ def scaling(job: TrainingJob, request: SizeRequest, manifest: Json) -> Scaling:
     bounds_alone = held is None and not (request.auto or role.status.suspended)
     stays = bounds_alone and low <= role.status.size <= high <= role.spec.max
     patch = Patch(target, role.version, body)
-    return Scaling(patch, sentence, role, held, limited, removed, shrinks, job.problem, stays)
+    return Scaling(
+        patch, sentence, role, held, fallback, limited, removed, shrinks, job.problem, stays
+    )
 
 
 def _left(role: Role, removed: int) -> int:
@@ -134,16 +139,15 @@ def _left(role: Role, removed: int) -> int:
 
 
 def _size_notes(
-    role: Role, request: SizeRequest, held: int | None, *, limited: bool
+    request: SizeRequest, held: int | None, fallback: int | None, *, limited: bool
 ) -> dict[str, str | None]:
     """Annotations for the size, and for a limited scale-up also its timeout and fallback size."""
     notes: dict[str, str | None] = {contract.REPLICAS: None if held is None else str(held)}
     if request.size is None and not request.auto:
         return notes
-    before = role.request.scaling.fallback if role.request.scaling else role.request.replicas
     limit = {
         contract.SCALE_TIMEOUT: duration_text(request.timeout) if request.timeout else None,
-        contract.SCALE_FALLBACK: None if before is None else str(before),
+        contract.SCALE_FALLBACK: None if fallback is None else str(fallback),
     }
     return notes | (limit if limited else dict.fromkeys(limit))
 

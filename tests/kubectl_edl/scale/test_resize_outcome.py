@@ -3,8 +3,10 @@
 import shlex
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -12,7 +14,11 @@ from edl import contract
 from edl.kube.auth.access_review import MissingRights
 from edl.model import ObjectRef
 from edl.writes import Json
+from kubectl_edl.main import run
 from tests.kubectl_edl.stage import NOW, Run, Stage, job, lease, mnist, pod
+
+if TYPE_CHECKING:
+    import io
 
 FOUND = "set to 3 (manual; min 1, max 12); the reconciler will apply it: kubectl edl status"
 
@@ -332,14 +338,73 @@ def test_a_script_that_fails_prevents_a_shrink(stage: Stage) -> None:
     assert contract.REPLICAS not in notes(stage, "hvd-worker")
 
 
+def resized(stage: Stage, seen: list[str]) -> Callable[[], object]:
+    """The workers come to their manual size, which is noted."""
+
+    def happen() -> None:
+        owner = stage.job("hvd-worker")
+        seen.append(notes(stage, "hvd-worker")[contract.REPLICAS])
+        before, size = owner["spec"]["parallelism"], int(seen[-1])
+        for index in range(before, size):
+            stage.create(pod(owner, index))
+        for index in range(size, before):
+            stage.delete(f"hvd-worker-{index}-x{index}", kind="Pod")
+        stage.patch("hvd-worker", {"spec": {"parallelism": size, "completions": size}})
+
+    return happen
+
+
+FAILING = ("scale", "hvd", "6", "--max", "8", "--script", "s.sh")
+
+
 def test_a_script_that_fails_takes_a_growth_back(stage: Stage) -> None:
     horovod(stage, 4)
     stage.kubectl_code = 124
-    stage.between = [grown(stage, 6)]
-    found = stage.run("scale", "hvd", "6", "--script", "s.sh", "--env", "A=b")
+    sizes: list[str] = []
+    stage.between = [resized(stage, sizes)]
+    found = stage.run(*FAILING, "--env", "A=b")
     assert found.code == 4
-    assert "it took longer than 60 s; the size is 4 again" in found.err
+    assert found.err.endswith("longer than 60 s; reverted to 4, and to automatic scaling\n")
+    assert sizes == ["6", "4"], "automatic scaling would keep 6"
+    metadata = stage.job("hvd-worker")["metadata"]
+    assert contract.REPLICAS not in metadata["annotations"]
+    assert metadata["labels"][contract.MAX] == "12"
+
+
+def test_a_script_that_fails_restores_the_manual_size(stage: Stage) -> None:
+    horovod(stage, 4)
+    noted(stage, "hvd-worker", replicas="5")()
+    stage.kubectl_code = 7
+    stage.between = [resized(stage, [])]
+    found = stage.run(*FAILING)
+    assert (found.code, found.err.split("; ")[1:]) == (4, ["reverted to 5\n"])
+    assert notes(stage, "hvd-worker")[contract.REPLICAS] == "5"
+
+
+def test_a_revert_that_takes_long_is_left_to_the_reconciler(stage: Stage) -> None:
+    horovod(stage, 4)
+    stage.kubectl_code = 7
+    stage.now = [NOW + timedelta(seconds=age) for age in (0, 0, 0, 0, 0, 0, 0, 61)]
+    stage.between = [grown(stage, 6)]
+    found = stage.run(*FAILING, "-n", "default")
+    remedy = "back to automatic scaling: kubectl edl scale hvd -n default --auto\n"
+    assert (found.code, found.err.split("; ")[1:]) == (4, ["set to 4", remedy])
     assert notes(stage, "hvd-worker")[contract.REPLICAS] == "4"
+
+
+def test_a_script_that_fails_reverts_no_size_of_another_client(stage: Stage) -> None:
+    horovod(stage, 4)
+    stage.between = [resized(stage, [])]
+
+    def fails(*_: object) -> int:
+        noted(stage, "hvd-worker", replicas="9")()
+        return 7
+
+    world = replace(stage.world(), kubectl=fails)
+    assert run(FAILING, world, {}) == 1
+    why = "exit code 7; the scale-up was not reverted: another client has changed its size\n"
+    assert cast("io.StringIO", world.err).getvalue().endswith(why)
+    assert notes(stage, "hvd-worker")[contract.REPLICAS] == "9"
 
 
 def test_a_framework_without_a_launcher_runs_no_scripts(stage: Stage) -> None:
