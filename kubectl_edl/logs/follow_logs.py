@@ -4,6 +4,7 @@ One thread per log reads it; one more waits for changes in the cluster. They onl
 into one inbox, and the main thread does everything else.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from queue import Queue
@@ -107,6 +108,7 @@ class _Track:
     """The state of one log: its reader while it is read, and the time of its last line."""
 
     source: LogTarget
+    first: LogRequest
     reader: Reader | None = None
     last: str = ""
     resumed: bool = False
@@ -127,10 +129,13 @@ class Follower:
     ) -> None:
         self._cluster = cluster
         self._current = current
-        self._first: Callable[[LogTarget], LogRequest] | None = first
+        self._first = first
         self._output = output
         self._inbox: Queue[_Message] = Queue(_WAITING)
         self._tracks: dict[_Run, _Track] = {}
+        self._unread: deque[_Track] = deque()
+        """Logs to read as soon as fewer than MOST are being read."""
+        self._readers = 0
         self._unbegun = False
         self._last_message = ""
         self._verdict = ""
@@ -141,12 +146,13 @@ class Follower:
         self._read_again()
         seen = Semaphore(0)
         Thread(target=self._watch, args=(changes, seen), daemon=True).start()
-        while not self._over or any(track.reader for track in self._tracks.values()):
+        while not self._over or self._readers:
             match self._inbox.get():
                 case _Line(run, text):
                     self._take(self._tracks[run], text)
                 case _End(run, error):
                     self._finish(self._tracks[run], error)
+                    self._start_readers()
                 case _Wake(last=True):
                     self._stop()
                 case _Wake():
@@ -173,37 +179,39 @@ class Follower:
             return
         begun = [source for source in pods.sources if not source.waiting]
         self._unbegun = len(begun) < len(pods.sources)
-        for source in begun[:MOST]:
-            self._start(source)
-        if len(begun) > MOST:
+        tracks = [self._track(source) for source in begun]
+        self._unread = deque(track for track in tracks if _is_unread(track))
+        self._start_readers()
+        if self._unread:
+            logs = self._readers + len(self._unread)
             self._print_message(
-                f"hint: follows {MOST} of {len(begun)} logs; choose with --role or --index"
+                f"hint: follows {MOST} of {logs} logs, the others as these end; choose with --role "
+                "or --index"
             )
         elif not begun and not pods.over:
             self._print_message(pods.standing)
-        self._first = None
+        self._first = _all_lines
         if pods.over:
             self._over, self._verdict = True, pods.standing
+            self._unread = deque(track for track in self._unread if not track.source.stays)
             for source in pods.sources:
                 if source.stays and (track := self._tracks.get(source.run)):
                     _close(track)
 
-    def _start(self, source: LogTarget) -> None:
-        track = self._tracks.setdefault(source.run, _Track(source))
+    def _track(self, source: LogTarget) -> _Track:
+        track = self._tracks.get(source.run)
+        if track is None:
+            first = structs.replace(self._first(source), follow=True)
+            track = self._tracks[source.run] = _Track(source, first)
         track.source = source
-        if track.reader or (track.complete and source.ended):
-            return
-        track.reader = Reader(self._cluster, self._request(track))
-        track.reader.start(source.run, self._inbox)
+        return track
 
-    def _request(self, track: _Track) -> LogRequest:
-        source = track.source
-        if track.last:
-            track.resumed = True
-            return LogRequest(source.pod, source.container, follow=True, after=track.last)
-        if self._first is None:
-            return LogRequest(source.pod, source.container, follow=True)
-        return structs.replace(self._first(source), follow=True)
+    def _start_readers(self) -> None:
+        while self._unread and self._readers < MOST:
+            track = self._unread.popleft()
+            track.reader = Reader(self._cluster, _request(track))
+            track.reader.start(track.source.run, self._inbox)
+            self._readers += 1
 
     def _take(self, track: _Track, text: str) -> None:
         time = time_of(text)
@@ -215,6 +223,7 @@ class Follower:
 
     def _finish(self, track: _Track, error: ClusterError | None) -> None:
         track.reader = None
+        self._readers -= 1
         track.complete = error is None or isinstance(error, NotFound)
         if isinstance(error, Unreachable):
             if not track.excused:
@@ -232,6 +241,7 @@ class Follower:
         if self._over:
             return
         self._over = True
+        self._unread.clear()
         for track in self._tracks.values():
             _close(track)
 
@@ -239,6 +249,22 @@ class Follower:
         if text and text != self._last_message:
             self._output.message(text)
         self._last_message = text
+
+
+def _is_unread(track: _Track) -> bool:
+    return not (track.reader or (track.complete and track.source.ended))
+
+
+def _all_lines(source: LogTarget) -> LogRequest:
+    return LogRequest(source.pod, source.container)
+
+
+def _request(track: _Track) -> LogRequest:
+    """The lines after the last one that was read."""
+    if not track.last:
+        return track.first
+    track.resumed = True
+    return LogRequest(track.source.pod, track.source.container, follow=True, after=track.last)
 
 
 def _close(track: _Track) -> None:

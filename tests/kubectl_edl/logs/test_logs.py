@@ -1,5 +1,6 @@
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from threading import Barrier, Event
 from typing import TYPE_CHECKING, Any, cast
 
@@ -460,6 +461,16 @@ def test_without_the_right_to_read_logs_the_verb_is_named(stage: Stage) -> None:
         assert found.err == 'error: "ann" may not get pods/log mnist-chief-0-x0\n'
 
 
+def written(stage: Stage, indexes: range) -> tuple[LogTarget, ...]:
+    """The logs of pods that have ended, each with two lines."""
+    found = tuple(source(index) for index in indexes)
+    for one in found:
+        stage.create({"kind": "Pod", "metadata": {"name": one.pod.name}})
+        write(stage, one.pod.name, "hello", "bye")
+        stage.cluster.logs.end(one.pod)
+    return found
+
+
 def source(index: int) -> LogTarget:
     pod = target(f"p-{index}")
     return LogTarget(
@@ -467,27 +478,39 @@ def source(index: int) -> LogTarget:
     )
 
 
-def test_logs_beyond_the_limit_are_named_and_not_followed() -> None:
-    stage = Stage()
-    found = tuple(source(index) for index in range(MOST + 1))
-    for one in found:
-        stage.create({"kind": "Pod", "metadata": {"name": one.pod.name}})
-        write(stage, one.pod.name, "hello")
-        stage.cluster.logs.end(one.pod)
-    lines: list[str] = []
-    said: list[str] = []
+def followed(stage: Stage, *states: FollowedPods) -> tuple[list[str], list[str]]:
+    """The labels of the printed lines, sorted, and the messages; logs begin with the last line."""
+    labels: list[str] = []
+    messages: list[str] = []
+    remaining = list(states)
     follower = Follower(
         stage.cluster,
-        lambda: FollowedPods(found, "it is done", over=True),
-        lambda one: LogRequest(one.pod, one.container),
-        Output(lambda _, one: lines.append(one.label), said.append),
+        lambda: remaining.pop(0),
+        lambda one: LogRequest(one.pod, one.container, tail=1),
+        Output(lambda _, one: labels.append(one.label), messages.append),
     )
-    follower.run(iter([]))
-    assert sorted(lines) == sorted(one.label for one in found[:MOST])
-    assert said == [
-        f"hint: follows {MOST} of {MOST + 1} logs; choose with --role or --index",
-        "it is done",
-    ]
+    follower.run(None for _ in states[1:])
+    return sorted(labels), messages
+
+
+def test_more_logs_than_the_limit_are_read_in_turn() -> None:
+    stage = Stage()
+    found = written(stage, range(2 * MOST + 50))
+    labels, messages = followed(stage, FollowedPods(found, "it is done", over=True))
+    assert labels == sorted(one.label for one in found)
+    limit = f"hint: follows {MOST} of {len(found)} logs, the others as these end"
+    assert messages == [f"{limit}; choose with --role or --index", "it is done"]
+
+
+def test_logs_that_have_ended_leave_their_places_to_those_of_later_pods() -> None:
+    """An elastic job has many short pods one after the other."""
+    stage = Stage()
+    half = MOST // 2
+    waves = [written(stage, range(at, at + half)) for at in range(0, 3 * MOST, half)]
+    pods = [tuple(chain.from_iterable(waves[: count + 1])) for count in range(len(waves))]
+    states = [FollowedPods(some, "", over=some == pods[-1]) for some in pods]
+    labels, _ = followed(stage, *states)
+    assert set(labels) == {one.label for one in pods[-1]}
 
 
 def simulated(stage: Stage) -> None:
