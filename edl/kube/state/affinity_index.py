@@ -23,8 +23,8 @@ from edl.model import (
     TrainingJob,
 )
 
-_Alike: TypeAlias = tuple[int, int]
-"""Identities of a pod's labels and shape, which all pods of one template share."""
+_Alike: TypeAlias = tuple[str, int, int]
+"""A pod's namespace, and the identities of its labels and shape, which pods of a template share."""
 
 
 @dataclass(slots=True)
@@ -157,7 +157,7 @@ def _neighbours(pods: Iterable[PodFacts], asked: Selectors) -> tuple[ForeignPods
     there: Counter[tuple[str, PodConstraints]] = Counter()
     leaving: Counter[tuple[str, PodConstraints]] = Counter()
     for pod in pods:
-        key = (id(pod.labels), id(pod.shape))
+        key = (pod.namespace, id(pod.labels), id(pod.shape))
         if key not in alike:
             alike[key] = _counted(pod, asked)
         rules = alike[key]

@@ -1,5 +1,7 @@
 """What a pod's spec says of the pods beside it."""
 
+from itertools import permutations
+
 import msgspec
 import pytest
 
@@ -153,8 +155,10 @@ def pod(
     **spec: object,
 ) -> object_facts.PodFacts:
     node = str(spec.pop("node", ""))
+    namespace = spec.pop("namespace", "web")
     meta = {"labels": labels or {}} | ({"deletionTimestamp": "x"} if spec.pop("gone", None) else {})
     body = manifests.pod(name, node=node, metadata=meta, spec=spec)
+    body["metadata"]["namespace"] = namespace
     return object_facts.pod(msgspec.json.encode(body), shapes or ShapeInterner())
 
 
@@ -182,6 +186,17 @@ def test_a_pod_selected_by_a_jobs_constraints_is_observed() -> None:
     )
     found = state(spread(), (("app", "x"),), *pods)
     assert found.foreign_pods == (ForeignPods("n1", PodConstraints("web", (("app", "x"),)), 2, 1),)
+
+
+@pytest.mark.parametrize("order", [*permutations(("lab", "web", "web"))])
+def test_unlabelled_pods_of_two_namespaces_are_told_apart(order: tuple[str, ...]) -> None:
+    """They have the same labels and the same shape, and selectors without labels match them."""
+    shapes = ShapeInterner()
+    pods = [
+        pod(f"p{at}", shapes, node="n1", namespace=namespace) for at, namespace in enumerate(order)
+    ]
+    found = state(beside("podAntiAffinity", labelSelector={}), (("app", "x"),), *pods)
+    assert found.foreign_pods == (ForeignPods("n1", PodConstraints("web", ()), 2),)
 
 
 def test_a_role_selected_by_foreign_anti_affinity_has_constraints() -> None:
