@@ -1,18 +1,19 @@
 """Edits one team in a document; the rest of the text stays as it is, including comments."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
 import yaml
 
 from edl.errors import Denied, Finding
-from edl.model.teams import DEFAULT_TEAM, Teams
+from edl.model.teams import DEFAULT_TEAM, Reclaim, Team, Teams
 from edl.parsing.strict_yaml import load
 from edl.parsing.team_document import BOUNDS, parse_teams, render_teams
 from edl.parsing.yaml_edits import EditError, edited
 
 _TEAMS: Final = "teams"
+_WILDCARD: Final = "*"
 
 
 def with_team(text: str, name: str, changes: Mapping[str, object]) -> str:
@@ -75,19 +76,50 @@ def _in_order_of(text: str, teams: list[dict[str, Any]]) -> list[dict[str, Any]]
 
 
 def taken_away(before: Teams, after: Teams) -> tuple[str, ...]:
-    """What the change takes from teams, as sentences for a confirmation prompt."""
-    losses = []
-    for name in sorted({team.name for team in before} - {DEFAULT_TEAM}):
-        if name not in after:
-            losses.append(f"team {name} is deleted")
-            continue
-        for resource, amount in before.guaranteed[name]:
-            if after.guaranteed[name].get(resource) < amount:
-                losses.append(f"team {name} is guaranteed less {resource}")
-        limits = dict(before[name].limit)
-        for resource, most in after[name].limit:
-            if most < limits.get(resource, most + 1):
-                losses.append(f"team {name} may use less {resource}")
-        if gone := set(before[name].namespaces) - set(after[name].namespaces):
-            losses.append(f"{', '.join(sorted(gone))} leaves team {name}")
+    """What the change takes from teams, as sentences for a confirmation prompt.
+
+    Only the documents are compared: a new pattern may also match namespaces of other teams.
+    """
+    deleted = [team.name for team in before if team.name not in after]
+    losses = [f"team {name} is deleted" for name in deleted if name != DEFAULT_TEAM]
+    for team in before:
+        if team.name in after:
+            losses += _amounts_lost(team.name, before, after)
+            losses += _settings_lost(team, after[team.name])
+            gone = _namespaces_lost(team.name, before, after)
+            if gone and team.name != DEFAULT_TEAM:  # which has what no other team has
+                losses.append(f"{', '.join(gone)} leaves team {team.name}")
     return tuple(losses)
+
+
+def _amounts_lost(name: str, before: Teams, after: Teams) -> Iterator[str]:
+    for resource, amount in before.guaranteed[name]:
+        if after.guaranteed[name].get(resource) < amount:
+            yield f"team {name} is guaranteed less {resource}"
+    limits = dict(before[name].limit)
+    for resource, most in after[name].limit:
+        if most < limits.get(resource, most + 1):
+            yield f"team {name} may use less {resource}"
+
+
+def _settings_lost(before: Team, after: Team) -> Iterator[str]:
+    if after.weight < before.weight:
+        yield f"team {before.name} has a lower weight"
+    if before.lend and not after.lend:
+        yield f"team {before.name} stops lending"
+    if (before.reclaim, after.reclaim) == (Reclaim.JOBS, Reclaim.REPLICAS):
+        yield f"team {before.name} reclaims only replicas"
+    if before.selector and not (after.selector and {*after.selector} <= {*before.selector}):
+        yield f"team {before.name} no longer has the namespaces that its labels select"
+
+
+def _namespaces_lost(name: str, before: Teams, after: Teams) -> list[str]:
+    """The patterns that a team loses, and the namespaces of either document that change team."""
+    patterns = {*before[name].namespaces} - {*after[name].namespaces}
+    listed = (one for teams in (before, after) for team in teams for one in team.namespaces)
+    moved = {
+        one
+        for one in listed
+        if _WILDCARD not in one and before.team_of(one, {}) == name != after.team_of(one, {})
+    }
+    return sorted(moved | {one for one in patterns if _WILDCARD in one})

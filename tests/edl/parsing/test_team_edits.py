@@ -145,3 +145,43 @@ def test_what_is_taken_away_is_named() -> None:
     limited = parse_teams(with_team(TEXT, "speech", {"limit": {"nvidia.com/gpu": 4}}))
     assert taken_away(before, limited) == ("team speech may use less nvidia.com/gpu",)
     assert taken_away(limited, before) == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "changes", "loss"),
+    [
+        ({"weight": 2}, {"weight": 1}, "team a has a lower weight"),
+        ({}, {"lend": False}, "team a stops lending"),
+        ({"reclaim": "jobs"}, {"reclaim": "replicas"}, "team a reclaims only replicas"),
+        (
+            {"namespaces": {"matchLabels": {"team": "a"}}},
+            {"namespaces": ["x"]},
+            "team a no longer has the namespaces that its labels select",
+        ),
+    ],
+)
+def test_a_weaker_field_is_taken_away(
+    fields: dict[str, Any], changes: dict[str, Any], loss: str
+) -> None:
+    text = with_team("", "a", fields)
+    before, after = parse_teams(text), parse_teams(with_team(text, "a", changes))
+    assert taken_away(before, after) == (loss,)
+    assert taken_away(after, before) in ((), ("x leaves team a",))
+
+
+def test_a_namespace_that_another_team_names_is_taken_away() -> None:
+    """A name comes before a pattern."""
+    named = parse_teams(with_team(TEXT, "speech", {"namespaces": ["vision-lab", "speech"]}))
+    assert taken_away(parse_teams(TEXT), named) == ("vision-lab leaves team vision",)
+
+
+def test_a_name_that_a_pattern_of_the_team_still_matches_is_not_taken_away() -> None:
+    shorter = parse_teams(with_team(TEXT, "vision", {"namespaces": ["vision-*"]}))
+    assert taken_away(parse_teams(TEXT), shorter) == ()
+
+
+def test_a_lower_limit_of_the_team_default_is_taken_away() -> None:
+    before, after = (
+        parse_teams(with_team(TEXT, "default", {"limit": {"cpu": cpu}})) for cpu in (8, 4)
+    )
+    assert taken_away(before, after) == ("team default may use less cpu",)
