@@ -61,9 +61,10 @@ def _repeat_interrupt(ignored: sys.UnraisableHookArgs) -> None:
 
 
 def _leave(code: int) -> None:
-    """Exit at once: Python would first wait for threads with a pending request, even after Ctrl-C.
+    """Exit at once: Python would first join the workers of thread pools, even after Ctrl-C.
 
-    It would also free all modules and objects, which takes time after reading a thousand Jobs.
+    A worker of `PrefetchedLists` may wait long for the API server. Python would also free all
+    modules and objects, which takes time after reading a thousand Jobs.
     """
     for stream in (sys.stdout, sys.stderr):
         with suppress(

@@ -64,7 +64,8 @@ def untracked_end(job: TrainingJob, pod: Pod) -> tuple[Write, ...]:
     """Deletes a pod so that its Job counts no failure.
 
     The deletion has no precondition: once untracked, the pod must go whatever happens to it
-    meanwhile, because its Job would not count its success either. Pod names are never reused.
+    meanwhile, because its Job would not count its success either. No other pod gets its name: the
+    Job controller generates names, and KubeShare recreates pods only before they are tracked.
     """
     target = ObjectRef("Pod", job.key.namespace, pod.name)
     if contract.JOB_TRACKING not in pod.finalizers:

@@ -143,6 +143,8 @@ def environ_of(scope: AsgiScope, client: str, body: bytearray) -> WSGIEnvironmen
         "wsgi.run_once": False,
     }
     for name, value in scope["headers"]:
+        if b"_" in name:  # Content_Type would be taken for Content-Type
+            continue
         key = name.decode("latin-1").upper().replace("-", "_")
         environ[key if key in _PLAIN else f"HTTP_{key}"] = value.decode("latin-1")
     return environ

@@ -75,6 +75,14 @@ def test_the_app_sees_the_request_and_the_client_the_response() -> None:
     assert app.closed
 
 
+def test_a_header_with_an_underscore_replaces_none_with_a_hyphen() -> None:
+    app = Seen()
+    head = "POST / HTTP/1.1\r\nContent-Type: a/b\r\nContent_Type: c/d\r\nX_Two: 2\r\n"
+    asked(app, f"{head}Content-Length: 2\r\nContent_Length: 1\r\n\r\nhi".encode())
+    assert (app.environ["CONTENT_TYPE"], app.environ["CONTENT_LENGTH"]) == ("a/b", "2")
+    assert "HTTP_X_TWO" not in app.environ
+
+
 def test_of_a_body_that_is_too_large_only_the_size_is_kept() -> None:
     app = Seen()
     asked(app, wire.request("POST", "/", b"x" * 20 * SMALL))
