@@ -8,17 +8,14 @@ from datetime import datetime
 from difflib import get_close_matches
 from typing import Final
 
-from msgspec.structs import replace
-
 from edl import contract, frameworks
 from edl.errors import Forbidden
 from edl.kube.cluster import ListOptions
 from edl.kube.decode.object_facts import NamespaceFacts, namespace, node
 from edl.messages import message
-from edl.model import ClusterState, ObjectRef, Phase, TrainingJob
+from edl.model import ObjectRef, Phase, TrainingJob
 from edl.parsing import namespace_policy
 from edl.phases import ending, phase
-from edl.quantities import Resources
 from kubectl_edl.cli.completion_candidates import object_name
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_ruled
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
@@ -39,8 +36,6 @@ _ALL: Final = FixCommand("kubectl edl status -A")
 _CLASSES: Final = FixCommand("kubectl get priorityclasses")
 _SIMILAR: Final = 0.9
 """The least similarity of a label that is proposed: most have a domain in common."""
-_TRIED: Final = 20
-"""The most queued jobs that are tried alone: each takes a decision over all nodes."""
 
 
 def stuck(context: CheckContext) -> CheckResults:
@@ -80,33 +75,31 @@ def unrequested(context: CheckContext) -> CheckResults:
 
 
 def never(context: CheckContext) -> CheckResults:
-    """Queued jobs that could not start even alone in the cluster."""
+    """Queued jobs that could not start even as the only ones on the present nodes and quotas."""
     from edl.planner.decide import decide  # noqa: PLC0415 (numpy, not for --help)
 
     state = survey_cluster(context.connection.cluster, context.now)
     by = deciding(context.connection, SettingsOverrides(), context.now)
+    plan = decide(state, by.settings.value(), by.settings.limits)
+    reasons = {held.job: held.reason for held in plan.held if held.never}
     named = context.connection.scope.namespace
     queued = [
         job
         for job in state.jobs
         if phase(job) is Phase.QUEUED and not job.problem and named in ("", job.key.namespace)
     ]
-    unstartable = 0
-    for job in queued[:_TRIED]:
-        plan = decide(alone(state, job), by.settings.value(), by.settings.limits)
-        # Jobs that fit now, or only wait for a point in time, may still start.
-        if plan.admissions or plan.recheck_after is not None:
-            continue
-        unstartable += 1
-        reasons = (message(held.reason) for held in plan.held if held.job == job.key)
-        reason = next(reasons, "nothing fits")
-        yield warning(
-            f"{job.key} could not start even with no other training job running: {reason}",
+    unstartable = [
+        warning(
+            f"{job.key} cannot start on the present nodes and quotas: {message(reasons[job.key])}",
             explanation(job),
         )
+        for job in queued
+        if job.key in reasons
+    ]
+    yield from first(unstartable, _ALL)
     if not unstartable:
-        tried = min(len(queued), _TRIED)
-        yield ok(f"each of the {tried} queued could start" if queued else "none waits for capacity")
+        count = len(queued)
+        yield ok(f"each of the {count} queued could start" if count else "none waits for capacity")
 
 
 def topologies(context: CheckContext) -> CheckResults:
@@ -185,17 +178,6 @@ def _without_class(found: NamespaceFacts) -> CheckResult:
 def _consents(context: CheckContext, namespace: str) -> bool:
     found = context.connection.cluster.get(ObjectRef("Namespace", "", namespace))
     return namespace_policy.read(found).kubexec
-
-
-def alone(state: ClusterState, job: TrainingJob) -> ClusterState:
-    """The cluster without other training jobs and without the resources that their pods hold."""
-    given_back: defaultdict[str, Resources] = defaultdict(Resources)
-    for role in (role for one in state.jobs for role in one.roles):
-        for pod in role.status.pods:
-            if pod.node and not pod.ended:
-                given_back[pod.node] += role.template.shape.requests
-    nodes = tuple(replace(node, used=node.used - given_back[node.name]) for node in state.nodes)
-    return replace(state, nodes=nodes, jobs=(job,), demands=(), bare_jobs=())
 
 
 def _jobs(context: CheckContext) -> Survey:

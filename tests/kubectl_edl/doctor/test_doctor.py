@@ -809,9 +809,7 @@ def test_a_gang_that_would_not_fit_an_empty_cluster_is_named(stage: Stage) -> No
     stage.put(small)
     (one,) = checked(stage)["never"]
     assert one["result"] == "warning"
-    assert one["message"].startswith(
-        "default/big could not start even with no other training job running: "
-    )
+    assert one["message"].startswith("default/big cannot start on the present nodes and quotas: ")
     assert one["remediation"] == "kubectl edl explain big -n default"
 
 
@@ -822,6 +820,26 @@ def test_jobs_that_wait_for_other_jobs_pass(stage: Stage) -> None:
         manifest["spec"]["parallelism"] = 7
         stage.put(manifest)
     assert only(stage, "never")[:2] == ("ok", "each of the 3 queued could start")
+
+
+def test_a_job_that_follows_the_pods_of_another_one_passes(stage: Stage) -> None:
+    """The other job's pods are what it has affinity to, and what it waits for."""
+    stage.create(node("node-1", cpu="16"))
+    leader, follower = (job(name, framework="none", max="7") for name in ("leader", "follower"))
+    for manifest, size in ((leader, 7), (follower, 2)):
+        manifest["spec"]["parallelism"] = size
+        manifest["spec"]["template"]["metadata"] = {"labels": {"app": manifest["metadata"]["name"]}}
+    term = {
+        "labelSelector": {"matchLabels": {"app": "leader"}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    follower["spec"]["template"]["spec"]["affinity"] = {"podAffinity": required}
+    running = stage.put(leader, suspend=False)
+    for index in range(7):
+        stage.create(pod(running, index))
+    stage.put(follower)
+    assert only(stage, "never")[:2] == ("ok", "each of the 1 queued could start")
 
 
 def test_leftovers_are_counted_beyond_the_first_ten_and_owners_of_other_kinds_exist(
