@@ -74,9 +74,9 @@ def _demo(sandbox: Sandbox) -> Iterator[str]:
     install(sandbox, sandbox.folder / "edl")
     sandbox.kubectl("create", "namespace", NAMESPACE)
     sandbox.kubectl("label", "namespace", NAMESPACE, f"{contract.KUBEXEC}={contract.ENABLED}")
-    world = this_process()
+    cli = this_process()
     scope = Scope(namespace=NAMESPACE, kubeconfig=str(sandbox.kubeconfig))
-    running = started(world, world.connect(scope), DashboardOptions(port=0))
+    running = started(cli, cli.connect(scope), DashboardOptions(port=0))
     try:
         for name in ("mnist", "resnet", "bert", "web"):
             sandbox.kubectl("apply", "-n", NAMESPACE, "-f", str(MANIFESTS / f"{name}.yaml"))

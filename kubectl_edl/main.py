@@ -74,25 +74,25 @@ def _leave(code: int) -> None:
     os._exit(code)
 
 
-def run(args: Sequence[str], world: CliContext, environ: Mapping[str, str]) -> int:
+def run(args: Sequence[str], cli: CliContext, environ: Mapping[str, str]) -> int:
     """Run one command line and return its exit code; every error becomes one line on stderr."""
     asked: list[Scope] = []
 
     def connected(scope: Scope) -> ClusterConnection:
         asked.append(scope)
-        return world.connect(scope)
+        return cli.connect(scope)
 
     try:
         # Not CLI.main: it exits by itself (with 1 on a closed pipe) and writes to stderr.
         with CLI.make_context(
-            "kubectl edl", list(args), obj=replace(world, connect=connected)
+            "kubectl edl", list(args), obj=replace(cli, connect=connected)
         ) as context:
             CLI.invoke(context)
-        world.out.flush()
+        cli.out.flush()
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.UsageError as error:
-        return _misused(error, world)
+        return _misused(error, cli)
     except (click.Abort, KeyboardInterrupt):
         return Exit.INTERRUPTED
     except BrokenPipeError:  # a reader such as `| head` has closed the pipe
@@ -101,30 +101,30 @@ def run(args: Sequence[str], world: CliContext, environ: Mapping[str, str]) -> i
     except Exception as error:
         if environ.get("EDL_DEBUG"):
             raise
-        return _failed(error, world, asked)
+        return _failed(error, cli, asked)
     return Exit.DONE
 
 
-def _misused(error: click.UsageError, world: CliContext) -> int:
+def _misused(error: click.UsageError, cli: CliContext) -> int:
     path = error.ctx.command_path if error.ctx else "kubectl edl"
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        world.out.write(f"{error.format_message()}\n")
+        cli.out.write(f"{error.format_message()}\n")
         return Exit.DONE
-    world.warn(f"error: {error.format_message()}\nSee '{path} --help' for usage.")
+    cli.warn(f"error: {error.format_message()}\nSee '{path} --help' for usage.")
     return Exit.USAGE
 
 
-def _failed(error: Exception, world: CliContext, asked: Sequence[Scope]) -> int:
+def _failed(error: Exception, cli: CliContext, asked: Sequence[Scope]) -> int:
     if not isinstance(error, EdlError):
         kind = type(error).__name__
-        world.warn(f"error: unexpected {kind}: {error}; EDL_DEBUG=1 shows where it comes from")
+        cli.warn(f"error: unexpected {kind}: {error}; EDL_DEBUG=1 shows where it comes from")
         return Exit.REFUSED
     findings = error.findings if isinstance(error, Denied) else ()
     for line in findings or (error,):
-        world.warn(f"error: {line}")
+        cli.warn(f"error: {line}")
     if isinstance(error, WebhookAway) or isinstance(error.__cause__, WebhookAway):
         flags = asked[-1].edl_flags if asked else ""
-        world.warn(f"hint: the webhook of kubectl-edl did not answer: kubectl edl doctor{flags}")
+        cli.warn(f"hint: the webhook of kubectl-edl did not answer: kubectl edl doctor{flags}")
     return exit_code(error)
 
 

@@ -48,15 +48,15 @@ _SOURCE: Final = (
 @one_namespace
 @click.pass_obj
 def adopt(
-    world: CliContext, source: Named, labels: LabelOptions, recreation: Recreation, scope: Scope
+    cli: CliContext, source: Named, labels: LabelOptions, recreation: Recreation, scope: Scope
 ) -> None:
     if source.filenames and (recreation.recreate or recreation.yes):
         raise click.UsageError(
             "--recreate and --yes are for a Job that exists: leave them out, or -f."
         )
     if source.filenames:
-        print_documents(world, adopt_files(world.stdin, source, labels))
+        print_documents(cli, adopt_files(cli.stdin, source, labels))
     elif source.name:
-        adopt_job(world, world.connect(scope), source.name, labels, recreation)
+        adopt_job(cli, cli.connect(scope), source.name, labels, recreation)
     else:
         raise click.UsageError("Specify a Job name or -f FILENAME.")

@@ -61,14 +61,14 @@ def release_files(stdin: TextIO, named: Named) -> list[Rewritten]:
     return documents
 
 
-def print_documents(world: CliContext, found: Sequence[Rewritten], output: str = "yaml") -> None:
+def print_documents(cli: CliContext, found: Sequence[Rewritten], output: str = "yaml") -> None:
     """Print the documents; as YAML, warn on stderr about what rewriting loses, such as comments."""
     if output == "json":
-        world.out.write(json_stream([one.value for one in found]))
+        cli.out.write(json_stream([one.value for one in found]))
         return
     for hint in hints(found):
-        world.warn(hint)
-    world.out.write(joined(one.text for one in found))
+        cli.warn(hint)
+    cli.out.write(joined(one.text for one in found))
 
 
 def _check_types(manifest: Json, where: str) -> None:

@@ -54,7 +54,7 @@ class Replacement:
 
 
 def adopt_job(
-    world: CliContext,
+    cli: CliContext,
     connection: ClusterConnection,
     name: str,
     labels: LabelOptions,
@@ -73,33 +73,33 @@ def adopt_job(
             f"and create it again with: kubectl edl adopt {target.name} {flags} --recreate"
         )
     for warning in unknown_keys.warnings(replacement.fresh):
-        world.warn(f"warning: {warning}; the new {target.name} would have it, too")
+        cli.warn(f"warning: {warning}; the new {target.name} would have it, too")
     if how.dry_run == "client":
-        world.out.write(dump(replacement.fresh))
+        cli.out.write(dump(replacement.fresh))
         return
     _check_accepted(connection, replacement)
-    if how.yes or confirmed(world, _question(replacement)):
-        fresh = _recreate(world, connection, target, labels, how.timeout)
-        now = world.now()
+    if how.yes or confirmed(cli, _question(replacement)):
+        fresh = _recreate(cli, connection, target, labels, how.timeout)
+        now = cli.now()
         needed = hints(connection, [fresh], now, "set resources.requests")
         for hint in (*unattended(connection, now), *needed):
-            world.warn(hint)
-        _print_created(world, target.name, fresh, connection.scope.flags)
+            cli.warn(hint)
+        _print_created(cli, target.name, fresh, connection.scope.flags)
     else:
-        world.warn(f"{target.name} stays as it is")
+        cli.warn(f"{target.name} stays as it is")
 
 
-def _print_created(world: CliContext, name: str, fresh: Json, flags: str) -> None:
+def _print_created(cli: CliContext, name: str, fresh: Json, flags: str) -> None:
     metadata = fresh["metadata"]
     if contract.INJECTED_MAX not in (metadata.get("annotations") or {}):
-        world.warn(
+        cli.warn(
             f"warning: no webhook completed {name}, it runs as an ordinary Job: "
             "is the webhook of kubectl-edl installed in this cluster?"
         )
     job = (metadata.get("labels") or {}).get(contract.JOB) or name
     paused = (metadata.get("annotations") or {}).get(contract.PAUSED) == contract.TRUE
     then = ", and paused: kubectl edl resume" if paused else ": kubectl edl status"
-    world.say(f"{name}: created again with labels{then} {job}{flags}")
+    cli.say(f"{name}: created again with labels{then} {job}{flags}")
 
 
 def _plan(connection: ClusterConnection, target: ObjectRef, labels: LabelOptions) -> Replacement:
@@ -127,7 +127,7 @@ def _check_accepted(connection: ClusterConnection, replacement: Replacement) -> 
 
 
 def _recreate(
-    world: CliContext,
+    cli: CliContext,
     connection: ClusterConnection,
     target: ObjectRef,
     labels: LabelOptions,
@@ -148,14 +148,14 @@ def _recreate(
 
     fate = "may have been deleted"
     try:
-        replacement = with_fresh_state(delete, world.sleep)
+        replacement = with_fresh_state(delete, cli.sleep)
         fate = "was deleted"
-        _wait_until_gone(world, connection, replacement, timeout)
+        _wait_until_gone(cli, connection, replacement, timeout)
         return cluster.create(target, replacement.fresh)
     except (ClusterError, Refused, KeyboardInterrupt) as error:
         if not sent:
             raise
-        world.out.write(dump(sent[0].fresh))
+        cli.out.write(dump(sent[0].fresh))
         why = str(error) or "interrupted"
         raise Refused(
             f'Job "{target.name}" {fate} and not created again: {why}; '
@@ -171,7 +171,7 @@ def _question(replacement: Replacement) -> str:
 
 
 def _wait_until_gone(
-    world: CliContext, connection: ClusterConnection, replacement: Replacement, timeout: timedelta
+    cli: CliContext, connection: ClusterConnection, replacement: Replacement, timeout: timedelta
 ) -> None:
     uid = replacement.found["metadata"]["uid"]
 
@@ -184,7 +184,7 @@ def _wait_until_gone(
             raise Refused("another client created a Job of this name meanwhile")
         return True
 
-    if waited(world, there, timeout):
+    if waited(cli, there, timeout):
         after = duration_text(timeout)
         raise Refused(f"it is still there after {after} (a finalizer?); --timeout waits longer")
 

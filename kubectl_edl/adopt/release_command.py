@@ -40,7 +40,7 @@ _SOURCE: Final = (
 @one_namespace
 @writing
 @click.pass_obj
-def release(world: CliContext, named: Named, scope: Scope, writing: Writing) -> None:
+def release(cli: CliContext, named: Named, scope: Scope, writing: Writing) -> None:
     from kubectl_edl.adopt.manifest_files import (  # noqa: PLC0415 (not for --help)
         print_documents,
         release_files,
@@ -52,8 +52,8 @@ def release(world: CliContext, named: Named, scope: Scope, writing: Writing) -> 
     if named.filenames and writing.dry_run == "server":
         raise click.UsageError("--dry-run server is for a Job of the cluster: -f sends nothing.")
     if named.filenames:
-        print_documents(world, release_files(world.stdin, named), writing.output)
+        print_documents(cli, release_files(cli.stdin, named), writing.output)
     elif named.name:
-        release_job(world, world.connect(scope), named.name, writing)
+        release_job(cli, cli.connect(scope), named.name, writing)
     else:
         raise click.UsageError("Specify a Job name or -f FILENAME.")

@@ -81,7 +81,7 @@ def ours(name: str) -> bool:
 
 
 def release_job(
-    world: CliContext, connection: ClusterConnection, name: str, writing: Writing
+    cli: CliContext, connection: ClusterConnection, name: str, writing: Writing
 ) -> None:
     """Remove all that is ours from every Job of the training job, retrying on write conflicts.
 
@@ -90,13 +90,13 @@ def release_job(
     actuator = Patcher(connection.cluster, writing.dry_run)
 
     def change() -> _Done:
-        jobs = _jobs_of(name, connection, world)
+        jobs = _jobs_of(name, connection, cli)
         return _release(jobs, connection, actuator)
 
-    done = with_fresh_state(change, world.sleep)
-    print_changed(world, writing.output, done.sentence, done.manifests)
+    done = with_fresh_state(change, cli.sleep)
+    print_changed(cli, writing.output, done.sentence, done.manifests)
     for hint in (*done.hints, *_delete_budgets(connection, done, writing)):
-        world.warn(hint)
+        cli.warn(hint)
 
 
 def _metadata(manifest: Json) -> Iterator[Json]:
@@ -109,7 +109,7 @@ def _metadata(manifest: Json) -> Iterator[Json]:
             yield metadata
 
 
-def _jobs_of(name: str, connection: ClusterConnection, world: CliContext) -> list[Json]:
+def _jobs_of(name: str, connection: ClusterConnection, cli: CliContext) -> list[Json]:
     """The Jobs of a training job, found by its name or by a Job's name; includes malformed Jobs."""
     name = plain(name)
     selection = jobs_of(connection)
@@ -119,7 +119,7 @@ def _jobs_of(name: str, connection: ClusterConnection, world: CliContext) -> lis
     whole = next((job for job, manifest in listed if manifest["metadata"]["name"] == name), name)
     found = [manifest for job, manifest in listed if job == whole]
     if not found:
-        training_job(name, survey_jobs(connection, world.now()), connection)
+        training_job(name, survey_jobs(connection, cli.now()), connection)
     return found
 
 

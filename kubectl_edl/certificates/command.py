@@ -72,12 +72,12 @@ Examples:
 @a_cluster
 @printing
 @click.pass_obj
-def show(world: CliContext, scope: Scope, reading: OutputOptions) -> None:
+def show(cli: CliContext, scope: Scope, reading: OutputOptions) -> None:
     from kubectl_edl.certificates.renewal import listed  # noqa: PLC0415 (cryptography, not for --help)
     from kubectl_edl.cli.watch_report import show as print_once  # noqa: PLC0415 (the same)
 
-    connection = world.connect(scope)
-    print_once(world, reading, lambda: listed(connection, world.now()))
+    connection = cli.connect(scope)
+    print_once(cli, reading, lambda: listed(connection, cli.now()))
 
 
 @click.command(
@@ -91,10 +91,10 @@ def verify(ctx: click.Context, scope: Scope, reading: OutputOptions) -> None:
     from kubectl_edl.doctor.checks.check import CheckContext  # noqa: PLC0415 (the same)
     from kubectl_edl.doctor.view import has_failures, print_all, print_each  # noqa: PLC0415 (the same)
 
-    world = ctx.ensure_object(CliContext)
-    results = run_section(CERTIFICATES, CheckContext(world.connect(scope), world.now()))
+    cli = ctx.ensure_object(CliContext)
+    results = run_section(CERTIFICATES, CheckContext(cli.connect(scope), cli.now()))
     printed = print_each if reading.output in ("table", "wide") else print_all
-    if has_failures(printed(world, reading, [results])):
+    if has_failures(printed(cli, reading, [results])):
         ctx.exit(Exit.REFUSED)
 
 
@@ -104,13 +104,13 @@ def verify(ctx: click.Context, scope: Scope, reading: OutputOptions) -> None:
 @click.option("--authority", is_flag=True, help="Replace the authority as well.")
 @a_cluster
 @click.pass_obj
-def renew(world: CliContext, scope: Scope, *, authority: bool) -> None:
+def renew(cli: CliContext, scope: Scope, *, authority: bool) -> None:
     from kubectl_edl.certificates.renewal import renew as renewed  # noqa: PLC0415 (not for --help)
     from kubectl_edl.certificates.view import renewal_message  # noqa: PLC0415 (the same)
 
-    now = world.now()
-    installed = renewed(world.connect(scope), now, authority=authority)
-    world.say(renewal_message(installed, now, authority=authority))
+    now = cli.now()
+    installed = renewed(cli.connect(scope), now, authority=authority)
+    cli.say(renewal_message(installed, now, authority=authority))
 
 
 certs: Final = Listed(

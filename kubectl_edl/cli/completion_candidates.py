@@ -34,13 +34,13 @@ def plain(name: str) -> str:
 def _candidates(
     ctx: click.Context, selection: ListOptions, incomplete: str, named: Callable[[bytes], str]
 ) -> list[CompletionItem]:
-    world = ctx.find_object(CliContext)
-    if world is None:
+    cli = ctx.find_object(CliContext)
+    if cli is None:
         return []
     names = {field.name for field in fields(Scope)} - {"all_namespaces"}
     scope = Scope(**{name: value for name, value in ctx.params.items() if name in names and value})
     try:
-        connection = world.connect(scope)
+        connection = cli.connect(scope)
         where = connection.namespace if selection.kind == "Job" else ""
         chosen = ListOptions(selection.kind, where, selection.labels)
         items = connection.cluster.list(chosen).items

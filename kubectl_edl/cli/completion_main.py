@@ -25,14 +25,14 @@ class Directive(IntEnum):
 
 def main() -> None:
     """The console script `kubectl_complete-edl`."""
-    world = this_process()
-    world.out.write(answer(sys.argv[1:], world))
+    cli = this_process()
+    cli.out.write(answer(sys.argv[1:], cli))
 
 
-def answer(words: Sequence[str], world: CliContext) -> str:
+def answer(words: Sequence[str], cli: CliContext) -> str:
     """The candidates for the last word, and the directive, in cobra's format."""
     *before, unfinished = words or [""]
-    shell = ShellComplete(CLI, {"obj": world}, "kubectl edl", "")
+    shell = ShellComplete(CLI, {"obj": cli}, "kubectl edl", "")
     try:
         items = shell.get_completions(list(before), unfinished)
     except UsageError:  # an unknown command has no candidates

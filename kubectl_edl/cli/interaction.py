@@ -15,29 +15,29 @@ _Missing = TypeVar("_Missing")
 _Item = TypeVar("_Item")
 
 
-def confirmed(world: CliContext, question: str) -> bool:
+def confirmed(cli: CliContext, question: str) -> bool:
     """Ask the user. Raises Refused if stdin is not a terminal."""
-    if not world.stdin.isatty():
+    if not cli.stdin.isatty():
         raise Refused(f"{question} No terminal can answer: add --yes")
-    world.err.write(f"{harmless_lines(question)} [y/N] ")
-    world.err.flush()
-    return world.stdin.readline().strip().lower() in ("y", "yes")
+    cli.err.write(f"{harmless_lines(question)} [y/N] ")
+    cli.err.flush()
+    return cli.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def waited(world: CliContext, missing: Callable[[], _Missing], timeout: timedelta) -> _Missing:
+def waited(cli: CliContext, missing: Callable[[], _Missing], timeout: timedelta) -> _Missing:
     """Poll `missing` until its result is empty or the time is up; returns its last result."""
-    until = world.now() + timeout
+    until = cli.now() + timeout
     found = missing()
     for _ in range(round(timeout / _PAUSE)):
-        if not found or world.now() >= until:
+        if not found or cli.now() >= until:
             break
-        world.sleep(_PAUSE.total_seconds())
+        cli.sleep(_PAUSE.total_seconds())
         found = missing()
     return found
 
 
 def waited_gone(
-    world: CliContext,
+    cli: CliContext,
     items: Sequence[_Item],
     is_there: Callable[[_Item], bool],
     timeout: timedelta,
@@ -49,21 +49,21 @@ def waited_gone(
         left[:] = [item for item in left if is_there(item)]
         return left
 
-    return waited(world, still, timeout)
+    return waited(cli, still, timeout)
 
 
 PATIENCE: Final = timedelta(seconds=5)
 """Time limit of an estimate; a large cluster with many jobs may need longer."""
 
 
-def time_limit(world: CliContext) -> Callable[[], bool]:
+def time_limit(cli: CliContext) -> Callable[[], bool]:
     """A function that tells whether PATIENCE has passed since this call."""
-    begun = world.now()
-    return lambda: world.now() - begun > PATIENCE
+    begun = cli.now()
+    return lambda: cli.now() - begun > PATIENCE
 
 
 def print_changed(
-    world: CliContext,
+    cli: CliContext,
     output: str,
     sentence: str,
     manifests: Sequence[Json],
@@ -71,14 +71,14 @@ def print_changed(
 ) -> None:
     """Print the sentence, or with `-o` the changed objects; hints go to stderr."""
     for hint in hints:
-        world.warn(hint)
+        cli.warn(hint)
     if not output:
-        world.say(sentence)
+        cli.say(sentence)
     elif output == "name":
         for manifest in manifests:
-            world.say(f"job.batch/{manifest['metadata']['name']}")
+            cli.say(f"job.batch/{manifest['metadata']['name']}")
     else:
-        world.out.write(STREAMS[output]([_shown(manifest) for manifest in manifests]))
+        cli.out.write(STREAMS[output]([_shown(manifest) for manifest in manifests]))
 
 
 def _shown(manifest: Json) -> Json:

@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 Read = Callable[[], Report]
 
 
-def show(world: CliContext, reading: OutputOptions, read: Read) -> None:
+def show(cli: CliContext, reading: OutputOptions, read: Read) -> None:
     """Print the report once."""
     report, chosen = read(), form(reading.output)
-    _print_hints(world, chosen, report)
+    _print_hints(cli, chosen, report)
     if report.objects or not chosen.people:
-        world.out.write(chosen.prints(report, layout(world, reading)))
+        cli.out.write(chosen.prints(report, layout(cli, reading)))
 
 
-def follow(world: CliContext, reading: OutputOptions, read: Read, changes: Iterator[None]) -> None:
+def follow(cli: CliContext, reading: OutputOptions, read: Read, changes: Iterator[None]) -> None:
     """Print until `changes` end: redraw a table on a terminal, append everything else as lines."""
-    if world.width is not None and form(reading.output).people:
-        _draw(world, reading, reports(world, read, changes))
+    if cli.width is not None and form(reading.output).people:
+        _draw(cli, reading, reports(cli, read, changes))
     else:
-        continued(world, reading, read, changes)
+        continued(cli, reading, read, changes)
 
 
 def printed(
-    world: CliContext,
+    cli: CliContext,
     reading: OutputOptions,
     read: Read,
     cluster: "Cluster",
@@ -47,52 +47,50 @@ def printed(
 ) -> None:
     """Print once, or with `--watch` after each change of a selected object."""
     if reading.watch:
-        follow(world, reading, read, world.changes(cluster, selection))
+        follow(cli, reading, read, cli.changes(cluster, selection))
     else:
-        show(world, reading, read)
+        show(cli, reading, read)
 
 
-def continued(
-    world: CliContext, reading: OutputOptions, read: Read, changes: Iterator[None]
-) -> None:
+def continued(cli: CliContext, reading: OutputOptions, read: Read, changes: Iterator[None]) -> None:
     """Append new or changed lines, on a terminal too: earlier output is kept."""
     chosen = form(reading.output)
-    lines = _Lines(chosen, layout(replace(world, width=None, size=None), reading), reading)
-    for number, report in enumerate(reports(world, read, changes)):
+    lines = _Lines(chosen, layout(replace(cli, width=None, size=None), reading), reading)
+    for number, report in enumerate(reports(cli, read, changes)):
         if number == 0:
-            _print_hints(world, chosen, report)
-        world.out.write(lines.news(report))
-        world.out.flush()
+            _print_hints(cli, chosen, report)
+        cli.out.write(lines.news(report))
+        cli.out.flush()
 
 
-def layout(world: CliContext, reading: OutputOptions) -> Layout:
+def layout(cli: CliContext, reading: OutputOptions) -> Layout:
     """The layout for stdout as it is now: the terminal may be resized between two reports."""
-    width, height = world.size() if world.size else (world.width, None)
+    width, height = cli.size() if cli.size else (cli.width, None)
     return Layout(
         width=width,
         height=height,
         header=not reading.no_headers,
-        unicode=world.unicode,
+        unicode=cli.unicode,
         wide=reading.output == "wide",
-        coloured={"auto": world.coloured}.get(reading.color, reading.color == "always"),
+        coloured={"auto": cli.coloured}.get(reading.color, reading.color == "always"),
     )
 
 
-def _draw(world: CliContext, reading: OutputOptions, reports: Iterator[Report]) -> None:
+def _draw(cli: CliContext, reading: OutputOptions, reports: Iterator[Report]) -> None:
     """Redraw on the alternate screen; the last report stays on the normal screen."""
     picture = ""
     try:
-        with world.listening():
-            world.out.write(ENTER)
+        with cli.listening():
+            cli.out.write(ENTER)
             for report in reports:
-                now = layout(world, reading)
+                now = layout(cli, reading)
                 draw = report.picture or partial(form(reading.output).prints, report)
                 picture = fitted(draw(now) or f"{report.nothing}\n", now)
-                world.out.write(over(picture))
-                world.out.flush()
+                cli.out.write(over(picture))
+                cli.out.flush()
     finally:
-        world.out.write(LEAVE + picture)
-        world.out.flush()
+        cli.out.write(LEAVE + picture)
+        cli.out.flush()
 
 
 class _Lines:
@@ -141,7 +139,7 @@ class _Lines:
         return "".join(map(self._form.one, report.objects))
 
 
-def reports(world: CliContext, read: Read, changes: Iterator[None]) -> Iterator[Report]:
+def reports(cli: CliContext, read: Read, changes: Iterator[None]) -> Iterator[Report]:
     """One report now and one after each change; while the API server is unreachable, it waits."""
     yield read()
     away = False
@@ -150,7 +148,7 @@ def reports(world: CliContext, read: Read, changes: Iterator[None]) -> Iterator[
             yield read()
         except Unreachable as error:
             if not away:
-                world.warn(f"waiting: {error}")
+                cli.warn(f"waiting: {error}")
             away = True
         else:
             away = False
@@ -164,12 +162,12 @@ def last(reports: Iterator[Report]) -> Report:
     return report
 
 
-def _print_hints(world: CliContext, chosen: OutputForm, report: Report) -> None:
+def _print_hints(cli: CliContext, chosen: OutputForm, report: Report) -> None:
     """Print hints, and the message for an empty list, to stderr."""
     for hint in report.hints:
-        world.warn(hint)
+        cli.warn(hint)
     if not report.objects and chosen.people:
-        world.warn(report.nothing)
+        cli.warn(report.nothing)
 
 
 def _key(document: JsonDocument) -> tuple[str, str]:

@@ -28,5 +28,5 @@ Examples:
 @click.command("completion", help=_HELP)
 @click.argument("shell", type=click.Choice(tuple(SCRIPTS)))
 @click.pass_obj
-def completion(world: CliContext, shell: str) -> None:
-    world.out.write(SCRIPTS[shell])
+def completion(cli: CliContext, shell: str) -> None:
+    cli.out.write(SCRIPTS[shell])

@@ -63,25 +63,25 @@ _EXIT_CODES: Final = (
 def convert(
     context: click.Context, filenames: Sequence[str], output: str, system_namespace: str | None
 ) -> None:
-    world: CliContext = context.obj
+    cli: CliContext = context.obj
     installed = system_namespace or contract.SYSTEM_NAMESPACE
-    given = sources(filenames, world.stdin)
+    given = sources(filenames, cli.stdin)
     stream = converted(given, installed)
-    _say(world, stream)
+    _say(cli, stream)
     if stream.empty:
         raise Refused(f"nothing to convert: no document in {', '.join(one.name for one in given)}")
     if stream.errors:
         context.exit(_UNREADABLE)
-    world.out.write(STREAMS[output](stream.manifests))
-    world.out.flush()
+    cli.out.write(STREAMS[output](stream.manifests))
+    cli.out.flush()
     context.exit(_SOME_DROPPED if stream.dropped else 0)
 
 
-def _say(world: CliContext, stream: DocumentStream) -> None:
+def _say(cli: CliContext, stream: DocumentStream) -> None:
     for word, lines in (
         ("note", stream.notes),
         ("dropped", stream.dropped),
         ("error", stream.errors),
     ):
         for line in lines:
-            world.warn(f"{word}: {line}")
+            cli.warn(f"{word}: {line}")

@@ -128,7 +128,7 @@ def _command(framework: Framework) -> click.Command:
     known = {_parameter(kind.name): kind.name for kind in kinds}
 
     def create(
-        world: CliContext,
+        cli: CliContext,
         scope: Scope,
         writing: Writing,
         options: CreateOptions,
@@ -137,7 +137,7 @@ def _command(framework: Framework) -> click.Command:
     ) -> None:
         sizes = {known[name]: text for name, text in given.items() if text is not None}
         request = CreateRequest(framework.name, options, sizes, pods, scope.namespace)
-        _create(world, scope, writing, request)
+        _create(cli, scope, writing, request)
 
     function = pods(options(one_namespace(writing(click.pass_obj(create)))))
     for size in reversed(sizes):
@@ -166,14 +166,14 @@ def _sample(framework: Framework) -> list[tuple[str, str]]:
     ]
 
 
-def _create(world: CliContext, scope: Scope, writing: Writing, request: CreateRequest) -> None:
+def _create(cli: CliContext, scope: Scope, writing: Writing, request: CreateRequest) -> None:
     made = manifests(request)
     done, remark = _PERFORMED[writing.dry_run]
-    stored = done(world, scope, made)
+    stored = done(cli, scope, made)
     lines = (
         f"job.batch/{one['metadata']['name']} created{remark}: {_range(one)}" for one in stored
     )
-    print_changed(world, writing.output, "\n".join(lines), stored)
+    print_changed(cli, writing.output, "\n".join(lines), stored)
 
 
 def _range(stored: Json) -> str:
@@ -194,21 +194,21 @@ def _by_itself(made: list[Json]) -> Iterator[str]:
             yield f"hint: {spec.role} by itself: {limit}"
 
 
-def _really(world: CliContext, scope: Scope, made: list[Json]) -> list[Json]:
-    connection = world.connect(scope)
-    stored = create_all(world, connection, made)
-    now = world.now()
+def _really(cli: CliContext, scope: Scope, made: list[Json]) -> list[Json]:
+    connection = cli.connect(scope)
+    stored = create_all(cli, connection, made)
+    now = cli.now()
     needed = hints(connection, stored, now, "add --cpu and --memory")
     for hint in (*unattended(connection, now), *needed, *_by_itself(made)):
-        world.warn(hint)
+        cli.warn(hint)
     return stored
 
 
-def _rehearsed(world: CliContext, scope: Scope, made: list[Json]) -> list[Json]:
-    return rehearse(world.connect(scope), made)
+def _rehearsed(cli: CliContext, scope: Scope, made: list[Json]) -> list[Json]:
+    return rehearse(cli.connect(scope), made)
 
 
-def _written(world: CliContext, scope: Scope, made: list[Json]) -> list[Json]:  # noqa: ARG001 (same signature as the others)
+def _written(cli: CliContext, scope: Scope, made: list[Json]) -> list[Json]:  # noqa: ARG001 (same signature as the others)
     return made
 
 

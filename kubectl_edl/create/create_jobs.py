@@ -20,7 +20,7 @@ from kubectl_edl.resources.source_manifest import LAST_APPLIED, as_applied
 
 
 def create_all(
-    world: CliContext, connection: ClusterConnection, manifests: Sequence[Json]
+    cli: CliContext, connection: ClusterConnection, manifests: Sequence[Json]
 ) -> list[Json]:
     """The stored Jobs. Raises Denied with every error before any Job is created."""
     rehearse(connection, manifests)
@@ -31,7 +31,7 @@ def create_all(
     except (ClusterError, KeyboardInterrupt) as error:
         failed = manifests[len(created)]
         why = str(error) or "interrupted"
-        undone = _taken_back(world, connection, [*created, *_unanswered(connection, failed)])
+        undone = _taken_back(cli, connection, [*created, *_unanswered(connection, failed)])
         raise Refused(f"job.batch/{failed['metadata']['name']}: {why}; {undone}") from error
     return created
 
@@ -103,10 +103,10 @@ def _create(connection: ClusterConnection, manifest: Json, *, dry_run: bool) -> 
     )
 
 
-def _taken_back(world: CliContext, connection: ClusterConnection, created: Sequence[Json]) -> str:
+def _taken_back(cli: CliContext, connection: ClusterConnection, created: Sequence[Json]) -> str:
     """Delete the created Jobs; returns a sentence about what remains."""
     standing = [
-        one["metadata"]["name"] for one in created if not _deleted(world, connection.cluster, one)
+        one["metadata"]["name"] for one in created if not _deleted(cli, connection.cluster, one)
     ]
     if standing:
         names = " ".join(standing)
@@ -118,7 +118,7 @@ def _taken_back(world: CliContext, connection: ClusterConnection, created: Seque
     return f"what was created is deleted again: {names}"
 
 
-def _deleted(world: CliContext, cluster: Cluster, created: Json) -> bool:
+def _deleted(cli: CliContext, cluster: Cluster, created: Json) -> bool:
     """Whether this object is gone; a newer one of the same name is kept."""
     metadata = created["metadata"]
     target = ObjectRef("Job", metadata["namespace"], metadata["name"])
@@ -129,7 +129,7 @@ def _deleted(world: CliContext, cluster: Cluster, created: Json) -> bool:
             cluster.delete(target, version=found["resourceVersion"])
 
     try:
-        with_fresh_state(delete, world.sleep)
+        with_fresh_state(delete, cli.sleep)
     except NotFound:
         return True
     except (ClusterError, Refused):

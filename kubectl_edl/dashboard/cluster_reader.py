@@ -62,7 +62,7 @@ class ClusterReader(Protocol):
 
 
 def choose_reader(
-    world: CliContext, connection: ClusterConnection, monotonic: Callable[[], float]
+    cli: CliContext, connection: ClusterConnection, monotonic: Callable[[], float]
 ) -> ClusterReader:
     """The most complete reader that the user's rights allow. Raises ClusterError if none."""
     missing = _missing(connection.cluster)
@@ -71,12 +71,12 @@ def choose_reader(
         hints = [
             f"hint: what a {kind} adds or forbids is unknown: {missing[kind]}" for kind in missing
         ]
-        return ClusterWideReader(world, connection, Estimates(monotonic), sorted(hints))
+        return ClusterWideReader(cli, connection, Estimates(monotonic), sorted(hints))
     error = needed[min(needed)]
     survey_training(
-        connection, "", world.now()
+        connection, "", cli.now()
     )  # raises Forbidden if the user may not read the namespace either
-    return NamespaceReader(world, connection, f"{_HINT}: {error}")
+    return NamespaceReader(cli, connection, f"{_HINT}: {error}")
 
 
 def _missing(cluster: Cluster) -> dict[str, Forbidden]:
@@ -109,12 +109,12 @@ class ClusterWideReader:
 
     def __init__(
         self,
-        world: CliContext,
+        cli: CliContext,
         connection: ClusterConnection,
         estimates: Estimates,
         hints: Sequence[str],
     ) -> None:
-        self._world = world
+        self._cli = cli
         self._connection = connection
         self._estimates = estimates
         self._hints = tuple(hints)
@@ -133,7 +133,7 @@ class ClusterWideReader:
     def read(self) -> DashboardSnapshot | None:
         if not self._synced():
             return None
-        now = self._world.now()
+        now = self._cli.now()
         by = deciding(self._connection, SettingsOverrides(), now)
         state = self._census.state(now)
         plan = decide(state, by.settings.value(), by.settings.limits)
@@ -175,8 +175,8 @@ class ClusterWideReader:
 class NamespaceReader:
     """Reads the Jobs and pods of one namespace, and lists them again after each change."""
 
-    def __init__(self, world: CliContext, connection: ClusterConnection, hint: str) -> None:
-        self._world = world
+    def __init__(self, cli: CliContext, connection: ClusterConnection, hint: str) -> None:
+        self._cli = cli
         self._connection = connection
         self._hint = hint
         self._stopped = False
@@ -184,7 +184,7 @@ class NamespaceReader:
     def start(self, changed: Callable[[], None]) -> None:
         connection = self._connection
         selection = jobs_of(connection)
-        changes = self._world.changes(connection.cluster, selection)
+        changes = self._cli.changes(connection.cluster, selection)
 
         def follow() -> None:
             for _ in changes:
@@ -195,7 +195,7 @@ class NamespaceReader:
         Thread(target=follow, name="changes", daemon=True).start()
 
     def read(self) -> DashboardSnapshot | None:
-        now = self._world.now()
+        now = self._cli.now()
         survey = survey_training(self._connection, "", now)
         silent = reconciler_lease.unattended(self._connection, now)
         hints = (*silent, *survey.hints, self._hint)

@@ -49,27 +49,27 @@ _LONG: Final = 3600.0
 @group(DashboardOptions, "asked")
 @everywhere
 @click.pass_obj
-def dashboard(world: CliContext, scope: Scope, asked: DashboardOptions) -> None:
+def dashboard(cli: CliContext, scope: Scope, asked: DashboardOptions) -> None:
     from kubectl_edl.dashboard import run_dashboard  # noqa: PLC0415 (Flask, numpy)
 
-    found = run_dashboard.started(world, world.connect(scope), asked)
-    world.say(f"{found.url}   (Ctrl-C ends it)")
-    world.out.flush()
-    _caution(world, found.address)
+    found = run_dashboard.started(cli, cli.connect(scope), asked)
+    cli.say(f"{found.url}   (Ctrl-C ends it)")
+    cli.out.flush()
+    _caution(cli, found.address)
     try:
         if asked.opened and run_dashboard.can_show(os.environ):
             run_dashboard.show(found.url)
         while True:
-            world.sleep(_LONG)
+            cli.sleep(_LONG)
     except KeyboardInterrupt:
-        world.warn("ended")
+        cli.warn("ended")
     finally:
         found.stop()
 
 
-def _caution(world: CliContext, address: DashboardAddress) -> None:
+def _caution(cli: CliContext, address: DashboardAddress) -> None:
     if not address.loopback:
-        world.warn(
+        cli.warn(
             f"hint: others open it as http://{gethostname()}:{address.port}/ with the same token; "
             "the token crosses the network in the clear"
         )

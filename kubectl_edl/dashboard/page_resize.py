@@ -19,7 +19,7 @@ class ResizeRequest:
     size: int | None
 
 
-def resize(world: CliContext, connection: ClusterConnection, request: ResizeRequest) -> str:
+def resize(cli: CliContext, connection: ClusterConnection, request: ResizeRequest) -> str:
     """Resize, and return the confirmation. Raises the errors that `kubectl edl scale` prints."""
     if connection.namespace not in ("", request.namespace):
         raise Refused(f"{request.namespace} is not shown here; only {connection.namespace} is")
@@ -28,7 +28,7 @@ def resize(world: CliContext, connection: ClusterConnection, request: ResizeRequ
     asked = size_validation.SizeRequest(
         size=request.size, auto=request.size is None, flags=scope.flags
     )
-    silent = replace(world, out=StringIO(), err=StringIO())
+    silent = replace(cli, out=StringIO(), err=StringIO())
     carry_out(ResizeTask(silent, there, request.name, asked, Writing("none")), ExtraSteps())
     assert isinstance(silent.out, StringIO)  # noqa: S101 (set two lines above)
     return silent.out.getvalue().strip()

@@ -43,11 +43,11 @@ class Dashboard:
         self.serving.stop()
 
 
-def started(world: CliContext, connection: ClusterConnection, asked: DashboardOptions) -> Dashboard:
+def started(cli: CliContext, connection: ClusterConnection, asked: DashboardOptions) -> Dashboard:
     """Start a dashboard that serves on return. Raises Refused, or ClusterError from the cluster."""
     listener, address = listening(asked.address, asked.port)
     try:
-        reader = choose_reader(world, connection, time.monotonic)
+        reader = choose_reader(cli, connection, time.monotonic)
     except BaseException:
         listener.close()
         raise
@@ -65,7 +65,7 @@ def started(world: CliContext, connection: ClusterConnection, asked: DashboardOp
             "namespace": connection.namespace,
             "version": version("kubectl-edl"),
         },
-        resize=partial(resize, world, connection) if asked.allow_scale else None,
+        resize=partial(resize, cli, connection) if asked.allow_scale else None,
         cookie=f"edl-dashboard-{address.port}",  # cookies are shared between ports
     )
     serving = Serving(create_app(context), listener, address)

@@ -9,8 +9,7 @@ from typing import Final
 
 from edl.model import ClusterState, TrainingJob
 from edl.planner.snapshot.cluster_snapshot import queue_order
-from edl.simulator import Elastic, Result, Watcher, from_state, simulate
-from edl.simulator import Scenario as SimulatedWorld
+from edl.simulator import Elastic, Result, Scenario, Watcher, from_state, simulate
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.client.reconciler_settings import EffectiveSettings
@@ -82,16 +81,18 @@ class WhatIfEngine:
         return self._known[1]
 
     def _run(self, name: str, state: ClusterState, by: EffectiveSettings, late: float) -> Run:
-        world = from_state(state, what_if.remaining(state))
+        scenario = from_state(state, what_if.remaining(state))
         control_mode = Elastic(by.settings.value(), by.settings.limits)
-        return Run(Variant(name, world, control_mode), self._result(world, control_mode, late))
+        return Run(
+            Variant(name, scenario, control_mode), self._result(scenario, control_mode, late)
+        )
 
-    def _result(self, world: SimulatedWorld, control_mode: Elastic, late: float) -> Result:
+    def _result(self, scenario: Scenario, control_mode: Elastic, late: float) -> Result:
         def passed(_now: float) -> None:
             if self.monotonic() > late:
                 raise _TooLongError
 
-        return simulate(world, control_mode, HORIZON, Watcher(passed=passed))
+        return simulate(scenario, control_mode, HORIZON, Watcher(passed=passed))
 
 
 def _alike(one: ClusterState, other: ClusterState) -> bool:

@@ -110,10 +110,10 @@ def _refuse(name: str, listed: _ByName, connection: ClusterConnection, spared: s
     raise Refused(f'Job "{name}" is not elastic: kubectl delete job {name}{flags}{spared}')
 
 
-def _agreed(world: CliContext, scope: Scope, found: _Jobs, how: DeleteOptions) -> bool:
-    if how.yes or how.dry_run != "none" or confirmed(world, _question(found, scope)):
+def _agreed(cli: CliContext, scope: Scope, found: _Jobs, how: DeleteOptions) -> bool:
+    if how.yes or how.dry_run != "none" or confirmed(cli, _question(found, scope)):
         return True
-    world.warn("nothing was deleted")
+    cli.warn("nothing was deleted")
     return False
 
 
@@ -135,7 +135,7 @@ def _count(items: Collection[object], noun: str) -> str:
 
 
 def _delete(
-    world: CliContext,
+    cli: CliContext,
     connection: ClusterConnection,
     how: DeleteOptions,
     found: tuple[JobKey, Sequence[Json]],
@@ -146,12 +146,12 @@ def _delete(
     names = [job["metadata"]["name"] for job in jobs]
     if how.output == "name":
         for one in names:
-            world.say(f"job.batch/{one}")
+            cli.say(f"job.batch/{one}")
         return
     which = "" if names == [key.name] else f" with its {'Job' if len(names) == 1 else 'Jobs'} "
     remark = REMARKS[how.dry_run]
     name = shown(key, connection.scope)
-    world.say(f"{name}: deleted{which}{', '.join(names) if which else ''}{remark}")
+    cli.say(f"{name}: deleted{which}{', '.join(names) if which else ''}{remark}")
 
 
 def _delete_one(cluster: PluginCluster, job: Json, dry_run: str) -> None:
@@ -169,9 +169,9 @@ def _target(job: Json) -> ObjectRef:
 
 
 def _wait_until_gone(
-    world: CliContext, connection: ClusterConnection, jobs: Sequence[Json], how: DeleteOptions
+    cli: CliContext, connection: ClusterConnection, jobs: Sequence[Json], how: DeleteOptions
 ) -> None:
-    left = waited_gone(world, jobs, partial(_is_there, connection.cluster), how.timeout)
+    left = waited_gone(cli, jobs, partial(_is_there, connection.cluster), how.timeout)
     if not left:
         return
     keys = [JobKey(job["metadata"]["namespace"], job["metadata"]["name"]) for job in left]
@@ -215,13 +215,13 @@ Examples:
 @group(DeleteOptions, "how")
 @everywhere
 @click.pass_obj
-def delete(world: CliContext, choice: JobSelection, how: DeleteOptions, scope: Scope) -> None:
+def delete(cli: CliContext, choice: JobSelection, how: DeleteOptions, scope: Scope) -> None:
     """Raises Missing before anything is deleted, Refused without confirmation, TimedOut."""
     check(choice, scope)
-    connection = world.connect(scope)
+    connection = cli.connect(scope)
     found = _found(connection, choice, how)
-    if none_found(world, connection.namespace, found) or not _agreed(world, scope, found, how):
+    if none_found(cli, connection.namespace, found) or not _agreed(cli, scope, found, how):
         return
-    each(world, found.items(), partial(_delete, world, connection, how))
+    each(cli, found.items(), partial(_delete, cli, connection, how))
     if how.wait and how.dry_run == "none":
-        _wait_until_gone(world, connection, [job for jobs in found.values() for job in jobs], how)
+        _wait_until_gone(cli, connection, [job for jobs in found.values() for job in jobs], how)

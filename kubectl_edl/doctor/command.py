@@ -38,9 +38,9 @@ def doctor(ctx: click.Context, scope: Scope, reading: OutputOptions) -> None:
     from kubectl_edl.doctor.checks import run_checks  # noqa: PLC0415 (cryptography, not for --help)
     from kubectl_edl.doctor.view import has_failures, print_all, print_each  # noqa: PLC0415 (the same)
 
-    world = ctx.ensure_object(CliContext)
-    results = run_checks(lambda: world.connect(scope), world.now())
+    cli = ctx.ensure_object(CliContext)
+    results = run_checks(lambda: cli.connect(scope), cli.now())
     # Print each section when it is done: checks of a broken cluster take long.
     printed = print_each if reading.output in ("table", "wide") else print_all
-    if has_failures(printed(world, reading, results)):
+    if has_failures(printed(cli, reading, results)):
         ctx.exit(Exit.REFUSED)

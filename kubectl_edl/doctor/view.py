@@ -27,26 +27,26 @@ CUT_SHORT: Final = "Remaining checks skipped: they depend on this one."
 
 
 def print_each(
-    world: CliContext, reading: OutputOptions, results: Iterable[SectionResult]
+    cli: CliContext, reading: OutputOptions, results: Iterable[SectionResult]
 ) -> list[SectionResult]:
     """Print each section when it is done, then the summary."""
     sections: list[SectionResult] = []
-    how = layout(world, reading)
+    how = layout(cli, reading)
     for section in results:
-        world.out.write(("\n" if sections else "") + section_text(section, how))
-        world.out.flush()
+        cli.out.write(("\n" if sections else "") + section_text(section, how))
+        cli.out.flush()
         sections.append(section)
-    world.say(f"\n{summary(sections)}")
+    cli.say(f"\n{summary(sections)}")
     return sections
 
 
 def print_all(
-    world: CliContext, reading: OutputOptions, results: Iterable[SectionResult]
+    cli: CliContext, reading: OutputOptions, results: Iterable[SectionResult]
 ) -> list[SectionResult]:
     """Print one document for other programs."""
     sections = list(results)
     report = Report(sections=(), objects=(document(sections),), names=())
-    show(world, reading, lambda: report)
+    show(cli, reading, lambda: report)
     return sections
 
 

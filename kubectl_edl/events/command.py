@@ -51,28 +51,28 @@ COUNT.
 )
 @click.pass_obj
 def events(
-    world: CliContext, job: str | None, scope: Scope, reading: OutputOptions, types: tuple[str, ...]
+    cli: CliContext, job: str | None, scope: Scope, reading: OutputOptions, types: tuple[str, ...]
 ) -> None:
     not_both(job, reading)
-    connection = world.connect(scope)
+    connection = cli.connect(scope)
 
     def read() -> Report:
-        found = _found(world, connection, job, reading.selector)
+        found = _found(cli, connection, job, reading.selector)
         chosen = [one for one in found if not types or one.body.get("type") in types]
         whose = job or "training jobs"
-        return events_report(chosen, world.now(), connection.namespace, whose)
+        return events_report(chosen, cli.now(), connection.namespace, whose)
 
     if reading.watch:
-        changes = world.changes(connection.cluster, ListOptions("Event", connection.namespace))
-        continued(world, reading, read, changes)
+        changes = cli.changes(connection.cluster, ListOptions("Event", connection.namespace))
+        continued(cli, reading, read, changes)
     else:
-        show(world, reading, read)
+        show(cli, reading, read)
 
 
 def _found(
-    world: CliContext, connection: ClusterConnection, job: str | None, selector: str
+    cli: CliContext, connection: ClusterConnection, job: str | None, selector: str
 ) -> Sequence[EventFacts]:
-    survey = survey_training(connection, selector, world.now())
+    survey = survey_training(connection, selector, cli.now())
     if job is None:
         jobs = jobs_of(survey.jobs)
         return events_of(connection.cluster, connection.namespace, jobs, ours=not selector)

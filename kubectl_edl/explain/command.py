@@ -77,19 +77,19 @@ reason codes: docs/reference/reason-codes.md
 @printing
 @click.pass_obj
 def explain(
-    world: CliContext, job: str, scope: Scope, asked: SettingsOverrides, reading: OutputOptions
+    cli: CliContext, job: str, scope: Scope, asked: SettingsOverrides, reading: OutputOptions
 ) -> None:
-    connection = world.connect(scope)
-    show(world, reading, lambda: _report(world, connection, job, asked))
+    connection = cli.connect(scope)
+    show(cli, reading, lambda: _report(cli, connection, job, asked))
 
 
 def _report(
-    world: CliContext, connection: ClusterConnection, name: str, asked: SettingsOverrides
+    cli: CliContext, connection: ClusterConnection, name: str, asked: SettingsOverrides
 ) -> Report:
     from kubectl_edl.explain.explained_job import Explained  # noqa: PLC0415 (numpy)
     from kubectl_edl.explain.view import explain_report  # noqa: PLC0415 (the same)
 
-    now = world.now()
+    now = cli.now()
     survey = survey_ruled(connection, now)
     job = training_job(name, survey, connection)
     by = deciding(connection, asked, now)
@@ -100,7 +100,7 @@ def _report(
         "pods that wait are missing",
         hints,
     )
-    state, more = _cluster(world, connection)
+    state, more = _cluster(cli, connection)
     published = None if state else _published(connection, job, now, more)
     named = named_role(name, job)
     explained = Explained(
@@ -111,7 +111,7 @@ def _report(
         past=past(job)[-_PAST:],
     )
     if state:
-        explained = _with_cluster(world, explained, state)
+        explained = _with_cluster(cli, explained, state)
     if published:
         explained = _as_published(explained, published, job)
     deciders = by.hints if state else reconciler_lease.unattended(connection, now)
@@ -128,13 +128,13 @@ def _as_published(
     return replace(explained, published=found, estimate=estimate_of(found)) if found else explained
 
 
-def _with_cluster(world: CliContext, explained: "Explained", state: ClusterState) -> "Explained":
+def _with_cluster(cli: CliContext, explained: "Explained", state: ClusterState) -> "Explained":
     """Add what takes the right to read the whole cluster."""
     from edl.visibility.borrowed_capacity import job_capacity  # noqa: PLC0415 (numpy)
     from edl.visibility.team_figures import team_figures  # noqa: PLC0415 (the same)
 
     job, team = explained.view.job, state.team_of(explained.view.job.key.namespace)
-    explanation, estimate = _explanation(world, explained.deciding, state, job)
+    explanation, estimate = _explanation(cli, explained.deciding, state, job)
     # The same job, with data of its devices.
     found = next((one for one in state.jobs if one.key == job.key), None)
     return replace(
@@ -154,11 +154,11 @@ def _with_cluster(world: CliContext, explained: "Explained", state: ClusterState
 
 
 def _cluster(
-    world: CliContext, connection: ClusterConnection
+    cli: CliContext, connection: ClusterConnection
 ) -> tuple[ClusterState | None, list[str]]:
     hints: list[str] = []
     try:
-        return survey_cluster(connection.cluster, world.now(), hints), hints
+        return survey_cluster(connection.cluster, cli.now(), hints), hints
     except Forbidden as error:
         return None, [f"hint: what is in its way needs the whole cluster: {error}"]
 
@@ -176,7 +176,7 @@ def _published(
 
 
 def _explanation(
-    world: CliContext, by: EffectiveSettings, state: ClusterState, job: TrainingJob
+    cli: CliContext, by: EffectiveSettings, state: ClusterState, job: TrainingJob
 ) -> tuple["Explanation | None", "Estimate | None"]:
     from edl.forecast.forecast import forecast  # noqa: PLC0415 (numpy, for those who may read all)
     from edl.planner.explain.explanation import explain as explain_job  # noqa: PLC0415 (the same)
@@ -193,5 +193,5 @@ def _explanation(
         return shown, unattended(by) if could else None
     if not could:
         return explanation, None
-    found = forecast(state, settings, [job.key], time_limit(world))
+    found = forecast(state, settings, [job.key], time_limit(cli))
     return explanation, found.starts.get(job.key) or found.grows.get(job.key)

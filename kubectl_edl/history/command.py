@@ -49,11 +49,11 @@ Examples:
 @one_namespace
 @printing
 @click.pass_obj
-def history(world: CliContext, job: str, scope: Scope, reading: OutputOptions) -> None:
-    connection = world.connect(scope)
+def history(cli: CliContext, job: str, scope: Scope, reading: OutputOptions) -> None:
+    connection = cli.connect(scope)
 
     def read() -> Report:
-        now = world.now()
+        now = cli.now()
         survey = survey_training(connection, "", now)
         found = training_job(job, survey, connection)
         hints: list[str] = []
@@ -68,4 +68,4 @@ def history(world: CliContext, job: str, scope: Scope, reading: OutputOptions) -
         report = history_report(found, past(found), now, warned)
         return report.with_hints((*survey.hints, *hints))
 
-    show(world, reading, read)
+    show(cli, reading, read)

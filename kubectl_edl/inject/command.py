@@ -75,7 +75,7 @@ class InjectOptions:
 @click.command("inject", help=_HELP)
 @group(InjectOptions, "asked")
 @click.pass_obj
-def inject(world: CliContext, asked: InjectOptions) -> None:
+def inject(cli: CliContext, asked: InjectOptions) -> None:
     if [asked.diff, asked.explain, asked.output != _YAML].count(True) > 1:
         raise click.UsageError("--diff, --explain and -o are three forms: choose one.")
     from kubectl_edl.inject import injector, view  # noqa: PLC0415 (frameworks, YAML)
@@ -83,22 +83,22 @@ def inject(world: CliContext, asked: InjectOptions) -> None:
     from kubectl_edl.resources.manifest_sources import sources  # noqa: PLC0415 (the same)
     from kubectl_edl.resources.yaml_rewriter import hints  # noqa: PLC0415 (the same)
 
-    found = sources(asked.filenames, world.stdin)
+    found = sources(asked.filenames, cli.stdin)
     warned: list[str] = []
 
     def warn(warning: str) -> None:
         warned.append(warning)
-        world.warn(f"warning: {warning}")
+        cli.warn(f"warning: {warning}")
 
     setting = injector.InjectionContext(asked.namespace, asked.image)
     stream = injector.inject(found, setting, warn)
     if not (stream.injections or warned):
-        world.warn(_NOTHING)
+        cli.warn(_NOTHING)
     for hint in hints(stream.documents) if asked.form == _YAML else ():
-        world.warn(hint)
+        cli.warn(hint)
     for name in stream.cron_jobs if asked.form == asked.output else ():
-        world.warn(
+        cli.warn(
             f"hint: {name} is unchanged: its Jobs are completed when they are created; "
             "--explain shows how"
         )
-    world.out.write(view.FORMS[asked.form](stream, Layout(width=world.width)))
+    cli.out.write(view.FORMS[asked.form](stream, Layout(width=cli.width)))

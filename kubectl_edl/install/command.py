@@ -99,17 +99,15 @@ class InstallOptions(Writing):
 @group(InstallOptions, "how", without=("take_ownership",))
 @a_cluster
 @click.pass_obj
-def install(
-    world: CliContext, asked: InstallationChoice, how: InstallOptions, scope: Scope
-) -> None:
+def install(cli: CliContext, asked: InstallationChoice, how: InstallOptions, scope: Scope) -> None:
     """Install, or complete an installation. Raises Misused without an image: none is public."""
-    given = installation_values.chosen(asked, {}, world.stdin)
+    given = installation_values.chosen(asked, {}, cli.stdin)
     if how.dry_run == "client":
         _check_image(given, "install", scope)
         namespace = scope.system_namespace or contract.SYSTEM_NAMESPACE
-        _print(world, how.output or "yaml", installation_values.documents(given, namespace))
+        _print(cli, how.output or "yaml", installation_values.documents(given, namespace))
         return
-    cluster = world.connect(scope).cluster
+    cluster = cli.connect(scope).cluster
     if find(cluster, _webhook(cluster)) is not None:
         raise Refused(
             "kubectl-edl is installed already; another image or other values: "
@@ -123,7 +121,7 @@ def install(
             f"kubectl edl uninstall{scope.edl_flags}"
         )
     _check_image(given, "install", scope)
-    _put(world, scope, cluster, given, how)
+    _put(cli, scope, cluster, given, how)
 
 
 def _check_image(given: Json, verb: str, scope: Scope) -> None:
@@ -137,11 +135,9 @@ def _check_image(given: Json, verb: str, scope: Scope) -> None:
 @group(InstallOptions, "how")
 @a_cluster
 @click.pass_obj
-def upgrade(
-    world: CliContext, asked: InstallationChoice, how: InstallOptions, scope: Scope
-) -> None:
+def upgrade(cli: CliContext, asked: InstallationChoice, how: InstallOptions, scope: Scope) -> None:
     """Upgrade to this plugin's version; values that are not given keep their previous setting."""
-    cluster = world.connect(scope).cluster
+    cluster = cli.connect(scope).cluster
     _refuse_a_second(cluster, scope)
     if find(cluster, _webhook(cluster)) is None:
         if outside := served_outside(cluster):
@@ -161,17 +157,17 @@ def upgrade(
             "ones. To leave them for the plugin, with all values that are not the default: "
             f"kubectl edl upgrade --take-ownership -f VALUES{scope.edl_flags}"
         )
-    given = installation_values.chosen(asked, before or {}, world.stdin)
+    given = installation_values.chosen(asked, before or {}, cli.stdin)
     if before is None:
         _check_image(given, "upgrade --take-ownership", scope)
     if how.dry_run == "client":
         _print(
-            world,
+            cli,
             how.output or "yaml",
             installation_values.documents(given, cluster.system_namespace),
         )
         return
-    _put(world, scope, cluster, given, how)
+    _put(cli, scope, cluster, given, how)
 
 
 def _webhook(cluster: PluginCluster) -> ObjectRef:
@@ -190,7 +186,7 @@ def _refuse_a_second(cluster: PluginCluster, scope: Scope) -> None:
 
 
 def _put(
-    world: CliContext, scope: Scope, cluster: PluginCluster, given: Json, how: InstallOptions
+    cli: CliContext, scope: Scope, cluster: PluginCluster, given: Json, how: InstallOptions
 ) -> None:
     documents = installation_values.documents(given, cluster.system_namespace)
     check_rights(cluster, documents)
@@ -199,29 +195,29 @@ def _put(
     if not apply.dry_run:  # a server dry run first, so that an error occurs before any write
         deque(in_order(documents, rehearsal), maxlen=0)
     sentences = not how.output
-    done = [_announce(world, one, how) if sentences else one for one in in_order(documents, apply)]
+    done = [_announce(cli, one, how) if sentences else one for one in in_order(documents, apply)]
     old = prune.superseded(cluster, [one.target for one in done])
     for target in old if apply.dry_run else prune.remove(cluster, old):
         if sentences:
-            world.say(f"{name_of(target)} deleted{REMARKS[how.dry_run]}")
+            cli.say(f"{name_of(target)} deleted{REMARKS[how.dry_run]}")
     if not sentences:
-        _print(world, how.output, [one.after for one in done])
+        _print(cli, how.output, [one.after for one in done])
     if how.wait and not apply.dry_run:
-        rollout.wait(world, cluster, how.timeout, scope)
+        rollout.wait(cli, cluster, how.timeout, scope)
         if sentences:
-            world.say(f"kubectl-edl is ready: kubectl edl status -A{scope.edl_flags}")
+            cli.say(f"kubectl-edl is ready: kubectl edl status -A{scope.edl_flags}")
 
 
-def _announce(world: CliContext, one: Applied, how: InstallOptions) -> Applied:
-    world.say(f"{name_of(one.target)} {one.verb}{REMARKS[how.dry_run]}")
+def _announce(cli: CliContext, one: Applied, how: InstallOptions) -> Applied:
+    cli.say(f"{name_of(one.target)} {one.verb}{REMARKS[how.dry_run]}")
     for difference in one.differences:
-        world.say(f"  {difference}")
+        cli.say(f"  {difference}")
     return one
 
 
-def _print(world: CliContext, output: str, documents: Sequence[Json]) -> None:
+def _print(cli: CliContext, output: str, documents: Sequence[Json]) -> None:
     if output != "name":
-        world.out.write(STREAMS[output](documents))
+        cli.out.write(STREAMS[output](documents))
         return
     for document in documents:
-        world.say(name_of(target_of(document)))
+        cli.say(name_of(target_of(document)))

@@ -68,14 +68,14 @@ def remove(
 
 
 def wait_until_gone(
-    world: CliContext,
+    cli: CliContext,
     cluster: PluginCluster,
     targets: Sequence[ObjectRef],
     timeout: timedelta,
     flags: str,
 ) -> None:
     """Raise TimedOut, naming what still exists; `flags` are appended to the suggested command."""
-    if left := waited_gone(world, targets, lambda one: find(cluster, one) is not None, timeout):
+    if left := waited_gone(cli, targets, lambda one: find(cluster, one) is not None, timeout):
         names = ", ".join(f"{target.kind} {target.name}" for target in left)
         first = left[0]
         place = f" -n {first.namespace}" if first.namespace else ""

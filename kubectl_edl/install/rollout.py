@@ -21,7 +21,7 @@ _CRASHES: Final = 3
 _CONFIGURATION: Final = ObjectRef("MutatingWebhookConfiguration", "", "edl")
 
 
-def wait(world: CliContext, cluster: PluginCluster, timeout: timedelta, scope: Scope) -> None:
+def wait(cli: CliContext, cluster: PluginCluster, timeout: timedelta, scope: Scope) -> None:
     """Wait; raises Refused if a component cannot become ready by itself, TimedOut if it is late.
 
     `scope` is the cluster for suggested commands.
@@ -33,7 +33,7 @@ def wait(world: CliContext, cluster: PluginCluster, timeout: timedelta, scope: S
             raise Refused(reason)
         return waiting
 
-    if waiting := waited(world, missing, timeout):
+    if waiting := waited(cli, missing, timeout):
         why = "; ".join([waiting, *_pending(cluster)])
         raise TimedOut(
             f"not ready after {duration_text(timeout)}: {why}; kubectl edl doctor{scope.edl_flags}"

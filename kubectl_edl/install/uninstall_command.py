@@ -41,46 +41,46 @@ Exit code 5: deleted, but some objects were still there when the time was up.
 @group(Deleting, "how")
 @a_cluster
 @click.pass_obj
-def uninstall(world: CliContext, how: Deleting, scope: Scope) -> None:
+def uninstall(cli: CliContext, how: Deleting, scope: Scope) -> None:
     """Uninstall. Raises Refused without confirmation, TimedOut if an object remains."""
-    cluster = world.connect(scope).cluster
+    cluster = cli.connect(scope).cluster
     refuse_helm(cluster, lambda release, place: f"helm uninstall {release} -n {place}")
     installed, theirs = prune.installed(cluster), tuple(prune.of_others(cluster))
     stays = [target for target in installed if target.kind == "Namespace" and theirs]
     installed = tuple(target for target in installed if target not in stays)
     targets = tuple(dict.fromkeys((*installed, *created(cluster))))
     if not targets:
-        world.say("nothing of kubectl-edl is installed in this cluster")
+        cli.say("nothing of kubectl-edl is installed in this cluster")
         return
     for sentence in uninstall_summary.sentences(cluster, scope.cluster_flags):
-        world.warn(sentence)
+        cli.warn(sentence)
     for namespace in stays:
-        world.warn(uninstall_summary.stays(namespace, theirs, scope.cluster_flags))
+        cli.warn(uninstall_summary.stays(namespace, theirs, scope.cluster_flags))
     if how.dry_run != "none":
         client = how.dry_run == "client"
         for target in targets if client else prune.remove(cluster, targets, dry_run=True):
-            world.say(f"{_text(cluster, target)} deleted{REMARKS[how.dry_run]}")
+            cli.say(f"{_text(cluster, target)} deleted{REMARKS[how.dry_run]}")
         return
     if not how.yes and not confirmed(
-        world, f"Delete kubectl-edl, {len(targets)} objects, from this cluster?"
+        cli, f"Delete kubectl-edl, {len(targets)} objects, from this cluster?"
     ):
-        world.warn("kubectl-edl was not uninstalled")
+        cli.warn("kubectl-edl was not uninstalled")
         return
     webhooks = [target for target in targets if target.kind in WEBHOOK_KINDS]
-    _remove(world, cluster, webhooks)
-    _give_back(world, cluster, scope.cluster_flags)
-    _remove(world, cluster, installed[len(webhooks) :])
+    _remove(cli, cluster, webhooks)
+    _give_back(cli, cluster, scope.cluster_flags)
+    _remove(cli, cluster, installed[len(webhooks) :])
     # Once more at the end: the reconciler may have created others until its rights were deleted.
     targets = tuple(dict.fromkeys((*targets, *created(cluster))))
-    _remove(world, cluster, targets[len(installed) :])
+    _remove(cli, cluster, targets[len(installed) :])
     if how.wait:
         ours = [target for target in targets if _is_ours(cluster, target)]
-        prune.wait_until_gone(world, cluster, ours, how.timeout, scope.cluster_flags)
+        prune.wait_until_gone(cli, cluster, ours, how.timeout, scope.cluster_flags)
 
 
-def _remove(world: CliContext, cluster: PluginCluster, targets: Sequence[ObjectRef]) -> None:
+def _remove(cli: CliContext, cluster: PluginCluster, targets: Sequence[ObjectRef]) -> None:
     for target in prune.remove(cluster, targets):
-        world.say(f"{_text(cluster, target)} deleted")
+        cli.say(f"{_text(cluster, target)} deleted")
 
 
 def _text(cluster: PluginCluster, target: ObjectRef) -> str:
@@ -94,9 +94,9 @@ def _is_ours(cluster: PluginCluster, target: ObjectRef) -> bool:
     return target.namespace in ("", cluster.system_namespace)
 
 
-def _give_back(world: CliContext, cluster: PluginCluster, flags: str) -> None:
+def _give_back(cli: CliContext, cluster: PluginCluster, flags: str) -> None:
     """Restore the Jobs' time to live and gates: nothing else would."""
     for job in filter(job_restore.asked_fields, uninstall_summary.elastic_jobs(cluster)):
-        seen, why = job_restore.give_back(cluster, job, world.sleep)
+        seen, why = job_restore.give_back(cluster, job, cli.sleep)
         if why:
-            world.warn(uninstall_summary.kept(seen, why, flags))
+            cli.warn(uninstall_summary.kept(seen, why, flags))

@@ -55,19 +55,19 @@ _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 @group(LogOptions, "asked")
 @one_namespace
 @click.pass_obj
-def logs(world: CliContext, job: str, asked: LogOptions, scope: Scope) -> None:
+def logs(cli: CliContext, job: str, asked: LogOptions, scope: Scope) -> None:
     if asked.follow and asked.previous:
         raise click.UsageError("--previous has ended and cannot be followed: leave out one.")
-    connection = world.connect(scope)
-    found = training_job(job, survey_jobs(connection, world.now()), connection)
-    coloured = colours(role.name for role in found.roles) if world.coloured else {}
-    printer = LogPrinter(world, asked, coloured)
+    connection = cli.connect(scope)
+    found = training_job(job, survey_jobs(connection, cli.now()), connection)
+    coloured = colours(role.name for role in found.roles) if cli.coloured else {}
+    printer = LogPrinter(cli, asked, coloured)
     if not asked.role and (named := named_role(job, found)):
         # The name of one Job of the training job selects that Job's role.
         asked = replace(asked, role=(named,))
     if asked.follow:
-        watching = _watching(world, connection, found.key.namespace)
-        current = partial(_current_pods, world, watching, found.key, asked, connection)
+        watching = _watching(cli, connection, found.key.namespace)
+        current = partial(_current_pods, cli, watching, found.key, asked, connection)
         _follow(watching, current, printer)
         return
     sources = find(connection, found, asked)
@@ -76,23 +76,21 @@ def logs(world: CliContext, job: str, asked: LogOptions, scope: Scope) -> None:
     read(connection, sources, printer)
 
 
-def _watching(
-    world: CliContext, connection: ClusterConnection, namespace: str
-) -> ClusterConnection:
+def _watching(cli: CliContext, connection: ClusterConnection, namespace: str) -> ClusterConnection:
     """The same connection, with lists of Jobs and pods served from watches."""
     selections = [jobs_of(connection), elastic_pods(namespace)]
-    return replace(connection, cluster=world.watched(connection.cluster, selections))
+    return replace(connection, cluster=cli.watched(connection.cluster, selections))
 
 
 def _current_pods(
-    world: CliContext,
+    cli: CliContext,
     connection: ClusterConnection,
     key: JobKey,
     asked: LogOptions,
     unwatched: ClusterConnection,
 ) -> FollowedPods:
     """The pods now. At the end pods are listed directly: their watch may lag behind the Jobs'."""
-    job = only(key, survey_jobs(connection, world.now()))
+    job = only(key, survey_jobs(connection, cli.now()))
     if job is None:
         return FollowedPods((), f"{key.name} is gone", over=True)
     if phase(job) in _OVER:
@@ -111,12 +109,12 @@ def _not_begun(sources: Sequence[LogTarget]) -> str:
 def _follow(
     connection: ClusterConnection, current: Callable[[], FollowedPods], printer: LogPrinter
 ) -> None:
-    world = printer.world
+    cli = printer.cli
 
     def line(text: str, source: LogTarget) -> None:
         printer.line(text, source)
-        world.out.flush()
+        cli.out.flush()
 
     first = partial(request, asked=printer.asked)
-    follower = Follower(connection.cluster, current, first, Output(line, world.warn))
-    follower.run(world.changes(connection.cluster, jobs_of(connection)))
+    follower = Follower(connection.cluster, current, first, Output(line, cli.warn))
+    follower.run(cli.changes(connection.cluster, jobs_of(connection)))

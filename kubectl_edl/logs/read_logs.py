@@ -31,7 +31,7 @@ _AHEAD: Final = 8
 class LogPrinter:
     """Prints lines as the options say; `colours` by role, empty for none."""
 
-    world: CliContext
+    cli: CliContext
     asked: LogOptions
     colours: Mapping[str, int]
 
@@ -41,7 +41,7 @@ class LogPrinter:
         mark = f"[{source.label}]"
         if source.role in self.colours:
             mark = f"\x1b[{self.colours[source.role]}m{mark}\x1b[0m"
-        self.world.out.write(f"{mark} {text}\n" if self.asked.prefix else f"{text}\n")
+        self.cli.out.write(f"{mark} {text}\n" if self.asked.prefix else f"{text}\n")
 
 
 def colours(roles: Iterable[str]) -> Mapping[str, int]:
@@ -90,7 +90,7 @@ def read(connection: ClusterConnection, found: tuple[LogTarget, ...], printer: L
     if missing and len(missing) == len(found):
         raise Refused("; ".join(reasons))
     for why in reasons:
-        printer.world.warn(f"hint: {why}")
+        printer.cli.warn(f"hint: {why}")
 
 
 def request(source: LogTarget, asked: LogOptions) -> LogRequest:

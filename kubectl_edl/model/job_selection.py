@@ -62,7 +62,7 @@ def flags(key: JobKey, scope: Scope) -> str:
     return scope.flags_in(key.namespace) if scope.all_namespaces else scope.flags
 
 
-def each(world: CliContext, items: Iterable[_Item], do: Callable[[_Item], None]) -> None:
+def each(cli: CliContext, items: Iterable[_Item], do: Callable[[_Item], None]) -> None:
     """Process items one by one, as kubectl does: a failure does not stop the others.
 
     Raises the last error; earlier ones are printed.
@@ -74,13 +74,13 @@ def each(world: CliContext, items: Iterable[_Item], do: Callable[[_Item], None])
         except EdlError as error:
             errors.append(error)
     for earlier in errors[:-1]:
-        world.warn(f"error: {earlier}")
+        cli.warn(f"error: {earlier}")
     if errors:
         raise errors[-1]
 
 
-def none_found(world: CliContext, namespace: str, chosen: Collection[object]) -> bool:
+def none_found(cli: CliContext, namespace: str, chosen: Collection[object]) -> bool:
     """Whether the selection is empty, which is reported but is not an error."""
     if not chosen:
-        world.warn(nothing_in(namespace, "training jobs found"))
+        cli.warn(nothing_in(namespace, "training jobs found"))
     return not chosen

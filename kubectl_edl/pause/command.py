@@ -42,19 +42,19 @@ class Switch:
 
 
 def flip(
-    world: CliContext, choice: JobSelection, scope: Scope, writing: Writing, switch: Switch
+    cli: CliContext, choice: JobSelection, scope: Scope, writing: Writing, switch: Switch
 ) -> None:
     """Set the annotation on each Job where it differs, and print one message per training job.
 
     Raises Missing before anything is written.
     """
-    connection = world.connect(scope)
-    survey = survey_jobs(connection, world.now())
+    connection = cli.connect(scope)
+    survey = survey_jobs(connection, cli.now())
     chosen = _chosen(choice, survey, connection)
-    if none_found(world, connection.namespace, chosen):
+    if none_found(cli, connection.namespace, chosen):
         return
     actuator = Patcher(connection.cluster, writing.dry_run)
-    hints = unattended(connection, world.now(), writing.dry_run)
+    hints = unattended(connection, cli.now(), writing.dry_run)
     if hints:
         switch = replace(switch, done=switch.unattended)
     surveys = [survey]
@@ -62,20 +62,20 @@ def flip(
 
     def one(key: JobKey) -> None:
         def change() -> tuple[str, list[Json]]:
-            seen = surveys.pop() if surveys else survey_jobs(connection, world.now())
+            seen = surveys.pop() if surveys else survey_jobs(connection, cli.now())
             found = _flip(again(key, seen, connection), switch, actuator, scope)
             surveys.append(seen)
             return found
 
-        done.append(with_fresh_state(change, world.sleep))
+        done.append(with_fresh_state(change, cli.sleep))
 
     try:
-        each(world, chosen, one)
+        each(cli, chosen, one)
     finally:
         if done:
             sentences = "\n".join(sentence for sentence, _ in done)
             manifests = [manifest for _, found in done for manifest in found]
-            print_changed(world, writing.output, sentences, manifests, hints)
+            print_changed(cli, writing.output, sentences, manifests, hints)
 
 
 def _chosen(choice: JobSelection, survey: Survey, connection: ClusterConnection) -> list[JobKey]:
@@ -159,9 +159,9 @@ _RESUME: Final = Switch(
 @everywhere
 @writing
 @click.pass_obj
-def pause(world: CliContext, choice: JobSelection, scope: Scope, writing: Writing) -> None:
+def pause(cli: CliContext, choice: JobSelection, scope: Scope, writing: Writing) -> None:
     check(choice, scope)
-    flip(world, choice, scope, writing, _PAUSE)
+    flip(cli, choice, scope, writing, _PAUSE)
 
 
 @click.command("resume", help=_RESUME_HELP)
@@ -169,6 +169,6 @@ def pause(world: CliContext, choice: JobSelection, scope: Scope, writing: Writin
 @everywhere
 @writing
 @click.pass_obj
-def resume(world: CliContext, choice: JobSelection, scope: Scope, writing: Writing) -> None:
+def resume(cli: CliContext, choice: JobSelection, scope: Scope, writing: Writing) -> None:
     check(choice, scope)
-    flip(world, choice, scope, writing, _RESUME)
+    flip(cli, choice, scope, writing, _RESUME)

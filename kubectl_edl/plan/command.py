@@ -63,26 +63,26 @@ Examples:
 @printing
 @click.pass_obj
 def plan(
-    world: CliContext, scope: Scope, asked: SettingsOverrides, reading: OutputOptions, *, diff: bool
+    cli: CliContext, scope: Scope, asked: SettingsOverrides, reading: OutputOptions, *, diff: bool
 ) -> None:
-    connection = world.connect(scope)
-    show(world, reading, lambda: _report(world, connection, asked, diff=diff))
+    connection = cli.connect(scope)
+    show(cli, reading, lambda: _report(cli, connection, asked, diff=diff))
 
 
 def _report(
-    world: CliContext, connection: ClusterConnection, asked: SettingsOverrides, *, diff: bool
+    cli: CliContext, connection: ClusterConnection, asked: SettingsOverrides, *, diff: bool
 ) -> Report:
     from edl.planner.decide import decide  # noqa: PLC0415 (numpy, not for --help)
     from kubectl_edl.model.plan_changes import moves, short  # noqa: PLC0415 (the same)
     from kubectl_edl.plan.view import Planned, plan_report  # noqa: PLC0415 (the same)
 
-    now = world.now()
+    now = cli.now()
     by = deciding(connection, asked, now)
     hints: list[str] = []
     try:
         state = survey_cluster(connection.cluster, now, hints)
     except Forbidden as error:
-        return _last_reasons(world, connection, by, error)
+        return _last_reasons(cli, connection, by, error)
     found = decide(state, by.settings.value(), by.settings.limits)
     every = moves(state, found)
     shown = tuple(move for move in every if connection.namespace in ("", move.job.namespace))
@@ -100,12 +100,12 @@ def _report(
 
 
 def _last_reasons(
-    world: CliContext, connection: ClusterConnection, by: EffectiveSettings, error: Forbidden
+    cli: CliContext, connection: ClusterConnection, by: EffectiveSettings, error: Forbidden
 ) -> Report:
     """A report without a plan: the reasons that the reconciler last wrote on the user's jobs."""
     from kubectl_edl.plan.view import Planned, plan_report  # noqa: PLC0415 (not for --help)
 
-    now = world.now()
+    now = cli.now()
     survey = survey_training(connection, "", now)
     reasons_of_jobs = ((job.key, why(job)) for job in survey.jobs if not ending(job))
     held = tuple(

@@ -60,23 +60,23 @@ Examples:
 @everywhere
 @reading
 @click.pass_obj
-def queue(world: CliContext, scope: Scope, reading: OutputOptions) -> None:
-    connection = world.connect(scope)
+def queue(cli: CliContext, scope: Scope, reading: OutputOptions) -> None:
+    connection = cli.connect(scope)
 
     def read() -> Report:
-        return _report(world, connection, reading.selector)
+        return _report(cli, connection, reading.selector)
 
     selection = ListOptions("Job", labels=contract.FRAMEWORK)
-    printed(world, reading, read, connection.cluster, selection)
+    printed(cli, reading, read, connection.cluster, selection)
 
 
-def _report(world: CliContext, connection: ClusterConnection, selector: str) -> Report:
-    now = world.now()
+def _report(cli: CliContext, connection: ClusterConnection, selector: str) -> Report:
+    now = cli.now()
     own = survey_training(connection, selector, now)
     try:
         missing: list[str] = []
         by = deciding(connection, SettingsOverrides(), now)
-        waiting: Sequence[WaitingJob] = _whole_queue(world, connection, by, missing)
+        waiting: Sequence[WaitingJob] = _whole_queue(cli, connection, by, missing)
         hints = (*by.hints, *missing)
     except Forbidden as error:
         waiting, hints = _own_queue(connection, own, now, error)
@@ -86,17 +86,17 @@ def _report(world: CliContext, connection: ClusterConnection, selector: str) -> 
 
 
 def _whole_queue(
-    world: CliContext, connection: ClusterConnection, by: EffectiveSettings, hints: list[str]
+    cli: CliContext, connection: ClusterConnection, by: EffectiveSettings, hints: list[str]
 ) -> Sequence[WaitingJob]:
     from edl.forecast.forecast import forecast  # noqa: PLC0415 (numpy, for those who may read all)
     from edl.planner.decide import decide  # noqa: PLC0415 (the same)
     from kubectl_edl.queue.waiting_jobs import in_plan  # noqa: PLC0415 (the same)
 
-    state, settings = survey_cluster(connection.cluster, world.now(), hints), by.settings
+    state, settings = survey_cluster(connection.cluster, cli.now(), hints), by.settings
     waiting = in_plan(state, decide(state, settings.value(), settings.limits), by.stalled)
     if by.stalled:
         return [replace(one, estimate=unattended(by)) for one in waiting]
-    found = forecast(state, settings, [one.job.key for one in waiting], time_limit(world))
+    found = forecast(state, settings, [one.job.key for one in waiting], time_limit(cli))
     return [replace(one, estimate=found.starts.get(one.job.key)) for one in waiting]
 
 

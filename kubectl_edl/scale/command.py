@@ -111,12 +111,12 @@ class ScaleOptions(SizeRequest):
 @one_namespace
 @writing
 @click.pass_obj
-def scale(world: CliContext, job: str, asked: ScaleOptions, scope: Scope, writing: Writing) -> None:
+def scale(cli: CliContext, job: str, asked: ScaleOptions, scope: Scope, writing: Writing) -> None:
     asked = _with_size(asked)
     _check(asked)
     script = resize_script.hook(asked.script, asked.env, asked.timeout) if asked.script else None
     request = replace(asked, flags=scope.flags)
-    task = ResizeTask(world, world.connect(scope), job, request, writing)
+    task = ResizeTask(cli, cli.connect(scope), job, request, writing)
     carry_out(task, ExtraSteps(asked.wait, script))
 
 

@@ -38,7 +38,7 @@ class ExtraSteps:
 class ResizeTask:
     """One call of `kubectl edl scale`."""
 
-    world: CliContext
+    cli: CliContext
     connection: ClusterConnection
     job: str
     request: SizeRequest
@@ -79,7 +79,7 @@ def carry_out(task: ResizeTask, extra: ExtraSteps) -> None:
     if script:
         resize_script.check(decided.job)
         if decided.leaving:
-            resize_script.run(task.world, task.connection, decided.job, script, decided.leaving)
+            resize_script.run(task.cli, task.connection, decided.job, script, decided.leaving)
     decided = _write(task)
     if task.writing.dry_run != _NO_DRY_RUN or not (script or extra.wait):
         return
@@ -108,18 +108,18 @@ def _write(task: ResizeTask) -> _Decided:
         decided = _decide(task)
         return decided, actuator.patch(decided.scaling.patch)
 
-    decided, manifest = with_fresh_state(change, task.world.sleep)
-    hints = unattended(task.connection, task.world.now(), task.writing.dry_run)
+    decided, manifest = with_fresh_state(change, task.cli.sleep)
+    hints = unattended(task.connection, task.cli.now(), task.writing.dry_run)
     then = next_step(decided.scaling, attended=not hints)
     where = f"kubectl edl status {decided.job.key.name}{task.request.flags}"
     sentence = f"{decided.scaling.sentence}; {then}: {where}{actuator.remark}"
-    print_changed(task.world, task.writing.output, sentence, [manifest], hints)
+    print_changed(task.cli, task.writing.output, sentence, [manifest], hints)
     return decided
 
 
 def _decide(task: ResizeTask) -> _Decided:
     connection = task.connection
-    survey = survey_training(connection, "", task.world.now())
+    survey = survey_training(connection, "", task.cli.now())
     if task.request.remove and survey.hints:
         raise Refused(f"--remove needs to see the pods: {survey.hints[0]}")
     job = training_job(task.job, survey, connection)
@@ -131,14 +131,14 @@ def _decide(task: ResizeTask) -> _Decided:
 
 def _wait(task: ResizeTask, decided: _Decided) -> str:
     job, timeout = decided.job.key, task.request.timeout
-    return wait(task.world, task.connection, job, decided.scaling, timeout)
+    return wait(task.cli, task.connection, job, decided.scaling, timeout)
 
 
 def _run_after(task: ResizeTask, decided: _Decided, script: Hook) -> None:
     """Run the script after a scale-up, in the current launcher; revert the scale-up if it fails."""
     job = _decide(task).job
     try:
-        resize_script.run(task.world, task.connection, job, script, decided.joining)
+        resize_script.run(task.cli, task.connection, job, script, decided.joining)
     except Refused as error:
         try:
             outcome = _revert(task, decided)
@@ -160,7 +160,7 @@ def _revert(task: ResizeTask, decided: _Decided) -> str:
         return f"reverted to {manual}"
     shrink = replace(resize, size=before, limited=False, removed=())
     try:
-        wait(task.world, task.connection, decided.job.key, shrink, _REVERT_LIMIT)
+        wait(task.cli, task.connection, decided.job.key, shrink, _REVERT_LIMIT)
         _replace_size(task, decided, before, None)
     except (EdlError, KeyboardInterrupt):
         command = f"kubectl edl scale {decided.job.key.name}{task.request.flags} --auto"
@@ -189,10 +189,10 @@ def _replace_size(
             raise Refused("another client has changed its size")
         Patcher(cluster).patch(Patch(target, found["resourceVersion"], {"metadata": body}))
 
-    with_fresh_state(change, task.world.sleep)
+    with_fresh_state(change, task.cli.sleep)
 
 
 def _print(task: ResizeTask, sentence: str) -> None:
     """Print the sentence to stderr if stdout is for documents."""
-    say = task.world.warn if task.writing.output else task.world.say
+    say = task.cli.warn if task.writing.output else task.cli.say
     say(sentence)

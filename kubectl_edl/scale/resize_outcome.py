@@ -27,7 +27,7 @@ It is long enough to replace a reconciler that has died.
 
 
 def wait(
-    world: CliContext,
+    cli: CliContext,
     connection: ClusterConnection,
     job: JobKey,
     resize: Scaling,
@@ -37,12 +37,12 @@ def wait(
 
     Returns a sentence on the outcome. Raises Reverted, TimedOut, Missing, Refused.
     """
-    begun = world.now()
-    limit = _TimeLimit(world, connection, f"{job.name}: {resize.role.name}", resize, timeout)
+    begun = cli.now()
+    limit = _TimeLimit(cli, connection, f"{job.name}: {resize.role.name}", resize, timeout)
     selection = ListOptions("Job", job.namespace, contract.FRAMEWORK)
-    changes = world.changes(connection.cluster, selection, limit.deadlines)
+    changes = cli.changes(connection.cluster, selection, limit.deadlines)
     for _ in chain((None,), changes):
-        now = world.now()
+        now = cli.now()
         found = only(job, survey_training(connection, "", now))
         if found is None:
             raise Missing(f"{job.name} was deleted meanwhile")
@@ -110,7 +110,7 @@ def _is_lost(connection: ClusterConnection, now: datetime) -> bool:
 class _TimeLimit:
     """The limit of `--timeout`; a scale-up gets additional time in which it is reverted."""
 
-    world: CliContext
+    cli: CliContext
     connection: ClusterConnection
     what: str
     resize: Scaling
@@ -135,5 +135,5 @@ class _TimeLimit:
         if waited >= timeout + _GRACE or _is_lost(self.connection, now):
             raise TimedOut(f"{late}; it was not reverted: is a reconciler running?")
         if not self.extended:
-            self.world.warn(f"{late}; waiting for the reconciler to revert it")
+            self.cli.warn(f"{late}; waiting for the reconciler to revert it")
             self.extended = True

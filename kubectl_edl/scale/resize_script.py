@@ -70,7 +70,7 @@ def check(job: TrainingJob) -> Pod:
 
 
 def run(
-    world: CliContext,
+    cli: CliContext,
     connection: ClusterConnection,
     job: TrainingJob,
     script: Hook,
@@ -85,8 +85,8 @@ def run(
         *connection.scope.connection_flags,
         *("--", "env", *script.env, *command),
     ]
-    world.out.flush()  # earlier output must precede the script's output
-    code = world.kubectl(arguments, script.text)
+    cli.out.flush()  # earlier output must precede the script's output
+    code = cli.kubectl(arguments, script.text)
     if code:
         why = f"it took longer than {seconds} s" if code == _TIMED_OUT else f"exit code {code}"
         raise Refused(f"{job.key.name}: the script failed in {pod.name}: {why}")

@@ -60,13 +60,13 @@ docs/reference/outputs.md
 @group(SimulateOptions, "asked")
 @everywhere
 @click.pass_obj
-def simulate(world: CliContext, scope: Scope, asked: SimulateOptions) -> None:
+def simulate(cli: CliContext, scope: Scope, asked: SimulateOptions) -> None:
     _check(asked)
     if not asked.live and (scope.namespace or scope.all_namespaces):
         raise click.UsageError("-n and -A are of a cluster, a scenario has none: add --live.")
     from kubectl_edl.simulate import variants  # noqa: PLC0415 (numpy, YAML)
 
-    (variants.live if asked.live else variants.scenario)(world, scope, asked)
+    (variants.live if asked.live else variants.scenario)(cli, scope, asked)
 
 
 def _check(asked: SimulateOptions) -> None:

@@ -24,7 +24,7 @@ class Variant:
     """One run: the scenario, the control mode, and its name in the report."""
 
     name: str
-    world: Scenario
+    scenario: Scenario
     control_mode: ControlMode
 
 
@@ -50,7 +50,7 @@ def run(variants: Sequence[Variant], until: float, err: TextIO) -> list[Run]:
 
 def _result(variant: Variant, until: float, watcher: Watcher) -> Result:
     try:
-        return simulate(variant.world, variant.control_mode, until, watcher)
+        return simulate(variant.scenario, variant.control_mode, until, watcher)
     except OverflowError as error:
         what = f"{variant.name}: exceeds the maximum date (year 9999)"
         raise Refused(f"{what}; set --until") from error

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from edl.model import ClusterState, TrainingJob
     from edl.planner.decision_limits import Limits
-    from edl.simulator import Scenario as SimulatedWorld
+    from edl.simulator import Scenario
     from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
     from kubectl_edl.output.report import Report
     from kubectl_edl.simulate.options import SimulateOptions
@@ -41,24 +41,24 @@ _PLAIN: Final = "plain"
 _LIVE_SECONDS: Final = 600.0
 
 
-def scenario(world: CliContext, _scope: Scope, asked: SimulateOptions) -> None:
+def scenario(cli: CliContext, _scope: Scope, asked: SimulateOptions) -> None:
     """Simulate a scenario file, with its own jobs and those of traces."""
     if asked.plot:
         plots.check(asked.plot)
-    files = sources([asked.filename], world.stdin)
+    files = sources([asked.filename], cli.stdin)
     if len(files) != 1:
         raise Refused(f"{asked.filename}: {len(files)} files; a scenario is one")
     found = read_scenario(files[0], asked.seed)
     traced = [job for path in asked.trace for job in trace(path, _text(path))]
-    trainings, hints = with_unique_names(found.world.trainings, traced)
-    given = replace(found.world, trainings=trainings)
+    trainings, hints = with_unique_names(found.scenario.trainings, traced)
+    given = replace(found.scenario, trainings=trainings)
     if not (given.trainings or given.services):
         raise Refused(f"{asked.filename}: nothing to simulate; add jobs, a trace or services")
     for hint in (*found.hints, *hints):
-        world.warn(hint)
+        cli.warn(hint)
     until = asked.until.total_seconds() if asked.until else found.horizon
     if until == inf and any(one.work.seconds == inf for one in given.trainings):
-        world.warn("hint: jobs without length or work never end; a horizon limits the simulation")
+        cli.warn("hint: jobs without length or work never end; a horizon limits the simulation")
     names = asked.policy or found.policies or ("fair",)
     variants = [
         Variant(" ".join([name, *growth]), given, Elastic(POLICIES[name], limits))
@@ -66,10 +66,10 @@ def scenario(world: CliContext, _scope: Scope, asked: SimulateOptions) -> None:
         for growth, limits in _grown(found.limits, asked.growth)
     ]
     variants += [Variant(_PLAIN, given, Plain())] if asked.plain else []
-    runs = run(variants, until, world.err)
+    runs = run(variants, until, cli.err)
     wide = asked.output == "wide"
     report = runs_report(runs, wide=wide).with_hints(_never_started(runs, until, wide=wide))
-    _answer(world, asked, runs, report)
+    _answer(cli, asked, runs, report)
 
 
 def _grown(limits: Limits, modes: Sequence[str]) -> Iterator[tuple[Sequence[str], Limits]]:
@@ -93,28 +93,28 @@ def _never_started(runs: Sequence[Run], until: float, *, wide: bool) -> Iterator
             yield f"hint: {whose}{never} of {len(one.result.jobs)} jobs {what}{why}"
 
 
-def live(world: CliContext, scope: Scope, asked: SimulateOptions) -> None:
+def live(cli: CliContext, scope: Scope, asked: SimulateOptions) -> None:
     """Simulate the live cluster twice: unchanged, and with the requested change."""
     if asked.plot:
         plots.check(asked.plot)
-    connection = world.connect(scope)
-    now = world.now()
+    connection = cli.connect(scope)
+    now = cli.now()
     state = survey_cluster(connection.cluster, now)
     own = deciding(connection, SettingsOverrides(), now)
     control_mode = Elastic(own.settings.value(), own.settings.limits)
     changed = _changed(state, asked, connection)
-    variants = [Variant("as-is", _world(state), control_mode)]
+    variants = [Variant("as-is", _scenario(state), control_mode)]
     if changed is not state and not asked.policy:
-        variants.append(Variant("what-if", _world(changed), control_mode))
+        variants.append(Variant("what-if", _scenario(changed), control_mode))
     for name in asked.policy:
         control_mode = Elastic(POLICIES[name], own.settings.limits)
-        variants.append(Variant(name, _world(changed), control_mode))
-    variants += [Variant(_PLAIN, _world(changed), Plain())] if asked.plain else []
+        variants.append(Variant(name, _scenario(changed), control_mode))
+    variants += [Variant(_PLAIN, _scenario(changed), Plain())] if asked.plain else []
     until = asked.until.total_seconds() if asked.until else _LIVE_SECONDS
-    runs = run(variants, until, world.err)
+    runs = run(variants, until, cli.err)
     report = what_if_report(_shown(state, connection), runs, connection.namespace)
     hints = what_if.hints(state, asked.like)
-    _answer(world, asked, runs, report.with_hints((*own.hints, *hints)))
+    _answer(cli, asked, runs, report.with_hints((*own.hints, *hints)))
 
 
 def _shown(state: ClusterState, connection: ClusterConnection) -> list[TrainingJob]:
@@ -143,15 +143,15 @@ def _check_like(like: str) -> None:
         raise Misused(f"--like {like}: {below} is below 0; such as cpu=16,memory=64Gi")
 
 
-def _world(state: ClusterState) -> SimulatedWorld:
+def _scenario(state: ClusterState) -> Scenario:
     return from_state(state, what_if.remaining(state))
 
 
-def _answer(world: CliContext, asked: SimulateOptions, runs: Sequence[Run], report: Report) -> None:
-    show(world, OutputOptions(output=asked.output), lambda: report)
+def _answer(cli: CliContext, asked: SimulateOptions, runs: Sequence[Run], report: Report) -> None:
+    show(cli, OutputOptions(output=asked.output), lambda: report)
     if asked.plot:
         plots.plot(runs, asked.plot)
-        world.warn(f"drawn into {asked.plot}")
+        cli.warn(f"drawn into {asked.plot}")
 
 
 def _text(path: str) -> str:

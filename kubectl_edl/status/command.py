@@ -63,19 +63,19 @@ or Starting here, and its Suspended is Paused.
 @waiting
 @click.pass_obj
 def status(
-    world: CliContext, job: str | None, scope: Scope, reading: OutputOptions, wanted: AwaitedPhase
+    cli: CliContext, job: str | None, scope: Scope, reading: OutputOptions, wanted: AwaitedPhase
 ) -> None:
     _check(job, reading, wanted)
-    connection = world.connect(scope)
+    connection = cli.connect(scope)
     asked = PrefetchedLists(connection, lease=True)
     from kubectl_edl.cli import watch_report  # noqa: PLC0415 (while the answers come)
     from kubectl_edl.status import phase_wait, view  # noqa: PLC0415 (the same)
 
-    wait = phase_wait.Wait(wanted, world, scope)
-    load = _load(connection) if reading.watch and world.width is not None else None
+    wait = phase_wait.Wait(wanted, cli, scope)
+    load = _load(connection) if reading.watch and cli.width is not None else None
 
     def read() -> Report:
-        now = world.now()
+        now = cli.now()
         if job is None:
             above = f"{load.text(now)}\n" if load else ""
             found, report = view.listed(asked, reading.selector, now, above.lstrip())
@@ -85,18 +85,18 @@ def status(
         return report
 
     if not (wanted.goals or reading.watch):
-        watch_report.show(world, reading, read)
+        watch_report.show(cli, reading, read)
         return
     selection = jobs_of(connection)
     deadlines = () if wanted.timeout is None else (wanted.timeout,)
-    changes = wait.until(world.changes(connection.cluster, selection, deadlines))
+    changes = wait.until(cli.changes(connection.cluster, selection, deadlines))
     if reading.watch:
-        watch_report.follow(world, reading, read, changes)
+        watch_report.follow(cli, reading, read, changes)
         wait.conclude()
     else:  # silently; the result is printed once, at the end
-        report = watch_report.last(watch_report.reports(world, read, changes))
+        report = watch_report.last(watch_report.reports(cli, read, changes))
         wait.conclude()
-        watch_report.show(world, reading, lambda: report)
+        watch_report.show(cli, reading, lambda: report)
 
 
 def _load(connection: ClusterConnection) -> ClusterLoad:

@@ -19,11 +19,11 @@ _ENDED: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 class Wait:
     """Checks each report until the wait is over."""
 
-    def __init__(self, wanted: AwaitedPhase, world: CliContext, scope: Scope) -> None:
+    def __init__(self, wanted: AwaitedPhase, cli: CliContext, scope: Scope) -> None:
         self._wanted = wanted
-        self._world = world
+        self._cli = cli
         self._scope = scope
-        self._begun = world.now()
+        self._begun = cli.now()
         self._views: tuple[JobView, ...] = ()
         phases = [one for one in wanted.goals if isinstance(one, Phase)]
         self._phases = frozenset(also for one in phases for also in _ALSO.get(one, {one}))
@@ -70,4 +70,4 @@ class Wait:
     @property
     def _late(self) -> bool:
         limit = self._wanted.timeout
-        return limit is not None and self._world.now() - self._begun >= limit
+        return limit is not None and self._cli.now() - self._begun >= limit

@@ -66,14 +66,14 @@ Examples:
 @a_cluster
 @click.pass_obj
 def set_team(
-    world: CliContext, name: str, fields: TeamFields, writing: TeamWriting, scope: Scope
+    cli: CliContext, name: str, fields: TeamFields, writing: TeamWriting, scope: Scope
 ) -> None:
     from edl.parsing.team_edits import with_team  # noqa: PLC0415 (not for --help)
     from kubectl_edl.teams.team_changes import change_teams  # noqa: PLC0415 (the same)
 
     changes = fields.changes()
-    done = change_teams(world, scope, writing, lambda text: with_team(text, name, changes))
-    world.say(f"team {name} {done}")
+    done = change_teams(cli, scope, writing, lambda text: with_team(text, name, changes))
+    cli.say(f"team {name} {done}")
 
 
 @click.command("delete", short_help="Delete a team.", help=_DELETE_HELP)
@@ -81,12 +81,12 @@ def set_team(
 @group(TeamWriting, "writing")
 @a_cluster
 @click.pass_obj
-def delete_team(world: CliContext, name: str, writing: TeamWriting, scope: Scope) -> None:
+def delete_team(cli: CliContext, name: str, writing: TeamWriting, scope: Scope) -> None:
     from edl.parsing.team_edits import without_team  # noqa: PLC0415 (not for --help)
     from kubectl_edl.teams.team_changes import change_teams  # noqa: PLC0415 (the same)
 
-    done = change_teams(world, scope, writing, lambda text: without_team(text, name))
-    world.say(f"team {name} {'deleted' if done.startswith('written') else done}")
+    done = change_teams(cli, scope, writing, lambda text: without_team(text, name))
+    cli.say(f"team {name} {'deleted' if done.startswith('written') else done}")
 
 
 @click.option(
@@ -100,11 +100,11 @@ def _show(ctx: click.Context, scope: Scope, reading: OutputOptions) -> None:
         return
     from kubectl_edl.cli.watch_report import show  # noqa: PLC0415 (not for --help)
 
-    world = ctx.ensure_object(CliContext)
-    show(world, reading, lambda: _report(world, scope))
+    cli = ctx.ensure_object(CliContext)
+    show(cli, reading, lambda: _report(cli, scope))
 
 
-def _report(world: CliContext, scope: Scope) -> "Report":
+def _report(cli: CliContext, scope: Scope) -> "Report":
     from edl.planner.decide import decide  # noqa: PLC0415 (numpy)
     from edl.visibility.queue_order import waiting  # noqa: PLC0415 (the same)
     from edl.visibility.team_figures import team_figures  # noqa: PLC0415 (the same)
@@ -115,7 +115,7 @@ def _report(world: CliContext, scope: Scope) -> "Report":
     )
     from kubectl_edl.teams.view import teams_report  # noqa: PLC0415 (the same)
 
-    connection, now = world.connect(scope), world.now()
+    connection, now = cli.connect(scope), cli.now()
     hints: list[str] = []
     state = survey_cluster(connection.cluster, now, hints)
     settings = deciding(connection, SettingsOverrides(), now).settings

@@ -23,14 +23,14 @@ _MOST: Final = 5
 
 
 def change_teams(
-    world: CliContext, scope: Scope, how: TeamWriting, edit: Callable[[str], str]
+    cli: CliContext, scope: Scope, how: TeamWriting, edit: Callable[[str], str]
 ) -> str:
     """Change the document; returns the end of the message, "unchanged" if nothing changes.
 
     `edit` returns the new document for the old one. Raises Denied, and Refused without a terminal
     to confirm.
     """
-    cluster = world.connect(scope).cluster
+    cluster = cli.connect(scope).cluster
     agreed: list[tuple[str, ...]] = []
 
     def once() -> str:
@@ -42,24 +42,24 @@ def change_teams(
         if before == after:
             return "unchanged"
         lost = taken_away(before, after)
-        if not _agreed(world, how, lost, agreed):
+        if not _agreed(cli, how, lost, agreed):
             return "not changed"
         if comments := lost_comments(text, new):
             count = "1 comment goes" if len(comments) == 1 else f"{len(comments)} comments go"
-            world.warn(f"hint: {count} with what is changed: {comments[0]}")
+            cli.warn(f"hint: {count} with what is changed: {comments[0]}")
         return _write(cluster, how, found, new, scope.edl_flags)
 
-    return with_fresh_state(once, world.sleep)
+    return with_fresh_state(once, cli.sleep)
 
 
 def _agreed(
-    world: CliContext, how: TeamWriting, lost: tuple[str, ...], agreed: list[tuple[str, ...]]
+    cli: CliContext, how: TeamWriting, lost: tuple[str, ...], agreed: list[tuple[str, ...]]
 ) -> bool:
     """Ask for confirmation of losses, once for the same ones; a dry run needs none."""
     if not lost or how.yes or how.dry_run != "none" or lost in agreed:
         return True
     more = f" and {len(lost) - _MOST} more" if len(lost) > _MOST else ""
-    if not confirmed(world, f"{'; '.join(lost[:_MOST])}{more}. Continue?"):
+    if not confirmed(cli, f"{'; '.join(lost[:_MOST])}{more}. Continue?"):
         return False
     agreed.append(lost)
     return True

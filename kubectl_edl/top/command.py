@@ -105,11 +105,11 @@ _ALIASES: Final = {"job": "jobs", "node": "nodes"}
 @reading
 @click.pass_obj
 def jobs(
-    world: CliContext, job: str | None, scope: Scope, reading: OutputOptions, costs: CostOptions
+    cli: CliContext, job: str | None, scope: Scope, reading: OutputOptions, costs: CostOptions
 ) -> None:
     not_both(job, reading)
-    connection = world.connect(scope)
-    _print(world, connection, reading, lambda: _jobs(world, connection, job, reading, costs))
+    connection = cli.connect(scope)
+    _print(cli, connection, reading, lambda: _jobs(cli, connection, job, reading, costs))
 
 
 @click.command(
@@ -119,9 +119,9 @@ def jobs(
 @everywhere
 @watching
 @click.pass_obj
-def nodes(world: CliContext, node: str | None, scope: Scope, reading: OutputOptions) -> None:
-    connection = world.connect(scope)
-    _print(world, connection, reading, lambda: _nodes(world, connection, node))
+def nodes(cli: CliContext, node: str | None, scope: Scope, reading: OutputOptions) -> None:
+    connection = cli.connect(scope)
+    _print(cli, connection, reading, lambda: _nodes(cli, connection, node))
 
 
 @click.command("cluster", short_help="Show totals of the whole cluster.", help=_CLUSTER_HELP)
@@ -129,9 +129,9 @@ def nodes(world: CliContext, node: str | None, scope: Scope, reading: OutputOpti
 @everywhere
 @watching
 @click.pass_obj
-def cluster(world: CliContext, scope: Scope, reading: OutputOptions, costs: CostOptions) -> None:
-    connection = world.connect(scope)
-    _print(world, connection, reading, lambda: _cluster(world, connection, costs))
+def cluster(cli: CliContext, scope: Scope, reading: OutputOptions, costs: CostOptions) -> None:
+    connection = cli.connect(scope)
+    _print(cli, connection, reading, lambda: _cluster(cli, connection, costs))
 
 
 def _order(args: list[str]) -> list[str]:
@@ -150,14 +150,14 @@ top: Final = Listed(
 
 
 def _print(
-    world: CliContext, connection: ClusterConnection, reading: OutputOptions, read: Read
+    cli: CliContext, connection: ClusterConnection, reading: OutputOptions, read: Read
 ) -> None:
     selection = jobs_of(connection)
-    printed(world, reading, read, connection.cluster, selection)
+    printed(cli, reading, read, connection.cluster, selection)
 
 
 def _jobs(
-    world: CliContext,
+    cli: CliContext,
     connection: ClusterConnection,
     job: str | None,
     reading: OutputOptions,
@@ -168,7 +168,7 @@ def _jobs(
     from kubectl_edl.top.usage import job_usage  # noqa: PLC0415 (the same)
     from kubectl_edl.top.view import job_report, jobs_report  # noqa: PLC0415 (the same)
 
-    now = world.now()
+    now = cli.now()
     survey = survey_training(connection, "" if job else reading.selector, now)
     found = [training_job(job, survey, connection)] if job else list(survey.jobs)
     hints: list[str] = []
@@ -178,13 +178,13 @@ def _jobs(
     return report.with_hints((*survey.hints, *hints))
 
 
-def _nodes(world: CliContext, connection: ClusterConnection, name: str | None) -> Report:
+def _nodes(cli: CliContext, connection: ClusterConnection, name: str | None) -> Report:
     from kubectl_edl.client.metrics_server import used_by_nodes  # noqa: PLC0415 (not for --help)
     from kubectl_edl.top.usage import node_usage  # noqa: PLC0415 (the same)
     from kubectl_edl.top.view import nodes_report  # noqa: PLC0415 (the same)
 
     hints: list[str] = []
-    state = survey_cluster(connection.cluster, world.now(), hints)
+    state = survey_cluster(connection.cluster, cli.now(), hints)
     found = node_usage(state, used_by_nodes(connection.cluster, hints))
     if name is not None:
         found = tuple(one for one in found if one.node.name == name.removeprefix("node/"))
@@ -194,7 +194,7 @@ def _nodes(world: CliContext, connection: ClusterConnection, name: str | None) -
     return nodes_report(found).with_hints(hints)
 
 
-def _cluster(world: CliContext, connection: ClusterConnection, asked: CostOptions) -> Report:
+def _cluster(cli: CliContext, connection: ClusterConnection, asked: CostOptions) -> Report:
     from kubectl_edl.client.metrics_server import used_by_nodes  # noqa: PLC0415 (the same)
     from kubectl_edl.top.cluster_costs import (  # noqa: PLC0415 (numpy, not for --help)
         cluster_costs,
@@ -209,7 +209,7 @@ def _cluster(world: CliContext, connection: ClusterConnection, asked: CostOption
     from kubectl_edl.top.view import cluster_report  # noqa: PLC0415 (the same)
 
     hints: list[str] = []
-    state = survey_cluster(connection.cluster, world.now(), hints)
+    state = survey_cluster(connection.cluster, cli.now(), hints)
     found = node_usage(state, used_by_nodes(connection.cluster, hints))
     costs = cluster_costs(state, asked)
     usage = ClusterUsage(cluster_usage(state, found), found, phases(state), costs)

@@ -29,10 +29,10 @@ Examples:
     "-o", "--output", type=click.Choice(("json", "yaml")), default=None, help="Output format."
 )
 @click.pass_obj
-def version(world: CliContext, output: str | None) -> None:
+def version(cli: CliContext, output: str | None) -> None:
     number = installed("kubectl-edl")
     if output is None:
-        world.say(f"kubectl-edl {number}")
+        cli.say(f"kubectl-edl {number}")
         return
     printed = yaml_text if output == "yaml" else json_text
     document: VersionDocument = {
@@ -41,4 +41,4 @@ def version(world: CliContext, output: str | None) -> None:
         "clientVersion": number,
         "pythonVersion": platform.python_version(),
     }
-    world.out.write(printed(document))
+    cli.out.write(printed(document))

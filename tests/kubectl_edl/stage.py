@@ -83,11 +83,11 @@ class Stage:
         return self.cluster.get(ObjectRef("Job", self.namespace, name))
 
     def run(self, *args: str, environ: dict[str, str] | None = None) -> Run:
-        world = self.world()
-        code = run(args, world, environ or {})
-        return Run(code, _text(world.out), _text(world.err))
+        cli = self.cli()
+        code = run(args, cli, environ or {})
+        return Run(code, _text(cli.out), _text(cli.err))
 
-    def world(self) -> CliContext:
+    def cli(self) -> CliContext:
         return CliContext(
             out=io.StringIO(),
             err=io.StringIO(),

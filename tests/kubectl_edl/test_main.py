@@ -126,10 +126,10 @@ def test_no_cluster_is_one_line() -> None:
     def unreachable(_: Scope) -> ClusterConnection:
         raise Unreachable("no answer from the API server https://x; choose another: --kubeconfig")
 
-    world = replace(Stage().world(), connect=unreachable)
-    assert run(["status"], world, {}) == 1
-    assert isinstance(world.err, io.StringIO)
-    assert world.err.getvalue() == (
+    cli = replace(Stage().cli(), connect=unreachable)
+    assert run(["status"], cli, {}) == 1
+    assert isinstance(cli.err, io.StringIO)
+    assert cli.err.getvalue() == (
         "error: no answer from the API server https://x; choose another: --kubeconfig\n"
     )
 
@@ -138,22 +138,22 @@ def test_an_internal_error_is_one_line_unless_debugging() -> None:
     def broken(_: Scope) -> ClusterConnection:
         raise ZeroDivisionError("division by zero")
 
-    world = replace(Stage().world(), connect=broken)
-    assert run(["status"], world, {}) == 1
-    assert isinstance(world.err, io.StringIO)
-    assert world.err.getvalue() == (
+    cli = replace(Stage().cli(), connect=broken)
+    assert run(["status"], cli, {}) == 1
+    assert isinstance(cli.err, io.StringIO)
+    assert cli.err.getvalue() == (
         "error: unexpected ZeroDivisionError: division by zero; "
         "EDL_DEBUG=1 shows where it comes from\n"
     )
     with pytest.raises(ZeroDivisionError):
-        run(["status"], world, {"EDL_DEBUG": "1"})
+        run(["status"], cli, {"EDL_DEBUG": "1"})
 
 
 def test_ctrl_c_is_130() -> None:
     def interrupted(_: Scope) -> ClusterConnection:
         raise KeyboardInterrupt
 
-    assert run(["status"], replace(Stage().world(), connect=interrupted), {}) == 130
+    assert run(["status"], replace(Stage().cli(), connect=interrupted), {}) == 130
 
 
 @pytest.mark.parametrize(

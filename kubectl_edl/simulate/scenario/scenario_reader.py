@@ -66,7 +66,7 @@ _SERVICE: Final = (
 class ScenarioFile:
     """A scenario, the policies to run it under, and its `horizon` in seconds."""
 
-    world: Scenario
+    scenario: Scenario
     policies: tuple[str, ...]
     """Empty to use the command's policies."""
     limits: Limits
@@ -108,7 +108,7 @@ class _Reader:
         teams = _teams(root["teams"])
         names = {one.key.namespace for one in trainings} | {one.namespace for one in services}
         of_names = {name: teams.team_of(name, {}) for name in names} if teams else {}
-        world = Scenario(
+        scenario = Scenario(
             nodes=nodes,
             trainings=trainings,
             services=services,
@@ -119,7 +119,7 @@ class _Reader:
         )
         policies = root["policies"].items()
         return ScenarioFile(
-            world=world,
+            scenario=scenario,
             policies=tuple(field.choice(tuple(POLICIES), "fair") for field in policies),
             limits=_limits(root["limits"]),
             horizon=root["horizon"].seconds(0) or inf,

@@ -64,8 +64,8 @@ def stage() -> Stage:
 
 @pytest.fixture
 def dashboard(stage: Stage) -> Iterator[Dashboard]:
-    world = stage.world()
-    found = started(world, world.connect(Scope()), DashboardOptions(port=0, allow_scale=True))
+    cli = stage.cli()
+    found = started(cli, cli.connect(Scope()), DashboardOptions(port=0, allow_scale=True))
     yield found
     found.stop()
     stage.cluster.end_watches()

@@ -141,8 +141,8 @@ def test_without_the_right_to_read_the_cluster_the_page_shows_the_jobs_and_why(
     chromium: Browser,
 ) -> None:
     stage = fenced("Node")
-    world = stage.world()
-    found = started(world, world.connect(Scope()), DashboardOptions(port=0))
+    cli = stage.cli()
+    found = started(cli, cli.connect(Scope()), DashboardOptions(port=0))
     with opened(chromium, found, jobs=1) as page:
         said = page.get_by_text("so this is the namespace alone: Node is forbidden")
         expect(said).to_be_visible()
@@ -179,9 +179,9 @@ def test_the_page_shows_what_takes_the_nodes_and_what_that_costs(
 ) -> None:
     for name in ("node-1", "node-2"):
         stage.patch(name, {"metadata": {"labels": {INSTANCE_TYPE: "large"}}}, "Node")
-    world = stage.world()
+    cli = stage.cli()
     options = DashboardOptions(port=0, costs=CostOptions({"large": 8.0}, serial=0.1))
-    found = started(world, world.connect(Scope()), options)
+    found = started(cli, cli.connect(Scope()), options)
     with opened(chromium, found) as page:
         page.get_by_role("link", name="Cost").click()
         nodes = row(page, "Cost of an hour", "Node-hours").get_by_role("cell")

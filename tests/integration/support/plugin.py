@@ -10,7 +10,7 @@ from sandbox.existing import Cluster
 
 def printed(cluster: Cluster, *args: str) -> str:
     """The output of `kubectl edl ARGS` with an admin's rights, made in this process."""
-    world = replace(this_process(), out=io.StringIO(), err=io.StringIO())
-    code = run([*args, "--kubeconfig", str(cluster.kubeconfig)], world, os.environ)
-    assert code == 0, world.err.getvalue()
-    return world.out.getvalue()
+    cli = replace(this_process(), out=io.StringIO(), err=io.StringIO())
+    code = run([*args, "--kubeconfig", str(cluster.kubeconfig)], cli, os.environ)
+    assert code == 0, cli.err.getvalue()
+    return cli.out.getvalue()

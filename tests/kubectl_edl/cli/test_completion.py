@@ -25,11 +25,11 @@ def stage() -> Stage:
 
 def completed(stage: Stage, *words: str) -> list[str]:
     """The candidates without descriptions, and the directive last."""
-    return [line.partition("\t")[0] for line in answer(words, stage.world()).splitlines()]
+    return [line.partition("\t")[0] for line in answer(words, stage.cli()).splitlines()]
 
 
 def test_the_first_word_is_a_command_with_its_description(stage: Stage) -> None:
-    lines = answer([""], stage.world()).splitlines()
+    lines = answer([""], stage.cli()).splitlines()
     assert lines == [*(f"{name}\t{line}" for name, line in COMMANDS.items()), ":4"]
 
 
@@ -71,8 +71,8 @@ def test_a_cluster_that_does_not_answer_completes_to_nothing() -> None:
     def unreachable(_: Scope) -> ClusterConnection:
         raise Unreachable("no answer")
 
-    world = replace(Stage().world(), connect=unreachable)
-    assert answer(["status", ""], world) == ":4\n"
+    cli = replace(Stage().cli(), connect=unreachable)
+    assert answer(["status", ""], cli) == ":4\n"
 
 
 @pytest.mark.parametrize("words", [["st", ""], ["-n", "team", "st", ""], ["certs", "bogus", "-"]])

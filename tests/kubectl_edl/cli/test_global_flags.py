@@ -42,9 +42,9 @@ def kubeconfig(folder: Path, address: str) -> str:
 
 def asked(folder: Path, *arguments: str) -> tuple[int, Script]:
     with serving(NOTHING) as (script, address):
-        world = replace(Stage().world(), connect=this_process().connect)
-        code = run([*arguments, "--kubeconfig", kubeconfig(folder, address)], world, {})
-    assert isinstance(world.err, io.StringIO)
+        cli = replace(Stage().cli(), connect=this_process().connect)
+        code = run([*arguments, "--kubeconfig", kubeconfig(folder, address)], cli, {})
+    assert isinstance(cli.err, io.StringIO)
     return code, script
 
 
@@ -91,10 +91,10 @@ def test_a_slow_server_times_out_after_the_request_timeout(tmp_path: Path) -> No
     """A throttling server: without the flag requests would be retried for longer than 1 s."""
     later = Answer(503, {"kind": "Status", "code": 503, "message": "later"}, {"Retry-After": "2"})
     with serving(later) as (script, address):
-        world = replace(Stage().world(), connect=this_process().connect)
+        cli = replace(Stage().cli(), connect=this_process().connect)
         path = kubeconfig(tmp_path, address)
         flags = ["--cluster", "there", "--request-timeout", "1s"]
-        assert run(["history", "mnist", *flags, "--kubeconfig", path], world, {}) == 1
+        assert run(["history", "mnist", *flags, "--kubeconfig", path], cli, {}) == 1
     assert len({one.path for one in script.asked}) == len(script.asked), "none was asked twice"
 
 

@@ -676,14 +676,14 @@ def test_without_a_webhook_nothing_is_created() -> None:
 
 
 def test_frameworks_roles_and_modes_are_completed() -> None:
-    world = Stage().world()
-    offered = answer(["create", ""], world).splitlines()
+    cli = Stage().cli()
+    offered = answer(["create", ""], cli).splitlines()
     assert [line.partition("\t")[0] for line in offered] == [*FRAMEWORKS, ":4"]
-    options = answer(["create", "horovod", "h", "--"], world)
+    options = answer(["create", "horovod", "h", "--"], cli)
     assert "--workers" in options
     assert "--ps" not in options
     modes = dict.fromkeys(mode.name for mode in FRAMEWORKS["paddle"].modes)
-    assert answer(["create", "paddle", "p", "--mode", ""], world).split() == [*modes, ":4"]
+    assert answer(["create", "paddle", "p", "--mode", ""], cli).split() == [*modes, ":4"]
 
 
 @pytest.mark.parametrize("name", FRAMEWORKS)

@@ -43,12 +43,12 @@ def trained(*names: str) -> Stage:
 
 
 def connected(stage: Stage, scope: Scope | None = None) -> ClusterConnection:
-    return stage.world().connect(scope or Scope())
+    return stage.cli().connect(scope or Scope())
 
 
 def read_once(stage: Stage, scope: Scope | None = None) -> DashboardSnapshot:
     """The first snapshot, once everything is listed."""
-    reader = choose_reader(stage.world(), connected(stage, scope), time.monotonic)
+    reader = choose_reader(stage.cli(), connected(stage, scope), time.monotonic)
     reader.start(lambda: None)
     try:
         while (found := reader.read()) is None:
@@ -76,7 +76,7 @@ class ServedPage:
             broadcast=self.board,
             what_if=lambda request: engine.answer(found, request),
             about={"server": "https://cluster", "namespace": "default", "version": "0"},
-            resize=partial(resize, self.stage.world(), connection) if self.scales else None,
+            resize=partial(resize, self.stage.cli(), connection) if self.scales else None,
         )
 
     @property
@@ -94,5 +94,5 @@ class ServedPage:
 def watched(stage: Stage, board: PageBroadcast) -> DashboardWatcher:
     """Not started: every `turn` reads once."""
     return DashboardWatcher(
-        choose_reader(stage.world(), connected(stage), time.monotonic), board, time.monotonic
+        choose_reader(stage.cli(), connected(stage), time.monotonic), board, time.monotonic
     )

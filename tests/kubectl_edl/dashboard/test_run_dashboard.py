@@ -30,7 +30,7 @@ ANYWHERE = "0.0.0.0"  # noqa: S104 (a test of just that)
 
 def serving(**asked: object) -> Dashboard:
     stage = trained()
-    return started(stage.world(), connected(stage), replace(DashboardOptions(port=0), **asked))  # type: ignore[arg-type]
+    return started(stage.cli(), connected(stage), replace(DashboardOptions(port=0), **asked))  # type: ignore[arg-type]
 
 
 def interrupted(_seconds: float) -> None:
@@ -141,18 +141,18 @@ def test_the_command_refuses_a_taken_port_in_one_line() -> None:
 
 def test_ctrl_c_ends_the_dashboard() -> None:
     stage = trained()
-    world = replace(stage.world(), sleep=interrupted)
-    assert run(["dashboard", "--no-open", "--port", "0"], world, {}) == 0
-    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/   \(Ctrl-C ends it\)\n", text(world.out))
-    assert text(world.err) == "ended\n"
+    cli = replace(stage.cli(), sleep=interrupted)
+    assert run(["dashboard", "--no-open", "--port", "0"], cli, {}) == 0
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/   \(Ctrl-C ends it\)\n", text(cli.out))
+    assert text(cli.err) == "ended\n"
 
 
 def test_outside_of_loopback_a_hint_warns_of_clear_text() -> None:
     stage = trained()
-    world = replace(stage.world(), sleep=interrupted)
-    assert run(["dashboard", "--no-open", "--port", "0", "--address", ANYWHERE], world, {}) == 0
-    assert "?token=" in text(world.out)
-    assert "the token crosses the network in the clear" in text(world.err)
+    cli = replace(stage.cli(), sleep=interrupted)
+    assert run(["dashboard", "--no-open", "--port", "0", "--address", ANYWHERE], cli, {}) == 0
+    assert "?token=" in text(cli.out)
+    assert "the token crosses the network in the clear" in text(cli.err)
 
 
 def test_a_silent_peer_does_not_block_others() -> None:

@@ -78,7 +78,7 @@ def test_a_change_in_the_cluster_publishes_a_new_state() -> None:
 
 def test_without_the_right_to_read_nodes_the_namespace_is_shown_with_a_hint() -> None:
     stage = fenced("Node")
-    look = choose_reader(stage.world(), connected(stage), time.monotonic)
+    look = choose_reader(stage.cli(), connected(stage), time.monotonic)
     assert isinstance(look, NamespaceReader)
     found = look.read()
     assert found is not None
@@ -90,7 +90,7 @@ def test_without_the_right_to_read_nodes_the_namespace_is_shown_with_a_hint() ->
 
 def test_quotas_that_may_not_be_read_are_a_hint_only() -> None:
     stage = fenced("ResourceQuota")
-    look = choose_reader(stage.world(), connected(stage), time.monotonic)
+    look = choose_reader(stage.cli(), connected(stage), time.monotonic)
     assert isinstance(look, ClusterWideReader)
     found = read_once(stage)
     assert found.state is not None
@@ -110,7 +110,7 @@ def test_without_any_right_the_start_is_refused() -> None:
     stage.namespace = ""
     stage.wrapped = lambda cluster: Fenced(cluster, ("Node", "Job"))  # type: ignore[return-value]
     with pytest.raises(Forbidden, match="Job is forbidden"):
-        choose_reader(stage.world(), connected(stage), time.monotonic)
+        choose_reader(stage.cli(), connected(stage), time.monotonic)
 
 
 @dataclass

@@ -124,9 +124,9 @@ def test_an_api_server_that_is_away_is_one_failure() -> None:
     def unreachable(_: Scope) -> ClusterConnection:
         raise Unreachable("no answer from the API server https://x; is it up?")
 
-    world = replace(Stage().world(), connect=unreachable)
-    assert run(["doctor", "-o", "json"], world, {}) == 1
-    found = json.loads(world.out.getvalue())  # type: ignore[attr-defined]
+    cli = replace(Stage().cli(), connect=unreachable)
+    assert run(["doctor", "-o", "json"], cli, {}) == 1
+    found = json.loads(cli.out.getvalue())  # type: ignore[attr-defined]
     assert found["result"] == "failure"
     assert found["complete"] is False
     (only_one,) = found["checks"]
@@ -907,18 +907,18 @@ def test_without_the_right_to_list_nodes_the_other_checks_run(
 
 
 def test_a_terminal_without_unicode_reads_words(stage: Stage) -> None:
-    world = replace(stage.world(), unicode=False)
-    assert run(["doctor"], world, {}) == 0
-    out = world.out.getvalue()  # type: ignore[attr-defined]
+    cli = replace(stage.cli(), unicode=False)
+    assert run(["doctor"], cli, {}) == 0
+    out = cli.out.getvalue()  # type: ignore[attr-defined]
     assert "  ok   it decides by policy fair" in out
     assert out.isascii()
 
 
 def test_failures_and_warnings_are_coloured(stage: Stage, server: FakeApi) -> None:
     server.asks = False
-    world = replace(stage.world(), coloured=True)
-    assert run(["doctor"], world, {}) == 1
-    assert "\x1b[31m✗\x1b[0m a labelled Job was not mutated" in world.out.getvalue()  # type: ignore[attr-defined]
+    cli = replace(stage.cli(), coloured=True)
+    assert run(["doctor"], cli, {}) == 1
+    assert "\x1b[31m✗\x1b[0m a labelled Job was not mutated" in cli.out.getvalue()  # type: ignore[attr-defined]
 
 
 def test_check_names_are_unique() -> None:

@@ -398,7 +398,7 @@ def test_forms_exclude_each_other(tmp_path: Path) -> None:
 
 
 def test_the_shell_completes_files() -> None:
-    assert answer(["inject", "-f", ""], Stage().world()) == ":0\n"
+    assert answer(["inject", "-f", ""], Stage().cli()) == ":0\n"
 
 
 def test_a_text_in_place_of_a_files_name_is_not_printed() -> None:

@@ -230,9 +230,9 @@ def test_a_container_is_chosen_as_kubectl_does(stage: Stage) -> None:
 
 
 def test_colours_are_for_terminals_alone(stage: Stage) -> None:
-    world = replace(stage.world(), coloured=True)
-    assert run(["logs", "mnist", "--tail", "1", "--index", "0"], world, {}) == 0
-    lines = world.out.getvalue().splitlines()  # type: ignore[attr-defined]
+    cli = replace(stage.cli(), coloured=True)
+    assert run(["logs", "mnist", "--tail", "1", "--index", "0"], cli, {}) == 0
+    lines = cli.out.getvalue().splitlines()  # type: ignore[attr-defined]
     assert lines == [
         "\x1b[36m[chief-0]\x1b[0m step 2",
         "\x1b[32m[ps-0]\x1b[0m serving",
@@ -250,10 +250,10 @@ def test_contradictory_options_are_a_usage_error(stage: Stage, arguments: list[s
 
 def test_roles_of_the_job_are_completed(stage: Stage) -> None:
     stage.put(job("sweep", framework="none"))
-    world = stage.world()
-    assert answer(["logs", "mnist", "--role", ""], world) == "chief\nps\nworker\n:4\n"
-    assert answer(["logs", "sweep", "--role", "w"], world) == "worker\n:4\n"
-    assert answer(["logs", ""], world) == "mnist\nsweep\n:4\n"
+    cli = stage.cli()
+    assert answer(["logs", "mnist", "--role", ""], cli) == "chief\nps\nworker\n:4\n"
+    assert answer(["logs", "sweep", "--role", "w"], cli) == "worker\n:4\n"
+    assert answer(["logs", ""], cli) == "mnist\nsweep\n:4\n"
 
 
 # -- following -------------------------------------------------------------------------------------
@@ -308,9 +308,9 @@ def test_the_log_of_a_pod_that_the_watch_has_not_seen_is_read_at_the_end(stage: 
         over(stage)
 
     stage.between = [runs]
-    world = replace(stage.world(), watched=lambda cluster, _: cast("Cluster", Late(cluster)))
-    assert run(["logs", "mnist", "-f", "--role", "worker"], world, {}) == 0
-    assert "[worker-3] I come late\n" in cast("io.StringIO", world.out).getvalue()
+    cli = replace(stage.cli(), watched=lambda cluster, _: cast("Cluster", Late(cluster)))
+    assert run(["logs", "mnist", "-f", "--role", "worker"], cli, {}) == 0
+    assert "[worker-3] I come late\n" in cast("io.StringIO", cli.out).getvalue()
 
 
 def test_tail_limits_existing_lines_only(stage: Stage) -> None:

@@ -400,10 +400,10 @@ def test_a_script_that_fails_reverts_no_size_of_another_client(stage: Stage) -> 
         noted(stage, "hvd-worker", replicas="9")()
         return 7
 
-    world = replace(stage.world(), kubectl=fails)
-    assert run(FAILING, world, {}) == 1
+    cli = replace(stage.cli(), kubectl=fails)
+    assert run(FAILING, cli, {}) == 1
     why = "exit code 7; the scale-up was not reverted: another client has changed its size\n"
-    assert cast("io.StringIO", world.err).getvalue().endswith(why)
+    assert cast("io.StringIO", cli.err).getvalue().endswith(why)
     assert notes(stage, "hvd-worker")[contract.REPLICAS] == "9"
 
 

@@ -69,7 +69,7 @@ def test_an_unwritable_plot_is_refused(tmp_path: Path) -> None:
 
 def test_the_mean_wait_in_a_plot_title_is_a_lower_bound_if_a_job_never_ran() -> None:
     starved = "nodes: [{cpu: 2}]\njobs: [{cpu: 1, work: 60}, {cpu: 9, work: 60}]\n"
-    given = read_scenario(ManifestSource("starved.yaml", starved)).world
+    given = read_scenario(ManifestSource("starved.yaml", starved)).scenario
     (found,) = run([Variant("plain", given, Plain())], 595, StringIO())
     assert plots.summary(found.result) == "mean wait >5m, 1 of 2 jobs ended"
 
@@ -77,7 +77,7 @@ def test_the_mean_wait_in_a_plot_title_is_a_lower_bound_if_a_job_never_ran() -> 
 def legends(jobs: int) -> tuple[list[list[str]], list[tuple[float, float]]]:
     """The legends of two runs' panels, from the top, and the limits of their y axes."""
     text = f"nodes: [{{cpu: 2}}]\njobs: [{{count: {jobs}, name: job, cpu: 1, work: 60}}]\n"
-    given = read_scenario(ManifestSource("scenario.yaml", text)).world
+    given = read_scenario(ManifestSource("scenario.yaml", text)).scenario
     found = run([Variant(name, given, Plain()) for name in ("one", "two")], 595, StringIO())
     figure = plots.drawn(found)
     shown = [

@@ -219,7 +219,7 @@ def test_a_long_log_of_one_name_is_read_in_a_breath(folder: Path) -> None:
     """20,000 lines: quadratic comparisons would take a minute."""
     (folder / "t.csv").write_text("submit,name\n" + "0,train\n" * 20_000)
     source = ManifestSource(str(folder / "s.yaml"), f"{NODES}trace: t.csv\n")
-    trainings = read_scenario(source).world.trainings
+    trainings = read_scenario(source).scenario.trainings
     assert len({one.key for one in trainings}) == 20_000
     assert trainings[-1].key.name == "train-20000"
 

@@ -248,7 +248,7 @@ class Terminal(io.StringIO):
 
 
 def test_a_bar_shows_the_progress_on_a_terminal() -> None:
-    given = read_scenario(ManifestSource("small.yaml", SMALL)).world
+    given = read_scenario(ManifestSource("small.yaml", SMALL)).scenario
     variants = [Variant("fair", given, Plain())]
     shown, silent = Terminal(), io.StringIO()
     assert len(run(variants, 100, shown)) == len(run(variants, 100, silent)) == 1
