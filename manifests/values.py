@@ -52,7 +52,7 @@ Url: TypeAlias = Annotated[
 Replicas: TypeAlias = Annotated[
     int,
     says(
-        "Two at least: one of them is always there. At most as the quota `edl-critical-pods`"
+        "At least 2, so that one stays available; at most what the quota `edl-critical-pods`"
         " admits.",
         ge=2,
         le=8,
@@ -63,25 +63,27 @@ Replicas: TypeAlias = Annotated[
 class ContainerResources(Part, frozen=True):
     """As a container's `resources`."""
 
-    requests: Annotated[ResourceQuantities, says("What the scheduler sets aside.")]
-    limits: Annotated[ResourceQuantities, says("No CPU limit: it would only add latency.")]
+    requests: Annotated[ResourceQuantities, says("Resource requests.")]
+    limits: Annotated[
+        ResourceQuantities, says("Resource limits. A CPU limit would only add latency.")
+    ]
 
 
 class ClientCertificate(Part, frozen=True):
-    """Client certificates of the API servers, where they can be configured."""
+    """Client certificates of the API servers, if these can be configured."""
 
     enabled: Annotated[
         bool,
         says(
-            "Demand one. Make the ConfigMap edl-webhook-clients (ca.crt) in edl-system"
-            " and set up the API servers first: docs/operations/webhook-access.md."
+            "Require a client certificate. First create the ConfigMap edl-webhook-clients (ca.crt)"
+            " in edl-system and configure the API servers: docs/operations/webhook-access.md."
         ),
     ] = False
     names: Annotated[
         tuple[CertificateName, ...],
         says(
-            "Common names, DNS names or URIs, one of which it must carry. None: any"
-            " certificate of that authority will do."
+            "Accepted common names, DNS names and URIs. Empty: every certificate of that CA is"
+            " accepted."
         ),
     ] = ("kube-apiserver-webhooks",)
 
@@ -93,9 +95,9 @@ class Webhook(Part, frozen=True):
     resources: Annotated[ContainerResources, says("Resources of each pod.")] = ContainerResources(
         requests={"cpu": "100m", "memory": "128Mi"}, limits={"memory": "384Mi"}
     )
-    client_certificate: Annotated[ClientCertificate, says("Only the API server may call.")] = (
-        ClientCertificate()
-    )
+    client_certificate: Annotated[
+        ClientCertificate, says("Client certificates, so that only the API server sends reviews.")
+    ] = ClientCertificate()
 
 
 class Reconciler(Part, frozen=True):
@@ -105,94 +107,93 @@ class Reconciler(Part, frozen=True):
     resources: Annotated[ContainerResources, says("Resources of each pod.")] = ContainerResources(
         requests={"cpu": "200m", "memory": "256Mi"}, limits={"memory": "1Gi"}
     )
-    planning: Annotated[Planning, says("How it decides; see docs/concepts/policies.md.")] = (
-        Planning()
-    )
+    planning: Annotated[
+        Planning, says("Policy and limits of its decisions; see docs/concepts/policies.md.")
+    ] = Planning()
 
 
 class PodSettings(Part, frozen=True):
-    """Where the pods of both run, and what other programs are told about them."""
+    """Scheduling and metadata of the pods of webhook and reconciler."""
 
-    node_selector: Annotated[LabelMap, says("Labels of the nodes that may run them.")] = (
-        msgspec.field(default_factory=dict)
+    node_selector: Annotated[LabelMap, says("Node selector of the pods.")] = msgspec.field(
+        default_factory=dict
     )
-    tolerations: Annotated[
-        tuple[dict[str, Any], ...], says("As in a pod: taints that they tolerate.")
-    ] = ()
+    tolerations: Annotated[tuple[dict[str, Any], ...], says("Tolerations of the pods.")] = ()
     affinity: Annotated[
         dict[Literal["nodeAffinity", "podAffinity", "podAntiAffinity"], Any],
-        says("As in a pod. They are spread over hosts and zones in any case."),
+        says("Affinity of the pods, besides their spread over hosts and zones."),
     ] = msgspec.field(default_factory=dict)
-    priority_class_name: Annotated[Subdomain, says("They must run before what waits for them.")] = (
+    priority_class_name: Annotated[Subdomain, says("PriorityClass of the pods.")] = (
         "system-cluster-critical"
     )
     annotations: Annotated[
         dict[QualifiedName, PrintableText],
-        says("Annotations of the pods: for meshes, collectors, and the like."),
+        says("Annotations of the pods, such as those of service meshes and log collectors."),
     ] = msgspec.field(default_factory=dict)
     image_pull_secrets: Annotated[
         tuple[ObjectName, ...],
-        says("Names of Secrets in edl-system, for a registry that asks for a login."),
+        says("Names of Secrets in edl-system with credentials for the image registry."),
     ] = ()
 
 
 class NetworkPolicy(Part, frozen=True):
-    """What may reach the pods of both, and what they reach."""
+    """Connections from and to the pods of webhook and reconciler."""
 
     enabled: Annotated[
-        bool, says("Let in reviews, probes and metrics, out to the API server only.")
+        bool,
+        says("Allow ingress of reviews, probes and metrics, and egress to the API server only."),
     ] = False
     api_server_blocks: Annotated[
         tuple[Cidr, ...],
         says(
-            "The API server's addresses, such as 10.0.0.2/32: only these may send"
-            " reviews, and be asked. Without: any address, for most clusters do not say which."
+            "Addresses of the API server, such as 10.0.0.2/32, for ingress of reviews and for"
+            " egress. Default: any address."
         ),
     ] = ()
     api_server_ports: Annotated[
         tuple[Port, ...],
-        says("Where it listens, behind the Service `kubernetes`.", min_length=1),
+        says("Ports of the API server: the Service `kubernetes` and its endpoints.", min_length=1),
     ] = (443, 6443)
     monitoring_namespaces: Annotated[
-        tuple[ObjectName, ...], says("Whose pods may read the metrics.")
+        tuple[ObjectName, ...], says("Namespaces whose pods may read the metrics.")
     ] = ("monitoring",)
 
 
 class Monitoring(Part, frozen=True):
-    """What the Prometheus operator and Grafana read."""
+    """Objects for the Prometheus operator and Grafana."""
 
     enabled: Annotated[
         bool,
         says(
-            "ServiceMonitors, alerts, and a dashboard for Grafana's sidecar: needs the"
+            "Install ServiceMonitors, alerts and a dashboard for Grafana's sidecar; needs the"
             " Prometheus operator."
         ),
     ] = False
     labels: Annotated[
         LabelMap,
         says(
-            "By which your Prometheus selects ServiceMonitors and rules, such as"
+            "Labels by which your Prometheus selects ServiceMonitors and rules, such as"
             " `release: prometheus`."
         ),
     ] = msgspec.field(default_factory=dict)
     runbook_url: Annotated[
         Url,
         says(
-            "Address of the page docs/operations/runbook.md where you publish it: each"
-            " alert's `runbook_url` is its section there. Without: alerts have no `runbook_url`,"
-            " and `runbook` names the section."
+            "URL of docs/operations/runbook.md as you publish it; each alert's `runbook_url` links"
+            " to its section. Default: alerts have no `runbook_url`, and `runbook` names the"
+            " section."
         ),
     ] = ""
 
 
 class Fence(Part, frozen=True):
-    """What RBAC cannot say."""
+    """Admission policies for the reconciler's own requests."""
 
     enabled: Annotated[
         bool,
         says(
-            "Admission policies around the reconciler: training jobs only, no images,"
-            " rights only where the namespace consents. false: RBAC alone."
+            "Restrict the reconciler's own writes: training jobs only, no images, rights only"
+            " where the namespace consents. false: RBAC alone."
         ),
     ] = True
 
@@ -202,31 +203,35 @@ class CertManager(Part, frozen=True):
 
     enabled: Annotated[
         bool,
-        says("cert-manager issues the webhook's certificate, not the reconciler."),
+        says("Let cert-manager, not the reconciler, issue the webhook's certificate."),
     ] = False
 
 
 class Values(Part, frozen=True):
-    """All that an installation may choose."""
+    """The values of an installation."""
 
     image: Annotated[
         ImageReference,
-        says("Where the cluster finds the image. Launchers take kubectl from it, too."),
+        says("Image of webhook and reconciler. Launcher pods copy kubectl from it."),
     ] = "kubectl-edl:0.1.0"
     log_level: Annotated[LogLevel, says("Log level of webhook and reconciler.")] = "info"
     webhook: Annotated[Webhook, says("Completes labelled Jobs and pods.")] = Webhook()
-    reconciler: Annotated[Reconciler, says("Queues, starts, grows and shrinks training jobs.")] = (
+    reconciler: Annotated[Reconciler, says("Queues, starts and resizes training jobs.")] = (
         Reconciler()
     )
-    pods: Annotated[PodSettings, says("The pods of both.")] = PodSettings()
+    pods: Annotated[
+        PodSettings, says("Scheduling and metadata of the pods of webhook and reconciler.")
+    ] = PodSettings()
     ignored_namespaces: Annotated[
         tuple[ObjectName, ...],
-        says("Whose Jobs and pods never reach the webhook, besides kube-system and edl-system."),
+        says("Namespaces that the webhook ignores, besides kube-system and edl-system."),
     ] = ()
     network_policy: Annotated[
-        NetworkPolicy, says("NetworkPolicies, where the network enforces them.")
+        NetworkPolicy, says("NetworkPolicies; the network plugin must enforce them.")
     ] = NetworkPolicy()
-    fence: Annotated[Fence, says("What RBAC cannot say about ours.")] = Fence()
+    fence: Annotated[
+        Fence, says("Admission policies that restrict the reconciler beyond RBAC.")
+    ] = Fence()
     cert_manager: Annotated[CertManager, says("The issuer of the webhook's certificate.")] = (
         CertManager()
     )

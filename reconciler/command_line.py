@@ -63,42 +63,77 @@ class ReconcilerSettings(msgspec.Struct, frozen=True):
 
 
 @click.command(context_settings={"auto_envvar_prefix": "EDL", "show_default": True})
-@click.option("--kubeconfig", help="Default: as kubectl, or the pod's own ServiceAccount.")
-@click.option("--context", help="The kubeconfig's context.")
+@click.option(
+    "--kubeconfig",
+    help="Path to the kubeconfig file. Default: kubectl's, or the pod's ServiceAccount.",
+)
+@click.option("--context", help="Name of the kubeconfig context to use.")
 @click.option(
     "--namespace",
     envvar=contract.SYSTEM_NAMESPACE_ENV,
     default=contract.SYSTEM_NAMESPACE,
-    help="Where kubectl-edl is installed: its Lease, teams and certificates are there.",
+    help="Namespace of the installation, with its Lease, teams and certificates.",
 )
 @decision_options.options
 @webhook_certificates.options
-@click.option("--leader-elect/--no-leader-elect", default=True)
-@click.option("--identity", default="", help="In the Lease. Default: host name and a random part.")
+@click.option(
+    "--leader-elect/--no-leader-elect",
+    default=True,
+    help="Act only while holding the Lease, so that one of several replicas leads.",
+)
+@click.option(
+    "--identity",
+    default="",
+    help="Holder's name in the Lease. Default: host name and a random suffix.",
+)
 @click.option(
     "--lease-duration",
     type=click.IntRange(max=3600),
     default=LeaseSettings().lasts,
-    help="Whole seconds.",
+    help="Whole seconds after which a Lease that was not renewed may be acquired.",
 )
-@click.option("--renew-deadline", type=float, default=LeaseSettings().renew_within, help="Seconds.")
-@click.option("--retry-period", type=float, default=LeaseSettings().retry_every, help="Seconds.")
-@click.option("--metrics-host", default="127.0.0.1", help="0.0.0.0 in a pod, for its probes.")
+@click.option(
+    "--renew-deadline",
+    type=float,
+    default=LeaseSettings().renew_within,
+    help="Seconds for which a leader that cannot renew its Lease goes on.",
+)
+@click.option(
+    "--retry-period",
+    type=float,
+    default=LeaseSettings().retry_every,
+    help="Seconds between attempts to acquire or renew the Lease.",
+)
+@click.option(
+    "--metrics-host",
+    default="127.0.0.1",
+    help="Address for probes and metrics; 0.0.0.0 in a pod.",
+)
 @click.option(
     "--metrics-port",
     type=click.IntRange(0, 65535),
     default=8081,
-    help="/metrics, /healthz, /readyz; 0: a free one.",
+    help="Port for /metrics, /healthz and /readyz; 0 chooses a free one.",
 )
 @click.option(
     "--debug-plan/--no-debug-plan",
     default=False,
-    help="Serve the last plan at /debug/plan, beside the metrics.",
+    help="Serve the last plan at /debug/plan, on the metrics port.",
 )
-@click.option("--log-level", type=click.Choice(process_logging.LEVELS), default="info")
-@click.option("--log-format", type=click.Choice(list(process_logging.FORMATS)), default="json")
+@click.option(
+    "--log-level",
+    type=click.Choice(process_logging.LEVELS),
+    default="info",
+    help="Least severe level to log.",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(list(process_logging.FORMATS)),
+    default="json",
+    help="Format of log lines.",
+)
 def main(**options: Any) -> None:  # noqa: ANN401 - click's own
-    """Queue, start, grow and shrink the training jobs of a cluster."""
+    """Queue, start and resize the training jobs of a cluster."""
     process_logging.log_to(sys.stderr, options["log_level"], options["log_format"])
     disable_created_metrics()  # type: ignore[no-untyped-call]
     # Blocked before any thread starts, so that `sigwait` gets all signals.

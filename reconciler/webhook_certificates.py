@@ -54,32 +54,32 @@ _OPTIONS: Final = (
     click.option(
         "--certificates/--no-certificates",
         default=CertificateSettings().enabled,
-        help="Issue the webhook's certificate and have the API server trust it.",
+        help="Issue the webhook's certificate, and register its CA with the API server.",
     ),
     click.option(
         "--certificate-name",
         multiple=True,
         metavar="NAME|ADDRESS",
         callback=_checked,
-        help="Where the webhook is served, besides its Service. Repeatable.",
+        help="Name in the certificate besides those of the webhook's Service. Repeatable.",
     ),
     click.option(
         "--certificate-days",
         type=_DAYS,
         default=float(LIFETIMES.serving.days),
-        help="Renewed when a third is left.",
+        help="Lifetime of the certificate; it is renewed when a third is left.",
     ),
     click.option(
         "--authority-days",
         type=_DAYS,
         default=float(LIFETIMES.authority.days),
-        help="Lifetime of its authority; a new one is trusted before it signs.",
+        help="Lifetime of the CA; a new CA is trusted before it issues certificates.",
     ),
     click.option(
         "--certificate-refresh",
         type=_SECONDS,
         default=CertificateSettings().refresh.total_seconds(),
-        help="Time between looks, and until every API server trusts a new authority.",
+        help="Interval between checks; also the wait before a new CA issues certificates.",
     ),
 )
 
@@ -113,12 +113,12 @@ class CertificateMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._authorities = Gauge(
             "edl_trusted_authorities",
-            "Authorities that the API server trusts for the webhook: 2 during a rotation.",
+            "CAs that the API server trusts for the webhook; 2 during a rotation.",
             registry=registry,
         )
         self._expiry = Gauge(
             "edl_authority_expiry_timestamp_seconds",
-            "When the authority of the webhook's certificate ends, in seconds since 1970.",
+            "Expiry of the CA of the webhook's certificate, in seconds since the Unix epoch.",
             registry=registry,
         )
         self._missing = Gauge(
@@ -128,7 +128,7 @@ class CertificateMetrics:
         )
         self.failures = Counter(
             "edl_certificate_failures",
-            "Attempts to keep the webhook's certificate that failed.",
+            "Failed attempts to renew the webhook's certificate.",
             registry=registry,
         )
 

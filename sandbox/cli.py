@@ -33,11 +33,11 @@ def _examples(*commands: str) -> str:
 
 ENVIRONMENT = """\b
 Environment:
-  EDL_BINARIES    a folder with Kubernetes binaries to use instead of building them
-  EDL_CACHE       where built binaries are kept (~/.cache/kubectl-edl)
-  EDL_KUBERNETES  the release that --kubernetes defaults to, and that tests run on
-  EDL_STATE       where sandboxes live (~/.local/state/kubectl-edl)
-  EDL_SANDBOX     the name that --name defaults to
+  EDL_BINARIES    directory with Kubernetes binaries to use instead of building them
+  EDL_CACHE       directory for built binaries (~/.cache/kubectl-edl)
+  EDL_KUBERNETES  default of --kubernetes, and the release that tests run on
+  EDL_STATE       directory for sandboxes (~/.local/state/kubectl-edl)
+  EDL_SANDBOX     default of --name
 """
 
 
@@ -61,14 +61,14 @@ EPILOG = _examples("up", "kubectl get nodes", "down") + "\n\n" + ENVIRONMENT
 def main() -> None:
     """A real Kubernetes control plane with simulated nodes, as plain processes of this machine.
 
-    etcd, kube-apiserver, kube-controller-manager and kube-scheduler are the real ones; kwok plays
-    the kubelets. The first `up` builds them, which takes some minutes; after that it takes seconds.
-    With --real there is one real node besides, on which pods run (Linux, root).
+    etcd, kube-apiserver, kube-controller-manager and kube-scheduler are the real ones; kwok
+    simulates the kubelets. The first `up` builds them, which takes some minutes; later ones take
+    seconds. --real adds one real node, on which pods run (Linux, root).
     """
 
 
 _name = click.option(
-    "--name", default="default", show_default=True, envvar="EDL_SANDBOX", help="Which sandbox."
+    "--name", default="default", show_default=True, envvar="EDL_SANDBOX", help="Sandbox to use."
 )
 
 
@@ -76,7 +76,7 @@ _kubernetes = click.option(
     "--kubernetes",
     type=click.Choice(RELEASES),
     envvar=VARIABLE,
-    help=f"Which release; of a fresh sandbox {DEFAULT} unless it is named.",
+    help=f"Kubernetes release. Default: the sandbox's own, {DEFAULT} for a new sandbox.",
 )
 
 
@@ -112,7 +112,7 @@ def _node_pool(_context: click.Context, _option: click.Parameter, said: Sequence
     default=4,
     show_default=True,
     type=click.IntRange(0),
-    help="Nodes of a fresh sandbox; more can be added with kubectl.",
+    help="Number of nodes of a new sandbox; more can be added with kubectl.",
 )
 @click.option(
     "--cpu",
@@ -132,21 +132,21 @@ def _node_pool(_context: click.Context, _option: click.Parameter, said: Sequence
     "--gpu", default=0, show_default=True, type=click.IntRange(0), help="GPUs of each node."
 )
 @_kubernetes
-@click.option("--real", is_flag=True, help="Besides, one node on which pods really run; as root.")
-@click.option("--karpenter", is_flag=True, help="An autoscaler, with a node pool `default`.")
+@click.option("--real", is_flag=True, help="Add one node on which pods really run; needs root.")
+@click.option("--karpenter", is_flag=True, help="Run Karpenter, with a node pool `default`.")
 @click.option(
     "--node-pool",
     "pool",
     multiple=True,
     metavar="SETTING=VALUE",
     callback=_node_pool,
-    help=f"What it may do: {', '.join(SETTINGS)}.",
+    help=f"Setting of Karpenter's node pool: {', '.join(SETTINGS)}. Repeatable.",
 )
 def up(name: str, kubernetes: str | None, karpenter: bool, pool: NodePool, **shape: Any) -> None:  # noqa: ANN401, FBT001 - click's
-    """Start a sandbox, or what has died of it, the demo's webhook and reconciler too.
+    """Start a sandbox, or restart its stopped components, also the demo's webhook and reconciler.
 
-    Nodes are made when the sandbox is new; later their number and shape stay as they are. The node
-    pool is as it is said last.
+    Nodes are created with the sandbox; later their number and shape stay as they are. The last
+    --node-pool options apply.
     """
     count, real = shape["count"], shape.pop("real")
     sandbox = Sandbox(name, environ=_choosing(kubernetes), say=_say)
@@ -169,9 +169,9 @@ def up(name: str, kubernetes: str | None, karpenter: bool, pool: NodePool, **sha
 
 @main.command(epilog=_examples("down --name other", "down --all"))
 @_name
-@click.option("--all", "every", is_flag=True, help="Every sandbox in EDL_STATE, of any process.")
+@click.option("--all", "every", is_flag=True, help="Stop every sandbox in EDL_STATE.")
 def down(name: str, every: bool) -> None:  # noqa: FBT001 - click passes flags so
-    """End a sandbox and remove its files, whatever state it is in."""
+    """Stop a sandbox and remove its files, in whatever state it is."""
     names = status.names(_root()) if every else [name]
     for each in names:
         done = "is down" if _sandbox(each).down() else "was not up"
@@ -182,7 +182,7 @@ def down(name: str, every: bool) -> None:  # noqa: FBT001 - click passes flags s
 
 @main.command("status")
 def show_status() -> None:
-    """Every sandbox, its processes, and the last words of those that died."""
+    """List sandboxes and their processes, with the end of the log of those that exited."""
     sandboxes = [_sandbox(name) for name in status.names(_root())]
     click.echo("\n".join(status.describe(sandbox) for sandbox in sandboxes) or "no sandbox is up")
     if any(sandbox.dead() for sandbox in sandboxes):
@@ -196,7 +196,7 @@ def show_status() -> None:
 @_name
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def kubectl(name: str, args: tuple[str, ...]) -> None:
-    """Run kubectl on a sandbox: kubectl [--name NAME] get pods."""
+    """Run kubectl against a sandbox: kubectl [--name NAME] get pods."""
     sandbox = _sandbox(name)
     if not sandbox.kubeconfig.exists():
         raise SandboxError(f"sandbox {name} is not up: run python -m sandbox up --name {name}")
@@ -205,11 +205,11 @@ def kubectl(name: str, args: tuple[str, ...]) -> None:
 
 
 @main.command()
-@click.option("--real", is_flag=True, help="Those of a real node, too.")
-@click.option("--all", "every", is_flag=True, help="All that the tests run, too.")
+@click.option("--real", is_flag=True, help="Include those of a real node.")
+@click.option("--all", "every", is_flag=True, help="Include all that the tests run.")
 @_kubernetes
 def build(real: bool, every: bool, kubernetes: str | None) -> None:  # noqa: FBT001 - as in down
-    """Build the binaries, if they are not there; print where they are."""
+    """Build the binaries if they are missing, and print their directories."""
     environ = _choosing(kubernetes)
     where = places(environ)
     if every:
@@ -224,10 +224,17 @@ def build(real: bool, every: bool, kubernetes: str | None) -> None:  # noqa: FBT
 @main.command(epilog=_examples("logs kube-apiserver -n 20", "logs kwok -f"))
 @_name
 @click.argument("component")
-@click.option("-n", "--lines", default=100, show_default=True, type=click.IntRange(1))
-@click.option("-f", "--follow", is_flag=True, help="Wait for more.")
+@click.option(
+    "-n",
+    "--lines",
+    default=100,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Number of last lines to print.",
+)
+@click.option("-f", "--follow", is_flag=True, help="Follow the log.")
 def logs(name: str, component: str, lines: int, follow: bool) -> None:  # noqa: FBT001 - as in down
-    """What a component printed, also one that died."""
+    """Print the log of a component, also of one that exited."""
     sandbox = _sandbox(name)
     log = sandbox.log(component)
     if not log.is_file():

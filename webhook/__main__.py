@@ -54,60 +54,75 @@ class WebhookOptions(msgspec.Struct, frozen=True):
 @click.option(
     "--cert-dir",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Serve with tls.crt and tls.key of this directory; new files are seen.",
+    help="Directory with tls.crt and tls.key; reloaded when they change.",
 )
 @click.option(
     "--secret",
     metavar="NAMESPACE/NAME",
-    help="Serve with tls.crt and tls.key of this Secret; what is new in it is seen.",
+    help="Secret with tls.crt and tls.key; reloaded when it changes.",
 )
-@click.option("--kubeconfig", help="The cluster; in a pod, its own.")
-@click.option("--host", default="127.0.0.1", show_default=True)
-@click.option("--port", default=8443, show_default=True)
+@click.option(
+    "--kubeconfig",
+    help="Path to the kubeconfig file. Default: kubectl's, or the pod's ServiceAccount.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", default=8443, show_default=True, help="Port for reviews, over HTTPS.")
 @click.option(
     "--trusted",
     multiple=True,
     default=(contract.RECONCILER_USER,),
     show_default=True,
-    help="A user that may resize Jobs and write our annotations: the reconciler.",
+    help="User that may resize Jobs and write edl.dev annotations: the reconciler. Repeatable.",
 )
-@click.option("--image", envvar="EDL_IMAGE", required=True, help="Where launchers get kubectl.")
+@click.option(
+    "--image",
+    envvar="EDL_IMAGE",
+    required=True,
+    help="Image from which launcher pods copy kubectl.",
+)
 @click.option(
     "--namespaces/--no-namespaces",
     default=True,
     show_default=True,
-    help="Hold Jobs to their namespaces' defaults and ceilings; without, no cluster is asked.",
+    help="Apply the defaults and limits that a Job's namespace sets; needs the API server.",
 )
 @click.option(
-    "--refresh", default=10.0, show_default=True, help="Seconds between certificate looks."
+    "--refresh",
+    default=10.0,
+    show_default=True,
+    help="Seconds between checks for a new certificate.",
 )
 @click.option(
     "--client-ca",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="Only clients with a certificate of this authority may ask: the API server.",
+    help="CA file; only clients with a certificate from this CA may send reviews.",
 )
 @click.option(
     "--client-name",
     multiple=True,
-    help="And only where it names one of these: a common name, DNS name or URI.",
+    help="Common name, DNS name or URI of accepted client certificates. Repeatable.",
 )
 @click.option(
     "--probe-port",
     type=click.IntRange(1, 65535),
-    help="Answer probes and metrics here, by plain HTTP; by default beside the reviews.",
+    help="Port for probes and metrics, over plain HTTP. Default: --port, over HTTPS.",
 )
-@click.option("--drain", default=5.0, show_default=True, help="Seconds served on after SIGTERM.")
+@click.option(
+    "--drain", default=5.0, show_default=True, help="Seconds to keep serving after SIGTERM."
+)
 @click.option(
     "--log-level",
     default="info",
     show_default=True,
     type=click.Choice(process_logging.LEVELS),
+    help="Least severe level to log.",
 )
 @click.option(
     "--log-format",
     default="json",
     show_default=True,
     type=click.Choice(list(process_logging.FORMATS)),
+    help="Format of log lines.",
 )
 def webhook(**given: object) -> None:
     """Complete and check labelled Jobs and pods for the API server."""
@@ -139,11 +154,11 @@ def _listeners(options: WebhookOptions, routes: RouteContext) -> tuple[ListenerS
         clients = ClientAuthority(options.client_ca, frozenset(options.client_name))
         if options.probe_port is None:
             raise click.UsageError(
-                "--client-ca needs --probe-port: neither the kubelet nor Prometheus has a "
-                "certificate for us"
+                "--client-ca needs --probe-port: the kubelet and Prometheus have no client "
+                "certificate"
             )
     elif options.client_name:
-        raise click.UsageError("--client-name needs --client-ca, which has signed for them")
+        raise click.UsageError("--client-name needs --client-ca, which issues these certificates")
     if options.probe_port is None:
         return (ListenerSettings(create_app(routes), options.port),)
     reviews = ListenerSettings(create_app(routes, reviewing), options.port, clients=clients)

@@ -39,21 +39,19 @@ class WebhookMetrics:
         )
         self._seconds = Histogram(
             "edl_webhook_review_seconds",
-            "From the whole body to the whole answer.",
+            "Seconds from a complete request body to the response.",
             ("path",),
             buckets=_SECONDS,
             registry=self._registry,
         )
         self._expiry = gauge(
             "edl_webhook_certificate_expiry_timestamp_seconds",
-            "When the serving certificate ends, in seconds since 1970.",
+            "Expiry of the serving certificate, in seconds since the Unix epoch.",
         )
-        self._loads = counter(
-            "edl_webhook_certificate_loads", "Certificates that were begun to be served with."
-        )
+        self._loads = counter("edl_webhook_certificate_loads", "Serving certificates loaded.")
         self._certificate_failures = counter(
             "edl_webhook_certificate_failures",
-            "Looks for a new certificate that failed: the old one is served on.",
+            "Failed reloads of the certificate; the previous one stays in use.",
         )
 
     def reviewed(self, path: str, review: Review, outcome: ReviewOutcome, seconds: float) -> None:

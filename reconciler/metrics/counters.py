@@ -35,25 +35,28 @@ class DecisionMetrics:
         self.rounds = counter("edl_rounds", "Decisions about the whole cluster.")
         self.decide_seconds = histogram("edl_decide_seconds", "Seconds to observe and decide once.")
         self.latency_seconds = histogram(
-            "edl_event_to_decision_seconds", "From the first event to the decision about it."
+            "edl_event_to_decision_seconds",
+            "Seconds from the first event to the decision that considers it.",
         )
         self.act_seconds = histogram("edl_act_seconds", "Seconds to carry out a decision.")
         self.queue_wait_seconds = histogram(
-            "edl_queue_wait_seconds", "From creation to the first start.", buckets=_WAITS
+            "edl_queue_wait_seconds",
+            "Seconds from a job's creation to its first start.",
+            buckets=_WAITS,
         )
         self.stall_seconds = histogram(
             "edl_resize_stall_seconds",
-            "From the patch until pods of the new size work, and launchers know them.",
+            "Seconds from a resize patch until all pods are ready and listed in host files.",
             "decision",
             buckets=_STALLS,
         )
         self.provisioning_seconds = histogram(
             "edl_provisioning_seconds",
-            "From when a job first asks for nodes to its start.",
+            "Seconds from a job's first request for nodes to its start.",
             buckets=_WAITS,
         )
         self.provisioning_failures = counter(
-            "edl_provisioning_failures", "Jobs whose nodes did not come in time."
+            "edl_provisioning_failures", "Requests for nodes that timed out."
         )
         # Series that exist from the start: a rate needs the 0 before the first 1.
         for word in DECISIONS:
@@ -69,17 +72,19 @@ class ApiMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         counter = partial(_counter, registry)
         self.failures = counter("edl_failures", "Writes and rounds that failed.", "kind")
-        self.conflicts = counter("edl_conflicts", "Steps decided again from fresh state.")
-        self.watches = counter("edl_watches", "Watches begun.", "kind")
+        self.conflicts = counter("edl_conflicts", "Writes decided again after a conflict.")
+        self.watches = counter("edl_watches", "Watches started.", "kind")
         self.event_age = Gauge(
             "edl_last_event_age_seconds",
-            "Time since the last list, event or bookmark; the API server sends one per minute.",
+            "Seconds since the last list, event or bookmark; bookmarks come once per minute.",
             ("kind",),
             registry=registry,
         )
-        self.writes = counter("edl_writes", "Writes.", "verb", "kind", "outcome")
+        self.writes = counter(
+            "edl_writes", "Write requests to the API server.", "verb", "kind", "outcome"
+        )
         self.write_seconds = _histogram(
-            registry, "edl_write_seconds", "Duration of a write.", "verb"
+            registry, "edl_write_seconds", "Seconds that a write request took.", "verb"
         )
         for word in ("round", "steps"):  # as for decisions
             self.failures.labels(word)
@@ -93,7 +98,7 @@ class StateMetrics:
     """Gauges that are set while this process leads."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.leading = Gauge("edl_leading", "1 while this process acts.", registry=registry)
+        self.leading = Gauge("edl_leading", "1 while this process leads.", registry=registry)
         self.missing_rights = Gauge(
             "edl_missing_rights",
             "Write permissions that the leader lacks.",

@@ -65,12 +65,12 @@ def _jobs(decided: LastDecision) -> Iterator[GaugeMetricFamily]:
     phases = Counter(phase(job) for job in state.jobs)
     yield _by("edl_jobs_by_phase", "Training jobs by phase.", "phase", _counted(phases, Phase))
     held_by = Counter(held.reason.code for held in plan.held)
-    text = "Training jobs that wait, or cannot scale up."
+    text = "Training jobs that are queued or cannot scale up, by reason."
     yield _by("edl_held_jobs", text, "reason", _counted(held_by, Code))
     asking = [job.provisioning for job in state.jobs if job.provisioning.asks]
     bound = sum(len(asked.held) for asked in asking)
     pods = {"bound": float(bound), "pending": float(sum(len(one.pods) for one in asking) - bound)}
-    text = "Queued training jobs that ask an autoscaler for nodes."
+    text = "Queued training jobs that request nodes from an autoscaler."
     yield _gauge("edl_provisioning_jobs", text, len(asking))
     yield _by("edl_provisioning_pods", "Provisional pods.", "state", pods)
     yield _by("edl_replicas", "Replicas of started jobs.", "bound", _replicas(state.jobs))
@@ -106,7 +106,7 @@ def _cluster(state: ClusterState) -> Iterator[GaugeMetricFamily]:
         for role in job.roles
         if role.status.pods
     )
-    text = "of schedulable nodes, in cores, bytes and pieces."
+    text = "of schedulable nodes, in cores, bytes and units."
     shown = [
         name for name in RESOURCES if name in _ALWAYS or allocatable.get(name) or taken.get(name)
     ]

@@ -15,15 +15,15 @@ MOST: Final = 100
 def team_gauges(
     state: ClusterState, waiting: Iterable[JobKey], resources: Mapping[str, tuple[str, float]]
 ) -> Iterator[GaugeMetricFamily]:
-    """`resources` maps our names to a label and the factor to cores, bytes or pieces."""
+    """`resources` maps our names to a label and the factor to cores, bytes or units."""
     figures = sorted(team_figures(state, waiting), key=lambda one: (one.level, one.team.name))
     amounts = GaugeMetricFamily(
         "edl_team_resources",
-        "What a team is guaranteed, uses, borrows and lends, in cores, bytes and pieces.",
+        "Resources that a team is guaranteed, uses, borrows and lends, in cores, bytes and units.",
         labels=["team", "resource", "state"],
     )
     queued = GaugeMetricFamily(
-        "edl_team_queued_jobs", "Training jobs of a team that wait in the queue.", labels=["team"]
+        "edl_team_queued_jobs", "Queued training jobs of a team.", labels=["team"]
     )
     for one in figures[:MOST]:
         queued.add_metric([one.team.name], one.waiting)

@@ -61,92 +61,95 @@ _OPTIONS: Final = (
         "--policy",
         type=click.Choice(list(POLICIES)),
         default=Settings().policy,
-        help="Which jobs scale up, and which scale down.",
+        help="Policy that chooses which jobs are scaled up and down.",
     ),
     click.option(
         "--priority-weight",
         multiple=True,
         metavar="PRIORITY=WEIGHT",
         callback=_weights,
-        help="1000=2: from this priority (a PriorityClass's value) on a job's share counts twice.",
+        help="Weight of jobs from a priority (a PriorityClass's value) up: 1000=2 doubles their"
+        " share.",
     ),
     click.option(
         "--patience",
         type=_SECONDS,
-        help="Time in the queue before running jobs of its priority shrink for a job."
+        help="How long a job queues before running jobs of equal priority are scaled down for it."
         " Default: the policy's (throughput: 30, others: 0).",
     ),
     click.option(
         "--idle",
         type=_SECONDS,
-        help="Time without a start or a new size before jobs grow."
+        help="Quiet period without starts or resizes before jobs are scaled up."
         " Default: the policy's (throughput: 60, others: 0).",
     ),
     _limit(
         "load-ceiling",
-        "The part of CPU and memory that growth may fill.",
+        "Fraction of the nodes' CPU and memory up to which jobs are scaled up.",
         click.FloatRange(0, 1, min_open=True),
     ),
     _limit(
         "nearly-done",
-        "From this part of its work on a job keeps its size; above 1: never.",
+        "Progress from which a job keeps its size, as a fraction; above 1 disables this.",
         click.FloatRange(0, _MOST_OF_ITS_WORK, min_open=True),
     ),
     click.option(
         "--preempt/--no-preempt",
         default=_USUAL.preempt,
-        help="Suspend whole jobs of a lower priority where extras do not suffice.",
+        help="Suspend jobs of lower priority if scaling them down to their minimum does not free"
+        " enough.",
     ),
-    _limit("growth-cooldown", "Time between a start or a new size of a job and its next growth."),
+    _limit("growth-cooldown", "Time after a start or resize of a job before it is scaled up."),
     _limit(
         "pending-limit",
-        "Time in which a replica beyond the minimum must be on a node: else it is given back.",
+        "How long a replica above the minimum may stay unscheduled before it is removed.",
     ),
     _limit(
         "restart-cooldown",
-        "Time between restarts that give a job which cannot resize live another size.",
+        "Time between restarts that resize a job which cannot resize live.",
     ),
     _limit(
         "gang-limit",
-        "Time in which the minimum of a started job must be on nodes: else it queues again.",
+        "How long the minimum of a started job may stay unscheduled before the job is requeued.",
     ),
     _limit(
         "autoscaler",
-        "Whether something adds nodes for pending pods. detect: where the API server serves"
+        "Whether an autoscaler adds nodes for pending pods. detect: if the API server serves"
         " Karpenter's NodePools or ProvisioningRequests.",
     ),
     _limit(
         "provisioning-timeout",
-        "Time in which nodes must come that a queued job asks for: else it asks again later.",
+        "How long to wait for requested nodes before the job requests them again later.",
     ),
     _limit(
         "provisioning-parallelism",
-        "Queued jobs that ask for nodes at once.",
+        "Number of queued jobs that may request nodes at the same time.",
         click.IntRange(1, _MOST_AT_ONCE),
     ),
     _limit(
         "provisioner",
-        "How nodes are asked for: by pods that run nothing, or by a ProvisioningRequest of"
-        " cluster-autoscaler.",
+        "How nodes are requested: by provisional pods, which run nothing, or by a"
+        " ProvisioningRequest to cluster-autoscaler.",
     ),
-    _limit("provisioning-class", "The class of ProvisioningRequests."),
+    _limit("provisioning-class", "Class of ProvisioningRequests."),
     _limit(
         "provisioning-parameters",
-        "What the class takes besides, as maxRunDurationSeconds=86400.",
+        "Parameters of that class, such as maxRunDurationSeconds=86400.",
         shown="NAME=VALUE,…",
     ),
     _limit(
         "provisional-image",
-        "Image of the pods that ask for nodes; it need not start: bound ones are deleted.",
+        "Image of provisional pods; it need not start, because they are deleted once bound.",
     ),
     _limit(
         "growth",
-        "Nodes of replicas above the minimum: only those that are needed anyway, so that an"
-        " autoscaler may remove others, or any. autoscaler: needed-nodes where there is one.",
+        "Nodes for replicas above the minimum: any-node, or only needed-nodes, which run other"
+        " pods anyway, so that an autoscaler can remove the rest. autoscaler: needed-nodes if the"
+        " cluster has an autoscaler.",
     ),
     _limit(
         "idle-node-after",
-        "Time until replicas above the minimum leave a node that nothing else needs.",
+        "How long replicas above the minimum alone may keep a node before they are moved off it.",
     ),
 )
 
