@@ -20,7 +20,7 @@ _MODEL_LABEL: Final = "nvidia.com/gpu.product"
 
 @dataclass(slots=True, eq=False)
 class _Gpu:
-    """Free compute and memory of one device; `empty`: if no training job held a share."""
+    """Free compute and memory of one device; `empty`: at `Horizon.EMPTY`."""
 
     memory: int
     observed: GpuUsage
@@ -269,11 +269,10 @@ class GpuShares:
             return
         for pod in sorted(role.status.pods, key=lambda pod: (pod.index, pod.created_at, pod.name)):
             node, gpus = self._of(pod)
-            if gpus and not pod.ended:
+            if gpus and pod.active:
                 for gpu in gpus:
                     gpu.empty = gpu.empty.plus(gpu.part(allocator.share))
-                if not pod.terminating:
-                    allocator.places[node].append(_Place(gpus, bound=True))
+                allocator.places[node].append(_Place(gpus, bound=True))
 
     def _of(self, pod: Pod) -> tuple[int, tuple[_Gpu, ...]]:
         """The index of a pod's node, -1 if unknown, and the node's devices that the pod names."""
@@ -297,4 +296,4 @@ def gpu_shares_of(nodes: Sequence[Node], roles: Iterable[Role]) -> GpuShares | N
 def _read(device: Device) -> _Gpu:
     now = device.free
     soon = now.plus(device.releasing) if any(device.releasing) else now
-    return _Gpu(device.memory, now, now, soon, now)
+    return _Gpu(device.memory, now, now, soon, soon)

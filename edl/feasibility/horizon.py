@@ -14,7 +14,7 @@ class Horizon(Enum):
     FUTURE_IDLE = auto()
     """Idle once all terminating and evicted pods are gone."""
     EMPTY = auto()
-    """Idle if no training job used anything: the most that evicting replicas can free."""
+    """Idle once terminating pods are gone, if no training job ran: the most that can get free."""
 
 
 IDLE: Final = Horizon.IDLE

@@ -55,7 +55,9 @@ class NodeCapacity:
         self.observed_idle = self.allocatable - self._columns([node.used for node in nodes])
         """`idle` before this plan reserved anything."""
         self.idle = self.observed_idle.copy()
-        self.future_idle = self.observed_idle + self._columns([node.releasing for node in nodes])
+        self.releasing = self._columns([node.releasing for node in nodes])
+        """What terminating pods hold, also those of other owners."""
+        self.future_idle = self.observed_idle + self.releasing
         self._idle = [memoryview(resource) for resource in self.idle]
         self._future_idle = [memoryview(resource) for resource in self.future_idle]
         self.topology = topology

@@ -191,12 +191,12 @@ class Snapshot:
 
     @cached_property
     def capacity_without_training_jobs(self) -> Ints:
-        """Idle capacity if no training job ran; int64[resources, nodes]."""
-        room, index = self.capacity.observed_idle.copy(), self.capacity.index
+        """Future idle capacity if no training job ran; int64[resources, nodes]."""
+        room, index = self.capacity.observed_idle + self.capacity.releasing, self.capacity.index
         nodes: defaultdict[PodClass, list[int]] = defaultdict(list)
         for job in self.all_jobs:
             for role, home in zip(job.roles, job.nodes_by_role, strict=True):
-                names = home or (pod.node for pod in role.status.pods if pod.node and not pod.ended)
+                names = home or (pod.node for pod in role.status.pods if pod.node and pod.active)
                 found = nodes[self.pod_class(role.template.shape)]
                 found.extend(index.get(name, NO_NODE) for name in names)
         for pod_class, found in nodes.items():

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from edl.model import ClusterState, TrainingJob
+from edl.model import ClusterState, Node, TrainingJob
 from edl.planner.passes.admission.gang import Gang, gang_to_start
 from edl.planner.passes.admission.topology_placement import fits_empty_cluster, place_gang
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -48,23 +48,29 @@ def _follows_ours(snapshot: Snapshot, found: Gang) -> bool:
 
 
 def _without_ours(state: ClusterState, job: TrainingJob) -> ClusterState:
-    """The cluster with only this training job, suspended and without pods."""
+    """The cluster with only this training job, suspended, and without pods that terminate."""
     roles = tuple(role.changed(suspended=True, pods=()) for role in job.roles)
     held = _held(state)
-    nodes = (
-        replace(node, used=node.used - held.get(node.name, Resources())) for node in state.nodes
+    nodes = tuple(_kept_by_others(node, held.get(node.name, Resources())) for node in state.nodes)
+    foreign = tuple(
+        replace(one, pods=one.pods - one.terminating, terminating=0) for one in state.foreign_pods
     )
-    return replace(state, nodes=tuple(nodes), jobs=(replace(job, roles=roles),), demands=())
+    jobs = (replace(job, roles=roles),)
+    return replace(state, nodes=nodes, jobs=jobs, demands=(), foreign_pods=foreign)
+
+
+def _kept_by_others(node: Node, ours: Resources) -> Node:
+    return replace(node, used=node.used - node.releasing - ours, releasing=Resources())
 
 
 def _held(state: ClusterState) -> dict[str, Resources]:
-    """What pods of training jobs request, by node name."""
+    """What active pods of training jobs request, by node name."""
     pods: Counter[tuple[str, Shape]] = Counter(
         (pod.node, role.template.shape)
         for job in state.jobs
         for role in job.roles
         for pod in role.status.pods
-        if pod.node and not pod.ended
+        if pod.node and pod.active
     )
     found: dict[str, Resources] = {}
     for (name, shape), count in pods.items():

@@ -274,6 +274,16 @@ def test_a_job_that_can_never_fit_blocks_no_other_job() -> None:
     assert "4 of 9 pods would fit" in told(plan)["big"]
 
 
+def test_a_job_on_whose_nodes_other_pods_terminate_may_start_once_they_are_gone() -> None:
+    """It becomes a queue head, too: capacity that is not free yet does not count as lost."""
+    here = replace(node("a", 4), used=room(1, pods=1), releasing=room(1, pods=1))
+    runs = worker("runs", 2, 2, on=["a", "a"], priority=1)
+    big, small = worker("big", 4, 4, queued=-400), worker("small", 1, 1, queued=-1)
+    plan = plan_for(cluster(here, runs, big, small), Limits())
+    assert held(plan)["big"].code is Code.INSUFFICIENT_CAPACITY
+    assert held(plan)["small"] == reasons.goes_first(big.key)
+
+
 def test_a_job_that_can_never_start_waits_behind_no_queue_head() -> None:
     """It would count as ahead of others, and its reason would hide what is wrong with it."""
     running = worker("running", 2, 2, on=["a", "a"])
