@@ -1,48 +1,77 @@
-"""Gangs that a loss of nodes leaves in a required domain that cannot hold their minimum."""
+"""Gangs that a loss of nodes leaves in a required domain that cannot hold their minimum.
 
+They train nothing there: their lost pods are created after the gang limit only, and would wait in
+the old domain.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
 from msgspec.structs import replace
 
 from edl.feasibility.horizon import Horizon
 from edl.lost_pods import why_leaves_domain
-from edl.model import JobKey, TrainingJob
+from edl.model import TrainingJob
 from edl.planner.packing.pack_order import pack_in_best_order
-from edl.planner.packing.pod_class import PodSetRequest
+from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.empty_cluster import fits_without_training_jobs
 from edl.planner.passes.admission.gang import gang_to_start
+from edl.planner.passes.admission.gang_reservation import reserve_for_gang
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import NO_NODE
 
 
 def leave_lost_domains(sources: ClaimSources) -> None:
-    """Queue gangs again that train nothing where they are, but could start in another domain.
+    """Queue gangs again that could start in another domain, now or, if theirs is gone, ever."""
+    snapshot, reserved = sources.snapshot, []
+    for job in _in_lost_domains(sources):
+        roles = tuple(role.changed(suspended=True, pods=()) for role in job.roles)
+        gang = gang_to_start(snapshot, replace(job, roles=roles))
+        if _holds_minimum(snapshot, job, lambda one: _with_unready_nodes(snapshot, one)):
+            scope = sources.scope_of(gang)
+            there = reserve_for_gang(snapshot, sources.reclaimable, gang, scope)
+            reserved += [there] if there else []
+            leaves = there is not None
+        else:
+            leaves = fits_without_training_jobs(snapshot, gang)
+        if leaves:
+            sources.decisions.suspended[job.key] = why_leaves_domain(job)
+    for there in reversed(reserved):  # the start is after the Job controller's back-off
+        there.discard(sources.reclaimable)
+    sources.forget_reclaimable()
 
-    Their lost pods are created after the gang limit only, and would wait in the old domain.
-    """
-    snapshot, decisions = sources.snapshot, sources.decisions
-    for job in snapshot.jobs if sources.standing_still else ():
-        if (
-            job.key in sources.standing_still
-            and job.topology.required
-            and not job.problem
-            and not _holds_minimum(snapshot, job.key)
-            and _fits_elsewhere(snapshot, job)
-        ):
-            decisions.suspended[job.key] = why_leaves_domain(job)
+
+def _in_lost_domains(sources: ClaimSources) -> Iterator[TrainingJob]:
+    for job in sources.snapshot.jobs if sources.standing_still else ():
+        confined = job.key in sources.standing_still and job.topology.required
+        if confined and not (job.problem or _holds_minimum(sources.snapshot, job)):
+            yield job
 
 
-def _holds_minimum(snapshot: Snapshot, key: JobKey) -> bool:
+def _holds_minimum(
+    snapshot: Snapshot,
+    job: TrainingJob,
+    usable: Callable[[PodClass], PodClass] = lambda pod_class: pod_class,
+) -> bool:
     """Whether its domains could hold what its minimum lacks if no other training job ran."""
-    allocations = [one for one in snapshot.allocations if one.job.key == key]
+    allocations = [one for one in snapshot.allocations if one.job.key == job.key]
     room, requests = snapshot.capacity_without_training_jobs.copy(), []
     for one in allocations:  # pods stay where they are, also on cordoned nodes
         nodes = [placement.node for placement in one.placements if placement.node != NO_NODE]
         one.pod_class.release_from(room, nodes, -1)
-        requests.append(PodSetRequest(one.pod_class, max(one.min_replicas - len(nodes), 0)))
+        lacking = max(one.min_replicas - len(nodes), 0)
+        requests.append(PodSetRequest(usable(one.pod_class), lacking))
     fitting = pack_in_best_order(room, requests, Horizon.EMPTY)
     return fitting == [request.pods for request in requests]
 
 
-def _fits_elsewhere(snapshot: Snapshot, job: TrainingJob) -> bool:
-    roles = tuple(role.changed(suspended=True, pods=()) for role in job.roles)
-    return fits_without_training_jobs(snapshot, gang_to_start(snapshot, replace(job, roles=roles)))
+def _with_unready_nodes(snapshot: Snapshot, pod_class: PodClass) -> PodClass:
+    """The pod class on all nodes of its domains, also those that are cordoned or not ready."""
+    eligibility, shape = snapshot.eligibility, pod_class.shape
+    nodes = eligibility.selected(shape) & (
+        eligibility.tolerated(shape) | ~snapshot.capacity.schedulable
+    )
+    for domain in snapshot.domains.kept_to(pod_class):
+        nodes &= np.array(eligibility.values(domain.label), dtype=object) == domain.value
+    return PodClass(snapshot.capacity, shape, nodes)

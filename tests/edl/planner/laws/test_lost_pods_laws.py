@@ -19,17 +19,22 @@ from tests.edl.reached import Reached
 pytestmark = pytest.mark.laws
 
 RACK = "rack"
+_KEPT = st.booleans()
 ROUNDS = 60
 
 
 @st.composite
 def struck(draw: st.DrawFn) -> ClusterState:
-    """Racks of nodes, a gang that lost some of its own, and elastic jobs that run or wait."""
+    """Racks of nodes, a gang that lost some of its own, and elastic jobs that run or wait.
+
+    The nodes are gone, or not ready.
+    """
     count = draw(st.integers(2, 4))
     nodes = [node(f"n{number}", 4, labels={RACK: f"r{number // count}"}) for number in range(9)]
     gang = draw(_gangs(nodes[:count]))
     lost = {one.name for one in nodes[: draw(st.integers(1, count))]}
     left = [one for one in nodes if one.name not in lost]
+    left += [replace(one, schedulable=False) for one in nodes if one.name in lost and draw(_KEPT)]
     gang = _without(gang, lost, draw(st.integers(1, 6)))
     others = [draw(_elastic(number)) for number in range(draw(st.integers(1, 3)))]
     return cluster(*left, gang, *others)

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from edl.messages import message
-from edl.model import Assignment, ClusterState, ResizePolicy, TrainingJob
+from edl.model import Assignment, ClusterState, JobKey, ResizePolicy, TrainingJob
 from edl.model.topology_domains import Topology
 from edl.planner.plan import Plan
 from tests.edl.planner.acting import act, quiet
@@ -79,6 +79,44 @@ def test_a_gang_whose_rack_cannot_hold_its_minimum_starts_in_another() -> None:
     assert len(racks) == 1
     assert racks != {"r0"}
     assert quiet(plans[-1])
+
+
+def beside_a_full_rack(*others: TrainingJob, lost: bool = False) -> ClusterState:
+    """r0, with three nodes that are not ready (or gone, if `lost`), and r1 for `others`."""
+    dead = [node(f"node-00{number}", labels={RACK: "r0"}, schedulable=False) for number in range(3)]
+    return cluster(*(() if lost else dead), *NODES[:7], in_a_rack(), *others)
+
+
+FULL = worker("full", 5, 5, on=[f"node-00{number}" for number in range(5, 10)], shape=shape(3))
+
+
+def leaving(state: ClusterState) -> list[str]:
+    return [one.job.name for one in plan_for(state).suspensions]
+
+
+def test_a_gang_stays_while_its_nodes_may_return_and_no_other_rack_has_room() -> None:
+    plans, _ = lived(beside_a_full_rack(FULL))
+    assert not any(plan.suspensions or plan.resizes for plan in plans)
+    assert leaving(beside_a_full_rack()) == ["t1"]
+
+
+def test_of_two_gangs_only_the_one_that_another_rack_has_room_for_leaves() -> None:
+    second = replace(in_a_rack(pods=()), key=JobKey("ns", "t2"))
+    assert leaving(beside_a_full_rack(second)) == ["t1"]
+
+
+def test_a_gang_leaves_for_a_rack_whose_extras_would_yield_to_it_but_not_yet() -> None:
+    """They yield when it starts, once the Job controller creates its pods again."""
+    taken = elastic(on=[f"node-00{number}" for number in range(5, 10) for _ in range(3)])
+    plan = plan_for(beside_a_full_rack(taken))
+    assert [one.job.name for one in plan.suspensions] == ["t1"]
+    assert not any(one.after < one.before for one in plan.resizes)
+
+
+def test_a_gang_whose_nodes_are_gone_queues_although_no_other_rack_has_room() -> None:
+    """Its place in the queue is worth more than nodes on which it trains nothing."""
+    (stop,) = plan_for(beside_a_full_rack(FULL, lost=True)).suspensions
+    assert stop.job.name == "t1"
 
 
 def test_it_stays_where_no_other_rack_holds_it_either() -> None:
