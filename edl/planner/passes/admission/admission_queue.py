@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain, groupby
 
 from edl import phases
 from edl.lost_pods import has_lost_any
@@ -66,11 +67,11 @@ class AdmissionQueue:
         ]
         drop_suspended(snapshot, self.decisions)
         outranked = self._outranked(gangs)
-        later = frozenset(outranked)
+        later = frozenset(chain.from_iterable(outranked))
         assign_pending_pods(snapshot, later)
-        for allocation in snapshot.unsettled:
-            if allocation.placements and allocation not in later:
-                place_minimum(self._sources, allocation)
+        for roles in _by_job(snapshot.unsettled):
+            if roles[0] not in later:
+                place_minimum(self._sources, roles)
         place_replacements(self._sources, self._gangs.nodes)
         for found in halves:
             if found.job.key not in self.decisions.suspended:
@@ -90,40 +91,39 @@ class AdmissionQueue:
         reserve_replacements(self._sources)
         self._gangs.nodes.reserve()
 
-    def _serve_in_order(self, claims: Iterable[Claim], outranked: deque[RoleAllocation]) -> None:
+    def _serve_in_order(
+        self, claims: Iterable[Claim], outranked: deque[list[RoleAllocation]]
+    ) -> None:
         teams = self.snapshot.teams
         ordered = in_team_order(teams, claims, self._charge) if teams else None
         for claim in ordered or sorted(claims, key=claim_order):
-            while outranked and outranked[0].job.priority >= priority_of(claim):
+            while outranked and outranked[0][0].job.priority >= priority_of(claim):
                 self._place_lost(outranked)
             self._serve(claim)
         while outranked:
             self._place_lost(outranked)
 
-    def _outranked(self, gangs: Iterable[Gang]) -> deque[RoleAllocation]:
-        """Started roles with lost pods that some gang of a higher priority waits beside.
+    def _outranked(self, gangs: Iterable[Gang]) -> deque[list[RoleAllocation]]:
+        """Roles of started jobs with lost pods that some gang of a higher priority waits beside.
 
         The Job controller is in its back-off: their room goes by priority, the highest first. With
         teams, not where a guarantee covers them, which other teams may not take at any priority.
         """
         highest = max((found.job.priority for found in gangs), default=None)
-        lacking = (
-            one
-            for one in self.snapshot.unsettled
-            if highest is not None
-            and one.job.priority < highest
-            and has_lost_any(one.role)
-            and any(map(is_lost, one.unscheduled))
-            and not ((charge := one.quota_request.team) and charge.covered_by(0) != NO_TEAM)
+        if highest is None:
+            return deque()
+        return deque(
+            roles
+            for roles in _by_job(self.snapshot.unsettled)
+            if roles[0].job.priority < highest and any(map(_yields_lost_pods, roles))
         )
-        return deque(sorted(lacking, key=lambda one: one.rank))
 
-    def _place_lost(self, outranked: deque[RoleAllocation]) -> None:
-        """Room for the first of them, unless a claim has taken it off its nodes."""
-        allocation = outranked.popleft()
-        if allocation.placements:
-            assign_lost_pods(self.snapshot, allocation)
-            place_minimum(self._sources, allocation)
+    def _place_lost(self, outranked: deque[list[RoleAllocation]]) -> None:
+        """Room for the first job of them, unless a claim has taken it off its nodes."""
+        roles = outranked.popleft()
+        for one in roles:
+            assign_lost_pods(self.snapshot, one)
+        place_minimum(self._sources, roles)
 
     def _serve(self, claim: Claim) -> None:
         if isinstance(claim, Demand):
@@ -155,3 +155,19 @@ class AdmissionQueue:
                     self.decisions.hold(job.key, unready)
                 else:
                     yield job
+
+
+def _by_job(allocations: Iterable[RoleAllocation]) -> list[list[RoleAllocation]]:
+    """The allocations of each job, in the total order."""
+    ordered = sorted(allocations, key=lambda one: one.rank)
+    return [list(found) for _, found in groupby(ordered, key=lambda one: one.queue_rank)]
+
+
+def _yields_lost_pods(allocation: RoleAllocation) -> bool:
+    """Whether the room of its lost pods may go to a higher priority."""
+    charge = allocation.quota_request.team
+    return (
+        has_lost_any(allocation.role)
+        and any(map(is_lost, allocation.unscheduled))
+        and not (charge and charge.covered_by(0) != NO_TEAM)
+    )

@@ -63,11 +63,12 @@ class ClaimSources:
             )
         return self._preempting
 
-    def preempt(self, preemptor: Preemptor) -> list[int]:
-        """Preempt gangs for as many pods of the first request as possible; their nodes."""
-        if not (self.may_preempt(preemptor.scope) and preemptor.requests[0].pods):
+    def preempt(self, preemptor: Preemptor) -> list[list[int]]:
+        """Preempt gangs for the whole claim; the nodes of each request's pods, [] if that fails."""
+        if not self.may_preempt(preemptor.scope):
             return []
-        return self.preemption.as_many_as_possible(preemptor)
+        reservation = self.preemption.run(preemptor)
+        return reservation.nodes if reservation else []
 
     def may_preempt(self, scope: ReclaimScope) -> bool:
         return self.snapshot.limits.preempt or scope.reclaims_jobs or bool(self.standing_still)

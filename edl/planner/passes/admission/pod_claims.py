@@ -1,6 +1,7 @@
 """Claims of single pods: other owners' pods, and minimum pods of started roles without a node."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -56,55 +57,65 @@ def place_demand(sources: ClaimSources, demand: Demand) -> None:
         sources.record_evicted([*reservation.evicted, *moved_allocations(moves)], reason)
         nodes += reservation.nodes[0]
         rest = PodSetRequest(pod_class, demand.count - len(nodes))
-        nodes += sources.preempt(Preemptor((rest,), scope, reason))
+        if rest.pods and sources.may_preempt(scope):
+            nodes += sources.preemption.as_many_as_possible(Preemptor((rest,), scope, reason))
     if snapshot.teams:
         snapshot.demand_charge(demand, 1).reserve(len(nodes))
     if nodes:
         sources.decisions.pipeline([PodSetRequest(pod_class, len(nodes))], [nodes])
 
 
-def place_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None:
-    """Reserve for minimum pods without a node: extras, the role's own included, or preemption.
+def place_minimum(sources: ClaimSources, roles: Sequence[RoleAllocation]) -> None:
+    """Reserve for minimum pods of a job without a node: extras, its own included, or preemption.
 
     A gang that has just been started is suspended and queued again instead.
     """
-    snapshot, job = sources.snapshot, allocation.job
-    lacking = [
-        found
-        for found in allocation.unscheduled
-        if found.position < allocation.min_replicas
-        and allocation.placements[found.position].node == NO_NODE
-    ]
-    if not lacking or job.key in sources.decisions.suspended:
+    snapshot, job = sources.snapshot, roles[0].job
+    if job.key in sources.decisions.suspended:
         return
-    if any(_starts_without_room(allocation, found) for found in lacking):
+    lacking = [
+        (one, found)
+        for one in roles
+        for found in one.unscheduled
+        if found.position < one.min_replicas and one.placements[found.position].node == NO_NODE
+    ]
+    if any(_starts_without_room(one, found) for one, found in lacking):
         why = gang_failure(snapshot, job, reasons.NODES_TAKEN)
         sources.decisions.suspended[job.key] = why
-        return
-    _claim_for_minimum(
-        sources, allocation, [one for one in lacking if not _backs_off(allocation, one)]
-    )
-    sources.decisions.hold(job.key, why_missing(job) or reasons.minimum_pending(job.key))
+    elif lacking:
+        _claim_for_minimum(sources, lacking)
+        sources.decisions.hold(job.key, why_missing(job) or reasons.minimum_pending(job.key))
 
 
 def _claim_for_minimum(
-    sources: ClaimSources, allocation: RoleAllocation, lacking: list[Unscheduled]
+    sources: ClaimSources, lacking: Sequence[tuple[RoleAllocation, Unscheduled]]
 ) -> None:
-    """Reserve for all of these pods of the minimum, or take nothing: a part would not train."""
-    snapshot, job = sources.snapshot, allocation.job
-    requests = [PodSetRequest(allocation.pod_class, len(lacking))]
-    if not lacking:
+    """Reserve for all of these pods, or take nothing: a part of a minimum would not train.
+
+    No job is preempted while some of them back off.
+    """
+    positions: defaultdict[RoleAllocation, list[int]] = defaultdict(list)
+    for one, found in lacking:
+        if not _backs_off(one, found):
+            positions[one].append(found.position)
+    if not positions:
         return
-    reason = reasons.room_for_minimum(job.key)
-    scope = snapshot.reclaim_scope(_priority(job), allocation.quota_request.team, requests, 0)
-    reservation = Reservation(snapshot.capacity, requests)
+    job, quotas = lacking[0][0].job, sources.snapshot.quotas
+    roles = sorted(positions, key=lambda one: (one.pod_class.follows_others, -one.cluster_fraction))
+    requests = tuple(PodSetRequest(one.pod_class, len(positions[one])) for one in roles)
+    charge = quotas.request_of(job, [(one.role, len(positions[one])) for one in roles]).team
+    scope = sources.snapshot.reclaim_scope(_priority(job), charge, requests, 0)
+    preemptor = Preemptor(requests, scope, reasons.room_for_minimum(job.key))
+    reservation = preemptor.reservation(sources.snapshot)
     if reserve_capacity(reservation, sources.reclaimable, scope, whole=True):
-        sources.record_evicted(reservation.evicted, reason)
-        nodes = reservation.nodes[0]
+        sources.record_evicted(reservation.evicted, preemptor.reason)
+        nodes = reservation.nodes
     else:
-        nodes = sources.preempt(Preemptor((*requests,), scope, reason))
-    for found, node in zip(lacking, nodes, strict=False):
-        allocation.assign(found.position, Placement(node, holds_idle=False, is_new=False))
+        backs_off = len(lacking) > sum(map(len, positions.values()))
+        nodes = [] if backs_off else sources.preempt(preemptor)
+    for one, taken in zip(roles, nodes, strict=False):
+        for position, node in zip(positions[one], taken, strict=True):
+            one.assign(position, Placement(node, holds_idle=False, is_new=False))
     sources.drop_suspended()
 
 

@@ -11,7 +11,7 @@ from edl.model import ClusterState, JobKey, ResizePolicy, TrainingJob
 from edl.planner.plan import Plan
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import ALL, held, plan_for, sizes, started, told
-from tests.edl.planner.states import at, cluster, demand, job, node, role, shape, worker
+from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, shape, worker
 
 PREEMPT = replace(ALL, preempt=True)
 SECOND = timedelta(seconds=1)
@@ -180,6 +180,37 @@ def test_a_minimum_that_lost_its_node_takes_gangs_too() -> None:
     high = worker("high", 2, 2, on=["b", ""], priority=1, started_at=at(-5))
     plan = plan_for(cluster(node("a", 1), node("b", 1), low, high), PREEMPT)
     assert list(suspended(plan)) == ["low"]
+
+
+def test_a_started_job_takes_gangs_only_for_all_that_its_minimum_lacks() -> None:
+    low = fixed("low", 1, on=["a"])
+    high = worker("high", 3, 3, on=["b", "", ""], priority=1, started_at=at(-5))
+    assert suspended(plan_for(cluster(node("a", 1), node("b", 1), low, high), PREEMPT)) == {}
+
+
+def lacking_in_two_roles() -> TrainingJob:
+    roles = role("ps", 1, 1, on=[""]), role("worker", 2, 2, on=["b", ""])
+    return job("high", *roles, priority=1, started_at=at(-5))
+
+
+def test_it_takes_gangs_only_for_all_of_its_roles() -> None:
+    low, high = fixed("low", 1, on=["a"]), lacking_in_two_roles()
+    assert suspended(plan_for(cluster(node("a", 1), node("b", 1), low, high), PREEMPT)) == {}
+    two = fixed("two", 1, on=["c"])
+    state = cluster(node("a", 1), node("b", 1), node("c", 1), low, two, high)
+    assert sorted(suspended(plan_for(state, PREEMPT))) == ["low", "two"]
+
+
+def test_extras_of_others_stay_where_they_do_not_suffice_for_all_of_its_roles() -> None:
+    low, high = worker("low", 1, 2, on=["a", "a"]), lacking_in_two_roles()
+    assert sizes(plan_for(cluster(node("a", 2), node("b", 1), low, high))) == {}
+
+
+def test_no_gang_is_preempted_for_a_job_with_another_role_in_back_off() -> None:
+    lost = role("worker", 2, 2, pods=(pod(0, "b"),), suspended=False, size=2, failures=5)
+    high = job("high", role("ps", 1, 1, on=[""]), lost, priority=1, started_at=at(-5))
+    state = cluster(node("a", 2), node("b", 1), fixed("low", 2, on=["a"] * 2), high)
+    assert suspended(plan_for(state, PREEMPT)) == {}
 
 
 def test_a_preemptor_that_failed_to_start_preempts_no_second_gang() -> None:
