@@ -5,7 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from edl.model import ClusterState, Device, GpuUsage, Node, Shape, Share, TrainingJob
+from edl.model import ClusterState, Code, Device, GpuUsage, Node, Shape, Share, TrainingJob
 from edl.model.scarcity import Lack, Scarce, Shortage
 from edl.planner.decide import allocate
 from edl.planner.decision_limits import Limits
@@ -15,7 +15,7 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.quantities import SHARED_GPU, Resources
-from tests.edl.planner.plans import plan_for, sizes, told
+from tests.edl.planner.plans import held, plan_for, sizes, told
 from tests.edl.planner.states import cluster, job, node, pod, role, room, worker
 
 GIB = 2**30
@@ -155,6 +155,21 @@ def test_a_device_that_is_being_left_is_reserved_and_not_used_yet() -> None:
     plan = plan_for(state_of(shared("a", gpus(600, leaving=GpuUsage(600))), mine))
     assert not plan.admissions
     assert told(plan)["mnist"] == "1 pod waits for other pods to terminate"
+
+
+def test_shares_that_terminate_may_be_free_for_a_job_that_waits_for_another_one() -> None:
+    over = running("over", 1, "gpu-0", share=400)
+    whole, used = worker("whole", 1, 1, shape=part(1000)), gpus(1000, leaving=GpuUsage(600))
+    plan = plan_for(state_of(shared("a", used), over, whole))
+    assert held(plan)["whole"].code is Code.INSUFFICIENT_CAPACITY
+
+
+def test_shares_of_training_jobs_that_terminate_are_freed_once() -> None:
+    leaving = pod(0, "a", devices=("gpu-0",), terminating=True)
+    stops = worker("stops", 1, 1, pods=(leaving,), shape=part(500), paused=True)
+    whole, used = worker("whole", 1, 1, shape=part(1000)), gpus(1000, leaving=GpuUsage(500))
+    plan = plan_for(state_of(shared("a", used), stops, whole))
+    assert held(plan)["whole"].code is Code.NEVER_FITS
 
 
 def running(name: str, low: int, *on: str, share: int = 500) -> TrainingJob:

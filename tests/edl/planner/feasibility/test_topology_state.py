@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from edl import reasons
 from edl.model import (
     ClusterState,
     ForeignPods,
@@ -35,7 +36,7 @@ from edl.planner.snapshot.role_allocation import NO_NODE
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.quantities import Resources
 from tests.edl.planner.neighbourhood import Placed, Street
-from tests.edl.planner.plans import ALL, plan_for, sizes, started, told
+from tests.edl.planner.plans import ALL, held, plan_for, sizes, started, told
 from tests.edl.planner.states import (
     busy,
     cluster,
@@ -479,6 +480,17 @@ def test_pods_that_have_ended_hold_no_room_that_a_gang_could_wait_for() -> None:
     bad = worker("bad", 2, 2, shape=ruled(cpu=4, spread=(TopologySpread(HOST, app("train"), 1),)))
     state = cluster(one, busy(two, room(6)), over, bad, worker("good", 1, 1, queued=-10))
     assert "good" in started(plan_for(state, Limits()))
+
+
+def test_a_gang_that_avoids_pods_that_terminate_becomes_a_queue_head() -> None:
+    (host,) = hosts("a", cpu=8)
+    used = replace(host, used=room(2), releasing=room(2))
+    alone = ruled(cpu=7, anti_affinity=(PodAffinityTerm(HOST, app("web")),))
+    head, last = worker("head", 1, 1, shape=alone), worker("last", 1, 1, queued=-10)
+    state = cluster(used, worker("over", 4, 4, on=[host.name] * 4, priority=1), head, last)
+    web = ForeignPods(host.name, rules("web"), 1, terminating=1)
+    plan = plan_for(replace(state, foreign_pods=(web,)), Limits())
+    assert held(plan)["last"] == reasons.goes_first(head.key)
 
 
 def test_the_first_of_those_that_look_for_each_other_waits_until_one_elsewhere_is_gone() -> None:

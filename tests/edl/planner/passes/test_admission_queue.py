@@ -284,6 +284,12 @@ def test_a_job_on_whose_nodes_other_pods_terminate_may_start_once_they_are_gone(
     assert held(plan)["small"] == reasons.goes_first(big.key)
 
 
+def test_terminating_pods_of_training_jobs_free_their_capacity_once() -> None:
+    leaving = tuple(pod(index, "a", terminating=True) for index in range(2))
+    plan = plan_for(cluster(node("a", 4), worker("stops", 2, 2, pods=leaving), worker("big", 5, 5)))
+    assert held(plan)["big"].code is Code.NEVER_FITS
+
+
 def test_a_job_that_can_never_start_waits_behind_no_queue_head() -> None:
     """It would count as ahead of others, and its reason would hide what is wrong with it."""
     running = worker("running", 2, 2, on=["a", "a"])
