@@ -109,17 +109,32 @@ def _most(found: InsufficientResources) -> str:
         return f"none of {places} has all of it free at once"
     most = _of(found.free, short)
     if most:
-        return f"at most {most} free on one of {places}"
+        return f"at most {most} free on {places if found.nodes == 1 else f'one of {places}'}"
     return f"no {' and '.join(resource(name) for name, _ in shown_amounts(short))} free on {places}"
 
 
 def _free_capacity(found: InsufficientResources) -> str:
+    if found.needs_nodes:
+        return _new_nodes(found)
     if found.pods == 1:
         return f"{found.missing} more free on {found.node}"
     more = f"room for {found.pods} more pods of {found.requests}"
     if is_one_node(found.domains, found.node):
         return f"{more} on {found.node}"
     return f"{more}, on nodes like {found.node}{kept_to(found.domains)}"
+
+
+def _new_nodes(found: InsufficientResources) -> str:
+    """The remedy where capacity that other pods free on the existing nodes would not suffice."""
+    fewer = (
+        f"fewer {found.role} (at most {found.most} fit on these nodes), or " if found.most else ""
+    )
+    one = found.pods == 1
+    room = f"room for {found.requests if one else f'{found.pods} more pods of {found.requests}'}"
+    if is_one_node(found.domains, found.node):
+        return f"{fewer}a larger node {found.node}, with {room}"
+    new = "a new node" if one else "new nodes"
+    return f"{fewer}{new} like {found.node}{kept_to(found.domains)} with {room}"
 
 
 def _too_large(found: TooLarge) -> str:

@@ -105,7 +105,8 @@ class InsufficientResources(msgspec.Struct, frozen=True):
 
     `free`: for each requested resource, the largest unreserved amount on a single eligible node.
     `node`: the node that comes nearest; `missing`: what one pod lacks there. `domains`: the
-    topology domains to which a required topology limits the pods.
+    topology domains to which a required topology limits the pods. `most`: how many would fit if
+    only this training job ran.
     """
 
     kind: ClassVar = BlockerKind.ROOM
@@ -117,12 +118,18 @@ class InsufficientResources(msgspec.Struct, frozen=True):
     free: Resources
     node: str
     missing: Resources
+    most: int
     domains: tuple[Domain, ...] = ()
 
     @property
     def pods(self) -> int:
         """How many pods do not fit."""
         return self.wanted - self.fitting
+
+    @property
+    def needs_nodes(self) -> bool:
+        """Whether the existing nodes cannot hold all pods, whatever else leaves them."""
+        return self.most < self.wanted
 
 
 class TooLarge(msgspec.Struct, frozen=True):

@@ -108,9 +108,10 @@ def _at_most(size: int, role: Role) -> Role:
 def _with_room(
     blocker: InsufficientResources | TooLarge, given: DecisionInput, key: JobKey
 ) -> DecisionInput:
-    """A larger node, if one pod lacks capacity or only this node is eligible; else more nodes."""
-    like, short = given.node(blocker.node), isinstance(blocker, InsufficientResources)
-    if like is None or (short and blocker.pods == 1) or _is_pinned(given, key, blocker):
+    """Capacity on this node, if that helps one pod or only this node is eligible; else nodes."""
+    like = given.node(blocker.node)
+    freed = isinstance(blocker, InsufficientResources) and not blocker.needs_nodes
+    if like is None or (freed and blocker.pods == 1) or _is_pinned(given, key, blocker):
         first = blocker.missing if isinstance(blocker, InsufficientResources) else blocker.requests
         return given.with_more(blocker.node, first + blocker.requests * (blocker.pods - 1))
     return given.with_nodes(like, blocker.requests, blocker.pods)

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from math import ceil
+from typing import NamedTuple
 
 import numpy as np
 
-from edl.feasibility.horizon import FUTURE_IDLE
-from edl.model import Role
+from edl.feasibility.eligibility import Mask
+from edl.feasibility.horizon import FUTURE_IDLE, Horizon
+from edl.model import JobKey, Role
 from edl.model.blockers import (
     Blocker,
     ConstraintsUnsatisfied,
@@ -46,15 +48,19 @@ def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
         return
     gang = near[0]
     found = pack_in_best_order(room, gang.requests, FUTURE_IDLE)
-    wanted = list(zip(gang.roles, gang.requests, found, strict=True))
-    errors = {role.name: no_node_error(snapshot, one.pod_class) for role, one, _ in wanted}
-    for role, request, _ in wanted:
+    alone = _capacity_alone(snapshot, gang.job.key)
+    most = pack_in_best_order(alone, gang.requests, Horizon.EMPTY)
+    wanted = list(zip(gang.roles, gang.requests, found, most, strict=True))
+    errors = {role.name: no_node_error(snapshot, one.pod_class) for role, one, *_ in wanted}
+    for role, request, *_ in wanted:
         if error := errors[role.name]:
             yield NoUsableNode(role.name, request.pods, request.pod_class.shape.requests, error)
-    for role, request, fitting in wanted:
+    for role, request, fitting, fits_alone in wanted:
         if not errors[role.name] and fitting < request.pods:
-            _fill_all(room, request.pod_class)
-            yield _room(snapshot, room, role, (request, fitting))
+            taken = _fill_all(room, request.pod_class)
+            improvable = request.pod_class.pods_by_resources(alone) > taken
+            unplaced = _Unplaced(role, request, fitting, max(fits_alone, fitting), improvable)
+            yield _room(snapshot, room, unplaced)
 
 
 def _unlabelled(gang: Gang) -> Iterator[Blocker]:
@@ -77,7 +83,32 @@ def growth_shortage(
     over = ceiling.exceeded(pod_class, capacity.total_future_idle)
     if over and pod_class.future_idle.find() != NO_NODE:
         return _ceiling(snapshot, allocation, over)
-    return _room(snapshot, capacity.future_idle, allocation.role, (PodSetRequest(pod_class, 1), 0))
+    improvable = pod_class.pods_by_resources(_capacity_alone(snapshot, allocation.job.key)) > 0
+    request = PodSetRequest(pod_class, 1)
+    unplaced = _Unplaced(allocation.role, request, 0, int(improvable.any()), improvable)
+    return _room(snapshot, capacity.future_idle, unplaced)
+
+
+class _Unplaced(NamedTuple):
+    """Pods of one role of which only `fitting` fit."""
+
+    role: Role
+    request: PodSetRequest
+    fitting: int
+    most: int
+    """How many would fit if only their training job ran."""
+    improvable: Mask
+    """Nodes on which one more would fit if only their training job ran; bool[nodes]."""
+
+
+def _capacity_alone(snapshot: Snapshot, key: JobKey) -> Ints:
+    """What the nodes could offer a job beside its own replicas; int64[resources, nodes]."""
+    room = snapshot.capacity.allocatable.copy()
+    for allocation in snapshot.allocations:
+        if allocation.job.key == key:
+            nodes = [placement.node for placement in allocation.placements]
+            allocation.pod_class.release_from(room, nodes, -1)
+    return room
 
 
 def _reachable_capacity(snapshot: Snapshot, gang: Gang) -> Ints:
@@ -129,51 +160,58 @@ def _given_back(snapshot: Snapshot, quota: QuotaLine, priority: int) -> int:
     )
 
 
-def _fill_all(room: Ints, pod_class: PodClass) -> None:
-    """Subtract from `room` as many pods of this class as fit, so that no node fits one more."""
+def _fill_all(room: Ints, pod_class: PodClass) -> Ints:
+    """Subtract from `room` as many pods of this class as fit; returns their number per node."""
     capacity = pod_class.pods_per_node(room, FUTURE_IDLE)
     for resource, amount in pod_class.amounts:
         room[resource] -= capacity * amount
+    return capacity
 
 
 def _room(
-    snapshot: Snapshot, room: Ints, role: Role, placed: tuple[PodSetRequest, int]
+    snapshot: Snapshot, room: Ints, unplaced: _Unplaced
 ) -> InsufficientResources | ConstraintsUnsatisfied | TooLarge:
-    (pod_class, pods), fitting = placed
+    role, (pod_class, pods), fitting, most, improvable = unplaced
     if (large := _too_large(snapshot, role, pod_class, pods - fitting)) is not None:
         return large
     names, nodes = snapshot.capacity.resources, list(snapshot.capacity.index)
     every = np.flatnonzero(pod_class.eligible)
     indexes = every[[pod_class.future_idle.allows(int(node)) for node in every]]
-    best = int((indexes if indexes.size else every)[0])
-    if indexes.size:
-        best = int(indexes[_least_missing(snapshot, room, pod_class, indexes)])
-    missing = {
-        names[resource]: max(amount - int(room[resource, best]), 0)
-        for resource, amount in pod_class.amounts
-    }
-    if not (pod_class.is_unconstrained or (indexes.size and any(missing.values()))):
+    where, requests = snapshot.domains.kept_to(pod_class), pod_class.shape.requests
+    if not (pod_class.is_unconstrained or _lacks_resources(room, pod_class, indexes)):
         rule = Scarce.DEVICES if pod_class.constraints is None else Scarce.RULES
-        requests = pod_class.shape.requests
-        where = snapshot.domains.kept_to(pod_class)
+        near = indexes if indexes.size else every
+        node = nodes[int(near[_least_missing(snapshot, room, pod_class, near)])]
         return ConstraintsUnsatisfied(
-            role.name, pods - fitting, requests, len(every), rule, nodes[best], where
+            role.name, pods - fitting, requests, len(every), rule, node, where
         )
-    free = {
-        names[resource]: max(int(room[resource, indexes].max()), 0)
-        for resource, _ in pod_class.amounts
-    }
+    likely = (indexes[mask[indexes]] for mask in (improvable, pod_class.large_enough))
+    chosen = next((found for found in likely if found.size), indexes)
+    best = int(chosen[_least_missing(snapshot, room, pod_class, chosen)])
     return InsufficientResources(
         role=role.name,
         wanted=pods,
         fitting=fitting,
-        requests=pod_class.shape.requests,
+        requests=requests,
         nodes=len(indexes),
-        free=Resources.of(free),
+        free=Resources.of(
+            {names[row]: max(int(room[row, indexes].max()), 0) for row, _ in pod_class.amounts}
+        ),
         node=nodes[best],
-        missing=Resources.of(missing),
-        domains=snapshot.domains.kept_to(pod_class),
+        missing=Resources.of(
+            {names[row]: max(amount - int(room[row, best]), 0) for row, amount in pod_class.amounts}
+        ),
+        most=most,
+        domains=where,
     )
+
+
+def _lacks_resources(room: Ints, pod_class: PodClass, nodes: Ints) -> bool:
+    """Whether each of `nodes` lacks some resource for one more pod; False without nodes."""
+    fits = np.ones(len(nodes), dtype=np.bool_)
+    for resource, amount in pod_class.amounts:
+        fits &= room[resource, nodes] >= amount
+    return bool(nodes.size and not fits.any())
 
 
 def _too_large(snapshot: Snapshot, role: Role, pod_class: PodClass, pods: int) -> TooLarge | None:

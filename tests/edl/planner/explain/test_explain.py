@@ -132,6 +132,46 @@ def test_a_pod_that_is_larger_than_any_node_is_not_sent_to_one_of_them(taken: fl
     assert messages.remedy(blocker) == "smaller pods, or a node with 9 CPU"
 
 
+def test_capacity_is_asked_for_on_a_node_that_could_hold_the_pod() -> None:
+    """The free node is nearer to what the pod asks for, and too small even if it were empty."""
+    nodes = (busy(node("large", 8), room(8)), node("small", 4))
+    (blocker,) = start("mnist", *nodes, worker("mnist", 1, 1, shape=shape(6)))
+    assert messages.remedy(blocker) == "6 CPU more free on large"
+
+
+@pytest.mark.parametrize(
+    ("pods", "nodes_text"),
+    [
+        (17, "a new node like a with room for 2 CPU"),
+        (20, "new nodes like a with room for 4 more pods of 2 CPU"),
+    ],
+)
+def test_a_gang_that_empty_nodes_cannot_hold_is_not_helped_by_room_on_them(
+    pods: int, nodes_text: str
+) -> None:
+    nodes = [node(name, 8) for name in "abcd"]
+    (blocker,) = start("mnist", *nodes, worker("mnist", pods, pods, shape=shape(2)))
+    assert messages.remedy(blocker) == (
+        f"fewer worker (at most 16 fit on these nodes), or {nodes_text}"
+    )
+
+
+def test_roles_that_no_node_holds_together_need_a_new_node() -> None:
+    roles = (role("chief", shape=shape(6)), role("worker", 1, 4, shape=shape(4)))
+    (blocker,) = start("mnist", node("a", 8), job("mnist", *roles))
+    assert messages.remedy(blocker) == "a new node like a with room for 4 CPU"
+
+
+def test_a_job_that_fills_the_nodes_by_itself_grows_on_a_new_node_only() -> None:
+    (blocker,) = growth("mnist", node("a", 4), runs("mnist", 4))
+    assert messages.remedy(blocker) == "a new node like a with room for 1 CPU"
+
+
+def test_the_only_node_is_not_one_of_several() -> None:
+    (blocker,) = start("mnist", node("a", 8), worker("mnist", 2, 2, shape=shape(5)))
+    assert messages.cause(blocker).endswith("at most 3 CPU free on the only node that it may use")
+
+
 def test_a_blocker_of_one_pod_is_named_also_behind_other_jobs() -> None:
     """In a full cluster, with others ahead, it is still one pod that is too large."""
     others = [runs("mnist", 4), worker("early", 4, 4, queued=-7200)]
@@ -161,7 +201,7 @@ def test_a_gang_names_each_role_that_does_not_fit() -> None:
     assert messages.cause(blockers[0]) == (
         "Insufficient cpu for 4 worker (2 CPU each): no CPU free on the only node that it may use"
     )
-    assert messages.remedy(blockers[0]) == "room for 4 more pods of 2 CPU, on nodes like a"
+    assert messages.remedy(blockers[0]) == ("new nodes like a with room for 4 more pods of 2 CPU")
 
 
 def test_an_explanation_counts_pods_as_the_plan_does() -> None:

@@ -69,7 +69,7 @@ def test_room_that_is_missing_is_missing_in_the_domain() -> None:
         "Insufficient cpu for one worker (1 CPU): no CPU free on the 2 nodes that it may use in "
         f"{RACK}=r1"
     )
-    assert messages.remedy(blocker) == "1 CPU more free on r1-a"
+    assert messages.remedy(blocker) == f"a new node like r1-a in {RACK}=r1 with room for 1 CPU"
 
 
 def test_a_role_names_the_domains_of_its_job_and_its_own() -> None:
@@ -98,12 +98,13 @@ def test_a_start_lacks_room_in_the_domain_that_comes_nearest(label: str) -> None
     assert (blocker.wanted - blocker.fitting, blocker.node) == (2, "r0-a")
     (domain,) = blocker.domains
     assert domain == (R0 if label == RACK else Domain(HOST, "r0-a"))
-    assert (
-        messages.remedy(blocker)
-        == {
-            RACK: f"room for 2 more pods of 1 CPU, on nodes like r0-a in {RACK}=r0",
-            HOST: "room for 2 more pods of 1 CPU on r0-a",
-        }[label]
+    fewer, where = {
+        RACK: (6, f"new nodes like r0-a in {RACK}=r0"),
+        HOST: (3, "a larger node r0-a,"),
+    }[label]
+    assert messages.remedy(blocker) == (
+        f"fewer worker (at most {fewer} fit on these nodes), or {where} with room for 2 more pods "
+        "of 1 CPU"
     )
 
 
