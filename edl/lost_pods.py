@@ -86,7 +86,7 @@ def has_lost_any(role: Role) -> bool:
 
 
 def _there(role: Role) -> list[Pod]:
-    pods = role.status.pods
+    pods = role.replicas
     return [pod for pod in pods if not (pod.terminating or pod.phase is PodPhase.FAILED)]
 
 

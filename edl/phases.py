@@ -86,15 +86,18 @@ def _waiting(job: TrainingJob) -> Phase:
 
 
 def runs(role: Role) -> bool:
-    """Whether the role's minimum of replicas is ready, or has already ended for good."""
+    """Whether the role's minimum of replicas is ready, or has already ended for good.
+
+    Once a work item is complete one replica suffices, as others may be between two items.
+    """
+    replicas, least = role.replicas, min(role.spec.min, role.status.size)
+    if role.status.remaining is not None:
+        completed = len(replicas) < len(role.status.pods)
+        least = min(1 if completed else least, role.status.remaining)
     at_work = sum(
-        pod.ready or pod.phase is PodPhase.SUCCEEDED
-        for pod in role.status.pods
-        if not pod.terminating
+        pod.ready or pod.phase is PodPhase.SUCCEEDED for pod in replicas if not pod.terminating
     )
-    return not role.status.suspended and at_work + _gone(role) >= min(
-        role.spec.min, role.status.size
-    )
+    return not role.status.suspended and at_work + _gone(role) >= least
 
 
 def below_minimum(role: Role) -> int:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from edl.model.devices import Caveat, DeviceTemplate
 from edl.model.nodes import Assignment, Shape
-from edl.model.pods import FailedAttempt, Pod
+from edl.model.pods import FailedAttempt, Pod, PodPhase
 from edl.model.quotas import QuotaCharge
 from edl.model.reason_codes import Code, Reason, Restart
 from edl.model.selectors import Labels
@@ -200,6 +200,14 @@ class Role(msgspec.Struct, frozen=True):
     status: RoleStatus
     request: RoleRequest = RoleRequest()
     record: RoleRecord = RoleRecord()
+
+    @property
+    def replicas(self) -> tuple[Pod, ...]:
+        """Its pods, without those of completed work items: the next item takes their place."""
+        pods = self.status.pods
+        if self.status.remaining is None:
+            return pods
+        return tuple(pod for pod in pods if pod.phase is not PodPhase.SUCCEEDED)
 
     @property
     def restart(self) -> Restart:

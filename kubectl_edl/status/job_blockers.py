@@ -143,7 +143,7 @@ def _of_missing_pods(
     for shown in view.roles:
         role = shown.role
         warnings = [one for one in changes if one.warning and one.name == role.job]
-        if len(role.status.pods) >= shown.size or not warnings or _is_old(warnings[-1], now):
+        if len(role.replicas) >= shown.size or not warnings or _is_old(warnings[-1], now):
             continue
         yield JobBlocker(
             f"{role.job}: {warnings[-1].reason}: {warnings[-1].message}",

@@ -154,7 +154,8 @@ def _pods(shown: RoleView, forest: Forest, depth: Depth) -> tuple[_Row, ...]:
     if depth is Depth.PODS:
         return tuple(_pod(pod, forest) for pod in pods)
     well = [pod for pod in pods if _goes_well(pod)]
-    counted = (_counted(well),) if well else ()
+    statuses = dict.fromkeys(map(pod_status, well))
+    counted = (_counted([pod for pod in well if pod_status(pod) == one]) for one in statuses)
     return (*counted, *(_pod(pod, forest) for pod in pods if not _goes_well(pod)))
 
 
@@ -163,12 +164,12 @@ def _goes_well(pod: Pod) -> bool:
 
 
 def _counted(pods: Sequence[Pod]) -> _Row:
+    """One row for pods of one status."""
     nodes = {pod.node for pod in pods if pod.node}
-    words = dict.fromkeys(pod_status(pod) for pod in pods)
     noun, where = ("pod" if len(pods) == 1 else "pods"), f"{len(nodes)} nodes"
     return _Row(
         f"{len(pods)} {noun}",
-        ", ".join(words),
+        pod_status(pods[0]),
         node=next(iter(nodes), "") if len(nodes) == 1 else where,
     )
 

@@ -57,7 +57,7 @@ def _works(job: TrainingJob, role: Role) -> bool:
     """All pods of the size are ready, none is terminating, and launchers list them."""
     if any(pod.terminating for pod in role.status.pods):
         return False
-    there = [pod for pod in role.status.pods if pod.ready or pod.phase is PodPhase.SUCCEEDED]
+    there = [pod for pod in role.replicas if pod.ready or pod.phase is PodPhase.SUCCEEDED]
     wanted = (
         role.status.size
         if role.status.remaining is None

@@ -23,6 +23,12 @@ def test_failed_and_terminating_pods_are_lost(left: dict[str, object]) -> None:
     assert lost_pods(role("worker", 2, 2, suspended=False, pods=pods, failures=1)) == 1
 
 
+def test_a_completed_work_item_does_not_replace_a_lost_pod() -> None:
+    there = (pod(0, "a", phase=PodPhase.SUCCEEDED), pod(1, "a"))
+    usual = {"indexed": False, "remaining": 5, "suspended": False, "failures": 1}
+    assert lost_pods(role("worker", 2, 2, pods=there, **usual)) == 1
+
+
 @pytest.mark.parametrize(
     "fields",
     [

@@ -84,7 +84,27 @@ def test_pods_that_failed_are_not_at_work() -> None:
 
 def test_pods_that_are_done_count_as_their_work() -> None:
     ended = pods("worker", [0, 1], ready=False, phase=PodPhase.SUCCEEDED)
-    assert runs(WORKER.changed(resizing=ResizePolicy.ITEMS, pods=ended))
+    assert runs(WORKER.changed(pods=ended))
+
+
+ITEMS = WORKER.changed(resizing=ResizePolicy.ITEMS, indexed=False, remaining=7)
+COMPLETED = pods("worker", [0, 1, 2], ready=False, phase=PodPhase.SUCCEEDED)
+
+
+def test_completed_work_items_are_not_at_work() -> None:
+    pending = pods("worker", [3, 4], ready=False, phase=PodPhase.PENDING)
+    assert not runs(ITEMS.changed(pods=(*COMPLETED, *pending)))
+
+
+def test_a_replica_between_two_work_items_does_not_stop_the_others_from_running() -> None:
+    coming = pod("worker", 4, ready=False, phase=PodPhase.PENDING)
+    assert runs(ITEMS.changed(pods=(*COMPLETED, pod("worker", 3), coming)))
+
+
+def test_the_first_work_items_run_once_the_minimum_is_ready() -> None:
+    coming = pod("worker", 1, ready=False, phase=PodPhase.PENDING)
+    assert not runs(ITEMS.changed(pods=(pod("worker", 0), coming)))
+    assert runs(ITEMS.changed(pods=pods("worker", [0, 1])))
 
 
 def test_pods_that_leave_do_not_count() -> None:

@@ -191,14 +191,14 @@ def _replaced(job: TrainingJob, now: datetime) -> _Round:
         bound = _until(job, now, BINDING)
         waits = bound > timedelta() and not all(map(_is_bound, job.live))
         return ((), bound) if waits else (_removed(job, (), requests), None)
-    made = all(len(role.status.pods) >= role.status.size for role in job.live)
+    made = all(len(role.replicas) >= role.status.size for role in job.live)
     if _counts_twice(job) or made or left <= timedelta():
         return _withdrawn(job)
     return _removed(job, [pod for pod in job.provisioning.pods if not pod.node]), left
 
 
 def _is_bound(role: Role) -> bool:
-    return sum(bool(pod.node) for pod in role.status.pods) >= role.status.size
+    return sum(bool(pod.node) for pod in role.replicas) >= role.status.size
 
 
 def _counts_twice(job: TrainingJob) -> bool:

@@ -103,6 +103,20 @@ def test_ready_pods_are_counted_with_their_nodes(stage: Stage) -> None:
     assert re.split("  +", line.strip())[1:] == ["Running", "2 nodes"]
 
 
+def test_completed_work_items_are_counted_apart_from_running_ones(stage: Stage) -> None:
+    manifest = job("items", framework="none", min="2", max="2")
+    manifest["spec"] |= {"parallelism": 2, "completions": 9}
+    owner = stage.put(manifest, suspend=False)
+    for number, at in enumerate(("Succeeded", "Succeeded", "Succeeded", "Running")):
+        conditions = [{"type": "Ready", "status": "True"}] if at == "Running" else []
+        stage.create(pod(owner, number, phase=at, conditions=conditions))
+    stage.delete("resnet")
+    stage.patch("mnist-worker", notes(history=""))
+    stage.height = 20
+    shown = [re.split("  +", line.strip(" └├─│")) for line in frame(stage)]
+    assert {("3 pods", "Succeeded"), ("1 pod", "Running")} <= {tuple(one[:2]) for one in shown}
+
+
 def test_jobs_that_do_not_fit_on_the_screen_are_counted(stage: Stage) -> None:
     for number in range(20):
         stage.put(job(f"many-{number:02}", framework="none"))
@@ -224,6 +238,17 @@ def test_pods_that_cannot_be_made_are_named_by_the_event(stage: Stage) -> None:
     ]
     stage.create(pod(stage.job("poor"), 0))
     assert blockers_section(stage, "poor") == []
+
+
+def test_a_completed_work_item_does_not_hide_that_no_pod_can_be_made(stage: Stage) -> None:
+    manifest = job("poor", framework="none", min="2", max="2")
+    manifest["spec"] |= {"parallelism": 2, "completions": 9}
+    owner = stage.put(manifest, suspend=False)
+    stage.create(pod(owner, 0, phase="Succeeded", conditions=[]))
+    stage.create(pod(owner, 1))
+    quota = "pods is forbidden: exceeded quota: team"
+    stage.create(event("poor", "FailedCreate", quota, minutes_ago=2, warning=True))
+    assert [what for what, _ in blockers_section(stage, "poor")] == [f"poor: FailedCreate: {quota}"]
 
 
 def test_each_phase_that_waits_has_its_way_out(stage: Stage) -> None:

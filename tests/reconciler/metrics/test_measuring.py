@@ -104,6 +104,21 @@ def test_a_growth_stalls_until_all_its_pods_work(told: Told) -> None:
     assert told.value("edl_resized_replicas_total", decision="scaled_up") == 1
 
 
+def test_completed_work_items_do_not_end_the_stall_of_a_growth(told: Told) -> None:
+    plan = Plan(resizes=(Resize(A, "worker", 1, 2, because("idle room")),))
+    items = {"indexed": False, "remaining": 5}
+    grown = worker("a", 1, 4, on=["n", "n"], **items)
+    completed, coming = pod(7, "n", phase=PodPhase.SUCCEEDED), pod(1, "n", ready=False)
+    pods = (completed, pod(0, "n"), coming)
+    starting = replace(grown, roles=(grown.roles[0].changed(pods=pods),))
+    told.decides(plan, cluster(worker("a", 1, 4, on=["n"], **items)))
+    told.acts(Action.SCALED_UP)
+    told.decides(Plan(), cluster(starting))
+    assert told.value("edl_resize_stall_seconds_count", decision="scaled_up") == 0
+    told.decides(Plan(), cluster(grown))
+    assert told.value("edl_resize_stall_seconds_count", decision="scaled_up") == 1
+
+
 def test_a_shrink_stalls_until_its_terminating_pod_is_gone(told: Told) -> None:
     plan = Plan(resizes=(Resize(A, "worker", 2, 1, because("makes room")),))
     told.decides(plan, cluster(worker("a", 1, 4, on=["n", "n"])))
