@@ -37,7 +37,7 @@ _ENDINGS: Final = {
 }
 
 
-_Kind = tuple[Operation, OperationPhase, Code | None]
+_Kind = tuple[Operation, OperationPhase, Code | None, str]
 
 known: Final = lru_cache(maxsize=4096)(entries)
 """Cached, because a watch parses the same histories repeatedly."""
@@ -56,7 +56,9 @@ class _RoleEntry(NamedTuple):
 
     @property
     def kind(self) -> _Kind:
-        return self.entry.operation, self.phase, self.entry.code
+        """Equal for entries of one operation: all roles of a start have its one message."""
+        one = self.entry
+        return one.operation, self.phase, one.code, one.message if one.operation in _STARTS else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,16 @@ def test_entries_of_roles_that_started_within_30_seconds_are_merged(stage: Stage
     assert second["operation"] == "ScaledUp"
 
 
+def test_the_start_of_a_recreated_job_is_an_operation_of_its_own(stage: Stage) -> None:
+    """Its history is a new one, as that of the deleted Job is gone."""
+    told(stage, "mnist-chief", "2026-11-21T11:00:20Z Started 1 1 its gang fits: 1 pod")
+    found = json.loads(stage.run("history", "mnist", "-o", "json").out)
+    first, second, *_ = found["operations"]
+    assert [role["name"] for role in first["roles"]] == ["ps", "worker"]
+    assert (second["operation"], second["time"]) == ("Started", "2026-11-21T11:00:20Z")
+    assert [role["name"] for role in second["roles"]] == ["chief"]
+
+
 def test_operations_of_one_second_keep_their_order(stage: Stage) -> None:
     """The Job of the worker is suspended a second later than the others."""
     second = "2026-11-21T11:00:00"
