@@ -1,10 +1,13 @@
 """Reads a scenario field by field and collects all findings, each with its file and line."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import lru_cache
 from math import inf, isfinite
 from typing import Final
+
+import msgspec
 
 from edl import contract
 from edl.convert.diagnostics import FieldPath, path_of
@@ -28,6 +31,8 @@ def amount(resource: str, value: object) -> Resources:
     return found
 
 
+_known: Final = lru_cache(maxsize=4096, typed=True)(amount)
+"""`amount` of numbers and texts, of which a trace repeats few."""
 TIME: Final = "seconds, or 90s, 5m, 2h30m, 1d"
 LONGEST: Final = 100 * 365 * 86_400
 """The longest time in seconds: 100 years. Sums of a few of them are still valid dates."""
@@ -58,8 +63,7 @@ class Reading:
         return Field(self, (), self.document.value)
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True, gc=False):
     """A value of the document and its path, `jobs[2].roles.worker`; None if it is absent."""
 
     reading: Reading
@@ -85,15 +89,15 @@ class Field:
     # -- parts -------------------------------------------------------------------------------
 
     def __getitem__(self, name: str) -> "Field":
-        value = self.value.get(name) if isinstance(self.value, Mapping) else None
-        return self._part(name, value)
+        value = self.value.get(name) if isinstance(self.value, dict) else None
+        return Field(self.reading, (*self.place, name), value, self.ways)
 
     def _part(self, step: str | int, value: object) -> "Field":
-        return replace(self, place=(*self.place, step), value=value)
+        return Field(self.reading, (*self.place, step), value, self.ways)
 
     def only(self, names: Sequence[str]) -> "Field":
         """This object, after reporting fields other than these."""
-        if self and not isinstance(self.value, Mapping):
+        if self and not isinstance(self.value, dict):
             self.found(_kind(self.value), f"an object with {', '.join(names)}")
         for name, part in self.parts():
             if name not in names:
@@ -102,13 +106,13 @@ class Field:
 
     def parts(self) -> Iterator[tuple[str, "Field"]]:
         """The fields of an object; none for other values."""
-        if isinstance(self.value, Mapping):
+        if isinstance(self.value, dict):
             for name, value in self.value.items():
                 yield name, self._part(name, value)
 
     def members(self) -> Iterator[tuple[str, "Field"]]:
         """The fields of an object; another type of value is reported."""
-        if self and not isinstance(self.value, Mapping):
+        if self and not isinstance(self.value, dict):
             self.found(_kind(self.value), "an object, such as {name: value}")
         return self.parts()
 
@@ -194,8 +198,9 @@ class Field:
         amounts = Resources()
         for name, resource in names.items():
             part = self[name]
+            read = _known if isinstance(part.value, str | int | float) else amount
             try:
-                amounts += amount(resource, part.value) if part else Resources()
+                amounts += read(resource, part.value) if part else Resources()
             except ValueError as error:
                 what, _, allowed = str(error).partition("; ")
                 part.found(what, allowed.removeprefix("allowed: "))
@@ -208,7 +213,7 @@ class Field:
         for name, part in unknown:
             part.found(_no_field(name, self.ways), allowed + drawn)
         if not unknown:
-            self.found(_kind(self.value), allowed + drawn * isinstance(self.value, Mapping))
+            self.found(_kind(self.value), allowed + drawn * isinstance(self.value, dict))
 
 
 def as_number(value: object) -> float | None:

@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
 from random import Random
 from typing import Final
 
-import msgspec
+from msgspec.structs import replace
 
 from edl import contract
 from edl.errors import EdlError
@@ -128,7 +127,7 @@ def _job(field: Field, name: str) -> TrainingJob | None:
         return _templated(field, name)
     kind = Workload(field["framework"].choice(tuple(FRAMEWORKS), "pytorch"), field["mode"].text())
     roles = _roles(field, kind)
-    kind = msgspec.structs.replace(kind, topology=_topology(field, roles))
+    kind = replace(kind, topology=_topology(field, roles))
     priority = field["priority"].priority()
     items = field["items"].whole(1, least=1) if field["items"] else None
     try:
@@ -159,6 +158,8 @@ def _topology(field: Field, roles: Sequence[WorkloadRole]) -> Topology:
         for name, note in _TOPOLOGY.items()
         if field[name]
     }
+    if not texts:
+        return Topology()
     form = ManifestReader({"metadata": {"annotations": texts}})
     found = topology_labels.read(form, frozenset(role.role for role in roles))
     for one in form.findings:
