@@ -12,6 +12,7 @@ from edl.parsing.yaml_values import timestamp, whole
 
 RECORDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     contract.RESIZED_AT: ("resized_at", timestamp),
+    contract.RESUMED_AT: ("resumed_at", timestamp),
     contract.REASON: ("reason", code_of),
     contract.MESSAGE: ("message", str),
     contract.LAST_CHANGE: ("last", read_reason),

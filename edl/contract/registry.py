@@ -114,6 +114,7 @@ _TABLE: Final = f"""
 {keys.STARTED_AT} | RFC 3339 time | when the training job was last started
 {keys.FAILURES_AT_START} | whole number | failed pods at the start: more mean a lost pod
 {keys.RESIZED_AT} | RFC 3339 time | when the size last changed
+{keys.RESUMED_AT} | RFC 3339 time | when its last pause had ended: since then it waits for its start
 {keys.REASON} | a code of docs/reference/reason-codes.md | why the size is what it is, or why the \
     job waits
 {keys.MESSAGE} | text | the same as a sentence

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from edl.contract import CleanUp
 from edl.model.object_refs import JobKey, ObjectRef, Owner
 from edl.model.pods import Leaving, Provisioning
+from edl.model.reason_codes import Code
 from edl.model.roles import Role, StartRefusal
 from edl.model.topology_domains import Topology
 
@@ -121,12 +122,20 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def waiting_since(self) -> datetime:
-        """Since when it waits for its start: its creation, or its last suspension.
+        """Since when it waits for its start: its creation, last suspension or last resumption.
 
-        Its place in the queue goes by `queued_at`, which a suspension does not change.
+        Its place in the queue goes by `queued_at`, which none of them changes.
         """
-        times = (role.status.suspended_at for role in self.live if role.status.suspended)
-        return max(filter(None, (self.queued_at, *times)))
+        waiting = [role for role in self.live if role.status.suspended]
+        suspended = (role.status.suspended_at for role in waiting)
+        resumed = (role.record.resumed_at for role in waiting)
+        return max(filter(None, (self.queued_at, *suspended, *resumed)))
+
+    @property
+    def just_resumed(self) -> bool:
+        """Whether its pause has ended, and the time of that is not recorded yet."""
+        held = self.roles[0].record.reason if self.roles else None
+        return held is Code.PAUSED and self.suspended and not self.paused
 
     @cached_property
     def suspended(self) -> bool:

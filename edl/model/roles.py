@@ -168,6 +168,8 @@ class RoleRecord(msgspec.Struct, frozen=True):
     """The reconciler's own annotations on the Job, for later decisions and for users."""
 
     resized_at: datetime | None = None
+    resumed_at: datetime | None = None
+    """When the end of the training job's last pause was noticed; on its first Job only."""
     reason: Code | None = None
     """Why its size is what it is, or why it waits (`edl.dev/reason`)."""
     message: str = ""

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from edl import messages, phases
+from edl import contract, messages, phases
 from edl.model import ClusterState, JobKey, TrainingJob
 from edl.planner.plan import Admission, NodeAssignment, Plan, Resize, Suspension
 from edl.steps import preconditioned_patches
@@ -183,6 +183,9 @@ def _explanations(plan: Plan, state: ClusterState) -> Iterator[Step]:
             continue
         note = preconditioned_patches.note(job.key, role, Action.WAITING, held.reason, text)
         annotations = preconditioned_patches.reason_annotations(held.reason, text)
+        if job.just_resumed:
+            moment = preconditioned_patches.timestamp(state.observed_at)
+            annotations[contract.RESUMED_AT] = moment
         yield Step(job.key, (preconditioned_patches.job(job.key, role, {}, annotations),), (note,))
 
 

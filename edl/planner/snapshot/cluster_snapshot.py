@@ -173,6 +173,12 @@ class Snapshot:
         self.rechecks.append(left)
         return False
 
+    def has_waited(self, job: TrainingJob, patience: timedelta) -> bool:
+        """Whether a queued job has waited this long; time before the end of a pause is no wait."""
+        return self.has_passed(
+            self.observed_at if job.just_resumed else job.waiting_since, patience
+        )
+
     @cached_property
     def all_jobs(self) -> list[TrainingJob]:
         """Every training job, in the total order."""

@@ -65,11 +65,9 @@ def reclaim_priority_of(snapshot: Snapshot, job: TrainingJob) -> ReclaimPriority
     nearly finished jobs.
     """
     patience = snapshot.policy.reclaim_delay
-    if patience and not snapshot.has_passed(job.waiting_since, patience):
+    if patience and not snapshot.has_waited(job, patience):
         return ReclaimPriority(job.priority, Margin.DELAYED)
-    if snapshot.any_nearly_done and snapshot.has_passed(
-        job.waiting_since, snapshot.limits.queue_patience
-    ):
+    if snapshot.any_nearly_done and snapshot.has_waited(job, snapshot.limits.queue_patience):
         return ReclaimPriority(job.priority, Margin.NEARLY_DONE)
     return ReclaimPriority(job.priority)
 

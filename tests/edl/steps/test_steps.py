@@ -107,6 +107,16 @@ def test_a_job_with_a_problem_is_not_touched() -> None:
     assert steps(Plan(), state(job)).steps == ()
 
 
+def test_the_first_reason_after_a_pause_comes_with_its_time() -> None:
+    resumed = named("mnist", training(queued().roles[0].changed(reason=Code.PAUSED)))
+    (step,) = steps(Plan(held=held(["mnist"])), state(resumed)).steps
+    (patch,) = patches(step)
+    assert written(patch)[contract.RESUMED_AT] == "2026-01-01T12:00:00Z"
+    (step,) = steps(Plan(held=held(["mnist"])), state(queued())).steps
+    (patch,) = patches(step)
+    assert contract.RESUMED_AT not in written(patch)
+
+
 def test_why_a_job_waits_stands_on_its_first_job() -> None:
     (step,) = steps(Plan(held=held(["mnist"])), state(queued())).steps
     (patch,) = patches(step)

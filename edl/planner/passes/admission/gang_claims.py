@@ -229,7 +229,7 @@ class GangClaims:
         self.decisions.enqueue(found.job.key, reason, until)
         patience = self.snapshot.limits.queue_patience
         # A gang that fits nowhere never becomes a head, and needs no recheck by time.
-        if self._fits_alone(found) and self.snapshot.has_passed(found.job.waiting_since, patience):
+        if self._fits_alone(found) and self.snapshot.has_waited(found.job, patience):
             self._heads.append(found)
 
     def _may_ever_start(self, found: Gang) -> bool:
@@ -257,9 +257,7 @@ class GangClaims:
         self.decisions.enqueue(key, reasons.in_budget(quota.spec, needs, quota.used))
         # Usage by other workloads may never fall, so the quota is not reserved because of it.
         may = request.fits_beside_others and (self._fits_alone(found) or self.nodes.may_ask(found))
-        if may and self.snapshot.has_passed(
-            found.job.waiting_since, self.snapshot.limits.queue_patience
-        ):
+        if may and self.snapshot.has_waited(found.job, self.snapshot.limits.queue_patience):
             quota.head = quota.head or key
 
     def _admit(self, found: Gang, placed: list[list[int]], reason: Reason) -> None:

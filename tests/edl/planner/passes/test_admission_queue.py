@@ -182,6 +182,22 @@ def test_a_suspension_begins_the_patience_of_a_queue_head_anew_and_keeps_its_pla
     )
 
 
+@pytest.mark.parametrize("fields", [{"reason": Code.PAUSED}, {"resumed_at": at(-299)}])
+def test_time_that_a_job_was_paused_is_not_time_that_it_waits(fields: dict[str, object]) -> None:
+    """Its reason is still the pause, or the end of the pause is recorded."""
+    running = worker("running", 2, 2, on=["a", "a"])
+    big = worker("big", 4, 4, queued=-4000, **fields)
+    state = cluster(node("a", 4), running, big, worker("small", 1, 1, queued=-1))
+    assert list(started(plan_for(state, Limits()))) == ["small"]
+
+
+def test_a_job_that_was_paused_becomes_the_queue_head_once_it_has_waited() -> None:
+    running = worker("running", 2, 2, on=["a", "a"])
+    big = worker("big", 4, 4, queued=-4000, resumed_at=at(-300))
+    plan = plan_for(cluster(node("a", 4), running, big, worker("small", 1, 1)), Limits())
+    assert told(plan)["small"] == "ns/big is ahead of it in the queue and starts first"
+
+
 def test_a_role_that_was_created_again_has_time_to_find_room_beside_those_that_run() -> None:
     chief = role("chief", 1, 1, on=["a"])
     ps = role("ps", 2, 2, suspended_at=at(-60))
