@@ -192,7 +192,7 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Admiss
     done = webhook_version_skew.marked(complete(clean, spec, context.image), context.release)
     own = [
         *index_rules.findings(clean, spec),
-        *peer_counts.findings(clean, spec, "or leave the variable out"),
+        *peer_counts.findings(clean, spec),
         *gpus.findings(_pod(clean), spec.resources.gpu),
     ]
     _refuse([*unreadable, *own, *namespace_limits.exceeded(manifest, done, spec, policy)])

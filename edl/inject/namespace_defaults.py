@@ -121,7 +121,7 @@ def _with_bounds(manifest: Json, policy: NamespacePolicy) -> tuple[Json, tuple[s
     low, high = _bounds(manifest, spec, policy)
     bounded = _labelled(manifest, {contract.MIN: str(low), contract.MAX: str(high)})
     try:
-        found = peer_counts.findings(bounded, parse(bounded), "or leave the variable out")
+        found = peer_counts.findings(bounded, parse(bounded))
     except Denied as denied:
         found = list(denied.findings)
     if found:

@@ -1,5 +1,7 @@
 """Pods that wait for a number of peers, such as torchrun's agents, need a min that gives it."""
 
+from typing import Final
+
 from edl import contract
 from edl.errors import Finding
 from edl.frameworks import FRAMEWORKS
@@ -9,14 +11,22 @@ from edl.spec.job_spec import JobSpec
 from edl.writes import Json
 
 
-def findings(job: Json, spec: JobSpec, remedy: str) -> list[Finding]:
-    """A finding if the pods of `job` wait for more peers than the minimum of `spec` gives them."""
+_FEWER: Final = "remove {} from the pod template"
+
+
+def findings(job: Json, spec: JobSpec, fewer: str = _FEWER) -> list[Finding]:
+    """A finding if the pods of `job` wait for more peers than the minimum of `spec` gives them.
+
+    `fewer` says how they start with fewer, with {} for the variable.
+    """
     variable = FRAMEWORKS[spec.framework].fewest
     low = awaited(job, variable)
     if spec.scaling.min >= low:
         return []
-    allowed = f"at least {low}: its pods wait for this number ({variable}); {remedy}"
-    return [Finding(f"metadata.labels[{contract.MIN}]", f"{spec.scaling.min}", allowed)]
+    peers = f"the number of peers that {variable} makes each pod wait for"
+    what = f"{spec.scaling.min} is below {low}, {peers}"
+    allowed = f"set it to {low} or more, or {fewer.format(variable)}"
+    return [Finding(f"metadata.labels[{contract.MIN}]", what, allowed)]
 
 
 def awaited(job: Json, variable: str) -> int:

@@ -63,10 +63,27 @@ def test_a_second_pass_of_ours_warns_of_nothing() -> None:
 
 def test_a_copy_that_would_join_the_originals_training_job_warns() -> None:
     """As of `kubectl get -o yaml` with another name: the label of the original is still there."""
-    stored = created(job("bert", framework="pytorch", min="2", max="8"))
+    first = created(job("bert", framework="pytorch", min="2", max="8"))
+    stored = changed(first, f"metadata annotations {contract.REASON}", "IdleCapacity")
     copy = stored | {"metadata": stored["metadata"] | {"name": "copy"}}
     assert any("puts this copy into the training job bert" in one for one in create(copy).warnings)
     assert not any("copy" in one for one in create(stored).warnings)
+
+
+def test_a_copy_under_generate_name_is_told_to_drop_the_label() -> None:
+    first = created(job("sweep", framework="none"))
+    stored = changed(first, f"metadata annotations {contract.REASON}", "IdleCapacity")
+    copy = changed(changed(stored, "metadata name", None), "metadata generateName", "sweep-")
+    (warning,) = (one for one in create(copy).warnings if "copy" in one)
+    assert warning.endswith("apply the original's file under generateName, without this label")
+
+
+def test_a_second_pass_does_not_take_a_job_in_another_training_job_for_a_copy() -> None:
+    """Another webhook changed the Job, so the API server calls ours again on its own result."""
+    manifest = job(framework="none", **{contract.JOB: "sweep"})
+    del manifest["metadata"]["name"]
+    manifest["metadata"]["generateName"] = "trial-"
+    assert create(created(manifest)).warnings == ()
 
 
 @pytest.mark.parametrize("owner", ["example.com/controller", "kueue.x-k8s.io/multikueue"])

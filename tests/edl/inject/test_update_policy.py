@@ -355,8 +355,9 @@ def test_min_may_not_leave_what_pods_wait_for(manifest: Json, low: str) -> None:
     (finding,) = denied.value.findings
     assert finding.path == "metadata.labels[edl.dev/min]"
     variable = {"pytorch": "PET_NNODES", "paddle": "PADDLE_NNODES"}[labels(old)[contract.FRAMEWORK]]
-    assert finding.allowed == (
-        f"at least 4: its pods wait for this number ({variable}); recreate it for fewer"
+    assert (finding.what, finding.allowed) == (
+        f"{low} is below 4, the number of peers that {variable} makes each pod wait for",
+        f"set it to 4 or more, or recreate the Job with a smaller {variable}",
     )
 
 
@@ -365,9 +366,9 @@ def test_a_job_whose_pods_wait_for_more_peers_than_its_min_is_refused() -> None:
     with pytest.raises(Denied) as denied:
         created(job(framework="pytorch", min="1", max="6", pod=_told("PET_NNODES", "2:8")))
     (finding,) = denied.value.findings
-    assert (finding.path, finding.what) == ("metadata.labels[edl.dev/min]", "1")
-    assert finding.allowed == (
-        "at least 2: its pods wait for this number (PET_NNODES); or leave the variable out"
+    assert str(finding) == (
+        "metadata.labels[edl.dev/min]: 1 is below 2, the number of peers that PET_NNODES makes each "
+        "pod wait for; set it to 2 or more, or remove PET_NNODES from the pod template"
     )
 
 
