@@ -10,7 +10,6 @@ from edl.parsing.yaml_values import whole
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
 
-
 _FEWER: Final = "remove {} from the pod template"
 
 

@@ -1,11 +1,13 @@
 """The part of a source object's metadata that its Jobs inherit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from edl import contract
+from edl.convert import template_schema
+from edl.convert.diagnostics import FieldPath, Remark
 from edl.convert.tracked_object import Fields
 from edl.writes import Json
 
@@ -79,7 +81,7 @@ def read(document: Fields, own: Sequence[str] = ()) -> SourceMetadata:
         namespace=metadata.text("namespace"),
         labels=_labels(metadata.fields("labels")),
         own=kept,
-        annotations=_texts(annotated),
+        annotations=_checked(annotated, template_schema.annotations),
         annotated=annotated,
         fields=metadata,
         others={
@@ -113,8 +115,14 @@ def _labels(fields: Fields) -> Mapping[str, str]:
     fields.drop(
         contract.KUEUE_QUEUE, instead="kubectl-edl queues the Job; a PriorityClass orders it"
     )
-    return _texts(fields)
+    return _checked(fields, template_schema.labels)
 
 
-def _texts(fields: Fields) -> Mapping[str, str]:
-    return {name: fields.text(name) for name in fields.names()}
+def _checked(
+    fields: Fields, rule: Callable[[Mapping[str, str], FieldPath], Iterator[Remark]]
+) -> Mapping[str, str]:
+    """Texts by name, after reporting what the API server would refuse."""
+    found = {name: fields.text(name) for name in fields.names()}
+    for remark in rule(found, fields.place):
+        fields.wrong_at(remark.place, remark.what, remark.instead)
+    return found

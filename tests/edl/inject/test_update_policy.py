@@ -367,8 +367,8 @@ def test_a_job_whose_pods_wait_for_more_peers_than_its_min_is_refused() -> None:
         created(job(framework="pytorch", min="1", max="6", pod=_told("PET_NNODES", "2:8")))
     (finding,) = denied.value.findings
     assert str(finding) == (
-        "metadata.labels[edl.dev/min]: 1 is below 2, the number of peers that PET_NNODES makes each "
-        "pod wait for; set it to 2 or more, or remove PET_NNODES from the pod template"
+        "metadata.labels[edl.dev/min]: 1 is below 2, the number of peers that PET_NNODES makes "
+        "each pod wait for; set it to 2 or more, or remove PET_NNODES from the pod template"
     )
 
 

@@ -63,3 +63,41 @@ def test_what_else_is_wrong_is_told_too() -> None:
         convert(document)
     places = [path_of(remark.place) for remark in caught.value.remarks]
     assert places == ["spec.tfReplicaSpecs.PS.replicas", "metadata.generateName"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "refused"),
+    [
+        ({"my team": "a"}, "metadata.labels[my team]: is not a key of a label; such as team or "),
+        ({"Example.com/a": "b"}, "metadata.labels[Example.com/a]: is not a key of a label; such "),
+        ({"team": "a b"}, 'metadata.labels.team: "a b" is not a value of a label; at most 63 '),
+        ({"team": "a" * 64}, f'metadata.labels.team: "{"a" * 64}" is not a value of a label; at '),
+    ],
+)
+def test_labels_that_the_api_server_would_refuse_are_refused(
+    labels: dict[str, str], refused: str
+) -> None:
+    document = tfjob()
+    document["metadata"]["labels"] = labels
+    (found,) = refusals(document)
+    assert found.startswith(refused)
+
+
+def test_annotations_are_refused_for_their_keys_alone() -> None:
+    document = tfjob()
+    document["metadata"]["annotations"] = {"Example.com/note": "any text", "my note": ""}
+    (found,) = refusals(document)
+    assert found.startswith("metadata.annotations[my note]: is not a key of an annotation; such as")
+
+
+def test_labels_and_node_selectors_of_pods_are_checked_like_those_of_jobs() -> None:
+    document = tfjob()
+    pods = document["spec"]["tfReplicaSpecs"]["Worker"]["template"]
+    pods["metadata"] = {"labels": {"team": "-a", "empty": None}, "annotations": {"a/b/c": ""}}
+    pods["spec"]["nodeSelector"] = {"": "x"}
+    where = "spec.tfReplicaSpecs.Worker.template"
+    assert {one.partition(": ")[0] for one in refusals(document)} == {
+        f"{where}.metadata.labels.team",
+        f"{where}.metadata.annotations[a/b/c]",
+        f"{where}.spec.nodeSelector.",
+    }
