@@ -15,7 +15,7 @@ from edl.simulator.cluster.work_and_speedup import (
 )
 from edl.simulator.engine import Simulation, simulate
 from edl.simulator.job_builder import Workload, WorkloadRole, queued
-from edl.simulator.results import JobResult, Result, Summary, jain
+from edl.simulator.results import JobResult, Result, RoleResult, Summary, jain
 from edl.simulator.scenario import (
     Change,
     ControlMode,
@@ -45,6 +45,7 @@ __all__ = [
     "NodeEvent",
     "Plain",
     "Result",
+    "RoleResult",
     "Scenario",
     "Service",
     "SimulatedNodePool",

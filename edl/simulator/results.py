@@ -16,6 +16,15 @@ from edl.simulator.timeline import Timeline, Track
 _HOUR: Final = 3600
 
 
+class RoleResult(msgspec.Struct, frozen=True):
+    """One role; `size` is that of its Job at the end of the simulation, 0 if it does not run."""
+
+    name: str
+    min: int
+    max: int
+    size: int
+
+
 class JobResult(msgspec.Struct, frozen=True):
     """One training job. Times are None for events that did not occur before the end."""
 
@@ -30,6 +39,7 @@ class JobResult(msgspec.Struct, frozen=True):
     """When the simulation ended."""
     domains: tuple[DomainCounts, ...] = ()
     """The domains of its first start, by the labels of its topology."""
+    roles: tuple[RoleResult, ...] = ()
 
     @property
     def wait(self) -> float:
@@ -192,7 +202,17 @@ def finished(env: Environment, trainings: Iterable[Training], until: float) -> R
 def _outcome(training: Training, track: Track, until: float, labels: NodeLabels) -> JobResult:
     role = next(role for role in training.job.roles if role.name == training.counted)
     elastic = role.spec.resizing is not ResizePolicy.FIXED and role.spec.max > role.spec.min
-    domains = counted(training.job.topology, track.nodes, labels)
     return JobResult(
-        training.key, role.name, role.spec.min, role.spec.max, elastic, track, until, domains
+        key=training.key,
+        role=role.name,
+        min=role.spec.min,
+        max=role.spec.max,
+        elastic=elastic,
+        track=track,
+        until=until,
+        domains=counted(training.job.topology, track.nodes, labels),
+        roles=tuple(
+            RoleResult(one.name, one.spec.min, one.spec.max, track.sizes.get(one.name, 0))
+            for one in training.job.roles
+        ),
     )

@@ -70,10 +70,11 @@ class Training(msgspec.Struct, frozen=True):
 
 
 def counted(job: TrainingJob) -> Role:
-    """The first role that can be resized, else the leader."""
-    elastic = (role for role in job.roles if role.spec.resizing is not ResizePolicy.FIXED)
-    deciding = (role for role in job.roles if role.spec.is_leader)
-    return next(elastic, next(deciding, job.roles[0]))
+    """The first role that can be resized, else the leader; of those that have not ended, if any."""
+    roles = job.live or job.roles
+    elastic = (role for role in roles if role.spec.resizing is not ResizePolicy.FIXED)
+    deciding = (role for role in roles if role.spec.is_leader)
+    return next(elastic, next(deciding, roles[0]))
 
 
 def items(role: Role) -> int:

@@ -60,6 +60,8 @@ class Track:
     """Bound replicas of the counted role."""
     wanted: StepSeries[int] = field(default_factory=lambda: StepSeries(0))
     """The size of the counted role's Job; 0 while it is suspended."""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """The latest sizes of all roles' Jobs, by role; 0 while they are suspended."""
     short: StepSeries[bool] = field(default_factory=lambda: StepSeries(first=False))
     """Whether some of its pods are bound, but fewer than the minimum of some role."""
     speed: StepSeries[float] = field(default_factory=lambda: StepSeries(0.0))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from edl.domain_counts import DomainCounts
 from edl.quantities import PODS
-from edl.simulator import JobResult, Result, Summary
+from edl.simulator import JobResult, Result, RoleResult, Summary
 from edl.simulator.timeline import StepSeries
 from kubectl_edl.model import topology_view
 from kubectl_edl.output.age import duration
@@ -151,8 +151,8 @@ def _goes_on(job: JobResult) -> bool:
     return job.track.ended is None
 
 
-def bounds(job: JobResult) -> str:
-    return f"{job.min}..{job.max}" if job.max > job.min else str(job.max)
+def bounds(found: JobResult | RoleResult) -> str:
+    return f"{found.min}..{found.max}" if found.max > found.min else str(found.max)
 
 
 def _mean_size(job: JobResult) -> float:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from edl.model import JobKey, TrainingJob
-from edl.simulator import JobResult
+from edl.model import JobKey, Role, TrainingJob
+from edl.simulator import JobResult, RoleResult
 from kubectl_edl.model import topology_view
 from kubectl_edl.model.training_job_view import job_names
 from kubectl_edl.output.documents.field_kinds import API_VERSION
@@ -21,11 +21,23 @@ if TYPE_CHECKING:
 _Outcomes: TypeAlias = Mapping[JobKey, JobResult]
 
 
+class _Row(NamedTuple):
+    """One role of a training job that has not ended."""
+
+    job: TrainingJob
+    role: Role
+
+    def outcome(self, found: _Outcomes) -> RoleResult:
+        roles = found[self.job.key].roles
+        return next(one for one in roles if one.name == self.role.name)
+
+
 def what_if_report(jobs: Sequence[TrainingJob], runs: Sequence[Run], namespace: str) -> Report:
-    """One row per training job: its size now, and for each run its final size and start."""
+    """One row per role: its size now, and for each run its final size and its job's start."""
     found = [(run.variant.name, {one.key: one for one in run.result.jobs}) for run in runs]
+    rows = [_Row(job, role) for job in jobs for role in job.live]
     return Report(
-        sections=(Table.of(_columns(found, namespace), jobs),),
+        sections=(Table.of(_columns(found, namespace), rows),),
         objects=tuple(_what_if_document(job, found) for job in jobs),
         names=tuple(map(job_names, jobs)),
         list_kind="WhatIfList",
@@ -33,36 +45,34 @@ def what_if_report(jobs: Sequence[TrainingJob], runs: Sequence[Run], namespace: 
     )
 
 
-def _columns(
-    runs: Sequence[tuple[str, _Outcomes]], namespace: str
-) -> Iterator[Column[TrainingJob]]:
-    yield from in_namespaces(namespace, lambda job: job.key.namespace)
-    yield Column("NAME", lambda job: job.key.name)
+def _columns(runs: Sequence[tuple[str, _Outcomes]], namespace: str) -> Iterator[Column[_Row]]:
+    yield from in_namespaces(namespace, lambda row: row.job.key.namespace)
+    yield Column("NAME", lambda row: row.job.key.name)
+    yield Column("ROLE", lambda row: row.role.name)
     first = runs[0][1]
-    yield Column("MIN..MAX", lambda job: bounds(first[job.key]))
-    yield Column("NOW", lambda job: str(_now(job, first)))
+    yield Column("MIN..MAX", lambda row: bounds(row.outcome(first)))
+    yield Column("NOW", lambda row: str(_now(row.role)))
     for name, found in runs:
         yield Column(name.upper(), partial(_later, found))
         yield Column(f"{name.upper()}-STARTS", partial(_starts, found))
 
 
-def _now(job: TrainingJob, found: _Outcomes) -> int:
-    role = next(role for role in job.roles if role.name == found[job.key].role)
+def _now(role: Role) -> int:
     return 0 if role.status.suspended or role.status.ending else role.status.size
 
 
-def _later(found: _Outcomes, job: TrainingJob) -> str:
-    track = found[job.key].track
-    return str(track.wanted.at(found[job.key].until)) if track.ended is None else "done"
+def _later(found: _Outcomes, row: _Row) -> str:
+    ended = found[row.job.key].track.ended is not None
+    return "done" if ended else str(row.outcome(found).size)
 
 
-def _starts(found: _Outcomes, job: TrainingJob) -> str:
-    """The start in this run; empty for a job that already runs."""
-    placed = found[job.key].track.placed
-    if _now(job, found):
+def _starts(found: _Outcomes, row: _Row) -> str:
+    """When all roles have started in this run; empty for a role that already runs."""
+    placed = found[row.job.key].track.placed
+    if _now(row.role):
         return ""
     if placed is None:
-        return f"not in {time_cell(found[job.key].until)}"
+        return f"not in {time_cell(found[row.job.key].until)}"
     return "now" if placed < 1 else f"in {time_cell(placed)}"
 
 
@@ -72,13 +82,19 @@ def _what_if_document(job: TrainingJob, runs: Sequence[tuple[str, _Outcomes]]) -
         "apiVersion": API_VERSION,
         "kind": "WhatIf",
         "metadata": {"name": job.key.name, "namespace": job.key.namespace},
-        "replicas": _now(job, runs[0][1]),
+        "roles": [{"name": role.name, "replicas": _now(role)} for role in job.roles],
         "runs": [
             {
                 "name": name,
-                "minReplicas": one.min,
-                "maxReplicas": one.max,
-                "replicas": one.track.wanted.at(one.until),
+                "roles": [
+                    {
+                        "name": role.name,
+                        "minReplicas": role.min,
+                        "maxReplicas": role.max,
+                        "replicas": role.size,
+                    }
+                    for role in one.roles
+                ],
                 "startSeconds": one.track.placed,
                 "endSeconds": one.track.ended,
                 "domains": topology_view.domains_document(one.domains),

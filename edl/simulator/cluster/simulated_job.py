@@ -96,6 +96,7 @@ class SimulatedJob:
         track.lost_work = self.progress.lost
         track.size.put(now, counted.bound)
         track.wanted.put(now, counted.wanted)
+        track.sizes = {name: part.wanted for name, part in self.parts.items()}
         track.short.put(now, bound > 0 and not placed and track.ended is None)
         track.speed.put(now, float(len(self.worked)) if self.items else self.progress.speed)
         if self.started and track.admitted is None:

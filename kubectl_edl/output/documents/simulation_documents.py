@@ -70,11 +70,21 @@ class SimulationDocument(TypedDict):
     timeline: Annotated[TimelineDocument, "What changed over time."]
 
 
-class WhatIfRunDocument(TypedDict):
-    name: Annotated[str, "live, or the change."]
+class WhatIfRoleDocument(TypedDict):
+    name: Annotated[str, "The role."]
+    replicas: Annotated[int, "Its size now."]
+
+
+class WhatIfRunRoleDocument(TypedDict):
+    name: Annotated[str, "The role."]
     minReplicas: Annotated[int, "Its minimum in this run."]
     maxReplicas: Annotated[int, "Its maximum in this run."]
     replicas: Annotated[int, "Its size at the end of the run."]
+
+
+class WhatIfRunDocument(TypedDict):
+    name: Annotated[str, "as-is, what-if, or the policy."]
+    roles: Annotated[list[WhatIfRunRoleDocument], "Each role."]
     startSeconds: Annotated[float | None, "When its pods are scheduled; null: not in this time."]
     endSeconds: Annotated[float | None, "When it ends; null: not in this time."]
     domains: Annotated[list[DomainPodsDocument], "For a topology: where its pods are."]
@@ -85,5 +95,5 @@ class WhatIfDocument(TypedDict):
     apiVersion: V1Alpha1
     kind: Literal["WhatIf"]
     metadata: NamespacedDocument
-    replicas: Annotated[int, "Replicas of its elastic role now."]
+    roles: Annotated[list[WhatIfRoleDocument], "Each role."]
     runs: Annotated[list[WhatIfRunDocument], "One for each case: as it is, and as asked."]

@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from edl.forecast.remaining_work import Basis, left
-from edl.model import ResizePolicy, TrainingJob
+from edl.model import JobEnd, ResizePolicy, TrainingJob
 from edl.simulator import CONSTANT, Work
-from tests.edl.planner.states import NOON, at, worker
+from tests.edl.planner.states import NOON, at, job, role, worker
 
 HOUR = 3600.0
 
@@ -42,6 +42,14 @@ def test_progress_says_more_than_the_user() -> None:
     assert found.basis is Basis.PROGRESS
     assert found.work is not None
     assert found.work.seconds == pytest.approx(3 * HOUR)
+
+
+def test_a_role_that_has_ended_does_no_more_work() -> None:
+    chief = role("chief", on=["a"], progress=0.5)
+    ended = role("worker", 1, 4, on=[], ending=JobEnd.COMPLETE)
+    found = left(job("mnist", chief, ended, started_at=at(-HOUR / 2)), NOON)
+    assert found.work is not None
+    assert found.work.seconds == pytest.approx(HOUR / 2)
 
 
 def test_the_first_percent_says_nothing() -> None:

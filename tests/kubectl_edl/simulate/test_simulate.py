@@ -281,11 +281,15 @@ def what_if(stage: Stage, *args: str) -> dict[str, Json]:
     }
 
 
+def sizes(run: Json) -> dict[str, int]:
+    return {role["name"]: role["replicas"] for role in run["roles"]}
+
+
 def test_more_nodes_let_a_queued_job_start(stage: Stage) -> None:
     runs = what_if(stage, "--add-nodes", "2")["bert"]
     assert runs["as-is"]["startSeconds"] is None
     assert runs["what-if"]["startSeconds"] == 1
-    assert runs["what-if"]["replicas"] >= 2
+    assert sizes(runs["what-if"])["worker"] >= 2
 
 
 def test_nodes_are_added_like_a_named_one_or_as_described(stage: Stage) -> None:
@@ -329,13 +333,14 @@ def test_omitted_amounts_default_to_the_largest_node(stage: Stage) -> None:
 
 def test_another_max_shows_which_jobs_gain_and_lose(stage: Stage) -> None:
     grown = what_if(stage, "--add-nodes", "4", "--set", "job/mnist.max=5")["mnist"]
-    assert grown["as-is"]["maxReplicas"] == 12
-    assert grown["what-if"]["replicas"] == 5
+    assert [role["maxReplicas"] for role in grown["as-is"]["roles"]] == [1, 2, 12]
+    assert [role["maxReplicas"] for role in grown["what-if"]["roles"]] == [1, 2, 5]
+    assert sizes(grown["what-if"]) == {"chief": 1, "ps": 2, "worker": 5}
 
 
 def test_what_if_sets_priority_and_manual_size(stage: Stage) -> None:
     runs = what_if(stage, "--set", "job/mnist.replicas=1", "--set", "job/bert.priority=9")
-    assert runs["mnist"]["what-if"]["replicas"] == 1
+    assert sizes(runs["mnist"]["what-if"])["worker"] == 1
 
 
 def test_other_policies_are_compared_with_the_reconcilers_own(stage: Stage) -> None:
@@ -355,9 +360,17 @@ def test_jobs_end_as_they_declare(stage: Stage) -> None:
 def test_the_table_shows_now_and_then(stage: Stage) -> None:
     found = stage.run("simulate", "--live", "--add-nodes", "2")
     lines = [line.split() for line in found.out.splitlines()]
-    titles = ["NAME", "MIN..MAX", "NOW", "AS-IS", "AS-IS-STARTS", "WHAT-IF", "WHAT-IF-STARTS"]
+    titles = ["NAME", "ROLE", "MIN..MAX", "NOW"]
+    titles += ["AS-IS", "AS-IS-STARTS", "WHAT-IF", "WHAT-IF-STARTS"]
     assert lines[0] == titles
-    assert {line[0] for line in lines[1:]} == {"mnist", "bert"}
+    assert [line[:4] for line in lines[1:]] == [
+        ["bert", "chief", "1", "0"],
+        ["bert", "ps", "4", "0"],
+        ["bert", "worker", "2..4", "0"],
+        ["mnist", "chief", "1", "1"],
+        ["mnist", "ps", "2", "2"],
+        ["mnist", "worker", "1..12", "4"],
+    ]
 
 
 @pytest.mark.parametrize(
