@@ -6,7 +6,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final, TypeAlias
 
+from edl.kube.cluster import find
+from edl.model import ObjectRef
+from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection, Scope
+from kubectl_edl.client.certificate_store import served_outside
 from kubectl_edl.client.cluster_view import Survey
 
 
@@ -25,6 +29,10 @@ class FixCommand(str):
     """A fix that is a command or ends with one; the connection's options are appended."""
 
     __slots__ = ()
+
+
+INSTALL: Final = FixCommand("kubectl edl install --image IMAGE")
+UPGRADE: Final = FixCommand("kubectl edl upgrade")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,19 @@ class CheckContext:
     def system_namespace(self) -> str:
         """The namespace of the installation."""
         return self.connection.cluster.system_namespace
+
+    @property
+    def outside_webhook(self) -> str:
+        """The URL of a webhook outside of the cluster; empty for one behind a Service."""
+        return served_outside(self.connection.cluster)
+
+    def find(self, target: ObjectRef) -> Json | None:
+        """The object, or None if it does not exist. Raises other errors of the API server."""
+        return find(self.connection.cluster, target)
+
+    def deployment(self, name: str) -> Json | None:
+        """A Deployment of the installation; None if it does not exist."""
+        return self.find(ObjectRef("Deployment", self.system_namespace, name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,12 @@ from typing import Final
 
 from certs.secrets import CONFIGURATION, WEBHOOK_KINDS
 from edl import contract
-from edl.kube.cluster import find
 from edl.model import ObjectRef
 from edl.writes import Json
-from kubectl_edl.client.certificate_store import served_in, served_outside
+from kubectl_edl.client.certificate_store import served_in
 from kubectl_edl.doctor.checks.check import (
+    INSTALL,
+    UPGRADE,
     CheckContext,
     CheckResults,
     FixCommand,
@@ -19,14 +20,12 @@ from kubectl_edl.doctor.checks.check import (
     warning,
 )
 
-INSTALL: Final = FixCommand("kubectl edl install --image IMAGE")
-UPGRADE: Final = FixCommand("kubectl edl upgrade")
 _NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 DEPLOYMENTS: Final = ("edl-webhook", "edl-reconciler")
 
 
 def configurations(context: CheckContext) -> CheckResults:
-    there = {kind: found(context, ObjectRef(kind, "", CONFIGURATION)) for kind in WEBHOOK_KINDS}
+    there = {kind: context.find(ObjectRef(kind, "", CONFIGURATION)) for kind in WEBHOOK_KINDS}
     missing = [kind for kind, one in there.items() if one is None]
     if missing:
         whole = len(missing) == len(WEBHOOK_KINDS)
@@ -43,9 +42,9 @@ def configurations(context: CheckContext) -> CheckResults:
 
 def deployments(context: CheckContext) -> CheckResults:
     """Check both Deployments. If the webhook runs outside of the cluster, there are none."""
-    outside, here = served_outside(context.connection.cluster), context.system_namespace
+    outside, here = context.outside_webhook, context.system_namespace
     for name in DEPLOYMENTS:
-        deployment = found(context, ObjectRef("Deployment", context.system_namespace, name))
+        deployment = context.deployment(name)
         if deployment is not None:
             yield from _replicas(name, deployment, here)
         elif not outside:
@@ -60,8 +59,7 @@ def release(context: CheckContext) -> CheckResults:
     images = {
         name: _image(deployment)
         for name in DEPLOYMENTS
-        if (deployment := found(context, ObjectRef("Deployment", context.system_namespace, name)))
-        is not None
+        if (deployment := context.deployment(name)) is not None
     }
     tags = {name: tag for name, image in images.items() if (tag := _tag(image))}
     others = {name: tag for name, tag in tags.items() if tag.removeprefix("v") != mine}
@@ -89,11 +87,6 @@ def _fix(context: CheckContext) -> str:
     if where in ("", context.system_namespace):
         return INSTALL
     return f"export {contract.SYSTEM_NAMESPACE_ENV}={where}  # the API server calls it there"
-
-
-def found(context: CheckContext, target: ObjectRef) -> Json | None:
-    """The object, or None if it does not exist. Raises other errors of the API server."""
-    return find(context.connection.cluster, target)
 
 
 def _replicas(name: str, deployment: Json, namespace: str) -> CheckResults:

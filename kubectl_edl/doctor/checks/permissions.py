@@ -14,12 +14,17 @@ from edl.errors import Forbidden
 from edl.kube.auth.access_review import AccessRight, lacking, listed, whoami
 from edl.kube.auth.user_roles import EDITOR, VIEWER
 from edl.kube.cluster import Cluster
-from edl.model import ObjectRef
 from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.writes import Json
 from kubectl_edl.client.certificate_store import CertificateStore, keeper
-from kubectl_edl.doctor.checks.check import CheckContext, CheckResults, failure, ok, warning
-from kubectl_edl.doctor.checks.installed_components import UPGRADE, found
+from kubectl_edl.doctor.checks.check import (
+    UPGRADE,
+    CheckContext,
+    CheckResults,
+    failure,
+    ok,
+    warning,
+)
 from manifests import installation, values
 
 _SYSTEM: Final = contract.SYSTEM_NAMESPACE
@@ -111,7 +116,7 @@ def ours(context: CheckContext) -> CheckResults:
 def _account(context: CheckContext, name: str) -> str:
     """The Deployment's ServiceAccount, or the manifests' one if the Deployment is not readable."""
     try:
-        deployment = found(context, ObjectRef("Deployment", context.system_namespace, name))
+        deployment = context.deployment(name)
     except Forbidden:
         return name
     if deployment is None:

@@ -4,12 +4,12 @@ from typing import Final
 
 from edl.errors import Forbidden, NotFound
 from edl.kube.cluster import ListOptions
-from edl.model import ObjectRef
 from edl.planner.decision_limits import Provisioner
-from kubectl_edl.client.certificate_store import served_outside
 from kubectl_edl.client.reconciler_lease import Lead, leadership
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
 from kubectl_edl.doctor.checks.check import (
+    INSTALL,
+    UPGRADE,
     CheckContext,
     CheckResults,
     FixCommand,
@@ -17,7 +17,6 @@ from kubectl_edl.doctor.checks.check import (
     ok,
     warning,
 )
-from kubectl_edl.doctor.checks.installed_components import INSTALL, UPGRADE, found
 from kubectl_edl.output.age import duration
 
 _LOGS: Final = "kubectl logs -n {namespace} -l app.kubernetes.io/name=edl-reconciler --tail 50"
@@ -30,9 +29,9 @@ def reconciler_remedy(
     namespace = context.system_namespace
     inside = FixCommand(inside.format(namespace=namespace))
     try:
-        if found(context, ObjectRef("Deployment", namespace, "edl-reconciler")):
+        if context.deployment("edl-reconciler"):
             return inside
-        if not served_outside(context.connection.cluster):
+        if not context.outside_webhook:
             return INSTALL
     except Forbidden:
         return inside

@@ -23,10 +23,18 @@ _NOTICED: Final = timedelta(minutes=1)
 _SLOW: Final = timedelta(minutes=10)
 
 
+_RAISED: Final = timedelta(minutes=2)
+"""Pods that give room for a raised minimum have ended by then, unless their grace is longer."""
+
+
 StuckRule: TypeAlias = Callable[[TrainingJob, datetime], CheckResult | None]
+BoundsChange: TypeAlias = Callable[[TrainingJob], datetime | None]
+"""When a job's bounds last changed; None if unknown."""
 
 
-def stuck_rules(log: str, gang_limit: timedelta) -> tuple[StuckRule, ...]:
+def stuck_rules(
+    log: str, gang_limit: timedelta, bounds_change: BoundsChange
+) -> tuple[StuckRule, ...]:
     """The rules in order: only the first that applies is reported.
 
     `log` says where to look if the reconciler does nothing; `gang_limit` is its setting.
@@ -38,7 +46,7 @@ def stuck_rules(log: str, gang_limit: timedelta) -> tuple[StuckRule, ...]:
         _unprovisioned,
         _half_started,
         partial(_lacking_lost_pods, gang_limit),
-        _below_minimum,
+        partial(_below_minimum, bounds_change),
         _starting,
         _scaling,
         partial(_finishing, log),
@@ -129,10 +137,14 @@ def _lacking_lost_pods(
     return warning(f"{job.key}: {message(lacks)}", explanation(job))
 
 
-def _below_minimum(job: TrainingJob, now: datetime) -> CheckResult | None:
-    del now
+def _below_minimum(
+    bounds_change: BoundsChange, job: TrainingJob, now: datetime
+) -> CheckResult | None:
     lacks = why_below_minimum(job)
     if lacks is None or ending(job):
+        return None
+    raised_at = bounds_change(job)
+    if raised_at is not None and now - raised_at < _RAISED:
         return None
     return warning(f"{job.key}: {message(lacks)}", explanation(job))
 

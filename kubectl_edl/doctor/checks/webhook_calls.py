@@ -8,8 +8,8 @@ from edl import contract
 from edl.errors import Invalid, Unreachable
 from edl.model import ObjectRef
 from edl.writes import Json
-from kubectl_edl.client.certificate_store import served_outside
 from kubectl_edl.doctor.checks.check import (
+    UPGRADE,
     CheckContext,
     CheckResult,
     CheckResults,
@@ -18,7 +18,6 @@ from kubectl_edl.doctor.checks.check import (
     ok,
     warning,
 )
-from kubectl_edl.doctor.checks.installed_components import UPGRADE, found
 
 ENTRIES: Final[Mapping[str, Mapping[str, str]]] = {
     "MutatingWebhookConfiguration": {
@@ -56,7 +55,7 @@ def configuration(context: CheckContext) -> CheckResults:
     """Check entries, failure policies and selectors: an outage may affect labelled objects only."""
     wrong: list[CheckResult] = []
     for kind in WEBHOOK_KINDS:
-        webhooks = (found(context, ObjectRef(kind, "", CONFIGURATION)) or {}).get("webhooks") or ()
+        webhooks = (context.find(ObjectRef(kind, "", CONFIGURATION)) or {}).get("webhooks") or ()
         entries = {str(one["name"]): one for one in webhooks}
         wrong += _absent(kind, entries)
         for name, entry in entries.items():
@@ -76,7 +75,7 @@ def answers(context: CheckContext) -> CheckResults:
     try:
         answer = context.connection.cluster.create(target, probe, dry_run=True)
     except Unreachable as error:
-        outside = served_outside(context.connection.cluster)
+        outside = context.outside_webhook
         logs = FixCommand(_LOGS.format(namespace=here, flags=context.flags))
         fix = _OUTSIDE.format(url=outside) if outside else logs
         yield failure(f"the API server does not reach the webhook: {error}", fix)

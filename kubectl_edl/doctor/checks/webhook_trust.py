@@ -15,7 +15,6 @@ from kubectl_edl.client.certificate_store import (
     is_believed,
     keeper,
     served,
-    served_outside,
 )
 from kubectl_edl.client.certificate_store import trusted as entries
 from kubectl_edl.doctor.checks.check import (
@@ -64,11 +63,11 @@ def trusted(context: CheckContext) -> CheckResults:
 def serving(context: CheckContext) -> CheckResults:
     """Check the serving certificate: valid, in time, and signed by the trusted authority."""
     cluster = context.connection.cluster
-    where, by = _usual(context).serving, keeper(cluster)
-    named = f"Secret {where.namespace}/{where.name}"
+    secret, by = _usual(context).serving, keeper(cluster)
+    named = f"Secret {secret.namespace}/{secret.name}"
     if by is CertificateStore.DIRECTORY:
-        outside = served_outside(cluster)
-        yield ok(f"the webhook at {outside} manages its own certificate, without a Secret")
+        where = context.outside_webhook
+        yield ok(f"the webhook at {where} manages its own certificate, without a Secret")
         return
     try:
         found = served(cluster)

@@ -780,6 +780,23 @@ def test_a_job_below_its_raised_minimum_is_a_warning_and_does_not_count_as_runni
     assert (shown["phase"], shown["reason"]) == ("Starting", "BelowMin")
 
 
+@pytest.mark.parametrize(("seconds", "result"), [(100, "ok"), (130, "warning")])
+def test_a_minimum_that_was_raised_a_moment_ago_is_no_warning_yet(
+    stage: Stage, seconds: int, result: str
+) -> None:
+    owner = stage.put(job("half", framework="none", min="3", max="8"), suspend=False)
+    stage.create(pod(owner, 0))
+    raised = {
+        "manager": "kubectl-label",
+        "time": (NOW - timedelta(seconds=seconds)).isoformat(),
+        "fieldsV1": {"f:metadata": {"f:labels": {f"f:{contract.MIN}": {}}}},
+    }
+    other = {"manager": "kubectl", "time": NOW.isoformat(), "fieldsV1": {"f:spec": {}}}
+    stage.patch("half", {"metadata": {"managedFields": [raised, other]}})
+    (one,) = checked(stage)["stuck"]
+    assert one["result"] == result
+
+
 def test_a_start_that_takes_too_long_is_a_warning(stage: Stage) -> None:
     chief = stage.put(job("slow", framework="none"), suspend=False)
     started = (NOW - timedelta(minutes=20)).isoformat()
