@@ -48,10 +48,18 @@ def _check_job(
         what = "generateName gives no address"
         form.found(_NAME, what, "peers find each other by name: set it")
     elif len(all_roles) > 1 and form.name != expected:
-        allowed = f'the others expect "{expected}"'
-        if expected in form.name:
-            allowed += f" (a namePrefix or nameSuffix of kustomize leaves {contract.JOB} as it is)"
+        allowed = f'the others expect "{expected}"{_of_kustomize(form, expected)}'
         form.found(_NAME, f'"{form.name}" as one of several Jobs', allowed)
+
+
+def _of_kustomize(form: ManifestReader, expected: str) -> str:
+    """What to do about a namePrefix or nameSuffix, which changes no label."""
+    if form.name.endswith(expected):
+        job = form.name.removesuffix(expected) + form.job_name
+        return f' (after a namePrefix of kustomize, set {contract.JOB} to "{job}" on each of them)'
+    if form.name.startswith(expected):
+        return " (kustomize can give the Jobs of several roles a namePrefix, but no nameSuffix)"
+    return ""
 
 
 def _check_template(form: ManifestReader, framework: Framework, role: str) -> None:

@@ -16,12 +16,22 @@ def test_one_of_several_jobs_is_named_job_role() -> None:
     assert found == (Finding("metadata.name", '"train" as one of several Jobs', allowed),)
 
 
-def test_a_prefix_of_kustomize_is_named_as_what_leaves_the_label() -> None:
-    (found,) = findings(changed(role_manifest("worker"), "metadata name", "dev-mnist-worker"))
-    assert found.allowed == (
-        'the others expect "mnist-worker" (a namePrefix or nameSuffix of kustomize leaves '
-        "edl.dev/job as it is)"
-    )
+@pytest.mark.parametrize(
+    ("name", "way_out"),
+    [
+        (
+            "dev-mnist-worker",
+            'after a namePrefix of kustomize, set edl.dev/job to "dev-mnist" on each of them',
+        ),
+        (
+            "mnist-worker-dev",
+            "kustomize can give the Jobs of several roles a namePrefix, but no nameSuffix",
+        ),
+    ],
+)
+def test_names_that_kustomize_has_changed_come_with_the_way_out(name: str, way_out: str) -> None:
+    (found,) = findings(changed(role_manifest("worker"), "metadata name", name))
+    assert found.allowed == f'the others expect "mnist-worker" ({way_out})'
 
 
 def test_ranks_have_no_generated_names() -> None:
