@@ -83,19 +83,15 @@ def forgery_warnings(given: Json, stored: Json) -> tuple[str, ...]:
 
 
 def copy_warnings(given: Json, spec: JobSpec) -> tuple[str, ...]:
-    """A warning for a copy of a stored Job that would join the original's training job.
-
-    Only the reconciler's annotations show a copy: the webhook's own may stem from its first pass.
-    """
+    """A warning for a copy of a stored Job that would join the original's training job."""
     joined = labels(given).get(contract.JOB, spec.name)
+    # A reason is the reconciler's; the webhook's own annotations may come from its first pass.
     copied = contract.REASON in annotations(given) and len(spec.all_roles) == 1
     if not copied or joined == spec.name:
         return ()
-    named = "the new name" if spec.name else "generateName"
     warning = (
         f"{contract.JOB}: {joined} puts this copy into the training job {joined}, which stands "
-        f"still while two Jobs have one role; apply the original's file under {named}, without "
-        "this label"
+        "still while two Jobs have one role; apply the original's file instead, without this label"
     )
     return (warning,)
 
@@ -292,8 +288,8 @@ def _too_low(new: Json, old: Json, spec: JobSpec) -> list[Finding]:
     """Findings for a lowered min that is too small for the Job's pods or its index rules."""
     if labels(new).get(contract.MIN) == labels(old).get(contract.MIN):
         return []
-    fewer = "recreate the Job with a smaller {}"
-    return peer_counts.findings(old, spec, fewer) or index_rules.findings(new, spec)
+    found = peer_counts.findings(old, spec, "recreate the Job with a smaller {}")
+    return found or index_rules.findings(new, spec)
 
 
 def _findings(manifest: Json) -> tuple[Finding, ...]:

@@ -174,7 +174,7 @@ class Snapshot:
         return False
 
     def has_waited(self, job: TrainingJob, patience: timedelta) -> bool:
-        """Whether a queued job has waited this long; time before the end of a pause is no wait."""
+        """Whether a queued job has waited this long; a pause and what precedes it do not count."""
         return self.has_passed(
             self.observed_at if job.just_resumed else job.waiting_since, patience
         )

@@ -75,7 +75,7 @@ def test_a_copy_under_generate_name_is_told_to_drop_the_label() -> None:
     stored = changed(first, f"metadata annotations {contract.REASON}", "IdleCapacity")
     copy = changed(changed(stored, "metadata name", None), "metadata generateName", "sweep-")
     (warning,) = (one for one in create(copy).warnings if "copy" in one)
-    assert warning.endswith("apply the original's file under generateName, without this label")
+    assert warning.endswith("apply the original's file instead, without this label")
 
 
 def test_a_second_pass_does_not_take_a_job_in_another_training_job_for_a_copy() -> None:

@@ -781,7 +781,7 @@ def test_a_job_below_its_raised_minimum_is_a_warning_and_does_not_count_as_runni
 
 
 @pytest.mark.parametrize(("seconds", "result"), [(100, "ok"), (130, "warning")])
-def test_a_minimum_that_was_raised_a_moment_ago_is_no_warning_yet(
+def test_a_minimum_that_was_raised_a_moment_ago_raises_no_warning_yet(
     stage: Stage, seconds: int, result: str
 ) -> None:
     owner = stage.put(job("half", framework="none", min="3", max="8"), suspend=False)
