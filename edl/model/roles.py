@@ -202,6 +202,8 @@ class Role(msgspec.Struct, frozen=True):
     status: RoleStatus
     request: RoleRequest = RoleRequest()
     record: RoleRecord = RoleRecord()
+    created_at: datetime | None = None
+    """When its Job was created; None where no Job exists."""
 
     @property
     def replicas(self) -> tuple[Pod, ...]:

@@ -9,15 +9,13 @@ from typing import Final
 
 from edl.model import ClusterState, TrainingJob
 from edl.planner.snapshot.cluster_snapshot import queue_order
-from edl.simulator import Elastic, Result, Scenario, Watcher, from_state, simulate
+from edl.simulator import Elastic, JobResult, Result, Scenario, Watcher, from_state, simulate
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.client.reconciler_settings import EffectiveSettings
 from kubectl_edl.dashboard.cluster_reader import DashboardSnapshot
-from kubectl_edl.output.report import JsonDocument
 from kubectl_edl.simulate import what_if
 from kubectl_edl.simulate.run_variants import Run, Variant
-from kubectl_edl.simulate.what_if_view import what_if_report
 
 HORIZON: Final = 600.0
 """Seconds to simulate, as in `kubectl edl simulate --live`."""
@@ -111,7 +109,9 @@ def _answer(
     jobs: list[TrainingJob], runs: list[Run], request: WhatIfRequest, by: EffectiveSettings
 ) -> Json:
     """The row of the job itself, then those of other jobs that the change affects."""
-    found = [_row(one) for one in what_if_report(jobs, runs, "").objects]
+    results = {run.variant.name: {one.key: one for one in run.result.jobs} for run in runs}
+    as_is, changed = results[_AS_IS], results[_WHAT_IF]
+    found = [_row(job, as_is[job.key], changed[job.key]) for job in jobs]
     asked = (request.namespace, request.name)
     own = [row for row in found if (row["namespace"], row["name"]) == asked]
     others = [row for row in found if row not in own and _differs(row)]
@@ -125,14 +125,15 @@ def _answer(
     }
 
 
-def _row(document: JsonDocument) -> Json:
-    runs = {run["name"]: run for run in document["runs"]}
+def _row(job: TrainingJob, as_is: JobResult, changed: JobResult) -> Json:
+    """Sizes and bounds of its elastic role."""
+    role = next(role for role in job.roles if role.name == as_is.role)
     return {
-        "namespace": document["metadata"]["namespace"],
-        "name": document["metadata"]["name"],
-        "now": document["replicas"],
-        "asIs": _outcome(runs[_AS_IS]),
-        "whatIf": _outcome(runs[_WHAT_IF]),
+        "namespace": job.key.namespace,
+        "name": job.key.name,
+        "now": 0 if role.status.suspended or role.status.ending else role.status.size,
+        "asIs": _outcome(as_is),
+        "whatIf": _outcome(changed),
     }
 
 
@@ -141,13 +142,13 @@ def _differs(row: Json) -> bool:
     return any(row["asIs"][what] != row["whatIf"][what] for what in ("size", "starts", "ends"))
 
 
-def _outcome(run: Json) -> Json:
+def _outcome(found: JobResult) -> Json:
     """`size` at the end, None for a job that has ended; seconds until start and end."""
-    ended = run["endSeconds"]
+    track = found.track
     return {
-        "size": None if ended is not None else run["replicas"],
-        "max": run["maxReplicas"],
-        "starts": run["startSeconds"],
-        "ends": ended,
-        "message": run["message"],
+        "size": track.wanted.at(found.until) if track.ended is None else None,
+        "max": found.max,
+        "starts": track.placed,
+        "ends": track.ended,
+        "message": track.reason,
     }

@@ -37,7 +37,7 @@ _ENDINGS: Final = {
 }
 
 
-_Kind = tuple[Operation, OperationPhase, Code | None, str]
+_Kind = tuple[Operation, OperationPhase, Code | None]
 
 known: Final = lru_cache(maxsize=4096)(entries)
 """Cached, because a watch parses the same histories repeatedly."""
@@ -49,6 +49,8 @@ class _RoleEntry(NamedTuple):
     entry: HistoryEntry
     phase: OperationPhase
     role: str
+    created_at: datetime | None
+    """When the role's Job was created; an earlier operation is not its own."""
 
     @property
     def at(self) -> datetime:
@@ -56,9 +58,13 @@ class _RoleEntry(NamedTuple):
 
     @property
     def kind(self) -> _Kind:
-        """Equal for entries of one operation: all roles of a start have its one message."""
-        one = self.entry
-        return one.operation, self.phase, one.code, one.message if one.operation in _STARTS else ""
+        return self.entry.operation, self.phase, self.entry.code
+
+    def joins(self, group: "Sequence[_RoleEntry]") -> bool:
+        """Whether it belongs to the operation of these roles."""
+        first, roles = group[0].at, {other.role for other in group}
+        recreated = self.created_at is not None and first < self.created_at <= self.at
+        return self.at - first <= _TOGETHER and self.role not in roles and not recreated
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +106,7 @@ def past(job: TrainingJob) -> tuple[PastOperation, ...]:
 def _role_entries(role: Role) -> Iterator[_RoleEntry]:
     for entry, later in _with_later(known(role.record.history)):
         if entry.operation is not Operation.ENDED:
-            yield _RoleEntry(entry, _phase(entry, later), role.name)
+            yield _RoleEntry(entry, _phase(entry, later), role.name, role.created_at)
 
 
 def _together(found: Iterable[_RoleEntry]) -> list[list[_RoleEntry]]:
@@ -108,9 +114,8 @@ def _together(found: Iterable[_RoleEntry]) -> list[list[_RoleEntry]]:
     groups: list[list[_RoleEntry]] = []
     last: dict[_Kind, list[_RoleEntry]] = {}
     for one in found:
-        group = last.get(one.kind, [])
-        fits = group and one.entry.at - group[0].entry.at <= _TOGETHER
-        if fits and one.role not in {other.role for other in group}:
+        group = last.get(one.kind)
+        if group and one.joins(group):
             group.append(one)
         else:
             last[one.kind] = [one]

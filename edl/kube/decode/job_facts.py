@@ -176,6 +176,7 @@ def _written(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner)
             scaling=_scaling(spec, _notes(manifest)),
         ),
         record=role_record.read(_notes(manifest)),
+        created_at=datetime.fromisoformat(metadata["creationTimestamp"]),
     )
 
 

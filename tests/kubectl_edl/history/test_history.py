@@ -61,6 +61,8 @@ def test_entries_of_roles_that_started_within_30_seconds_are_merged(stage: Stage
 
 def test_the_start_of_a_recreated_job_is_an_operation_of_its_own(stage: Stage) -> None:
     """Its history is a new one, as that of the deleted Job is gone."""
+    created = {"metadata": {"creationTimestamp": "2026-11-21T11:00:15Z"}}
+    stage.patch("mnist-chief", created)
     told(stage, "mnist-chief", "2026-11-21T11:00:20Z Started 1 1 its gang fits: 1 pod")
     found = json.loads(stage.run("history", "mnist", "-o", "json").out)
     first, second, *_ = found["operations"]
