@@ -7,6 +7,7 @@ import click
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from edl.kube.option_group import click_options
 from edl.planner.decision_limits import (
     CLASS_NAME,
     IMAGE_NAME,
@@ -15,12 +16,13 @@ from edl.planner.decision_limits import (
     PARAMETERS,
 )
 from edl.planner.published_settings import LONGEST
-from reconciler.options.decision_options import MOST_WEIGHT, declared
+from reconciler.options.decision_options import MOST_WEIGHT, planning_options
 from reconciler.options.duration_range import DurationRange
 
 Priority: TypeAlias = Annotated[str, Meta(pattern=r"^-?[0-9]{1,10}\Z")]
 ImageReference: TypeAlias = Annotated[str, Meta(pattern=rf"^{IMAGE_NAME}\Z")]
 r"""Ends in `\Z`: Python's `$` also matches before a final line break, JSON Schema's does not."""
+_OPTIONS: Final = click_options(planning_options)
 _TEXTS: Final[Mapping[str, Any]] = {
     "provisioning_class": Annotated[
         str, Meta(pattern=rf"^{CLASS_NAME}\Z", max_length=LONGEST_CLASS_NAME)
@@ -89,13 +91,13 @@ if TYPE_CHECKING:
 
 else:
     Planning = msgspec.defstruct(
-        "Planning", list(map(_field, declared())), bases=(Part,), module=__name__
+        "Planning", list(map(_field, _OPTIONS)), bases=(Part,), module=__name__
     )
 
 
 CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     str(option.name): tuple(option.type.choices)
-    for option in declared()
+    for option in _OPTIONS
     if isinstance(option.type, click.Choice)
 }
 """The allowed values of each option that has a fixed set of them, by its name."""

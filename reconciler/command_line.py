@@ -23,129 +23,116 @@ from edl.kube.api.client import ApiClient, connect
 from edl.kube.auth.access_review import MissingRights
 from edl.kube.auth.kubeconfig import ConfigOverrides
 from edl.kube.cluster import Cluster
+from edl.kube.option_group import group, option, option_group
 from edl.model import ObjectRef
 from edl.planner import published_settings as planner
 from edl.planner.decide import decide
 from edl.planner.plan_cache import PlanCache
-from reconciler import webhook_certificates
 from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
 from reconciler.manager import Manager, ProbeAddress
 from reconciler.memory.unserved_requests_warning import MissingRequests
-from reconciler.options import decision_options
+from reconciler.options.decision_options import PlanningOptions, planning_options
 from reconciler.publication.applied_teams import AppliedTeams
 from reconciler.publication.queue_insights import QueueInsights
 from reconciler.publication.queue_publisher import QueuePublisher
-from reconciler.webhook_certificates import CertificateMetrics, WebhookCertificates
+from reconciler.webhook_certificates import (
+    CertificateMetrics,
+    CertificateOptions,
+    WebhookCertificates,
+)
 from reconciler.write_permissions import WritePermissions
 
 _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _ENDINGS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
-class ReconcilerSettings(msgspec.Struct, frozen=True):
+@option_group
+class InstallationOptions:
+    """The cluster, and the namespace in it."""
+
+    kubeconfig: str | None = option(
+        help="Path to the kubeconfig file. Default: kubectl's, or the pod's ServiceAccount."
+    )
+    context: str | None = option(help="Name of the kubeconfig context to use.")
+    namespace: str = option(
+        envvar=contract.SYSTEM_NAMESPACE_ENV,
+        default=contract.SYSTEM_NAMESPACE,
+        help="Namespace of the installation, with its Lease, teams and certificates.",
+    )
+
+
+@option_group
+class ProcessOptions:
+    """Leader election, the served pages and the log."""
+
+    leader_elect: bool = option(
+        default=True,
+        help="Act only while holding the Lease, so that one of several replicas leads.",
+    )
+    identity: str = option(
+        default="", help="Holder's name in the Lease. Default: host name and a random suffix."
+    )
+    lease_duration: int = option(
+        type=click.IntRange(max=3600),
+        default=LeaseSettings().lasts,
+        help="Whole seconds after which a Lease that was not renewed may be acquired.",
+    )
+    renew_deadline: float = option(
+        type=float,
+        default=LeaseSettings().renew_within,
+        help="Seconds for which a leader that cannot renew its Lease goes on.",
+    )
+    retry_period: float = option(
+        type=float,
+        default=LeaseSettings().retry_every,
+        help="Seconds between attempts to acquire or renew the Lease.",
+    )
+    metrics_host: str = option(
+        default="127.0.0.1", help="Address for probes and metrics; 0.0.0.0 in a pod."
+    )
+    metrics_port: int = option(
+        type=click.IntRange(0, 65535),
+        default=8081,
+        help="Port for /metrics, /healthz and /readyz; 0 chooses a free one.",
+    )
+    debug_plan: bool = option(
+        default=False, help="Serve the last plan at /debug/plan, on the metrics port."
+    )
+    log_level: str = option(
+        type=click.Choice(process_logging.LEVELS), default="info", help="Least severe level to log."
+    )
+    log_format: str = option(
+        type=click.Choice(list(process_logging.FORMATS)),
+        default="json",
+        help="Format of log lines.",
+    )
+
+
+class ReconcilerOptions(msgspec.Struct, frozen=True):
     """The options, as they were given."""
 
-    kubeconfig: str | None
-    context: str | None
-    namespace: str
-    decides: planner.Settings
-    certifies: webhook_certificates.CertificateSettings
-    leader_elect: bool
-    identity: str
-    lease_duration: int
-    renew_deadline: float
-    retry_period: float
-    metrics_host: str
-    metrics_port: int
-    debug_plan: bool
-    log_level: str
-    log_format: str
+    installation: InstallationOptions
+    planning: PlanningOptions
+    certificates: CertificateOptions
+    process: ProcessOptions
 
 
 @click.command(context_settings={"auto_envvar_prefix": "EDL", "show_default": True})
-@click.option(
-    "--kubeconfig",
-    help="Path to the kubeconfig file. Default: kubectl's, or the pod's ServiceAccount.",
-)
-@click.option("--context", help="Name of the kubeconfig context to use.")
-@click.option(
-    "--namespace",
-    envvar=contract.SYSTEM_NAMESPACE_ENV,
-    default=contract.SYSTEM_NAMESPACE,
-    help="Namespace of the installation, with its Lease, teams and certificates.",
-)
-@decision_options.options
-@webhook_certificates.options
-@click.option(
-    "--leader-elect/--no-leader-elect",
-    default=True,
-    help="Act only while holding the Lease, so that one of several replicas leads.",
-)
-@click.option(
-    "--identity",
-    default="",
-    help="Holder's name in the Lease. Default: host name and a random suffix.",
-)
-@click.option(
-    "--lease-duration",
-    type=click.IntRange(max=3600),
-    default=LeaseSettings().lasts,
-    help="Whole seconds after which a Lease that was not renewed may be acquired.",
-)
-@click.option(
-    "--renew-deadline",
-    type=float,
-    default=LeaseSettings().renew_within,
-    help="Seconds for which a leader that cannot renew its Lease goes on.",
-)
-@click.option(
-    "--retry-period",
-    type=float,
-    default=LeaseSettings().retry_every,
-    help="Seconds between attempts to acquire or renew the Lease.",
-)
-@click.option(
-    "--metrics-host",
-    default="127.0.0.1",
-    help="Address for probes and metrics; 0.0.0.0 in a pod.",
-)
-@click.option(
-    "--metrics-port",
-    type=click.IntRange(0, 65535),
-    default=8081,
-    help="Port for /metrics, /healthz and /readyz; 0 chooses a free one.",
-)
-@click.option(
-    "--debug-plan/--no-debug-plan",
-    default=False,
-    help="Serve the last plan at /debug/plan, on the metrics port.",
-)
-@click.option(
-    "--log-level",
-    type=click.Choice(process_logging.LEVELS),
-    default="info",
-    help="Least severe level to log.",
-)
-@click.option(
-    "--log-format",
-    type=click.Choice(list(process_logging.FORMATS)),
-    default="json",
-    help="Format of log lines.",
-)
-def main(**options: Any) -> None:  # noqa: ANN401 - click's own
+@group(InstallationOptions, "installation")
+@planning_options
+@group(CertificateOptions, "certificates")
+@group(ProcessOptions, "process")
+def main(**given: Any) -> None:  # noqa: ANN401 - click's own
     """Queue, start and resize the training jobs of a cluster."""
-    process_logging.log_to(sys.stderr, options["log_level"], options["log_format"])
+    options = ReconcilerOptions(**given)
+    own = options.process
+    process_logging.log_to(sys.stderr, own.log_level, own.log_format)
     disable_created_metrics()  # type: ignore[no-untyped-call]
     # Blocked before any thread starts, so that `sigwait` gets all signals.
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
     try:
-        decides, certifies = decision_options.take(options), webhook_certificates.take(options)
-        settings = ReconcilerSettings(decides=decides, certifies=certifies, **options)
-        process = _process(settings)
-        address = ProbeAddress(
-            settings.metrics_host, settings.metrics_port, debug=settings.debug_plan
-        )
-        process.start(address)
+        process = _process(options)
+        process.start(ProbeAddress(own.metrics_host, own.metrics_port, debug=own.debug_plan))
         signal.sigwait(_ENDINGS)
     except (EdlError, ValueError, OSError) as error:
         raise click.ClickException(str(error)) from error
@@ -154,45 +141,43 @@ def main(**options: Any) -> None:  # noqa: ANN401 - click's own
     process.stop()
 
 
-def _process(settings: ReconcilerSettings) -> Manager:
-    overrides = ConfigOverrides(settings.context or "", system_namespace=settings.namespace)
-    api = connect(settings.kubeconfig, overrides)
+def _process(options: ReconcilerOptions) -> Manager:
+    place, decides = options.installation, options.planning.settings()
+    overrides = ConfigOverrides(place.context or "", system_namespace=place.namespace)
+    api = connect(place.kubeconfig, overrides)
     clocks = Clocks(now=lambda: datetime.now(UTC), monotonic=_awake_or_not)
-    decides = settings.decides
     memory = PlanCache()
     plan = partial(decide, policy=decides.value(), limits=decides.limits, memory=memory)
-    elector = _elector(settings, api, clocks) if settings.leader_elect else None
+    elector = _elector(options, api, clocks) if options.process.leader_elect else None
     if elector:
         elector.publish({contract.SETTINGS: planner.render(decides)})
     known = MissingRequests(decides.limits)
     process = Manager(api, known.deciding(plan), clocks, elector)
     process.beside("rights", _rights(api, process, clocks, elector).turn)
-    process.beside("queue", _queue(settings, process.guarding(api), process, elector).turn)
+    process.beside("queue", _queue(decides, process.guarding(api), process, elector).turn)
     process.beside("teams", _teams(process.guarding(api), process).turn)
     gauges = CertificateMetrics(process.metrics.registry)
-    if settings.certifies.enabled:
-        kept = _certificates(settings, api, clocks, process, gauges)
+    if options.certificates.certificates:
+        kept = _certificates(options, api, clocks, process, gauges)
         process.beside("certificates", kept.turn)
     return process
 
 
 def _certificates(
-    settings: ReconcilerSettings,
+    options: ReconcilerOptions,
     api: ApiClient,
     clocks: Clocks,
     process: Manager,
     gauges: CertificateMetrics,
 ) -> WebhookCertificates:
-    chosen = settings.certifies
-    installation = usual(*chosen.names, namespace=settings.namespace)
-    rotation = CertificateRotation(
-        process.guarding(api), installation, chosen.pace, clocks.monotonic
-    )
-    return WebhookCertificates(rotation, gauges, clocks.now, chosen.refresh)
+    names, timings = options.certificates.certificate_name, options.certificates.timings
+    installation = usual(*names, namespace=options.installation.namespace)
+    rotation = CertificateRotation(process.guarding(api), installation, timings, clocks.monotonic)
+    return WebhookCertificates(rotation, gauges, clocks.now, timings.settles)
 
 
 def _queue(
-    settings: ReconcilerSettings, cluster: Cluster, process: Manager, elector: LeaderElector | None
+    decides: planner.Settings, cluster: Cluster, process: Manager, elector: LeaderElector | None
 ) -> QueuePublisher:
     def confirm(moment: datetime) -> None:
         if elector:
@@ -201,7 +186,7 @@ def _queue(
     return QueuePublisher(
         cluster,
         lambda: process.metrics.latest.decided,
-        QueueInsights(settings.decides, _awake_or_not),
+        QueueInsights(decides, _awake_or_not),
         confirm,
         _awake_or_not,
     )
@@ -229,12 +214,13 @@ def _awake_or_not() -> float:
     return time.clock_gettime(_CLOCK)
 
 
-def _elector(settings: ReconcilerSettings, api: ApiClient, clocks: Clocks) -> LeaderElector:
+def _elector(options: ReconcilerOptions, api: ApiClient, clocks: Clocks) -> LeaderElector:
     """The elector. Its requests time out early enough to retry before the leadership expires."""
-    terms = LeaseSettings(settings.lease_duration, settings.renew_deadline, settings.retry_period)
-    lease = ObjectRef("Lease", settings.namespace, contract.RECONCILER_LEASE)
+    own = options.process
+    terms = LeaseSettings(own.lease_duration, own.renew_deadline, own.retry_period)
+    lease = ObjectRef("Lease", options.installation.namespace, contract.RECONCILER_LEASE)
     one_of_two = api.once(terms.renew_within / 2)
-    return LeaderElector(one_of_two, lease, settings.identity or own_identity(), clocks, terms)
+    return LeaderElector(one_of_two, lease, own.identity or own_identity(), clocks, terms)
 
 
 def own_identity() -> str:

@@ -3,10 +3,9 @@
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import click
-import msgspec
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from certs.bundle import each_certificate
@@ -16,6 +15,7 @@ from certs.secrets import Installed
 from certs.subject_names import is_address, is_host
 from certs.verify import facts_of
 from edl.errors import EdlError
+from edl.kube.option_group import option, option_group
 from edl.model import ObjectRef
 from reconciler.controller import FOLLOWING
 from reconciler.job_backoff import AFTER_FAILURE
@@ -27,22 +27,6 @@ _DAYS: Final = click.FloatRange(0, 36_500, min_open=True)
 _SECONDS: Final = DurationRange(0, 86_400, min_open=True)
 
 
-class CertificateSettings(msgspec.Struct, frozen=True):
-    """Settings; `names` are names of the webhook's server besides its Service's.
-
-    `refresh` is the time between two turns, and until every API server has seen a new CA.
-    """
-
-    enabled: bool = False
-    names: tuple[str, ...] = ()
-    lifetimes: Lifetimes = LIFETIMES
-    refresh: timedelta = timedelta(seconds=10)
-
-    @property
-    def pace(self) -> RotationTimings:
-        return RotationTimings(self.lifetimes, self.refresh)
-
-
 def _checked(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         if not is_host(name) and not is_address(name):
@@ -50,58 +34,40 @@ def _checked(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> t
     return names
 
 
-_OPTIONS: Final = (
-    click.option(
-        "--certificates/--no-certificates",
-        default=CertificateSettings().enabled,
+@option_group
+class CertificateOptions:
+    """The reconciler's options about the webhook's certificates."""
+
+    certificates: bool = option(
+        default=False,
         help="Issue the webhook's certificate, and register its CA with the API server.",
-    ),
-    click.option(
-        "--certificate-name",
-        multiple=True,
+    )
+    certificate_name: tuple[str, ...] = option(
         metavar="NAME|ADDRESS",
         callback=_checked,
         help="Name in the certificate besides those of the webhook's Service. Repeatable.",
-    ),
-    click.option(
-        "--certificate-days",
+    )
+    certificate_days: float = option(
         type=_DAYS,
         default=float(LIFETIMES.serving.days),
         help="Lifetime of the certificate; it is renewed when a third is left.",
-    ),
-    click.option(
-        "--authority-days",
+    )
+    authority_days: float = option(
         type=_DAYS,
         default=float(LIFETIMES.authority.days),
         help="Lifetime of the CA; a new CA is trusted before it issues certificates.",
-    ),
-    click.option(
-        "--certificate-refresh",
-        type=_SECONDS,
-        default=CertificateSettings().refresh.total_seconds(),
-        help="Interval between checks; also the wait before a new CA issues certificates.",
-    ),
-)
-
-
-def options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with these options, in this order."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
-def take(given: dict[str, Any]) -> CertificateSettings:
-    """The settings of these options, which are removed from `given`."""
-    return CertificateSettings(
-        enabled=given.pop("certificates"),
-        names=given.pop("certificate_name"),
-        lifetimes=Lifetimes(
-            authority=timedelta(days=given.pop("authority_days")),
-            serving=timedelta(days=given.pop("certificate_days")),
-        ),
-        refresh=timedelta(seconds=given.pop("certificate_refresh")),
     )
+    certificate_refresh: float = option(
+        type=_SECONDS,
+        default=10.0,
+        help="Interval between checks; also the wait before a new CA issues certificates.",
+    )
+
+    @property
+    def timings(self) -> RotationTimings:
+        authority = timedelta(days=self.authority_days)
+        lifetimes = Lifetimes(authority, serving=timedelta(days=self.certificate_days))
+        return RotationTimings(lifetimes, timedelta(seconds=self.certificate_refresh))
 
 
 class CertificateMetrics:
@@ -113,12 +79,12 @@ class CertificateMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._authorities = Gauge(
             "edl_trusted_authorities",
-            "CAs that the API server trusts for the webhook; 2 during a rotation.",
+            "Authorities that the API server trusts for the webhook: 2 during a rotation.",
             registry=registry,
         )
         self._expiry = Gauge(
             "edl_authority_expiry_timestamp_seconds",
-            "Expiry of the CA of the webhook's certificate, in seconds since the Unix epoch.",
+            "When the authority of the webhook's certificate ends, in seconds since 1970.",
             registry=registry,
         )
         self._missing = Gauge(
@@ -128,7 +94,7 @@ class CertificateMetrics:
         )
         self.failures = Counter(
             "edl_certificate_failures",
-            "Failed attempts to renew the webhook's certificate.",
+            "Attempts to keep the webhook's certificate that failed.",
             registry=registry,
         )
 

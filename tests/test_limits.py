@@ -24,15 +24,16 @@ MANY_FIELDS: Final = {
     "SimulationDocument",
     "TrainingJobExplanationDocument",
     "Planning",
+    "PlanningOptions",
     "PodSpec",
     "JobFacts",
     "PodFacts",
     "Track",
     "Figures",
 }
-"""JSON objects, chart values, records of benchmarks and fields of the API, which are flat where
-they are read; facts that are decoded once per object; the stores, one per kind; and the working
-state of one plan or simulation."""
+"""JSON objects, chart values with their options, records of benchmarks and fields of the API, which
+are flat where they are read; facts that are decoded once per object; the stores, one per kind; and
+the working state of one plan or simulation."""
 
 
 def modules() -> Iterator[tuple[str, str]]:

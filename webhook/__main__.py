@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 import click
-import msgspec
 from prometheus_client import disable_created_metrics
 
 from certs.secrets import secret_target
@@ -16,6 +15,7 @@ from edl.errors import EdlError
 from edl.inject.handlers import Context
 from edl.kube import process_logging
 from edl.kube.api.client import connect
+from edl.kube.option_group import group, option, option_group
 from webhook.http.connection_limits import ConnectionLimits
 from webhook.http.server import ListenerSettings, Readiness, ServerSettings, serve
 from webhook.namespace_policies import NamespacePolicies, NoPolicies, WatchedPolicies
@@ -30,103 +30,61 @@ _FETCH_SECONDS: Final = 2.0
 """Seconds to read one namespace: the API server waits five for the review."""
 
 
-class WebhookOptions(msgspec.Struct, frozen=True):
+@option_group
+class WebhookOptions:
     """The options of the command line."""
 
-    cert_dir: Path | None
-    secret: str | None
-    kubeconfig: str | None
-    host: str
-    port: int
-    trusted: tuple[str, ...]
-    image: str
-    namespaces: bool
-    refresh: float
-    client_ca: Path | None
-    client_name: tuple[str, ...]
-    probe_port: int | None
-    drain: float
-    log_level: str
-    log_format: str
+    cert_dir: Path | None = option(
+        type=click.Path(path_type=Path, file_okay=False, exists=True),
+        help="Directory with tls.crt and tls.key; reloaded when they change.",
+    )
+    secret: str | None = option(
+        metavar="NAMESPACE/NAME",
+        help="Secret with tls.crt and tls.key; reloaded when it changes.",
+    )
+    kubeconfig: str | None = option(
+        help="Path to the kubeconfig file. Default: kubectl's, or the pod's ServiceAccount."
+    )
+    host: str = option(default="127.0.0.1", help="Address to listen on.")
+    port: int = option(default=8443, help="Port for reviews, over HTTPS.")
+    trusted: tuple[str, ...] = option(
+        default=(contract.RECONCILER_USER,),
+        help="User that may resize Jobs and write edl.dev annotations: the reconciler. Repeatable.",
+    )
+    image: str = option(
+        envvar="EDL_IMAGE", required=True, help="Image from which launcher pods copy kubectl."
+    )
+    namespaces: bool = option(
+        default=True,
+        help="Apply the defaults and limits that a Job's namespace sets; needs the API server.",
+    )
+    refresh: float = option(default=10.0, help="Seconds between checks for a new certificate.")
+    client_ca: Path | None = option(
+        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        help="CA file; only clients with a certificate from this CA may send reviews.",
+    )
+    client_name: tuple[str, ...] = option(
+        help="Common name, DNS name or URI of accepted client certificates. Repeatable."
+    )
+    probe_port: int | None = option(
+        type=click.IntRange(1, 65535),
+        help="Port for probes and metrics, over plain HTTP. Default: --port, over HTTPS.",
+    )
+    drain: float = option(default=5.0, help="Seconds to keep serving after SIGTERM.")
+    log_level: str = option(
+        default="info", type=click.Choice(process_logging.LEVELS), help="Least severe level to log."
+    )
+    log_format: str = option(
+        default="json",
+        type=click.Choice(list(process_logging.FORMATS)),
+        help="Format of log lines.",
+    )
 
 
-@click.command()
-@click.option(
-    "--cert-dir",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Directory with tls.crt and tls.key; reloaded when they change.",
-)
-@click.option(
-    "--secret",
-    metavar="NAMESPACE/NAME",
-    help="Secret with tls.crt and tls.key; reloaded when it changes.",
-)
-@click.option(
-    "--kubeconfig",
-    help="Path to the kubeconfig file. Default: kubectl's, or the pod's ServiceAccount.",
-)
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=8443, show_default=True, help="Port for reviews, over HTTPS.")
-@click.option(
-    "--trusted",
-    multiple=True,
-    default=(contract.RECONCILER_USER,),
-    show_default=True,
-    help="User that may resize Jobs and write edl.dev annotations: the reconciler. Repeatable.",
-)
-@click.option(
-    "--image",
-    envvar="EDL_IMAGE",
-    required=True,
-    help="Image from which launcher pods copy kubectl.",
-)
-@click.option(
-    "--namespaces/--no-namespaces",
-    default=True,
-    show_default=True,
-    help="Apply the defaults and limits that a Job's namespace sets; needs the API server.",
-)
-@click.option(
-    "--refresh",
-    default=10.0,
-    show_default=True,
-    help="Seconds between checks for a new certificate.",
-)
-@click.option(
-    "--client-ca",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="CA file; only clients with a certificate from this CA may send reviews.",
-)
-@click.option(
-    "--client-name",
-    multiple=True,
-    help="Common name, DNS name or URI of accepted client certificates. Repeatable.",
-)
-@click.option(
-    "--probe-port",
-    type=click.IntRange(1, 65535),
-    help="Port for probes and metrics, over plain HTTP. Default: --port, over HTTPS.",
-)
-@click.option(
-    "--drain", default=5.0, show_default=True, help="Seconds to keep serving after SIGTERM."
-)
-@click.option(
-    "--log-level",
-    default="info",
-    show_default=True,
-    type=click.Choice(process_logging.LEVELS),
-    help="Least severe level to log.",
-)
-@click.option(
-    "--log-format",
-    default="json",
-    show_default=True,
-    type=click.Choice(list(process_logging.FORMATS)),
-    help="Format of log lines.",
-)
-def webhook(**given: object) -> None:
+@click.command(context_settings={"show_default": True})
+@group(WebhookOptions, "options")
+def webhook(options: WebhookOptions) -> None:
     """Complete and check labelled Jobs and pods for the API server."""
-    options = msgspec.convert(given, WebhookOptions)
     process_logging.log_to(sys.stderr, options.log_level, options.log_format)
     disable_created_metrics()  # type: ignore[no-untyped-call]
     measures, certificate = WebhookMetrics(), ServingCertificate()
@@ -154,8 +112,8 @@ def _listeners(options: WebhookOptions, routes: RouteContext) -> tuple[ListenerS
         clients = ClientAuthority(options.client_ca, frozenset(options.client_name))
         if options.probe_port is None:
             raise click.UsageError(
-                "--client-ca needs --probe-port: the kubelet and Prometheus have no client "
-                "certificate"
+                "--client-ca needs --probe-port: neither the kubelet nor Prometheus has a "
+                "certificate for us"
             )
     elif options.client_name:
         raise click.UsageError("--client-name needs --client-ca, which issues these certificates")

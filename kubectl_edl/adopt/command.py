@@ -4,12 +4,13 @@ from typing import Final
 
 import click
 
+from edl.kube.option_group import collect_options, group
 from kubectl_edl.adopt.job_labels import LabelOptions
 from kubectl_edl.adopt.manifest_files import adopt_files, print_documents
 from kubectl_edl.adopt.recreate import Recreation, adopt_job
 from kubectl_edl.cli.completion_candidates import plain_job_names
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import FILENAMES_IF_ANY, bundled, group, one_namespace
+from kubectl_edl.cli.options import FILENAMES_IF_ANY, one_namespace
 from kubectl_edl.resources.manifest_sources import Named
 
 _HELP: Final = """Make an ordinary Job elastic.
@@ -42,7 +43,7 @@ _SOURCE: Final = (
 
 
 @click.command("adopt", help=_HELP)
-@bundled(Named, "source", _SOURCE)
+@collect_options(Named, "source", _SOURCE)
 @group(LabelOptions, "labels")
 @group(Recreation, "recreation")
 @one_namespace

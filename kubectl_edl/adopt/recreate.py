@@ -15,6 +15,7 @@ from edl.durations import duration_text
 from edl.errors import ClusterError, Conflict, Forbidden, Invalid, NotFound
 from edl.inject.warnings import unknown_keys
 from edl.kube.cluster import ListOptions
+from edl.kube.option_group import option, option_group, shared_option
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.adopt.job_labels import LabelOptions, labelled
@@ -22,7 +23,7 @@ from kubectl_edl.cli.command_errors import Refused, no_such_plain_job
 from kubectl_edl.cli.completion_candidates import object_name, plain
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interaction import confirmed, waited
-from kubectl_edl.cli.options import TIME_LIMIT, TIMEOUT, YES, given, option, option_group
+from kubectl_edl.cli.options import TIME_LIMIT, TIMEOUT, YES
 from kubectl_edl.client.patcher import with_fresh_state
 from kubectl_edl.client.reconciler_lease import unattended
 from kubectl_edl.create.prerequisites import hints
@@ -35,8 +36,8 @@ class Recreation:
     """Whether to recreate a live Job; `timeout` limits the wait for the deletion of the old one."""
 
     recreate: bool = option(help="Delete the Job and create it again.")
-    yes: bool = given(YES, unsaid=False)
-    timeout: timedelta = given(TIMEOUT, TIME_LIMIT)
+    yes: bool = shared_option(YES, fallback=False)
+    timeout: timedelta = shared_option(TIMEOUT, TIME_LIMIT)
     dry_run: str = option(
         type=click.Choice(("none", "client")),
         default="none",

@@ -4,9 +4,10 @@ from typing import Final
 
 import click
 
+from edl.kube.option_group import collect_options
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import FILENAMES_IF_ANY, Writing, bundled, one_namespace, writing
+from kubectl_edl.cli.options import FILENAMES_IF_ANY, Writing, one_namespace, writing
 from kubectl_edl.resources.manifest_sources import Named
 
 _HELP: Final = """Stop managing a training job; its Jobs keep running as ordinary Jobs.
@@ -36,7 +37,7 @@ _SOURCE: Final = (
 
 
 @click.command("release", help=_HELP)
-@bundled(Named, "named", _SOURCE)
+@collect_options(Named, "named", _SOURCE)
 @one_namespace
 @writing
 @click.pass_obj

@@ -12,11 +12,11 @@ from msgspec import structs
 
 from edl import contract
 from edl.forecast.estimate import Certainty, Estimate
+from edl.kube.option_group import group, option, option_group
 from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
 from edl.planner.published_settings import Settings, read
 from kubectl_edl.cli.context import ClusterConnection
-from kubectl_edl.cli.options import group, option, option_group
 from kubectl_edl.client.reconciler_lease import Lead, LeaseView, leadership
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ import click
 from edl import contract
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework, RoleKind
+from edl.kube.option_group import Decorator, group
 from edl.model import ResizePolicy
 from edl.parsing.parser import parse
 from edl.spec.job_spec import RoleBounds
@@ -15,7 +16,7 @@ from edl.writes import Json
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import print_changed
 from kubectl_edl.cli.lazy_group import Listed
-from kubectl_edl.cli.options import Decorator, Writing, group, one_namespace, writing
+from kubectl_edl.cli.options import Writing, one_namespace, writing
 from kubectl_edl.client.reconciler_lease import unattended
 from kubectl_edl.create.create_jobs import create_all, rehearse
 from kubectl_edl.create.job_manifests import (

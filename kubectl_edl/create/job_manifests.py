@@ -11,11 +11,11 @@ from edl import contract
 from edl.errors import Denied, Finding
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework
+from edl.kube.option_group import argument, option, option_group
 from edl.parsing.parser import parse
 from edl.spec.job_spec import RoleBounds
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import MisusedOptions
-from kubectl_edl.cli.options import argument, option, option_group
 from kubectl_edl.create.pod_options import Details, RolePodOptions, details
 from kubectl_edl.create.role_options import RequestedRoles, flag, requested_roles
 

@@ -11,8 +11,8 @@ from edl.contract.registry import EntryKind, Setter
 from edl.errors import Finding
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework
+from edl.kube.option_group import option, option_group
 from edl.quantities import quantity
-from kubectl_edl.cli.options import option, option_group
 from kubectl_edl.cli.param_types import EXAMPLE, is_image
 from kubectl_edl.create.role_options import plural
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kubectl_edl.cli.options import everywhere, group
+from edl.kube.option_group import group
+from kubectl_edl.cli.options import everywhere
 from kubectl_edl.dashboard.options import DashboardOptions
 from kubectl_edl.top.options import costing
 

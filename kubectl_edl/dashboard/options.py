@@ -2,7 +2,7 @@
 
 import click
 
-from kubectl_edl.cli.options import option, option_group
+from edl.kube.option_group import option, option_group
 from kubectl_edl.top.options import NO_PRICES, CostOptions
 
 
@@ -14,16 +14,16 @@ class DashboardOptions:
     """
 
     port: int = option(
-        unsaid=8180,
+        fallback=8180,
         type=click.IntRange(0, 65535),
         help="Port to listen on; defaults to 8180, 0 selects a free one.",
     )
     address: str = option(
-        unsaid="127.0.0.1", metavar="ADDRESS", help="Address to listen on; defaults to 127.0.0.1."
+        fallback="127.0.0.1", metavar="ADDRESS", help="Address to listen on; defaults to 127.0.0.1."
     )
     opened: bool = option(
         "--open/--no-open",
-        unsaid=True,
+        fallback=True,
         default=None,
         help="Open a browser if there is a display; the default.",
     )

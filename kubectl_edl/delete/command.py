@@ -10,6 +10,7 @@ from edl import contract
 from edl.durations import duration_text
 from edl.errors import NotFound
 from edl.kube.cluster import ListOptions, PluginCluster
+from edl.kube.option_group import group, option, option_group
 from edl.model import JobKey, ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import (
@@ -22,7 +23,7 @@ from kubectl_edl.cli.command_errors import (
 from kubectl_edl.cli.completion_candidates import decoded, plain, training_job_name
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import confirmed, waited_gone
-from kubectl_edl.cli.options import Deleting, everywhere, group, option, option_group
+from kubectl_edl.cli.options import Deleting, everywhere
 from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.model.job_selection import JobSelection, check, choosing, each, none_found, shown
 

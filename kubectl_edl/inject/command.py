@@ -5,8 +5,9 @@ from typing import Final
 
 import click
 
+from edl.kube.option_group import group, option, option_group, shared_option
 from kubectl_edl.cli.context import CliContext
-from kubectl_edl.cli.options import FILENAMES, given, group, option, option_group
+from kubectl_edl.cli.options import FILENAMES
 from kubectl_edl.cli.param_types import Image
 
 _HELP: Final = """Preview what the webhook changes in Jobs and pods of some manifests.
@@ -43,10 +44,10 @@ _NOTHING: Final = (
 class InjectOptions:
     """The manifests, their namespace, and the output format."""
 
-    filenames: tuple[str, ...] = given(FILENAMES, ())
+    filenames: tuple[str, ...] = shared_option(FILENAMES, ())
     output: str = option(
         "-o",
-        unsaid=_YAML,
+        fallback=_YAML,
         type=click.Choice((_YAML, "json")),
         help="Output format; defaults to yaml.",
     )

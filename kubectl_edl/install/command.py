@@ -10,20 +10,12 @@ import click
 
 from edl import contract
 from edl.kube.cluster import PluginCluster, find
+from edl.kube.option_group import group, option, option_group, shared_option
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP, Misused, Refused
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import (
-    TIME_LIMIT,
-    TIMEOUT,
-    Writing,
-    a_cluster,
-    given,
-    group,
-    option,
-    option_group,
-)
+from kubectl_edl.cli.options import TIME_LIMIT, TIMEOUT, Writing, a_cluster
 from kubectl_edl.client.certificate_store import served_in, served_outside
 from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.install import installation_values, prune, rollout
@@ -87,7 +79,7 @@ class InstallOptions(Writing):
     wait: bool = option(
         default=True, help="Wait until webhook and reconciler are ready; the default."
     )
-    timeout: timedelta = given(TIMEOUT, TIME_LIMIT)
+    timeout: timedelta = shared_option(TIMEOUT, TIME_LIMIT)
     force_conflicts: bool = option(help="Take ownership of fields that other clients have set.")
     take_ownership: bool = option(
         help="Take over what other manifests installed, with these values alone."

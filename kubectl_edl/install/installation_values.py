@@ -10,10 +10,10 @@ import yaml
 from edl import contract
 from edl.errors import NotFound
 from edl.kube.cluster import Cluster
+from edl.kube.option_group import option, option_group
 from edl.model import ObjectRef
 from edl.patches.merge_patch import merged
 from edl.writes import Json
-from kubectl_edl.cli.options import option, option_group
 from kubectl_edl.cli.param_types import Image
 from kubectl_edl.resources.manifest_sources import TOO_DEEP, ManifestSource, Unreadable, sources
 from manifests import installation, values

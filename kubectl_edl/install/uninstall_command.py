@@ -7,11 +7,12 @@ import click
 
 from certs.secrets import WEBHOOK_KINDS
 from edl.kube.cluster import PluginCluster
+from edl.kube.option_group import group
 from edl.model import ObjectRef
 from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import confirmed
-from kubectl_edl.cli.options import Deleting, a_cluster, group
+from kubectl_edl.cli.options import Deleting, a_cluster
 from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.install import job_restore, prune, uninstall_summary
 from kubectl_edl.install.prune import created

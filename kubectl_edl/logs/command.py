@@ -7,12 +7,13 @@ from typing import Final
 
 import click
 
+from edl.kube.option_group import group
 from edl.model import JobKey, Phase
 from edl.phases import phase
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
-from kubectl_edl.cli.options import group, one_namespace
+from kubectl_edl.cli.options import one_namespace
 from kubectl_edl.client.cluster_view import survey_jobs
 from kubectl_edl.client.job_lookup import named_role, only, training_job
 from kubectl_edl.client.prefetched_lists import jobs_of

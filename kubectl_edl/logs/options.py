@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import click
 
+from edl.kube.option_group import option, option_group
 from kubectl_edl.cli.completion_candidates import role_names
-from kubectl_edl.cli.options import option, option_group
 from kubectl_edl.cli.param_types import Duration
 
 

@@ -6,10 +6,11 @@ from typing import Final, TypeVar
 import click
 
 from edl.errors import EdlError
+from edl.kube.option_group import argument, group, option, option_group, shared_option
 from edl.model import JobKey
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import SELECTOR, argument, given, group, option, option_group
+from kubectl_edl.cli.options import SELECTOR
 from kubectl_edl.output.table import nothing_in
 
 _Item = TypeVar("_Item")
@@ -20,7 +21,7 @@ class JobSelection:
     """The selection; exactly one of the three must be given."""
 
     names: tuple[str, ...] = argument(metavar="[JOB]...", nargs=-1, shell_complete=job_names)
-    selector: str = given(SELECTOR, "")
+    selector: str = shared_option(SELECTOR, "")
     everything: bool = option(
         "--all", help="Select all training jobs of the namespace; with -A, of all namespaces."
     )

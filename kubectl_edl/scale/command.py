@@ -5,18 +5,11 @@ from typing import Final, NamedTuple
 
 import click
 
+from edl.kube.option_group import argument, group, option, option_group
 from kubectl_edl.cli.command_errors import Exit, exit_codes
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import (
-    Writing,
-    argument,
-    group,
-    one_namespace,
-    option,
-    option_group,
-    writing,
-)
+from kubectl_edl.cli.options import Writing, one_namespace, writing
 from kubectl_edl.scale import resize_script
 from kubectl_edl.scale.resize import ExtraSteps, ResizeTask, carry_out
 from kubectl_edl.scale.size_validation import SizeRequest

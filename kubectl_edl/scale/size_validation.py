@@ -9,12 +9,12 @@ import click
 from edl import contract
 from edl.durations import duration_text
 from edl.frameworks import FRAMEWORKS
+from edl.kube.option_group import option, option_group
 from edl.model import ObjectRef, Pod, ResizePolicy, Role, TrainingJob
 from edl.parsing.yaml_values import whole
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.completion_candidates import role_names
-from kubectl_edl.cli.options import option, option_group
 from kubectl_edl.cli.param_types import Duration
 from kubectl_edl.scale.worker_removal import named_pods
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kubectl_edl.cli.options import everywhere, group
+from edl.kube.option_group import group
+from kubectl_edl.cli.options import everywhere
 from kubectl_edl.simulate.options import SimulateOptions
 
 if TYPE_CHECKING:

@@ -5,9 +5,10 @@ from typing import Final
 
 import click
 
+from edl.kube.option_group import option, option_group
 from edl.planner.decision_limits import GrowthMode
 from edl.planner.policies import POLICIES
-from kubectl_edl.cli.options import FORM, option, option_group
+from kubectl_edl.cli.options import FORM
 from kubectl_edl.cli.param_types import Duration
 
 _LONGEST: Final = timedelta(days=36_500)
@@ -46,12 +47,12 @@ class SimulateOptions:
         help="When to stop; defaults to the horizon, with --live to 10m.",
     )
     output: str = option(
-        "-o", unsaid="table", type=FORM, help="Output format; wide adds a row per job."
+        "-o", fallback="table", type=FORM, help="Output format; wide adds a row per job."
     )
     plot: str = option(metavar="FILE", help="Write a plot to this file: .png, .svg or .pdf.")
     live: bool = option(help="Start from the state of the live cluster.")
     add_nodes: int = option(
-        unsaid=0, type=click.IntRange(0, 100000), help="Number of nodes to add, with --live."
+        fallback=0, type=click.IntRange(0, 100000), help="Number of nodes to add, with --live."
     )
     like: str = option(
         metavar="NODE", help="Added nodes are like this node, or have cpu=16,memory=64Gi."

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kubectl_edl.cli.options import group, option, option_group
+from edl.kube.option_group import group, option, option_group
 from kubectl_edl.cli.param_types import Duration
 
 if TYPE_CHECKING:

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from edl.kube.option_group import group
 from kubectl_edl.cli.completion_candidates import namespaces
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.lazy_group import Listed
-from kubectl_edl.cli.options import OutputOptions, a_cluster, group, printing
+from kubectl_edl.cli.options import OutputOptions, a_cluster, printing
 from kubectl_edl.teams.options import TeamFields, TeamWriting
 
 if TYPE_CHECKING:

@@ -2,7 +2,8 @@
 
 import click
 
-from kubectl_edl.cli.options import DRY_RUN, YES, given, option, option_group
+from edl.kube.option_group import option, option_group, shared_option
+from kubectl_edl.cli.options import DRY_RUN, YES
 from kubectl_edl.cli.param_types import repeated
 
 
@@ -10,8 +11,8 @@ from kubectl_edl.cli.param_types import repeated
 class TeamWriting:
     """How a change is written."""
 
-    yes: bool = given(YES, unsaid=False)
-    dry_run: str = given(DRY_RUN, "none")
+    yes: bool = shared_option(YES, fallback=False)
+    dry_run: str = shared_option(DRY_RUN, "none")
 
 
 @option_group

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kubectl_edl.cli.options import group, option, option_group
+from edl.kube.option_group import group, option, option_group
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +38,7 @@ class CostOptions:
 
     prices: Mapping[str, float] = option(
         "--price",
-        unsaid=MappingProxyType({}),
+        fallback=MappingProxyType({}),
         multiple=True,
         metavar="TYPE=AMOUNT",
         callback=_prices,

@@ -1,7 +1,7 @@
 """Options of the decisions: the policy, its settings, and the limits of all policies."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
 from enum import StrEnum
@@ -10,12 +10,12 @@ from typing import Any, Final
 import click
 import msgspec
 
+from edl.kube.option_group import group, option, option_group
 from edl.planner.decision_limits import Limits, ProvisionerSettings
 from edl.planner.policies import POLICIES
 from edl.planner.published_settings import LONGEST, Settings
 from reconciler.options.duration_range import DurationRange
 
-Command = Callable[..., None]
 _USUAL: Final = Limits()
 _SECONDS: Final = DurationRange(0, LONGEST)
 _MOST_OF_ITS_WORK: Final = 100.0
@@ -41,158 +41,137 @@ def _weight(text: str) -> tuple[int, float]:
 
 
 def _limit(
-    flag: str, text: str, kind: click.ParamType[Any] | None = None, shown: str | None = None
-) -> Callable[[Command], Command]:
-    """The option of the limit with this name.
-
-    `kind` is needed if its default does not tell its type.
-    """
-    name = flag.replace("-", "_")
-    usual = getattr(_USUAL if name in Limits.__struct_fields__ else _USUAL.asks, name)
+    usual: object, text: str, kind: click.ParamType[Any] | None = None, shown: str | None = None
+) -> Any:  # noqa: ANN401 (a field of any type)
+    """The option of a limit; `kind` is needed if its default does not tell its type."""
     if isinstance(usual, timedelta):
         kind, usual = _SECONDS, usual.total_seconds()
     elif isinstance(usual, StrEnum):
         kind, usual = click.Choice([mode.value for mode in type(usual)]), usual.value
-    return click.option(f"--{flag}", type=kind, default=usual, metavar=shown, help=text)
+    return option(type=kind, default=usual, metavar=shown, help=text)
 
 
-_OPTIONS: Final = (
-    click.option(
-        "--policy",
+@option_group
+class PlanningOptions:
+    """The reconciler's options about its decisions. The chart's values are generated from them."""
+
+    policy: str = option(
         type=click.Choice(list(POLICIES)),
         default=Settings().policy,
         help="Policy that chooses which jobs are scaled up and down.",
-    ),
-    click.option(
-        "--priority-weight",
-        multiple=True,
+    )
+    priority_weight: tuple[tuple[int, float], ...] = option(
         metavar="PRIORITY=WEIGHT",
         callback=_weights,
         help="Weight of jobs from a priority (a PriorityClass's value) up: 1000=2 doubles their"
         " share.",
-    ),
-    click.option(
-        "--patience",
+    )
+    patience: float | None = option(
         type=_SECONDS,
         help="How long a job queues before running jobs of equal priority are scaled down for it."
         " Default: the policy's (throughput: 30, others: 0).",
-    ),
-    click.option(
-        "--idle",
+    )
+    idle: float | None = option(
         type=_SECONDS,
         help="Quiet period without starts or resizes before jobs are scaled up."
         " Default: the policy's (throughput: 60, others: 0).",
-    ),
-    _limit(
-        "load-ceiling",
+    )
+    load_ceiling: float = _limit(
+        _USUAL.load_ceiling,
         "Fraction of the nodes' CPU and memory up to which jobs are scaled up.",
         click.FloatRange(0, 1, min_open=True),
-    ),
-    _limit(
-        "nearly-done",
+    )
+    nearly_done: float = _limit(
+        _USUAL.nearly_done,
         "Progress from which a job keeps its size, as a fraction; above 1 disables this.",
         click.FloatRange(0, _MOST_OF_ITS_WORK, min_open=True),
-    ),
-    click.option(
-        "--preempt/--no-preempt",
+    )
+    preempt: bool = option(
         default=_USUAL.preempt,
         help="Suspend jobs of lower priority if scaling them down to their minimum does not free"
         " enough.",
-    ),
-    _limit("growth-cooldown", "Time after a start or resize of a job before it is scaled up."),
-    _limit(
-        "pending-limit",
+    )
+    growth_cooldown: float = _limit(
+        _USUAL.growth_cooldown, "Time after a start or resize of a job before it is scaled up."
+    )
+    pending_limit: float = _limit(
+        _USUAL.pending_limit,
         "How long a replica above the minimum may stay unscheduled before it is removed.",
-    ),
-    _limit(
-        "restart-cooldown",
+    )
+    restart_cooldown: float = _limit(
+        _USUAL.restart_cooldown,
         "Time between restarts that resize a job which cannot resize live.",
-    ),
-    _limit(
-        "gang-limit",
+    )
+    gang_limit: float = _limit(
+        _USUAL.gang_limit,
         "How long the minimum of a started job may stay unscheduled before the job is requeued.",
-    ),
-    _limit(
-        "autoscaler",
+    )
+    autoscaler: str = _limit(
+        _USUAL.autoscaler,
         "Whether an autoscaler adds nodes for pending pods. detect: if the API server serves"
         " Karpenter's NodePools or ProvisioningRequests.",
-    ),
-    _limit(
-        "provisioning-timeout",
+    )
+    provisioning_timeout: float = _limit(
+        _USUAL.provisioning_timeout,
         "How long to wait for requested nodes before the job requests them again later.",
-    ),
-    _limit(
-        "provisioning-parallelism",
+    )
+    provisioning_parallelism: int = _limit(
+        _USUAL.provisioning_parallelism,
         "Number of queued jobs that may request nodes at the same time.",
         click.IntRange(1, _MOST_AT_ONCE),
-    ),
-    _limit(
-        "provisioner",
+    )
+    provisioner: str = _limit(
+        _USUAL.asks.provisioner,
         "How nodes are requested: by provisional pods, which run nothing, or by a"
         " ProvisioningRequest to cluster-autoscaler.",
-    ),
-    _limit("provisioning-class", "Class of ProvisioningRequests."),
-    _limit(
-        "provisioning-parameters",
+    )
+    provisioning_class: str = _limit(
+        _USUAL.asks.provisioning_class, "Class of ProvisioningRequests."
+    )
+    provisioning_parameters: str = _limit(
+        _USUAL.asks.provisioning_parameters,
         "Parameters of that class, such as maxRunDurationSeconds=86400.",
         shown="NAME=VALUE,…",
-    ),
-    _limit(
-        "provisional-image",
+    )
+    provisional_image: str = _limit(
+        _USUAL.asks.provisional_image,
         "Image of provisional pods; it need not start, because they are deleted once bound.",
-    ),
-    _limit(
-        "growth",
+    )
+    growth: str = _limit(
+        _USUAL.growth,
         "Nodes for replicas above the minimum: any-node, or only needed-nodes, which run other"
         " pods anyway, so that an autoscaler can remove the rest. autoscaler: needed-nodes if the"
         " cluster has an autoscaler.",
-    ),
-    _limit(
-        "idle-node-after",
+    )
+    idle_node_after: float = _limit(
+        _USUAL.idle_node_after,
         "How long replicas above the minimum alone may keep a node before they are moved off it.",
-    ),
-)
-
-
-def declared() -> tuple[click.Option, ...]:
-    """The options themselves, from which the chart's values are generated."""
-
-    @options
-    def empty() -> None: ...
-
-    found: list[click.Option] = empty.__click_params__  # type: ignore[attr-defined]
-    return tuple(reversed(found))
-
-
-def options(command: Command) -> Command:
-    """The command with these options, in this order."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
-def take(given: dict[str, Any]) -> Settings:
-    """The settings of these options, which are removed from `given`. Raises ValueError."""
-    waits = {name: given.pop(name) for name in ("patience", "idle")}
-    return Settings(
-        policy=given.pop("policy"),
-        limits=Limits(
-            **_values(given, _USUAL), asks=ProvisionerSettings(**_values(given, _USUAL.asks))
-        ),
-        weights=tuple(given.pop("priority_weight")),
-        waits=tuple(
-            (name, timedelta(seconds=wait)) for name, wait in waits.items() if wait is not None
-        ),
     )
 
+    def settings(self) -> Settings:
+        """Raises ValueError."""
+        waits = {"patience": self.patience, "idle": self.idle}
+        return Settings(
+            policy=self.policy,
+            limits=Limits(
+                **self._values(_USUAL), asks=ProvisionerSettings(**self._values(_USUAL.asks))
+            ),
+            weights=self.priority_weight,
+            waits=tuple(
+                (name, timedelta(seconds=wait)) for name, wait in waits.items() if wait is not None
+            ),
+        )
 
-def _values(given: dict[str, Any], usual: msgspec.Struct) -> dict[str, Any]:
-    """The fields of a struct that are options, converted to the types of its defaults."""
-    names = [name for name in usual.__struct_fields__ if name in given]
-    return {name: _typed(given.pop(name), getattr(usual, name)) for name in names}
+    def _values(self, usual: msgspec.Struct) -> dict[str, Any]:
+        """The fields of a struct that are options, converted to the types of its defaults."""
+        names = [name for name in usual.__struct_fields__ if hasattr(self, name)]
+        return {name: _typed(getattr(self, name), getattr(usual, name)) for name in names}
 
 
 def _typed(value: Any, usual: object) -> Any:  # noqa: ANN401 (any field of the limits)
     if isinstance(usual, timedelta):
         return timedelta(seconds=value)
     return type(usual)(value) if isinstance(usual, StrEnum) else value
+
+
+planning_options: Final = group(PlanningOptions, "planning")

@@ -1,5 +1,6 @@
 """What an installation may choose, and how a wrong choice is refused."""
 
+from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from edl.planner.policies import POLICIES
 from manifests import chart_files, installation, values
 from manifests.planning import CHOICES, Planning
 from reconciler.command_line import main as reconciler_command
-from reconciler.options.decision_options import declared
+from reconciler.options.decision_options import PlanningOptions
 
 WEBHOOK, RECONCILER = "edl-webhook", "edl-reconciler"
 
@@ -67,7 +68,7 @@ def test_every_policy_can_be_chosen() -> None:
 
 
 def test_every_option_of_the_planner_can_be_chosen() -> None:
-    assert list(Planning.__struct_fields__) == [option.name for option in declared()]
+    assert list(Planning.__struct_fields__) == [field.name for field in fields(PlanningOptions)]
 
 
 def test_the_reconciler_understands_what_is_chosen() -> None:

@@ -9,17 +9,16 @@ from click.testing import CliRunner
 from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
 from edl.planner.published_settings import Settings
-from reconciler.options import decision_options
+from reconciler.options.decision_options import PlanningOptions, planning_options
 
 
 def given(*arguments: str) -> Settings:
     found: list[Settings] = []
 
     @click.command()
-    @decision_options.options
-    def command(**options: object) -> None:
-        found.append(decision_options.take(options))
-        assert options == {}, "what is not about planning stays"
+    @planning_options
+    def command(planning: PlanningOptions) -> None:
+        found.append(planning.settings())
 
     result = CliRunner().invoke(command, arguments)
     assert result.exit_code == 0, result.output
@@ -54,7 +53,7 @@ def test_weights_are_read_as_charts_write_them(text: str, weight: float) -> None
 def test_weights_may_stand_in_a_variable() -> None:
     found: list[Settings] = []
     command = click.command(context_settings={"auto_envvar_prefix": "EDL"})(
-        decision_options.options(lambda **options: found.append(decision_options.take(options)))
+        planning_options(lambda planning: found.append(planning.settings()))
     )
     environment = {"EDL_PRIORITY_WEIGHT": "1000=2 5000=4", "EDL_POLICY": "fifo"}
     assert CliRunner().invoke(command, env=environment).exit_code == 0

@@ -14,12 +14,12 @@ from certs.secrets import WEBHOOK_KINDS, Installed, read_pair, rotate, usual
 from certs.subject_names import service_names
 from certs.verify import facts_of, is_trusted
 from edl.errors import Forbidden, NotFound
+from edl.kube.option_group import group
 from edl.model import ObjectRef
-from reconciler import webhook_certificates
 from reconciler.leader_only_cluster import LeaderOnlyCluster, NotLeading
 from reconciler.webhook_certificates import (
     CertificateMetrics,
-    CertificateSettings,
+    CertificateOptions,
     WebhookCertificates,
 )
 from tests.fake_cluster.cluster import FakeCluster
@@ -150,26 +150,26 @@ def test_a_leadership_lost_during_a_rotation_counts_as_no_failure(
     assert registry.get_sample_value("edl_certificate_failures_total") == 0
 
 
-def test_the_options_say_whether_for_which_names_and_how_long() -> None:
-    @click.command()
-    @webhook_certificates.options
-    def command(**_: object) -> None: ...
+def chosen(*words: str) -> CertificateOptions:
+    found: list[CertificateOptions] = []
 
-    words = ["--certificates", "--certificate-name", "10.0.0.1", "--certificate-days", "2"]
-    found = webhook_certificates.take(dict(command.make_context("command", words).params))
-    assert (found.enabled, found.names) == (True, ("10.0.0.1",))
-    assert found.lifetimes.serving == timedelta(days=2)
-    assert (
-        webhook_certificates.take(dict(command.make_context("command", []).params))
-        == CertificateSettings()
-    )
+    @click.command()
+    @group(CertificateOptions, "options")
+    def command(options: CertificateOptions) -> None:
+        found.append(options)
+
+    command.main(words, standalone_mode=False)
+    return found[0]
+
+
+def test_the_options_say_whether_for_which_names_and_how_long() -> None:
+    found = chosen("--certificates", "--certificate-name", "10.0.0.1", "--certificate-days", "2")
+    assert (found.certificates, found.certificate_name) == (True, ("10.0.0.1",))
+    assert found.timings.lifetimes.serving == timedelta(days=2)
+    assert chosen() == CertificateOptions()
 
 
 @pytest.mark.parametrize("name", ["bad name", "", "-a.example", "a..example", "300.1.1.1", "*.b"])
 def test_a_name_that_no_server_can_have_is_refused_at_the_start(name: str) -> None:
-    @click.command()
-    @webhook_certificates.options
-    def command(**_: object) -> None: ...
-
     with pytest.raises(click.BadParameter, match="neither a DNS name nor an IP address"):
-        command.make_context("command", ["--certificate-name", name])
+        chosen("--certificate-name", name)
