@@ -175,7 +175,7 @@ def _room(
     if (large := _too_large(snapshot, role, pod_class, pods - fitting)) is not None:
         return large
     names, nodes = snapshot.capacity.resources, list(snapshot.capacity.index)
-    every = np.flatnonzero(pod_class.eligible)
+    every = pod_class.nodes
     indexes = every[[pod_class.future_idle.allows(int(node)) for node in every]]
     where, requests = snapshot.domains.kept_to(pod_class), pod_class.shape.requests
     if not (pod_class.is_unconstrained or _lacks_resources(room, pod_class, indexes)):
@@ -218,7 +218,7 @@ def _too_large(snapshot: Snapshot, role: Role, pod_class: PodClass, pods: int) -
     """The blocker of a role for whose pod no eligible node is large enough; None if one is."""
     if pod_class.large_enough.any():
         return None
-    nodes = np.flatnonzero(pod_class.eligible)
+    nodes = pod_class.nodes
     has = snapshot.capacity.allocatable[:, nodes]
     names = snapshot.capacity.resources
     largest = {names[resource]: int(has[resource].max()) for resource, _ in pod_class.amounts}

@@ -55,8 +55,7 @@ class CapacityView:
 
     def _start(self) -> None:
         capacity, pod_class = self._capacity, self._pod_class
-        self._eligible = memoryview(pod_class.eligible)  # type: ignore[arg-type]
-        nodes = np.flatnonzero(pod_class.eligible)
+        nodes = pod_class.nodes
         few = len(nodes) <= _SCANNED
         self._order = _fullest_first(
             pod_class.amounts, nodes if few else self._among(nodes), capacity.future_idle
@@ -65,6 +64,8 @@ class CapacityView:
         """All eligible nodes, if they are few; else empty."""
         self._ahead: list[int] = []
         """The rest of the current batch of nodes with capacity, in reverse order."""
+        if not self._all:
+            self._eligible = memoryview(pod_class.eligible)  # type: ignore[arg-type]
         self._at = 0
         """The place in the order after the current batch."""
         self._seen = len(capacity.freed_nodes)
@@ -87,8 +88,9 @@ class CapacityView:
                 return node
             self._seen += 1
         while ahead or self._look_ahead():
-            if fits(ahead[-1]):
-                return ahead[-1]
+            node = ahead[-1]
+            if fits(node):
+                return node
             ahead.pop()
         return NO_NODE
 
@@ -152,11 +154,11 @@ class CapacityView:
         return returns and self._has_room(node)
 
     def reserve(self, node: int) -> None:
-        self._capacity.reserve(node, self._pod_class, self.horizon)
+        self._pod_class.reserve(node, self.horizon)
 
     def unreserve(self, node: int) -> None:
         """Undo a `reserve` after which no search has run."""
-        self._capacity.reserve(node, self._pod_class, self.horizon, -1)
+        self._pod_class.reserve(node, self.horizon, -1)
 
     def release(self, node: int) -> None:
         """Free a pod's capacity at this horizon; searches examine the node again."""

@@ -6,6 +6,7 @@ from typing import Final
 from edl.feasibility.eligibility import Eligibility
 from edl.feasibility.horizon import IDLE, Horizon
 from edl.model import Domain
+from edl.planner.packing.best_fit import NO_NODE
 from edl.planner.packing.domain_ranking import DomainRanking, TopologyDomains, topology_domains
 from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
@@ -63,12 +64,21 @@ class NodeDomains:
         found = self._within.get(key)
         if found is None:
             domains = self.by_label(label)
-            found = self._within[key] = pod_class.within(domains.of_nodes == number)
+            found = self._within[key] = pod_class.on(domains.nodes_of(number))
             self._kept_to[found] = (
                 *self.kept_to(pod_class),
                 Domain(label, domains.values[number]),
             )
         return found
+
+    def find(self, pod_class: PodClass, label: str, number: int, horizon: Horizon) -> int:
+        """The fullest node of one domain on which one more pod fits, or NO_NODE."""
+        nodes = self.by_label(label).nodes_of(number)
+        if len(nodes) > 1:
+            return self.within(pod_class, label, number).at(horizon).find()
+        node = int(nodes[0])
+        fits = pod_class.eligible[node] and pod_class.at(horizon).fits(node)
+        return node if fits else NO_NODE
 
     def kept_to(self, pod_class: PodClass) -> tuple[Domain, ...]:
         """The domains to which `within` has restricted this pod class."""

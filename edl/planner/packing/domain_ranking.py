@@ -1,6 +1,7 @@
 """Topology domains in the order in which pods that must stay together use them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
 from itertools import islice
 from math import inf
 from typing import Final, NamedTuple, TypeAlias
@@ -32,6 +33,18 @@ class TopologyDomains(NamedTuple):
     values: tuple[str, ...]
     of_nodes: Ints
     """The index in `values` of each node's value, -1 without the label; int64[nodes]."""
+    by_domain: Ints
+    """All nodes with the label, in the order of their domains."""
+    ends: list[int]
+    """The place in `by_domain` after each domain's nodes."""
+
+    def nodes_of(self, number: int) -> Ints:
+        """The nodes of a domain, ascending."""
+        return self.by_domain[self.ends[number - 1] if number else 0 : self.ends[number]]
+
+    @property
+    def are_single_nodes(self) -> bool:
+        return len(self.values) == len(self.of_nodes)
 
 
 class DomainRanking:
@@ -69,8 +82,8 @@ class DomainRanking:
         followed: NodeCapacity | None = None,
     ) -> None:
         """`followed`: the capacity that `room` reads; None if it does not change."""
-        usable = np.any([pod_class.eligible for pod_class in pod_classes], axis=0)
-        self._nodes = np.flatnonzero(usable & (domains.of_nodes >= 0))
+        usable = reduce(np.union1d, [pod_class.nodes for pod_class in pod_classes])
+        self._nodes: Ints = usable[domains.of_nodes[usable] >= 0]
         own = domains.of_nodes[self._nodes]
         present = np.bincount(own, minlength=len(domains.values)) > 0
         self._numbers = np.flatnonzero(present)
@@ -269,4 +282,6 @@ def topology_domains(label: str, values: Sequence[str | None]) -> TopologyDomain
     names = sorted({value for value in values if value is not None})
     numbers: dict[str | None, int] = {name: number for number, name in enumerate(names)}
     nodes = np.array([numbers.get(value, -1) for value in values], dtype=np.int64)
-    return TopologyDomains(label, tuple(names), nodes)
+    by_domain = np.argsort(nodes, kind="stable")[np.count_nonzero(nodes < 0) :]
+    ends = np.cumsum(np.bincount(nodes[by_domain], minlength=len(names)))
+    return TopologyDomains(label, tuple(names), nodes, by_domain, ends.tolist())

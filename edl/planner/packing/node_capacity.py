@@ -135,28 +135,25 @@ class NodeCapacity:
             cells[node] >= amount for cells, amount in self.cells_to_compare(amounts, horizon)
         )
 
-    def reserve(self, node: int, pod_class: "PodClass", horizon: Horizon, pods: int = 1) -> None:
-        """Reserve capacity for `pods` pods of this class on a node; free it if negative."""
-        is_idle = horizon is IDLE
-        counts, idle_soon, idle_now = (
-            self._schedulable[node],
-            self.total_future_idle,
-            self.total_idle,
-        )
+    def reserve(self, node: int, cells: Sequence[ResourceCells], horizon: Horizon, pods: int) -> None:
+        """Reserve capacity for `pods` pods on a node; free it if negative."""
         self.changed_nodes.append(node)
-        for soon, at_once, resource, amount in pod_class.cells:
+        counts, idle_soon = self._schedulable[node], self.total_future_idle
+        if horizon is not IDLE:
+            for soon, _, resource, amount in cells:
+                less = amount * pods
+                soon[node] -= less
+                if counts:
+                    idle_soon[resource] -= less
+            return
+        idle_now = self.total_idle
+        for soon, at_once, resource, amount in cells:
             less = amount * pods
             soon[node] -= less
+            at_once[node] -= less
             if counts:
                 idle_soon[resource] -= less
-            if is_idle:
-                at_once[node] -= less
-                if counts:
-                    idle_now[resource] -= less
-        if pod_class.constraints is not None:
-            pod_class.constraints.change(node, pods, horizon)
-        if pod_class.share_allocator is not None:
-            pod_class.share_allocator.change(node, pods, horizon)
+                idle_now[resource] -= less
 
     def add(self, node: int, amounts: ResourceAmounts, sign: int) -> None:
         """Add capacity to a node, or subtract it (sign -1), also in `observed_idle`."""
@@ -179,8 +176,8 @@ class NodeCapacity:
         self.changed_nodes += nodes
         if not pod_class.is_unconstrained:  # constraints and GPU shares must count the pods too
             for node in nodes:
-                self.reserve(node, pod_class, IDLE, -1)
-                self.reserve(node, pod_class, FUTURE_IDLE)
+                pod_class.reserve(node, IDLE, -1)
+                pod_class.reserve(node, FUTURE_IDLE)
             return
         counted = sum(map(self._schedulable.__getitem__, nodes))
         for resource, amount in pod_class.amounts:

@@ -19,14 +19,15 @@ class PodClass:
 
     __slots__ = (
         "_capacity",
+        "_cells",
+        "_eligible",
         "_large",
         "amounts",
-        "cells",
         "cluster_fraction",
         "constraints",
-        "eligible",
         "future_idle",
         "idle",
+        "nodes",
         "shape",
         "share_allocator",
     )
@@ -34,13 +35,15 @@ class PodClass:
     def __init__(self, capacity: NodeCapacity, shape: Shape, eligible: Mask) -> None:
         self.shape = shape
         self.amounts = capacity.amounts(shape.requests)
-        self.cells = capacity.cells_to_change(self.amounts)
+        self._cells = capacity.cells_to_change(self.amounts)
         parts = ((amount, capacity.totals[resource]) for resource, amount in self.amounts)
         self.cluster_fraction = sum(amount / total for amount, total in parts if total) / len(
             capacity.totals
         )
         """The fraction of all schedulable nodes that one pod uses, averaged over resources."""
-        self.eligible = eligible
+        self._eligible: Mask | None = eligible
+        self.nodes: Ints = np.flatnonzero(eligible)
+        """Its eligible nodes, ascending."""
         self.constraints = (
             capacity.topology.constraints_of(shape)
             if capacity.topology and shape.constraints
@@ -57,10 +60,23 @@ class PodClass:
 
     def within(self, nodes: Mask) -> "PodClass":
         """The same pod class, restricted to these nodes; bool[nodes]."""
+        return self.on(np.flatnonzero(nodes))
+
+    def on(self, nodes: Ints) -> "PodClass":
+        """The same pod class, restricted to these nodes, which are ascending."""
         found = copy(self)
-        found.eligible = self.eligible & nodes
+        found.nodes = nodes[self.eligible[nodes]]
+        found._eligible = None  # noqa: SLF001 (of its own class)
         found.reset_cursors()
         return found
+
+    @property
+    def eligible(self) -> Mask:
+        """bool[nodes]"""
+        if self._eligible is None:
+            self._eligible = np.zeros(len(self._capacity.node_names), dtype=np.bool_)
+            self._eligible[self.nodes] = True
+        return self._eligible
 
     def at(self, horizon: Horizon) -> CapacityView:
         return self.idle if horizon is IDLE else self.future_idle
@@ -86,16 +102,19 @@ class PodClass:
         self.future_idle = view(self._capacity, self, FUTURE_IDLE)
         self._large = None
 
-    def reserve(self, node: int, horizon: Horizon) -> None:
-        """Reserve capacity for one pod on a node."""
-        self._capacity.reserve(node, self, horizon)
+    def reserve(self, node: int, horizon: Horizon, pods: int = 1) -> None:
+        """Reserve capacity for `pods` pods on a node; free it if negative."""
+        self._capacity.reserve(node, self._cells, horizon, pods)
+        if self.constraints is not None:
+            self.constraints.change(node, pods, horizon)
+        if self.share_allocator is not None:
+            self.share_allocator.change(node, pods, horizon)
 
     def is_full(self) -> bool:
         """Whether no node has future idle capacity for one more; False if constrained."""
-        nodes = np.flatnonzero(self.eligible)
         return (
             self.is_unconstrained
-            and not nodes_that_fit(self._capacity, self.amounts, FUTURE_IDLE, nodes).size
+            and not nodes_that_fit(self._capacity, self.amounts, FUTURE_IDLE, self.nodes).size
         )
 
     def release_from(self, room: Ints, nodes: Iterable[int], sign: int = 1) -> None:

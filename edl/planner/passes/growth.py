@@ -1,11 +1,9 @@
 """Growth: idle capacity goes to the least satisfied role, one replica at a time."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import partial
 from heapq import heapify, heappop, heappush
-from operator import attrgetter
 
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.planner.packing.node_capacity import Ints, ResourceAmounts
@@ -15,7 +13,7 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import AnchorNodes
 from edl.planner.snapshot.quota_balance import NOT_COUNTED
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
-from edl.planner.snapshot.started_domains import node_in_preferred_domain
+from edl.planner.snapshot.started_domains import PreferredDomains
 
 
 @dataclass(slots=True)
@@ -90,69 +88,119 @@ def grow(snapshot: Snapshot, ceiling: GrowthCeiling) -> list[RoleAllocation]:
         if pod_class.is_full()
     }
     stuck = [allocation for allocation in asking if allocation.pod_class in full]
-    rest = [allocation for allocation in asking if allocation.pod_class not in full]
     anchors = AnchorNodes(snapshot.allocations) if snapshot.policy.colocate else None
-    add = partial(add_replica, snapshot, ceiling, anchors=anchors)
+    rest = {
+        allocation: RoleGrowth(snapshot, ceiling, allocation, anchors)
+        for allocation in asking
+        if allocation.pod_class not in full
+    }
     if snapshot.teams:
         satisfied = {allocation: snapshot.satisfaction(allocation) for allocation in rest}
         order = growth_order(snapshot.teams, snapshot.policy, satisfied)
-        return stuck + [allocation for allocation in order if not add(allocation)]
-    return stuck + _grow_least_satisfied(snapshot, rest, add)
+        return stuck + [allocation for allocation in order if not rest[allocation].add_replica()]
+    return stuck + _grow_least_satisfied(snapshot, rest.values())
 
 
 def _grow_least_satisfied(
-    snapshot: Snapshot, asking: Iterable[RoleAllocation], add: Callable[[RoleAllocation], bool]
+    snapshot: Snapshot, asking: Iterable["RoleGrowth"]
 ) -> list[RoleAllocation]:
-    """Add one replica at a time to the least satisfied role. Returns roles that `add` refused."""
-    by_share: defaultdict[float, list[RoleAllocation]] = defaultdict(list)
-    for allocation in asking:
-        by_share[snapshot.satisfaction(allocation)].append(allocation)
+    """Add one replica at a time to the least satisfied role. Returns roles that got none."""
+    by_share: defaultdict[float, list[tuple[int, RoleGrowth]]] = defaultdict(list)
+    for growth in asking:
+        by_share[snapshot.satisfaction(growth.allocation)].append((growth.allocation.rank, growth))
     levels, stuck = list(by_share), []
     heapify(levels)
     share = snapshot.policy.satisfaction
     while levels:
         level = heappop(levels)
-        for allocation in sorted(by_share.pop(level), key=attrgetter("rank")):
-            while add(allocation):
+        # Ranks are unique, so that roles themselves are never compared.
+        for turn in sorted(by_share.pop(level)):
+            growth = turn[1]
+            allocation = growth.allocation
+            while growth.add_replica():
                 size = len(allocation.placements)
                 if size >= allocation.max_replicas:
                     break
                 if (next_level := share(allocation, size)) > level:
                     if next_level not in by_share:
                         heappush(levels, next_level)
-                    by_share[next_level].append(allocation)
+                    by_share[next_level].append(turn)
                     break
             else:
                 stuck.append(allocation)
     return stuck
 
 
-def add_replica(
-    snapshot: Snapshot,
-    ceiling: GrowthCeiling,
-    allocation: RoleAllocation,
-    anchors: AnchorNodes | None,
-) -> bool:
-    """Add a replica to the role: on idle capacity, or pipelined onto capacity of terminating pods.
+class RoleGrowth:
+    """Adds replicas to one role while capacity only shrinks.
 
-    False if quotas, the ceiling or all nodes refuse both.
+    What cannot change meanwhile is read once: a decision may add 100,000 replicas.
     """
-    # Fast path: a replica that is admitted now needs no check of the future.
-    at_once = _comes_at_once(snapshot, ceiling, allocation)
-    if not (at_once or _is_allowed(ceiling, allocation)):
-        return False
-    if at_once and (node := _row(snapshot, allocation, anchors, IDLE)) != NO_NODE:
-        allocation.place(node, IDLE)
-        return True
-    # A starting job that restarts to resize takes no pipelined replica: it would soon restart.
-    restarts = allocation.starts and allocation.restarts_to_resize and not allocation.hold.reason
-    if restarts or allocation.pod_class.future_idle.find() == NO_NODE:
-        return False
-    node = _row(snapshot, allocation, anchors, FUTURE_IDLE)
-    if node != NO_NODE:
-        allocation.place(node, FUTURE_IDLE)
-        return True
-    return False
+
+    __slots__ = ("_anchors", "_ceiling", "_creates", "_near", "_snapshot", "_waits", "allocation")
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        ceiling: GrowthCeiling,
+        allocation: RoleAllocation,
+        anchors: AnchorNodes | None = None,
+    ) -> None:
+        self._snapshot, self._ceiling, self.allocation = snapshot, ceiling, allocation
+        self._anchors = anchors
+        self._creates = not (allocation.hold.reason or allocation.gave_replicas)
+        self._waits = snapshot.any_waits_for_moves and not allocation.starts
+        preferred = allocation.job.topology.preferred
+        self._near: dict[Horizon, PreferredDomains] | None = {} if preferred else None
+
+    def add_replica(self) -> bool:
+        """Add a replica: on idle capacity, or pipelined onto capacity of terminating pods.
+
+        False if quotas, the ceiling or all nodes refuse both.
+        """
+        allocation = self.allocation
+        # A replica that is admitted now needs no check of the future.
+        at_once = self._creates and self._is_allowed(IDLE)
+        if not (at_once or self._is_allowed(FUTURE_IDLE)):
+            return False
+        if at_once and (node := self._node(IDLE)) != NO_NODE:
+            allocation.place(node, IDLE)
+            return True
+        # A starting job that restarts to resize takes no pipelined replica: it would soon restart.
+        restarts = (
+            allocation.starts and allocation.restarts_to_resize and not allocation.hold.reason
+        )
+        if restarts or allocation.pod_class.future_idle.find() == NO_NODE:
+            return False
+        node = self._node(FUTURE_IDLE)
+        if node != NO_NODE:
+            allocation.place(node, FUTURE_IDLE)
+        return node != NO_NODE
+
+    def _is_allowed(self, horizon: Horizon) -> bool:
+        """Whether quotas, moves and the ceiling admit one more replica at this horizon."""
+        allocation = self.allocation
+        quota_request, size = allocation.quota_request, len(allocation.placements)
+        if quota_request is not NOT_COUNTED and not quota_request.allows(horizon):
+            return False
+        if size < allocation.role.spec.min:
+            return True
+        waits = self._waits and horizon is IDLE and self._snapshot.waits_for_moves(allocation, size)
+        return not waits and self._ceiling.allows(allocation.pod_class, horizon)
+
+    def _node(self, horizon: Horizon) -> int:
+        """A node near the job's pods if its topology or the policy wants that, else best fit."""
+        allocation = self.allocation
+        view = allocation.pod_class.at(horizon)
+        if self._near is not None and not view.is_exhausted:
+            if horizon not in self._near:
+                self._near[horizon] = PreferredDomains(self._snapshot, allocation, horizon)
+            if (node := self._near[horizon].find()) != NO_NODE:
+                return node
+        anchors = self._anchors
+        if anchors is not None and (node := anchors.node_for(allocation, horizon)) != NO_NODE:
+            return node
+        return view.find()
 
 
 def could_reserve(ceiling: GrowthCeiling, allocation: RoleAllocation, room: Ints) -> bool:
@@ -165,42 +213,3 @@ def could_reserve(ceiling: GrowthCeiling, allocation: RoleAllocation, room: Ints
     ):
         return False
     return bool(allocation.pod_class.pods_per_node(room, FUTURE_IDLE).any())
-
-
-def _is_allowed(ceiling: GrowthCeiling, allocation: RoleAllocation) -> bool:
-    """Whether quotas and the ceiling admit one more replica once terminating pods are gone."""
-    if not allocation.quota_request.allows(FUTURE_IDLE):
-        return False
-    return len(allocation.placements) < allocation.role.spec.min or ceiling.allows(
-        allocation.pod_class, FUTURE_IDLE
-    )
-
-
-def _comes_at_once(snapshot: Snapshot, ceiling: GrowthCeiling, allocation: RoleAllocation) -> bool:
-    """Whether one more replica may be created now, provided that a node has idle capacity."""
-    if (
-        allocation.hold.reason
-        or allocation.gave_replicas
-        # Fast path: growth asks for each of 100,000 replicas.
-        or not (allocation.quota_request is NOT_COUNTED or allocation.quota_request.allows(IDLE))
-    ):
-        return False
-    if len(allocation.placements) < allocation.role.spec.min:
-        return True
-    waits = not allocation.starts and snapshot.waits_for_moves(
-        allocation, len(allocation.placements)
-    )
-    return not waits and ceiling.allows(allocation.pod_class, IDLE)
-
-
-def _row(
-    snapshot: Snapshot, allocation: RoleAllocation, anchors: AnchorNodes | None, horizon: Horizon
-) -> int:
-    """A node near the job's other pods if its topology or the policy wants that, else best fit."""
-    view = allocation.pod_class.at(horizon)
-    near = allocation.job.topology.preferred and not view.is_exhausted
-    if near and (node := node_in_preferred_domain(snapshot, allocation, horizon)) != NO_NODE:
-        return node
-    if anchors is not None and (node := anchors.node_for(allocation, horizon)) != NO_NODE:
-        return node
-    return view.find()

@@ -25,7 +25,7 @@ from edl.planner.snapshot.role_allocation import (
     Unscheduled,
     first_placement,
 )
-from edl.planner.snapshot.started_domains import node_in_preferred_domain
+from edl.planner.snapshot.started_domains import PreferredDomains
 
 _Search: TypeAlias = Callable[[Snapshot, RoleAllocation, Unscheduled], Placement | None]
 
@@ -136,7 +136,7 @@ def _near(snapshot: Snapshot, allocation: RoleAllocation, _found: Unscheduled) -
     found = [node for node, _ in nodes.most_common()]
     if (
         allocation.job.topology.preferred
-        and (node := node_in_preferred_domain(snapshot, allocation, IDLE)) != NO_NODE
+        and (node := PreferredDomains(snapshot, allocation, IDLE).find()) != NO_NODE
     ):
         found.append(node)
     return _first(snapshot, allocation, found)
@@ -148,7 +148,7 @@ def _elsewhere(
     """On any node from which its role was not recently cleared, if it was cleared from some."""
     if not (allocation.role.template.gated and _cleared(snapshot, allocation)):
         return None
-    return _first(snapshot, allocation, map(int, np.flatnonzero(allocation.pod_class.eligible)))
+    return _first(snapshot, allocation, allocation.pod_class.nodes.tolist())
 
 
 def _first(

@@ -126,6 +126,11 @@ class Snapshot:
         """The policy's satisfaction of a role with `more` replicas than it has now."""
         return self.policy.satisfaction(allocation, len(allocation.placements) + more)
 
+    @property
+    def any_waits_for_moves(self) -> bool:
+        """Whether growth of some role waits until replicas have moved to others."""
+        return bool(self.moves.recipients) or self.moves.growth_limit < inf
+
     def waits_for_moves(self, allocation: RoleAllocation, size: int) -> bool:
         """Whether growth of this role from `size` waits until replicas have moved to others."""
         recipients, limit = self.moves.recipients, self.moves.growth_limit

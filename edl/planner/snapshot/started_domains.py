@@ -1,7 +1,9 @@
 """Topology domains that started roles require or prefer."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from itertools import chain, islice
 
 from edl.feasibility.horizon import IDLE, Horizon
@@ -53,55 +55,65 @@ def _started(job: TrainingJob, role: str) -> list[Role]:
     return [one for one in job.live if not one.status.suspended and role in ("", one.name)]
 
 
-def node_in_preferred_domain(
-    snapshot: Snapshot, allocation: RoleAllocation, horizon: Horizon
-) -> int:
-    """A node for one more replica in a preferred domain of its role, narrowest first, or NO_NODE.
+@dataclass(slots=True)
+class PreferredDomains:
+    """The preferred domains that a role uses and that may have capacity for one more replica.
 
-    If no narrower domain that the role uses has capacity, the replica opens another one, chosen
-    for the role's further growth.
+    Valid while capacity only shrinks: a full domain is not looked at again.
     """
-    labels = allocation.job.topology.preferred
-    taken = sorted(
-        {placement.node for placement in allocation.placements if placement.node != NO_NODE}
-    )
-    for depth in reversed(range(len(labels))):
-        label = labels[depth]
-        for number in sorted(
-            {*snapshot.domains.by_label(label).of_nodes[taken].tolist()} - {NO_NODE}
-        ):
-            pod_class = snapshot.domains.within(allocation.pod_class, label, number)
-            if pod_class.at(horizon).find() != NO_NODE:
-                return _begun(snapshot, allocation, pod_class, labels[depth + 1 :], horizon)
-    return (
-        _begun(snapshot, allocation, allocation.pod_class, labels, horizon) if labels else NO_NODE
-    )
 
+    snapshot: Snapshot
+    allocation: RoleAllocation
+    horizon: Horizon
+    _known: set[tuple[str, int]] = field(default_factory=set)
+    _open: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    """By label, a heap of the numbers of domains."""
+    _read: int = 0
+    """How many placements of the role were read."""
 
-def _begun(
-    snapshot: Snapshot,
-    allocation: RoleAllocation,
-    pod_class: PodClass,
-    labels: Sequence[str],
-    horizon: Horizon,
-) -> int:
-    """A node in the tightest domain for the role's growth, else in the roomiest, or NO_NODE."""
-    requests = [
-        PodSetRequest(pod_class, max(allocation.max_replicas - len(allocation.placements), 1))
-    ]
-    for label in labels:
-        domains = snapshot.domains.by_label(label)
-        if len(domains.values) == len(domains.of_nodes):
-            break  # each domain is one node: best fit picks the fullest
-        ranking = snapshot.domains.ranking(label, requests, horizon)
-        for number in islice(chain(ranking.tightest(requests), ranking.roomiest(requests)), 1):
-            requests = [
-                PodSetRequest(
-                    snapshot.domains.within(requests[0].pod_class, label, number), requests[0].pods
-                )
-            ]
-    node = requests[0].pod_class.at(horizon).find()
-    return node if node != NO_NODE else pod_class.at(horizon).find()
+    def find(self) -> int:
+        """A node for one more replica, in the narrowest domain with capacity, or NO_NODE.
+
+        If no narrower domain that the role uses has capacity, the replica opens another one, chosen
+        for the role's further growth.
+        """
+        domains, pod_class = self.snapshot.domains, self.allocation.pod_class
+        labels = self.allocation.job.topology.preferred
+        self._add_used(labels)
+        for depth in reversed(range(len(labels))):
+            label, narrower, found = labels[depth], labels[depth + 1 :], self._open[labels[depth]]
+            while found:
+                node = domains.find(pod_class, label, found[0], self.horizon)
+                if node != NO_NODE:
+                    there = domains.within(pod_class, label, found[0]) if narrower else pod_class
+                    return self._begun(there, narrower) if narrower else node
+                heappop(found)
+        return self._begun(pod_class, labels)
+
+    def _add_used(self, labels: Sequence[str]) -> None:
+        placements = self.allocation.placements
+        nodes = {one.node for one in placements[self._read :]} - {NO_NODE}
+        self._read = len(placements)
+        for label in labels:
+            numbers = self.snapshot.domains.by_label(label).of_nodes
+            for used in {(label, int(numbers[node])) for node in nodes} - self._known:
+                self._known.add(used)
+                if used[1] != NO_NODE:
+                    heappush(self._open[label], used[1])
+
+    def _begun(self, pod_class: PodClass, labels: Sequence[str]) -> int:
+        """A node in the tightest domain for the role's growth, else in the roomiest, or NO_NODE."""
+        domains, horizon, one = self.snapshot.domains, self.horizon, self.allocation
+        requests = [PodSetRequest(pod_class, max(one.max_replicas - len(one.placements), 1))]
+        for label in labels:
+            if domains.by_label(label).are_single_nodes:
+                break  # best fit picks the fullest
+            ranking = domains.ranking(label, requests, horizon)
+            for number in islice(chain(ranking.tightest(requests), ranking.roomiest(requests)), 1):
+                there = domains.within(requests[0].pod_class, label, number)
+                requests = [requests[0]._replace(pod_class=there)]
+        node = requests[0].pod_class.at(horizon).find()
+        return node if node != NO_NODE else pod_class.at(horizon).find()
 
 
 def in_domain_order(snapshot: Snapshot, allocation: RoleAllocation, nodes: list[int]) -> list[int]:

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from edl.feasibility.horizon import Horizon
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -86,7 +84,7 @@ class Precedence:
         """How many pods of a class fit if no other unbound pod is placed."""
         if pod_class.share_allocator is not None:
             return int(pod_class.pods_by_capacity(self._open, Horizon.EMPTY).sum())
-        nodes = np.flatnonzero(pod_class.eligible)
+        nodes = pod_class.nodes
         return int(pod_class.pods_by_resources(self._open[:, nodes], nodes).sum())
 
     def _capacity(self, index: int) -> list[int]:

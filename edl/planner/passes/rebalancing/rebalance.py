@@ -19,7 +19,7 @@ from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
-from edl.planner.passes.growth import GrowthCeiling, add_replica
+from edl.planner.passes.growth import GrowthCeiling, RoleGrowth
 from edl.planner.passes.pending_turns import defer_growth
 from edl.planner.passes.rebalancing.cooldown_holds import CooldownHolds
 from edl.planner.passes.rebalancing.defragment import defragment_for
@@ -92,7 +92,7 @@ class Rebalance:
 
     def _takes_what_is_left(self, recipient: RoleAllocation) -> bool:
         """Add a replica on capacity that donors freed beyond need, as the next plan would."""
-        if not (self._took and add_replica(self.snapshot, self.ceiling, recipient, None)):
+        if not (self._took and RoleGrowth(self.snapshot, self.ceiling, recipient).add_replica()):
             return False
         self.donors.refresh(recipient)
         self._keep(recipient)

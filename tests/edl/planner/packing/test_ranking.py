@@ -48,7 +48,7 @@ def test_a_ranking_that_follows_placements_is_the_one_that_reads_all_nodes_anew(
         for at, which, now, comes in moves:
             if comes:
                 taken = IDLE if now else FUTURE_IDLE
-                there.capacity.reserve(at, pod_classes[which], taken, comes - 2)
+                pod_classes[which].reserve(at, taken, comes - 2)
             else:
                 there.capacity.defer([at], pod_classes[which])
         for horizon in (IDLE, FUTURE_IDLE):
