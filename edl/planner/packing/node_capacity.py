@@ -135,7 +135,9 @@ class NodeCapacity:
             cells[node] >= amount for cells, amount in self.cells_to_compare(amounts, horizon)
         )
 
-    def reserve(self, node: int, cells: Sequence[ResourceCells], horizon: Horizon, pods: int) -> None:
+    def reserve(
+        self, node: int, cells: Sequence[ResourceCells], horizon: Horizon, pods: int
+    ) -> None:
         """Reserve capacity for `pods` pods on a node; free it if negative."""
         self.changed_nodes.append(node)
         counts, idle_soon = self._schedulable[node], self.total_future_idle

@@ -72,7 +72,7 @@ class PodClass:
 
     @property
     def eligible(self) -> Mask:
-        """bool[nodes]"""
+        """Its eligible nodes as a mask; bool[nodes]."""
         if self._eligible is None:
             self._eligible = np.zeros(len(self._capacity.node_names), dtype=np.bool_)
             self._eligible[self.nodes] = True

@@ -73,8 +73,10 @@ class Displacement:
             resource: amount - int(soon[resource, node]) for resource, amount in pod_class.amounts
         }
         found: list[tuple[RoleAllocation, int]] = []
-        seen = []
-        while _short(lacking) and (allocation := self.reclaimable.next(self.scope)):
+        seen, there = [], np.zeros(len(self.snapshot.capacity.node_names), dtype=np.bool_)
+        there[node] = True
+        queue = self.reclaimable.queue_on(there)
+        while _short(lacking) and (allocation := queue.next(self.scope)):
             seen.append(allocation)
             for position in self._positions(allocation, node):
                 if not any(
@@ -85,7 +87,7 @@ class Displacement:
                 for resource, amount in allocation.pod_class.amounts:
                     lacking[resource] = lacking.get(resource, 0) - amount
         for allocation in seen:
-            self.reclaimable.requeue(allocation)
+            queue.requeue(allocation)
         return [] if _short(lacking) else found
 
     def _positions(self, allocation: RoleAllocation, node: int) -> Iterator[int]:
@@ -122,7 +124,7 @@ class Displacement:
             move_last(allocation, position)
             risen = self.reclaimable.evict(allocation)
             self.reservation.evicted.setdefault(allocation, []).append(risen)
-            self.reclaimable.requeue(allocation)
+            self.reclaimable.queue.requeue(allocation)
             return
         self.reclaimable.move(allocation, position, to)
         if position not in {one.position for one in allocation.unscheduled}:

@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Final, TypeAlias
 
-import numpy as np
-
 from edl.annotations import cleared_nodes
 from edl.contract import Provision
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon

@@ -17,9 +17,10 @@ def reclaim_quotas(snapshot: Snapshot) -> None:
                 if found.resizable and found.quota_request.amount(quota)
             ]
             reclaimable = Reclaimable(snapshot, counting, reclaim_order(snapshot))
-            while quota.future_remaining < 0 and (allocation := reclaimable.next(ALL_IN_REACH)):
+            queue = reclaimable.queue
+            while quota.future_remaining < 0 and (allocation := queue.next(ALL_IN_REACH)):
                 reclaimable.evict(allocation)
                 record_eviction([allocation], reasons.above_budget(quota.spec))
-                reclaimable.requeue(allocation)
+                queue.requeue(allocation)
             for allocation in counting:
                 allocation.forget_evicted_pods()

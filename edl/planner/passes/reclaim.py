@@ -10,7 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import TYPE_CHECKING, Final
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -20,20 +21,30 @@ from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack, still_missing
 from edl.planner.passes.named_removals import RemovalChoice, leaves_by_name
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
-from edl.planner.snapshot.reclaimable import Reclaimable
+from edl.planner.snapshot.reclaimable import Reclaimable, YieldQueue
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 from edl.planner.teams.kept_capacity import LendingBound
 from edl.planner.teams.reclaim_priority import ReclaimScope
 
 if TYPE_CHECKING:
     from edl.feasibility.constraints import ConstraintCount
+    from edl.feasibility.eligibility import Mask
 
 _NODES_COMPARED: Final = 32
 """Nodes to choose from for a pod that needs the capacity of several extras."""
 
+_pods: Final = attrgetter("pods")
+
 
 def _always() -> bool:
     return True
+
+
+class _Useful(NamedTuple):
+    """Whether the next replica of a role is of use to a claim, and a queue of all such roles."""
+
+    frees: Callable[[RoleAllocation], bool]
+    queue: YieldQueue
 
 
 @dataclass(slots=True)
@@ -84,9 +95,10 @@ class Reservation:
         First extras that relieve an exceeded quota, then those on nodes where missing pods would
         fit, then any other.
         """
-        quota = self.quota_request
+        quota, least = self.quota_request, reclaimable.min_replicas
         if not quota.within_quota():
-            self._pass(reclaimable, scope, quota.is_relieved_by, quota.within_quota)
+            useful = _Useful(quota.is_relieved_by, reclaimable.queue)
+            self._pass(reclaimable, scope, useful, quota.within_quota)
         if not self.all_placed():
             room = reclaimable.capacity.with_idle(scope)
             helps = [
@@ -94,60 +106,64 @@ class Reservation:
                 for request in self.missing
                 if request.pods
             ]
-            useful = reduce(np.logical_or, helps).tolist()
-            choice = RemovalChoice(self.capacity, reclaimable, scope)
-            least = reclaimable.min_replicas
-            self._pass(
-                reclaimable,
-                scope,
-                lambda found: _on(found, least(found), useful),
-                self.complete,
-                choice,
+            nodes: Mask = reduce(np.logical_or, helps)
+            frees = nodes.tolist()
+            useful = _Useful(
+                lambda found: _on(found, least(found), frees), reclaimable.queue_on(nodes)
             )
+            choice = RemovalChoice(self.capacity, reclaimable, scope)
+            self._pass(reclaimable, scope, useful, self.complete, choice)
         if not self.complete():
-            self._pass(reclaimable, scope, self._in_the_way(), self.complete)
+            self._pass(reclaimable, scope, self._in_the_way(reclaimable), self.complete)
         self._reprieve(reclaimable)
 
-    def _in_the_way(self) -> Callable[[RoleAllocation], bool]:
-        """Whether a role has extras on nodes that are eligible for missing pods.
+    def _in_the_way(self, reclaimable: Reclaimable) -> "_Useful":
+        """Roles with extras on nodes that are eligible for missing pods.
 
         All roles count if placement constraints, quotas or the load ceiling block the claim.
         """
         missing = [request.pod_class for request in self.missing if request.pods]
         if not self._allowed() or any(pod_class.constraints for pod_class in missing):
-            return lambda _: True
-        usable = reduce(np.logical_or, (pod_class.eligible for pod_class in missing)).tolist()
-        return lambda one: any(
-            placement.node != NO_NODE and usable[placement.node]
-            for placement in one.placements[one.min_replicas :]
+            return _Useful(lambda _: True, reclaimable.queue)
+        nodes: Mask = reduce(np.logical_or, (pod_class.eligible for pod_class in missing))
+        usable, least = nodes.tolist(), reclaimable.min_replicas
+        return _Useful(
+            lambda one: any(
+                placement.node != NO_NODE and usable[placement.node]
+                for placement in one.placements[least(one) :]
+            ),
+            reclaimable.queue_on(nodes),
         )
 
     def _pass(
         self,
         reclaimable: Reclaimable,
         scope: ReclaimScope,
-        useful: Callable[[RoleAllocation], bool],
+        useful: "_Useful",
         done: Callable[[], bool],
         choice: RemovalChoice | None = None,
     ) -> None:
-        aside, begun = [], _BegunNodes()
-        while not done() and (allocation := begun.next(reclaimable, scope)):
-            if not useful(allocation):
+        aside, begun, queue = [], _BegunNodes(), useful.queue
+        evicted: dict[RoleAllocation, None] = {}
+        while not done() and (allocation := begun.next(reclaimable, queue, scope)):
+            if not useful.frees(allocation):
                 aside.append(allocation)
                 begun.nodes.discard(allocation.placements[-1].node)
                 continue
-            missing = next((request for request in self.missing if request.pods), None)
-            if choice and missing and leaves_by_name(allocation):
-                choice.bring_last(allocation, missing)
+            if choice and leaves_by_name(allocation) and not self.all_placed():
+                choice.bring_last(allocation, next(filter(_pods, self.missing)))
             placement = reclaimable.evict(allocation)
             self.evicted.setdefault(allocation, []).append(placement)
+            evicted[allocation] = None
             if self._place_missing(placement.node):
                 begun = _BegunNodes()
             elif choice:
                 begun.nodes.add(placement.node)
-            reclaimable.requeue(allocation)
+            queue.requeue(allocation)
         for allocation in aside:
-            reclaimable.requeue(allocation)
+            queue.requeue(allocation)
+        for allocation in evicted if queue is not reclaimable.queue else ():
+            reclaimable.queue.requeue(allocation)
 
     def _place_missing(self, node: int) -> bool:
         """Place missing pods on a node from which a replica was evicted; whether any fits."""
@@ -167,7 +183,7 @@ class Reservation:
         for allocation, placements in reversed(list(self.evicted.items())):
             while placements and self._reprieves(reclaimable, allocation, taken, met=met):
                 placements.pop()
-            reclaimable.requeue(allocation)
+            reclaimable.queue.requeue(allocation)
             if not placements:
                 del self.evicted[allocation]
 
@@ -193,7 +209,7 @@ class Reservation:
         for allocation, placements in reversed(self.evicted.items()):
             for placement in reversed(placements):
                 reclaimable.restore(allocation, placement)
-            reclaimable.requeue(allocation)
+            reclaimable.queue.requeue(allocation)
         self.evicted.clear()
 
 
@@ -208,14 +224,18 @@ class _BegunNodes:
     nodes: set[int] = field(default_factory=set)
     _most: int = _NODES_COMPARED
 
-    def next(self, reclaimable: Reclaimable, scope: ReclaimScope) -> RoleAllocation | None:
+    def next(
+        self, reclaimable: Reclaimable, queue: YieldQueue, scope: ReclaimScope
+    ) -> RoleAllocation | None:
         """The role that yields next; once nodes are many, on these, and then on the chosen one."""
         if len(self.nodes) >= self._most:
-            if found := reclaimable.next_on(self.nodes, scope):
+            holders = dict.fromkeys(reclaimable.holders(self.nodes))
+            last = (one for one in holders if one.placements[-1].node in self.nodes)
+            if found := queue.first_of(last, scope):
                 self.nodes, self._most = {found.placements[-1].node}, 1
                 return found
             self._most = 2 * max(self._most, _NODES_COMPARED)
-        return reclaimable.next(scope)
+        return queue.next(scope)
 
 
 class _Taken:

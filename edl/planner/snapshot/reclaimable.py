@@ -6,12 +6,14 @@ furthest above its guarantee.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import NamedTuple, TypeAlias
 
 import msgspec
+import numpy as np
 
+from edl.feasibility.eligibility import Mask
 from edl.model import TrainingJob
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import AnchorNodes
@@ -25,7 +27,7 @@ from edl.planner.teams.reclaim_priority import (
     ReclaimPriority,
     ReclaimScope,
 )
-from edl.planner.teams.team_balance import NO_TEAM
+from edl.planner.teams.team_balance import NO_TEAM, TeamBalance
 
 YieldKey: TypeAlias = tuple[ReclaimPriority, bool, float]
 """(reclaim priority, whether its last replica is near its job's anchors, negated satisfaction)"""
@@ -80,15 +82,13 @@ class _Entry(NamedTuple):
     allocation: RoleAllocation
 
 
-class Reclaimable:
-    """Replicas that may be taken, the next to yield first."""
+class YieldQueue:
+    """Roles with extras, the next to yield first."""
 
     def __init__(
-        self, snapshot: Snapshot, allocations: Sequence[RoleAllocation], rules: ReclaimOrder
+        self, teams: TeamBalance | None, rules: ReclaimOrder, roles: Sequence[RoleAllocation]
     ) -> None:
-        self._order = rules
-        self._teams = snapshot.teams
-        self.allocations = self._unsorted = allocations
+        self._order, self._teams, self._unsorted = rules, teams, roles
         self._heaps: defaultdict[int, list[_Entry]] = defaultdict(list)
         """By team; only NO_TEAM if no teams are configured."""
         self._latest: dict[RoleAllocation, int] = {}
@@ -100,14 +100,8 @@ class Reclaimable:
         """Teams with roles that were queued again since `_turns` was updated."""
         self._yielding: _Class = (True, ALL_RECLAIMABLE)
         """The class of the role that `next` has returned last."""
-        self._on_node: dict[int, list[RoleAllocation]] = {}
-        """By node, roles that had extras there at the start."""
         self._common = 0
         """The number of levels of the team tree that all teams of `_heaps` have in common."""
-        least = rules.min_replicas
-        extras = [(one, found) for one in allocations if (found := one.placements[least(one) :])]
-        self.capacity = ReclaimableCapacity(snapshot.capacity, extras)
-        self.quotas = ReclaimableQuotas(allocations, least)
 
     def next(self, scope: ReclaimScope) -> RoleAllocation | None:
         """Remove and return the role that yields next to a claim, or None."""
@@ -123,34 +117,23 @@ class Reclaimable:
                 return entry.allocation
         return None
 
-    def next_on(self, nodes: Iterable[int], scope: ReclaimScope) -> RoleAllocation | None:
-        """Like `next`, of the roles whose last replica is on one of these nodes.
-
-        None if only roles of a later class than that of the role returned last are left there.
-        """
-        if not self._on_node:
-            self._index_nodes()
-        entries = (
-            self._entry(one)
-            for node in nodes
-            for one in self._on_node.get(node, ())
-            if one.size > self._order.min_replicas(one) and one.placements[-1].node == node
-        )
-        ranked = ((self._rank(entry, scope), entry.allocation) for entry in entries)
+    def first_of(
+        self, roles: Iterable[RoleAllocation], scope: ReclaimScope
+    ) -> RoleAllocation | None:
+        """Like `next`, of these roles; None if all are of a later class than the last one."""
+        ranked = ((self._rank(self._entry(one), scope), one) for one in roles)
         first = min(
             ((rank, one) for rank, one in ranked if rank and rank[:2] <= self._yielding),
             default=None,
         )
         if first is None:
             return None
-        self._latest[first[1]] += 1  # its queued entry is outdated
+        self.remove(first[1])
         return first[1]
 
-    def _index_nodes(self) -> None:
-        for one in self.allocations:
-            extras = one.placements[self._order.min_replicas(one) :]
-            for node in {placement.node for placement in extras}:
-                self._on_node.setdefault(node, []).append(one)
+    def remove(self, allocation: RoleAllocation) -> None:
+        """Take a role out of the queue until it is queued again."""
+        self._latest[allocation] = self._latest.get(allocation, 0) + 1
 
     def _next_of_teams(self, scope: ReclaimScope) -> RoleAllocation | None:
         self._update_turns(scope)
@@ -210,29 +193,65 @@ class Reclaimable:
 
     def _sort(self) -> None:
         """Build the heaps. This is done on first use, because most claims take nothing."""
-        latest, least = self._latest, self._order.min_replicas
-        latest |= {allocation: latest.get(allocation, 0) + 1 for allocation in self._unsorted}
         for allocation in self._unsorted:
-            if allocation.size > least(allocation):
+            self.remove(allocation)
+            if allocation.size > self._order.min_replicas(allocation):
                 self._heaps[allocation.team].append(self._entry(allocation))
         for heap in self._heaps.values():
             heapify(heap)
         self._unsorted = ()
 
     def _entry(self, allocation: RoleAllocation) -> "_Entry":
-        serial = self._latest[allocation]
+        serial = self._latest.get(allocation, 0)
         return _Entry(self._order.key(allocation), -allocation.rank, serial, allocation)
 
     def requeue(self, allocation: RoleAllocation) -> None:
         """Queue a role with its current key; its older entry becomes outdated."""
-        self._latest[allocation] = self._latest.get(allocation, 0) + 1
+        self.remove(allocation)
         if allocation.size > self._order.min_replicas(allocation):
             heappush(self._heaps[allocation.team], self._entry(allocation))
             self._requeued.add(allocation.team)
 
-    def min_replicas(self, allocation: RoleAllocation) -> int:
-        """The size down to which this role yields."""
-        return self._order.min_replicas(allocation)
+
+class Reclaimable:
+    """Replicas that may be taken: their roles' order, and what they hold."""
+
+    def __init__(
+        self, snapshot: Snapshot, allocations: Sequence[RoleAllocation], rules: ReclaimOrder
+    ) -> None:
+        self._order, self._teams = rules, snapshot.teams
+        self.allocations, self.min_replicas = allocations, rules.min_replicas
+        self.queue = YieldQueue(snapshot.teams, rules, allocations)
+        self._on_node: defaultdict[int, list[RoleAllocation]] = defaultdict(list)
+        """By node, the roles that had extras there since the start; empty until first read."""
+        least = rules.min_replicas
+        extras = [(one, found) for one in allocations if (found := one.placements[least(one) :])]
+        self.capacity = ReclaimableCapacity(snapshot.capacity, extras)
+        self.quotas = ReclaimableQuotas(allocations, least)
+
+    def queue_on(self, nodes: Mask) -> YieldQueue:
+        """The queue of the roles with extras on these nodes, if those are few; else of all roles.
+
+        A claim then passes over at most as many roles as the square root of all. bool[nodes].
+        """
+        few = np.flatnonzero(nodes)
+        if len(few) ** 2 * len(self.allocations) >= len(nodes) ** 2:
+            return self.queue
+        return YieldQueue(self._teams, self._order, list(dict.fromkeys(self.holders(few.tolist()))))
+
+    def holders(self, nodes: Iterable[int]) -> Iterator[RoleAllocation]:
+        """The roles that have extras on these nodes, repeated, and some that had some."""
+        if not self._on_node:
+            for one in self.allocations:
+                extras = one.placements[self.min_replicas(one) :]
+                for node in {placement.node for placement in extras}:
+                    self._on_node[node].append(one)
+        return (
+            one
+            for node in nodes
+            for one in self._on_node.get(node, ())
+            if one.size > self.min_replicas(one)
+        )
 
     def move(self, allocation: RoleAllocation, position: int, to: Placement) -> None:
         """Move an extra replica to another node."""
@@ -240,6 +259,8 @@ class Reclaimable:
         allocation.move(position, to)
         self.capacity.add(allocation, placement, -1)
         self.capacity.add(allocation, to, 1)
+        if self._on_node:
+            self._on_node[to.node].append(allocation)
 
     def evict(self, allocation: RoleAllocation) -> Placement:
         placement = allocation.evict()

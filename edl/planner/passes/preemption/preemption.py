@@ -221,7 +221,7 @@ class Preemption:
                     )
                     placement = self.reclaimable.evict(allocation) if extra else allocation.evict()
                     victim.evicted.append((allocation, placement, extra))
-                self.reclaimable.requeue(allocation)
+                self.reclaimable.queue.requeue(allocation)
 
     def _restore(self, chosen: Sequence[Victim]) -> None:
         for victim in reversed(chosen):
@@ -232,7 +232,7 @@ class Preemption:
                 else:
                     allocation.restore(placement)
             for allocation in self._resizable.intersection(victim.allocations):
-                self.reclaimable.requeue(allocation)
+                self.reclaimable.queue.requeue(allocation)
 
     def _suspend(self, chosen: Sequence[Victim], preemptor: Preemptor) -> None:
         gone = set(chosen)
