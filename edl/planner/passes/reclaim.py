@@ -10,8 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from operator import attrgetter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,8 +19,9 @@ from edl.planner.packing.best_fit import CursorPosition
 from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack, still_missing
 from edl.planner.passes.named_removals import RemovalChoice, leaves_by_name
+from edl.planner.passes.node_search import NodeSearch
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
-from edl.planner.snapshot.reclaimable import Reclaimable, YieldQueue
+from edl.planner.snapshot.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 from edl.planner.teams.kept_capacity import LendingBound
 from edl.planner.teams.reclaim_priority import ReclaimScope
@@ -30,21 +30,9 @@ if TYPE_CHECKING:
     from edl.feasibility.constraints import ConstraintCount
     from edl.feasibility.eligibility import Mask
 
-_NODES_COMPARED: Final = 32
-"""Nodes to choose from for a pod that needs the capacity of several extras."""
-
-_pods: Final = attrgetter("pods")
-
 
 def _always() -> bool:
     return True
-
-
-class _Useful(NamedTuple):
-    """Whether the next replica of a role is of use to a claim, and a queue of all such roles."""
-
-    frees: Callable[[RoleAllocation], bool]
-    queue: YieldQueue
 
 
 @dataclass(slots=True)
@@ -97,8 +85,8 @@ class Reservation:
         """
         quota, least = self.quota_request, reclaimable.min_replicas
         if not quota.within_quota():
-            useful = _Useful(quota.is_relieved_by, reclaimable.queue)
-            self._pass(reclaimable, scope, useful, quota.within_quota)
+            search = NodeSearch(reclaimable, scope, reclaimable.queue, quota.is_relieved_by)
+            self._pass(reclaimable, search, quota.within_quota)
         if not self.all_placed():
             room = reclaimable.capacity.with_idle(scope)
             helps = [
@@ -108,62 +96,58 @@ class Reservation:
             ]
             nodes: Mask = reduce(np.logical_or, helps)
             frees = nodes.tolist()
-            useful = _Useful(
-                lambda found: _on(found, least(found), frees), reclaimable.queue_on(nodes)
+            search = NodeSearch(
+                reclaimable,
+                scope,
+                reclaimable.queue_on(nodes),
+                lambda found: _on(found, least(found), frees),
+                np.flatnonzero(nodes),
+                self._first_missing,
             )
             choice = RemovalChoice(self.capacity, reclaimable, scope)
-            self._pass(reclaimable, scope, useful, self.complete, choice)
+            self._pass(reclaimable, search, self.complete, choice)
         if not self.complete():
-            self._pass(reclaimable, scope, self._in_the_way(reclaimable), self.complete)
+            self._pass(reclaimable, self._in_the_way(reclaimable, scope), self.complete)
         self._reprieve(reclaimable)
 
-    def _in_the_way(self, reclaimable: Reclaimable) -> "_Useful":
-        """Roles with extras on nodes that are eligible for missing pods.
+    def _in_the_way(self, reclaimable: Reclaimable, scope: ReclaimScope) -> NodeSearch:
+        """Searches roles with extras on nodes that are eligible for missing pods.
 
         All roles count if placement constraints, quotas or the load ceiling block the claim.
         """
         missing = [request.pod_class for request in self.missing if request.pods]
         if not self._allowed() or any(pod_class.constraints for pod_class in missing):
-            return _Useful(lambda _: True, reclaimable.queue)
+            return NodeSearch(reclaimable, scope, reclaimable.queue, lambda _: True)
         nodes: Mask = reduce(np.logical_or, (pod_class.eligible for pod_class in missing))
         usable, least = nodes.tolist(), reclaimable.min_replicas
-        return _Useful(
+        return NodeSearch(
+            reclaimable,
+            scope,
+            reclaimable.queue_on(nodes),
             lambda one: any(
                 placement.node != NO_NODE and usable[placement.node]
                 for placement in one.placements[least(one) :]
             ),
-            reclaimable.queue_on(nodes),
         )
 
     def _pass(
         self,
         reclaimable: Reclaimable,
-        scope: ReclaimScope,
-        useful: "_Useful",
+        search: NodeSearch,
         done: Callable[[], bool],
         choice: RemovalChoice | None = None,
     ) -> None:
-        aside, begun, queue = [], _BegunNodes(), useful.queue
-        evicted: dict[RoleAllocation, None] = {}
-        while not done() and (allocation := begun.next(reclaimable, queue, scope)):
-            if not useful.frees(allocation):
-                aside.append(allocation)
-                begun.nodes.discard(allocation.placements[-1].node)
-                continue
-            if choice and leaves_by_name(allocation) and not self.all_placed():
-                choice.bring_last(allocation, next(filter(_pods, self.missing)))
+        while not done() and (allocation := search.next()):
+            if choice and leaves_by_name(allocation) and (missing := self._first_missing()):
+                choice.bring_last(allocation, missing)
             placement = reclaimable.evict(allocation)
             self.evicted.setdefault(allocation, []).append(placement)
-            evicted[allocation] = None
-            if self._place_missing(placement.node):
-                begun = _BegunNodes()
-            elif choice:
-                begun.nodes.add(placement.node)
-            queue.requeue(allocation)
-        for allocation in aside:
-            queue.requeue(allocation)
-        for allocation in evicted if queue is not reclaimable.queue else ():
-            reclaimable.queue.requeue(allocation)
+            placed = self._place_missing(placement.node)
+            search.evicted(allocation, placement.node, placed=placed)
+        search.close()
+
+    def _first_missing(self) -> PodSetRequest | None:
+        return next((request for request in self.missing if request.pods), None)
 
     def _place_missing(self, node: int) -> bool:
         """Place missing pods on a node from which a replica was evicted; whether any fits."""
@@ -211,31 +195,6 @@ class Reservation:
                 reclaimable.restore(allocation, placement)
             reclaimable.queue.requeue(allocation)
         self.evicted.clear()
-
-
-@dataclass(slots=True)
-class _BegunNodes:
-    """Nodes on which replicas were evicted since the last pod of the claim was placed.
-
-    If a pod needs the capacity of several replicas, only a few nodes are compared; otherwise each
-    claim would evict, and restore, a replica on every node before one has enough.
-    """
-
-    nodes: set[int] = field(default_factory=set)
-    _most: int = _NODES_COMPARED
-
-    def next(
-        self, reclaimable: Reclaimable, queue: YieldQueue, scope: ReclaimScope
-    ) -> RoleAllocation | None:
-        """The role that yields next; once nodes are many, on these, and then on the chosen one."""
-        if len(self.nodes) >= self._most:
-            holders = dict.fromkeys(reclaimable.holders(self.nodes))
-            last = (one for one in holders if one.placements[-1].node in self.nodes)
-            if found := queue.first_of(last, scope):
-                self.nodes, self._most = {found.placements[-1].node}, 1
-                return found
-            self._most = 2 * max(self._most, _NODES_COMPARED)
-        return queue.next(scope)
 
 
 class _Taken:

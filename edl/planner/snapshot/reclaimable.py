@@ -131,6 +131,11 @@ class YieldQueue:
         self.remove(first[1])
         return first[1]
 
+    def may_yield(self, allocation: RoleAllocation, scope: ReclaimScope) -> bool:
+        """Whether a role's class is not later than that of the role that `next` returned last."""
+        rank = self._rank(self._entry(allocation), scope)
+        return rank is not None and rank[:2] <= self._yielding
+
     def remove(self, allocation: RoleAllocation) -> None:
         """Take a role out of the queue until it is queued again."""
         self._latest[allocation] = self._latest.get(allocation, 0) + 1
@@ -221,6 +226,7 @@ class Reclaimable:
     ) -> None:
         self._order, self._teams = rules, snapshot.teams
         self.allocations, self.min_replicas = allocations, rules.min_replicas
+        self.nodes = snapshot.capacity
         self.queue = YieldQueue(snapshot.teams, rules, allocations)
         self._on_node: defaultdict[int, list[RoleAllocation]] = defaultdict(list)
         """By node, the roles that had extras there since the start; empty until first read."""

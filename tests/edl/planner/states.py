@@ -118,6 +118,14 @@ def cluster(*things: Node | TrainingJob | Demand, seconds: float = 0) -> Cluster
     return ClusterState(at(seconds), used, jobs, demands)
 
 
+def alternating(size: int, *others: TrainingJob) -> ClusterState:
+    """Replicas of live jobs fill the nodes; each job's alternate between two of them."""
+    names = [f"node-{number:04}" for number in range(size)]
+    pairs = zip(names, [*names[1:], names[0]], strict=True)
+    jobs = (worker(f"low-{pair[0]}", 1, 4, on=[*pair] * 2) for pair in pairs)
+    return cluster(*map(node, names), *jobs, *others)
+
+
 def _with_use(found: Node, on_nodes: Mapping[str, Sequence[tuple[Resources, bool]]]) -> Node:
     used, leaving, tenants = found.used, found.releasing, found.tenants
     for requests, terminating in on_nodes.get(found.name, ()):

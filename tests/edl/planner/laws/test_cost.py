@@ -13,6 +13,7 @@ from edl.model import (
     Requirement,
     Selector,
     Teams,
+    Topology,
     TopologySpread,
     TrainingJob,
 )
@@ -20,7 +21,7 @@ from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
-from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
+from tests.edl.planner.states import alternating, at, cluster, job, node, pod, role, shape, worker
 from tests.edl.planner.teams import of, team, with_teams
 from tests.edl.planner.work import instructions
 
@@ -108,6 +109,22 @@ def reclaimed_by_distinct_pods(size: int) -> ClusterState:
     jobs += of("owner", *(worker(f"own-{n}", 1, 1, shape=one) for n, one in enumerate(pods)))
     borrowers = [team(f"b{n}") for n in range(4)]
     return with_teams(cluster(*found, *jobs), team("owner", 4 * size), *borrowers)
+
+
+def reclaimed_where_replicas_alternate(size: int) -> ClusterState:
+    """Distinct pods of a higher priority need the room of three replicas each."""
+    pods = (shape(2.1 + n / 1000) for n in range(size // 4))
+    high = (worker(f"high-{n}", 1, 1, shape=one, priority=1) for n, one in enumerate(pods))
+    return alternating(size, *high)
+
+
+def reclaimed_in_racks(size: int) -> ClusterState:
+    """Gangs of a higher priority require a rack of four nodes each, which live jobs fill."""
+    racks = [node(f"node-{n:04}", 4, labels={"rack": f"r{n // 4:03}"}) for n in range(size)]
+    low = [worker(f"low-{n:04}", 1, 4, on=[one.name] * 4) for n, one in enumerate(racks)]
+    fields = {"gated": True, "topology": Topology(required=(("", "rack"),)), "priority": 1}
+    high = [worker(f"high-{n}", 2, 2, shape=shape(2), **fields) for n in range(size // 4)]
+    return cluster(*racks, *low, *high)
 
 
 def claiming(size: int) -> ClusterState:
@@ -198,6 +215,8 @@ STATES: dict[str, Callable[[int], ClusterState]] = {
     "victims of a gang of two roles": partial(preempted, roles=2),
     "claims of many sizes in teams": claiming,
     "claims of distinct pods that reclaim": reclaimed_by_distinct_pods,
+    "claims where live replicas alternate between nodes": reclaimed_where_replicas_alternate,
+    "claims of racks that reclaim": reclaimed_in_racks,
     "growth behind pending pods": growing_behind_pending_pods,
     "lost pods beside a higher priority": lacking_lost_pods,
 }

@@ -21,6 +21,7 @@ from edl.planner.teams.reclaim_priority import ALL_IN_REACH
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import sizes
 from tests.edl.planner.states import (
+    alternating,
     at,
     cluster,
     demand,
@@ -263,6 +264,14 @@ def test_the_work_of_a_removal_is_in_proportion_to_the_items() -> None:
     assert reserve_capacity(reservation, reclaimable, ALL_IN_REACH, whole=True)
     assert allocation.size == 160
     assert reads.count < 10 * 320
+
+
+def test_a_claim_clears_the_node_that_needs_fewest_evictions() -> None:
+    """The last replicas are on two nodes, and what is left of one is filled up by the next."""
+    large = [worker(f"large-{n}", 1, 1, shape=shape(2.1), priority=1) for n in range(30)]
+    plan = plan_for(alternating(120, *large))
+    taken = sum(one.before - one.after for one in plan.resizes)
+    assert taken == 3 * len(large) + 2
 
 
 def test_a_replica_that_may_leave_anywhere_does_not_hide_the_others() -> None:
