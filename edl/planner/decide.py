@@ -9,7 +9,6 @@ from edl.planner.passes.decision import Decision
 from edl.planner.passes.drain import drains
 from edl.planner.passes.growth import GrowthCeiling, grow
 from edl.planner.passes.named_moves import drains_of_moves
-from edl.planner.passes.named_removals import drains_of_removals
 from edl.planner.passes.node_assignment import assign_gated_pods
 from edl.planner.passes.pending_turns import SchedulingTurns
 from edl.planner.passes.published_departures import departed, with_departures
@@ -17,6 +16,7 @@ from edl.planner.passes.quiet_period import hold_growth_until_quiet
 from edl.planner.passes.quota_reclaim import reclaim_quotas
 from edl.planner.passes.rebalancing.rebalance import Rebalance
 from edl.planner.passes.rebalancing.team_rebalance import TeamRebalance
+from edl.planner.passes.reclaim_choice.named_removals import drains_of_removals
 from edl.planner.passes.scale_down.vacating import Vacating
 from edl.planner.passes.suspensions import shrink_to_limits, suspend_jobs
 from edl.planner.plan import Drain, Plan

@@ -22,8 +22,8 @@ from edl.planner.passes.drain import (
     quota_allows_replacement,
     roles_with_movable_pods,
 )
-from edl.planner.passes.named_removals import lack, move_last
 from edl.planner.passes.reclaim import Reservation
+from edl.planner.passes.reclaim_choice.named_removals import lack, move_last
 from edl.planner.plan import Drain
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import ReplicaMove
