@@ -1,28 +1,22 @@
 """Groups of commands, listed by name and summary; a command may be imported only when it runs."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import click
 from click.shell_completion import CompletionItem
 
+from edl.kube.option_group import Decorator, click_options
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 
 _FEW: Final = 12
 """The most names that an error lists; `--help` lists more of them better."""
 
 
-WITH_VALUE: Final = frozenset(
-    {"-n", "--namespace", "--context", "--kubeconfig", "-l", "--selector", "-o", "--output"}
-    | {"--color", "--cluster", "--user", "--as", "--as-uid", "--as-group", "--request-timeout"}
-    | {"--system-namespace"}
-)
-
-
-def command_first(args: list[str], with_value: Collection[str] = WITH_VALUE) -> list[str]:
+def command_first(args: list[str], *further: Decorator) -> list[str]:
     """`-n team status` → `status -n team`: kubectl accepts options before the command, too.
 
-    `--version` becomes `version`.
+    `--version` becomes `version`. `further` are options beside those that most commands have.
     Raises click.BadOptionUsage for an option without its value, which click would not detect.
     """
     flags: list[str] = []
@@ -30,11 +24,18 @@ def command_first(args: list[str], with_value: Collection[str] = WITH_VALUE) -> 
     while rest and rest[0].startswith("-") and rest[0] not in ("-h", "--help"):
         flag = rest.pop(0)
         flags.append(flag)
-        if flag in with_value:
+        if _takes_value(flag, further):
             if not rest:
                 raise click.BadOptionUsage(flag, f"Option '{flag}' requires an argument.")
             flags.append(rest.pop(0))
     return [*rest[:1], *flags, *rest[1:]]
+
+
+def _takes_value(flag: str, further: Sequence[Decorator]) -> bool:
+    from kubectl_edl.cli.options import everywhere, reading  # noqa: PLC0415 (not for a command first)
+
+    options = click_options(everywhere, reading, *further)
+    return any(flag in one.opts and not one.is_flag for one in options)
 
 
 class Listed(click.Group):

@@ -7,7 +7,7 @@ import click
 from kubectl_edl.cli.command_errors import Missing
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
-from kubectl_edl.cli.lazy_group import WITH_VALUE, Listed, command_first
+from kubectl_edl.cli.lazy_group import Listed, command_first
 from kubectl_edl.cli.options import OutputOptions, everywhere, not_both, reading, watching
 from kubectl_edl.cli.watch_report import Read, printed
 from kubectl_edl.client.cluster_view import survey_cluster, survey_training
@@ -136,7 +136,7 @@ def cluster(cli: CliContext, scope: Scope, reading: OutputOptions, costs: CostOp
 
 def _order(args: list[str]) -> list[str]:
     """`top`, `top -A` and `top mnist` become `top jobs …`."""
-    ordered = command_first(args, WITH_VALUE | {"--serial", "--price"})
+    ordered = command_first(args, costing)
     if not ordered or ordered[0] in ("-h", "--help", "jobs", "nodes", "cluster"):
         return ordered or ["jobs"]
     if ordered[0] in _ALIASES:

@@ -9,8 +9,9 @@ import click
 import pytest
 
 from edl.model import ObjectRef
+from kubectl_edl.cli import options
 from kubectl_edl.cli.context import Scope
-from kubectl_edl.cli.lazy_group import WITH_VALUE
+from kubectl_edl.cli.lazy_group import command_first
 from kubectl_edl.cli.root import CLI, COMMANDS
 from kubectl_edl.main import run, this_process
 from tests.edl.kube.servers import Answer, Script, serving
@@ -111,8 +112,21 @@ def test_every_command_that_reads_a_cluster_takes_global_flags(name: str) -> Non
         assert known >= FLAGS, one.name
 
 
-def test_global_flags_may_precede_the_command() -> None:
-    assert FLAGS <= WITH_VALUE
+@pytest.mark.parametrize("flag", sorted({*FLAGS, "-n", "--system-namespace", "-o", "--selector"}))
+def test_global_flags_may_precede_the_command(flag: str) -> None:
+    assert command_first([flag, "x", "-w", "status", "mnist"]) == [
+        "status",
+        flag,
+        "x",
+        "-w",
+        "mnist",
+    ]
+
+
+def test_a_new_option_of_every_command_may_precede_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    more = click.option("--new")
+    monkeypatch.setattr(options, "everywhere", lambda command: options.one_namespace(more(command)))
+    assert command_first(["--new", "x", "status"]) == ["status", "--new", "x"]
 
 
 def test_kubectl_itself_is_run_as_the_same_user() -> None:
