@@ -193,7 +193,8 @@ class Fence(Part, frozen=True):
         bool,
         says(
             "Restrict the reconciler's own writes: training jobs only, no images, rights only"
-            " where the namespace consents. false: RBAC alone."
+            " where the namespace consents. false: RBAC alone; a stolen token of the reconciler is"
+            " then worth an administrator's, and no nodes are requested from an autoscaler."
         ),
     ] = True
 

@@ -40,7 +40,7 @@ from reconciler.webhook_certificates import (
     CertificateOptions,
     WebhookCertificates,
 )
-from reconciler.write_permissions import WritePermissions
+from reconciler.write_permissions import WritePermissions, needed
 
 _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _ENDINGS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -153,7 +153,7 @@ def _process(options: ReconcilerOptions) -> Manager:
         elector.publish({contract.SETTINGS: planner.render(decides)})
     known = MissingRequests(decides.limits)
     process = Manager(api, known.deciding(plan), clocks, elector)
-    process.beside("rights", _rights(api, process, clocks, elector).turn)
+    process.beside("rights", _rights(decides, api, process, clocks, elector).turn)
     process.beside("queue", _queue(decides, process.guarding(api), process, elector).turn)
     process.beside("teams", _teams(process.guarding(api), process).turn)
     gauges = CertificateMetrics(process.metrics.registry)
@@ -198,7 +198,11 @@ def _teams(cluster: Cluster, process: Manager) -> AppliedTeams:
 
 
 def _rights(
-    api: ApiClient, process: Manager, clocks: Clocks, elector: LeaderElector | None
+    decides: planner.Settings,
+    api: ApiClient,
+    process: Manager,
+    clocks: Clocks,
+    elector: LeaderElector | None,
 ) -> WritePermissions:
     def publish(missing: MissingRights | None) -> None:
         if elector:
@@ -206,7 +210,8 @@ def _rights(
 
     publish(None)
     gauge = process.metrics.state.missing_rights
-    return WritePermissions(api, process.forbidden, gauge, publish, clocks.monotonic)
+    rights = needed(decides.limits.autoscaler)
+    return WritePermissions(api, rights, process.forbidden, gauge, publish, clocks.monotonic)
 
 
 def _awake_or_not() -> float:

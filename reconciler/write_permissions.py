@@ -1,7 +1,8 @@
 """Checks that the leader may perform every write that its decisions need."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from threading import Event
 from typing import Final
 
@@ -10,6 +11,7 @@ from prometheus_client import Gauge
 from edl.errors import ClusterError
 from edl.kube.auth.access_review import AccessRight, MissingRights, lacking, whoami
 from edl.kube.cluster import Cluster
+from edl.planner.decision_limits import Autoscaler
 from reconciler.controller import FOLLOWING
 
 _log: Final = logging.getLogger(__name__)
@@ -18,7 +20,6 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 NEEDED: Final = (
     AccessRight("patch", "jobs", "batch"),
     AccessRight("patch", "pods"),
-    AccessRight("create", "pods"),
     AccessRight("delete", "pods"),
     AccessRight("create", "services"),
     AccessRight("create", "serviceaccounts"),
@@ -28,9 +29,7 @@ NEEDED: Final = (
     AccessRight("create", "rolebindings", _RBAC),
     AccessRight("bind", "clusterroles", _RBAC, name="edl-launcher"),
     AccessRight("create", "resourceclaimtemplates", "resource.k8s.io"),
-    AccessRight("create", "provisioningrequests", "autoscaling.x-k8s.io"),
     AccessRight("delete", "provisioningrequests", "autoscaling.x-k8s.io"),
-    AccessRight("create", "podtemplates"),
     AccessRight("delete", "podtemplates"),
     AccessRight("create", "configmaps"),
     AccessRight("patch", "configmaps", name="edl-queue"),
@@ -39,6 +38,12 @@ NEEDED: Final = (
     AccessRight("patch", "events"),
 )
 """The writes of the ClusterRole edl-reconciler: a test compares the two."""
+PROVISIONING: Final = (
+    AccessRight("create", "pods"),
+    AccessRight("create", "provisioningrequests", "autoscaling.x-k8s.io"),
+    AccessRight("create", "podtemplates"),
+)
+"""Those of edl-reconciler-provisioning, which requests for nodes need."""
 
 _MISSING: Final = (
     '"%s" may not %s: decisions that take such writes are not carried out; '
@@ -50,55 +55,54 @@ SOONEST: Final = 10.0
 """Seconds between two checks otherwise: a quota refuses writes, too."""
 
 
+def needed(autoscaler: Autoscaler) -> tuple[AccessRight, ...]:
+    """The writes that decisions may need: without an autoscaler no nodes are requested."""
+    return NEEDED if autoscaler is Autoscaler.NONE else (*NEEDED, *PROVISIONING)
+
+
+@dataclass(slots=True)
 class WritePermissions:
     """Checks when this process begins to lead and periodically; logs changes.
 
     `forbidden` is set by refused writes. `publish` is called with None while the result is unknown.
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        forbidden: Event,
-        gauge: Gauge,
-        publish: Callable[[MissingRights | None], None],
-        monotonic: Callable[[], float],
-    ) -> None:
-        self._cluster = cluster
-        self._forbidden = forbidden
-        self._gauge = gauge
-        self._publish = publish
-        self._monotonic = monotonic
-        self._missing: tuple[str, ...] = ()
-        self._looked: float | None = None
-        self._pause = 0.0
+    cluster: Cluster
+    needed: Sequence[AccessRight]
+    forbidden: Event
+    gauge: Gauge
+    publish: Callable[[MissingRights | None], None]
+    monotonic: Callable[[], float]
+    _missing: tuple[str, ...] = ()
+    _looked: float | None = None
+    _pause: float = 0.0
 
     def turn(self, *, leading: bool) -> float:
         """Checks, if a check is due; returns the seconds until the next turn."""
         if not leading:
             self._looked = None
-            self._gauge.set(0)
+            self.gauge.set(0)
             return FOLLOWING
-        now = self._monotonic()
-        pause = SOONEST if self._forbidden.is_set() else self._pause
+        now = self.monotonic()
+        pause = SOONEST if self.forbidden.is_set() else self._pause
         if self._looked is None or now >= self._looked + pause:
-            self._forbidden.clear()
+            self.forbidden.clear()
             self._looked, self._pause = now, self._look()
         return FOLLOWING
 
     def _look(self) -> float:
         """Checks once; returns the seconds until the next check."""
         try:
-            missing = tuple(map(str, lacking(self._cluster, NEEDED)))
-            user = whoami(self._cluster)
+            missing = tuple(map(str, lacking(self.cluster, self.needed)))
+            user = whoami(self.cluster)
         except ClusterError as error:
             _log.debug("cannot check write permissions: %s", error)
-            self._publish(None)
+            self.publish(None)
             return SOONEST
-        self._gauge.set(len(missing))
-        self._publish(MissingRights(user, missing))
+        self.gauge.set(len(missing))
+        self.publish(MissingRights(user, missing))
         if missing and missing != self._missing:
-            _log.warning(_MISSING, user, ", ".join(missing), self._cluster.system_namespace)
+            _log.warning(_MISSING, user, ", ".join(missing), self.cluster.system_namespace)
         elif self._missing and not missing:
             _log.info("all write permissions are granted again")
         self._missing = missing

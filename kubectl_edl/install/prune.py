@@ -21,8 +21,6 @@ from kubectl_edl.install.rollout import PART_OF
 
 KINDS: Final = (
     *WEBHOOK_KINDS,
-    "ValidatingAdmissionPolicyBinding",
-    "ValidatingAdmissionPolicy",
     "ServiceMonitor",
     "PrometheusRule",
     "Certificate",
@@ -35,6 +33,8 @@ KINDS: Final = (
     "Role",
     "ClusterRoleBinding",
     "ClusterRole",
+    "ValidatingAdmissionPolicyBinding",
+    "ValidatingAdmissionPolicy",
     "ServiceAccount",
     "Secret",
     "ConfigMap",
@@ -42,7 +42,9 @@ KINDS: Final = (
     "PriorityClass",
     "Namespace",
 )
-"""Kinds that any version of ours installs, in the order of deletion: webhooks first."""
+"""Kinds that any version of ours installs, in the order of deletion: webhooks first.
+
+The admission policy limits the reconciler's token until the token has no rights."""
 
 
 def installed(cluster: PluginCluster) -> tuple[ObjectRef, ...]:

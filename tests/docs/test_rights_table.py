@@ -11,7 +11,8 @@ from tests.integration.support.rights import grants
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operations" / "security.md").read_text()
 ROLES = (
-    *("edl-reconciler", "edl-reconciler-certificates", "edl-reconciler-settings"),
+    *("edl-reconciler", "edl-reconciler-provisioning"),
+    *("edl-reconciler-certificates", "edl-reconciler-settings"),
     *("edl-webhook", "edl-launcher", "edl-peers", "edl-viewer", "edl-editor"),
 )
 NAMED = {
@@ -50,6 +51,15 @@ def test_every_role_is_told_of() -> None:
     kinds = ("Role", "ClusterRole")
     found = {each["metadata"]["name"] for each in render.load() if each["kind"] in kinds}
     assert found == set(ROLES)
+
+
+def test_the_threat_model_names_all_that_the_reconciler_creates_in_any_namespace() -> None:
+    """Each is a way in for the holder of a stolen token."""
+    text = (ROOT / "SECURITY.md").read_text().partition("In every namespace it creates ")[2]
+    given = grants(render.load(), "edl-reconciler", "edl-reconciler-provisioning")
+    assert re.findall(r"`(\w+)`", text.partition(".")[0]) == sorted(
+        grant.resource for grant in given if grant.verb == "create" and grant.kind == "ClusterRole"
+    )
 
 
 def test_every_test_that_the_threat_model_names_exists_and_runs_something() -> None:

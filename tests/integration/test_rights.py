@@ -77,7 +77,9 @@ PLAN = partial(
 APPLIED = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, contract.TEAMS_APPLIED_CONFIG_MAP)
 ACCOUNT = f"{contract.SYSTEM_NAMESPACE}:edl-reconciler"
 LEASE = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
-GRANTS = grants(render.load(), "edl-reconciler", "edl-reconciler-settings")
+GRANTS = grants(
+    render.load(), "edl-reconciler", "edl-reconciler-provisioning", "edl-reconciler-settings"
+)
 KEPT = grants(render.load(), "edl-reconciler-certificates")
 CONFIGURATIONS = [ObjectRef(kind, "", CONFIGURATION) for kind in WEBHOOK_KINDS]
 PUBLISHED = [

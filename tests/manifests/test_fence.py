@@ -48,6 +48,27 @@ def test_it_is_installed_unless_a_value_takes_it_off(enabled: bool) -> None:  # 
     assert [kind in kinds for kind in KINDS] == [enabled, enabled]
 
 
+def test_without_it_the_reconciler_neither_creates_pods_nor_asks_for_nodes() -> None:
+    """RBAC cannot limit what is in a pod."""
+    documents = installation.documents(values.read({"fence": {"enabled": False}}))
+    bound = {
+        one["roleRef"]["name"]
+        for one in documents
+        if one["kind"] == "ClusterRoleBinding"
+        and "edl-reconciler" in {subject["name"] for subject in one["subjects"]}
+    }
+    assert bound
+    assert not {("create", "pods"), ("create", "podtemplates")} & {
+        grant.asked for grant in grants(documents, *bound)
+    }
+    (reconciler,) = (
+        one["spec"]["template"]["spec"]["containers"][0]
+        for one in documents
+        if (one["kind"], one["metadata"]["name"]) == ("Deployment", "edl-reconciler")
+    )
+    assert reconciler["args"][-2:] == ["--autoscaler", "none"]
+
+
 def test_it_is_about_the_reconciler_alone() -> None:
     (condition,) = POLICY["spec"]["matchConditions"]
     assert condition["expression"] == f"request.userInfo.username == '{contract.RECONCILER_USER}'"
@@ -62,7 +83,7 @@ def test_every_write_that_it_may_make_is_looked_at() -> None:
     }
     written = {
         (grant.resource, OPERATIONS[grant.verb])
-        for grant in grants(load(), "edl-reconciler")
+        for grant in grants(load(), "edl-reconciler", "edl-reconciler-provisioning")
         if grant.verb in OPERATIONS and grant.resource not in TOLD_OF_ANYTHING
     }
     assert seen == written

@@ -12,10 +12,19 @@ from edl.annotations.json_text import json_text
 from edl.errors import Forbidden
 from edl.kube.auth.access_review import AccessRight, MissingRights, read
 from edl.model import ObjectRef
+from edl.planner.decision_limits import Autoscaler
 from edl.writes import Json
 from manifests.documents import load
-from reconciler.write_permissions import NEEDED, SOONEST, USUAL, WritePermissions
+from reconciler.write_permissions import (
+    NEEDED,
+    PROVISIONING,
+    SOONEST,
+    USUAL,
+    WritePermissions,
+    needed,
+)
 from tests.fake_cluster.cluster import FakeCluster
+from tests.integration.support.rights import grants
 from tests.reconciler.times import Time
 
 READS = {"get", "list", "watch"}
@@ -56,7 +65,7 @@ class Watched:
         self.said: list[MissingRights | None] = []
         self.seconds = 0.0
         self.rights = WritePermissions(
-            self.cluster, self.forbidden, self.gauge, self.said.append, lambda: self.seconds
+            self.cluster, NEEDED, self.forbidden, self.gauge, self.said.append, lambda: self.seconds
         )
 
     def after(self, seconds: float, *, leading: bool = True) -> int:
@@ -77,22 +86,29 @@ def watched(caplog: pytest.LogCaptureFixture) -> Watched:
     return Watched()
 
 
-def test_what_is_asked_for_is_what_the_manifests_give_to_write_in_the_whole_cluster() -> None:
-    (role,) = (
-        one
-        for one in load()
-        if (one["kind"], one["metadata"]["name"]) == ("ClusterRole", "edl-reconciler")
-    )
+@pytest.mark.parametrize(
+    ("role", "rights"),
+    [("edl-reconciler", NEEDED), ("edl-reconciler-provisioning", PROVISIONING)],
+)
+def test_what_is_asked_for_is_what_the_manifests_give_to_write_in_the_whole_cluster(
+    role: str, rights: tuple[AccessRight, ...]
+) -> None:
     given = {
-        AccessRight(verb, resource, group, name=name)
-        for rule in role["rules"]
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        for verb in set(rule["verbs"]) - READS
-        for name in rule.get("resourceNames", [""])
+        AccessRight(grant.verb, grant.resource, grant.group, name=grant.name)
+        for grant in grants(load(), role)
+        if grant.kind == "ClusterRole" and grant.verb not in READS
     }
-    assert given == set(NEEDED)
-    assert len(given) == len(NEEDED)
+    assert given == set(rights)
+    assert len(given) == len(rights)
+
+
+@pytest.mark.parametrize("autoscaler", Autoscaler)
+def test_the_rights_to_ask_for_nodes_are_needed_unless_no_autoscaler_is_asked(
+    autoscaler: Autoscaler,
+) -> None:
+    asks = {*PROVISIONING} <= {*needed(autoscaler)}
+    assert asks is (autoscaler is not Autoscaler.NONE)
+    assert {*NEEDED} <= {*needed(autoscaler)}
 
 
 def test_what_is_missing_is_logged_once_counted_and_published(

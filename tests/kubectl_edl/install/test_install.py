@@ -697,6 +697,15 @@ def gates(on: Stage, name: str) -> object:
     return on.job(name)["spec"]["template"]["spec"].get("schedulingGates")
 
 
+def test_the_fence_is_deleted_after_all_rights_that_it_limits() -> None:
+    on = stage()
+    install(on)
+    kinds = [line.partition(".")[0] for line in on.run("uninstall", "-y").out.splitlines()]
+    rights = [kinds.index(kind) for kind in ("clusterrolebinding", "clusterrole")]
+    fence = kinds.index("validatingadmissionpolicybinding")
+    assert max(rights) < fence < kinds.index("validatingadmissionpolicy")
+
+
 def test_gated_pods_are_named_before_uninstalling() -> None:
     """The template of a running Job is immutable: a hint; other Jobs lose their gates."""
     on = stage()
