@@ -1,7 +1,7 @@
 """Settings that a namespace has for its Jobs: injection, defaults and limits."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any, Final
@@ -111,14 +111,18 @@ def _known(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any])
         namespace=name,
         kubexec=labels.get(contract.KUBEXEC) == contract.ENABLED,
         adopts=labels.get(contract.INJECTION) == contract.ENABLED,
-        framework=lines.framework(),
+        framework=lines.choice(contract.DEFAULT_FRAMEWORK, FRAMEWORKS) or SILENT.framework,
         default_min=lines.count(contract.DEFAULT_MIN),
         default_max=lines.count(contract.DEFAULT_MAX),
-        default_priority=lines.priority(),
-        default_gpu_class=lines.gpu_class(),
-        default_provision=lines.provision(),
+        default_priority=lines.text(
+            contract.DEFAULT_PRIORITY, is_dns_subdomain, "the name of a PriorityClass"
+        ),
+        default_gpu_class=lines.text(
+            contract.DEFAULT_GPU_CLASS, is_dns_subdomain, "the name of a DeviceClass"
+        ),
+        default_provision=lines.choice(contract.DEFAULT_PROVISION, tuple(contract.Provision)),
         largest_max=lines.count(contract.LARGEST_MAX),
-        gpu_budget=lines.gpus(),
+        gpu_budget=lines.gpus(contract.GPU_BUDGET),
     )
     return replace(found, findings=(*lines.findings, *_contradictions(found)))
 
@@ -166,39 +170,20 @@ class _Lines:
         self.findings: Final[list[Finding]] = []
 
     def count(self, name: str) -> int | None:
-        text = self._text(name, _WHOLE.fullmatch, f"a whole number from 1 to {MOST_REPLICAS}")
+        text = self.text(name, _WHOLE.fullmatch, f"a whole number from 1 to {MOST_REPLICAS}")
         if text and not 1 <= int(text) <= MOST_REPLICAS:
             self._found(name, text, f"1 to {MOST_REPLICAS}")
             return None
         return int(text) if text else None
 
-    def gpus(self) -> Decimal | None:
-        text = self._text(
-            contract.GPU_BUDGET, _GPUS.fullmatch, "GPUs, such as 8 or 2.5; 0 for none"
-        )
+    def gpus(self, name: str) -> Decimal | None:
+        text = self.text(name, _GPUS.fullmatch, "GPUs, such as 8 or 2.5; 0 for none")
         return Decimal(text) if text else None
 
-    def priority(self) -> str:
-        return self._text(
-            contract.DEFAULT_PRIORITY, is_dns_subdomain, "the name of a PriorityClass"
-        )
+    def choice(self, name: str, known: Collection[str]) -> str:
+        return self.text(name, known.__contains__, f"one of {', '.join(known)}")
 
-    def gpu_class(self) -> str:
-        return self._text(contract.DEFAULT_GPU_CLASS, is_dns_subdomain, "the name of a DeviceClass")
-
-    def provision(self) -> str:
-        words = tuple(contract.Provision)
-        known = words.__contains__
-        return self._text(contract.DEFAULT_PROVISION, known, f"one of {', '.join(words)}")
-
-    def framework(self) -> str:
-        text = self._annotations.get(contract.DEFAULT_FRAMEWORK, SILENT.framework)
-        if text in FRAMEWORKS:
-            return str(text)
-        self._found(contract.DEFAULT_FRAMEWORK, text, f"one of {', '.join(FRAMEWORKS)}")
-        return SILENT.framework
-
-    def _text(self, name: str, fits: Callable[[str], object], allowed: str) -> str:
+    def text(self, name: str, fits: Callable[[str], object], allowed: str) -> str:
         """The text of an annotation; empty if it is absent or invalid."""
         text = self._annotations.get(name)
         if text is None or (isinstance(text, str) and fits(text)):

@@ -1,10 +1,9 @@
 """Reads the fields of one team from a document; a value that cannot be read becomes a finding."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import ROUND_UP
-from enum import StrEnum
-from typing import Final, TypeVar
+from typing import Final
 
 from edl.dns_names import is_dns_label, is_dns_subdomain, is_label_key, is_label_value
 from edl.errors import Finding
@@ -23,7 +22,7 @@ _MOST_ENTRIES: Final = 1000
 _MOST_RESOURCES: Final = 64
 _LONGEST: Final = 63
 _PATTERN: Final = re.compile(r"[-a-z0-9*]{1,63}")
-_WEIGHT: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,3})?")
+_WEIGHT: Final = re.compile(r"(?=.*[1-9])[0-9]{1,6}(\.[0-9]{1,3})?")
 _NATIVE: Final = (CPU, MEMORY, PODS, "ephemeral-storage")
 FRACTIONS: Final = (CPU, MEMORY, SHARES)
 """Resources whose amount may be a fraction; other amounts are whole numbers."""
@@ -33,7 +32,10 @@ FIELDS: Final = (
     "reclaim",
 )
 _NOT_OF_DEFAULT: Final = ("parent", "namespaces", "guaranteed", "reclaim")
-_Choice = TypeVar("_Choice", bound=StrEnum)
+_NAME: Final = "a name of a-z, 0-9 and -, at most 63 characters"
+_NUMBER: Final = "a number above 0, below a million, such as 2 or 0.5"
+_RECLAIM: Final = sorted(Reclaim)
+_BOOL: Final = ("true", "false")
 
 
 class Findings(list[Finding]):
@@ -68,7 +70,7 @@ class TeamReader:
 
     def __init__(self, path: str, fields: dict[str, YamlValue], findings: Findings) -> None:
         self._path = path
-        self._fields = fields
+        self._fields = {"name": None, **fields}
         self._findings = findings
 
     def team(self) -> Team:
@@ -76,7 +78,7 @@ class TeamReader:
         for name in list(self._fields)[:_MOST_ENTRIES]:
             if name not in FIELDS:
                 self._found(name[:_LONGEST], "unknown field", f"one of {', '.join(FIELDS)}")
-        name = self._named("name", required=True)
+        name = self._text("name", "", is_dns_label, _NAME)
         if name == DEFAULT_TEAM:
             for field in _NOT_OF_DEFAULT:
                 if field in self._fields:
@@ -87,27 +89,34 @@ class TeamReader:
         chosen = self._fields.get("namespaces")
         return Team(
             name=name,
-            parent=self._named("parent"),
+            parent=self._text("parent", "", is_dns_label, _NAME),
             namespaces=() if isinstance(chosen, dict) else self._patterns(chosen),
             selector=self._selector(chosen) if isinstance(chosen, dict) else (),
             guaranteed=Resources.of(dict(self._amounts("guaranteed"))),
             limit=self._amounts("limit"),
-            weight=self._weight(),
-            lend=self._lends(),
-            reclaim=self._choice("reclaim", Reclaim.REPLICAS),
+            weight=float(self._text("weight", "1", _WEIGHT.fullmatch, _NUMBER)),
+            lend=self._text("lend", "true", _BOOL.__contains__, "true or false") == "true",
+            reclaim=Reclaim(
+                self._text(
+                    "reclaim",
+                    Reclaim.REPLICAS,
+                    _RECLAIM.__contains__,
+                    f"one of {', '.join(_RECLAIM)}",
+                )
+            ),
         )
 
     def _found(self, field: str, what: str, allowed: str = "") -> None:
         self._findings.found(f"{self._path}.{field}", what, allowed)
 
-    def _named(self, field: str, *, required: bool = False) -> str:
+    def _text(self, field: str, usual: str, fits: Callable[[str], object], allowed: str) -> str:
+        """The text of a field; `usual` if it is absent or invalid."""
         value = self._fields.get(field)
-        if value is None and not required and field not in self._fields:
-            return ""
-        if isinstance(value, str) and is_dns_label(value):
+        if isinstance(value, str) and fits(value):
             return value
-        self._found(field, quoted(value), "a name of a-z, 0-9 and -, at most 63 characters")
-        return ""
+        if field in self._fields:
+            self._found(field, quoted(value), allowed)
+        return usual
 
     def _list(self, field: str, value: YamlValue) -> list[YamlValue]:
         if isinstance(value, list):
@@ -211,29 +220,6 @@ class TeamReader:
             return None
         units = exact.scaleb(3) if resource in (CPU, SHARES) else exact
         return int(units.to_integral_value(ROUND_UP))
-
-    def _weight(self) -> float:
-        value = self._fields.get("weight")
-        if value is None and "weight" not in self._fields:
-            return 1.0
-        if isinstance(value, str) and _WEIGHT.fullmatch(value) and float(value) > 0:
-            return float(value)
-        self._found("weight", quoted(value), "a number above 0, below a million, such as 2 or 0.5")
-        return 1.0
-
-    def _lends(self) -> bool:
-        value = self._fields.get("lend", "true")
-        if value not in ("true", "false"):
-            self._found("lend", quoted(value), "true or false")
-        return value != "false"
-
-    def _choice(self, field: str, usual: _Choice) -> _Choice:
-        value = self._fields.get(field, usual.value)
-        known = {one.value: one for one in type(usual)}
-        if not isinstance(value, str) or value not in known:
-            self._found(field, quoted(value), f"one of {', '.join(sorted(known))}")
-            return usual
-        return known[value]
 
 
 def is_resource(name: str) -> bool:
