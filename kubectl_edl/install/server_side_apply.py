@@ -12,6 +12,11 @@ from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 
 _HELM: Final = "meta.helm.sh/release-name"
+_OPTIONAL: Final = {
+    "cert-manager.io/v1": ("cert-manager", "certManager.enabled"),
+    "monitoring.coreos.com/v1": ("the Prometheus operator", "monitoring.enabled"),
+}
+"""By API version, the project that serves it, and the value by which it is needed."""
 _SERVERS: Final = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
 
 
@@ -77,9 +82,10 @@ class Apply:
         """
         kind, version = document["kind"], document["apiVersion"]
         if isinstance(error, KindNotServed):
+            what, value = _OPTIONAL.get(version, ("what serves it", ""))
+            leave = f", or leave out {value}" if value else ""
             raise Refused(
-                f"this cluster knows no {kind} ({version}): install what brings it first, "
-                f"or switch off the value that asks for it ({error})"
+                f"the API server does not serve {kind} ({version}): install {what} first{leave}"
             ) from error
         right = _binding(document)
         if right and not is_granted(self.cluster, right):

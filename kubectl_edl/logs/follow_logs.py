@@ -51,6 +51,7 @@ class _End:
     """The end of a log; without an `error` it ended normally."""
 
     run: _Run
+    reader: "Reader"
     error: ClusterError | None
 
 
@@ -84,10 +85,15 @@ class Reader:
     def start(self, run: _Run, inbox: "Queue[_Message]") -> None:
         Thread(target=self._read, args=(run, inbox), daemon=True).start()
 
-    def close(self) -> None:
-        self._closed = True
-        if self._log is not None:
-            self._log.close()
+    def close(self) -> bool:
+        """Close the log, now or as soon as it is open; whether it is open, so that its end comes.
+
+        The kubelet opens the log of a silent container with its first line, minutes later or never.
+        """
+        self._closed, log = True, self._log
+        if log is not None:
+            log.close()
+        return log is not None
 
     def _read(self, run: _Run, inbox: "Queue[_Message]") -> None:
         error: ClusterError | None = None
@@ -100,7 +106,7 @@ class Reader:
         except ClusterError as caught:
             error = caught
         finally:
-            inbox.put(_End(run, error))
+            inbox.put(_End(run, self, error))
 
 
 @dataclass(slots=True)
@@ -150,7 +156,7 @@ class Follower:
             match self._inbox.get():
                 case _Line(run, text):
                     self._take(self._tracks[run], text)
-                case _End(run, error):
+                case _End(run, reader, error) if self._tracks[run].reader is reader:
                     self._finish(self._tracks[run], error)
                     self._start_readers()
                 case _Wake(last=True):
@@ -196,7 +202,7 @@ class Follower:
             self._unread = deque(track for track in self._unread if not track.source.stays)
             for source in pods.sources:
                 if source.stays and (track := self._tracks.get(source.run)):
-                    _close(track)
+                    self._close(track)
 
     def _track(self, source: LogTarget) -> _Track:
         track = self._tracks.get(source.run)
@@ -243,7 +249,13 @@ class Follower:
         self._over = True
         self._unread.clear()
         for track in self._tracks.values():
-            _close(track)
+            self._close(track)
+
+    def _close(self, track: _Track) -> None:
+        """Close its log, and wait for no end of one that is still being opened."""
+        if track.reader and not track.reader.close():
+            track.reader = None
+            self._readers -= 1
 
     def _print_message(self, text: str) -> None:
         if text and text != self._last_message:
@@ -265,8 +277,3 @@ def _request(track: _Track) -> LogRequest:
         return track.first
     track.resumed = True
     return LogRequest(track.source.pod, track.source.container, follow=True, after=track.last)
-
-
-def _close(track: _Track) -> None:
-    if track.reader:
-        track.reader.close()

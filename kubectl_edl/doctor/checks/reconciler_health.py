@@ -37,7 +37,7 @@ def reconciler_remedy(
         return inside
     return (
         f"no Deployment edl-reconciler in namespace {namespace}: the reconciler "
-        f"runs outside this cluster; {outside} where you started it"
+        f"runs outside this cluster; {outside} on its host"
     )
 
 

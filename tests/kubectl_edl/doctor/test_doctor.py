@@ -220,7 +220,7 @@ def test_the_fix_for_a_reconciler_outside_the_cluster_is_to_start_it_there(
     stage.now = [NOW + timedelta(minutes=10)]
     outside = (
         "no Deployment edl-reconciler in namespace edl-system: the reconciler runs outside this "
-        "cluster; {} where you started it"
+        "cluster; {} on its host"
     )
     assert only(stage, "leader")[2] == outside.format("start it")
     assert only(stage, "stuck")[2] == outside.format("look at its log")
@@ -428,7 +428,7 @@ def test_a_reconciler_outside_of_the_cluster_is_started_as_its_service_account(
     assert "may not patch 0, patch 1, patch 2, patch 3 and 5 more:" in says
     assert fix == (
         "no Deployment edl-reconciler in namespace edl-system: the reconciler runs outside this "
-        "cluster; start it as ServiceAccount edl-system/edl-reconciler where you started it"
+        "cluster; start it as ServiceAccount edl-system/edl-reconciler on its host"
     )
 
 

@@ -253,7 +253,10 @@ def test_a_missing_kind_is_named_before_anything_is_written() -> None:
 
     on.wrapped = Bare  # type: ignore[assignment]
     run = install(on, "--set", "monitoring.enabled=true")
-    assert run.err.startswith("error: this cluster knows no ServiceMonitor (monitoring.coreos.com")
+    assert run.err == (
+        "error: the API server does not serve ServiceMonitor (monitoring.coreos.com/v1): install "
+        "the Prometheus operator first, or leave out monitoring.enabled\n"
+    )
     assert (find(on.cluster, ObjectRef("Namespace", "", SYSTEM)), run.out) == (None, "")
     assert install(on).code == 0
 

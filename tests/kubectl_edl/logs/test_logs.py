@@ -436,6 +436,36 @@ def test_pods_that_outlive_their_job_do_not_delay_the_end(stage: Stage) -> None:
     assert (found.code, found.err) == (0, "mnist is done\n")
 
 
+def test_the_end_waits_for_no_log_that_is_being_opened(stage: Stage) -> None:
+    """The kubelet answers for a silent container when that writes its first line."""
+    stage.patch("mnist-chief", {"metadata": {"annotations": {contract.CLEAN_UP: "None"}}})
+    complete = {"status": {"conditions": [{"type": "Complete", "status": "True"}]}}
+    asked, answered, late = Event(), Event(), EndlessLog()
+    ended_before: list[bool] = []
+
+    class Silent(ClusterWrapper):
+        def log(self, wanted: LogRequest) -> Log:
+            if wanted.pod.name != "mnist-ps-0-x0":
+                return cast("Log", self.cluster.log(wanted))
+            asked.set()
+            ended_before.append(not answered.wait(20))
+            return late
+
+    def chief_ends() -> None:
+        assert asked.wait(20)
+        stage.patch("mnist-chief", complete)
+        stage.cluster.logs.end(target("mnist-chief-0-x0"))
+        started(stage, "mnist-chief-0-x0", phase="Succeeded")
+
+    stage.wrapped = lambda cluster: cast("Cluster", Silent(cluster))
+    stage.between = [chief_ends]
+    found = stage.run("logs", "mnist", "-f")
+    waited = bool(ended_before)
+    answered.set()
+    assert (found.code, found.err, waited) == (0, "mnist is done\n", False)
+    assert late.closed.wait(60)
+
+
 def test_following_ends_when_the_job_is_deleted(stage: Stage) -> None:
     def delete() -> None:
         for role in ("chief", "ps", "worker"):
