@@ -1,11 +1,11 @@
 """Since when plans have found nodes unneeded, handed from one leader to the next.
 
 The record is an annotation of the Lease, which is renewed anyway: no plan costs an extra write.
+Every identity of the cluster may read the Lease, so nodes are recorded by uid, not by name.
 """
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from itertools import accumulate, islice
 from typing import Final, TypeAlias
 
 import msgspec
@@ -13,13 +13,10 @@ import msgspec
 from edl.annotations.json_text import json_text, read_json
 
 Since: TypeAlias = tuple[tuple[str, datetime], ...]
-"""(node, time) sorted by name."""
+"""(node's name, time) sorted by name; in the annotation (node's uid, time)."""
 
 _MOST: Final = 1000
-"""Nodes that the Lease records; those that are unneeded longest come first."""
-MOST_BYTES: Final = 64 * 1024
-"""Bytes of the annotation: a name may have 253 characters."""
-_AROUND: Final = len('"":"2026-01-01T00:00:00Z",')
+"""Nodes that the Lease records, in 64 KiB; those that are unneeded longest come first."""
 _AHEAD: Final = timedelta(minutes=1)
 """The clocks of two leaders may differ by this much."""
 _decoder: Final = msgspec.json.Decoder(dict[str, datetime])
@@ -34,13 +31,7 @@ def noted(before: Since, names: Iterable[str], now: datetime) -> Since:
 def text(since: Since) -> str:
     """The annotation's text, in whole seconds."""
     longest = sorted(since, key=lambda found: (found[1], found[0]))[:_MOST]
-    sizes = accumulate((len(name.encode()) + _AROUND for name, _ in longest), initial=2)
-    longest = [
-        found
-        for found, size in zip(longest, islice(sizes, 1, None), strict=True)
-        if size <= MOST_BYTES
-    ]
-    kept = {name: moment.replace(microsecond=0) for name, moment in sorted(longest)}
+    kept = {uid: moment.replace(microsecond=0) for uid, moment in sorted(longest)}
     return json_text(kept)
 
 
@@ -50,6 +41,6 @@ def read(annotation: str, now: datetime) -> Since:
     Any client that may update the Lease can write it.
     """
     found = read_json(annotation, _decoder) or {}
-    times = {name: moment for name, moment in found.items() if moment.tzinfo}
-    known = sorted((name, moment) for name, moment in times.items() if moment - now < _AHEAD)
+    times = {uid: moment for uid, moment in found.items() if moment.tzinfo}
+    known = sorted((uid, moment) for uid, moment in times.items() if moment - now < _AHEAD)
     return tuple(known) if len(known) <= _MOST else ()

@@ -123,7 +123,7 @@ _TABLE: Final = f"""
 {keys.SETTINGS} | JSON | on its Lease `{keys.RECONCILER_LEASE}`: the policy and the limits of its \
     decisions
 {keys.UNNEEDED_NODES} | JSON | on its Lease `{keys.RECONCILER_LEASE}`: since when only replicas \
-    above a minimum need a node
+    above a minimum need a node, by its uid
 {keys.MISSING_RIGHTS} | JSON | on its Lease `{keys.RECONCILER_LEASE}`: its user name, and the \
     write rights it lacks
 {keys.QUEUE_AS_OF} | RFC 3339 time | on its Lease `{keys.RECONCILER_LEASE}`: time at which each \

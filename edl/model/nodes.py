@@ -110,3 +110,4 @@ class Node(msgspec.Struct, frozen=True):
     DaemonSet's, not the node's own."""
     kept: bool = False
     """Its annotations tell node autoscalers not to remove it."""
+    uid: str = ""

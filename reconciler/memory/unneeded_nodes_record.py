@@ -38,8 +38,9 @@ class UnneededNodes:
         """`observe` with the record added to the state."""
 
         def observed(now: datetime) -> ClusterState:
-            self._inherit(now)
-            return replace(observe(now), unneeded_since=self._since)
+            state = observe(now)
+            self._inherit(state, now)
+            return replace(state, unneeded_since=self._since)
 
         return observed
 
@@ -51,14 +52,18 @@ class UnneededNodes:
             since = unneeded_nodes.noted(self._since, plan.unneeded, state.observed_at)
             if since != self._since:
                 self._since = since
-                self._legacy.leave(contract.UNNEEDED_NODES, unneeded_nodes.text(since))
+                uids = {node.name: node.uid for node in state.nodes}
+                record = tuple((uids[name], moment) for name, moment in since)
+                self._legacy.leave(contract.UNNEEDED_NODES, unneeded_nodes.text(record))
             return plan
 
         return decided
 
-    def _inherit(self, now: datetime) -> None:
+    def _inherit(self, state: ClusterState, now: datetime) -> None:
         """Reads the record once each time that this process begins to lead."""
         inherited = self._legacy.inherited
         if inherited is not self._read:
             self._read = inherited
-            self._since = unneeded_nodes.read(inherited.get(contract.UNNEEDED_NODES, ""), now)
+            names = {node.uid: node.name for node in state.nodes}
+            record = unneeded_nodes.read(inherited.get(contract.UNNEEDED_NODES, ""), now)
+            self._since = tuple(sorted((names[uid], at) for uid, at in record if uid in names))

@@ -140,6 +140,7 @@ def node(raw: bytes) -> Node:
         labels={**_labels(found.metadata), NODE_NAME: name},
         taints=tuple(found.spec.taints or ()),
         kept=contract.TRUE in (notes.do_not_disrupt, notes.scale_down_disabled),
+        uid=found.metadata.uid,
     )
 
 
