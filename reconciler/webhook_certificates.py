@@ -79,12 +79,12 @@ class CertificateMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._authorities = Gauge(
             "edl_trusted_authorities",
-            "Authorities that the API server trusts for the webhook: 2 during a rotation.",
+            "CAs that the API server trusts for the webhook; 2 during a rotation.",
             registry=registry,
         )
         self._expiry = Gauge(
             "edl_authority_expiry_timestamp_seconds",
-            "When the authority of the webhook's certificate ends, in seconds since 1970.",
+            "Expiry of the CA of the webhook's certificate, in seconds since the Unix epoch.",
             registry=registry,
         )
         self._missing = Gauge(
@@ -94,7 +94,7 @@ class CertificateMetrics:
         )
         self.failures = Counter(
             "edl_certificate_failures",
-            "Attempts to keep the webhook's certificate that failed.",
+            "Failed attempts to renew the webhook's certificate.",
             registry=registry,
         )
 
