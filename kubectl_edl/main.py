@@ -129,8 +129,8 @@ def _failed(error: Exception, cli: CliContext, asked: Sequence[Scope]) -> int:
 
 
 def _connect(scope: Scope) -> ClusterConnection:
-    from edl.kube.api.client import connect  # noqa: PLC0415 (most of a cold start)
-    from edl.kube.auth.kubeconfig import ConfigOverrides  # noqa: PLC0415 (the same)
+    from edl.kube.api.client import connect
+    from edl.kube.auth.kubeconfig import ConfigOverrides
 
     impersonated = {"as": scope.as_user, "as-uid": scope.as_uid, "as-groups": [*scope.as_groups]}
     overrides = ConfigOverrides(
@@ -153,7 +153,7 @@ def _changes(
     selection: ListOptions,
     deadlines: Sequence[timedelta] = (),
 ) -> Iterator[None]:
-    from kubectl_edl.client.change_watch import wakes  # noqa: PLC0415 (only --watch needs it)
+    from kubectl_edl.client.change_watch import wakes
 
     return wakes(cluster, selection, attention, deadlines)
 
@@ -161,15 +161,15 @@ def _changes(
 def _watched(
     attention: Attention, cluster: PluginCluster, selections: Sequence[ListOptions]
 ) -> PluginCluster:
-    from kubectl_edl.client.change_watch import watched  # noqa: PLC0415 (only what follows)
+    from kubectl_edl.client.change_watch import watched
 
     return watched(attention, cluster, selections)
 
 
 def _kubectl(arguments: Sequence[str], text: str) -> int:
     """Run kubectl, whose plugin this is, so that it is normally installed and configured."""
-    import subprocess  # noqa: PLC0415 (only scripts need it)
-    from shutil import which  # noqa: PLC0415 (the same)
+    import subprocess
+    from shutil import which
 
     if which("kubectl") is None:
         raise Refused("kubectl is not on your PATH, and scripts run by it")

@@ -42,11 +42,11 @@ _SOURCE: Final = (
 @writing
 @click.pass_obj
 def release(cli: CliContext, named: Named, scope: Scope, writing: Writing) -> None:
-    from kubectl_edl.adopt.manifest_files import (  # noqa: PLC0415 (not for --help)
+    from kubectl_edl.adopt.manifest_files import (
         print_documents,
         release_files,
     )
-    from kubectl_edl.adopt.release_job import release_job  # noqa: PLC0415 (the same)
+    from kubectl_edl.adopt.release_job import release_job
 
     if named.filenames and writing.output == "name":
         raise click.UsageError("-o name is for a Job of the cluster; with -f it is yaml or json.")

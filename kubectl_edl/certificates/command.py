@@ -73,8 +73,8 @@ Examples:
 @printing
 @click.pass_obj
 def show(cli: CliContext, scope: Scope, reading: OutputOptions) -> None:
-    from kubectl_edl.certificates.renewal import listed  # noqa: PLC0415 (cryptography, not for --help)
-    from kubectl_edl.cli.watch_report import show as print_once  # noqa: PLC0415 (the same)
+    from kubectl_edl.certificates.renewal import listed
+    from kubectl_edl.cli.watch_report import show as print_once
 
     connection = cli.connect(scope)
     print_once(cli, reading, lambda: listed(connection, cli.now()))
@@ -87,9 +87,9 @@ def show(cli: CliContext, scope: Scope, reading: OutputOptions) -> None:
 @printing
 @click.pass_context
 def verify(ctx: click.Context, scope: Scope, reading: OutputOptions) -> None:
-    from kubectl_edl.doctor.checks import CERTIFICATES, run_section  # noqa: PLC0415 (not for --help)
-    from kubectl_edl.doctor.checks.check import CheckContext  # noqa: PLC0415 (the same)
-    from kubectl_edl.doctor.view import has_failures, print_all, print_each  # noqa: PLC0415 (the same)
+    from kubectl_edl.doctor.checks import CERTIFICATES, run_section
+    from kubectl_edl.doctor.checks.check import CheckContext
+    from kubectl_edl.doctor.view import has_failures, print_all, print_each
 
     cli = ctx.ensure_object(CliContext)
     results = run_section(CERTIFICATES, CheckContext(cli.connect(scope), cli.now()))
@@ -105,8 +105,8 @@ def verify(ctx: click.Context, scope: Scope, reading: OutputOptions) -> None:
 @a_cluster
 @click.pass_obj
 def renew(cli: CliContext, scope: Scope, *, authority: bool) -> None:
-    from kubectl_edl.certificates.renewal import renew as renewed  # noqa: PLC0415 (not for --help)
-    from kubectl_edl.certificates.view import renewal_message  # noqa: PLC0415 (the same)
+    from kubectl_edl.certificates.renewal import renew as renewed
+    from kubectl_edl.certificates.view import renewal_message
 
     now = cli.now()
     installed = renewed(cli.connect(scope), now, authority=authority)

@@ -121,7 +121,7 @@ def no_such_job_in(where: str, name: str, known: Sequence[str]) -> Missing:
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415 (only for mistakes)
+    from difflib import get_close_matches
 
     close = get_close_matches(name, known, n=_SUGGESTIONS, cutoff=0.5)
     return f"did you mean {' or '.join(close)}? " if close else ""

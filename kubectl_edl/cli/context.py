@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def _harmless(text: str) -> str:
     if text.isprintable():
         return text
-    from kubectl_edl.output.safe_text import harmless_lines  # noqa: PLC0415 (a cold start)
+    from kubectl_edl.output.safe_text import harmless_lines
 
     return harmless_lines(text)
 

@@ -32,7 +32,7 @@ def command_first(args: list[str], *further: Decorator) -> list[str]:
 
 
 def _takes_value(flag: str, further: Sequence[Decorator]) -> bool:
-    from kubectl_edl.cli.options import everywhere, reading  # noqa: PLC0415 (not for a command first)
+    from kubectl_edl.cli.options import everywhere, reading
 
     options = click_options(everywhere, reading, *further)
     return any(flag in one.opts and not one.is_flag for one in options)
@@ -84,7 +84,7 @@ class Listed(click.Group):
             click.echo(f'warning: "{args[0]}" is now "{name}"; 0.2 drops the old name', err=True)
             args = [name, *args[1:]]
         if args and args[0] not in self._lines:
-            from difflib import get_close_matches  # noqa: PLC0415 (only for mistakes)
+            from difflib import get_close_matches
 
             close = get_close_matches(args[0], self._lines, n=1)
             few = f"; one of {', '.join(self._lines)}" if len(self._lines) <= _FEW else ""

@@ -52,7 +52,7 @@ class _Form(click.ParamType[str]):
     name = _SPELLED
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from kubectl_edl.output.printer import InvalidOutput, form  # noqa: PLC0415 (not for --help)
+        from kubectl_edl.output.printer import InvalidOutput, form
 
         try:
             form(value)
@@ -105,7 +105,7 @@ _SCOPE: Final = (
 
 def _selector(_ctx: click.Context, _param: click.Parameter, text: str | None) -> str | None:
     """The selector, unchanged; raises click.BadParameter if it is malformed, before any request."""
-    from edl.kube.cache.label_selector import is_selector  # noqa: PLC0415 (not for a command without one)
+    from edl.kube.cache.label_selector import is_selector
 
     if text and not is_selector(text):
         example = "write team=vision, team!=vision, team in (a,b), team or !team, with commas"

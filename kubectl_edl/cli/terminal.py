@@ -106,8 +106,8 @@ def _in_background(terminal: int) -> bool:
 @contextmanager
 def _keys(attention: Attention, terminal: int) -> Iterator[None]:
     """Read single key presses without echo; Ctrl-C still interrupts."""
-    import termios  # noqa: PLC0415 (only where keys are read)
-    import tty  # noqa: PLC0415 (the same)
+    import termios
+    import tty
 
     before = termios.tcgetattr(terminal)
     tty.setcbreak(terminal)

@@ -135,7 +135,7 @@ def survey_cluster(cluster: Cluster, now: datetime, hints: list[str] | None = No
 
     Raises Forbidden.
     """
-    from edl.kube.cache.watched_kinds import read_once  # noqa: PLC0415 (what is watched: not for status)
+    from edl.kube.cache.watched_kinds import read_once
 
     missed: dict[str, Forbidden] = {}
     state = observe(read_once(cluster, missed.__setitem__), now)

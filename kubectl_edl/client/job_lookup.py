@@ -27,7 +27,7 @@ def training_job(name: str, survey: Survey, connection: ClusterConnection) -> Tr
         places = ", ".join(job.key.namespace for job in found)
         raise Refused(f'"{name}" is in several namespaces ({places}): choose one with -n')
     if (plain_job := _found(name, connection)) is not None:
-        from edl.inject.warnings.unknown_keys import on_stored  # noqa: PLC0415 (only for mistakes)
+        from edl.inject.warnings.unknown_keys import on_stored
 
         raise not_elastic(name, connection, on_stored(plain_job))
     raise no_such_job(name, sorted({job.key.name for job in survey.jobs}), connection)

@@ -65,7 +65,7 @@ class PrefetchedLists:
         return listings, lease
 
     def _read_lease(self) -> Json:
-        from kubectl_edl.client.reconciler_lease import lease_ref  # noqa: PLC0415 (while the answers come)
+        from kubectl_edl.client.reconciler_lease import lease_ref
 
         return self.connection.cluster.get(lease_ref(self.connection.cluster))
 

@@ -18,7 +18,7 @@ def hints(
     The job is already created, so a failed read is not an error. `remedy`: the remedy for pods
     without requests.
     """
-    from kubectl_edl.client.cluster_view import survey_created  # noqa: PLC0415 (not for --help)
+    from kubectl_edl.client.cluster_view import survey_created
 
     yield from _claims(connection, stored)
     try:

@@ -51,7 +51,7 @@ _LONG: Final = 3600.0
 @everywhere
 @click.pass_obj
 def dashboard(cli: CliContext, scope: Scope, asked: DashboardOptions) -> None:
-    from kubectl_edl.dashboard import run_dashboard  # noqa: PLC0415 (Flask, numpy)
+    from kubectl_edl.dashboard import run_dashboard
 
     found = run_dashboard.started(cli, cli.connect(scope), asked)
     cli.say(f"{found.url}   (Ctrl-C ends it)")

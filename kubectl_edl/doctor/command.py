@@ -35,8 +35,8 @@ Examples:
 @printing
 @click.pass_context
 def doctor(ctx: click.Context, scope: Scope, reading: OutputOptions) -> None:
-    from kubectl_edl.doctor.checks import run_checks  # noqa: PLC0415 (cryptography, not for --help)
-    from kubectl_edl.doctor.view import has_failures, print_all, print_each  # noqa: PLC0415 (the same)
+    from kubectl_edl.doctor.checks import run_checks
+    from kubectl_edl.doctor.view import has_failures, print_all, print_each
 
     cli = ctx.ensure_object(CliContext)
     results = run_checks(lambda: cli.connect(scope), cli.now())

@@ -86,8 +86,8 @@ def explain(
 def _report(
     cli: CliContext, connection: ClusterConnection, name: str, asked: SettingsOverrides
 ) -> Report:
-    from kubectl_edl.explain.explained_job import Explained  # noqa: PLC0415 (numpy)
-    from kubectl_edl.explain.view import explain_report  # noqa: PLC0415 (the same)
+    from kubectl_edl.explain.explained_job import Explained
+    from kubectl_edl.explain.view import explain_report
 
     now = cli.now()
     survey = survey_ruled(connection, now)
@@ -130,8 +130,8 @@ def _as_published(
 
 def _with_cluster(cli: CliContext, explained: "Explained", state: ClusterState) -> "Explained":
     """Add what takes the right to read the whole cluster."""
-    from edl.visibility.borrowed_capacity import job_capacity  # noqa: PLC0415 (numpy)
-    from edl.visibility.team_figures import team_figures  # noqa: PLC0415 (the same)
+    from edl.visibility.borrowed_capacity import job_capacity
+    from edl.visibility.team_figures import team_figures
 
     job, team = explained.view.job, state.team_of(explained.view.job.key.namespace)
     explanation, estimate = _explanation(cli, explained.deciding, state, job)
@@ -178,9 +178,9 @@ def _published(
 def _explanation(
     cli: CliContext, by: EffectiveSettings, state: ClusterState, job: TrainingJob
 ) -> tuple["Explanation | None", "Estimate | None"]:
-    from edl.forecast.forecast import forecast  # noqa: PLC0415 (numpy, for those who may read all)
-    from edl.planner.explain.explanation import explain as explain_job  # noqa: PLC0415 (the same)
-    from edl.planner.explain.what_if_state import DecisionInput  # noqa: PLC0415 (the same)
+    from edl.forecast.forecast import forecast
+    from edl.planner.explain.explanation import explain as explain_job
+    from edl.planner.explain.what_if_state import DecisionInput
 
     settings = by.settings
     situation = DecisionInput(state, settings.value(), settings.limits)

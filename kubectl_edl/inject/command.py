@@ -79,10 +79,10 @@ class InjectOptions:
 def inject(cli: CliContext, asked: InjectOptions) -> None:
     if [asked.diff, asked.explain, asked.output != _YAML].count(True) > 1:
         raise click.UsageError("--diff, --explain and -o are three forms: choose one.")
-    from kubectl_edl.inject import injector, view  # noqa: PLC0415 (frameworks, YAML)
-    from kubectl_edl.output.table import Layout  # noqa: PLC0415 (the same)
-    from kubectl_edl.resources.manifest_sources import sources  # noqa: PLC0415 (the same)
-    from kubectl_edl.resources.yaml_rewriter import hints  # noqa: PLC0415 (the same)
+    from kubectl_edl.inject import injector, view
+    from kubectl_edl.output.table import Layout
+    from kubectl_edl.resources.manifest_sources import sources
+    from kubectl_edl.resources.yaml_rewriter import hints
 
     found = sources(asked.filenames, cli.stdin)
     warned: list[str] = []

@@ -59,7 +59,7 @@ def form(spelled: str) -> OutputForm:
         raise InvalidOutput(f'-o "{spelled}": unknown; one of {", ".join((*FORMS, *_WITH_TEXT))}')
     if not text:
         raise InvalidOutput(f"-o {name}: add {_EXAMPLES[name]}")
-    from kubectl_edl.output.jsonpath import TemplateError  # noqa: PLC0415 (only for templates)
+    from kubectl_edl.output.jsonpath import TemplateError
 
     try:
         return _made(name, text)
@@ -72,7 +72,7 @@ def form(spelled: str) -> OutputForm:
 def _made(name: str, text: str) -> OutputForm:
     content = Path(text).read_text("utf-8-sig") if name.endswith("-file") else text
     if name.startswith("custom-columns"):
-        from kubectl_edl.output import custom_columns  # noqa: PLC0415 (the same)
+        from kubectl_edl.output import custom_columns
 
         read = custom_columns.of_file if name.endswith("-file") else custom_columns.of_spec
         return _in_columns(read(content).table)
@@ -93,7 +93,7 @@ def _in_columns(table: Callable[[Report], Table]) -> OutputForm:
 
 
 def _in_template(text: str, *, as_json: bool) -> OutputForm:
-    from kubectl_edl.output import jsonpath  # noqa: PLC0415 (the same)
+    from kubectl_edl.output import jsonpath
 
     template = jsonpath.template(text)
     execute = jsonpath.as_json if as_json else jsonpath.execute
@@ -105,7 +105,7 @@ def _in_template(text: str, *, as_json: bool) -> OutputForm:
 
 
 def _applied(act: Callable[[], _Result]) -> _Result:
-    from kubectl_edl.output.jsonpath import TemplateError  # noqa: PLC0415 (the same)
+    from kubectl_edl.output.jsonpath import TemplateError
 
     try:
         return act()

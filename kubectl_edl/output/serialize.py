@@ -26,14 +26,14 @@ def json_stream(documents: Sequence[Mapping[str, object]]) -> str:
 
 def yaml_text(document: Mapping[str, object]) -> str:
     """YAML with keys in the document's order."""
-    from kubectl_edl.output.yaml_writer import dump  # noqa: PLC0415 (YAML is a third of a cold start)
+    from kubectl_edl.output.yaml_writer import dump
 
     return dump(document)
 
 
 def yaml_stream(documents: Sequence[Mapping[str, object]]) -> str:
     """YAML documents, one after another."""
-    from kubectl_edl.output.yaml_writer import dump, joined  # noqa: PLC0415 (as above)
+    from kubectl_edl.output.yaml_writer import dump, joined
 
     return joined(map(dump, documents))
 

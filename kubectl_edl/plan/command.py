@@ -72,9 +72,9 @@ def plan(
 def _report(
     cli: CliContext, connection: ClusterConnection, asked: SettingsOverrides, *, diff: bool
 ) -> Report:
-    from edl.planner.decide import decide  # noqa: PLC0415 (numpy, not for --help)
-    from kubectl_edl.model.plan_changes import moves, short  # noqa: PLC0415 (the same)
-    from kubectl_edl.plan.view import Planned, plan_report  # noqa: PLC0415 (the same)
+    from edl.planner.decide import decide
+    from kubectl_edl.model.plan_changes import moves, short
+    from kubectl_edl.plan.view import Planned, plan_report
 
     now = cli.now()
     by = deciding(connection, asked, now)
@@ -103,7 +103,7 @@ def _last_reasons(
     cli: CliContext, connection: ClusterConnection, by: EffectiveSettings, error: Forbidden
 ) -> Report:
     """A report without a plan: the reasons that the reconciler last wrote on the user's jobs."""
-    from kubectl_edl.plan.view import Planned, plan_report  # noqa: PLC0415 (not for --help)
+    from kubectl_edl.plan.view import Planned, plan_report
 
     now = cli.now()
     survey = survey_training(connection, "", now)

@@ -88,9 +88,9 @@ def _report(cli: CliContext, connection: ClusterConnection, selector: str) -> Re
 def _whole_queue(
     cli: CliContext, connection: ClusterConnection, by: EffectiveSettings, hints: list[str]
 ) -> Sequence[WaitingJob]:
-    from edl.forecast.forecast import forecast  # noqa: PLC0415 (numpy, for those who may read all)
-    from edl.planner.decide import decide  # noqa: PLC0415 (the same)
-    from kubectl_edl.queue.waiting_jobs import in_plan  # noqa: PLC0415 (the same)
+    from edl.forecast.forecast import forecast
+    from edl.planner.decide import decide
+    from kubectl_edl.queue.waiting_jobs import in_plan
 
     state, settings = survey_cluster(connection.cluster, cli.now(), hints), by.settings
     waiting = in_plan(state, decide(state, settings.value(), settings.limits), by.stalled)
@@ -103,8 +103,8 @@ def _whole_queue(
 def _own_queue(
     connection: ClusterConnection, own: Survey, now: datetime, error: Forbidden
 ) -> tuple[Sequence[WaitingJob], tuple[str, ...]]:
-    from kubectl_edl.model.published_queue import read_published  # noqa: PLC0415 (the same)
-    from kubectl_edl.queue.waiting_jobs import by_arrival  # noqa: PLC0415 (the same)
+    from kubectl_edl.model.published_queue import read_published
+    from kubectl_edl.queue.waiting_jobs import by_arrival
 
     hints = [*own.hints, *reconciler_lease.unattended(connection, now)]
     published = read_published(connection, now, hints) if connection.namespace else None

@@ -173,7 +173,7 @@ def _check_fewest(
     name: str, role: Role, request: SizeRequest, manifest: Json, framework: str
 ) -> None:
     """Refuse fewer pods than wait for each other: the webhook would refuse such a min, too."""
-    from edl.inject.peer_counts import awaited  # noqa: PLC0415 (only for refusals)
+    from edl.inject.peer_counts import awaited
 
     low, size = awaited(manifest, FRAMEWORKS[framework].fewest), request.size or 0
     if 0 < size < low:

@@ -65,7 +65,7 @@ def simulate(cli: CliContext, scope: Scope, asked: SimulateOptions) -> None:
     _check(asked)
     if not asked.live and (scope.namespace or scope.all_namespaces):
         raise click.UsageError("-n and -A are of a cluster, a scenario has none: add --live.")
-    from kubectl_edl.simulate import variants  # noqa: PLC0415 (numpy, YAML)
+    from kubectl_edl.simulate import variants
 
     (variants.live if asked.live else variants.scenario)(cli, scope, asked)
 

@@ -85,11 +85,11 @@ def drawn(runs: Sequence[Run]) -> Any:  # noqa: ANN401 (an extra's class)
 
 def _pyplot() -> Any:  # noqa: ANN401 (an extra's module)
     try:
-        import matplotlib as mpl  # noqa: PLC0415 (an extra, and slow to load)
+        import matplotlib as mpl
 
         mpl.use("Agg")
         mpl.rcParams["svg.hashsalt"] = "kubectl-edl"
-        from matplotlib import pyplot as plt  # noqa: PLC0415 (the same)
+        from matplotlib import pyplot as plt
     except ImportError as error:
         raise Refused(_MISSING) from error
     return plt

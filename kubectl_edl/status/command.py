@@ -68,8 +68,8 @@ def status(
     _check(job, reading, wanted)
     connection = cli.connect(scope)
     asked = PrefetchedLists(connection, lease=True)
-    from kubectl_edl.cli import watch_report  # noqa: PLC0415 (while the answers come)
-    from kubectl_edl.status import phase_wait, view  # noqa: PLC0415 (the same)
+    from kubectl_edl.cli import watch_report
+    from kubectl_edl.status import phase_wait, view
 
     wait = phase_wait.Wait(wanted, cli, scope)
     load = _load(connection) if reading.watch and cli.width is not None else None
@@ -100,7 +100,7 @@ def status(
 
 
 def _load(connection: ClusterConnection) -> ClusterLoad:
-    from kubectl_edl.model.cluster_load import ClusterLoad  # noqa: PLC0415 (not for a table)
+    from kubectl_edl.model.cluster_load import ClusterLoad
 
     return ClusterLoad(connection)
 

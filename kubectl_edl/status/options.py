@@ -31,7 +31,7 @@ class _OneGoal(click.ParamType["Phase | Code"]):
     def convert(
         self, value: str, param: click.Parameter | None, ctx: click.Context | None
     ) -> Phase | Code:
-        from edl.model import Code, Phase  # noqa: PLC0415 (not before anything was asked of it)
+        from edl.model import Code, Phase
 
         kind, equals, code = value.partition("=")
         is_code = equals and kind == _REASON
@@ -53,7 +53,7 @@ class _OneGoal(click.ParamType["Phase | Code"]):
         kind, equals, code = incomplete.partition("=")
         if not (equals and kind == _REASON):
             return _phases().shell_complete(ctx, param, incomplete)
-        from click.shell_completion import CompletionItem  # noqa: PLC0415 (for shells alone)
+        from click.shell_completion import CompletionItem
 
         fit = (one for one in _codes() if one.casefold().startswith(code.casefold()))
         return [CompletionItem(f"{_REASON}={one}") for one in fit]
@@ -61,20 +61,20 @@ class _OneGoal(click.ParamType["Phase | Code"]):
 
 def _meant(name: str, spelled: Mapping[str, str]) -> str:
     """`did you mean Running? `; empty if no name is similar."""
-    from difflib import get_close_matches  # noqa: PLC0415 (only for mistakes)
+    from difflib import get_close_matches
 
     close = get_close_matches(name.casefold(), spelled, n=1)
     return f"did you mean {spelled[close[0]]}? " if close else ""
 
 
 def _codes() -> list[str]:
-    from edl.model import Code  # noqa: PLC0415 (the same)
+    from edl.model import Code
 
     return [code.value for code in Code]
 
 
 def _phases() -> click.Choice[Phase]:
-    from edl.model import Phase  # noqa: PLC0415 (not before anything was asked of the cluster)
+    from edl.model import Phase
 
     return click.Choice(list(Phase), case_sensitive=False)
 

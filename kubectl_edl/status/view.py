@@ -55,7 +55,7 @@ def list_report(
 
 
 def _document(shown: JobView, settings: str | None) -> TrainingJobDocument:
-    from kubectl_edl.model import resize_limits  # noqa: PLC0415 (not for a table)
+    from kubectl_edl.model import resize_limits
 
     cooldown = resize_limits.pace(shown.job, resize_limits.published(settings))
     return document(shown, resize_limits.document(cooldown))
@@ -64,7 +64,7 @@ def _document(shown: JobView, settings: str | None) -> TrainingJobDocument:
 def _picture(
     views: Sequence[JobView], now: datetime, namespace: str, above: str, layout: Layout
 ) -> str:
-    from kubectl_edl.status.detail_view import fleet  # noqa: PLC0415 (not for a table)
+    from kubectl_edl.status.detail_view import fleet
 
     if layout.height is not None and layout.height < _LOW:
         above = ""
@@ -116,7 +116,7 @@ def detailed(
     asked: PrefetchedLists, name: str, now: datetime
 ) -> tuple[tuple[JobView, ...], Report]:
     """The training job of this name."""
-    from kubectl_edl.status.detail import job_detail  # noqa: PLC0415 (not for all of them)
+    from kubectl_edl.status.detail import job_detail
 
     survey = survey_training(asked.connection, "", now, asked)
     lead = reconciler_lease.read(asked.connection, asked.lease, now)

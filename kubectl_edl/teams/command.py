@@ -69,8 +69,8 @@ Examples:
 def set_team(
     cli: CliContext, name: str, fields: TeamFields, writing: TeamWriting, scope: Scope
 ) -> None:
-    from edl.parsing.team_edits import with_team  # noqa: PLC0415 (not for --help)
-    from kubectl_edl.teams.team_changes import change_teams  # noqa: PLC0415 (the same)
+    from edl.parsing.team_edits import with_team
+    from kubectl_edl.teams.team_changes import change_teams
 
     changes = fields.changes()
     done = change_teams(cli, scope, writing, lambda text: with_team(text, name, changes))
@@ -83,8 +83,8 @@ def set_team(
 @a_cluster
 @click.pass_obj
 def delete_team(cli: CliContext, name: str, writing: TeamWriting, scope: Scope) -> None:
-    from edl.parsing.team_edits import without_team  # noqa: PLC0415 (not for --help)
-    from kubectl_edl.teams.team_changes import change_teams  # noqa: PLC0415 (the same)
+    from edl.parsing.team_edits import without_team
+    from kubectl_edl.teams.team_changes import change_teams
 
     done = change_teams(cli, scope, writing, lambda text: without_team(text, name))
     cli.say(f"team {name} {'deleted' if done.startswith('written') else done}")
@@ -99,22 +99,22 @@ def delete_team(cli: CliContext, name: str, writing: TeamWriting, scope: Scope) 
 def _show(ctx: click.Context, scope: Scope, reading: OutputOptions) -> None:
     if ctx.invoked_subcommand is not None:
         return
-    from kubectl_edl.cli.watch_report import show  # noqa: PLC0415 (not for --help)
+    from kubectl_edl.cli.watch_report import show
 
     cli = ctx.ensure_object(CliContext)
     show(cli, reading, lambda: _report(cli, scope))
 
 
 def _report(cli: CliContext, scope: Scope) -> "Report":
-    from edl.planner.decide import decide  # noqa: PLC0415 (numpy)
-    from edl.visibility.queue_order import waiting  # noqa: PLC0415 (the same)
-    from edl.visibility.team_figures import team_figures  # noqa: PLC0415 (the same)
-    from kubectl_edl.client.cluster_view import survey_cluster  # noqa: PLC0415 (the same)
-    from kubectl_edl.client.reconciler_settings import (  # noqa: PLC0415 (the same)
+    from edl.planner.decide import decide
+    from edl.visibility.queue_order import waiting
+    from edl.visibility.team_figures import team_figures
+    from kubectl_edl.client.cluster_view import survey_cluster
+    from kubectl_edl.client.reconciler_settings import (
         SettingsOverrides,
         deciding,
     )
-    from kubectl_edl.teams.view import teams_report  # noqa: PLC0415 (the same)
+    from kubectl_edl.teams.view import teams_report
 
     connection, now = cli.connect(scope), cli.now()
     hints: list[str] = []

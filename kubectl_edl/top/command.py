@@ -163,10 +163,10 @@ def _jobs(
     reading: OutputOptions,
     costs: CostOptions,
 ) -> Report:
-    from kubectl_edl.client.metrics_server import used_by_pods  # noqa: PLC0415 (the same)
-    from kubectl_edl.top.resource_hours import hours  # noqa: PLC0415 (numpy, not for --help)
-    from kubectl_edl.top.usage import job_usage  # noqa: PLC0415 (the same)
-    from kubectl_edl.top.view import job_report, jobs_report  # noqa: PLC0415 (the same)
+    from kubectl_edl.client.metrics_server import used_by_pods
+    from kubectl_edl.top.resource_hours import hours
+    from kubectl_edl.top.usage import job_usage
+    from kubectl_edl.top.view import job_report, jobs_report
 
     now = cli.now()
     survey = survey_training(connection, "" if job else reading.selector, now)
@@ -179,9 +179,9 @@ def _jobs(
 
 
 def _nodes(cli: CliContext, connection: ClusterConnection, name: str | None) -> Report:
-    from kubectl_edl.client.metrics_server import used_by_nodes  # noqa: PLC0415 (not for --help)
-    from kubectl_edl.top.usage import node_usage  # noqa: PLC0415 (the same)
-    from kubectl_edl.top.view import nodes_report  # noqa: PLC0415 (the same)
+    from kubectl_edl.client.metrics_server import used_by_nodes
+    from kubectl_edl.top.usage import node_usage
+    from kubectl_edl.top.view import nodes_report
 
     hints: list[str] = []
     state = survey_cluster(connection.cluster, cli.now(), hints)
@@ -195,18 +195,18 @@ def _nodes(cli: CliContext, connection: ClusterConnection, name: str | None) -> 
 
 
 def _cluster(cli: CliContext, connection: ClusterConnection, asked: CostOptions) -> Report:
-    from kubectl_edl.client.metrics_server import used_by_nodes  # noqa: PLC0415 (the same)
-    from kubectl_edl.top.cluster_costs import (  # noqa: PLC0415 (numpy, not for --help)
+    from kubectl_edl.client.metrics_server import used_by_nodes
+    from kubectl_edl.top.cluster_costs import (
         cluster_costs,
         unpriced,
     )
-    from kubectl_edl.top.usage import (  # noqa: PLC0415 (the same)
+    from kubectl_edl.top.usage import (
         ClusterUsage,
         cluster_usage,
         node_usage,
         phases,
     )
-    from kubectl_edl.top.view import cluster_report  # noqa: PLC0415 (the same)
+    from kubectl_edl.top.view import cluster_report
 
     hints: list[str] = []
     state = survey_cluster(connection.cluster, cli.now(), hints)

@@ -63,7 +63,7 @@ def unrequested(context: CheckContext) -> CheckResults:
     If a quota refuses such pods, `stuck` reports that. If quotas and LimitRanges may not be read,
     only existing pods are checked, because a LimitRange may add requests.
     """
-    from edl.inject.warnings.request_warnings import roles  # noqa: PLC0415 (not for --help)
+    from edl.inject.warnings.request_warnings import roles
 
     survey = _jobs(context)
     jobs = [job for job in survey.jobs if not ending(job)]
@@ -84,7 +84,7 @@ def unrequested(context: CheckContext) -> CheckResults:
 
 def never(context: CheckContext) -> CheckResults:
     """Queued jobs that could not start even as the only ones on the present nodes and quotas."""
-    from edl.planner.decide import decide  # noqa: PLC0415 (numpy, not for --help)
+    from edl.planner.decide import decide
 
     state = survey_cluster(context.connection.cluster, context.now)
     by = deciding(context.connection, SettingsOverrides(), context.now)
