@@ -35,6 +35,7 @@ from kubectl_edl.simulate.scenario.manifest_templates import named, template
 
 AMOUNTS: Final = {"cpu": CPU, "memory": MEMORY, "gpus": "nvidia.com/gpu"}
 """Fields that set the amount of a resource."""
+_POD_COUNT: Final = Resources.of({PODS: 1})
 _POD: Final = (*AMOUNTS, "resources", "nodeSelector", "tolerations")
 _SEAT: Final = ("replicas", "min", "max", *_POD)
 _WORK: Final = ("length", "work", "speed", "checkpoint", "items", "startUp", "shutDown")
@@ -196,11 +197,13 @@ def _role(field: Field, role: str) -> WorkloadRole:
 
 def shape(field: Field) -> Shape:
     """The requests of one pod, and its node constraints."""
-    named = {name: name for name, _ in field["resources"].members()}
-    amounts = field.resources(AMOUNTS) + field["resources"].resources(named)
+    others = field["resources"]
+    amounts = field.resources(AMOUNTS) + _POD_COUNT
+    if others:
+        amounts += others.resources({name: name for name, _ in others.members()})
     selector = sorted((key, part.text()) for key, part in field["nodeSelector"].members())
     tolerations = tuple(_toleration(part) for part in field["tolerations"].items())
-    return Shape(amounts + Resources.of({PODS: 1}), tuple(selector), tolerations)
+    return Shape(amounts, tuple(selector), tolerations)
 
 
 def _toleration(field: Field) -> Toleration:
