@@ -63,8 +63,8 @@ def test_a_job_that_is_too_large_is_told_what_is_missing_and_starts_with_it(shel
     assert found["estimate"]["certainty"] == "Never"
     table = shell.edl("explain", "big").stdout
     assert "Why big does not start:" in table
-    assert "would help: room for" in table
     fits = str(cause["schedulablePods"])
+    assert f"would help: fewer worker (at most {fits} fit on these nodes), or new nodes" in table
     assert shell.edl("scale", "big", "--min", fits).returncode == 0
     shell.until("big", lambda now: now["phase"] in ("Starting", "Running", "Scaling"))
 

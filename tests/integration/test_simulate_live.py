@@ -30,9 +30,9 @@ def test_more_nodes_or_a_larger_max_show_which_jobs_would_start_and_grow(install
     items = {one["metadata"]["name"]: one for one in json.loads(found.stdout)["items"]}
     runs = {name: {run["name"]: run for run in one["runs"]} for name, one in items.items()}
 
-    assert items["sweep"]["replicas"] == 4
-    assert runs["sweep"]["as-is"]["replicas"] == 4
-    assert runs["sweep"]["what-if"]["replicas"] == 6
+    assert items["sweep"]["roles"] == [{"name": "worker", "replicas": 4}]
+    assert [role["replicas"] for role in runs["sweep"]["as-is"]["roles"]] == [4]
+    assert [role["replicas"] for role in runs["sweep"]["what-if"]["roles"]] == [6]
     assert runs["large"]["as-is"]["startSeconds"] is None
     assert runs["large"]["what-if"]["startSeconds"] < 60
     # Nothing of it has happened.
