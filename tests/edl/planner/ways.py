@@ -13,7 +13,7 @@ from edl.planner.decide import decide
 from edl.planner.decision_limits import GrowthMode, Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES, Policy, weighted
-from tests.edl.planner.acting import quiet
+from tests.edl.planner.acting import act, quiet
 from tests.edl.reached import Law, drawn
 
 LIMITS = Limits()
@@ -55,3 +55,27 @@ def wait(plan: Plan) -> timedelta:
     if not quiet(plan):
         return timedelta(seconds=2)
     return plan.recheck_after or timedelta(seconds=60)
+
+
+def rests(plan: Plan) -> bool:
+    """The plan changes nothing, and time alone will not change that."""
+    return quiet(plan) and plan.recheck_after is None
+
+
+def lived(
+    way: Way,
+    state: ClusterState,
+    rounds: int,
+    **acting: bool,
+) -> tuple[list[Plan], ClusterState]:
+    """The plans until one rests, at most so many, and the state after them."""
+    plans: list[Plan] = []
+    while len(plans) < rounds and not (plans and rests(plans[-1])):
+        plans.append(way.plan(state))
+        state = act(state, plans[-1], after=wait(plans[-1]), **acting)
+    return plans, state
+
+
+def last_sizes(plans: list[Plan]) -> list[tuple[str, int, int]]:
+    """The last resizes, as what a law says where sizes go on changing."""
+    return [(one.job.name, one.before, one.after) for plan in plans[-6:] for one in plan.resizes]

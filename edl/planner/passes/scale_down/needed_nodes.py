@@ -19,6 +19,7 @@ from edl.model import JobKey, Node
 from edl.planner.decision_limits import GrowthMode
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, manual_size
 
 _NOTHING: Final[Mapping[JobKey, Mapping[str, int]]] = MappingProxyType({})
@@ -51,10 +52,19 @@ def unneeded(snapshot: Snapshot, others: Ints) -> Mask:
     """
     free = _removable(snapshot) & (others <= 0)
     for allocation in snapshot.allocations:
-        for placement in allocation.placements[: required(allocation)]:
-            if placement.node != NO_NODE:
+        lost = lost_positions(allocation)
+        for position, placement in enumerate(allocation.placements[: required(allocation)]):
+            if placement.node != NO_NODE and position not in lost:
                 free[placement.node] = False
     return free
+
+
+def lost_positions(allocation: RoleAllocation) -> set[int]:
+    """Replicas whose pods are yet to be created: kube-scheduler and autoscalers see none of them.
+
+    Capacity may be reserved for them.
+    """
+    return {found.position for found in allocation.unscheduled if is_lost(found)}
 
 
 def given_up(snapshot: Snapshot) -> Mask:

@@ -13,11 +13,13 @@ import numpy as np
 
 from edl import reasons
 from edl.feasibility.eligibility import Mask
+from edl.feasibility.horizon import FUTURE_IDLE
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.drain import quota_allows_replacement, roles_with_movable_pods
 from edl.planner.passes.scale_down.needed_nodes import (
     given_up,
+    lost_positions,
     only_needed,
     others,
     provisional,
@@ -42,8 +44,8 @@ class Vacating:
     _others: Ints = field(init=False)
     _given_up: Mask = field(init=False)
     """Nodes that no autoscaler has removed in time, which may be used."""
-    _narrow: dict[PodClass, tuple[PodClass, PodClass]] = field(default_factory=dict)
-    """The pod class restricted to nodes on which extras may grow, and to all other nodes."""
+    _narrow: dict[PodClass, tuple[PodClass, bool]] = field(default_factory=dict)
+    """The pod class restricted to nodes on which extras may grow, and whether others fit it."""
     _due: Mask = field(init=False)
     """Nodes that extras must leave now, with or without extras on them."""
     _needed: dict[PodClass, tuple[PodClass, PodClass]] = field(default_factory=dict)
@@ -84,8 +86,8 @@ class Vacating:
     def keep_growth_to_needed_nodes(self) -> None:
         """Restrict the growth of extras to needed nodes: not to those that requests give up.
 
-        kube-scheduler does not know this restriction, so ungated roles grow only while none of the
-        other nodes fits their pods.
+        kube-scheduler knows neither this restriction nor what is reserved for lost pods, so ungated
+        roles grow only while none of the other nodes fits their pods.
         """
         schedulable = self.snapshot.capacity.schedulable
         free = self._unrequested & ~self._given_up & schedulable
@@ -94,20 +96,31 @@ class Vacating:
             free &= unneeded(self.snapshot, self._others - given_up_pods)
         if not free.any():
             return
+        seen = self._as_scheduled()
         for allocation in self.snapshot.allocations:
             if allocation.size < required(allocation):
                 allocation.max_replicas = min(allocation.max_replicas, required(allocation))
             elif allocation.size < allocation.max_replicas:
-                self._confine(allocation, free)
+                self._confine(allocation, free, seen)
 
-    def _confine(self, allocation: RoleAllocation, free: Mask) -> None:
+    def _as_scheduled(self) -> Ints:
+        """Future idle capacity, with what is reserved for lost pods; int64[resources, nodes]."""
+        room = self.snapshot.capacity.future_idle.copy()
+        for allocation in self.snapshot.unsettled:
+            lost = lost_positions(allocation)
+            places = enumerate(allocation.placements)
+            nodes = [placement.node for position, placement in places if position in lost]
+            allocation.pod_class.release_from(room, nodes)
+        return room
+
+    def _confine(self, allocation: RoleAllocation, free: Mask, seen: Ints) -> None:
         pod_class = allocation.pod_class
         if not (pod_class.eligible & free).any():
             return
         if pod_class not in self._narrow:
-            self._narrow[pod_class] = pod_class.within(~free), pod_class.within(free)
-        stays, others = self._narrow[pod_class]
-        elsewhere = others.future_idle.find() != NO_NODE
+            fitting = pod_class.within(free).pods_per_node(seen, FUTURE_IDLE)
+            self._narrow[pod_class] = pod_class.within(~free), bool(fitting.any())
+        stays, elsewhere = self._narrow[pod_class]
         if elsewhere and (
             not allocation.role.template.gated or stays.future_idle.find() == NO_NODE
         ):

@@ -165,9 +165,9 @@ def test_shares_that_terminate_may_be_free_for_a_job_that_waits_for_another_one(
 
 
 def test_shares_of_training_jobs_that_terminate_are_freed_once() -> None:
-    leaving = pod(0, "a", devices=("gpu-0",), terminating=True)
+    leaving = pod(0, "a", devices=("gpu-1",), terminating=True)
     stops = worker("stops", 1, 1, pods=(leaving,), shape=part(500), paused=True)
-    whole, used = worker("whole", 1, 1, shape=part(1000)), gpus(1000, leaving=GpuUsage(500))
+    whole, used = worker("whole", 1, 1, shape=part(1000)), gpus(500, 1000, leaving=GpuUsage(500))
     plan = plan_for(state_of(shared("a", used), stops, whole))
     assert held(plan)["whole"].code is Code.NEVER_FITS
 

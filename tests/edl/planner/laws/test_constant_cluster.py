@@ -3,26 +3,13 @@
 import pytest
 
 from edl.model import ClusterState, ResizePolicy
-from edl.planner.plan import Plan
-from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.states import at, cluster, job, node, role, shape, worker
-from tests.edl.planner.ways import WAYS, Way, wait
+from tests.edl.planner.ways import WAYS, Way, last_sizes, lived, rests
 
 under_every_policy = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
 
 
-def at_rest(
-    way: Way, state: ClusterState, *, spreading: bool, rounds: int = 200
-) -> tuple[list[Plan], ClusterState]:
-    """The plans until one is quiet and time alone changes nothing, and the state then."""
-    plans: list[Plan] = []
-    while len(plans) < rounds:
-        plans.append(way.plan(state))
-        state = act(state, plans[-1], after=wait(plans[-1]), spreading=spreading)
-        if quiet(plans[-1]) and plans[-1].recheck_after is None:
-            return plans, state
-    restarts = sum(one.restart for plan in plans for one in plan.resizes)
-    pytest.fail(f"{restarts} restarts in {rounds} rounds, and no end")
+ROUNDS = 200
 
 
 def restarting_job_that_can_block_its_chief() -> ClusterState:
@@ -43,7 +30,9 @@ def restarting_job_that_can_block_its_chief() -> ClusterState:
 def test_a_start_keeps_a_role_with_extras_off_the_only_node_of_another(
     way: Way, *, spreading: bool
 ) -> None:
-    plans, _ = at_rest(way, restarting_job_that_can_block_its_chief(), spreading=spreading)
+    state = restarting_job_that_can_block_its_chief()
+    plans, _ = lived(way, state, ROUNDS, spreading=spreading)
+    assert rests(plans[-1]), last_sizes(plans)
     assert sum(one.restart for plan in plans for one in plan.resizes) <= 1
 
 
@@ -117,9 +106,9 @@ def sizes(state: ClusterState) -> dict[str, int]:
 @pytest.mark.parametrize("spreading", [False, True])
 def test_a_replica_leaves_its_node_though_its_role_finds_room_elsewhere(*, spreading: bool) -> None:
     """Else the size of `rich` is as before, none of its pods leaves, and `large` waits for ever."""
-    _, state = at_rest(
-        WAYS["fair"], satisfied_job_whose_idle_room_is_elsewhere(), spreading=spreading
-    )
+    state = satisfied_job_whose_idle_room_is_elsewhere()
+    plans, state = lived(WAYS["fair"], state, ROUNDS, spreading=spreading)
+    assert rests(plans[-1]), last_sizes(plans)
     assert sizes(state) == {"large": 4, "middle": 9, "rich": 14}
 
 
@@ -127,5 +116,6 @@ def test_a_replica_leaves_its_node_though_its_role_finds_room_elsewhere(*, sprea
 def test_the_job_that_replicas_leave_for_grows_before_others_do(*, spreading: bool) -> None:
     """Else a job that gave takes the room again, and gives it again, for ever."""
     state = job_whose_next_replica_satisfies_it_more_than_its_giver()
-    _, state = at_rest(WAYS["fair"], state, spreading=spreading)
+    plans, state = lived(WAYS["fair"], state, ROUNDS, spreading=spreading)
+    assert rests(plans[-1]), last_sizes(plans)
     assert sizes(state)["few"] == 3

@@ -1,5 +1,6 @@
 """Sizes come to rest beside a gang that lost nodes, while the Job controller backs off."""
 
+from collections import Counter
 from datetime import timedelta
 from typing import Any
 
@@ -7,18 +8,19 @@ import pytest
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from edl.lost_pods import stands_still
 from edl.model import Assignment, ClusterState, Node, ResizePolicy, Topology, TrainingJob
-from edl.planner.decision_limits import GrowthMode
 from edl.planner.plan import Plan
-from tests.edl.planner.acting import act, quiet
+from tests.edl.planner.acting import act
 from tests.edl.planner.clusters import one_of
 from tests.edl.planner.states import cluster, node, shape, worker
-from tests.edl.planner.ways import Way, law, wait
+from tests.edl.planner.ways import Way, last_sizes, law, lived, rests
 from tests.edl.reached import Reached
 
 pytestmark = pytest.mark.laws
 
 RACK = "rack"
+CORES = 4
 _KEPT = st.booleans()
 ROUNDS = 60
 
@@ -30,7 +32,7 @@ def struck(draw: st.DrawFn) -> ClusterState:
     The nodes are gone, or not ready.
     """
     count = draw(st.integers(2, 4))
-    nodes = [node(f"n{number}", 4, labels={RACK: f"r{number // count}"}) for number in range(9)]
+    nodes = [node(f"n{number}", CORES, labels={RACK: f"r{number // count}"}) for number in range(9)]
     gang = draw(_gangs(nodes[:count]))
     lost = {one.name for one in nodes[: draw(st.integers(1, count))]}
     left = [one for one in nodes if one.name not in lost]
@@ -43,7 +45,7 @@ def struck(draw: st.DrawFn) -> ClusterState:
 @st.composite
 def _gangs(draw: st.DrawFn, rack: list[Node]) -> TrainingJob:
     cpu, least = draw(one_of(1, 2)), draw(st.integers(1, 4))
-    on = [one.name for one in rack for _ in range(4 // cpu)]
+    on = [one.name for one in rack for _ in range(CORES // cpu)]
     on = on[: draw(st.integers(min(least, len(on)), len(on)))]
     required = draw(one_of((("", RACK),), (("", RACK),), ()))
     found = worker(
@@ -78,20 +80,6 @@ def _elastic(draw: st.DrawFn, number: int) -> TrainingJob:
     return worker(f"other-{number}", draw(st.integers(1, 2)), high, **fields)
 
 
-def settle(
-    way: Way, state: ClusterState, *, spreading: bool, backing_off: bool
-) -> tuple[list[Plan], ClusterState]:
-    plans: list[Plan] = []
-    while len(plans) < ROUNDS:
-        plans.append(way.plan(state))
-        after = wait(plans[-1])
-        state = act(state, plans[-1], after=after, spreading=spreading, backing_off=backing_off)
-        if quiet(plans[-1]) and plans[-1].recheck_after is None:
-            return plans, state
-    last = [(one.job.name, one.before, one.after) for plan in plans[-6:] for one in plan.resizes]
-    pytest.fail(f"sizes change for ever: {last}")
-
-
 @law(struck(), spreading=st.booleans())
 def test_sizes_come_to_rest_while_lost_pods_are_not_created_and_afterwards(
     reached: Reached,
@@ -99,9 +87,57 @@ def test_sizes_come_to_rest_while_lost_pods_are_not_created_and_afterwards(
     state: ClusterState,
     spreading: bool,  # noqa: FBT001 (hypothesis draws it)
 ) -> None:
-    # There, a scheduler that spreads puts extras on nodes that they leave again at once.
-    spreading = spreading and way.limits.growth is not GrowthMode.NEEDED_NODES
-    before, waits = settle(way, state, spreading=spreading, backing_off=True)
+    before, waits = lived(way, state, ROUNDS, spreading=spreading, backing_off=True)
+    assert rests(before[-1]), last_sizes(before)
     created = act(waits, Plan(), after=timedelta(seconds=1), spreading=spreading)
-    settle(way, created, spreading=spreading, backing_off=False)
+    after, _ = lived(way, created, ROUNDS, spreading=spreading)
+    assert rests(after[-1]), last_sizes(after)
     reached(any(plan.resizes or plan.admissions for plan in before))
+
+
+@st.composite
+def crowded(draw: st.DrawFn) -> ClusterState:
+    """A gang that lost so much of a rack that it stands still, and a job in the other racks."""
+    state = draw(struck())
+    (role,) = state.jobs[0].roles
+    least = draw(st.integers((2 * role.status.size + 2) // 3, role.status.size))
+    role = role.changed(min=least, resizing=ResizePolicy.LIVE, failures=6)
+    role = role.changed(topology=Topology(required=(("", RACK),)))
+    gang = replace(state.jobs[0], framework="pytorch", roles=(role,))
+    free = [one.name for one in state.nodes if rack_of(one) != "r0"]
+    on = [name for name in free for _ in range(draw(st.integers(0, CORES)))]
+    other = [worker("other", draw(st.integers(1, len(on))), len(on), on=on)] if on else []
+    nodes = (node(one.name, CORES, labels=one.labels, schedulable=one.schedulable)
+             for one in state.nodes)  # fmt: skip
+    return cluster(*nodes, gang, *other)
+
+
+def rack_of(one: Node) -> str:
+    return (one.labels or {})[RACK]
+
+
+def most_pods(state: ClusterState, cpu: int, beside: Counter[str]) -> dict[str, int]:
+    """By rack, how many such pods fit beside so many pods of 1 CPU by node."""
+    found: Counter[str] = Counter()
+    for one in state.nodes:
+        found[rack_of(one)] += (CORES - beside[one.name]) // cpu
+    return found
+
+
+@law(crowded())
+def test_a_gang_leaves_its_rack_for_one_with_room_or_if_its_own_can_never_hold_it(
+    reached: Reached, way: Way, state: ClusterState
+) -> None:
+    gang, *others = state.jobs
+    cpu, least = gang.roles[0].template.shape.requests.get("cpu") // 1000, gang.roles[0].spec.min
+    ready = sum(one.schedulable for one in state.nodes if rack_of(one) == "r0")
+    home = {one.name for one in state.nodes}.intersection(gang.roles[0].record.assigned.nodes)
+    waits = bool(home) and stands_still(gang) and CORES // cpu * ready < least
+    kept = Counter(pod.node for one in others for pod in one.roles[0].status.pods
+                   if pod.index < one.roles[0].spec.min)  # fmt: skip
+    returns = most_pods(state, cpu, Counter()).get("r0", 0) >= least
+    elsewhere = most_pods(state, cpu, kept if returns else Counter())
+    room = any(pods >= least for rack, pods in elsewhere.items() if rack != "r0")
+    left = [one.job for one in way.plan(state).suspensions]
+    reached(waits)
+    assert left == ([gang.key] if waits and room else [])

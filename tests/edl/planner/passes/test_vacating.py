@@ -211,6 +211,17 @@ def test_a_start_may_use_any_node_and_its_extras_the_rest_of_it() -> None:
     assert started(found) == {"job": {"ps": 1, "worker": 3}}
 
 
+def test_extras_do_not_grow_where_only_capacity_for_lost_pods_fills_the_other_nodes() -> None:
+    """kube-scheduler sees no pod there: it would bind extras to it, which leave it again."""
+    lost = worker("lost", 1, 1, suspended=False, size=1, failures=5, shape=shape(2))
+    state = cluster(node("a", 2), node("b", 2), elastic("a"), lost)
+    found = plan(state)
+    assert (found.unneeded, sizes(found)) == (("b",), {})
+    assert held(found)["job"] == reasons.NEEDED_NODES_ONLY
+    full = cluster(node("a", 2), busy(node("b", 2), room(2)), elastic("a"))
+    assert sizes(plan(full)) == {"job": 2}
+
+
 def test_a_minimum_that_lost_pods_gets_them_back_on_any_node() -> None:
     state = cluster(
         node("a", 1), node("b", 9), elastic("a", low=3, high=3, size=1, resizing=ResizePolicy.LIVE)
