@@ -48,7 +48,7 @@ class Story:
 
     def _start_mnist(self) -> None:
         self.screen.scene(
-            "TensorFlow: a chief, two ps, workers 1..12: it starts, and fills idle room"
+            "TensorFlow: a chief, two ps, workers 1..12: it starts, and fills idle capacity"
         )
         self._apply("mnist.yaml")
         self._until(lambda look: _full(look, "mnist-worker"), "mnist runs 12 workers")

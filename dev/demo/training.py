@@ -52,7 +52,9 @@ class Training:
         """Play the scenes; returns the broken promises. SandboxError: a scene timed out."""
         self._install()
         self._kubectl("create", "namespace", NAMESPACE)
-        self.screen.scene("TensorFlow: a chief, a ps and one worker start; workers fill idle room")
+        self.screen.scene(
+            "TensorFlow: a chief, a ps and one worker start; workers fill idle capacity"
+        )
         applied = self._kubectl("apply", "-f", str(_EXAMPLE))
         self.screen.command(f"kubectl apply -f {_EXAMPLE}", applied)
         watch = self._follow_status()

@@ -1,7 +1,10 @@
 """Sentences about a blocker: what blocks a job, and what would change it."""
 
+from collections.abc import Mapping
+from typing import Final
+
 from edl.messages.reason_messages import message, precedence
-from edl.messages.scarcity_messages import SCARCE, kept_to, listed, node_rule, resource, scarce
+from edl.messages.scarcity_messages import kept_to, listed, node_rule, resource, scarce
 from edl.model.blockers import (
     AtBound,
     Blocker,
@@ -19,9 +22,15 @@ from edl.model.blockers import (
     TooLarge,
 )
 from edl.model.reason_codes import Reason, Roles
-from edl.model.scarcity import NodeRule
+from edl.model.scarcity import NodeRule, Scarce
 from edl.model.topology_domains import is_one_node
 from edl.quantities import Resources, amount_text, shown_amounts
+
+_EXCLUDING: Final[Mapping[Scarce, str]] = {
+    Scarce.RULES: "its pod (anti-)affinity or topology spread rules",
+    Scarce.DEVICES: "the GPU shares of other pods",
+}
+"""What keeps a pod off nodes whose free resources would suffice."""
 
 
 def cause(found: Blocker) -> str:
@@ -46,7 +55,7 @@ def cause(found: Blocker) -> str:
             those = "large enough nodes" if found.rule.large_nodes else "nodes"
             return f"{node_rule(found.rule)}: {found.role} may use none of the {those}"
         case ConstraintsUnsatisfied():
-            return f"{SCARCE[found.rule]} keep one more {found.role} off {_places(found)}"
+            return f"{_EXCLUDING[found.rule]} keep one more {found.role} off {_places(found)}"
         case LoadCeiling():
             return _above_ceiling(found)
         case QuotaExceeded(quota):
@@ -62,7 +71,7 @@ def remedy(found: Blocker) -> str:
         case AtBound(role, SizeBound.MANUAL):
             return f"another manual size of {role}, or none (scale --auto)"
         case Outranked():
-            return "room for them too"
+            return "enough capacity for those as well"
         case OwnCondition(JobCondition.MISSING, Reason(about=Roles(names))):
             return f"kubectl apply the Job{'s' if len(names) > 1 else ''} of {', '.join(names)}"
         case OwnCondition(JobCondition.PAUSED):
@@ -141,14 +150,14 @@ def _too_large(found: TooLarge) -> str:
     short = _short(found.requests, found.largest)
     where = kept_to(found.domains)
     if not short:
-        asks = f"one {found.role} asks for {found.requests}"
-        return f"{asks}, and no node{where} has all of it at once"
+        wanted = f"one {found.role} requests {found.requests}"
+        return f"{wanted}, and no node{where} has all of it at once"
     has = _of(found.largest, short)
     if not has:
-        return f"one {found.role} asks for {short}, and no node that it may use{where} has any"
+        return f"one {found.role} requests {short}, and no node that it may use{where} has any"
     places = _places(found)
     largest = places if found.nodes == 1 else f"the largest of {places}"
-    return f"one {found.role} asks for {short}, {largest} has {has}"
+    return f"one {found.role} requests {short}, {largest} has {has}"
 
 
 def _smaller_pods(found: TooLarge) -> str:
@@ -179,7 +188,7 @@ def _above_ceiling(found: LoadCeiling) -> str:
     name = found.resource
     return (
         f"the load ceiling of {found.share * 100:g} % keeps {amount_text(name, found.kept)} idle:"
-        f" {amount_text(name, found.idle)} are, and one more {found.role} asks for "
+        f" {amount_text(name, found.idle)} are, and one more {found.role} requests "
         f"{amount_text(name, found.needed)}"
     )
 

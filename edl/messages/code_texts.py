@@ -15,13 +15,13 @@ PLAIN: Final[Mapping[Code, str]] = {
     Code.MANUAL_SIZE: "manual size",
     Code.ABOVE_MAX: "scaled down to its max",
     Code.PAUSED: "paused",
-    Code.UNSCHEDULABLE: "pods stayed Pending: no node takes them",
-    Code.GANG_UNSCHEDULABLE: "pods of its minimum stayed Pending: back to the queue",
-    Code.GROWTH_UNSCHEDULABLE: "not all pods of its larger size found a node",
-    Code.POD_LOST: "a pod was lost, and the others cannot go on without it",
-    Code.CONTAINER_RESTARTED: "a container restarted, and the other pods cannot go on with it",
-    Code.NODE_UNNEEDED: "left nodes that nothing else needs: an autoscaler may remove them",
-    Code.NEEDED_NODES_ONLY: "grows only on nodes that are needed anyway: others may be removed",
+    Code.UNSCHEDULABLE: "pods above its minimum remained unschedulable",
+    Code.GANG_UNSCHEDULABLE: "pods of its minimum remained unschedulable: requeued",
+    Code.GROWTH_UNSCHEDULABLE: "not all pods of its larger size could be scheduled",
+    Code.POD_LOST: "a pod was lost, and the others cannot continue without it",
+    Code.CONTAINER_RESTARTED: "a container restarted, and the other pods cannot continue with it",
+    Code.NODE_UNNEEDED: "moved off nodes that nothing else needs: an autoscaler may remove them",
+    Code.NEEDED_NODES_ONLY: "scales up only on nodes that an autoscaler has to keep anyway",
     Code.PLACEMENT_ORDER: "waiting for pods ahead of it to be scheduled",
     Code.MINIMUM_FIRST: "starts with its minimum, and is scaled up when those pods are scheduled",
     Code.PODS_TERMINATING: "waiting for its previous pods to terminate",
@@ -29,13 +29,13 @@ PLAIN: Final[Mapping[Code, str]] = {
     Code.COOLDOWN: "cooldown after its last start or resize",
     Code.PODS_MISSING: "waiting for its lost pods to be recreated",
     Code.PODS_GATED: "its pods wait behind a scheduling gate of their template",
-    Code.PODS_SUCCEEDED: "some of its pods have succeeded: it is not restarted any more",
+    Code.PODS_SUCCEEDED: "not restarted: some of its pods have already succeeded",
     Code.NEARLY_DONE: "nearly finished: it keeps its size",
     Code.FIXED_SIZE: "its size is fixed",
     Code.AT_MIN: "its min",
-    Code.UNOBSERVED: "waiting for the reconciler to look at it",
-    Code.UNKNOWN: "its reason is not known any more",
-    Code.NOT_PLANNED: "there is room, but the plan does not use it for this job now",
+    Code.UNOBSERVED: "not yet processed by the reconciler",
+    Code.UNKNOWN: "reason unknown",
+    Code.NOT_PLANNED: "capacity is free, but the plan does not use it for this job now",
 }
 """Messages of reasons without a subject."""
 UNKNOWN: Final = PLAIN[Code.UNKNOWN]
@@ -44,7 +44,7 @@ UNKNOWN: Final = PLAIN[Code.UNKNOWN]
 RECLAIMED: Final = "to make room for"
 BALANCED: Final[Mapping[Code, str]] = {
     Code.FAIR_SHARING: "equal share with",
-    Code.FIFO_ORDER: "came after",
+    Code.FIFO_ORDER: "created after",
     Code.UTILIZATION: "better utilization by",
 }
 TO: Final[Mapping[Code, str]] = {
@@ -54,15 +54,15 @@ TO: Final[Mapping[Code, str]] = {
 """The words before the name of the training job that gets the capacity."""
 SUSPENDED_FOR: Final[Mapping[Code, str]] = {
     Code.PREEMPTED: "its priority is lower",
-    Code.GUARANTEE_RECLAIMED: "its team borrows what another is guaranteed",
+    Code.GUARANTEE_RECLAIMED: "its team borrows from another team's guarantee",
 }
 ENDED: Final[Mapping[Code, str]] = {Code.COMPLETE: "is done", Code.FAILED: "has failed"}
 ATTEMPTS: Final[Mapping[Attempted, str]] = {
-    Attempted.GANG: "back-off: its last start found no nodes for all pods",
-    Attempted.GROWTH: "back-off: a larger size found no nodes",
-    Attempted.RECLAMATION: "back-off: it made room for a job that could not start",
-    Attempted.COMPLETION: "its other roles found no room beside those that run: back to the queue",
-    Attempted.PLACEMENT: "its nodes are taken or gone: back to the queue",
+    Attempted.GANG: "back-off: not all pods of its last start could be scheduled",
+    Attempted.GROWTH: "back-off: a larger size could not be scheduled",
+    Attempted.RECLAMATION: "back-off: it was scaled down for a job that could not start",
+    Attempted.COMPLETION: "its remaining roles do not fit beside those that run: requeued",
+    Attempted.PLACEMENT: "its nodes were removed or taken by other pods: requeued",
 }
 UNNAMED_POD: Final = "a pod of another namespace"
 """Replaces the name of a pod that the reader may not see."""

@@ -78,7 +78,7 @@ def precedence(code: Code) -> str:
     """Why others come first: the words before their names."""
     if code is Code.QUEUE_ORDER:
         return "jobs ahead of it in the queue start first:"
-    first = "room goes first to"
+    first = "capacity goes first to"
     return f"{first} the minimum of" if code is Code.MINIMUM_FIRST else BALANCED.get(code, first)
 
 
@@ -87,7 +87,7 @@ def _text(reason: Reason) -> str:
         return PLAIN.get(reason.code, UNKNOWN)
     if reason.code in SUSPENDED_FOR:
         asker = _about(reason.about, Code.RECLAIMED)
-        return f"{asker}: back to the queue, {SUSPENDED_FOR[reason.code]}"
+        return f"requeued {asker}: {SUSPENDED_FOR[reason.code]}"
     return _about(reason.about, reason.code)
 
 
@@ -113,12 +113,12 @@ def _about(about: About, code: Code) -> str:
                 return f"waiting for the Jobs of {names}"
             return f"{names} added to complete the start"
         case Size():
-            return f"idle room: {about.size} of {about.max} fit"
+            return f"idle capacity: {about.size} of {about.max} fit"
         case FixedSize():
             return f"{about.role} always has {about.size}"
         case Growth(wanted, before, seconds):
             limit = f" within {seconds:g} s" if seconds is not None else ""
-            return f"{wanted} not ready{limit}: back to {before}"
+            return f"reverted to {before}: {wanted} not ready{limit}"
         case Period():
             return f"scaled up when nothing has been started or resized for {about.seconds:g} s"
         case Attempt():
@@ -152,7 +152,7 @@ def _about_pods(about: Pods | LostPods | Awaiting | PodNames | OffNodes, code: C
         case PodNames():
             names = ", ".join(about.names)
             if code is Code.NODE_FULL:
-                return f"its node has no room left for {names}: placed again"
+                return f"its node has no capacity left for {names}: rescheduled"
             return f"removed by name: {names}"
         case OffNodes():
             verb = "moves off" if len(about.pods) == 1 else "move off"
@@ -175,7 +175,7 @@ def _lost_pods(about: LostPods, code: Code) -> str:
     if code is Code.GANG_UNSCHEDULABLE:
         then = f"the Job controller creates no pod for {up_to}"
         why = "its topology domain has too few nodes" if about.confined else "others need its nodes"
-        return f"{missing}, and {then}: back to the queue, as {why}"
+        return f"{missing}, and {then}: requeued, as {why}"
     return f"{missing}: the Job controller creates them again after its back-off, {up_to}"
 
 
@@ -204,7 +204,7 @@ def _about_capacity(
         case NodesAsked():
             quoted = f"; the autoscaler: {about.message}" if about.message else ""
             if code is Code.NODES_NOT_PROVISIONED:
-                return f"the nodes that it asked for did not come in time{quoted}"
+                return f"the requested nodes were not provisioned in time{quoted}"
             return f"waiting for nodes from the autoscaler{quoted}"
 
 

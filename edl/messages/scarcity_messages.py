@@ -10,11 +10,11 @@ from edl.quantities import CPU, DEVICE_CLASS, devices_text
 
 NAMED: Final = 3
 """This many names are listed; the rest are counted."""
-SCARCE: Final[Mapping[Scarce, str]] = {
-    Scarce.RULES: "its pod (anti-)affinity or topology spread rules",
-    Scarce.DEVICES: "the shares that others have of its GPUs",
+_INSUFFICIENT: Final[Mapping[Scarce, str]] = {
+    Scarce.NODES: "nodes",
+    Scarce.RULES: "nodes that satisfy its pod (anti-)affinity or topology spread rules",
+    Scarce.DEVICES: "GPUs with a large enough free share",
 }
-"""What keeps a pod off nodes whose free resources would suffice."""
 
 _SHARED: Final = " (for a share of a GPU, on nodes with KubeShare)"
 
@@ -62,8 +62,7 @@ def insufficient(lack: Lack) -> str:
     """What is insufficient, with resources in kube-scheduler's words."""
     if lack.scarce is Scarce.RESOURCE:
         return f"Insufficient {scarce(lack.resource)}"
-    found = SCARCE.get(lack.scarce)
-    return f"Insufficient nodes that {found} leave to it" if found else "Insufficient nodes"
+    return f"Insufficient {_INSUFFICIENT[lack.scarce]}"
 
 
 def required(domains: Sequence[Domain]) -> str:
@@ -78,5 +77,5 @@ def kept_to(domains: Sequence[Domain]) -> str:
 
 
 def best(domains: Sequence[Domain]) -> str:
-    """` in LABEL=VALUE, where most do`; empty if no topology is required."""
-    return f"{kept_to(domains)}, where most do" if domains else ""
+    """` in LABEL=VALUE (best domain)`; empty if no topology is required."""
+    return f"{kept_to(domains)} (best domain)" if domains else ""

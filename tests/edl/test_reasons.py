@@ -75,7 +75,7 @@ STORED = {
 
 
 @pytest.mark.parametrize(
-    "text", ["", "idle room", "{}", "[" * 5_000, '{"code":"Odd"}', '{"code":1}']
+    "text", ["", "idle capacity", "{}", "[" * 5_000, '{"code":"Odd"}', '{"code":1}']
 )
 def test_a_foreign_text_is_rejected_as_a_reason(text: str) -> None:
     assert read_reason(text) is None

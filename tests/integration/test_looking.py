@@ -176,7 +176,7 @@ def terminal(shell: Shell, *args: str) -> Iterator[Terminal]:
 
 def test_a_terminal_shows_a_live_tree_until_it_is_interrupted(shell: Shell) -> None:
     with terminal(shell, "status", "-w") as screen:
-        first = screen.until(r"idle room: 4 of 4 fit\x1b\[K\r\n")
+        first = screen.until(r"idle capacity: 4 of 4 fit\x1b\[K\r\n")
         assert first.startswith("\x1b[?1049h")
         assert re.search(r"Cluster: \d+ queued; requested: CPU \d+ % of \d+", first)
         assert "1 training job: \x1b" not in first

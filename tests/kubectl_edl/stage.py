@@ -266,7 +266,7 @@ def mnist(stage: Stage, workers: int = 4) -> None:
             "metadata": {
                 "annotations": {
                     contract.REASON: "IdleCapacity",
-                    contract.MESSAGE: "idle room: 4 of 12 fit",
+                    contract.MESSAGE: "idle capacity: 4 of 12 fit",
                 }
             }
         },

@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parent / "snapshots"
 RENEW = os.environ.get("EDL_SNAPSHOTS") == "renew"
 _VERSION = re.compile(r"kubectl-edl \S+")
 HISTORY = """2026-11-21T11:55:30Z Started 2 2 the gang fits
-2026-11-21T11:57:00Z ScaledUp 2 6 idle room: 6 of 12 fit
+2026-11-21T11:57:00Z ScaledUp 2 6 idle capacity: 6 of 12 fit
 2026-11-21T11:59:00Z ScaledDown 6 4 default/web-1 has a higher priority"""
 UNSCHEDULABLE = "0/2 nodes are available: 2 Insufficient cpu. preemption: not helpful"
 SCENARIO = """
@@ -91,7 +91,7 @@ def scene() -> Stage:
     for manifest in role_manifests("bert", "chief=1,ps=4,worker=3..12"):
         stage.put(manifest)
     stage.put(role_manifests("part", "chief=1,ps=1")[0])
-    stage.create(event("mnist-worker", "Grown", "worker 2 to 6: idle room", minutes_ago=3))
+    stage.create(event("mnist-worker", "Grown", "worker 2 to 6: idle capacity", minutes_ago=3))
     waits = event(
         "mnist-worker-3-x7k2p", "FailedScheduling", UNSCHEDULABLE, minutes_ago=1, warning=True
     )

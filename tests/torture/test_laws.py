@@ -177,8 +177,8 @@ def test_a_job_is_seen_with_what_the_laws_ask_for() -> None:
     labels = {"edl.dev/job": "mnist", "edl.dev/min": "2", "edl.dev/max": "4"}
     notes = {
         "edl.dev/started-at": "12:00",
-        "edl.dev/history": "12:00 started 2 2 it fits\n12:01 grown 2 3 idle room",
-        "edl.dev/message": "idle room",
+        "edl.dev/history": "12:00 started 2 2 it fits\n12:01 grown 2 3 idle capacity",
+        "edl.dev/message": "idle capacity",
     }
     container = {"resources": {"requests": {"cpu": "500m", "memory": "1Ki"}}}
     body = {
@@ -201,7 +201,7 @@ def test_a_job_is_seen_with_what_the_laws_ask_for() -> None:
         completed=frozenset({0, 2, 3}),
         ending="Complete",
         request=(500, 1024),
-        reason="idle room",
+        reason="idle capacity",
     )
 
 

@@ -57,7 +57,7 @@ def _part(replica: Replica, policy: RunPolicy, limits: ReplicaBounds) -> RoleMan
 
 def _limits(elastic: Fields) -> ReplicaBounds:
     """The bounds; the operator only recorded them, and never resized a PaddleJob by itself."""
-    elastic.drop("metrics", instead="idle room and queued jobs decide: no metric does")
+    elastic.drop("metrics", instead="idle capacity and queued jobs decide: no metric does")
     if elastic.whole("maxRestarts") is not None:
         elastic.note("maxRestarts", "it was never counted", "backoffLimit limits restarts")
     return replica_bounds.read(elastic, "minReplicas", "maxReplicas")

@@ -139,7 +139,7 @@ def _processes(fields: Fields, name: str) -> _Words:
 
 
 def _elastic(fields: Fields, name: str) -> _Words:
-    fields.drop("metrics", instead="idle room and queued jobs decide: no metric does")
+    fields.drop("metrics", instead="idle capacity and queued jobs decide: no metric does")
     port = fields.whole("rdzvPort", least=1)
     annotations = {} if port is None else {contract.PORT: str(port)}
     env = {

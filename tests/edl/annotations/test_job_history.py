@@ -11,7 +11,9 @@ from edl.annotations.job_history import LONGEST, MOST, HistoryEntry, Operation, 
 from edl.model import Code
 from tests.edl.trainings import NOW, role, seconds
 
-GROWN = HistoryEntry(NOW, Operation.SCALED_UP, 2, 4, Code.IDLE_CAPACITY, "idle room: 4 of 6 fit")
+GROWN = HistoryEntry(
+    NOW, Operation.SCALED_UP, 2, 4, Code.IDLE_CAPACITY, "idle capacity: 4 of 6 fit"
+)
 
 _ENTRIES = some.builds(
     HistoryEntry,
@@ -35,7 +37,10 @@ def test_what_is_written_is_read_again(told: list[HistoryEntry]) -> None:
 
 
 def test_an_entry_is_a_line_that_people_can_read() -> None:
-    assert kept(GROWN) == "2026-01-01T12:00:00.000Z ScaledUp 2 4 IdleCapacity idle room: 4 of 6 fit"
+    assert (
+        kept(GROWN)
+        == "2026-01-01T12:00:00.000Z ScaledUp 2 4 IdleCapacity idle capacity: 4 of 6 fit"
+    )
 
 
 def test_nothing_new_writes_nothing() -> None:
@@ -94,5 +99,5 @@ def test_a_line_with_overlong_sizes_is_left_out() -> None:
 
 
 def test_a_line_without_a_code_keeps_its_words() -> None:
-    (found,) = entries("2026-01-01T12:00:00Z ScaledUp 2 4 idle room: 4 of 6 fit")
-    assert (found.code, found.message) == (None, "idle room: 4 of 6 fit")
+    (found,) = entries("2026-01-01T12:00:00Z ScaledUp 2 4 idle capacity: 4 of 6 fit")
+    assert (found.code, found.message) == (None, "idle capacity: 4 of 6 fit")

@@ -222,7 +222,7 @@ def test_where_nodes_may_be_removed_growth_onto_an_unneeded_one_is_not_promised(
     state = replace(cluster(node("a", 2), node("b", 4), grows), autoscaled=True)
     found = forecast(state, Settings(), [grows.key]).grows[grows.key]
     assert found.certainty is Certainty.UNKNOWN
-    assert found.reason.startswith("grows only on nodes that are needed anyway")
+    assert found.reason.startswith("scales up only on nodes that an autoscaler has to keep anyway")
 
 
 def test_nodes_of_an_autoscaler_are_not_asked_for_again_and_again() -> None:

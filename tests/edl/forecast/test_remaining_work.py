@@ -99,7 +99,7 @@ def test_a_duration_of_a_hundred_years_is_accepted() -> None:
 
 def test_what_is_older_than_the_history_that_is_kept_counts_from_the_start() -> None:
     """Ten hours for a half; only the last one of them is told."""
-    known = "2026-01-01T11:00:00Z ScaledUp 4 5 idle room: 5 of 8 fit"
+    known = "2026-01-01T11:00:00Z ScaledUp 4 5 idle capacity: 5 of 8 fit"
     job = worker("a", 4, 8, on=["a"] * 5, progress=0.5, history=known, started_at=at(-36_000))
     found = left(job, NOON)
     assert found.work is not None

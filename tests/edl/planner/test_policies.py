@@ -34,7 +34,7 @@ def test_fifo_reclaims_the_youngest_job_for_an_older_one() -> None:
     young = worker("young", 1, 4, on=["a"] * 3, queued=-300)
     plan = plan_of(FIFO, cluster(node("a", 4), old, young))
     assert sizes(plan) == {"young": 1}
-    assert [message(found.reason) for found in plan.resizes] == ["came after ns/old"]
+    assert [message(found.reason) for found in plan.resizes] == ["created after ns/old"]
 
 
 def test_fifo_serves_a_higher_priority_before_an_older_job() -> None:

@@ -62,7 +62,7 @@ class RequestedCluster(AutoscaledCluster):
             self.node(f"made-{self.made:03}")
 
     def _missing(self, request: Json) -> int:
-        """The nodes that its pods need besides idle room, which it looks for first."""
+        """The nodes that its pods need besides idle capacity, which it looks for first."""
         missing = 0
         for pod_set in request["spec"]["podSets"]:
             target = ObjectRef("PodTemplate", "lab", pod_set["podTemplateRef"]["name"])

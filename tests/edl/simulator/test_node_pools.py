@@ -75,7 +75,7 @@ def test_a_gang_beyond_the_limit_says_so_and_others_pass() -> None:
     tracks = {job.key: job.track for job in found.jobs}
     waits, passes = tracks[JobKey("default", "giant")], tracks[JobKey("default", "small")]
     assert waits.running is None
-    assert "did not come in time" in waits.reason
+    assert "not provisioned in time" in waits.reason
     assert max(count for _, count in counts(found)) <= POOL.limit
     assert passes.ended is not None
 

@@ -37,10 +37,9 @@ SAID = {
     "the room of a job": "to make room for a job of team deals",
     "its minimum": "to make room for the minimum of a job of team deals",
     "an equal share": "equal share with a job of team deals",
-    "a preemption": "to make room for a job of team deals: back to the queue,"
-    " its priority is lower",
-    "a guarantee": "to make room for the minimum of a job of team deals: back to the queue,"
-    " its team borrows what another is guaranteed",
+    "a preemption": "requeued to make room for a job of team deals: its priority is lower",
+    "a guarantee": "requeued to make room for the minimum of a job of team deals:"
+    " its team borrows from another team's guarantee",
     "the queue": "a job of team deals is ahead of it in the queue and starts first",
     "pods": "to make room for a pod of another namespace (priority 7)",
 }

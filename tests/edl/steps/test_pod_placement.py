@@ -306,7 +306,7 @@ def test_a_pod_that_lost_its_node_ends_uncounted_and_an_event_says_so() -> None:
     assert ended == Delete(ObjectRef("Pod", KEY.namespace, lost.name))
     (note,) = step.notes
     assert (note.action, note.reason) == (Action.REPLACED, Code.NODE_FULL)
-    assert note.message == f"its node has no room left for {lost.name}: placed again"
+    assert note.message == f"its node has no capacity left for {lost.name}: rescheduled"
 
 
 def test_growth_keeps_the_nodes_of_a_start_that_is_under_way() -> None:

@@ -281,7 +281,7 @@ def test_a_removal_at_the_manual_size_answers_no_wish_for_a_size() -> None:
 
 
 MOVES = reasons.off_nodes(["worker-1"], ["n1"])
-GROWN = because("idle room: 3 of 12 fit")
+GROWN = because("idle capacity: 3 of 12 fit")
 
 
 def moved(*found: Pod, **fields: object) -> TrainingJob:
@@ -309,7 +309,7 @@ def test_a_move_is_told_and_the_reason_of_the_size_is_kept() -> None:
 
 def test_when_all_are_ready_the_reason_of_the_size_is_told_again() -> None:
     (patch,) = patches(live(moved(*tracked(0, 1, 2)), [], NOW)[0])
-    said = {contract.REASON: GROWN.code, contract.MESSAGE: "idle room: 3 of 12 fit"}
+    said = {contract.REASON: GROWN.code, contract.MESSAGE: "idle capacity: 3 of 12 fit"}
     assert written(patch) == said
     assert "spec" not in patch.body
 

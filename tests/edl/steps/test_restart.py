@@ -7,7 +7,7 @@ from tests.reasons import because
 
 SCHEDULER = role("scheduler")
 WORKER = role("worker", 1, 3).changed(resizing=ResizePolicy.RESTART, size=2)
-RESIZE = Resize(KEY, "worker", 2, 3, because("idle room: 3 of 3 fit"), restart=True)
+RESIZE = Resize(KEY, "worker", 2, 3, because("idle capacity: 3 of 3 fit"), restart=True)
 
 
 def test_a_restart_writes_the_new_size_before_it_suspends_every_role() -> None:
@@ -25,7 +25,7 @@ def test_a_restart_is_told_once() -> None:
     step, recheck = live(training(SCHEDULER, WORKER, framework="mxnet"), [RESIZE], NOW)
     (note,) = step.notes
     assert note.action == "Restarting"
-    assert note.message == "worker 2 → 3: restarts: idle room: 3 of 3 fit"
+    assert note.message == "worker 2 → 3: restarts: idle capacity: 3 of 3 fit"
     assert recheck is None
 
 

@@ -99,13 +99,13 @@ def test_a_growth_that_did_not_come_is_taken_back(fallback: int | None, held: st
     assert job_patches(step) == {"mnist-worker": {"parallelism": 4, "completions": 4}}
     assert notes(step) == ANSWERED | {contract.REPLICAS: held}
     told = written(patches(step)[0])
-    assert told[contract.MESSAGE] == "6 not ready within 60 s: back to 4"
+    assert told[contract.MESSAGE] == "reverted to 4: 6 not ready within 60 s"
     assert told[contract.HISTORY].endswith(
-        " ScaleFailed 6 4 ScaleFailed 6 not ready within 60 s: back to 4"
+        " ScaleFailed 6 4 ScaleFailed reverted to 4: 6 not ready within 60 s"
     )
     failed = step.notes[-1]
     assert (failed.reason, failed.warning) == ("ScaleFailed", True)
-    assert failed.message == "worker: 6 not ready within 60 s: back to 4"
+    assert failed.message == "worker: reverted to 4: 6 not ready within 60 s"
 
 
 def test_a_growth_for_which_there_was_never_room_is_answered_too() -> None:

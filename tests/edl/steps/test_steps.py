@@ -72,30 +72,30 @@ def test_stops_and_shrinks_come_before_starts() -> None:
 
 
 def test_a_resize_is_one_tandem_patch_with_its_reason() -> None:
-    plan = Plan(resizes=(Resize(KEY, "worker", 2, 4, because("idle room")),))
+    plan = Plan(resizes=(Resize(KEY, "worker", 2, 4, because("idle capacity")),))
     (step,) = steps(plan, state(running())).steps
     assert job_patches(step) == {"mnist-worker": {"parallelism": 4, "completions": 4}}
     (patch,) = patches(step)
     assert written(patch) == {
         contract.RESIZED_AT: "2026-01-01T12:00:00Z",
         contract.REASON: "IdleCapacity",
-        contract.MESSAGE: "idle room",
-        contract.LAST_CHANGE: json_text(because("idle room")),
-        contract.HISTORY: "2026-01-01T12:00:00.000Z ScaledUp 2 4 IdleCapacity idle room",
+        contract.MESSAGE: "idle capacity",
+        contract.LAST_CHANGE: json_text(because("idle capacity")),
+        contract.HISTORY: "2026-01-01T12:00:00.000Z ScaledUp 2 4 IdleCapacity idle capacity",
     }
     assert patch.body["metadata"]["resourceVersion"] == patch.version == "v-worker"
     (note,) = step.notes
     assert (note.action, note.reason, note.message) == (
         "ScaledUp",
         "IdleCapacity",
-        "worker 2 → 4: idle room",
+        "worker 2 → 4: idle capacity",
     )
     assert (note.uid, note.warning) == ("uid-worker", False)
 
 
 def test_a_suspended_job_is_neither_resized_nor_finished() -> None:
     plan = Plan(
-        resizes=(Resize(KEY, "worker", 2, 4, because("idle room")),),
+        resizes=(Resize(KEY, "worker", 2, 4, because("idle capacity")),),
         suspensions=(Suspension(KEY, reasons.PAUSED),),
     )
     (step,) = steps(plan, state(running())).steps
@@ -201,7 +201,7 @@ def test_a_failed_start_is_not_forgotten_for_a_newer_reason() -> None:
 
 def test_a_job_with_an_unknown_framework_stops_no_other_job() -> None:
     odd = replace(running("odd"), framework="caffe")
-    plan = Plan(resizes=(Resize(KEY, "worker", 2, 4, because("idle room")),))
+    plan = Plan(resizes=(Resize(KEY, "worker", 2, 4, because("idle capacity")),))
     found = steps(plan, state(odd, running()))
     assert [step.job.name for step in found.steps] == ["mnist"]
     assert [(broken.job.name, type(broken.error)) for broken in found.errors] == [("odd", KeyError)]
@@ -239,5 +239,7 @@ def test_extras_that_found_no_node_were_a_growth_that_failed() -> None:
     plan = Plan(resizes=(Resize(KEY, "worker", 2, 1, reasons.STAYED_PENDING),))
     (step,) = steps(plan, state(running())).steps
     (patch,) = patches(step)
-    assert " ScaleFailed 2 1 Unschedulable pods stayed Pending" in written(patch)[contract.HISTORY]
+    assert (
+        " ScaleFailed 2 1 Unschedulable pods above its minimum" in written(patch)[contract.HISTORY]
+    )
     assert [note.action for note in step.notes] == ["ScaledDown"]

@@ -139,13 +139,13 @@ def test_a_new_decision_of_the_same_situation_is_the_same_document() -> None:
 @pytest.mark.parametrize(
     ("reader", "jobs", "reads"),
     [
-        (MINE, (SECRET,), "room goes first to a job of team deals"),
-        (ALONE, (SECRET,), "room goes first to a job of another namespace"),
-        (ALONE, (SECRET, key(1, "x")), "room goes first to 2 jobs of other namespaces"),
+        (MINE, (SECRET,), "capacity goes first to a job of team deals"),
+        (ALONE, (SECRET,), "capacity goes first to a job of another namespace"),
+        (ALONE, (SECRET, key(1, "x")), "capacity goes first to 2 jobs of other namespaces"),
         (
             MINE,
             (SECRET, key(1), key(2, "acquisitions"), key(3, "vision-dev")),
-            "room goes first to ns/job-1, 2 jobs of team deals, a job of team vision",
+            "capacity goes first to ns/job-1, 2 jobs of team deals, a job of team vision",
         ),
     ],
 )
@@ -158,7 +158,7 @@ def test_jobs_of_others_are_counted_and_ones_own_are_named(
 def test_pods_of_others_are_not_named() -> None:
     pods = ("acquisitions/falcon-1", "ns/mine", "web/shop")
     assert cause(MINE.allowed(Outranked(Code.NOT_PLANNED, (), pods))) == (
-        "room goes first to pending pods such as a pod of another namespace, "
+        "capacity goes first to pending pods such as a pod of another namespace, "
         "pending pods such as ns/mine"
     )
     found = MINE.allowed(Reason(Code.RECLAIMED, PendingPods("acquisitions/falcon-1", 5)))

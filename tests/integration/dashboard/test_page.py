@@ -31,7 +31,7 @@ def test_the_page_shows_nodes_jobs_and_the_queue(page: Page) -> None:
     mnist = row(page, "Training jobs", "default/mnist")
     expect(mnist).to_contain_text("Running")
     expect(mnist).to_contain_text("3 of 4 in 1..12")
-    expect(mnist).to_contain_text("idle room: 4 of 12 fit")
+    expect(mnist).to_contain_text("idle capacity: 4 of 12 fit")
     expect(mnist.get_by_role("img", name="worker: 3 of 4 running, 1 to 12 poss")).to_be_visible()
     expect(mnist.get_by_role("img", name="worker: 4 now, between 2 and 4")).to_be_visible()
     large = row(page, "Queue", "default/large")

@@ -81,7 +81,7 @@ def test_a_change_outside_the_shown_columns_prints_no_line(stage: Stage) -> None
 def test_a_watched_job_is_printed_again_when_it_changes(stage: Stage) -> None:
     out = stage.run("status", "mnist", "-w").out
     assert out.count("Name:       mnist") == 2
-    assert out.index("Reason:     idle room: 4 of 12 fit") < out.index("Reason:     held")
+    assert out.index("Reason:     idle capacity: 4 of 12 fit") < out.index("Reason:     held")
 
 
 def test_watched_documents_are_one_object_each(stage: Stage) -> None:
@@ -98,7 +98,7 @@ def test_watched_json_can_be_read_object_by_object(stage: Stage) -> None:
         one, end = json.JSONDecoder().raw_decode(text)
         found.append((one["metadata"]["name"], one["message"]))
         text = text[end:].lstrip()
-    assert found[0] == ("mnist", "idle room: 4 of 12 fit")
+    assert found[0] == ("mnist", "idle capacity: 4 of 12 fit")
     assert found[2] == ("mnist", "held")
 
 

@@ -137,7 +137,9 @@ def test_without_a_reconciler_no_job_is_shown_as_starting(stage: Stage) -> None:
             "no reconciler is running (Lease edl-system/edl-reconciler was renewed 60s ago)"
         ),
     }
-    assert one["message"] == "would start: all 5 pods of its minimum fit; idle room: 12 of 12 fit"
+    assert (
+        one["message"] == "would start: all 5 pods of its minimum fit; idle capacity: 12 of 12 fit"
+    )
     assert "Starts:      unknown: no reconciler is running" in stage.run("explain", "bert").out
     assert "Grows:       unknown: no reconciler is running" in stage.run("explain", "mnist").out
 

@@ -61,7 +61,7 @@ def test_a_job_shows_the_role_that_does_the_work() -> None:
         "min": 1,
         "max": 12,
     }
-    assert row["message"] == "idle room: 4 of 12 fit"
+    assert row["message"] == "idle capacity: 4 of 12 fit"
     assert row["imaginable"]
 
 
@@ -69,7 +69,7 @@ def test_sizes_over_time_come_from_the_history() -> None:
     stage = trained()
     told = [
         f"{NOW - timedelta(minutes=9):%Y-%m-%dT%H:%M:%SZ} Started 0 2 room",
-        f"{NOW - timedelta(minutes=6):%Y-%m-%dT%H:%M:%SZ} ScaledUp 2 6 idle room",
+        f"{NOW - timedelta(minutes=6):%Y-%m-%dT%H:%M:%SZ} ScaledUp 2 6 idle capacity",
         f"{NOW - timedelta(minutes=5):%Y-%m-%dT%H:%M:%SZ} PodsRemoved 6 6 named",
         f"{NOW - timedelta(minutes=3):%Y-%m-%dT%H:%M:%SZ} Suspended 6 0 paused",
         f"{NOW - timedelta(minutes=1):%Y-%m-%dT%H:%M:%SZ} Resumed 0 4 room",

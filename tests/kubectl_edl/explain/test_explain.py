@@ -13,7 +13,7 @@ QUEUED = """\
 Name:        bert
 Namespace:   default
 Phase:       Queued
-Reason:      waiting for the reconciler to look at it
+Reason:      not yet processed by the reconciler
 Queue:       first in the queue
 Starts:      unknown: default/small has no known end
 Cooldown:    resizes at most every 10s (the reconciler's default)
@@ -81,11 +81,11 @@ def test_explain_names_why_a_running_job_is_not_scaled_up(stage: Stage) -> None:
     for role in ("chief", "ps", "worker"):
         stage.delete(f"bert-{role}")
     found = stage.run("explain", "small").out
-    assert "worker   6     7      1     8     idle room: 7 of 8 fit" in found
+    assert "worker   6     7      1     8     idle capacity: 7 of 8 fit" in found
     assert found.endswith(
         "Why not one more worker (now 6, next 7):\n"
         "  1. the load ceiling of 97 % keeps 480m CPU idle: 2 CPU are, and one more "
-        "worker asks for 2 CPU\n"
+        "worker requests 2 CPU\n"
         "     would help: a load ceiling of 100 %, or 480m CPU more idle in the cluster\n"
     )
     assert (
@@ -239,10 +239,10 @@ def test_the_scale_up_estimate_is_shown_only_if_it_may_be_scaled_up(stage: Stage
 
 
 def test_past_operations_are_shown(stage: Stage) -> None:
-    grown = "2026-11-21T11:55:00Z ScaledUp 4 6 idle room: 6 of 8 fit"
+    grown = "2026-11-21T11:55:00Z ScaledUp 4 6 idle capacity: 6 of 8 fit"
     stage.patch("small", {"metadata": {"annotations": {contract.HISTORY: grown}}})
     found = stage.run("explain", "small").out
-    assert "5m    ScaledUp        worker=4→6   idle room: 6 of 8 fit\n" in found
+    assert "5m    ScaledUp        worker=4→6   idle capacity: 6 of 8 fit\n" in found
 
 
 def test_paused_is_the_first_thing_in_the_way(stage: Stage) -> None:
@@ -273,7 +273,7 @@ def test_without_the_right_to_read_the_cluster_the_job_is_still_shown(stage: Sta
     stage.wrapped = fenced("Node")
     found = stage.run("explain", "mnist")
     assert found.code == 0
-    assert "Reason:      idle room: 4 of 12 fit\n" in found.out
+    assert "Reason:      idle capacity: 4 of 12 fit\n" in found.out
     assert "mnist-worker-3-x3" in found.out
     assert "Decided by" not in found.out
     assert found.err == (

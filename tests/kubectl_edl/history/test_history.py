@@ -9,23 +9,23 @@ from tests.kubectl_edl.stage import Stage, event, mnist
 STARTED = "2026-11-21T11:00:00Z Started {0} {0} its gang fits: 4 pods"
 WORKER = """\
 2026-11-21T11:00:00Z Started 1 1 its gang fits: 4 pods
-2026-11-21T11:10:00Z ScaledUp 1 4 idle room: 4 of 12 fit
+2026-11-21T11:10:00Z ScaledUp 1 4 idle capacity: 4 of 12 fit
 2026-11-21T11:20:00Z ScaledUp 4 6 manual size
-2026-11-21T11:21:00Z ScaleFailed 6 4 6 not ready within 60 s: back to 4
+2026-11-21T11:21:00Z ScaleFailed 6 4 reverted to 4: 6 not ready within 60 s
 2026-11-21T11:30:00Z PodsRemoved 4 3 removed by name: mnist-worker-1-x1
 2026-11-21T11:40:00Z Suspended 3 3 paused
 2026-11-21T11:50:00Z Resumed 3 3 its gang fits: 6 pods
-2026-11-21T11:55:00Z ScaledUp 3 4 idle room: 4 of 12 fit"""
+2026-11-21T11:55:00Z ScaledUp 3 4 idle capacity: 4 of 12 fit"""
 SHOWN = """\
 OPERATION     PHASE            SIZES                   MESSAGE                               AGE
-Started       Running          chief=1,ps=2,worker=1   its gang fits: 4 pods                 60m
-ScaledUp      ScaleSucceeded   worker=1→4              idle room: 4 of 12 fit                50m
-ScaledUp      ScaleFailed      worker=4→6              manual size                           40m
-ScaleFailed   ScaleFailed      worker=6→4              6 not ready within 60 s: back to 4    39m
-PodsRemoved   ScaleSucceeded   worker=4→3              removed by name: mnist-worker-1-x1    30m
-Suspended     Suspended        worker=3                paused                                20m
-Resumed       Running          worker=3                its gang fits: 6 pods                 10m
-ScaledUp      ScaleSucceeded   worker=3→4              idle room: 4 of 12 fit                5m
+Started       Running          chief=1,ps=2,worker=1   its gang fits: 4 pods                    60m
+ScaledUp      ScaleSucceeded   worker=1→4              idle capacity: 4 of 12 fit               50m
+ScaledUp      ScaleFailed      worker=4→6              manual size                              40m
+ScaleFailed   ScaleFailed      worker=6→4              reverted to 4: 6 not ready within 60 s   39m
+PodsRemoved   ScaleSucceeded   worker=4→3              removed by name: mnist-worker-1-x1       30m
+Suspended     Suspended        worker=3                paused                                   20m
+Resumed       Running          worker=3                its gang fits: 6 pods                    10m
+ScaledUp      ScaleSucceeded   worker=3→4              idle capacity: 4 of 12 fit               5m
 """
 
 
@@ -75,7 +75,7 @@ def test_operations_of_one_second_keep_their_order(stage: Stage) -> None:
     """The Job of the worker is suspended a second later than the others."""
     second = "2026-11-21T11:00:00"
     paused = "Suspended {0} {0} paused"
-    resized = f"{second}.100Z ScaledUp 1 4 idle room\n{second}.200Z ScaledDown 4 2 manual size"
+    resized = f"{second}.100Z ScaledUp 1 4 idle capacity\n{second}.200Z ScaledDown 4 2 manual size"
     for name, count in (("mnist-chief", 1), ("mnist-ps", 2)):
         told(stage, name, f"{STARTED.format(count)}\n{second}.500Z {paused.format(count)}")
     later = f"2026-11-21T11:00:01.500Z {paused.format(2)}"
@@ -95,7 +95,7 @@ def test_documents_have_times_and_sizes_by_role(stage: Stage) -> None:
         "phase": "ScaleSucceeded",
         "roles": [{"name": "worker", "oldReplicas": 1, "newReplicas": 4}],
         "reason": None,
-        "message": "idle room: 4 of 12 fit",
+        "message": "idle capacity: 4 of 12 fit",
     }
     assert stage.run("history", "mnist", "-o", "yaml").out.startswith(
         "apiVersion: edl.dev/v1alpha1\n"

@@ -39,12 +39,12 @@ def test_a_running_job_shows_the_reason_of_its_elastic_role() -> None:
 
 def test_a_manual_size_equal_to_the_current_size_is_shown_as_manual() -> None:
     def running(wanted: int | None, size: int) -> TrainingJob:
-        idle = {"reason": Code.IDLE_CAPACITY, "message": "idle room: 3 of 4 fit"}
+        idle = {"reason": Code.IDLE_CAPACITY, "message": "idle capacity: 3 of 4 fit"}
         return training(role("worker", 1, 4, size=size, replicas=wanted, **idle))
 
     assert why(running(3, 3)) == (Code.MANUAL_SIZE, "manual size")
     for other in (running(None, 3), running(4, 3)):
-        assert why(other) == (Code.IDLE_CAPACITY, "idle room: 3 of 4 fit")
+        assert why(other) == (Code.IDLE_CAPACITY, "idle capacity: 3 of 4 fit")
 
 
 def test_lost_pods_of_the_minimum_precede_the_reason_of_the_start() -> None:

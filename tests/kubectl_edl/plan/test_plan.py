@@ -170,7 +170,7 @@ def test_without_the_right_to_read_the_cluster_the_last_reasons_are_shown() -> N
     stage.wrapped = fenced("Node")
     found = stage.run("plan")
     assert found.code == 0
-    assert "mnist   idle room: 4 of 12 fit" in found.out
+    assert "mnist   idle capacity: 4 of 12 fit" in found.out
     assert "Nothing to do" not in found.out
     assert found.err == (
         "hint: a plan needs the whole cluster; these are the reasons of the last one: "

@@ -166,16 +166,16 @@ def test_wait_ends_when_a_scale_up_with_timeout_is_decided(stage: Stage) -> None
 
 
 def test_a_growth_that_was_taken_back_is_exit_code_4(stage: Stage) -> None:
-    line = "2026-11-21T12:01:00Z ScaleFailed 6 4 6 not ready within 60 s: back to 4"
+    line = "2026-11-21T12:01:00Z ScaleFailed 6 4 reverted to 4: 6 not ready within 60 s"
     back = noted(stage, "mnist-worker", scale_timeout=None, replicas=None, history=line)
     stage.between = [back]
     found = stage.run("scale", "mnist", "6", "--wait", "--timeout", "60s")
     assert found.code == 4
-    assert found.err == "error: mnist: worker: 6 not ready within 60 s: back to 4\n"
+    assert found.err == "error: mnist: worker: reverted to 4: 6 not ready within 60 s\n"
 
 
 def test_an_older_failure_is_not_taken_for_this_one(stage: Stage) -> None:
-    line = "2026-11-21T11:01:00Z ScaleFailed 6 4 6 not ready within 60 s: back to 4"
+    line = "2026-11-21T11:01:00Z ScaleFailed 6 4 reverted to 4: 6 not ready within 60 s"
     noted(stage, "mnist-worker", history=line)()
     stage.between = [runs(stage, 6), noted(stage, "mnist-worker", scale_timeout=None)]
     assert stage.run("scale", "mnist", "6", "--wait", "--timeout", "60s").code == 0
@@ -215,7 +215,8 @@ def test_a_growth_that_is_taken_back_after_its_time_is_reported_as_such(
     if not lacks:
         target = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
         stage.cluster.patch(target, {"spec": {"holderIdentity": ""}})
-    line = "2026-11-21T12:01:02.000Z ScaleFailed 6 4 ScaleFailed 6 not ready within 60 s: back to 4"
+    reverted = "ScaleFailed reverted to 4: 6 not ready within 60 s"
+    line = f"2026-11-21T12:01:02.000Z ScaleFailed 6 4 {reverted}"
     back = noted(stage, "mnist-worker", scale_timeout=None, replicas=None, history=line)
     stage.now = [NOW + timedelta(seconds=age) for age in (0, 0, 0, 0, 61, 61, 62, 62, 62)]
     stage.between = [lambda: None, back]

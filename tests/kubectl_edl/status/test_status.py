@@ -28,15 +28,15 @@ def test_one_line_a_training_job(stage: Stage) -> None:
     assert found.err == ""
     assert found.out == (
         "NAME     FRAMEWORK    PHASE        ROLES(NOW/MIN..MAX)               PENDING   "
-        "MESSAGE                                    AGE\n"
+        "MESSAGE                               AGE\n"
         "bert     tensorflow   Queued       chief=0/1,ps=0/2,worker=0/1..12   4         "
-        "waiting for the reconciler to look at it   2m\n"
+        "not yet processed by the reconciler   2m\n"
         "hvd      horovod      Incomplete   worker=0/2..10,launcher=0/?       0         "
-        "waiting for the Jobs of launcher           2m\n"
+        "waiting for the Jobs of launcher      2m\n"
         "mnist    tensorflow   Running      chief=1/1,ps=2/2,worker=4/1..12   1         "
-        "idle room: 4 of 12 fit                     5m\n"
+        "idle capacity: 4 of 12 fit            5m\n"
         "resnet   none         Queued       worker=0/1..4                     1         "
-        "waiting for the reconciler to look at it   2m\n"
+        "not yet processed by the reconciler   2m\n"
     )
 
 
@@ -87,12 +87,12 @@ def test_a_training_job_in_detail(stage: Stage) -> None:
         "Created:    5m ago\n"
         "Started:    not yet\n"
         "Cooldown:   resizes at most every 10s (the reconciler's default)\n"
-        "Reason:     idle room: 4 of 12 fit\n"
+        "Reason:     idle capacity: 4 of 12 fit\n"
         "\n"
         "NAME                      STATUS      SIZE                   LAST 5m            "
         "NODE     AGE   MESSAGE\n"
         "mnist                     Running     █████░······ 7/15      ▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄   "
-        "         5m    idle room: 4 of 12 fit\n"
+        "         5m    idle capacity: 4 of 12 fit\n"
         "├─ chief                  Running     █            1/1\n"
         "│  └─ mnist-chief-0-x0    Running                                               "
         "node-1   5m\n"
@@ -181,7 +181,7 @@ def test_json_and_yaml_say_the_same_in_the_documented_shape(stage: Stage) -> Non
         "framework": "tensorflow",
         "phase": "Running",
         "reason": "IdleCapacity",
-        "message": "idle room: 4 of 12 fit",
+        "message": "idle capacity: 4 of 12 fit",
         "pendingReplicas": 1,
         "priority": 0,
         "paused": False,
@@ -209,7 +209,7 @@ def test_json_and_yaml_say_the_same_in_the_documented_shape(stage: Stage) -> Non
         "result": None,
         "lastScaleTime": None,
         "reason": "IdleCapacity",
-        "message": "idle room: 4 of 12 fit",
+        "message": "idle capacity: 4 of 12 fit",
     }
 
 

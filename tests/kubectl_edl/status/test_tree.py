@@ -14,7 +14,7 @@ from kubectl_edl.output.table import Layout
 from tests.kubectl_edl.stage import Stage, event, job, lease, mnist, pod, role_manifests
 
 HISTORY = """2026-11-21T11:55:30Z Started 2 2 the gang fits
-2026-11-21T11:57:00Z ScaledUp 2 6 idle room: 6 of 12 fit
+2026-11-21T11:57:00Z ScaledUp 2 6 idle capacity: 6 of 12 fit
 2026-11-21T11:59:00Z ScaledDown 6 4 default/web-1 has a higher priority"""
 
 
@@ -177,7 +177,7 @@ def test_a_running_job_without_its_chief_shows_that_it_cannot_complete(stage: St
 def test_a_new_job_without_a_reconciler_refers_to_doctor(stage: Stage) -> None:
     stage.minutes_ago = 0.2
     stage.put(job("new", framework="none"))
-    seen = "waiting for the reconciler to look at it"
+    seen = "not yet processed by the reconciler"
     assert blockers_section(stage, "new") == [(seen, "kubectl edl explain new -n default")]
     lease(stage, minutes_ago=1)
     assert blockers_section(stage, "new") == [(seen, "kubectl edl doctor")]
@@ -279,9 +279,7 @@ def test_a_new_job_shows_its_blockers_at_once(stage: Stage) -> None:
     stage.minutes_ago = 0.05
     stage.put(job("huge", framework="none", min="99", max="99"))
     explain = "kubectl edl explain huge -n default"
-    assert blockers_section(stage, "huge") == [
-        ("waiting for the reconciler to look at it", explain)
-    ]
+    assert blockers_section(stage, "huge") == [("not yet processed by the reconciler", explain)]
     stage.patch("huge", notes(reason="NeverFits", message="too large"))
     assert blockers_section(stage, "huge") == [("too large", explain)]
     stage.patch("huge", notes(reason="PodsTerminating", message="99 pods wait"))

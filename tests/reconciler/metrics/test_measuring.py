@@ -86,7 +86,7 @@ def test_a_job_that_starts_first_tells_how_long_it_waited(told: Told) -> None:
 
 
 def test_a_growth_stalls_until_all_its_pods_work(told: Told) -> None:
-    plan = Plan(resizes=(Resize(A, "worker", 1, 2, because("idle room")),))
+    plan = Plan(resizes=(Resize(A, "worker", 1, 2, because("idle capacity")),))
     told.decides(plan, cluster(worker("a", 1, 4, on=["n"])))
     told.acts(Action.SCALED_UP)
     grown = worker("a", 1, 4, on=["n", "n"])

@@ -104,7 +104,7 @@ def test_two_resources_that_no_node_has_together_are_said_so() -> None:
     things = (node("a", 1, gpu=1), node("b", 8), worker("mnist", 1, 1, shape=gpu))
     (blocker,) = start("mnist", *things)
     assert messages.cause(blocker) == (
-        "one worker asks for 2 CPU, 1 nvidia.com/gpu, and no node has all of it at once"
+        "one worker requests 2 CPU, 1 nvidia.com/gpu, and no node has all of it at once"
     )
     assert messages.remedy(blocker) == "smaller pods, or a node with 2 CPU, 1 nvidia.com/gpu"
 
@@ -127,7 +127,7 @@ def test_a_pod_that_is_larger_than_any_node_is_not_sent_to_one_of_them(taken: fl
     (blocker,) = start("fat", *nodes, large)
     assert (
         messages.cause(blocker)
-        == "one worker asks for 9 CPU, the largest of the 2 nodes that it may use has 8 CPU"
+        == "one worker requests 9 CPU, the largest of the 2 nodes that it may use has 8 CPU"
     )
     assert messages.remedy(blocker) == "smaller pods, or a node with 9 CPU"
 
@@ -178,7 +178,7 @@ def test_a_blocker_of_one_pod_is_named_also_behind_other_jobs() -> None:
     blockers = start("fat", node("a", 4), *others, worker("fat", 1, 1, shape=shape(9)))
     assert (
         messages.cause(blockers[0])
-        == "one worker asks for 9 CPU, the only node that it may use has 4 CPU"
+        == "one worker requests 9 CPU, the only node that it may use has 4 CPU"
     )
     assert messages.remedy(blockers[0]).startswith("smaller pods, or ")
 
@@ -186,7 +186,7 @@ def test_a_blocker_of_one_pod_is_named_also_behind_other_jobs() -> None:
 def test_a_device_that_no_node_has_is_said_so() -> None:
     (blocker,) = start("gpu", node("a", 8), worker("gpu", 2, 2, shape=shape(1, gpu=8)))
     assert messages.cause(blocker) == (
-        "one worker asks for 8 nvidia.com/gpu, and no node that it may use has any"
+        "one worker requests 8 nvidia.com/gpu, and no node that it may use has any"
     )
     assert messages.remedy(blocker) == "smaller pods, or 2 nodes with 1 CPU, 8 nvidia.com/gpu each"
 
@@ -235,7 +235,7 @@ def test_unsatisfied_affinity_is_not_reported_as_insufficient_resources() -> Non
     (blocker,) = growth("mnist", *nodes, running)
     assert isinstance(blocker, ConstraintsUnsatisfied)
     plan = decide(cluster(*nodes, worker("mnist", 3, 3, shape=alone)), POLICIES["fair"], ALL)
-    assert "Insufficient nodes that its pod (anti-)affinity" in message(plan.held[0].reason)
+    assert "Insufficient nodes that satisfy its pod (anti-)affinity" in message(plan.held[0].reason)
 
 
 def test_no_node_at_all_names_the_rule() -> None:
@@ -277,7 +277,7 @@ def test_the_load_ceiling_says_how_much_is_idle_and_stays_so() -> None:
     (blocker,) = growth("mnist", node("a", 10), runs("mnist", 9, high=12), limits=Limits())
     assert isinstance(blocker, LoadCeiling)
     assert messages.cause(blocker) == (
-        "the load ceiling of 97 % keeps 300m CPU idle: 1 CPU are, and one more worker asks for "
+        "the load ceiling of 97 % keeps 300m CPU idle: 1 CPU are, and one more worker requests "
         "1 CPU"
     )
     assert (
@@ -330,13 +330,13 @@ def test_growth_names_the_job_that_gets_the_capacity_first() -> None:
     assert isinstance(room_, InsufficientResources)
     assert isinstance(others, Outranked)
     assert others.jobs == (JobKey("ns", "less"),)
-    assert messages.cause(others) == "room goes first to ns/less"
+    assert messages.cause(others) == "capacity goes first to ns/less"
 
 
 def test_pending_pods_of_others_come_first_too() -> None:
     blockers = growth("mnist", node("a", 4), runs("mnist", 4, low=4), demand("web-1", shape(1), 1))
     assert [blocker.kind for blocker in blockers] == ["Room", "Others"]
-    assert messages.cause(blockers[1]) == "room goes first to pending pods such as web/web-1"
+    assert messages.cause(blockers[1]) == "capacity goes first to pending pods such as web/web-1"
 
 
 def test_each_limit_of_a_quota_is_told_by_itself() -> None:

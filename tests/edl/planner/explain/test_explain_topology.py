@@ -113,7 +113,7 @@ def test_a_pod_that_is_larger_than_the_nodes_of_its_domain() -> None:
     (blocker,) = growth(*racks(2, 9), mine, after=1)
     assert isinstance(blocker, TooLarge)
     assert messages.cause(blocker) == (
-        "one worker asks for 3 CPU, the largest of the 2 nodes that it may use in "
+        "one worker requests 3 CPU, the largest of the 2 nodes that it may use in "
         f"{RACK}=r0 has 2 CPU"
     )
     assert messages.remedy(blocker) == f"smaller pods, or a node with 3 CPU in {RACK}=r0"

@@ -469,7 +469,7 @@ def test_a_gang_with_unsatisfiable_constraints_blocks_no_job(
     bad = worker("bad", 4, 4, shape=ruled(**rules), queued=-3600)
     plan = plan_for(cluster(*nodes, bad, worker("good", 1, 1, queued=-10)), Limits())
     assert list(started(plan)) == ["good"]
-    assert "rules leave to it" in told(plan)["bad"]
+    assert "topology spread rules" in told(plan)["bad"]
 
 
 def test_pods_that_have_ended_hold_no_room_that_a_gang_could_wait_for() -> None:

@@ -206,7 +206,7 @@ def test_a_role_that_was_created_again_has_time_to_find_room_beside_those_that_r
     later = replace(state, observed_at=at(60))
     (stop,) = plan_for(later).suspensions
     assert message(stop.reason) == (
-        "its other roles found no room beside those that run: back to the queue"
+        "its remaining roles do not fit beside those that run: requeued"
     )
 
 

@@ -1,4 +1,4 @@
-"""Who gets idle room, how replicas move for equal shares, and what growth waits for."""
+"""Who gets idle capacity, how replicas move for equal shares, and what growth waits for."""
 
 from datetime import timedelta
 

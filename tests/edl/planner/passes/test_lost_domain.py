@@ -71,7 +71,7 @@ def test_a_gang_whose_rack_cannot_hold_its_minimum_starts_in_another() -> None:
     (stop,) = plans[0].suspensions
     assert message(stop.reason) == (
         "6 of 6 pods of its minimum are missing, and the Job controller creates no pod for up to "
-        "320 s: back to the queue, as its topology domain has too few nodes"
+        "320 s: requeued, as its topology domain has too few nodes"
     )
     assert [dict(one.sizes) for plan in plans for one in plan.admissions if one.job.name == "t1"]
     on = {one.node for one in state.jobs[0].roles[0].status.pods}

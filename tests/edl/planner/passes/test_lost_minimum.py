@@ -36,7 +36,7 @@ def test_a_gang_that_stands_still_yields_to_a_higher_priority() -> None:
     (found,) = plan.suspensions
     assert message(found.reason) == (
         "2 of 4 pods of its minimum are missing, and the Job controller creates no pod for up to "
-        "160 s: back to the queue, as others need its nodes"
+        "160 s: requeued, as others need its nodes"
     )
     assert held(plan)["high"] == reasons.leaving(3, [JobKey("ns", "low")])
 

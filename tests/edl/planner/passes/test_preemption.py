@@ -29,7 +29,7 @@ def test_only_when_switched_on() -> None:
     state = cluster(node("a", 2), fixed("low", 2, on=["a"] * 2), fixed("high", 1, priority=1))
     assert suspended(plan_for(state)) == {}
     assert suspended(plan_for(state, PREEMPT)) == {
-        "low": "to make room for ns/high: back to the queue, its priority is lower"
+        "low": "requeued to make room for ns/high: its priority is lower"
     }
 
 
@@ -169,7 +169,7 @@ def test_pods_of_others_of_a_higher_priority_take_gangs_too() -> None:
     low = fixed("low", 2, on=["a"] * 2)
     state = cluster(node("a", 2), low, demand("web", shape(1), 1, priority=1))
     assert suspended(plan_for(state, PREEMPT)) == {
-        "low": "to make room for web/web (priority 1): back to the queue, its priority is lower"
+        "low": "requeued to make room for web/web (priority 1): its priority is lower"
     }
     equal = cluster(node("a", 2), low, demand("web", shape(1), 1, priority=0))
     assert quiet(plan_for(equal, PREEMPT))

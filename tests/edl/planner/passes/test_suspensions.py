@@ -142,7 +142,7 @@ def test_a_gang_with_a_pending_minimum_goes_back_to_the_queue() -> None:
 
 
 @pytest.mark.parametrize("made", [True, False], ids=["Pending", "not created"])
-@pytest.mark.parametrize("room_left", [9, 2], ids=["idle room", "full"])
+@pytest.mark.parametrize("room_left", [9, 2], ids=["idle capacity", "full"])
 def test_a_gang_that_never_ran_goes_back_to_the_queue_whatever_its_size(
     room_left: int, *, made: bool
 ) -> None:

@@ -135,7 +135,7 @@ def test_a_borrower_that_goes_whole_hears_of_the_guarantee_and_not_of_a_priority
     state = cluster(node("n1", 2), *jobs)
     plan = plan_for(with_teams(state, team("a", 2, reclaim=Reclaim.JOBS), team("b")))
     assert [message(one.reason) for one in plan.suspensions] == [
-        "to make room for a/a1: back to the queue, its team borrows what another is guaranteed"
+        "requeued to make room for a/a1: its team borrows from another team's guarantee"
     ]
 
 

@@ -134,7 +134,7 @@ def test_those_who_are_ready_do_not_wait_longer_than_joining_takes() -> None:
 
 def test_a_growth_in_this_plan_is_not_published_yet() -> None:
     job = horovod(launcher(range(3)), pods("worker", range(3)))
-    step, recheck = live(job, [Resize(KEY, "worker", 3, 5, because("idle room"))], NOW)
+    step, recheck = live(job, [Resize(KEY, "worker", 3, 5, because("idle capacity"))], NOW)
     assert published(step.writes) is None
     assert job_patches(step) == {"mnist-worker": {"parallelism": 5, "completions": 5}}
     assert recheck is None
