@@ -13,7 +13,7 @@ HEAVY = {
     "certs",
     "cryptography",
     "edl.frameworks",
-    "edl.kube",
+    *(f"edl.kube.{name}" for name in ("api", "auth", "cache", "decode", "state", "writer")),
     "edl.planner",
     "flask",
     "kubernetes",
