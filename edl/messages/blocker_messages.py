@@ -135,15 +135,13 @@ def _free_capacity(found: InsufficientResources) -> str:
 
 def _new_nodes(found: InsufficientResources) -> str:
     """The remedy where capacity that other pods free on the existing nodes would not suffice."""
-    fewer = (
-        f"fewer {found.role} (at most {found.most} fit on these nodes), or " if found.most else ""
-    )
-    one = found.pods == 1
-    room = f"room for {found.requests if one else f'{found.pods} more pods of {found.requests}'}"
+    fewer = f"fewer {found.role} replicas (at most {found.most} fit on these nodes), or "
+    pods = found.requests if found.pods == 1 else f"{found.pods} more pods of {found.requests}"
+    new = "a new node" if found.pods == 1 else "new nodes"
+    where = f"{new} like {found.node}{kept_to(found.domains)}"
     if is_one_node(found.domains, found.node):
-        return f"{fewer}a larger node {found.node}, with {room}"
-    new = "a new node" if one else "new nodes"
-    return f"{fewer}{new} like {found.node}{kept_to(found.domains)} with {room}"
+        where = f"a larger node {found.node},"
+    return f"{fewer if found.most else ''}{where} with room for {pods}"
 
 
 def _too_large(found: TooLarge) -> str:

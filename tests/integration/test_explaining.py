@@ -64,7 +64,10 @@ def test_a_job_that_is_too_large_is_told_what_is_missing_and_starts_with_it(shel
     table = shell.edl("explain", "big").stdout
     assert "Why big does not start:" in table
     fits = str(cause["schedulablePods"])
-    assert f"would help: fewer worker (at most {fits} fit on these nodes), or new nodes" in table
+    assert (
+        f"would help: fewer worker replicas (at most {fits} fit on these nodes), or new nodes"
+        in table
+    )
     assert shell.edl("scale", "big", "--min", fits).returncode == 0
     shell.until("big", lambda now: now["phase"] in ("Starting", "Running", "Scaling"))
 

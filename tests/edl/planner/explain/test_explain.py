@@ -152,7 +152,7 @@ def test_a_gang_that_empty_nodes_cannot_hold_is_not_helped_by_room_on_them(
     nodes = [node(name, 8) for name in "abcd"]
     (blocker,) = start("mnist", *nodes, worker("mnist", pods, pods, shape=shape(2)))
     assert messages.remedy(blocker) == (
-        f"fewer worker (at most 16 fit on these nodes), or {nodes_text}"
+        f"fewer worker replicas (at most 16 fit on these nodes), or {nodes_text}"
     )
 
 

@@ -103,8 +103,8 @@ def test_a_start_lacks_room_in_the_domain_that_comes_nearest(label: str) -> None
         HOST: (3, "a larger node r0-a,"),
     }[label]
     assert messages.remedy(blocker) == (
-        f"fewer worker (at most {fewer} fit on these nodes), or {where} with room for 2 more pods "
-        "of 1 CPU"
+        f"fewer worker replicas (at most {fewer} fit on these nodes), or {where} with room for 2 "
+        "more pods of 1 CPU"
     )
 
 
