@@ -69,18 +69,18 @@ _REASONS: Final[Mapping[StrEnum, str]] = {
 }
 
 
-_CAUSES: Final[Mapping[StrEnum, str]] = {
-    BlockerKind.ROOM: "No eligible node has enough free resources for the pods.",
+_BLOCKERS: Final[Mapping[StrEnum, str]] = {
+    BlockerKind.INSUFFICIENT_RESOURCES: "No eligible node has enough free resources for the pods.",
     BlockerKind.TOO_LARGE: "A pod requests more than any eligible node has, even an empty one.",
-    BlockerKind.NO_NODE: "No node, or none that is large enough, is eligible; `rule` says why.",
-    BlockerKind.KEPT: "Eligible nodes have the resources, but `rule` excludes them.",
+    BlockerKind.NO_USABLE_NODE: "No node is eligible, or none that is large enough (`nodeRule`).",
+    BlockerKind.CONSTRAINTS_UNSATISFIED: "Nodes have the resources; `constraint` excludes them.",
     BlockerKind.LOAD_CEILING: "The load ceiling keeps the rest of a resource idle.",
-    BlockerKind.BUDGET: "A ResourceQuota or the namespace's GPU budget is exhausted.",
-    BlockerKind.BOUND: "The role has reached `bound`.",
-    BlockerKind.UNTIL: "A rule such as a cooldown, which ends by itself at `until`.",
-    BlockerKind.OTHERS: "Other jobs or pods get the capacity first; `rule` is the reason code.",
-    BlockerKind.PROMISED: "A resize, move or termination in progress provides what is missing.",
-    BlockerKind.ITSELF: "A property of the training job itself; `what` says which.",
+    BlockerKind.QUOTA_EXCEEDED: "A ResourceQuota or the namespace's GPU budget is exhausted.",
+    BlockerKind.AT_BOUND: "The role has reached a limit; `limitedBy` says which.",
+    BlockerKind.TIMED_HOLD: "A rule such as a cooldown, which ends by itself at `notBefore`.",
+    BlockerKind.OUTRANKED: "Other jobs or pods get the capacity first, by the rule `reason`.",
+    BlockerKind.IN_PROGRESS: "A resize, move or termination in progress provides what is missing.",
+    BlockerKind.OWN_CONDITION: "A property of the training job itself; `condition` says which.",
 }
 _RULES: Final[Mapping[StrEnum, str]] = {
     NodeRule.UNSCHEDULABLE: "No node is schedulable.",
@@ -98,7 +98,7 @@ _BOUNDS: Final[Mapping[StrEnum, str]] = {
     SizeBound.MANUAL: "Its manual size.",
     SizeBound.ITEMS: "The number of remaining work items.",
 }
-_HINDRANCES: Final[Mapping[StrEnum, str]] = {
+_CONDITIONS: Final[Mapping[StrEnum, str]] = {
     JobCondition.PAUSED: "It is paused.",
     JobCondition.PROBLEM: "It is invalid, or the API server rejects its start.",
     JobCondition.MISSING: "Jobs of its roles do not exist.",
@@ -118,10 +118,10 @@ _PHASES: Final[Mapping[StrEnum, str]] = {
 }
 TABLES: Final[tuple[tuple[str, Mapping[StrEnum, str]], ...]] = (
     ("CODE", _REASONS),
-    ("`kind` OF A CAUSE (`explain`)", _CAUSES),
-    ("`rule` OF NoNode AND Kept", _RULES),
-    ("`bound` OF Bound", _BOUNDS),
-    ("`what` OF Itself", _HINDRANCES),
+    ("`type` OF A BLOCKER (`explain`)", _BLOCKERS),
+    ("`nodeRule` OF NoUsableNode, `constraint` OF ConstraintsUnsatisfied", _RULES),
+    ("`limitedBy` OF AtBound", _BOUNDS),
+    ("`condition` OF OwnCondition", _CONDITIONS),
     ("`phase` OF AN OPERATION (`history`, `status`, `explain`)", _PHASES),
 )
 """Every code that users see in annotations, Events, metrics and the plugin's documents."""

@@ -21,17 +21,17 @@ from edl.quantities import Resources
 class BlockerKind(StrEnum):
     """The type of a cause, as `kubectl edl explain -o json` shows it."""
 
-    ROOM = "Room"
+    INSUFFICIENT_RESOURCES = "InsufficientResources"
     TOO_LARGE = "TooLarge"
-    NO_NODE = "NoNode"
-    KEPT = "Kept"
+    NO_USABLE_NODE = "NoUsableNode"
+    CONSTRAINTS_UNSATISFIED = "ConstraintsUnsatisfied"
     LOAD_CEILING = "LoadCeiling"
-    BUDGET = "Budget"
-    BOUND = "Bound"
-    UNTIL = "Until"
-    OTHERS = "Others"
-    PROMISED = "Promised"
-    ITSELF = "Itself"
+    QUOTA_EXCEEDED = "QuotaExceeded"
+    AT_BOUND = "AtBound"
+    TIMED_HOLD = "TimedHold"
+    OUTRANKED = "Outranked"
+    IN_PROGRESS = "InProgress"
+    OWN_CONDITION = "OwnCondition"
 
 
 class SizeBound(StrEnum):
@@ -45,7 +45,7 @@ class SizeBound(StrEnum):
 class AtBound(msgspec.Struct, frozen=True):
     """The role has reached its max, its manual size, or the number of its remaining work items."""
 
-    kind: ClassVar = BlockerKind.BOUND
+    kind: ClassVar = BlockerKind.AT_BOUND
     role: str
     bound: SizeBound
     value: int
@@ -54,7 +54,7 @@ class AtBound(msgspec.Struct, frozen=True):
 class TimedHold(msgspec.Struct, frozen=True):
     """A rule that ends by itself, such as a cooldown. `until`: when, if nothing changes before."""
 
-    kind: ClassVar = BlockerKind.UNTIL
+    kind: ClassVar = BlockerKind.TIMED_HOLD
     reason: Reason
     until: datetime
 
@@ -66,7 +66,7 @@ class Outranked(msgspec.Struct, frozen=True):
     training job, each with the size that it has reached.
     """
 
-    kind: ClassVar = BlockerKind.OTHERS
+    kind: ClassVar = BlockerKind.OUTRANKED
     rule: Code
     jobs: tuple[JobKey, ...]
     pods: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class Outranked(msgspec.Struct, frozen=True):
 class InProgress(msgspec.Struct, frozen=True):
     """The plan already provides what is missing; a resize, move or termination has to finish."""
 
-    kind: ClassVar = BlockerKind.PROMISED
+    kind: ClassVar = BlockerKind.IN_PROGRESS
     reason: Reason
 
 
@@ -95,7 +95,7 @@ class JobCondition(StrEnum):
 class OwnCondition(msgspec.Struct, frozen=True):
     """The cause is the training job itself, not the cluster."""
 
-    kind: ClassVar = BlockerKind.ITSELF
+    kind: ClassVar = BlockerKind.OWN_CONDITION
     what: JobCondition
     reason: Reason
 
@@ -109,7 +109,7 @@ class InsufficientResources(msgspec.Struct, frozen=True):
     only this training job ran.
     """
 
-    kind: ClassVar = BlockerKind.ROOM
+    kind: ClassVar = BlockerKind.INSUFFICIENT_RESOURCES
     role: str
     wanted: int
     fitting: int
@@ -151,7 +151,7 @@ class TooLarge(msgspec.Struct, frozen=True):
 class NoUsableNode(msgspec.Struct, frozen=True):
     """No node is eligible for the role's pods. `rule`: the constraint that excludes the nodes."""
 
-    kind: ClassVar = BlockerKind.NO_NODE
+    kind: ClassVar = BlockerKind.NO_USABLE_NODE
     role: str
     pods: int
     requests: Resources
@@ -162,7 +162,7 @@ class NoUsableNode(msgspec.Struct, frozen=True):
 class ConstraintsUnsatisfied(msgspec.Struct, frozen=True):
     """The `nodes` eligible nodes have capacity, but `rule` excludes each of them."""
 
-    kind: ClassVar = BlockerKind.KEPT
+    kind: ClassVar = BlockerKind.CONSTRAINTS_UNSATISFIED
     role: str
     pods: int
     requests: Resources
@@ -188,7 +188,7 @@ class LoadCeiling(msgspec.Struct, frozen=True):
 class QuotaExceeded(msgspec.Struct, frozen=True):
     """A quota or budget is exhausted. `left`: its unused part; `lacks`: the missing amount."""
 
-    kind: ClassVar = BlockerKind.BUDGET
+    kind: ClassVar = BlockerKind.QUOTA_EXCEEDED
     quota: Quota
     needed: int
     used: int

@@ -55,7 +55,7 @@ def _with_fields(one: Blocker) -> BlockerDocument:
         case InProgress(reason=reason):
             return {**plain, "reason": reason.code.value}
         case OwnCondition(reason=reason, what=what):
-            return {**plain, "reason": reason.code.value, "hindrance": what.value}
+            return {**plain, "reason": reason.code.value, "condition": what.value}
         case Outranked():
             return {
                 **plain,
@@ -124,7 +124,7 @@ def _of_nodes(one: NodeBlocker, plain: BlockerDocument) -> BlockerDocument:
         case TooLarge():
             return {**placed, "maxAllocatable": quantities(one.largest)}
         case ConstraintsUnsatisfied():
-            return {**placed, "scarce": one.rule.value}
+            return {**placed, "constraint": one.rule.value}
 
 
 def _domains(found: Iterable[Domain]) -> list[DomainDocument]:

@@ -63,7 +63,7 @@ Examples:
   # Print the teams that it borrows from
   kubectl edl explain mnist -o json | jq .teamCapacity.borrowed
   # Print the missing resources
-  kubectl edl explain mnist -o json | jq '.start.blockers[] | select(.type=="Room").missing'
+  kubectl edl explain mnist -o json | jq '.start.blockers[].missing // empty'
 
 -o json prints a TrainingJobExplanation; its fields: docs/reference/outputs.md, its
 reason codes: docs/reference/reason-codes.md

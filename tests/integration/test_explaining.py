@@ -48,7 +48,7 @@ def test_a_job_at_its_max_is_told_so_and_grows_with_what_is_named(shell: Shell) 
     assert plan["settings"] == {"policy": "fair", "loadCeiling": 0.97, "source": "reconciler"}
     (role,) = answer(shell, "explain", "sweep")["roles"]
     first = role["scaleUp"]["blockers"][0]
-    assert (first["type"], first["limitedBy"], first["replicas"]) == ("Bound", "Max", 3)
+    assert (first["type"], first["limitedBy"], first["replicas"]) == ("AtBound", "Max", 3)
     assert shell.edl("scale", "sweep", "--max", "2").returncode == 0
     shell.until("sweep", lambda now: now["roles"][0]["runningReplicas"] == 2)
 
@@ -58,7 +58,7 @@ def test_a_job_that_is_too_large_is_told_what_is_missing_and_starts_with_it(shel
     shell.until("big", lambda now: now["phase"] == "Queued")
     found = answer(shell, "explain", "big")
     (cause, *_) = found["start"]["blockers"]
-    assert (cause["type"], cause["pods"]) == ("Room", 40)
+    assert (cause["type"], cause["pods"]) == ("InsufficientResources", 40)
     assert found["position"] is None
     assert found["estimate"]["certainty"] == "Never"
     table = shell.edl("explain", "big").stdout

@@ -69,44 +69,56 @@ class QuotaNameDocument(TypedDict):
 class BlockerDocument(TypedDict):
     """The fields behind `remediation` depend on the type."""
 
-    type: Annotated[str, BlockerKind, "What kind of blocker it is."]
-    message: Annotated[str, "What is in the way."]
+    type: Annotated[str, BlockerKind, "Type of the blocker."]
+    message: Annotated[str, "What blocks it."]
     remediation: Annotated[str, "What would change it; empty where it passes by itself."]
     role: NotRequired[Annotated[str, "Role."]]
     pods: NotRequired[Annotated[int, "Pods that must fit."]]
-    schedulablePods: NotRequired[Annotated[int, "Room: pods of them that fit."]]
+    schedulablePods: NotRequired[Annotated[int, "InsufficientResources: pods of them that fit."]]
     requests: NotRequired[Annotated[Quantities, "What one pod requests."]]
     eligibleNodes: NotRequired[Annotated[int, "Nodes that the pods may use."]]
     nodeName: NotRequired[Annotated[str, "The node that comes nearest."]]
-    maxIdle: NotRequired[Annotated[Quantities, "Room: the most that is idle on one node."]]
+    maxIdle: NotRequired[
+        Annotated[Quantities, "InsufficientResources: the most that is idle on one node."]
+    ]
     maxAllocatable: NotRequired[Annotated[Quantities, "TooLarge: the most that one node has."]]
-    missing: NotRequired[Annotated[Quantities, "Room: what nodeName lacks for one pod."]]
+    missing: NotRequired[
+        Annotated[Quantities, "InsufficientResources: what nodeName lacks for one pod."]
+    ]
     domains: NotRequired[Annotated[list[DomainDocument], "Domains that a topology requires."]]
-    nodeRule: NotRequired[Annotated[str, NodeRule, "NoNode: what excludes every node."]]
-    scarce: NotRequired[Annotated[str, Scarce, "Kept: what nodes have too little of."]]
+    nodeRule: NotRequired[Annotated[str, NodeRule, "NoUsableNode: what excludes every node."]]
+    constraint: NotRequired[
+        Annotated[str, Scarce, "ConstraintsUnsatisfied: what excludes the nodes."]
+    ]
     resource: NotRequired[Annotated[str, "LoadCeiling: the resource."]]
     loadCeiling: NotRequired[Annotated[float, "LoadCeiling: the ceiling."]]
     sufficientLoadCeiling: NotRequired[Annotated[float, "LoadCeiling: one that is high enough."]]
     idle: NotRequired[Annotated[str, QUANTITY, "LoadCeiling: what is idle in the cluster."]]
     reserved: NotRequired[Annotated[str, QUANTITY, "LoadCeiling: what stays idle."]]
-    needed: NotRequired[Annotated[str, QUANTITY, "LoadCeiling, Budget: what is needed."]]
-    quota: NotRequired[Annotated[QuotaNameDocument, "Budget: the quota."]]
-    limit: NotRequired[Annotated[str, QUANTITY, "Budget: what the quota allows."]]
-    used: NotRequired[Annotated[str, QUANTITY, "Budget: what is used of the quota."]]
-    available: NotRequired[Annotated[str, QUANTITY, "Budget: what is left of the quota."]]
-    limitedBy: NotRequired[Annotated[str, SizeBound, "Bound: what limits the replicas."]]
-    replicas: NotRequired[Annotated[int, "Bound: the limit."]]
-    reason: NotRequired[Annotated[ReasonCode, "Until, Promised, Itself, Others: the rule."]]
-    notBefore: NotRequired[Annotated[Timestamp | None, "Until: when it ends."]]
-    blockedBy: NotRequired[Annotated[list[str], "Others: training jobs, as namespace/name."]]
-    pendingPods: NotRequired[Annotated[list[str], "Others: pods of other owners, examples."]]
-    roles: NotRequired[Annotated[list[RoleReplicasDocument], "Others: roles of this job itself."]]
-    hindrance: NotRequired[Annotated[str, JobCondition, "Itself: what about the job."]]
+    needed: NotRequired[Annotated[str, QUANTITY, "LoadCeiling, QuotaExceeded: what is needed."]]
+    quota: NotRequired[Annotated[QuotaNameDocument, "QuotaExceeded: the quota."]]
+    limit: NotRequired[Annotated[str, QUANTITY, "QuotaExceeded: what the quota allows."]]
+    used: NotRequired[Annotated[str, QUANTITY, "QuotaExceeded: what is used of the quota."]]
+    available: NotRequired[Annotated[str, QUANTITY, "QuotaExceeded: what is left of the quota."]]
+    limitedBy: NotRequired[Annotated[str, SizeBound, "AtBound: what limits the replicas."]]
+    replicas: NotRequired[Annotated[int, "AtBound: the limit."]]
+    reason: NotRequired[
+        Annotated[ReasonCode, "TimedHold, InProgress, OwnCondition, Outranked: why."]
+    ]
+    notBefore: NotRequired[Annotated[Timestamp | None, "TimedHold: when it ends."]]
+    blockedBy: NotRequired[Annotated[list[str], "Outranked: training jobs, as namespace/name."]]
+    pendingPods: NotRequired[Annotated[list[str], "Outranked: pods of other owners, examples."]]
+    roles: NotRequired[
+        Annotated[list[RoleReplicasDocument], "Outranked: roles of this job itself."]
+    ]
+    condition: NotRequired[Annotated[str, JobCondition, "OwnCondition: which property it is."]]
 
 
 class BlockersDocument(TypedDict):
-    complete: Annotated[bool, "False where more may be in the way behind these."]
-    blockers: Annotated[list[BlockerDocument], "Each was tried: without all of them it is done."]
+    complete: Annotated[bool, "False if removing these may reveal further ones."]
+    blockers: Annotated[
+        list[BlockerDocument], "Verified: without all of them the job starts or is scaled up."
+    ]
 
 
 class ExplainedRoleDocument(TypedDict):

@@ -119,8 +119,8 @@ def test_documents_have_the_figures(stage: Stage) -> None:
     }
     assert found["start"]["complete"]
     cause, then = found["start"]["blockers"]
-    assert (then["type"], then["remediation"]) == ("Promised", "")
-    assert cause["type"] == "Room"
+    assert (then["type"], then["remediation"]) == ("InProgress", "")
+    assert cause["type"] == "InsufficientResources"
     assert (cause["role"], cause["pods"], cause["schedulablePods"]) == ("worker", 3, 2)
     assert (cause["nodeName"], cause["missing"]) == ("node-1", {"cpu": "2000m"})
     assert cause["remediation"] == "2 CPU more free on node-1"

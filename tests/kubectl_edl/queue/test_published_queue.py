@@ -176,7 +176,7 @@ def test_status_and_explain_show_the_published_queue(stage: Stage) -> None:
         "complete": True,
         "blockers": [
             {
-                "type": "Room",
+                "type": "InsufficientResources",
                 "message": "Insufficient CPU for 3 worker",
                 "remediation": "room for 3 more pods",
             }
@@ -193,7 +193,9 @@ def publish(
     **changed: Any,  # noqa: ANN401 (fields of the job)
 ) -> None:
     """The ConfigMap as the reconciler leaves it, with one job."""
-    cause = PublishedCause("Room", "Insufficient CPU for 3 worker", "room for 3 more pods")
+    cause = PublishedCause(
+        "InsufficientResources", "Insufficient CPU for 3 worker", "room for 3 more pods"
+    )
     seconds_ago = changed.pop("seconds_ago", 40)
     team, share = changed.pop("team", ""), changed.pop("share", None)
     one = PublishedJob(

@@ -195,8 +195,8 @@ def test_a_gang_names_each_role_that_does_not_fit() -> None:
     all_roles = job("mnist", role("ps", 3, 3), role("worker", 4, 4, shape=shape(2)))
     blockers = start("mnist", node("a", 2), all_roles)
     assert [(blocker.kind, getattr(blocker, "role", "")) for blocker in blockers] == [
-        ("Room", "worker"),
-        ("Room", "ps"),
+        ("InsufficientResources", "worker"),
+        ("InsufficientResources", "ps"),
     ]
     assert messages.cause(blockers[0]) == (
         "Insufficient cpu for 4 worker (2 CPU each): no CPU free on the only node that it may use"
@@ -335,7 +335,7 @@ def test_growth_names_the_job_that_gets_the_capacity_first() -> None:
 
 def test_pending_pods_of_others_come_first_too() -> None:
     blockers = growth("mnist", node("a", 4), runs("mnist", 4, low=4), demand("web-1", shape(1), 1))
-    assert [blocker.kind for blocker in blockers] == ["Room", "Others"]
+    assert [blocker.kind for blocker in blockers] == ["InsufficientResources", "Outranked"]
     assert messages.cause(blockers[1]) == "capacity goes first to pending pods such as web/web-1"
 
 
@@ -411,7 +411,7 @@ def test_what_is_promised_comes_by_itself() -> None:
 
 def test_a_paused_job_is_told_what_it_lacks_besides() -> None:
     blockers = start("mnist", busy(node("a", 4), room(4)), worker("mnist", 1, 1, paused=True))
-    assert [blocker.kind for blocker in blockers] == ["Itself", "Room"]
+    assert [blocker.kind for blocker in blockers] == ["OwnCondition", "InsufficientResources"]
     assert messages.remedy(blockers[0]) == "resuming it (kubectl edl resume)"
 
 
