@@ -103,7 +103,7 @@ class Fields:
         items = self._typed(name, list, "a list") or []
         for index, item in enumerate(items):
             if not isinstance(item, dict):
-                self._wrong((name, index), f"{item!r}", "an object")
+                self.wrong_at((*self.place, name, index), f"{item!r}", "an object")
         return [
             Fields(item, (*self.place, name, index), self._report)
             for index, item in enumerate(items)
@@ -152,9 +152,6 @@ class Fields:
 
     def _at(self, name: str) -> FieldPath:
         return (*self.place, name) if name else self.place
-
-    def _wrong(self, steps: FieldPath, what: str, allowed: str) -> None:
-        self._report.wrong.append(Remark((*self.place, *steps), what, allowed))
 
     def _typed(self, name: str, kind: type, allowed: str) -> Any:  # noqa: ANN401 (JSON)
         self._left.pop(name, None)

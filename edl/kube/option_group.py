@@ -1,4 +1,8 @@
-"""Command-line options that are the fields of a dataclass, which a command gets as one value."""
+"""Command-line options that are the fields of a dataclass, which a command gets as one value.
+
+The webhook, the reconciler and the plugin declare theirs with it, and the chart's values are made
+of the reconciler's.
+"""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import MISSING, dataclass, field, fields
