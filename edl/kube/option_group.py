@@ -6,7 +6,7 @@ of the reconciler's.
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from functools import partial, reduce, wraps
+from functools import reduce, wraps
 from typing import Any, Final, TypeVar, dataclass_transform
 
 import click
@@ -36,8 +36,7 @@ class _OptionField:
                 names = (*names, f"--{long}/--no-{long}" if is_pair else f"--{long}")
             settings |= {"is_flag": True} if kind == "bool" and not is_pair else {}
             settings |= {"multiple": True} if kind.startswith("tuple[") else {}
-        declared = partial(self.decorator, *names, **settings)
-        default = self._default(kind)
+        declared, default = self.decorator(*names, name, **settings), self._default(kind)
         # A factory, because dataclasses take no mapping as a default.
         return field(default_factory=lambda: default, metadata={_DECLARED: declared})
 
@@ -80,9 +79,8 @@ def group(kind: type, name: str, *extra: Decorator, without: Collection[str] = (
 
     `extra` declares options for further fields of `kind`.
     """
-    declared = [one for one in fields(kind) if _DECLARED in one.metadata]
-    options = [one.metadata[_DECLARED](one.name) for one in declared if one.name not in without]
-    return collect_options(kind, name, [*options, *extra])
+    own = [one for one in fields(kind) if _DECLARED in one.metadata and one.name not in without]
+    return collect_options(kind, name, [*(one.metadata[_DECLARED] for one in own), *extra])
 
 
 def collect_options(
