@@ -10,6 +10,7 @@ from typing import Final
 from edl import contract
 from edl.errors import Forbidden
 from edl.kube.cluster import Cluster, ListOptions
+from edl.kube.decode.schemas import DEFAULT_SCHEDULER
 from edl.kube.event_facts import EventFacts, event_facts
 from edl.model.object_refs import JOB_TYPE
 from edl.parsing.yaml_values import timestamp
@@ -118,6 +119,8 @@ class WaitingPod:
     reason: str = ""
     claims: bool = False
     """It waits for a PersistentVolumeClaim, not for capacity."""
+    scheduler: str = ""
+    """The scheduler that it names, other than kube-scheduler, if that has not processed it yet."""
 
 
 def waiting_pods(cluster: Cluster, namespace: str, jobs: Collection[str]) -> tuple[WaitingPod, ...]:
@@ -139,7 +142,9 @@ def _unplaced(pod: Json, job: str, causes: PodCauses) -> WaitingPod | None:
     status, spec = pod.get("status") or {}, pod.get("spec") or {}
     if status.get("phase", "Pending") != "Pending" or "deletionTimestamp" in pod["metadata"]:
         return None
-    reason, why = next(_reasons(spec, status), ("", "kube-scheduler has not processed it yet"))
+    scheduler = _other_scheduler(spec)
+    found = next(_reasons(spec, status), None)
+    reason, why = found or ("", f"{scheduler or 'kube-scheduler'} has not processed it yet")
     node = spec.get("nodeName") or ""
     claims = "" if node or spec.get("schedulingGates") else causes.claims(pod)
     warning = causes.warning(pod) if node and reason in _STARTING else ""
@@ -151,7 +156,14 @@ def _unplaced(pod: Json, job: str, causes: PodCauses) -> WaitingPod | None:
         why=claims or warning or why,
         reason=reason,
         claims=bool(claims),
+        scheduler=scheduler if found is None else "",
     )
+
+
+def _other_scheduler(spec: Json) -> str:
+    """`scheduler "volcano"` if the pod names another one than kube-scheduler; else empty."""
+    name = spec.get("schedulerName") or DEFAULT_SCHEDULER
+    return "" if name == DEFAULT_SCHEDULER else f'scheduler "{name}"'
 
 
 def _reasons(spec: Json, status: Json) -> Iterator[tuple[str, str]]:

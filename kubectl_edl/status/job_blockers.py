@@ -174,6 +174,10 @@ def _pod_remedy(view: JobView, pod: WaitingPod) -> str:
         return f"a ConfigMap or Secret that it names is missing: {describe}"
     if pod.claims:
         return f"kubectl get pvc,storageclass {_there(view)}"
+    if pod.scheduler:
+        return (
+            f"run {pod.scheduler}, or delete its Jobs and apply them with a schedulerName that runs"
+        )
     return describe if pod.node else f"kubectl edl explain {_flags(view)}"
 
 

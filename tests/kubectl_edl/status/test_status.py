@@ -270,6 +270,18 @@ def test_a_pod_without_a_node_of_the_plan_is_in_the_way(stage: Stage) -> None:
     assert "kubectl edl explain resnet" in out
 
 
+def test_a_pod_of_another_scheduler_waits_for_that_one(stage: Stage) -> None:
+    waiting = pod(stage.job("resnet"), 1, "", phase="Pending", conditions=[])
+    waiting["spec"]["schedulerName"] = "volcano"
+    stage.create(waiting)
+    blockers = stage.run("status", "resnet").out.split("Blockers:\n")[1]
+    assert '1-x1 waits: scheduler "volcano" has not processed it yet\n     fix: run sch' in blockers
+    refused = {"type": "PodScheduled", "status": "False", "message": "queue is full"}
+    stage.patch("resnet-1-x1", {"status": {"conditions": [refused]}}, kind="Pod")
+    blockers = stage.run("status", "resnet").out.split("Blockers:\n")[1]
+    assert "waits: queue is full\n     fix: kubectl edl explain" in blockers
+
+
 def test_a_long_autoscaler_message_is_truncated_only_in_the_table() -> None:
     stage = Stage()
     told = "no node pool can take these pods: " + "incompatible requirements, " * 20
