@@ -18,8 +18,9 @@ from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.planner.packing.best_fit import CursorPosition
 from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack, still_missing
-from edl.planner.passes.reclaim_choice.named_removals import RemovalChoice, leaves_by_name
+from edl.planner.passes.reclaim_choice.named_removals import RemovalChoice
 from edl.planner.passes.reclaim_choice.node_search import NodeSearch
+from edl.planner.snapshot.minimum_nodes import leaves_by_name
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.snapshot.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
@@ -241,6 +242,8 @@ def reserve_capacity(
         return True
     missing = reservation.missing
     reachable = pack(reclaimable.capacity.with_idle(scope), missing, Horizon.EMPTY)
+    if reachable != [request.pods for request in missing]:
+        reachable = reclaimable.gather_minimums(missing, scope) or reachable
     if not whole:
         reservation.requests = [
             PodSetRequest(request.pod_class, len(nodes) + found)

@@ -15,8 +15,10 @@ import numpy as np
 
 from edl.feasibility.eligibility import Mask
 from edl.model import TrainingJob
+from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import AnchorNodes
+from edl.planner.snapshot.minimum_nodes import MinimumNodes
 from edl.planner.snapshot.reclaimable_capacity import ReclaimableCapacity, ReclaimableQuotas
 from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
 from edl.planner.teams.reclaim_priority import (
@@ -234,6 +236,7 @@ class Reclaimable:
         extras = [(one, found) for one in allocations if (found := one.placements[least(one) :])]
         self.capacity = ReclaimableCapacity(snapshot.capacity, extras)
         self.quotas = ReclaimableQuotas(allocations, least)
+        self._minimums = MinimumNodes(self.capacity, allocations, least)
 
     def queue_on(self, nodes: Mask) -> YieldQueue:
         """The queue of the roles with extras on these nodes, if those are few; else of all roles.
@@ -258,6 +261,13 @@ class Reclaimable:
             for one in self._on_node.get(node, ())
             if one.size > self.min_replicas(one)
         )
+
+    def gather_minimums(
+        self, requests: Sequence[PodSetRequest], scope: ReclaimScope
+    ) -> list[int] | None:
+        """Keep interchangeable minimums together for a claim; see `MinimumNodes.gather`."""
+        self._on_node.clear()
+        return self._minimums.gather(requests, scope)
 
     def move(self, allocation: RoleAllocation, position: int, to: Placement) -> None:
         """Move an extra replica to another node."""

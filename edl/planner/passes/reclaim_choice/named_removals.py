@@ -13,20 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edl.feasibility.horizon import Horizon
-from edl.model import Pod, ResizePolicy
+from edl.model import Pod
 from edl.planner.packing.node_capacity import Ints, NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.plan import Drain
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import keeping_order
+from edl.planner.snapshot.minimum_nodes import leaves_by_name
 from edl.planner.snapshot.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimScope
-
-
-def leaves_by_name(allocation: RoleAllocation) -> bool:
-    """Whether any replica may be removed, not only the last: interchangeable and all bound."""
-    return allocation.role.spec.resizing is ResizePolicy.ITEMS and not allocation.unscheduled
 
 
 def move_last(allocation: RoleAllocation, position: int) -> None:

@@ -19,7 +19,7 @@ from edl.planner.snapshot.role_allocation import Placement
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH
 from tests.edl.planner.acting import act
-from tests.edl.planner.plans import sizes
+from tests.edl.planner.plans import sizes, started
 from tests.edl.planner.states import (
     alternating,
     at,
@@ -214,6 +214,33 @@ def test_work_items_of_two_jobs_leave_the_same_node_for_a_gang() -> None:
     plan = plan_for(cluster(*SPREAD, one, two, worker("gang", 1, 1, shape=shape(4))))
     left = Counter(sizes(plan))
     assert left.total() == 12
+
+
+def test_minimums_of_work_items_are_kept_together_where_a_gang_fits_only_then() -> None:
+    """kube-scheduler has put the first items of the two jobs on four nodes."""
+    one, two = items("one", 2, ["a", "b", "c", "d"] * 2), items("two", 2, ["d", "c", "b", "a"] * 2)
+    state = cluster(*SPREAD, one, two, worker("gang", 3, 3, shape=shape(4)))
+    plan = plan_for(state)
+    assert sizes(plan) == {"one": 2, "two": 2}
+    after = act(state, plan, after=timedelta(seconds=1))
+    assert len({pod.node for job in after.jobs[:2] for pod in job.roles[0].status.pods}) == 1
+    assert list(started(plan_for(after))) == ["gang"]
+
+
+def test_pods_of_others_fit_where_minimums_of_work_items_are_kept_together() -> None:
+    running = items("sweep", 4, ROUND_ROBIN)
+    state = cluster(*SPREAD, running, demand("api", shape(4), count=3))
+    plan = plan_for(state)
+    assert sizes(plan) == {"sweep": 4}
+    assert not act(state, plan, after=timedelta(seconds=1)).demands
+
+
+def test_minimums_that_make_no_room_together_stay_where_they_are() -> None:
+    """On each node, the gang lacks more than the items hold."""
+    own = worker("own", 4, 4, on=["a", "b", "c", "d"])
+    running = items("sweep", 2, ["a", "b", "c", "d"] * 3)
+    plan = plan_for(cluster(*SPREAD, own, running, worker("gang", 1, 1, shape=shape(4))))
+    assert (sizes(plan), plan.drains) == ({}, ())
 
 
 def test_work_items_leave_by_name_also_where_their_role_grows_elsewhere_afterwards() -> None:

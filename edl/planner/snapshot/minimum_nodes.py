@@ -1,0 +1,144 @@
+"""The nodes on which interchangeable replicas of a minimum are kept.
+
+Replicas that process work items are alike: any of them may be the minimum. Where kube-scheduler has
+spread the first of each job over all nodes, extras that leave free no node whole. For a claim that
+cannot be met otherwise, minimums are kept together, where possible on nodes of no use to the claim.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from edl.feasibility.horizon import Horizon
+from edl.model import ResizePolicy
+from edl.planner.packing.node_capacity import Ints
+from edl.planner.packing.pod_class import PodSetRequest, pack
+from edl.planner.snapshot.reclaimable_capacity import ReclaimableCapacity
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.teams.reclaim_priority import ReclaimScope
+
+_FAILURES: Final = 8
+"""Claims of one decision that may fail after all items were looked at."""
+
+
+class _Swap(NamedTuple):
+    """Positions of a replica of the minimum and of an extra that change places."""
+
+    allocation: RoleAllocation
+    minimum: int
+    extra: int
+
+
+def leaves_by_name(allocation: RoleAllocation) -> bool:
+    """Whether any replica may be removed, not only the last: interchangeable and all bound."""
+    return allocation.role.spec.resizing is ResizePolicy.ITEMS and not allocation.unscheduled
+
+
+class MinimumNodes:
+    """Chooses which replicas are the minimum of roles that yield to claims."""
+
+    def __init__(
+        self,
+        capacity: ReclaimableCapacity,
+        allocations: Sequence[RoleAllocation],
+        min_replicas: Callable[[RoleAllocation], int],
+    ) -> None:
+        self._capacity = capacity
+        self._allocations = allocations
+        self._least = min_replicas
+        self._roles: list[RoleAllocation] | None = None
+        """Roles with a choice, those with the largest minimum first."""
+        self._held: Ints | None = None
+        """What their minimums hold. int64[resources, nodes]"""
+        self._failures = 0
+
+    def gather(self, requests: Sequence[PodSetRequest], scope: ReclaimScope) -> list[int] | None:
+        """Keep minimums together so that more of a claim's pods fit once all extras are evicted.
+
+        Returns how many pods of each request then fit. None, and no change, if no more than before.
+        """
+        if self._failures >= _FAILURES or not self._choices():
+            return None
+        reach = self._capacity.with_idle(scope)
+        before, room = _packed(reach, requests), reach + self._minimums(reach)
+        if sum(_packed(room, requests)) <= sum(before):
+            return None
+        helps = (
+            request.pod_class.pods_per_node(room, Horizon.EMPTY) > 0
+            for request in requests
+            if request.pods
+        )
+        useful = reduce(np.logical_or, helps).tolist()
+        swaps, kept_on = list[_Swap](), set[int]()
+        for one in self._choices():
+            if scope.includes(one):
+                swaps += self._chosen(one, useful, kept_on)
+        self._apply(swaps)
+        after = _packed(self._capacity.with_idle(scope), requests)
+        if sum(after) > sum(before):
+            return after
+        self._apply(swaps)
+        self._failures += 1
+        return None
+
+    def _choices(self) -> list[RoleAllocation]:
+        if self._roles is None:
+            least = self._least
+            found = (one for one in self._allocations if 0 < least(one) < one.size)
+            self._roles = sorted(
+                filter(leaves_by_name, found), key=lambda one: (-least(one), one.rank)
+            )
+        return self._roles
+
+    def _minimums(self, like: Ints) -> Ints:
+        if self._held is None:
+            self._held = np.zeros_like(like)
+            for one in self._choices():
+                kept = one.placements[: self._least(one)]
+                one.pod_class.release_from(self._held, (placement.node for placement in kept))
+        return self._held
+
+    def _chosen(
+        self, allocation: RoleAllocation, useful: Sequence[bool], kept_on: set[int]
+    ) -> list[_Swap]:
+        """The swaps that keep the minimum on few nodes, none of them useful if possible.
+
+        Adds its nodes to `kept_on`, where other minimums are kept too.
+        """
+        least, positions = self._least(allocation), defaultdict[int, list[int]](list)
+        for position, placement in enumerate(allocation.placements):
+            if placement.node != NO_NODE:
+                positions[placement.node].append(position)
+        bound = [at for at in range(least) if allocation.placements[at].node != NO_NODE]
+        order = sorted(
+            positions,
+            key=lambda node: (useful[node] and node not in kept_on, -len(positions[node]), node),
+        )
+        kept: set[int] = set()
+        for node in order:
+            if len(kept) == len(bound):
+                break
+            kept_on.add(node)
+            kept.update(positions[node][: len(bound) - len(kept)])
+        go = [at for at in bound if at not in kept]
+        return [
+            _Swap(allocation, minimum, extra)
+            for minimum, extra in zip(go, sorted(kept.difference(bound)), strict=True)
+        ]
+
+    def _apply(self, swaps: Sequence[_Swap]) -> None:
+        """Let replicas change places; a second time undoes it."""
+        for allocation, minimum, extra in swaps:
+            placements = allocation.placements
+            kept, freed = placements[extra], placements[minimum]
+            placements[minimum], placements[extra] = kept, freed
+            self._capacity.add(allocation, kept, -1)
+            self._capacity.add(allocation, freed, 1)
+        self._held = None
+
+
+def _packed(room: Ints, requests: Sequence[PodSetRequest]) -> list[int]:
+    return pack(room, requests, Horizon.EMPTY)
