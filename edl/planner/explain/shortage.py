@@ -27,8 +27,8 @@ from edl.planner.passes.admission.topology_placement import closest_fit
 from edl.planner.passes.fit_errors import no_domain_error, no_node_error
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order, reclaim_priority_of
 from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
-from edl.planner.snapshot.reclaimable import Reclaimable, reclaim_order, reclaim_priority_of
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimPriority
 from edl.quantities import Resources

@@ -27,7 +27,7 @@ from edl.planner.passes.reclaim_choice.named_removals import lack, move_last
 from edl.planner.plan import Drain
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import ReplicaMove
-from edl.planner.snapshot.reclaimable import Reclaimable
+from edl.planner.snapshot.extras.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation, first_placement
 from edl.planner.teams.reclaim_priority import ReclaimScope
 

@@ -3,7 +3,7 @@
 from edl import reasons
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import record_eviction
-from edl.planner.snapshot.reclaimable import Reclaimable, reclaim_order
+from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH
 
 

@@ -1,9 +1,9 @@
 """Reclaim: extras that roles give up for a claim.
 
 Extras yield to claims of their own priority and above, in the order of
-`edl.planner.snapshot.reclaimable`. Afterwards every evicted replica whose capacity no pod of the
-claim uses is restored (reprieved), even on an overcommitted node, or if constraints that are newer
-than its pod forbid it.
+`edl.planner.snapshot.extras.reclaimable`. Afterwards every evicted replica whose capacity no pod of
+the claim uses is restored (reprieved), even on an overcommitted node, or if constraints that are
+newer than its pod forbid it.
 """
 
 from collections import defaultdict
@@ -20,9 +20,9 @@ from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack, still_missing
 from edl.planner.passes.reclaim_choice.named_removals import RemovalChoice
 from edl.planner.passes.reclaim_choice.node_search import NodeSearch
-from edl.planner.snapshot.minimum_nodes import leaves_by_name
+from edl.planner.snapshot.extras.minimum_nodes import leaves_by_name
+from edl.planner.snapshot.extras.reclaimable import Reclaimable
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
-from edl.planner.snapshot.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 from edl.planner.teams.kept_capacity import LendingBound
 from edl.planner.teams.reclaim_priority import ReclaimScope

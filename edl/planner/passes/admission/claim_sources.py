@@ -11,8 +11,8 @@ from edl.planner.passes.preemption.preemption import Preemption, Preemptor
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions, record_eviction
 from edl.planner.snapshot.existing_placements import is_lost
+from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order, reclaim_priority_of
 from edl.planner.snapshot.growth_gates import has_succeeded_pods
-from edl.planner.snapshot.reclaimable import Reclaimable, reclaim_order, reclaim_priority_of
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimScope
 

@@ -9,7 +9,7 @@ from edl.planner.passes.preemption.preemption import Preemptor
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import record_eviction
-from edl.planner.snapshot.reclaimable import Reclaimable, reclaim_order
+from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH, ReclaimScope
 
 

@@ -27,8 +27,8 @@ from edl.planner.passes.rebalancing.donors import Donors
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.extras.reclaimable import Reclaimable, ReclaimOrder
 from edl.planner.snapshot.quota_balance import NOT_COUNTED
-from edl.planner.snapshot.reclaimable import Reclaimable, ReclaimOrder
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH, NONE_RECLAIMABLE
 from edl.planner.teams.team_balance import NO_TEAM

@@ -19,8 +19,8 @@ from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.plan import Drain
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import keeping_order
-from edl.planner.snapshot.minimum_nodes import leaves_by_name
-from edl.planner.snapshot.reclaimable import Reclaimable
+from edl.planner.snapshot.extras.minimum_nodes import leaves_by_name
+from edl.planner.snapshot.extras.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimScope
 

@@ -14,8 +14,8 @@ import numpy as np
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.passes.reclaim_choice.named_removals import lack
-from edl.planner.snapshot.minimum_nodes import leaves_by_name
-from edl.planner.snapshot.reclaimable import Reclaimable, YieldQueue
+from edl.planner.snapshot.extras.minimum_nodes import leaves_by_name
+from edl.planner.snapshot.extras.reclaimable import Reclaimable, YieldQueue
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimScope
 

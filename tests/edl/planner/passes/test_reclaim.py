@@ -14,7 +14,7 @@ from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
-from edl.planner.snapshot.reclaimable import Reclaimable, reclaim_order
+from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
 from edl.planner.snapshot.role_allocation import Placement
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH

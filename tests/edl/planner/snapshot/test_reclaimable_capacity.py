@@ -8,7 +8,7 @@ from edl.planner.decision_limits import Limits
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.policies import POLICIES
-from edl.planner.snapshot.reclaimable import Reclaimable, reclaim_order
+from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH
 from tests.edl.planner.states import cluster, node, worker

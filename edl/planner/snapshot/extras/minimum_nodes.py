@@ -16,7 +16,7 @@ from edl.feasibility.horizon import Horizon
 from edl.model import ResizePolicy
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest, pack
-from edl.planner.snapshot.reclaimable_capacity import ReclaimableCapacity
+from edl.planner.snapshot.extras.reclaimable_capacity import ReclaimableCapacity
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimScope
 

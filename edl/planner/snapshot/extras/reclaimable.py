@@ -18,8 +18,8 @@ from edl.model import TrainingJob
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import AnchorNodes
-from edl.planner.snapshot.minimum_nodes import MinimumNodes
-from edl.planner.snapshot.reclaimable_capacity import ReclaimableCapacity, ReclaimableQuotas
+from edl.planner.snapshot.extras.minimum_nodes import MinimumNodes
+from edl.planner.snapshot.extras.reclaimable_capacity import ReclaimableCapacity, ReclaimableQuotas
 from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
 from edl.planner.teams.reclaim_priority import (
     ALL_RECLAIMABLE,
