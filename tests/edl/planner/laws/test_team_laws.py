@@ -1,5 +1,6 @@
 """Laws of teams, in any small cluster."""
 
+from collections import Counter
 from collections.abc import Sequence
 from random import Random
 from typing import TYPE_CHECKING, Final
@@ -185,14 +186,16 @@ def within(amounts: Resources, owed: Resources) -> bool:
 def test_a_team_within_its_guarantee_loses_nothing_to_others(
     reached: Reached, state: ClusterState, way: Way
 ) -> None:
+    """Pending pods of a team's Deployments count in its share: beside them its jobs may borrow."""
     plan, found = way.plan(state), state.teams
     held, after = teamed.before(state), teamed.after(state, plan)
     safe = [
         team.name
         for team in found
         for owed in [found.guaranteed[team.name]]
-        if within(held[team.name], owed)
-        and within(after[team.name], owed)
+        for asked in [_asked_for(state, team.name)]
+        if within(held[team.name] + asked, owed)
+        and within(after[team.name] + asked, owed)
         and not any(map(_asks, _below(state, team.name)))
     ]
     reached(safe and (plan.suspensions or plan.resizes))
@@ -202,6 +205,15 @@ def test_a_team_within_its_guarantee_loses_nothing_to_others(
         for one in (*lost, *(found for found in plan.suspensions if found.job in mine)):
             taker = _taker(state, one.reason.about)
             assert taker is None or name in found.path(taker)
+
+
+def _asked_for(state: ClusterState, team: str) -> Resources:
+    """What the pending pods of a team's other owners request, with the teams below it."""
+    found: Counter[str] = Counter()
+    for one in state.demands:
+        if one.team and team in state.teams.path(one.team):
+            found.update({name: amount * one.count for name, amount in one.shape.requests})
+    return Resources.of(found)
 
 
 def _asks(job: TrainingJob) -> bool:
