@@ -118,8 +118,8 @@ def _planned(
     snapshot: Snapshot, allocation: RoleAllocation, found: Unscheduled
 ) -> Placement | None:
     """On the node that the plan of its start or growth recorded for its index."""
-    ranked = allocation.role.template.gated and allocation.role.spec.indexed
-    node = allocation.role.record.assigned.node(found.position) if ranked else ""
+    gated = allocation.role.template.gated
+    node = allocation.role.record.assigned.node(found.position) if gated else ""
     cleared = node in _cleared(snapshot, allocation)
     return _at(snapshot, allocation, node, (IDLE,)) if node and not cleared else None
 

@@ -94,6 +94,17 @@ def test_a_pod_comes_to_the_node_that_the_job_was_assigned() -> None:
     )
 
 
+def test_a_new_pod_of_work_items_comes_to_the_node_that_its_growth_has_named() -> None:
+    """Its completion index is unknown beforehand; it comes after the pods that have nodes."""
+    pods = (pod(7, "b"), pod(3, **GATED))
+    part = role(
+        "worker", 1, 2, size=2, suspended=False, gated=True, pods=pods,
+        resizing=ResizePolicy.ITEMS, indexed=False, assigned=Assignment(1, ("a",)),
+    )  # fmt: skip
+    plan = plan_for(cluster(node("a", 9), node("b", 9), job("mnist", part, started_at=at(-9))))
+    assert plan.node_assignments == (NodeAssignment(KEY, "worker", (("pod-3", "a"),)),)
+
+
 def test_a_pod_comes_near_its_peers_where_it_was_assigned_no_node() -> None:
     pods = (pod(0, "b"), pod(1, "b"), pod(2, **GATED))
     part = role("worker", 3, 3, size=3, suspended=False, gated=True, pods=pods)
