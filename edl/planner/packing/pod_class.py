@@ -117,12 +117,12 @@ class PodClass:
             and not nodes_that_fit(self._capacity, self.amounts, FUTURE_IDLE, self.nodes).size
         )
 
-    def release_from(self, room: Ints, nodes: Iterable[int], sign: int = 1) -> None:
+    def release_from(self, room: Ints, nodes: Iterable[int] | Ints, sign: int = 1) -> None:
         """Add the requests of one pod per entry of `nodes` to `room`; sign -1 subtracts them.
 
         NO_NODE is skipped. room: int64[resources, nodes].
         """
-        found = np.fromiter(nodes, dtype=np.int64)
+        found = nodes if isinstance(nodes, np.ndarray) else np.fromiter(nodes, dtype=np.int64)
         there = found[found != NO_NODE]
         for resource, amount in self.amounts:
             # `nodes` are usually few, so a bincount over all nodes would take longer.

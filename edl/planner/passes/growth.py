@@ -11,7 +11,6 @@ from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.team_growth import growth_order
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import AnchorNodes
-from edl.planner.snapshot.quota_balance import NOT_COUNTED
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.snapshot.started_domains import PreferredDomains
 
@@ -137,7 +136,16 @@ class RoleGrowth:
     What cannot change meanwhile is read once: a decision may add 100,000 replicas.
     """
 
-    __slots__ = ("_anchors", "_ceiling", "_creates", "_near", "_snapshot", "_waits", "allocation")
+    __slots__ = (
+        "_anchors",
+        "_ceiling",
+        "_counts",
+        "_creates",
+        "_near",
+        "_snapshot",
+        "_waits",
+        "allocation",
+    )
 
     def __init__(
         self,
@@ -148,6 +156,7 @@ class RoleGrowth:
     ) -> None:
         self._snapshot, self._ceiling, self.allocation = snapshot, ceiling, allocation
         self._anchors = anchors
+        self._counts = allocation.quota_request.is_bounded
         self._creates = not (allocation.hold.reason or allocation.gave_replicas)
         self._waits = snapshot.any_waits_for_moves and not allocation.starts
         preferred = allocation.job.topology.preferred
@@ -180,8 +189,8 @@ class RoleGrowth:
     def _is_allowed(self, horizon: Horizon) -> bool:
         """Whether quotas, moves and the ceiling admit one more replica at this horizon."""
         allocation = self.allocation
-        quota_request, size = allocation.quota_request, len(allocation.placements)
-        if quota_request is not NOT_COUNTED and not quota_request.allows(horizon):
+        size = len(allocation.placements)
+        if self._counts and not allocation.quota_request.allows(horizon):
             return False
         if size < allocation.role.spec.min:
             return True

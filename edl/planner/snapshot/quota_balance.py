@@ -51,6 +51,11 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
     team: TeamCharge | None = None
     """What the pods count in their team; None without teams."""
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether any quota, or what teams do not lend, may refuse it."""
+        return bool(self.amounts) or (self.team is not None and bool(self.team.balance.keepers))
+
     def exceeded(self, horizon: Horizon, pods: int = 1) -> QuotaLine | None:
         """The first quota that does not allow `pods` more, or None."""
         found = self.exceeded_beside_lending(horizon, pods)
