@@ -2,7 +2,7 @@
 
 The operators count failures over the whole training job, a Job over its own pods; and the
 operators recreate a deleted or evicted pod without counting it. A Job does that with a
-`podFailurePolicy`, which requires `restartPolicy: Never` (docs/kubernetes.md 11).
+`podFailurePolicy`, which requires `restartPolicy: Never` (docs/kubernetes.md 16).
 """
 
 from typing import Final

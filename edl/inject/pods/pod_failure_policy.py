@@ -42,7 +42,7 @@ def with_retries(job: Json, spec: JobSpec) -> Json:
     }
     if spec.lifecycle.restart not in _RULES or "podFailurePolicy" in job:
         return job
-    # The API server accepts no other replacement policy with it (docs/kubernetes.md 8).
+    # The API server accepts no other replacement policy with it (docs/kubernetes.md 16).
     rules = {"podFailurePolicy": {"rules": _RULES[spec.lifecycle.restart]}}
     return job | rules | {"podReplacementPolicy": "Failed"}
 
