@@ -17,6 +17,7 @@ from kubectl_edl.cli.options import OutputOptions, one_namespace, printing
 from kubectl_edl.cli.watch_report import show
 from kubectl_edl.client import reconciler_lease
 from kubectl_edl.client.cluster_view import allowed, survey_cluster, survey_ruled
+from kubectl_edl.client.event_reader import jobs_of, last_changes
 from kubectl_edl.client.job_lookup import named_role, training_job
 from kubectl_edl.client.pending_pods import waiting_pods
 from kubectl_edl.client.reconciler_settings import (
@@ -28,8 +29,9 @@ from kubectl_edl.client.reconciler_settings import (
 )
 from kubectl_edl.model.published_queue import PublishedView, estimate_of, read_published
 from kubectl_edl.model.role_history import past
-from kubectl_edl.model.training_job_view import view
+from kubectl_edl.model.training_job_view import JobView, view
 from kubectl_edl.output.report import Report
+from kubectl_edl.status.job_blockers import JobBlocker, lacks_pods, uncreated_pods
 
 if TYPE_CHECKING:
     from edl.forecast.estimate import Estimate
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from kubectl_edl.explain.explained_job import Explained
 
 _PAST: Final = 5
+_EVENTS: Final = 20
 _HELP: Final = """Explain one training job: its size, why it gets no more, and what would change it.
 
 With the name of one of its Jobs, only that role is explained. NEXT is the size after the next step
@@ -102,13 +105,14 @@ def _report(
     )
     state, more = _cluster(cli, connection)
     published = None if state else _published(connection, job, now, more)
-    named = named_role(name, job)
+    named, shown = named_role(name, job), view(job, connection.scope.cluster_flags)
     explained = Explained(
-        view=view(job, connection.scope.cluster_flags),
+        view=shown,
         roles=(named,) if named else tuple(role.name for role in job.roles),
         deciding=by,
         waiting_pods=tuple(pods),
         past=past(job)[-_PAST:],
+        uncreated=_uncreated(connection, shown, now, hints),
     )
     if state:
         explained = _with_cluster(cli, explained, state)
@@ -117,6 +121,21 @@ def _report(
     deciders = by.hints if state else reconciler_lease.unattended(connection, now)
     every_hint = (*survey.hints, *deciders, *hints, *more)
     return explain_report(explained, now).with_hints(dict.fromkeys(every_hint))
+
+
+def _uncreated(
+    connection: ClusterConnection, shown: JobView, now: datetime, hints: list[str]
+) -> tuple[JobBlocker, ...]:
+    """Why the Job controller cannot create pods of started roles; its Events are read for that."""
+    if not any(map(lacks_pods, shown.roles)):
+        return ()
+    key, jobs = shown.job.key, jobs_of([shown.job])
+    changes = allowed(
+        lambda: last_changes(connection.cluster, key.namespace, jobs, _EVENTS),
+        "why pods cannot be created is missing",
+        hints,
+    )
+    return tuple(uncreated_pods(shown, changes, now))
 
 
 def _as_published(

@@ -22,6 +22,7 @@ from kubectl_edl.model.role_history import PastOperation
 from kubectl_edl.model.training_job_view import JobView
 from kubectl_edl.output.safe_text import harmless
 from kubectl_edl.queue.view import quantities
+from kubectl_edl.status.job_blockers import JobBlocker
 
 if TYPE_CHECKING:
     from kubectl_edl.output.documents.team_documents import JobCapacityDocument
@@ -43,6 +44,8 @@ class Explained:
     deciding: EffectiveSettings
     waiting_pods: tuple[WaitingPod, ...]
     past: tuple[PastOperation, ...]
+    uncreated: tuple[JobBlocker, ...] = ()
+    """Why pods of started roles cannot be created, by the Job controller's Events."""
     explanation: Explanation | None = None
     estimate: Estimate | None = None
     caveats: tuple[tuple[str, Caveat], ...] = ()

@@ -32,7 +32,7 @@ from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.safe_text import labelled
 from kubectl_edl.output.table import Column, Table
-from kubectl_edl.status.job_blockers import blockers_section, incomplete
+from kubectl_edl.status.job_blockers import blocker_documents, blockers_section, incomplete
 
 if TYPE_CHECKING:
     from kubectl_edl.output.documents.decision_documents import (
@@ -55,6 +55,7 @@ def explain_report(explained: Explained, now: datetime) -> Report:
             Table.of(_ROLES, _sizes(explained)),
             topology_view.table(_domains(explained) or ()),
             *(tuple(_stops(explained)) or (blockers_section(incomplete(explained.view)),)),
+            blockers_section(explained.uncreated),
             Table.of(_pods(now), explained.waiting_pods),
             Table.of(_past(now), explained.past),
         ),
@@ -138,9 +139,8 @@ def _manual_size(role: Role) -> str:
 
 def _cooldown(explained: Explained) -> Cooldown | None:
     limits = explained.deciding.settings.limits
-    growth, restart = limits.growth_cooldown, limits.restart_cooldown
-    usual = resize_limits.ReconcilerCooldowns(growth.total_seconds(), restart.total_seconds())
-    return resize_limits.pace(explained.view.job, usual)
+    seconds = [one.total_seconds() for one in (limits.growth_cooldown, limits.restart_cooldown)]
+    return resize_limits.pace(explained.view.job, resize_limits.ReconcilerCooldowns(*seconds))
 
 
 def _until(explained: Explained) -> datetime | None:
@@ -240,8 +240,7 @@ def _past(now: datetime) -> tuple[Column[PastOperation], ...]:
 
 
 def _document(explained: Explained) -> "TrainingJobExplanationDocument":
-    job, found, estimate = explained.view.job, explained.explanation, explained.estimate
-    published = explained.published
+    job, found, published = explained.view.job, explained.explanation, explained.published
     return {
         "apiVersion": API_VERSION,
         "kind": "TrainingJobExplanation",
@@ -258,7 +257,7 @@ def _document(explained: Explained) -> "TrainingJobExplanationDocument":
         "blockedBy": [str(key) for key in found.ahead] if found else [],
         "blockedByTeam": counts_document(published.ahead) if published else [],
         "observedTime": time_text(explained.as_of),
-        "estimate": when_document(estimate) if estimate else None,
+        "estimate": when_document(explained.estimate) if explained.estimate else None,
         "caveats": [
             {"role": role, "type": one.code.value, "subject": one.subject, "message": caveat(one)}
             for role, one in _caveats(explained)
@@ -276,6 +275,7 @@ def _document(explained: Explained) -> "TrainingJobExplanationDocument":
             }
             for pod in explained.waiting_pods
         ],
+        "blockers": blocker_documents(explained.uncreated),
         "operations": [operation_document(one) for one in explained.past],
     }
 

@@ -21,7 +21,7 @@ from kubectl_edl.output.printer import print_report
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.safe_text import labelled
 from kubectl_edl.output.table import Column, Layout, Table
-from kubectl_edl.status.job_blockers import JobBlocker, blockers_section
+from kubectl_edl.status.job_blockers import JobBlocker, blocker_documents, blockers_section
 from kubectl_edl.status.tree import Depth, Forest, lines, tree
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _document(detail: Detail, operations: Sequence[PastOperation]) -> "TrainingJ
         "topology": topology_view.document(detail.view.job.topology, detail.domains),
         "events": [_event_document(one) for one in detail.changes],
         "operations": [operation_document(one) for one in operations],
-        "blockers": [{"message": one.what, "remediation": one.remedy} for one in detail.blockers],
+        "blockers": blocker_documents(detail.blockers),
     }
 
 

@@ -3,15 +3,18 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from edl import reasons
 from edl.kube.event_facts import EventFacts
 from edl.model import Code, Phase, Pod, PodPhase
 from kubectl_edl.client.pending_pods import NO_IMAGE, WaitingPod
 from kubectl_edl.client.reconciler_lease import LeaseView
-from kubectl_edl.model.training_job_view import JobView, pod_status
+from kubectl_edl.model.training_job_view import JobView, RoleView, pod_status
 from kubectl_edl.output.safe_text import harmless
+
+if TYPE_CHECKING:
+    from kubectl_edl.output.documents.training_job_documents import JobBlockerDocument
 
 _SOON: Final = timedelta(seconds=30)
 """A wait up to this long is normal: pods are created, and images are pulled."""
@@ -44,7 +47,7 @@ def job_blockers(
     if view.phase is Phase.QUEUED and lead.stalled:
         doctor = f"{_DOCTOR}{view.flags}"
         found = [JobBlocker(one.what, doctor) if one.remedy else one for one in found]
-    missing = _of_missing_pods(view, changes, now)
+    missing = uncreated_pods(view, changes, now)
     return (*_problem(view), *found, *missing, *_of_waiting(view, waiting, now))
 
 
@@ -56,6 +59,10 @@ def blockers_section(found: Iterable[JobBlocker]) -> str:
         for number, one in enumerate(found, 1)
     ]
     return "".join(("Blockers:\n", *lines)) if lines else ""
+
+
+def blocker_documents(found: Iterable[JobBlocker]) -> "list[JobBlockerDocument]":
+    return [{"message": one.what, "remediation": one.remedy} for one in found]
 
 
 def _flags(view: JobView) -> str:
@@ -136,14 +143,20 @@ def _never_ready(pod: Pod, now: datetime) -> bool:
     return unready and now - pod.created_at > _SOON
 
 
-def _of_missing_pods(
+def lacks_pods(shown: RoleView) -> bool:
+    """Whether pods of this role do not exist."""
+    items = shown.role.status.remaining
+    return len(shown.role.replicas) < (shown.size if items is None else min(shown.size, items))
+
+
+def uncreated_pods(
     view: JobView, changes: Sequence[EventFacts], now: datetime
 ) -> Iterator[JobBlocker]:
     """Pods that the Job controller cannot create; its Event has the reason."""
     for shown in view.roles:
         role = shown.role
         warnings = [one for one in changes if one.warning and one.name == role.job]
-        if len(role.replicas) >= shown.size or not warnings or _is_old(warnings[-1], now):
+        if not lacks_pods(shown) or not warnings or _is_old(warnings[-1], now):
             continue
         yield JobBlocker(
             f"{role.job}: {warnings[-1].reason}: {warnings[-1].message}",

@@ -25,7 +25,7 @@ from kubectl_edl.output.documents.shared_documents import (
     Timestamp,
 )
 from kubectl_edl.output.documents.team_documents import JobCapacityDocument
-from kubectl_edl.output.documents.training_job_documents import V1Alpha1
+from kubectl_edl.output.documents.training_job_documents import JobBlockerDocument, V1Alpha1
 
 
 class PlannedChangeDocument(TypedDict):
@@ -173,4 +173,5 @@ class TrainingJobExplanationDocument(TypedDict):
     start: Annotated[BlockersDocument | None, "Why it does not start; null: it is started."]
     roles: Annotated[list[ExplainedRoleDocument], "Its roles."]
     pendingPods: Annotated[list[PendingPodDocument], "Its pods that do not run."]
+    blockers: Annotated[list[JobBlockerDocument], "Why pods of started roles cannot be created."]
     operations: Annotated[list[OperationDocument], "Its last operations, the newest last."]

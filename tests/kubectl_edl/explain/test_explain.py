@@ -361,3 +361,22 @@ def test_a_manual_size_that_is_not_reached_names_its_blocker(stage: Stage) -> No
     ) in stage.run("explain", "small").out
     stage.patch("small", {"metadata": {"annotations": {contract.REPLICAS: "6"}}})
     assert "Manual size: worker=6\n" in stage.run("explain", "small").out
+
+
+def test_why_pods_of_a_started_job_cannot_be_created_is_explained(stage: Stage) -> None:
+    """Such as a PriorityClass that was deleted after the start."""
+    stage.delete("small-5-x5", "Pod")
+    refused = 'pods "small-" is forbidden: no PriorityClass with name high was found'
+    stage.create(event("small", "FailedCreate", refused, minutes_ago=1, warning=True))
+    found = stage.run("explain", "small").out
+    way_out = "kubectl describe job/small resourcequota -n default"
+    assert f"Blockers:\n  1. small: FailedCreate: {refused}\n     fix: {way_out}\n" in found
+    (blocker,) = json.loads(stage.run("explain", "small", "-o", "json").out)["blockers"]
+    assert blocker == {"message": f"small: FailedCreate: {refused}", "remediation": way_out}
+
+
+def test_events_are_not_read_for_a_job_with_all_of_its_pods(stage: Stage) -> None:
+    stage.wrapped = fenced("Event")
+    assert stage.run("explain", "small").err == ""
+    stage.delete("small-5-x5", "Pod")
+    assert "why pods cannot be created is missing" in stage.run("explain", "small").err
