@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from edl.model import Demand, Domain, JobEnd, JobKey, Quota, Role
+from edl.model import Demand, Domain, JobEnd, JobKey, Quota, Role, TrainingJob
 from edl.model.reason_codes import (
     AboveBudget,
     Attempt,
@@ -226,8 +226,10 @@ def scale_failed(growth: Growth) -> Reason:
     return Reason(Code.SCALE_FAILED, growth)
 
 
-def ended(key: JobKey, end: JobEnd) -> Reason:
-    return Reason(Code.COMPLETE if end is JobEnd.COMPLETE else Code.FAILED, Other(key))
+def ended(job: TrainingJob, end: JobEnd) -> Reason:
+    if end is JobEnd.COMPLETE:
+        return Reason(Code.COMPLETE, Other(job.key))
+    return Reason(Code.FAILED, Other(job.key, str(job.failure or "")))
 
 
 def incomplete(missing: Sequence[str]) -> Reason:

@@ -94,8 +94,9 @@ def _text(reason: Reason) -> str:
 def _about(about: About, code: Code) -> str:
     match about:
         case Other():
-            ended = code in ENDED
-            return f"{about.job.name} {ENDED[code]}" if ended else _for_job(str(about.job), code)
+            if code not in ENDED:
+                return _for_job(str(about.job), code)
+            return ": ".join(filter(None, (f"{about.job.name} {ENDED[code]}", about.failure)))
         case ForeignJob():
             name = unnamed_jobs(about.team)
             return f"{RECLAIMED} the minimum of {name}" if about.minimum else _for_job(name, code)

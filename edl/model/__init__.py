@@ -29,6 +29,7 @@ from edl.model.quotas import Quota, QuotaCharge
 from edl.model.reason_codes import Code, Reason, Restart
 from edl.model.roles import (
     Clearing,
+    EndCondition,
     JobEnd,
     PodTemplate,
     ResizePolicy,
@@ -58,6 +59,7 @@ __all__ = [
     "Device",
     "DeviceTemplate",
     "Domain",
+    "EndCondition",
     "FailedAttempt",
     "ForeignPods",
     "GpuUsage",

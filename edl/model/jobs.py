@@ -14,7 +14,7 @@ from edl.contract import CleanUp
 from edl.model.object_refs import JobKey, ObjectRef, Owner
 from edl.model.pods import Leaving, Provisioning
 from edl.model.reason_codes import Code
-from edl.model.roles import Role, StartRefusal
+from edl.model.roles import EndCondition, JobEnd, Role, StartRefusal
 from edl.model.topology_domains import Topology
 
 
@@ -95,6 +95,14 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
         return max(
             (role.request.cooldown for role in self.roles if role.request.cooldown), default=None
         )
+
+    @cached_property
+    def failure(self) -> EndCondition | None:
+        """The first condition of a Job that failed, but not because another role had failed."""
+        failed = [role.status for role in self.roles if role.status.ending is JobEnd.FAILED]
+        first = [status for status in failed if not status.deadline_passed] or failed
+        conditions = (status.end_condition for status in first)
+        return min(filter(None, conditions), key=attrgetter("since"), default=None)
 
     @cached_property
     def topology(self) -> Topology:

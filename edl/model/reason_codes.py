@@ -86,10 +86,11 @@ class Restart(StrEnum):
     STARTED = "Started"
 
 
-class Other(msgspec.Struct, frozen=True, tag="TrainingJob"):
-    """Another training job."""
+class Other(msgspec.Struct, frozen=True, omit_defaults=True, tag="TrainingJob"):
+    """Another training job; `failure` is the Job controller's reason for one that has failed."""
 
     job: JobKey
+    failure: str = ""
 
 
 class Minimum(msgspec.Struct, frozen=True, tag=True):

@@ -35,6 +35,18 @@ class JobEnd(StrEnum):
     FAILED = "Failed"
 
 
+class EndCondition(msgspec.Struct, frozen=True):
+    """The condition that states a Job's end: since when, and the Job controller's words."""
+
+    since: datetime
+    reason: str = ""
+    """`BackoffLimitExceeded`, `DeadlineExceeded`, …"""
+    message: str = ""
+
+    def __str__(self) -> str:
+        return ": ".join(filter(None, (self.reason, self.message)))
+
+
 class ScaleDeadline(msgspec.Struct, frozen=True):
     """A manual size that is reverted unless the role reaches it in time.
 
@@ -118,7 +130,7 @@ class RoleStatus(msgspec.Struct, frozen=True):
     suspended: bool
     pods: tuple[Pod, ...] = ()
     ending: JobEnd | None = None
-    ended_at: datetime | None = None
+    end_condition: EndCondition | None = None
     end_unrecorded: bool = False
     """The role has to end, but a suspended Job cannot complete."""
     deadline_passed: bool = False

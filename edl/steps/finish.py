@@ -15,7 +15,7 @@ def finish(job: TrainingJob, ending: JobEnd, now: datetime) -> Step:
     """Scale the remaining roles to 0/0, which completes their Jobs (docs/kubernetes.md 10)."""
     if job.clean_up is CleanUp.NONE:
         return Step(job.key, _times_to_live(job))
-    why = reasons.ended(job.key, ending)
+    why = reasons.ended(job, ending)
     # A Job that is 0/0 already needs no write: the Job controller completes it.
     others = [
         role

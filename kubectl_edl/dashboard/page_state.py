@@ -173,7 +173,7 @@ def _job(job: TrainingJob) -> Json:
         "imaginable": shown.phase not in _OVER and not (job.blocker or job.missing),
         **shown.why.document,
         "line": [[_second(at), size] for at, size in line(role, job.started_at, counted.size)],
-        "ended": _second(role.status.ended_at) if role.status.ended_at else None,
+        "ended": _second(end.since) if (end := role.status.end_condition) else None,
     }
 
 

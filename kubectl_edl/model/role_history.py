@@ -168,14 +168,14 @@ def _end(job: TrainingJob) -> Iterable[PastOperation]:
     """The job's end, from its Jobs' status, because the history annotation does not store it."""
     end = ending(job)
     times = [
-        role.status.ended_at
+        role.status.end_condition.since
         for role in job.roles
-        if role.status.ended_at and role.status.ending is end
+        if role.status.end_condition and role.status.ending is end
     ]
     if end is None or not times:
         return
     sizes = tuple(
         (role.name, role.status.size, role.status.size) for role in job.roles if role.status.size
     )
-    why = reasons.ended(job.key, end)
+    why = reasons.ended(job, end)
     yield PastOperation(min(times), Operation.ENDED, _ENDINGS[end], sizes, why.code, message(why))

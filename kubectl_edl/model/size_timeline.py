@@ -44,11 +44,9 @@ def steps(job: TrainingJob, role: Role) -> SizeSteps:
     points = [(entry.at, 0 if entry.operation in _GONE else entry.after) for entry in history]
     whole = len(history) < MOST and (not history or history[0].operation is Operation.STARTED)
     now = 0 if role.status.suspended or role.status.ending else role.status.size
-    if role.status.ended_at:
+    if end := role.status.end_condition:
         before = points or _since(job, role.status.size)
-        return SizeSteps(
-            (*before, (max(role.status.ended_at, before[-1][0]), 0)) if before else (), whole
-        )
+        return SizeSteps((*before, (max(end.since, before[-1][0]), 0)) if before else (), whole)
     if not points:
         return SizeSteps(tuple(_since(job, now)) if now else ())
     last_at, last = points[-1]

@@ -106,7 +106,7 @@ def why(job: TrainingJob) -> Why:
     """The first of: its end, an error, missing pods of its minimum, why it waits, a role's size."""
     end = ending(job)
     if end is not None:
-        return why_of(reasons.ended(job.key, end))
+        return why_of(reasons.ended(job, end))
     if found := unready(job):
         return why_of(found)
     if lacks := why_missing(job) or why_below_minimum(job):

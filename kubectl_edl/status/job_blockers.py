@@ -21,6 +21,8 @@ _SOON: Final = timedelta(seconds=30)
 _LATELY: Final = timedelta(minutes=10)
 _DOCTOR: Final = "kubectl edl doctor"
 _CORRECT: Final = "correct its file and apply it again; where that is refused, delete the Job first"
+_DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
+"""The Job controller's reason for a Job that ran longer than its `activeDeadlineSeconds`."""
 _CONFIG: Final = frozenset({"CreateContainerConfigError", "CreateContainerError"})
 
 
@@ -120,10 +122,13 @@ def _paused(view: JobView, now: datetime) -> Iterator[JobBlocker]:
 
 def _failed(view: JobView, now: datetime) -> Iterator[JobBlocker]:
     del now
-    yield JobBlocker(
-        view.why.message,
-        f"kubectl edl logs {_flags(view)} shows why; delete its Jobs and apply them to try again",
-    )
+    failure = view.job.failure
+    if failure and failure.reason == _DEADLINE_EXCEEDED:
+        remedy = "delete its Jobs and apply them with a longer activeDeadlineSeconds"
+    else:
+        logs = f"kubectl edl logs {_flags(view)} shows why"
+        remedy = f"{logs}; delete its Jobs and apply them to try again"
+    yield JobBlocker(view.why.message, remedy)
 
 
 def _of_pods(view: JobView, now: datetime) -> Iterator[JobBlocker]:

@@ -47,7 +47,7 @@ def test_what_is_remembered_is_read_again(code: Code, about: Minimum, restart: R
 
 
 STORED = {
-    "TrainingJob": ("job",),
+    "TrainingJob": ("job", "failure"),
     "Minimum": ("job",),
     "ForeignJob": ("uid", "team", "minimum"),
     "PendingPods": ("example", "priority"),

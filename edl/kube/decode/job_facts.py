@@ -130,7 +130,7 @@ def _role(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner) ->
     """The role with its spec, the annotations of earlier decisions, and its status."""
     return _written(manifest, spec, problem, shapes).changed(
         ending=job_status.ending(manifest),
-        ended_at=job_status.ended_at(manifest),
+        end_condition=job_status.end_condition(manifest),
         end_unrecorded=job_status.is_end_unrecorded(manifest),
         remaining=None if spec.indexed else job_status.remaining(manifest),
         finished_indexes=job_status.finished_indexes(manifest) if spec.indexed else frozenset(),

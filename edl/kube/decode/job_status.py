@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Final
 
-from edl.model import JobEnd
+from edl.model import EndCondition, JobEnd
 from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.parsing.yaml_values import timestamp, whole
 
@@ -87,14 +88,17 @@ def ending(manifest: Mapping[str, Any]) -> JobEnd | None:
     return next((_ENDINGS[one] for one in true_conditions(manifest) if one in _ENDINGS), None)
 
 
-def ended_at(manifest: Mapping[str, Any]) -> datetime | None:
+def end_condition(manifest: Mapping[str, Any]) -> EndCondition | None:
+    """The first condition that states its end."""
     conditions = manifest.get("status", {}).get("conditions") or ()
-    times = [
-        timestamp(entry.get("lastTransitionTime") or "")
+    found = [
+        EndCondition(since, entry.get("reason") or "", entry.get("message") or "")
         for entry in conditions
-        if entry["status"] == "True" and entry["type"] in _ENDINGS
+        if entry["status"] == "True"
+        and entry["type"] in _ENDINGS
+        and (since := timestamp(entry.get("lastTransitionTime") or ""))
     ]
-    return min(filter(None, times), default=None)
+    return min(found, key=attrgetter("since"), default=None)
 
 
 def suspended_at(manifest: Mapping[str, Any]) -> datetime | None:

@@ -198,7 +198,8 @@ def _ended_before(around: TrainingJobInputs) -> Iterator[str]:
     fresh = (job for job, role in roles if not (role.status.ending or job.started_at))
     latest = max((job.created_at for job in fresh), default=None)
     for job, role in roles:
-        if latest and role.status.ended_at and role.status.ended_at < latest:
+        end = role.status.end_condition
+        if latest and end and end.since < latest:
             yield (
                 f"{job.name} has ended before others were recreated: delete it, and apply it "
                 "again with them"

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from edl.model import JobEnd, Pod, PodPhase, Role
+from edl.model import EndCondition, JobEnd, Pod, PodPhase, Role
 
 
 class PodTally(NamedTuple):
@@ -48,7 +48,7 @@ class SimulatedRole:
         self.role, self.unseen = role, True
 
     def complete(self, now: datetime) -> None:
-        self.write(self.role.changed(ending=JobEnd.COMPLETE, ended_at=now))
+        self.write(self.role.changed(ending=JobEnd.COMPLETE, end_condition=EndCondition(now)))
 
     def put(self, pod: Pod) -> None:
         """Store a new or changed pod."""

@@ -174,7 +174,8 @@ def _scaling(job: TrainingJob, now: datetime) -> CheckResult | None:
 
 
 def _finishing(log: str, job: TrainingJob, now: datetime) -> CheckResult | None:
-    ended = [role.status.ended_at for role in job.roles if role.status.ended_at]
+    ends = (role.status.end_condition for role in job.roles)
+    ended = [end.since for end in ends if end]
     if phase(job) is not Phase.FINISHING or not ended or now - max(ended) < _SLOW:
         return None
     left = ", ".join(role.name for role in job.live)

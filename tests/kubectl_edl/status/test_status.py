@@ -282,6 +282,37 @@ def test_a_pod_of_another_scheduler_waits_for_that_one(stage: Stage) -> None:
     assert "waits: queue is full\n     fix: kubectl edl explain" in blockers
 
 
+def _fails(stage: Stage, job: str, reason: str, message: str) -> None:
+    condition = {
+        "type": "Failed",
+        "status": "True",
+        "lastTransitionTime": "2026-11-21T11:59:00Z",
+        "reason": reason,
+        "message": message,
+    }
+    stage.patch(job, {"status": {"conditions": [condition]}})
+
+
+def test_a_failed_job_quotes_its_condition(stage: Stage) -> None:
+    late = "Job was active longer than specified deadline"
+    _fails(stage, "resnet", "DeadlineExceeded", late)
+    assert stage.run("status", "resnet").out.endswith(
+        f"Blockers:\n  1. resnet has failed: DeadlineExceeded: {late}\n"
+        "     fix: delete its Jobs and apply them with a longer activeDeadlineSeconds\n"
+    )
+    assert f"has failed: DeadlineExceeded: {late}" in stage.run("history", "resnet").out
+
+
+def test_the_failure_of_the_role_that_failed_first_is_quoted(stage: Stage) -> None:
+    for ended in ("mnist-chief", "mnist-ps"):
+        stage.patch(ended, {"spec": {"activeDeadlineSeconds": 0}})
+        _fails(stage, ended, "DeadlineExceeded", "Job was active longer than …")
+    _fails(stage, "mnist-worker", "BackoffLimitExceeded", "Job has reached its backoff limit")
+    out = stage.run("status", "mnist").out
+    assert "1. mnist has failed: BackoffLimitExceeded: Job has reached its backoff limit\n" in out
+    assert "fix: kubectl edl logs mnist -n default shows why; delete its Jobs" in out
+
+
 def test_a_long_autoscaler_message_is_truncated_only_in_the_table() -> None:
     stage = Stage()
     told = "no node pool can take these pods: " + "incompatible requirements, " * 20

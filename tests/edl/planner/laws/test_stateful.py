@@ -20,7 +20,17 @@ from hypothesis.stateful import (
 )
 from msgspec.structs import replace
 
-from edl.model import ClusterState, Code, JobEnd, JobKey, Node, ResizePolicy, Role, TrainingJob
+from edl.model import (
+    ClusterState,
+    Code,
+    EndCondition,
+    JobEnd,
+    JobKey,
+    Node,
+    ResizePolicy,
+    Role,
+    TrainingJob,
+)
 from edl.planner.decide import allocate
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.plan import Plan
@@ -228,7 +238,7 @@ def with_roles(one: TrainingJob, **fields: object) -> TrainingJob:
 
 def ended(one: TrainingJob, state: ClusterState) -> TrainingJob:
     parts = (
-        part.changed(ending=JobEnd.COMPLETE, ended_at=state.observed_at, pods=())
+        part.changed(ending=JobEnd.COMPLETE, end_condition=EndCondition(state.observed_at), pods=())
         for part in one.roles
     )
     return replace(one, roles=tuple(parts))
