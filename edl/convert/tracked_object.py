@@ -168,7 +168,7 @@ _LONGEST: Final = 40
 def _shown(value: object) -> str:
     """A value for a message: shortened, and in YAML's spelling."""
     if isinstance(value, dict | list):
-        return "what stands here"
+        return "a list" if isinstance(value, list) else "an object"
     text = f'"{value}"' if isinstance(value, str) else str(value)
     text = {"True": "true", "False": "false"}.get(text, text)
     return text if len(text) <= _LONGEST else f'{text[:_LONGEST]}…"'

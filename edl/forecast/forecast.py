@@ -179,7 +179,7 @@ class _Estimates(msgspec.Struct, frozen=True):
         if endless:
             verb = "have" if len(endless) > 1 else "has"
             return f"{_names(endless)} {verb} no known end"
-        return self._reason(key) or "not before all that is known has ended"
+        return self._reason(key) or "not before all jobs with a known end have ended"
 
     def _reason(self, key: JobKey) -> str:
         """The last reason, without figures, which would be those of a simulated time."""

@@ -21,7 +21,7 @@ _RESTART: Final = f"{contract.RESTART} as fields of a Job"
 _IDENTITY: Final = (contract.FRAMEWORK, contract.JOB, contract.ROLE)
 
 JOB: Final[Mapping[str, str]] = {
-    f"metadata annotations {contract.PAUSED}": "`suspend: true` of its user is a wish to wait",
+    f"metadata annotations {contract.PAUSED}": "`suspend: true` of its user is kept as a pause",
     "metadata annotations *": "{meaning}",
     **dict.fromkeys(
         (f"metadata labels {name}" for name in (*_IDENTITY, contract.MIN, contract.MAX)),
@@ -71,7 +71,7 @@ POD: Final[Mapping[str, str]] = {
     "serviceAccountName": _ACCOUNT,
     "serviceAccount": _ACCOUNT,
     "restartPolicy": _RESTART,
-    "shareProcessNamespace": "as process 1 a program may be deaf to SIGTERM, or end with 0 at it",
+    "shareProcessNamespace": "as PID 1 a program may ignore SIGTERM, or exit with 0 on it",
     "subdomain": "its pods have addresses: HOST.SUBDOMAIN.NAMESPACE.svc",
     "hostname": "the address that its peers expect",
     "affinity nodeAffinity": "whole GPUs, so not on nodes whose GPUs KubeShare shares",

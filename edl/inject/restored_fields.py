@@ -42,7 +42,7 @@ def _retries(new: Json, old: Json, held: Json) -> tuple[str, ...]:
     taken_over = asked.get("completionMode") != stored.get("completionMode")
     if given == kept or kept != before.get("backoffLimit") or taken_over:
         return ()
-    why = f"{given} is Kubernetes' default, and cannot be told from none"
+    why = f"{given} is Kubernetes' default, and indistinguishable from unset"
     return (f"spec.backoffLimit stays {kept}: {why}; any other number is kept",)
 
 
@@ -61,7 +61,7 @@ def _labels(new: Json, old: Json) -> tuple[str, ...]:
     }
     return tuple(
         f"{name} stays {labels(old)[name]}: {ways.get(name, '')}"
-        f"kubectl edl release {job} takes all of ours off"
+        f"kubectl edl release {job} removes all edl.dev labels"
         for name in WRITTEN_OUT
         if name in labels(old) and name not in labels(new)
     )

@@ -38,8 +38,8 @@ def other_queues(manifest: Json) -> list[Finding]:
         findings.append(Finding("spec.managedBy", what, f"remove it, or {contract.FRAMEWORK}"))
     if contract.KUEUE_QUEUE in labels(manifest):
         path = f"metadata.labels[{contract.KUEUE_QUEUE}]"
-        what = "this Job waits in a Kueue queue"
-        findings.append(Finding(path, what, f"remove it, or {contract.FRAMEWORK}: one queue a Job"))
+        ways = f"remove it, or {contract.FRAMEWORK}: a Job has exactly one queue"
+        findings.append(Finding(path, "this Job waits in a Kueue queue", ways))
     if labels(manifest).get(contract.INJECTION, contract.ENABLED) != contract.ENABLED:
         path = f"metadata.labels[{contract.INJECTION}]"
         what = f'"{labels(manifest)[contract.INJECTION]}" beside {contract.FRAMEWORK}'
@@ -90,8 +90,8 @@ def copy_warnings(given: Json, spec: JobSpec) -> tuple[str, ...]:
     if not copied or joined == spec.name:
         return ()
     warning = (
-        f"{contract.JOB}: {joined} puts this copy into the training job {joined}, which stands "
-        "still while two Jobs have one role; apply the original's file instead, without this label"
+        f"{contract.JOB}: {joined} puts this copy into the training job {joined}, which is blocked "
+        "while two Jobs have the same role; apply the original's file instead, without this label"
     )
     return (warning,)
 
@@ -164,7 +164,7 @@ def check_identity(new: Json, old: Json) -> None:
     """Raises Denied for a change of a label or annotation from which the pods were built."""
     if contract.FRAMEWORK not in labels(old):
         path = f"metadata.labels[{contract.FRAMEWORK}]"
-        what = "an existing Job cannot be completed any more, its pod template is immutable"
+        what = "this label only takes effect at creation: the pod template of a Job is immutable"
         ways = f"{_adoption(old)}, or take the names of {contract.PREFIX} out of its file"
         raise Denied([Finding(path, what, ways)])
     findings = [
@@ -186,7 +186,7 @@ def check_identity(new: Json, old: Json) -> None:
 
 def _way_out(name: str, after: Mapping[str, str], old: Json) -> str:
     if name == contract.FRAMEWORK and name not in after:
-        return f"kubectl edl release {_name(old)} takes all of ours off, and the Job runs on"
+        return f"kubectl edl release {_name(old)} removes all edl.dev labels, and the Job runs on"
     return "delete the Job and recreate it"
 
 

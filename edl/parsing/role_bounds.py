@@ -28,7 +28,7 @@ def read_roles(form: ManifestReader, framework: Framework) -> tuple[RoleBounds, 
     names = [bounds.role for bounds in all_roles if bounds]
     path = form.annotation_path(contract.ROLES)
     if len(set(names)) < len(names):
-        form.found(path, "a role stands twice", "name each role once")
+        form.found(path, "a role is listed twice", "name each role once")
     return tuple(bounds for bounds in all_roles if bounds)
 
 

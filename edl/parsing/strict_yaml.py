@@ -90,7 +90,7 @@ class _Document:
             if not isinstance(event, yaml.ScalarEvent):
                 raise _refused(event, "a key is not a string", "name a field")
             if event.value in found:
-                raise _refused(event, f'"{event.value[:63]}" stands twice', "keep one of them")
+                raise _refused(event, f'duplicate key "{event.value[:63]}"', "keep one of them")
             if event.value == "<<" and event.implicit[0]:
                 raise _refused(event, "merge keys are not read", "write the values themselves")
             found[event.value] = self._node(next(self._events), depth)

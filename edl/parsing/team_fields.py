@@ -57,7 +57,7 @@ def quoted(value: YamlValue) -> str:
         return f'"{value}"' if len(value) <= _LONGEST else f'"{value[:_LONGEST]}…"'
     if value is None:
         return "is empty"
-    return "a list stands there" if isinstance(value, list) else "a mapping stands there"
+    return "is a list" if isinstance(value, list) else "is a mapping"
 
 
 def resource_name(resource: str) -> str:
@@ -82,7 +82,7 @@ class TeamReader:
         if name == DEFAULT_TEAM:
             for field in _NOT_OF_DEFAULT:
                 if field in self._fields:
-                    what = "the team default has the namespaces that no other team has"
+                    what = "the default team gets all remaining namespaces"
                     self._found(
                         field, what, "it may have a weight, a limit, and lend: leave it out"
                     )
@@ -137,7 +137,7 @@ class TeamReader:
             if isinstance(one, str) and _PATTERN.fullmatch(one):
                 found.add(one)
             else:
-                allowed = "the name of a namespace; * stands for any characters"
+                allowed = "the name of a namespace; * matches any characters"
                 self._found(f"namespaces[{place}]", quoted(one), allowed)
         return tuple(sorted(found))
 

@@ -71,8 +71,8 @@ def renewal_message(installed: Installed, now: datetime, *, authority: bool) -> 
         or not is_signed_by(installed.pair.certificate, installed.issuer.authority.certificate)
     ):
         return (
-            "another authority is trusted; the reconciler has its certificate served once every "
-            "API server knows it, and drops the old authority when all replicas serve the new one"
+            "a new CA is trusted; the reconciler switches to its certificate once every API "
+            "server trusts it, and removes the old CA once all replicas serve the new certificate"
         )
     left = days_left(facts_of(installed.pair.certificate), now)
     return f"renewed: {left}; the webhook loads it within a minute"

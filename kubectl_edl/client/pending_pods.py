@@ -173,9 +173,9 @@ def _reasons(spec: Json, status: Json) -> Iterator[tuple[str, str]]:
     """
     gates = [gate["name"] for gate in spec.get("schedulingGates") or ()]
     if contract.PLACEMENT_GATE in gates:
-        yield "", "it waits until its gang's pods are made and the plan has a free node for each"
+        yield "", "scheduling-gated until every pod of its gang has a node"
     elif gates:
-        yield "", f"it waits for its scheduling gate {', '.join(gates)}"
+        yield "", f"scheduling-gated by {', '.join(gates)}"
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             yield "", " ".join((condition.get("message") or condition.get("reason") or "").split())

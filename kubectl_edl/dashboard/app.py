@@ -176,7 +176,7 @@ def _failed(error: EdlError) -> Response:
 
 
 def _misshapen(error: msgspec.DecodeError) -> Response:
-    return _json({"error": f"the body is not what is asked for: {error}"}, HTTPStatus.BAD_REQUEST)
+    return _json({"error": f"invalid request body: {error}"}, HTTPStatus.BAD_REQUEST)
 
 
 def _unknown(error: HTTPException) -> Response:

@@ -17,7 +17,7 @@ from kubectl_edl.install.server_side_apply import name_of
 from kubectl_edl.resources.source_manifest import has_ended
 
 _SHOWN: Final = 5
-_BEHIND: Final = "a pod behind them, now or later, is not scheduled until you let it go"
+_BEHIND: Final = "a pod behind them, now or later, is not scheduled until you remove its gate"
 _UNLESS: Final = "unless the API server lets their templates change, "
 _FIELDS: Final = {ttl_after_finished.FIELD: contract.TTL, "template": "its scheduling gates"}
 
@@ -37,7 +37,8 @@ def sentences(cluster: PluginCluster, flags: str) -> list[str]:
 def _running(count: int) -> list[str]:
     if not count:
         return []
-    return [f"{_jobs(count)} on at the size of now, neither resized nor ended any more."]
+    jobs = "1 elastic Job keeps" if count == 1 else f"{count} elastic Jobs keep"
+    return [f"{jobs} running at the current size, no longer resized or ended."]
 
 
 def _queued(jobs: Sequence[Json], flags: str) -> list[str]:
@@ -45,7 +46,7 @@ def _queued(jobs: Sequence[Json], flags: str) -> list[str]:
         return []
     each = ", each with a size of its own" if len(jobs) > 1 else ""
     start = _patch(jobs[0], _spec(job_restore.start_fields(jobs[0])), flags)
-    what = f"{len(jobs)} suspended ({_names(jobs)}): not started any more"
+    what = f"{len(jobs)} suspended ({_names(jobs)}): no longer started"
     return [f"{what}. By hand{each}: {start}"]
 
 
@@ -111,10 +112,6 @@ def _spec(fields: Json) -> str:
 def _patch(job: Json, body: str, flags: str, kind: str = "") -> str:
     named = job["metadata"]
     return f"kubectl patch job {named['name']} -n {named['namespace']}{kind} -p '{body}'{flags}"
-
-
-def _jobs(count: int) -> str:
-    return "1 elastic Job goes" if count == 1 else f"{count} elastic Jobs go"
 
 
 def _name(job: Json) -> str:

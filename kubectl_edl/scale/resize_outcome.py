@@ -49,7 +49,7 @@ def wait(
         if (outcome := _outcome(found, resize)) is not None:
             return outcome
         limit.check(now - begun, now)
-    raise TimedOut(f"{job.name}: not followed any more")
+    raise TimedOut(f"{job.name}: no longer followed")
 
 
 def _outcome(job: TrainingJob, resize: Scaling) -> str | None:

@@ -64,7 +64,7 @@ docs/reference/outputs.md
 def simulate(cli: CliContext, scope: Scope, asked: SimulateOptions) -> None:
     _check(asked)
     if not asked.live and (scope.namespace or scope.all_namespaces):
-        raise click.UsageError("-n and -A are of a cluster, a scenario has none: add --live.")
+        raise click.UsageError("-n and -A require --live.")
     from kubectl_edl.simulate import variants
 
     (variants.live if asked.live else variants.scenario)(cli, scope, asked)

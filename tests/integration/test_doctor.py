@@ -156,7 +156,10 @@ def test_the_framework_alone_cannot_be_taken_off(shell: Shell) -> None:
         "label", "job", "sweep", "-n", shell.namespace, f"{contract.FRAMEWORK}-"
     )
     assert refused.returncode == 1
-    assert "kubectl edl release sweep takes all of ours off, and the Job runs on" in refused.stderr
+    assert (
+        "kubectl edl release sweep removes all edl.dev labels, and the Job runs on"
+        in refused.stderr
+    )
 
 
 def test_a_queued_job_is_handed_back_suspended_and_starts_when_its_user_says(shell: Shell) -> None:

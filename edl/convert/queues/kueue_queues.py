@@ -137,7 +137,7 @@ def _preemption(fields: Fields) -> bool:
         fields.wrong("reclaimWithinCohort", f'"{reclaim[:63]}"', "Never, LowerPriority or Any")
     within = fields.text("withinClusterQueue")
     if within not in ("", "Never"):
-        fields.lose("withinClusterQueue", f"{within[:63]} is not said by a team", _PREEMPTION)
+        fields.lose("withinClusterQueue", f"{within[:63]} has no counterpart", _PREEMPTION)
     borrow = fields.fields("borrowWithinCohort")
     policy = borrow.text("policy")
     if policy not in ("", "Never"):

@@ -15,7 +15,7 @@ def name_of(document: Fields) -> tuple[str, str]:
     for other in others:
         metadata.value(other)
     if others:
-        document.note("metadata", f"left out {', '.join(others)}: a team has none of it")
+        document.note("metadata", f"left out {', '.join(others)}: teams have no counterpart")
     if not name:
         document.wrong("metadata", "has no name", "set metadata.name, as it is in the cluster")
     return namespace, name

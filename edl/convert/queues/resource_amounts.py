@@ -77,7 +77,7 @@ def weight(fields: Fields, name: str) -> float | None:
 def _text(value: Any) -> str:  # noqa: ANN401 (JSON)
     """A value for a message, shortened to one line."""
     if isinstance(value, dict | list):
-        return "what stands here is not a number"
+        return "a list" if isinstance(value, list) else "an object"
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > LARGEST:
         return "a number beyond all quantities"
     text = f'"{value}"' if isinstance(value, str) else str(value)

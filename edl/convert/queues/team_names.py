@@ -14,7 +14,7 @@ def named_teams(queues: Sequence[QueueFacts]) -> Mapping[QueueKey, str]:
         if not queue.name:
             continue
         if queue.key in names:
-            what = f"{queue.kind} {queue.name} stands twice"
+            what = f"{queue.kind} {queue.name} is listed twice"
             queue.fields.wrong("metadata", what, "keep one of them")
             continue
         name = _free_name(queue, taken)

@@ -128,7 +128,7 @@ def _without_node(document: Fields, spec: Json) -> Json:
     node = spec.get("nodeName")
     if not node:
         return spec
-    what = f"{node} is asked for by {_HOST_LABEL} now, so that a scheduler sees the pod"
+    what = f"{node} is requested by {_HOST_LABEL} now, so that a scheduler sees the pod"
     document.note("spec", what)
     selector = {**(spec.get("nodeSelector") or {}), _HOST_LABEL: node}
     return pod_templates.without(spec, "nodeName") | {"nodeSelector": selector}

@@ -180,7 +180,7 @@ def _workers(spec: Fields) -> tuple[int, dict[str, int]]:
     if units is None:
         return replicas or 1, {}
     if replicas is not None:
-        spec.wrong("replicas", "stands beside a number of processing units", "keep one of them")
+        spec.wrong("replicas", "conflicts with a number of processing units", "keep one of them")
     if a_node is None:
         a_node = _USUAL_A_NODE
         what = f"{_USUAL_A_NODE} a node, as the operator's manifest said"
@@ -195,7 +195,7 @@ def _workers(spec: Fields) -> tuple[int, dict[str, int]]:
 def _first(spec: Fields, names: tuple[str, str]) -> int | None:
     new, old = (spec.whole(name, least=1) for name in names)
     if new is not None and old is not None:
-        spec.wrong(names[1], f"stands beside {names[0]}", "keep one of them")
+        spec.wrong(names[1], f"conflicts with {names[0]}", "keep one of them")
     return old if new is None else new
 
 

@@ -44,9 +44,9 @@ def _check_containers(pod: Json, needs: Needs) -> None:
         )
     characters = sum(len(env.name) + len(env.value) for env in needs.env)
     if characters * containers > _LARGEST:
-        what = f"{containers} containers, each told {characters} characters in variables"
+        what = f"{containers} containers with {characters} characters of environment each"
         raise Denied(
-            [Finding("spec.containers", what, "fewer of them: etcd stores no such object")]
+            [Finding("spec.containers", what, "use fewer: etcd cannot store such an object")]
         )
 
 

@@ -30,7 +30,7 @@ def warnings(manifest: Json, spec: JobSpec) -> tuple[str, ...]:
 def no_requests(role: str, most: int) -> str:
     return (
         f"no container of {role} requests CPU or memory: its pods count as nothing, "
-        f"and all {most} start whatever room there is"
+        f"and all {most} start regardless of free capacity"
     )
 
 

@@ -123,7 +123,7 @@ class Transport:
         return Unreachable(
             f"no answer from the API server {self._login.server}: "
             f"{_CONNECTION.sub('', str(error))}; "
-            "is it up? another one is chosen with --kubeconfig or --context"
+            "check that it is reachable, or select another with --kubeconfig or --context"
         )
 
 

@@ -206,7 +206,7 @@ def _above(owner: _Owner, name: str, most: int, field: str) -> Iterator[str]:
     asked, limit = owner.requests.get(name), owner.limits.get(name)
     where = f"above {amount_text(name, most)} ({field})"
     if not limit:
-        yield f"limits.{name} is missing, and at most {amount_text(name, most)} ({field})"
+        yield f"limits.{name} must be set, at most {amount_text(name, most)} ({field})"
     elif limit > most:
         yield f"limits.{name} {_text(name, limit)} is {where}"
     elif asked > most:

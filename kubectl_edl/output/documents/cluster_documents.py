@@ -29,47 +29,47 @@ class NodeUsageDocument(TypedDict):
 class ResourceUsageDocument(TypedDict):
     allocatable: Annotated[str, QUANTITY, "What nodes offer."]
     requests: Annotated[str, QUANTITY, "What pods on nodes request."]
-    trainingRequests: Annotated[str, QUANTITY, "Those of them that belong to training jobs."]
-    queuedRequests: Annotated[str, QUANTITY, "What the minimum of all queued jobs requests."]
+    trainingRequests: Annotated[str, QUANTITY, "What pods of training jobs request."]
+    queuedRequests: Annotated[str, QUANTITY, "What the minimums of all queued jobs request."]
     idle: Annotated[str, QUANTITY, "What is not requested on nodes that take pods."]
     usage: Annotated[str | None, QUANTITY, "What is used; null where not measured."]
 
 
 class NodeSharesDocument(TypedDict):
-    minimums: Annotated[float, "By replicas up to the minimum of their role."]
-    extras: Annotated[float, "By replicas beyond it."]
-    others: Annotated[float, "By pods of other owners."]
-    idle: Annotated[float, "By none."]
+    minimums: Annotated[float, "Requested by replicas up to the minimum of their role."]
+    extras: Annotated[float, "Requested by replicas above the minimum."]
+    others: Annotated[float, "Requested by pods of other owners."]
+    idle: Annotated[float, "Idle."]
 
 
 class ClusterUsageDocument(TypedDict):
     apiVersion: V1Alpha1
     kind: Literal["ClusterUsage"]
     nodes: Annotated[int, "Nodes."]
-    unschedulableNodes: Annotated[int, "Those of them that take no pods."]
+    unschedulableNodes: Annotated[int, "Nodes that are cordoned or not ready."]
     trainingJobs: Annotated[dict[str, int], "Training jobs, by phase."]
     resources: Annotated[dict[str, ResourceUsageDocument], "By resource; gpu: whole and shared."]
     resourceHours: Annotated[
         list[ResourceHoursCostDocument], "What training jobs have requested, and what that cost."
     ]
     nodeShares: Annotated[NodeSharesDocument, "Nodes, by what requests their GPUs, or CPUs."]
-    hourlyCost: Annotated[NodeSharesDocument | None, "Their prices; null without --price."]
+    hourlyCost: Annotated[NodeSharesDocument | None, "Their hourly prices; null without --price."]
     unpricedNodes: Annotated[int, "Nodes for which no --price is given."]
 
 
 class CheckDocument(TypedDict):
-    section: Annotated[str, "The section that it is printed in."]
-    name: Annotated[str, "A name that stays the same."]
+    section: Annotated[str, "Section of the report."]
+    name: Annotated[str, "Stable name of the check."]
     result: Annotated[str, "ok, warning or failure."]
     message: Annotated[str, "What was found."]
-    remediation: Annotated[str, "How it is fixed; empty where nothing is to be done."]
+    remediation: Annotated[str, "How to fix it; empty if there is nothing to do."]
 
 
 class CheckReportDocument(TypedDict):
     apiVersion: V1Alpha1
     kind: Literal["CheckReport"]
     result: Annotated[str, "The worst of its checks: ok, warning or failure."]
-    complete: Annotated[bool, "False where a failure kept other checks from being made."]
+    complete: Annotated[bool, "False if a failure kept other checks from running."]
     checks: Annotated[list[CheckDocument], "The checks, in the order of the sections."]
 
 
@@ -78,7 +78,7 @@ class CertificateDocument(TypedDict):
     kind: Literal["Certificate"]
     metadata: Annotated[NameDocument, "name: authority, predecessor, serving or trusted."]
     source: Annotated[str, "The Secret or webhook configuration that it is read from."]
-    error: Annotated[str, "Why it cannot be read; then the fields below are missing."]
+    error: Annotated[str, "Why it cannot be read; the fields below are missing then."]
     subject: NotRequired[Annotated[str, "Subject."]]
     issuer: NotRequired[Annotated[str, "Issuer."]]
     dnsNames: NotRequired[Annotated[list[str], "DNS names that it is valid for."]]

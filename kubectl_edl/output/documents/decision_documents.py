@@ -36,7 +36,7 @@ class PlannedChangeDocument(TypedDict):
     pods: Annotated[list[str], "Pods that are evicted from a node that is drained."]
     domains: Annotated[list[DomainPodsDocument], "For jobs with a topology: where new pods go."]
     reason: Annotated[ReasonCode, "Why."]
-    message: Annotated[str, "The same as a sentence."]
+    message: Annotated[str, "The reason, as a sentence."]
 
 
 class PlannedWaitDocument(TypedDict):
@@ -45,7 +45,7 @@ class PlannedWaitDocument(TypedDict):
     position: Annotated[int | None, "In the queue, from 1; null: it runs, or never starts."]
     blockedBy: Annotated[list[str], "Training jobs ahead of it, as namespace/name."]
     reason: Annotated[ReasonCode, "Why it waits, or is not scaled up."]
-    message: Annotated[str, "The same as a sentence."]
+    message: Annotated[str, "The reason, as a sentence."]
     notBefore: Annotated[Timestamp | None, "End of a cooldown or back-off; null without one."]
 
 
@@ -53,17 +53,17 @@ class PlanDocument(TypedDict):
     apiVersion: V1Alpha1
     kind: Literal["Plan"]
     time: Annotated[Timestamp | None, "When it was made."]
-    complete: Annotated[bool, "False where the cluster may not be read: changes are unknown."]
-    settings: Annotated[SettingsDocument, "By which it was decided."]
-    changes: Annotated[list[PlannedChangeDocument], "What the reconciler would change now."]
+    complete: Annotated[bool, "False if the cluster cannot be read: changes are unknown."]
+    settings: Annotated[SettingsDocument, "Settings of the decision."]
+    changes: Annotated[list[PlannedChangeDocument], "Changes that the reconciler would make now."]
     waiting: Annotated[list[PlannedWaitDocument], "Jobs that do not start or are not scaled up."]
     changesInOtherNamespaces: Annotated[int, "Changes that are not shown."]
-    requeueAfterSeconds: Annotated[int | None, "When time alone may change it; null: never."]
+    requeueAfterSeconds: Annotated[int | None, "When it may change without an event; null: never."]
 
 
 class QuotaNameDocument(TypedDict):
     source: Annotated[str, "The ResourceQuota, or edl.dev/gpu-budget."]
-    resource: Annotated[str, "As the source spells it: requests.cpu, pods, GPUs."]
+    resource: Annotated[str, "Name in the source: requests.cpu, pods, GPUs."]
 
 
 class BlockerDocument(TypedDict):
@@ -71,7 +71,7 @@ class BlockerDocument(TypedDict):
 
     type: Annotated[str, BlockerKind, "Type of the blocker."]
     message: Annotated[str, "What blocks it."]
-    remediation: Annotated[str, "What would change it; empty where it passes by itself."]
+    remediation: Annotated[str, "What would remove it; empty if it ends by itself."]
     role: NotRequired[Annotated[str, "Role."]]
     pods: NotRequired[Annotated[int, "Pods that must fit."]]
     schedulablePods: NotRequired[Annotated[int, "InsufficientResources: pods of them that fit."]]
@@ -125,10 +125,10 @@ class ExplainedRoleDocument(TypedDict):
     name: Annotated[str, "Role."]
     replicas: Annotated[int, "Replicas now."]
     nextReplicas: Annotated[
-        int, "Replicas after what the reconciler does next; while none is at work, those of now."
+        int, "Replicas after the reconciler's next change; while none is running, those of now."
     ]
     reason: Annotated[ReasonCode | None, "Why it has this size."]
-    message: Annotated[str, "The same as a sentence."]
+    message: Annotated[str, "The reason, as a sentence."]
     scaleUp: Annotated[BlockersDocument | None, "Why it is not scaled up; null: it may be."]
 
 
@@ -136,7 +136,7 @@ class CaveatDocument(TypedDict):
     role: Annotated[str, "Role."]
     type: Annotated[str, CaveatCode, "Where the plan counts devices unlike kube-scheduler."]
     subject: Annotated[str, "The selector, claim or DeviceClass that it is about."]
-    message: Annotated[str, "The same as a sentence."]
+    message: Annotated[str, "The reason, as a sentence."]
 
 
 class PendingPodDocument(TypedDict):
@@ -151,12 +151,13 @@ class TrainingJobExplanationDocument(TypedDict):
     kind: Literal["TrainingJobExplanation"]
     metadata: NamespacedDocument
     phase: Annotated[str, Phase, "Phase."]
-    reason: Annotated[ReasonCode | None, "Why it is as it is."]
-    message: Annotated[str, "The same as a sentence."]
+    reason: Annotated[ReasonCode | None, "Why it is in this state."]
+    message: Annotated[str, "The reason, as a sentence."]
     complete: Annotated[
-        bool, "False where the cluster may not be read: its state and what is published is known."
+        bool,
+        "False if the cluster cannot be read: only its state and the published queue are known.",
     ]
-    settings: Annotated[SettingsDocument, "By which it was decided."]
+    settings: Annotated[SettingsDocument, "Settings of the decision."]
     topology: Annotated[ExplainedTopologyDocument | None, "Its topology; null without one."]
     cooldown: Annotated[LimitedCooldownDocument | None, "How often it is resized."]
     team: Annotated[str | None, "Its namespace's; null without teams."]
@@ -166,10 +167,14 @@ class TrainingJobExplanationDocument(TypedDict):
     ]
     position: Annotated[int | None, "In the queue, from 1; null: not in it."]
     blockedBy: Annotated[list[str], "Training jobs ahead of it, as namespace/name."]
-    blockedByTeam: Annotated[list[TeamCountDocument], "By team, where they have no names."]
-    observedTime: Annotated[Timestamp | None, "When it was published so; null: it is of now."]
+    blockedByTeam: Annotated[
+        list[TeamCountDocument], "Jobs ahead of it that may not be named, by team."
+    ]
+    observedTime: Annotated[
+        Timestamp | None, "When the reconciler published it; null: computed now."
+    ]
     estimate: Annotated[EstimateDocument | None, "When it starts, or is scaled up."]
-    caveats: Annotated[list[CaveatDocument], "Devices that the plan counts otherwise."]
+    caveats: Annotated[list[CaveatDocument], "Devices that the plan counts unlike kube-scheduler."]
     start: Annotated[BlockersDocument | None, "Why it does not start; null: it is started."]
     roles: Annotated[list[ExplainedRoleDocument], "Its roles."]
     pendingPods: Annotated[list[PendingPodDocument], "Its pods that do not run."]

@@ -43,9 +43,9 @@ class RoleReplicasDocument(TypedDict):
 class OperationDocument(TypedDict):
     time: Annotated[Timestamp | None, "When it began."]
     operation: Annotated[str, Operation, "What was done."]
-    phase: Annotated[str, OperationPhase, "What became of it."]
+    phase: Annotated[str, OperationPhase, "Its progress or outcome."]
     roles: Annotated[list[RoleChangeDocument], "The roles that it changed."]
-    reason: Annotated[ReasonCode | None, "Why; null where an unknown release wrote it."]
+    reason: Annotated[ReasonCode | None, "Why; null if another version wrote it."]
     message: Annotated[str, "Why, as a sentence."]
 
 
@@ -59,7 +59,7 @@ class LimitedCooldownDocument(CooldownDocument):
 
 
 class EstimateDocument(TypedDict):
-    certainty: Annotated[str, Certainty, "How much the estimate means."]
+    certainty: Annotated[str, Certainty, "How certain the estimate is."]
     time: Annotated[Timestamp | None, "When; null where it is unknown."]
     message: Annotated[str, "What it depends on, or why it is unknown."]
 
@@ -116,13 +116,13 @@ class ExplainedTopologyDocument(TopologyDocument):
 class ResourceHoursDocument(TypedDict):
     unit: Annotated[str, "GPU, or CPU for jobs without GPUs."]
     used: Annotated[float, "Resource-hours that its pods have requested so far."]
-    atMaxReplicas: Annotated[float, "What a fixed size of max would have requested."]
+    atMaxReplicas: Annotated[float, "What a job of fixed size max would have requested."]
     complete: Annotated[bool, "Whether the history reaches back to the start."]
 
 
 class ResourceHoursCostDocument(ResourceHoursDocument):
     cost: Annotated[float | None, "What they cost; null where no node of this unit has a price."]
-    costAtMaxReplicas: Annotated[float | None, "The same of a fixed size of max."]
+    costAtMaxReplicas: Annotated[float | None, "What a job of fixed size max would have cost."]
 
 
 class TeamCountDocument(TypedDict):

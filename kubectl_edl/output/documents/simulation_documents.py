@@ -60,7 +60,7 @@ class SimulationDocument(TypedDict):
     completionSeconds: Annotated[SpreadDocument, "From submission to end."]
     makespanSeconds: Annotated[float | None, "From the first submission to the last end."]
     utilization: Annotated[dict[str, float], "By resource, the mean share that was requested."]
-    nodeHours: Annotated[float, "Hours of all nodes; of node pools those that start, too."]
+    nodeHours: Annotated[float, "Hours of all nodes, with the start-up of node pools' nodes."]
     cost: Annotated[float, "What the nodes of pools cost, in the unit of their prices."]
     belowMinSeconds: Annotated[float, "How long jobs had nodes for less than their minimum."]
     restarts: Annotated[int, "Jobs that were stopped as a whole."]

@@ -13,17 +13,17 @@ class TeamDocument(TypedDict):
     kind: Literal["Team"]
     metadata: NameDocument
     parent: Annotated[str | None, "The team above it; null at the top."]
-    namespaces: Annotated[int, "How many namespaces of the cluster are its own."]
-    guaranteed: Annotated[Quantities, "What it is owed, or the sum of the teams below it."]
-    limit: Annotated[Quantities, "The most it may use; resources that are not named have none."]
-    weight: Annotated[float, "Its part of idle capacity, beside the teams of its parent."]
-    lend: Annotated[bool, "Whether others may use what it leaves unused."]
-    reclaim: Annotated[str, "What its guarantee may take of borrowers: replicas or jobs."]
-    used: Annotated[Quantities, "What pods of its namespaces hold, and of the teams below it."]
-    borrowed: Annotated[Quantities, "What of this is beyond its guarantee."]
+    namespaces: Annotated[int, "Number of its namespaces."]
+    guaranteed: Annotated[Quantities, "Guaranteed resources, or the sum of the teams below it."]
+    limit: Annotated[Quantities, "Most that it may use; resources not listed are unlimited."]
+    weight: Annotated[float, "Weight of its share of idle capacity, among its parent's teams."]
+    lend: Annotated[bool, "Whether other teams may borrow its unused guarantee."]
+    reclaim: Annotated[str, "What it reclaims from borrowers: replicas or jobs."]
+    used: Annotated[Quantities, "Requests of pods in its namespaces, and of the teams below it."]
+    borrowed: Annotated[Quantities, "Usage beyond the guarantee."]
     lent: Annotated[Quantities, "Its part of what others borrow of guarantees."]
     share: Annotated[float, "The largest part of the cluster that it borrows, by its weight."]
-    queuedTrainingJobs: Annotated[int, "Its training jobs that wait."]
+    queuedTrainingJobs: Annotated[int, "Its queued training jobs."]
 
 
 class BorrowedDocument(TypedDict):

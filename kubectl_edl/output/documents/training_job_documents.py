@@ -24,8 +24,8 @@ V1Alpha1 = Literal["edl.dev/v1alpha1"]
 
 
 class WhyDocument(TypedDict):
-    reason: Annotated[ReasonCode | None, "Why it is as it is."]
-    message: Annotated[str, "The same as a sentence."]
+    reason: Annotated[ReasonCode | None, "Why it is in this state."]
+    message: Annotated[str, "The reason, as a sentence."]
 
 
 class PodDocument(TypedDict):
@@ -45,11 +45,11 @@ class RoleDocument(TypedDict):
     manualReplicas: Annotated[int | None, "The manual size (kubectl edl scale); null: automatic."]
     runningReplicas: Annotated[int, "Pods that run."]
     pendingReplicas: Annotated[int, "Pods that are missing or do not run; queued: its minimum."]
-    resizePolicy: Annotated[str, ResizePolicy, "How it takes a new size."]
+    resizePolicy: Annotated[str, ResizePolicy, "How it is resized."]
     result: Annotated[str | None, JobEnd, "How its Job ended; null while it has not."]
     lastScaleTime: Annotated[Timestamp | None, "When it was last resized."]
     reason: Annotated[ReasonCode | None, "Why it has this size."]
-    message: Annotated[str, "The same as a sentence."]
+    message: Annotated[str, "The reason, as a sentence."]
     pods: Annotated[list[PodDocument], "Its pods."]
 
 
@@ -59,8 +59,8 @@ class TrainingJobDocument(TypedDict):
     metadata: CreatedDocument
     framework: Annotated[str, "Value of edl.dev/framework."]
     phase: Annotated[str, Phase, "Phase."]
-    reason: Annotated[ReasonCode | None, "Why it is as it is."]
-    message: Annotated[str, "The same as a sentence."]
+    reason: Annotated[ReasonCode | None, "Why it is in this state."]
+    message: Annotated[str, "The reason, as a sentence."]
     pendingReplicas: Annotated[int, "Pods of all roles that are missing or do not run."]
     priority: Annotated[int, "Priority."]
     paused: Annotated[bool, "Whether it is paused (kubectl edl pause)."]
@@ -88,7 +88,7 @@ class TrainingJobDetailDocument(TrainingJobDocument):
     topology: Annotated[TopologyDocument | None, "Its topology; null without one."]
     events: Annotated[list[JobEventDocument], "The last Events of its Jobs."]
     operations: Annotated[list[OperationDocument], "Its last operations, the newest last."]
-    blockers: Annotated[list[JobBlockerDocument], "What is in its way."]
+    blockers: Annotated[list[JobBlockerDocument], "What blocks it."]
 
 
 class EventSummaryDocument(TypedDict):
@@ -111,7 +111,7 @@ class QueuedTrainingJobDocument(TypedDict):
     apiVersion: V1Alpha1
     kind: Literal["QueuedTrainingJob"]
     metadata: CreatedDocument
-    position: Annotated[int | None, "From 1 in the whole cluster, 0 starts now; null: none."]
+    position: Annotated[int | None, "In the cluster's queue, from 1; 0: starts now; null: none."]
     team: Annotated[str | None, "Its namespace's; null without teams."]
     positionInTeam: Annotated[int | None, "Among the queued jobs of its team; null: none."]
     share: Annotated[
@@ -120,12 +120,16 @@ class QueuedTrainingJobDocument(TypedDict):
     ]
     priority: Annotated[int, "Priority."]
     minReplicas: Annotated[dict[str, int], "By role, the replicas that must fit at once."]
-    requests: Annotated[Quantities, "What these request together."]
+    requests: Annotated[Quantities, "Sum of their requests."]
     blockedBy: Annotated[list[str], "Training jobs ahead of it, as namespace/name."]
-    blockedByTeam: Annotated[list[TeamCountDocument], "By team, where they have no names."]
-    observedTime: Annotated[Timestamp | None, "When it was published so; null: it is of now."]
+    blockedByTeam: Annotated[
+        list[TeamCountDocument], "Jobs ahead of it that may not be named, by team."
+    ]
+    observedTime: Annotated[
+        Timestamp | None, "When the reconciler published it; null: computed now."
+    ]
     reason: Annotated[ReasonCode | None, "Why it waits."]
-    message: Annotated[str, "The same as a sentence."]
+    message: Annotated[str, "The reason, as a sentence."]
     topology: Annotated[TopologyWaitDocument | None, "Its topology; null without one."]
     estimatedStart: Annotated[EstimateDocument | None, "When it starts; null where not estimated."]
 

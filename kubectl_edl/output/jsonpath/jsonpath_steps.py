@@ -126,8 +126,8 @@ def _compares(left: PathValues, comparison: str, right: PathValues) -> bool:
         raise TemplateError("[?(…)] compares one value with one, not several")
     kinds = {_kind(left[0]), _kind(right[0])}
     ordered = comparison not in _EQUALITY
-    if len(kinds) > 1 or kinds & _INCOMPARABLE or (ordered and "a truth value" in kinds):
-        raise TemplateError(f"{_kind(left[0])} and {_kind(right[0])} do not {comparison}")
+    if len(kinds) > 1 or kinds & _INCOMPARABLE or (ordered and "a boolean" in kinds):
+        raise TemplateError(f"cannot compare {_kind(left[0])} with {_kind(right[0])}")
     return OPERATORS[comparison](left[0], right[0])
 
 
@@ -139,10 +139,10 @@ def _leads_somewhere(item: object, path: Path) -> bool:
 
 
 _KINDS: Final[tuple[tuple[type, str], ...]] = (
-    (bool, "a truth value"),
-    (int, "a whole number"),
+    (bool, "a boolean"),
+    (int, "an integer"),
     (float, "a number"),
-    (str, "a text"),
+    (str, "a string"),
     (dict, "an object"),
     (list, "a list"),
 )

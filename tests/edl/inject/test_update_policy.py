@@ -91,7 +91,7 @@ def test_labels_that_we_wrote_out_need_not_be_in_the_users_file(name: str) -> No
 def test_a_label_that_is_taken_off_comes_back_with_the_way_out(name: str, warning: str) -> None:
     verdict = update(changed(RUNNING, f"metadata labels edl.dev/{name}", None), RUNNING)
     assert labels(verdict.manifest) == labels(RUNNING)
-    assert verdict.warnings == (f"{warning}kubectl edl release mnist takes all of ours off",)
+    assert verdict.warnings == (f"{warning}kubectl edl release mnist removes all edl.dev labels",)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_retries_that_are_the_default_are_not_dropped_in_silence(
     old = created(job(framework="pytorch", max="4", annotations=notes))
     verdict = update(changed(old, "spec backoffLimit", 6), old)
     assert verdict.manifest["spec"]["backoffLimit"] == retries
-    why = "6 is Kubernetes' default, and cannot be told from none; any other number is kept"
+    why = "6 is Kubernetes' default, and indistinguishable from unset; any other number is kept"
     assert verdict.warnings == (f"spec.backoffLimit stays {retries}: {why}",)
 
 
@@ -298,7 +298,7 @@ def test_labelling_an_existing_job_says_how_to_do_it() -> None:
 
 def test_a_completed_job_cannot_join_another_queue() -> None:
     new = changed(RUNNING, f"metadata labels {contract.KUEUE_QUEUE}", "team")
-    with pytest.raises(Denied, match="one queue a Job"):
+    with pytest.raises(Denied, match="exactly one queue"):
         update(new, RUNNING)
 
 
@@ -435,5 +435,5 @@ def test_all_labels_of_its_pods_on_a_job_that_was_never_ours_are_refused() -> No
     old = changed(released(), "spec template metadata labels", {"app": "mnist"})
     pods = {contract.FRAMEWORK: "tensorflow", "app": "mnist"}
     new = changed(changed(old, "metadata labels", pods), "spec template metadata labels", pods)
-    with pytest.raises(Denied, match="cannot be completed any more"):
+    with pytest.raises(Denied, match="only takes effect at creation"):
         update(new, old)

@@ -193,7 +193,7 @@ def test_a_slip_in_a_role_is_one_finding_and_not_its_consequences_too() -> None:
         ("chief=1,worker=0..4", '"worker=0..4" is not a range'),
         ("chief=1,worker=1..100001", '"worker=1..100001" is not a range'),
         ("chief=1,worker=1,server=2", '"server" is not a role of tensorflow'),
-        ("chief=1,worker=1,worker=1", "a role stands twice"),
+        ("chief=1,worker=1,worker=1", "a role is listed twice"),
         ("chief=1,ps=2", 'no role "worker"'),
         ("ps=1,worker=1..4,mode=ps", '"mode=ps" is not a role and size'),
     ],

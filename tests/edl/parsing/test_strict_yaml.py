@@ -28,7 +28,7 @@ def test_values_stay_as_they_are_written(text: str, value: YamlValue) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: 1\na: 2", 'line 2: "a" stands twice; keep one of them'),
+        ("a: 1\na: 2", 'line 2: duplicate key "a"; keep one of them'),
         ("a: &x [1]\nb: *x", "line 1: anchors and aliases are not read; write the value itself"),
         ("b: *x", "line 1: anchors and aliases are not read; write the value itself"),
         ("a: !!python/name:os.system x", "line 1: the tag tag:yaml.org,2002:python/name:os.system"),

@@ -70,9 +70,9 @@ def test_no_teams_are_none(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "messages"),
     [
-        ("[]", ["the document: a list stands there; `teams:` and a list"]),
+        ("[]", ["the document: is a list; `teams:` and a list"]),
         ("team: []", ["team: unknown field; teams"]),
-        ("teams: {}", ["teams: a mapping stands there; a list"]),
+        ("teams: {}", ["teams: is a mapping; a list"]),
         ("teams: [a]", ['teams[0]: "a"; the fields of a team']),
         (
             "teams: [{nmae: a}]",
@@ -86,7 +86,7 @@ def test_no_teams_are_none(text: str) -> None:
             [
                 'teams[0].name: "A"; a name',
                 'teams[0].namespaces[0]: "B"; the name of a namespace',
-                "teams[0].namespaces[1]: a mapping stands there",
+                "teams[0].namespaces[1]: is a mapping",
                 'teams[0].weight: "0"; a number above 0',
                 'teams[0].lend: "maybe"; true or false',
                 'teams[0].reclaim: "all"; one of jobs, replicas',
@@ -130,7 +130,7 @@ def test_no_teams_are_none(text: str) -> None:
         ),
         (
             "teams: [{name: default, guaranteed: {cpu: 1}}]",
-            ["teams[0].guaranteed: the team default has the namespaces that no other team has"],
+            ["teams[0].guaranteed: the default team gets all remaining namespaces"],
         ),
         (
             "teams: [{name: a, guaranteed: {cpu: 4}, limit: {cpu: 2500m}}]",

@@ -26,7 +26,7 @@ from tests.kubectl_edl.stage import Run, Stage, lease, limit_range, quota
 MNIST = ("tensorflow", "mnist", "--image", "train:1", "--chief", "--ps", "2", "--workers", "1..12")
 UNREQUESTED = (
     "hint: no container of worker requests CPU or memory: its pods count as nothing, "
-    "and all 12 start whatever room there is; add --cpu and --memory\n"
+    "and all 12 start regardless of free capacity; add --cpu and --memory\n"
 )
 COMMAND = ("--", "python", "train.py", "--fast")
 CONTEXT = Context(frozenset(), "kubectl-edl:test")

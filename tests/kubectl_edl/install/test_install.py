@@ -668,8 +668,8 @@ def test_uninstalling_takes_everything_but_jobs() -> None:
     assert [json.loads(one)["metadata"]["namespace"] for one in kept] == ["other"]
     assert on.job("runs")["spec"]["suspend"] is False
     assert run.err == (
-        "1 elastic Job goes on at the size of now, neither resized nor ended any more.\n"
-        "1 suspended (default/waits): not started any more. By hand: kubectl patch job waits "
+        "1 elastic Job keeps running at the current size, no longer resized or ended.\n"
+        "1 suspended (default/waits): no longer started. By hand: kubectl patch job waits "
         """-n default -p '{"spec":{"suspend":false}}'\n"""
         "1 with edl.dev/ttl-seconds-after-finished (default/waits): deleted so long after "
         "their own end.\n"
@@ -721,7 +721,7 @@ def test_gated_pods_are_named_before_uninstalling() -> None:
     assert gates(on, "runs") == [{"name": contract.PLACEMENT_GATE}]
     assert run.err.splitlines()[-1] == (
         "1 with scheduling gates (default/runs): a pod behind them, now or later, is not scheduled "
-        "until you let it go: "
+        "until you remove its gate: "
         """kubectl patch pod POD --type=merge -p '{"spec":{"schedulingGates":null}}'"""
     )
 
@@ -799,13 +799,14 @@ def test_a_suspended_job_loses_its_gates_if_its_template_is_mutable(*, accepts: 
     assert gates(on, "stopped") == (None if accepts else [{"name": contract.PLACEMENT_GATE}])
     said = (
         "default/stopped keeps its scheduling gates: templates stay as they are. A pod behind "
-        "them, now or later, is not scheduled until you let it go: kubectl patch pod POD"
+        "them, now or later, is not scheduled until you remove its gate: kubectl patch pod POD"
     )
     assert (said in run.err) is not accepts
     before = next(line for line in run.err.splitlines() if "with scheduling gates" in line)
     assert before.startswith(
         "1 suspended with scheduling gates (default/stopped): unless the API server lets their "
-        "templates change, a pod behind them, now or later, is not scheduled until you let it go: "
+        "templates change, a pod behind them, now or later, is not scheduled until you remove its "
+        "gate: "
     )
 
 
@@ -821,7 +822,7 @@ def test_a_suspended_job_that_keeps_gates_and_ttl_gets_a_hint() -> None:
         "default/stopped keeps edl.dev/ttl-seconds-after-finished and its scheduling gates: Jobs "
         "stay as they are. By hand: kubectl patch job stopped -n default --type=merge -p "
         """'{"spec":{"ttlSecondsAfterFinished":600}}'. A pod behind them, now or later, is not """
-        "scheduled until you let it go: kubectl patch pod POD"
+        "scheduled until you remove its gate: kubectl patch pod POD"
     ) in run.err
 
 
@@ -846,7 +847,7 @@ def test_a_gang_is_started_by_hand_with_no_fewer_pods_than_its_minimum() -> None
     on.put(job("gang", framework="pytorch", min="40", max="40"))
     on.put(job("waits", framework="none"))
     assert on.run("uninstall", "--yes").err.splitlines()[-1] == (
-        "2 suspended (default/gang, default/waits): not started any more. By hand, each with a "
+        "2 suspended (default/gang, default/waits): no longer started. By hand, each with a "
         "size of its own: kubectl patch job gang -n default "
         """-p '{"spec":{"parallelism":40,"completions":40,"suspend":false}}'"""
     )

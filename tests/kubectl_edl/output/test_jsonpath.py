@@ -97,12 +97,12 @@ def test_a_wrong_template_is_refused_with_the_place(template: str, problem: str)
     [
         ("{.items[5]}", "[5] is out of bounds: the list has 2"),
         ("{.items[0:9]}", "[8] is out of bounds: the list has 2"),
-        ("{.kind[0]}", "a text is not a list, so it has no [0]"),
+        ("{.kind[0]}", "a string is not a list, so it has no [0]"),
         ("{.items[0:2:0]}", "a slice's step is above 0, not 0"),
         ("{.items[0][?(@.a==1)]}", "an object is not a list, so [?(…)] cannot choose from it"),
-        ("{.items[?(@.size>'3')].size}", "a whole number and a text do not >"),
-        ("{.items[?(@.roles=='x')].size}", "a list and a text do not =="),
-        ("{.items[?(@.paused>false)].size}", "a truth value and a truth value do not >"),
+        ("{.items[?(@.size>'3')].size}", "cannot compare an integer with a string"),
+        ("{.items[?(@.roles=='x')].size}", "cannot compare a list with a string"),
+        ("{.items[?(@.paused>false)].size}", "cannot compare a boolean with a boolean"),
         ("{.items[?(@.roles[*].max>3)].size}", "compares one value with one, not several"),
     ],
 )

@@ -174,8 +174,8 @@ def test_unknown_trace_columns_are_refused_with_the_allowed_ones(
         (("-f", str(EXAMPLES / "queue.yaml"), "--trace", "none.csv"), "none.csv: cannot be read"),
         (("-f", str(EXAMPLES / "queue.yaml"), "--until", "99999d"), "99999d: longer than 36500d"),
         (("-f", "a.yaml", "-f", "b.yaml"), "-f a.yaml -f b.yaml: one scenario"),
-        (("-f", "a.yaml", "-n", "team"), "-n and -A are of a cluster, a scenario has none"),
-        (("-f", "a.yaml", "-A"), "-n and -A are of a cluster, a scenario has none"),
+        (("-f", "a.yaml", "-n", "team"), "-n and -A require --live"),
+        (("-f", "a.yaml", "-A"), "-n and -A require --live"),
     ],
 )
 def test_contradictory_options_are_refused_with_a_remedy(args: tuple[str, ...], said: str) -> None:

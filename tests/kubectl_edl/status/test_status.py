@@ -263,10 +263,7 @@ def test_a_pod_without_a_node_of_the_plan_is_in_the_way(stage: Stage) -> None:
     gated["spec"]["schedulingGates"] = [{"name": contract.PLACEMENT_GATE}]
     stage.create(gated)
     out = stage.run("status", "resnet").out
-    assert (
-        "waits: it waits until its gang's pods are made and the plan has a free node for each"
-        in out
-    )
+    assert "waits: scheduling-gated until every pod of its gang has a node" in out
     assert "kubectl edl explain resnet" in out
 
 

@@ -126,7 +126,7 @@ HOSTILE: list[tuple[list[Json], str]] = [
         [kai("a", "b")],
         'spec.parentQueue: no Queue is named "b"; convert it together with its parent',
     ),
-    ([kai("a"), kai("a")], "metadata: Queue a stands twice; keep one of them"),
+    ([kai("a"), kai("a")], "metadata: Queue a is listed twice; keep one of them"),
     (
         [cluster_queue("a"), kai("a")],
         'metadata: the team "a" is ClusterQueue a already; give one of them another name',
@@ -151,7 +151,7 @@ HOSTILE: list[tuple[list[Json], str]] = [
         [kai("a", resources={"memory": bounds(2**59)})],
         'as edl-teams: team a.guaranteed[memory]: "500000Ei"; from 0 to 1Ei',
     ),
-    ([kai("a", resources=[1])], "spec.resources: what stands here; an object"),
+    ([kai("a", resources=[1])], "spec.resources: a list; an object"),
 ]
 
 

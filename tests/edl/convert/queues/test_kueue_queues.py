@@ -320,7 +320,7 @@ HOSTILE: list[tuple[list[Json], str]] = [
     ),
     (
         [cluster_queue("a"), cluster_queue("a")],
-        "metadata: ClusterQueue a stands twice; keep one of them",
+        "metadata: ClusterQueue a is listed twice; keep one of them",
     ),
     (
         [cluster_queue("a.b"), cluster_queue("a-b")],
@@ -364,7 +364,7 @@ HOSTILE: list[tuple[list[Json], str]] = [
     ),
     (
         [kueue("ClusterQueue", "a", cohortName=["all"])],
-        "spec.cohortName: what stands here; a text",
+        "spec.cohortName: a list; a text",
     ),
     (
         [cluster_queue("a", namespaceSelector={"matchLabels": {"a": 1}})],
@@ -418,7 +418,7 @@ def test_what_the_api_server_wrote_is_left_out_and_noted() -> None:
     assert dropped(found) == []
     assert notes(found) == [
         "left out status: describes the old object",
-        "metadata: left out uid, finalizers: a team has none of it",
+        "metadata: left out uid, finalizers: teams have no counterpart",
     ]
 
 

@@ -178,8 +178,8 @@ def test_the_first_version_counts_units(spec: Json, workers: int, limits: Json) 
     ("spec", "said"),
     [
         ({"gpus": 10, "gpusPerNode": 4}, "10 units are not a multiple of 4"),
-        ({"gpus": 4, "replicas": 2}, "stands beside a number of processing units"),
-        ({"gpus": 4, "processingUnits": 4}, "spec.gpus: stands beside processingUnits"),
+        ({"gpus": 4, "replicas": 2}, "conflicts with a number of processing units"),
+        ({"gpus": 4, "processingUnits": 4}, "spec.gpus: conflicts with processingUnits"),
     ],
 )
 def test_units_that_do_not_come_out_even_are_refused(spec: Json, said: str) -> None:

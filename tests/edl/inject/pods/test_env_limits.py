@@ -88,7 +88,7 @@ def test_host_variables_in_too_many_containers_are_refused() -> None:
     containers = [{"name": f"c{n}", "image": "busybox"} for n in range(900)]
     given = role_manifest("worker", "chief=1,ps=1000,worker=1..2")
     given["spec"]["template"]["spec"]["containers"] = containers
-    with pytest.raises(Denied, match=r"spec\.containers: 900 containers, each told"):
+    with pytest.raises(Denied, match=r"spec\.containers: 900 containers with"):
         created(given)
 
 
@@ -96,7 +96,7 @@ def test_variables_may_fill_what_an_etcd_stores_and_no_character_more() -> None:
     spec, needs = parse(role_manifest("worker")), Needs(env=(Env("E", "v" * 2_047),))
     fill = 1_572_864 // 2_048
     env_limits.check({"containers": [{}] * (fill - 1), "initContainers": [{}]}, spec, needs)
-    with pytest.raises(Denied, match="containers, each told 2048 characters"):
+    with pytest.raises(Denied, match="containers with 2048 characters"):
         env_limits.check({"containers": [{}] * (fill + 1)}, spec, needs)
 
 

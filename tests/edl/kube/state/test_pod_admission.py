@@ -213,7 +213,7 @@ OUT_OF_RANGE = {
         {"cpu": "2"},
         {"cpu": "1"},
     ),
-    "limits.cpu is missing, and at most 1 CPU (FIELD.max.cpu)": (
+    "limits.cpu must be set, at most 1 CPU (FIELD.max.cpu)": (
         {"max": {"cpu": "1"}},
         {"cpu": "500m"},
         {},
