@@ -206,11 +206,10 @@ def _explanation(
     explanation = explain_job(situation, job.key)
     if explanation is None:
         return None, None
-    could = explanation.start_blockers or any(role.blockers for role in explanation.roles)
     if by.stalled:
         shown = explanation if by.source == "flags" else explanation.unplanned()
-        return shown, unattended(by) if could else None
-    if not could:
+        return shown, unattended(by) if explanation.may_gain else None
+    if not explanation.may_gain:
         return explanation, None
     found = forecast(state, settings, [job.key], time_limit(cli))
     return explanation, found.starts.get(job.key) or found.grows.get(job.key)

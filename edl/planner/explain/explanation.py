@@ -41,7 +41,8 @@ _Shortage: TypeAlias = InsufficientResources | NoUsableNode | ConstraintsUnsatis
 _ROUNDS: Final = 16
 """Most decisions to search for one explanation."""
 _FIRST: Final = Code.NOT_PLANNED
-_LAST: Final = frozenset({JobCondition.FIXED, JobCondition.NEARLY_DONE, JobCondition.RULE})
+_FINAL: Final = frozenset({JobCondition.FIXED, JobCondition.NEARLY_DONE})
+_LAST: Final = _FINAL | {JobCondition.RULE}
 
 
 class Blockers(msgspec.Struct, frozen=True):
@@ -52,6 +53,11 @@ class Blockers(msgspec.Struct, frozen=True):
 
     blockers: tuple[Blocker, ...] = ()
     complete: bool = True
+
+    @property
+    def final(self) -> bool:
+        """Whether the role keeps its size until the job ends."""
+        return any(isinstance(one, OwnCondition) and one.what in _FINAL for one in self.blockers)
 
 
 class RoleExplanation(msgspec.Struct, frozen=True):
@@ -81,6 +87,12 @@ class Explanation(msgspec.Struct, frozen=True):
     position: int = 0
     ahead: tuple[JobKey, ...] = ()
     reclaiming_team: str = ""
+
+    @property
+    def may_gain(self) -> bool:
+        """Whether it may start, or a role may grow, once its blockers are gone."""
+        blocked = [role.blockers for role in self.roles if role.blockers]
+        return self.start_blockers is not None or any(not one.final for one in blocked)
 
     def unplanned(self) -> "Explanation":
         """The explanation without the roles' planned sizes, reasons and blockers."""

@@ -79,14 +79,17 @@ class SimulatedJob:
         return any(part.runs for part in self.parts.values())
 
     def reported_progress(self, now: float) -> float:
-        """The fraction of its work that is done, rounded down to 0.01, as it would report it."""
+        """The fraction of its work that is done, rounded down to 0.01, as it would report it.
+
+        Its simulated work is what was left when it was observed.
+        """
         self.progress.advance(now)
-        if not self.items:
-            return floor(100 * self.progress.done / self.training.work.seconds) / 100
-        if not self.training.items:
+        if self.items and not self.training.items:
             return 1.0  # the last item has completed, and the Job is not recorded as complete yet
-        work = self.training.work.seconds * self.training.items
-        return floor(100 * self.progress.done / work) / 100
+        work = self.training.work.seconds * (self.training.items if self.items else 1)
+        observed = self.training.job.progress or 0.0
+        done = observed + (1 - observed) * self.progress.done / work
+        return max(observed, floor(100 * done) / 100)
 
     def note(self, now: float) -> None:
         """Record its state from now on."""

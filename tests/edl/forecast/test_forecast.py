@@ -116,6 +116,13 @@ def test_a_running_job_is_told_when_it_grows() -> None:
     assert found.grows[grows.key].certainty is Certainty.ABOUT
 
 
+def test_work_items_that_are_nearly_done_never_grow_their_job() -> None:
+    items = {"resizing": ResizePolicy.ITEMS, "indexed": False, "remaining": 4, "progress": 0.95}
+    late = worker("late", 1, 3, on=["a"], started_at=at(-600), **items)
+    found = forecast(cluster(node("a", 4), late), Settings(), [late.key])
+    assert found.grows[late.key].certainty is Certainty.UNKNOWN
+
+
 @pytest.mark.parametrize("fields", [{}, {"duration": 30 * MINUTE}])
 def test_work_items_that_are_all_done_before_their_job_is_recorded_as_complete_are_simulated(
     fields: dict[str, object],

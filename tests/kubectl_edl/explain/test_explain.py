@@ -218,6 +218,15 @@ def test_a_claim_that_keeps_its_pod_off_no_node_is_not_named(
     assert "PersistentVolumeClaim data" not in stage.run("explain", "small").out
 
 
+def test_a_nearly_finished_job_is_not_told_when_it_grows(stage: Stage) -> None:
+    stage.create(node("node-3"))
+    assert "\nGrows: " in stage.run("explain", "small").out
+    stage.patch("small", {"metadata": {"annotations": {contract.PROGRESS: "95"}}})
+    out = stage.run("explain", "small").out
+    assert "1. nearly finished: it keeps its size\n" in out
+    assert "Grows:" not in out
+
+
 def test_a_failed_mount_is_shown_for_its_pod(stage: Stage) -> None:
     creating = {"name": "main", "state": {"waiting": {"reason": "ContainerCreating"}}}
     small = stage.job("small")
