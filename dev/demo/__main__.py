@@ -89,7 +89,7 @@ def _train(sandbox: Sandbox, screen: Screen) -> list[str]:
         broken = Training(sandbox, screen).play()
     except SandboxError as failure:
         broken = [str(failure)]
-    kept = "Every promise was kept: it trained on, and chief and ps were never touched."
+    kept = "All guarantees held: training continued, and chief and ps were never restarted."
     screen.verdict(["", *(f"BROKEN: {promise}" for promise in broken)] if broken else ["", kept])
     return broken
 
@@ -98,7 +98,7 @@ def _verdict(expectations: Expectations) -> list[str]:
     if expectations.broken:
         end = [f"BROKEN: {promise}" for promise in expectations.broken]
     else:
-        end = ["Every promise was kept: chief and ps kept their pods, no job fell below its min."]
+        end = ["All guarantees held: chief and ps kept their pods, and no job fell below its min."]
     return ["", *expectations.table(), "", *end]
 
 

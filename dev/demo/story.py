@@ -48,14 +48,14 @@ class Story:
 
     def _start_mnist(self) -> None:
         self.screen.scene(
-            "TensorFlow: a chief, two ps, workers 1..12: it starts, and fills idle capacity"
+            "TensorFlow (a chief, two ps, workers 1..12) starts, and scales up into idle capacity"
         )
         self._apply("mnist.yaml")
         self._until(lambda look: _full(look, "mnist-worker"), "mnist runs 12 workers")
 
     def _start_resnet(self) -> None:
         self.screen.scene(
-            "Horovod: a launcher, workers 2..10: it starts with the list of its ready workers"
+            "Horovod (a launcher, workers 2..10) starts with the list of its ready workers"
         )
         self._apply("resnet.yaml")
         self._until(lambda look: _running(look, "resnet-launcher") == 1, "resnet's launcher runs")
@@ -63,7 +63,7 @@ class Story:
 
     def _queue_bert(self) -> None:
         self.screen.scene(
-            "A gang of 17 whole nodes cannot fit beside them: it queues, and says why"
+            "A gang that needs 17 whole nodes does not fit: it is queued, with the reason"
         )
         self._apply("bert.yaml")
         self._until(
@@ -82,8 +82,10 @@ class Story:
         preempted = self._kubectl(
             "get", "events", "--field-selector=reason=Preempted", "-o", "name"
         )
-        self.expectations.expect(not preempted, "pods were preempted: the class is polite")
-        self.screen.scene("It scales down again: they grow back")
+        self.expectations.expect(
+            not preempted, "pods were preempted, although the class never preempts"
+        )
+        self.screen.scene("The service scales down: the jobs scale up again")
         self._kubectl("scale", "deployment", "web", "--replicas=0")
         self._until(
             lambda look: _full(look, "mnist-worker") and _full(look, "resnet-worker"),
@@ -93,14 +95,16 @@ class Story:
 
     def _finish_mnist(self) -> None:
         self.screen.scene(
-            "mnist's chief is done: the training job ends, and the gang of 17 starts whole"
+            "mnist's chief completes: the training job ends, and the gang of 17 starts"
         )
         self._complete("mnist-chief")
         self._until(lambda look: look.jobs["mnist-ps"].done, "ps and workers are ended")
         self._until(lambda look: _full(look, "bert"), "bert runs as a whole")
 
     def _finish_the_rest(self) -> None:
-        self.screen.scene("The others finish too; deleting the Jobs leaves nothing behind")
+        self.screen.scene(
+            "The other jobs finish; deleting the Jobs deletes all that was created for them"
+        )
         self._complete("bert")
         self._complete("resnet-launcher")
         self._until(lambda look: all(job.done for job in look.jobs.values()), "every Job is done")

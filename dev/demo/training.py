@@ -53,7 +53,7 @@ class Training:
         self._install()
         self._kubectl("create", "namespace", NAMESPACE)
         self.screen.scene(
-            "TensorFlow: a chief, a ps and one worker start; workers fill idle capacity"
+            "TensorFlow: a chief, a ps and one worker start; workers scale up into idle capacity"
         )
         applied = self._kubectl("apply", "-f", str(_EXAMPLE))
         self.screen.command(f"kubectl apply -f {_EXAMPLE}", applied)
@@ -65,7 +65,7 @@ class Training:
             watch.wait()
 
     def _install(self) -> None:
-        self.screen.scene("A real node, and kubectl-edl on it as pods of its own image")
+        self.screen.scene("A real node that runs kubectl-edl from its own image")
         bench = Bench(places(os.environ).cache, os.environ)
         archives = [
             images.built(n, bench, self.screen.command) for n in ("kubectl-edl", "tensorflow")
@@ -84,16 +84,18 @@ class Training:
         self._until(lambda: self._running() == MOST, f"{MOST} workers run")
         self._until(lambda: self._progress() is not None, "the first step is made")
         first, pods = self._watch(), self._lasting()
-        self.screen.scene("Two workers leave while it trains; chief and ps are not touched")
+        self.screen.scene("Two workers are removed during training; chief and ps continue")
         self._scale("1")
         self._until(lambda: self._running() == 1, "one worker runs")
         self._watch()
-        self.screen.scene("And come back")
+        self.screen.scene("Two workers are added again")
         self._scale("--auto")
         self._until(lambda: self._running() == MOST, f"{MOST} workers run")
         self._watch()
         touched = self._lasting() != pods
-        self.screen.scene("The chief has made the last step: workers end, and ps is ended")
+        self.screen.scene(
+            "The chief makes the last step: the workers end, and the reconciler ends ps"
+        )
         self._until(self._is_done, "every Job is complete")
         return self._broken(first, self._watch(0), touched=touched)
 
