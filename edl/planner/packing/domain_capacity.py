@@ -1,9 +1,10 @@
 """Topology domains, and which of them have capacity for pods that must stay together."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
 
-from edl.feasibility.eligibility import Eligibility
+from edl.feasibility.eligibility import Eligibility, Mask
 from edl.feasibility.horizon import IDLE, Horizon
 from edl.model import Domain
 from edl.planner.packing.best_fit import NO_NODE
@@ -79,6 +80,12 @@ class NodeDomains:
         node = int(nodes[0])
         fits = pod_class.eligible[node] and pod_class.at(horizon).fits(node)
         return node if fits else NO_NODE
+
+    def mask(self, domain: Domain) -> Mask:
+        """The nodes of a domain; bool[nodes]."""
+        domains = self.by_label(domain.label)
+        found: Mask = domains.of_nodes == bisect_left(domains.values, domain.value)
+        return found
 
     def kept_to(self, pod_class: PodClass) -> tuple[Domain, ...]:
         """The domains to which `within` has restricted this pod class."""

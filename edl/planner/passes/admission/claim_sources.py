@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from edl.lost_pods import longest_wait, stands_still
 from edl.model import JobKey, Reason
 from edl.planner.packing.pod_class import PodSetRequest
+from edl.planner.passes.admission.empty_cluster import EmptyCluster
 from edl.planner.passes.admission.gang import Gang
 from edl.planner.passes.preemption.preemption import Preemption, Preemptor
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -23,12 +24,14 @@ class ClaimSources:
 
     snapshot: Snapshot
     decisions: Decisions
+    without_jobs: EmptyCluster = field(init=False)
     _reclaimable: Reclaimable | None = None
     _preempting: Preemption | None = None
     standing_still: frozenset[JobKey] = field(init=False)
     """Gangs that wait for lost pods beyond the gang limit: they yield to any higher priority."""
 
     def __post_init__(self) -> None:
+        self.without_jobs = EmptyCluster(self.snapshot)
         limit = self.snapshot.limits.gang_limit
         lacking = {
             one.job.key: one.job

@@ -13,7 +13,6 @@ from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.admission import topology_placement
 from edl.planner.passes.admission.claim_sources import ClaimSources
-from edl.planner.passes.admission.empty_cluster import fits_without_training_jobs
 from edl.planner.passes.admission.gang import (
     Gang,
     GangSignature,
@@ -52,8 +51,6 @@ class GangClaims:
     """Searches that failed, and why: an equal gang later in the queue cannot fit either."""
     _fits_empty: dict[GangSignature, bool] = field(default_factory=dict)
     """Whether such a gang fits by capacity if no training job runs."""
-    _fits_without_jobs: dict[GangSignature, bool] = field(default_factory=dict)
-    """Whether such a gang fits a cluster without training jobs."""
     nodes: NodeRequests = field(init=False)
 
     def __post_init__(self) -> None:
@@ -229,7 +226,7 @@ class GangClaims:
         self.decisions.enqueue(found.job.key, reason, until)
         patience = self.snapshot.limits.queue_patience
         # A gang that fits nowhere never becomes a head, and needs no recheck by time.
-        if self._fits_alone(found) and self.snapshot.has_waited(found.job, patience):
+        if self.sources.without_jobs.fits(found) and self.snapshot.has_waited(found.job, patience):
             self._heads.append(found)
 
     def _may_ever_start(self, found: Gang) -> bool:
@@ -240,13 +237,6 @@ class GangClaims:
             )
         return self._fits_empty[found.signature] or self.nodes.may_ask(found)
 
-    def _fits_alone(self, found: Gang) -> bool:
-        if found.signature not in self._fits_without_jobs:
-            self._fits_without_jobs[found.signature] = fits_without_training_jobs(
-                self.snapshot, found
-            )
-        return self._fits_without_jobs[found.signature]
-
     def _above_budget(self, found: Gang, request: QuotaRequest, quota: QuotaLine) -> None:
         """Enqueue a gang that exceeds a quota; after `queue_patience` the quota is reserved for it.
 
@@ -256,7 +246,9 @@ class GangClaims:
         self.nodes.drop(found)
         self.decisions.enqueue(key, reasons.in_budget(quota.spec, needs, quota.used))
         # Usage by other workloads may never fall, so the quota is not reserved because of it.
-        may = request.fits_beside_others and (self._fits_alone(found) or self.nodes.may_ask(found))
+        may = request.fits_beside_others and (
+            self.sources.without_jobs.fits(found) or self.nodes.may_ask(found)
+        )
         if may and self.snapshot.has_waited(found.job, self.snapshot.limits.queue_patience):
             quota.head = quota.head or key
 

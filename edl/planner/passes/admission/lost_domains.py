@@ -4,9 +4,9 @@ They train nothing there: their lost pods are created after the gang limit only,
 the old domain.
 """
 
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 
-import numpy as np
 from msgspec.structs import replace
 
 from edl.feasibility.horizon import Horizon
@@ -15,26 +15,25 @@ from edl.model import TrainingJob
 from edl.planner.packing.pack_order import pack_in_best_order
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.passes.admission.claim_sources import ClaimSources
-from edl.planner.passes.admission.empty_cluster import fits_without_training_jobs
 from edl.planner.passes.admission.gang import gang_to_start
 from edl.planner.passes.admission.gang_reservation import reserve_for_gang
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.role_allocation import NO_NODE
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 
 
 def leave_lost_domains(sources: ClaimSources) -> None:
     """Queue gangs again that could start in another domain, now or, if theirs is gone, ever."""
     snapshot, reserved = sources.snapshot, []
-    for job in _in_lost_domains(sources):
+    for job, allocations in _in_lost_domains(sources):
         roles = tuple(role.changed(suspended=True, pods=()) for role in job.roles)
         gang = gang_to_start(snapshot, replace(job, roles=roles))
-        if _holds_minimum(snapshot, job, lambda one: _with_unready_nodes(snapshot, one)):
+        if _holds_minimum(snapshot, allocations, lambda one: _with_unready_nodes(snapshot, one)):
             scope = sources.scope_of(gang)
             there = reserve_for_gang(snapshot, sources.reclaimable, gang, scope)
             reserved += [there] if there else []
             leaves = there is not None
         else:
-            leaves = fits_without_training_jobs(snapshot, gang)
+            leaves = sources.without_jobs.fits(gang)
         if leaves:
             sources.decisions.suspended[job.key] = why_leaves_domain(job)
     for there in reversed(reserved):  # the start is after the Job controller's back-off
@@ -42,20 +41,25 @@ def leave_lost_domains(sources: ClaimSources) -> None:
     sources.forget_reclaimable()
 
 
-def _in_lost_domains(sources: ClaimSources) -> Iterator[TrainingJob]:
-    for job in sources.snapshot.jobs if sources.standing_still else ():
-        confined = job.key in sources.standing_still and job.topology.required
-        if confined and not (job.problem or _holds_minimum(sources.snapshot, job)):
-            yield job
+def _in_lost_domains(
+    sources: ClaimSources,
+) -> Iterator[tuple[TrainingJob, list[RoleAllocation]]]:
+    snapshot, started = sources.snapshot, defaultdict[int, list[RoleAllocation]](list)
+    for one in snapshot.allocations if sources.standing_still else ():
+        started[one.queue_rank].append(one)
+    for job in snapshot.jobs if sources.standing_still else ():
+        if job.key in sources.standing_still and job.topology.required and not job.problem:
+            allocations = started[snapshot.queue_ranks[job.key]]
+            if not _holds_minimum(snapshot, allocations):
+                yield job, allocations
 
 
 def _holds_minimum(
     snapshot: Snapshot,
-    job: TrainingJob,
+    allocations: Iterable[RoleAllocation],
     usable: Callable[[PodClass], PodClass] = lambda pod_class: pod_class,
 ) -> bool:
     """Whether its domains could hold what its minimum lacks if no other training job ran."""
-    allocations = [one for one in snapshot.allocations if one.job.key == job.key]
     room, requests = snapshot.capacity_without_training_jobs.copy(), []
     for one in allocations:  # pods stay where they are, also on cordoned nodes
         nodes = [placement.node for placement in one.placements if placement.node != NO_NODE]
@@ -73,5 +77,5 @@ def _with_unready_nodes(snapshot: Snapshot, pod_class: PodClass) -> PodClass:
         eligibility.tolerated(shape) | ~snapshot.capacity.schedulable
     )
     for domain in snapshot.domains.kept_to(pod_class):
-        nodes &= np.array(eligibility.values(domain.label), dtype=object) == domain.value
+        nodes &= snapshot.domains.mask(domain)
     return PodClass(snapshot.capacity, shape, nodes)

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl.model import (
+    Assignment,
     ClusterState,
     PodAffinityTerm,
     PodConstraints,
@@ -193,6 +194,27 @@ def lacking_lost_pods(size: int) -> ClusterState:
     )
 
 
+def in_lost_racks(size: int) -> ClusterState:
+    """Gangs with a pod on each node of their rack, of which one is left; other racks are idle."""
+    racks = [node(f"node-{n:04}", labels={"rack": f"r{n // 4:03}", "host": str(n)})
+             for n in range(size)]  # fmt: skip
+    jobs = []
+    for n in range(0, size, 8):
+        own = Selector(("ns",), (Requirement("app", "In", (f"gang-{n}",)),))
+        apart = PodConstraints(
+            "ns", (("app", f"gang-{n}"),), anti_affinity=(PodAffinityTerm("host", own),)
+        )
+        fields = {"suspended": False, "size": 4, "failures": 6, "gated": True}
+        fields |= {"assigned": Assignment(0, tuple(one.name for one in racks[n : n + 4]))}
+        fields |= {"topology": Topology(required=(("", "rack"),))}
+        pods = (pod(0, f"node-{n:04}"),)
+        jobs.append(
+            worker(f"gang-{n}", 4, 4, shape=shape(1, constraints=apart), pods=pods, **fields)
+        )
+    there = (one for n, one in enumerate(racks) if n % 8 not in (1, 2, 3))
+    return cluster(*there, *(replace(one, framework="pytorch") for one in jobs))
+
+
 def growing_behind_pending_pods(size: int) -> ClusterState:
     """A job on each node grows by pods that may take the room of another's pending pod."""
     fields = {"suspended": False, "size": 2, "started_at": at(-2)}
@@ -219,6 +241,7 @@ STATES: dict[str, Callable[[int], ClusterState]] = {
     "claims of racks that reclaim": reclaimed_in_racks,
     "growth behind pending pods": growing_behind_pending_pods,
     "lost pods beside a higher priority": lacking_lost_pods,
+    "racks that lost nodes": in_lost_racks,
 }
 
 
