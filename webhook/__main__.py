@@ -88,9 +88,9 @@ def webhook(options: WebhookOptions) -> None:
     process_logging.log_to(sys.stderr, options.log_level, options.log_format)
     disable_created_metrics()  # type: ignore[no-untyped-call]
     measures, certificate = WebhookMetrics(), ServingCertificate()
-    keeper = CertificateReloader(certificate, _source(options), measures, _now)
+    reloader = CertificateReloader(certificate, _source(options), measures, _now)
     if options.cert_dir is not None:
-        keeper.start()  # a Secret's pair may come later: until then every handshake fails
+        reloader.start()  # a Secret's pair may come later: until then every handshake fails
     policies = _policies(options)
     lifecycle = Readiness(certificate, _now, policies.problem)
     context = Context(frozenset(options.trusted), options.image, release())
@@ -102,7 +102,7 @@ def webhook(options: WebhookOptions) -> None:
         refresh=timedelta(seconds=options.refresh),
         drain=timedelta(seconds=options.drain),
     )
-    serve(lifecycle, keeper, settings)
+    serve(lifecycle, reloader, settings)
 
 
 def _listeners(options: WebhookOptions, routes: RouteContext) -> tuple[ListenerSettings, ...]:

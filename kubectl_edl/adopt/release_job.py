@@ -87,11 +87,11 @@ def release_job(
 
     Raises Missing, Refused, ClusterError.
     """
-    actuator = Patcher(connection.cluster, writing.dry_run)
+    patcher = Patcher(connection.cluster, writing.dry_run)
 
     def change() -> _Done:
         jobs = _jobs_of(name, connection, cli)
-        return _release(jobs, connection, actuator)
+        return _release(jobs, connection, patcher)
 
     done = with_fresh_state(change, cli.sleep)
     print_changed(cli, writing.output, done.sentence, done.manifests)
@@ -123,13 +123,13 @@ def _jobs_of(name: str, connection: ClusterConnection, cli: CliContext) -> list[
     return found
 
 
-def _release(jobs: list[Json], connection: ClusterConnection, actuator: Patcher) -> _Done:
+def _release(jobs: list[Json], connection: ClusterConnection, patcher: Patcher) -> _Done:
     changed = [
-        actuator.patch(Patch(_target(job), job["metadata"]["resourceVersion"], _removal(job)))
+        patcher.patch(Patch(_target(job), job["metadata"]["resourceVersion"], _removal(job)))
         for job in jobs
     ]
     flags = connection.scope.flags
-    lines = [f"{_outcome(job, flags)}{actuator.remark}" for job in jobs]
+    lines = [f"{_outcome(job, flags)}{patcher.remark}" for job in jobs]
     return _Done("\n".join(lines), tuple(changed), tuple(_hints(jobs, flags)))
 
 

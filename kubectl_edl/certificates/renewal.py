@@ -22,7 +22,7 @@ from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.certificate_store import (
     CertificateStore,
     authorities,
-    keeper,
+    certificate_owner,
     served,
     trusted,
 )
@@ -67,7 +67,7 @@ def _read(
     except Forbidden as error:
         hints.append(f"hint: what is in {where} is not shown: {error}")
     except (CertificateError, NotFound) as error:
-        if keeper(connection.cluster) is not CertificateStore.DIRECTORY:
+        if certificate_owner(connection.cluster) is not CertificateStore.DIRECTORY:
             renewal = f"kubectl edl certs renew{connection.scope.edl_flags}"
             hints.append(f"hint: {where}: {error}; {renewal}")
     return []
@@ -83,7 +83,7 @@ def renew(connection: ClusterConnection, now: datetime, *, authority: bool) -> I
     if not list(trusted(cluster)):
         way = f"kubectl edl install --image IMAGE{connection.scope.edl_flags}"
         raise Refused(f"kubectl-edl is not installed here: {way}")
-    if (by := keeper(cluster)) is not CertificateStore.RECONCILER:
+    if (by := certificate_owner(cluster)) is not CertificateStore.RECONCILER:
         elsewhere = _ELSEWHERE[by].format(namespace=cluster.system_namespace)
         raise Refused(f"{by.value} keeps the certificates of this installation: {elsewhere}")
     return (rotate if authority else renewed)(cluster, secrets, now)

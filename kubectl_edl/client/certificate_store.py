@@ -50,13 +50,13 @@ def authorities(cluster: Cluster) -> tuple[bytes, ...]:
 
     Raises ClusterError, CertificateError for a Secret without an authority.
     """
-    if keeper(cluster) not in (CertificateStore.RECONCILER, CertificateStore.LEADER):
+    if certificate_owner(cluster) not in (CertificateStore.RECONCILER, CertificateStore.LEADER):
         return ()
     authority = usual(namespace=cluster.system_namespace).authority
     return each_certificate(read_issuer(cluster, authority).trust)
 
 
-def keeper(cluster: Cluster) -> CertificateStore:
+def certificate_owner(cluster: Cluster) -> CertificateStore:
     """The component that renews the certificates of this installation."""
     found = _configuration(cluster)
     if _INJECTED in (found.get("metadata", {}).get("annotations") or {}):

@@ -53,7 +53,7 @@ def flip(
     chosen = _chosen(choice, survey, connection)
     if none_found(cli, connection.namespace, chosen):
         return
-    actuator = Patcher(connection.cluster, writing.dry_run)
+    patcher = Patcher(connection.cluster, writing.dry_run)
     hints = unattended(connection, cli.now(), writing.dry_run)
     if hints:
         switch = replace(switch, done=switch.unattended)
@@ -63,7 +63,7 @@ def flip(
     def one(key: JobKey) -> None:
         def change() -> tuple[str, list[Json]]:
             seen = surveys.pop() if surveys else survey_jobs(connection, cli.now())
-            found = _flip(again(key, seen, connection), switch, actuator, scope)
+            found = _flip(again(key, seen, connection), switch, patcher, scope)
             surveys.append(seen)
             return found
 
@@ -88,7 +88,7 @@ def _chosen(choice: JobSelection, survey: Survey, connection: ClusterConnection)
 
 
 def _flip(
-    job: TrainingJob, switch: Switch, actuator: Patcher, scope: Scope
+    job: TrainingJob, switch: Switch, patcher: Patcher, scope: Scope
 ) -> tuple[str, list[Json]]:
     end, name = ending(job), shown(job.key, scope)
     if end is not None and not job.live:
@@ -101,11 +101,11 @@ def _flip(
     value = contract.TRUE if switch.paused else None
     body = {"metadata": {"annotations": {contract.PAUSED: value}}}
     manifests = [
-        actuator.patch(Patch(ObjectRef("Job", job.key.namespace, role.job), role.version, body))
+        patcher.patch(Patch(ObjectRef("Job", job.key.namespace, role.job), role.version, body))
         for role in job.live
     ]
     done = switch.queued if job.suspended and switch.queued else switch.done
-    return f"{name}: {done.format(job=named)}{actuator.remark}", manifests
+    return f"{name}: {done.format(job=named)}{patcher.remark}", manifests
 
 
 _PAUSE_HELP: Final = """Suspend training jobs until they are resumed.

@@ -102,17 +102,17 @@ def _check_timeout(decided: _Decided, request: SizeRequest, extra: ExtraSteps) -
 
 
 def _write(task: ResizeTask) -> _Decided:
-    actuator = Patcher(task.connection.cluster, task.writing.dry_run)
+    patcher = Patcher(task.connection.cluster, task.writing.dry_run)
 
     def change() -> tuple[_Decided, Json]:
         decided = _decide(task)
-        return decided, actuator.patch(decided.scaling.patch)
+        return decided, patcher.patch(decided.scaling.patch)
 
     decided, manifest = with_fresh_state(change, task.cli.sleep)
     hints = unattended(task.connection, task.cli.now(), task.writing.dry_run)
     then = next_step(decided.scaling, attended=not hints)
     where = f"kubectl edl status {decided.job.key.name}{task.request.flags}"
-    sentence = f"{decided.scaling.sentence}; {then}: {where}{actuator.remark}"
+    sentence = f"{decided.scaling.sentence}; {then}: {where}{patcher.remark}"
     print_changed(task.cli, task.writing.output, sentence, [manifest], hints)
     return decided
 

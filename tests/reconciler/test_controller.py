@@ -43,7 +43,7 @@ def waiting(key: JobKey) -> Role:
 
 
 class Hand:
-    """An actuator that remembers, and fails or conflicts for chosen jobs."""
+    """An executor that remembers, and fails or conflicts for chosen jobs."""
 
     def __init__(self, time: Time) -> None:
         self.rounds: list[list[JobKey]] = []

@@ -157,7 +157,7 @@ def _welcome(_: object) -> str:
     return ""
 
 
-def serve(lifecycle: Readiness, keeper: CertificateReloader, settings: ServerSettings) -> None:
+def serve(lifecycle: Readiness, reloader: CertificateReloader, settings: ServerSettings) -> None:
     """Serves until SIGTERM or SIGINT, then completes pending requests.
 
     The certificate is loaded already. Raises ServerError if a port is taken, and
@@ -172,13 +172,13 @@ def serve(lifecycle: Readiness, keeper: CertificateReloader, settings: ServerSet
     gc.collect()
     gc.freeze()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_run(servers, keeper, lifecycle, settings))
+        runner.run(_run(servers, reloader, lifecycle, settings))
 
 
 async def _run(
-    servers: _Servers, keeper: CertificateReloader, lifecycle: Readiness, settings: ServerSettings
+    servers: _Servers, reloader: CertificateReloader, lifecycle: Readiness, settings: ServerSettings
 ) -> None:
-    keeping = asyncio.create_task(keeper.keep(settings.refresh))
+    keeping = asyncio.create_task(reloader.keep(settings.refresh))
     looking = asyncio.create_task(_keep_demanding(lifecycle, settings))
     try:
         await servers.serve()

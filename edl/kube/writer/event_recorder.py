@@ -91,13 +91,13 @@ class EventRecorder:
 class EventYieldingExecutor:
     """An executor whose writes delay Events until they are done."""
 
-    def __init__(self, actuator: StepExecutor, announcer: EventRecorder) -> None:
-        self._actuator = actuator
+    def __init__(self, executor: StepExecutor, announcer: EventRecorder) -> None:
+        self._executor = executor
         self._announcer = announcer
 
     def act(self, steps: Sequence[Step], enough: Callable[[], bool] = never) -> StepReport:
         with self._announcer.hushed():
-            return self._actuator.act(steps, enough)
+            return self._executor.act(steps, enough)
 
 
 def write_event(cluster: Cluster, note: Note, now: datetime) -> None:

@@ -16,7 +16,7 @@ from edl.kube.auth.user_roles import EDITOR, VIEWER
 from edl.kube.cluster import Cluster
 from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.writes import Json
-from kubectl_edl.client.certificate_store import CertificateStore, keeper
+from kubectl_edl.client.certificate_store import CertificateStore, certificate_owner
 from kubectl_edl.doctor.checks.check import (
     UPGRADE,
     CheckContext,
@@ -128,7 +128,7 @@ def _account(context: CheckContext, name: str) -> str:
 def _kept_elsewhere(cluster: Cluster) -> bool:
     """Whether cert-manager issues certificates; False if unreadable, which `yours` reports."""
     try:
-        return keeper(cluster) is CertificateStore.CERT_MANAGER
+        return certificate_owner(cluster) is CertificateStore.CERT_MANAGER
     except Forbidden:
         return False
 

@@ -11,9 +11,9 @@ from edl.errors import NotFound
 from kubectl_edl.client.certificate_store import (
     CertificateStore,
     Trusted,
+    certificate_owner,
     days_left,
     is_believed,
-    keeper,
     served,
 )
 from kubectl_edl.client.certificate_store import trusted as entries
@@ -40,7 +40,7 @@ _FIXES: Final[Mapping[CertificateStore, str]] = {
 def trusted(context: CheckContext) -> CheckResults:
     """Check each entry's caBundle: present, readable, equal to the others, not about to expire."""
     cluster = context.connection.cluster
-    found, fix = list(entries(cluster)), _fix(context, keeper(cluster))
+    found, fix = list(entries(cluster)), _fix(context, certificate_owner(cluster))
     bad = [(one, problem) for one in found if (problem := _problem(one, context))]
     for one, problem in bad:
         yield failure(f"{one}: {problem}", fix)
@@ -63,7 +63,7 @@ def trusted(context: CheckContext) -> CheckResults:
 def serving(context: CheckContext) -> CheckResults:
     """Check the serving certificate: valid, in time, and signed by the trusted authority."""
     cluster = context.connection.cluster
-    secret, by = _usual(context).serving, keeper(cluster)
+    secret, by = _usual(context).serving, certificate_owner(cluster)
     named = f"Secret {secret.namespace}/{secret.name}"
     if by is CertificateStore.DIRECTORY:
         where = context.outside_webhook

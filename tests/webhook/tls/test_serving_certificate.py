@@ -126,11 +126,11 @@ def test_a_webhook_begins_before_its_secret_is_filled_and_serves_what_comes(
 ) -> None:
     cluster, certificate = FakeCluster(lambda: NOW), ServingCertificate()
     cluster.create(SECRET, {"metadata": {}})
-    keeper = CertificateReloader(
+    reloader = CertificateReloader(
         certificate, from_secret(cluster, SECRET), WebhookMetrics(), lambda: NOW
     )
     for _ in range(3):
-        asyncio.run(keeper.refresh())
+        asyncio.run(reloader.refresh())
     assert certificate.problem(NOW) == "no certificate is loaded"
     (message,) = caplog.messages
     assert message == (
@@ -139,14 +139,14 @@ def test_a_webhook_begins_before_its_secret_is_filled_and_serves_what_comes(
     )
     for pair in (BUNDLE.pair, RENEWED):
         filled(cluster, pair)
-        asyncio.run(keeper.refresh())
+        asyncio.run(reloader.refresh())
         assert shown(certificate, BUNDLE.trust) == der(pair)
     cluster.patch(SECRET, {"data": None})
-    asyncio.run(keeper.refresh())
+    asyncio.run(reloader.refresh())
     assert shown(certificate, BUNDLE.trust) == der(RENEWED)
 
 
-def keeper_of(directory: Path) -> tuple[CertificateReloader, ServingCertificate]:
+def reloader_of(directory: Path) -> tuple[CertificateReloader, ServingCertificate]:
     certificate = ServingCertificate()
     return CertificateReloader(
         certificate, from_directory(directory), WebhookMetrics(), lambda: NOW
@@ -162,25 +162,25 @@ def test_the_keeper_sees_new_files_and_survives_half_written_ones(
 ) -> None:
     caplog.set_level(logging.WARNING)
     write(tmp_path, BUNDLE)
-    keeper, certificate = keeper_of(tmp_path)
-    keeper.start()
+    reloader, certificate = reloader_of(tmp_path)
+    reloader.start()
     files_in.write(tmp_path, {"tls.crt": RENEWED.certificate})
-    asyncio.run(keeper.refresh())
-    asyncio.run(keeper.refresh())
+    asyncio.run(reloader.refresh())
+    asyncio.run(reloader.refresh())
     assert certificate.loaded is not None
     assert certificate.loaded.pair == BUNDLE.pair
     assert caplog.messages == [
         "keeping the current certificate: the key does not belong to the certificate"
     ]
     files_in.write(tmp_path, {"tls.key": RENEWED.key})
-    asyncio.run(keeper.refresh())
+    asyncio.run(reloader.refresh())
     assert certificate.loaded.pair == RENEWED
 
 
 def test_the_keeper_cannot_start_without_a_certificate(tmp_path: Path) -> None:
-    keeper, _ = keeper_of(tmp_path)
+    reloader, _ = reloader_of(tmp_path)
     with pytest.raises(CertificateError):
-        keeper.start()
+        reloader.start()
 
 
 @pytest.mark.parametrize("trouble", [Unreachable("no answer"), RuntimeError("a defect")])

@@ -192,7 +192,7 @@ def test_a_busy_server_hears_events_late_but_closing_waits_for_none(
 
 
 class Busy:
-    """An actuator that has something told at once, and is not through yet."""
+    """An executor that has something told at once, and is not through yet."""
 
     def __init__(
         self, fake: FakeCluster, announcer: EventRecorder, until: Callable[[], bool]
