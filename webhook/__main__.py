@@ -87,14 +87,14 @@ def webhook(options: WebhookOptions) -> None:
     """Complete and check labelled Jobs and pods for the API server."""
     process_logging.log_to(sys.stderr, options.log_level, options.log_format)
     disable_created_metrics()  # type: ignore[no-untyped-call]
-    measures, certificate = WebhookMetrics(), ServingCertificate()
-    reloader = CertificateReloader(certificate, _source(options), measures, _now)
+    metrics, certificate = WebhookMetrics(), ServingCertificate()
+    reloader = CertificateReloader(certificate, _source(options), metrics, _now)
     if options.cert_dir is not None:
         reloader.start()  # a Secret's pair may come later: until then every handshake fails
     policies = _policies(options)
     lifecycle = Readiness(certificate, _now, policies.problem)
     context = Context(frozenset(options.trusted), options.image, release())
-    routes = RouteContext(context, lifecycle.unready, measures, policies=policies)
+    routes = RouteContext(context, lifecycle.unready, metrics, policies=policies)
     settings = ServerSettings(
         host=options.host,
         listeners=_listeners(options, routes),

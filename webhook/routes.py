@@ -39,10 +39,10 @@ class RouteContext(msgspec.Struct, frozen=True):
 
     context: Context
     unready: Callable[[], str]
-    measures: WebhookMetrics = msgspec.field(default_factory=WebhookMetrics)
+    metrics: WebhookMetrics = msgspec.field(default_factory=WebhookMetrics)
     core: AdmissionCore = msgspec.field(default_factory=AdmissionCore)
     policies: NamespacePolicies = msgspec.field(default_factory=NoPolicies)
-    complaints: RateLimitedLog = msgspec.field(default_factory=RateLimitedLog)
+    rejection_log: RateLimitedLog = msgspec.field(default_factory=RateLimitedLog)
     clock: Callable[[], float] = time.perf_counter
     """Monotonic seconds, for the metrics."""
 
@@ -92,7 +92,7 @@ def _review(routes: RouteContext, decide: AdmissionDecision) -> Response:
             return _text("namespace unknown", HTTPStatus.SERVICE_UNAVAILABLE)
         result = handler.judge(review, policy, decide, routes.context)
     answer = encode(review.uid, result.answer)
-    routes.measures.reviewed(request.path, review, result.outcome, routes.clock() - started)
+    routes.metrics.reviewed(request.path, review, result.outcome, routes.clock() - started)
     _tell(review, result)
     return Response(answer, content_type=_JSON)
 
@@ -154,7 +154,7 @@ def _readiness(routes: RouteContext) -> Response:
 
 
 def _metrics(routes: RouteContext) -> Response:
-    return Response(routes.measures.exposition(), content_type=CONTENT_TYPE_LATEST)
+    return Response(routes.metrics.exposition(), content_type=CONTENT_TYPE_LATEST)
 
 
 def _bad_review(routes: RouteContext, error: BadReview) -> Response:
@@ -177,5 +177,5 @@ def _rejected(routes: RouteContext, reason: str, status: int) -> Response:
 
 def rejected(routes: RouteContext, client: str, line: str, status: int) -> None:
     """Logs and counts a request that was refused before its review."""
-    routes.complaints.say(client, line)
-    routes.measures.rejected(status)
+    routes.rejection_log.say(client, line)
+    routes.metrics.rejected(status)

@@ -75,8 +75,8 @@ def _of_reconciler() -> Iterator[Metric]:
 
 
 def _of_webhook() -> Iterator[Metric]:
-    measures = WebhookMetrics()
+    metrics = WebhookMetrics()
     review = Review("", "Job", "CREATE", "", "", "", None, None)
-    measures.reviewed("/mutate", review, ReviewOutcome.PATCHED, 0.0)
-    measures.rejected(400)
-    return iter(text_string_to_metric_families(measures.exposition().decode()))
+    metrics.reviewed("/mutate", review, ReviewOutcome.PATCHED, 0.0)
+    metrics.rejected(400)
+    return iter(text_string_to_metric_families(metrics.exposition().decode()))

@@ -22,12 +22,12 @@ class CertificateReloader:
         self,
         certificate: ServingCertificate,
         source: Source,
-        measures: WebhookMetrics,
+        metrics: WebhookMetrics,
         clock: Callable[[], datetime],
     ) -> None:
         self._certificate = certificate
         self._source = source
-        self._measures = measures
+        self._metrics = metrics
         self._clock = clock
         self._trouble = ""
 
@@ -52,18 +52,18 @@ class CertificateReloader:
         except EdlError as error:
             self._complain(str(error))
         except Exception:  # noqa: BLE001 - the old certificate is served meanwhile
-            self._measures.certificate_failed()
+            self._metrics.certificate_failed()
             _log.exception("cannot look for a new certificate, keeping the current one")
         else:
             self._trouble = ""
 
     def _load(self, pair: KeyPair, now: datetime) -> None:
         if self._certificate.load(pair, now) and (loaded := self._certificate.loaded):
-            self._measures.certified_until(loaded.ends)
+            self._metrics.certified_until(loaded.ends)
             _log.info("serving with a certificate until %s", loaded.ends.isoformat())
 
     def _complain(self, trouble: str) -> None:
-        self._measures.certificate_failed()
+        self._metrics.certificate_failed()
         if trouble != self._trouble:
             _log.warning("%s: %s", self._outcome(), trouble)
         self._trouble = trouble

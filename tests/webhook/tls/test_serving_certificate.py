@@ -199,13 +199,13 @@ def test_no_trouble_of_the_source_ends_the_keeping(
 
 def test_the_expiry_is_measured(tmp_path: Path) -> None:
     write(tmp_path, BUNDLE)
-    measures = WebhookMetrics()
+    metrics = WebhookMetrics()
     certificate = ServingCertificate()
-    CertificateReloader(certificate, from_directory(tmp_path), measures, lambda: NOW).start()
+    CertificateReloader(certificate, from_directory(tmp_path), metrics, lambda: NOW).start()
     assert certificate.loaded is not None
     line = next(
         line
-        for line in measures.exposition().decode().splitlines()
+        for line in metrics.exposition().decode().splitlines()
         if line.startswith("edl_webhook_certificate_expiry_timestamp_seconds ")
     )
     assert float(line.split()[1]) == certificate.loaded.ends.timestamp()
