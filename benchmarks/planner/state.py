@@ -87,7 +87,7 @@ class Reading:
         self.rung = Event()
         self.cluster = Streamed(Objects(scale))
         self.stores = Stores(self.rung.set)
-        self._census = IncrementalState(self.stores)
+        self._incremental = IncrementalState(self.stores)
         self._version = self.cluster.objects.version
         self._informers = informers(cast("Cluster", self.cluster), self.stores)
 
@@ -101,7 +101,7 @@ class Reading:
             informer.stop()
 
     def state(self) -> ClusterState:
-        return self._census.state(NOON)
+        return self._incremental.state(NOON)
 
     def send(self, kind: str, make: Callable[..., bytes]) -> None:
         self._version += 1

@@ -120,12 +120,14 @@ class ClusterWideReader:
         self._hints = tuple(hints)
         self._informers: list[Informer[Any]] = []
         self._stores = Stores()
-        self._census = IncrementalState(self._stores)
+        self._incremental = IncrementalState(self._stores)
 
     def start(self, changed: Callable[[], None]) -> None:
         cluster = self._connection.cluster
         self._stores = Stores(changed, cluster.system_namespace)
-        self._census = IncrementalState(self._stores, TeamSource(self._stores.teams, cluster).teams)
+        self._incremental = IncrementalState(
+            self._stores, TeamSource(self._stores.teams, cluster).teams
+        )
         self._informers = [Informer(cluster, *pair) for pair in _followed(self._stores)]
         for informer in self._informers:
             informer.start()
@@ -135,7 +137,7 @@ class ClusterWideReader:
             return None
         now = self._cli.now()
         by = deciding(self._connection, SettingsOverrides(), now)
-        state = self._census.state(now)
+        state = self._incremental.state(now)
         plan = decide(state, by.settings.value(), by.settings.limits)
         waiting = in_plan(state, plan, by.stalled)
         keys = [one.job.key for one in waiting]

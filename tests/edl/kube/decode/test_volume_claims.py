@@ -28,58 +28,58 @@ def tell(world: World, *claims: Json) -> None:
         world.tell(KIND, world.write(KIND, body))
 
 
-def asking(census: IncrementalState, world: World) -> list[str]:
-    state = census.state(NOW)
+def asking(incremental: IncrementalState, world: World) -> list[str]:
+    state = incremental.state(NOW)
     assert state.demands == observe(world.stores.snapshot(), NOW).demands
     return [demand.example for demand in state.demands]
 
 
 def test_a_pod_asks_for_room_while_every_claim_that_it_names_is_there(world: World) -> None:
-    census = IncrementalState(world.stores)
+    incremental = IncrementalState(world.stores)
     world.relist(KIND)
-    assert asking(census, world) == []
+    assert asking(incremental, world) == []
     tell(world, claim("data"))
-    assert asking(census, world) == []
+    assert asking(incremental, world) == []
     tell(world, claim("logs", "Pending"))  # bound once the pod has a node
-    assert asking(census, world) == ["web/p1"]
+    assert asking(incremental, world) == ["web/p1"]
     world.delete(KIND, "data")
-    assert asking(census, world) == []
+    assert asking(incremental, world) == []
 
 
 @pytest.mark.parametrize("unusable", [claim("logs", "Lost"), claim("logs", **LEAVING)])
 def test_a_claim_that_no_pod_can_be_placed_with_is_none(world: World, unusable: Json) -> None:
-    census = IncrementalState(world.stores)
+    incremental = IncrementalState(world.stores)
     tell(world, claim("data"), claim("logs"))
     world.relist(KIND)
-    assert asking(census, world) == ["web/p1"]
+    assert asking(incremental, world) == ["web/p1"]
     tell(world, unusable)
-    assert asking(census, world) == []
+    assert asking(incremental, world) == []
 
 
 def test_a_claim_of_another_namespace_is_another_one(world: World) -> None:
-    census = IncrementalState(world.stores)
+    incremental = IncrementalState(world.stores)
     elsewhere = claim("logs")
     elsewhere["metadata"]["namespace"] = "else"
     tell(world, claim("data"), elsewhere)
     world.relist(KIND)
-    assert asking(census, world) == []
+    assert asking(incremental, world) == []
 
 
 def test_every_pod_counts_as_asking_while_claims_cannot_be_listed(world: World) -> None:
     """And one who has yet to list them."""
-    census = IncrementalState(world.stores)
-    assert asking(census, world) == ["web/p1"]
+    incremental = IncrementalState(world.stores)
+    assert asking(incremental, world) == ["web/p1"]
     world.relist(KIND)
-    assert asking(census, world) == []
+    assert asking(incremental, world) == []
 
 
 def test_a_pod_without_a_claim_waits_for_none(world: World) -> None:
-    census = IncrementalState(world.stores)
+    incremental = IncrementalState(world.stores)
     world.relist(KIND)
     world.tell("Pod", world.write("Pod", manifests.pod("p2")))
     own = {"volumes": [{"name": "scratch", "ephemeral": {}}, {"name": "tmp", "emptyDir": {}}]}
     world.tell("Pod", world.write("Pod", manifests.pod("p3", spec=own)))
-    assert asking(census, world) == ["web/p2"]
+    assert asking(incremental, world) == ["web/p2"]
     world.delete("Pod", "p1")
     world.delete("Pod", "p2")
-    assert asking(census, world) == ["web/p3"]
+    assert asking(incremental, world) == ["web/p3"]

@@ -41,11 +41,11 @@ def of(*selectors: str) -> str:
 
 
 class Cluster:
-    """A cluster with one DeviceClass, and what a census sees of it."""
+    """A cluster with one DeviceClass, and what an incremental state sees of it."""
 
     def __init__(self, *bodies: Json) -> None:
         self._world = World()
-        self._census = IncrementalState(self._world.stores)
+        self._incremental = IncrementalState(self._world.stores)
         for kind in DEVICES:
             self._world.relist(kind)
         self.tell(devices.device_class(), *bodies)
@@ -70,7 +70,7 @@ class Cluster:
 
     @property
     def state(self) -> ClusterState:
-        state = self._census.state(NOW)
+        state = self._incremental.state(NOW)
         assert state == observe(self._world.stores.snapshot(), NOW)
         return state
 

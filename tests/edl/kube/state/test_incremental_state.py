@@ -1,4 +1,4 @@
-"""A census says what observing everything anew says, after whatever happened."""
+"""An incremental state equals what observing everything anew says, after whatever happened."""
 
 import copy
 from datetime import UTC, datetime
@@ -74,14 +74,14 @@ def do(world: World, deed: Deed, late: list[tuple[str, bytes]]) -> None:
 def test_a_census_is_what_observing_everything_says(done: list[Deed], teams: list[Teams]) -> None:
     world = World()
     configured = [*teams]
-    census = IncrementalState(world.stores, lambda: configured[0])
+    incremental = IncrementalState(world.stores, lambda: configured[0])
     late: list[tuple[str, bytes]] = []
     before = ClusterState(NOW, (), ())
     for deed in done:
         do(world, deed, late)
         if deed.state:
             configured.append(configured.pop(0))
-            state = census.state(NOW)
+            state = incremental.state(NOW)
             facts = replace(world.stores.snapshot(), teams=configured[0])
             assert state == observe(facts, NOW)
             assert_kept(before, state)
@@ -105,24 +105,24 @@ def test_a_job_that_others_keep_away_from_stays_the_same_object(world: World) ->
     spec = {"affinity": {"podAntiAffinity": {REQUIRED: [apart_from("alone")]}}}
     foe = manifests.pod("p1", node="n1", phase="Running", spec=spec)
     world.tell("Pod", world.write("Pod", foe))
-    census = IncrementalState(world.stores)
-    before = census.state(NOW)
+    incremental = IncrementalState(world.stores)
+    before = incremental.state(NOW)
     assert before.jobs[0].roles[0].template.shape.constraints is not None
     assert [found.node for found in before.foreign_pods] == ["n1"]
     world.tell("Pod", world.write("Pod", manifests.pod("p2", node="n2", phase="Running")))
-    after = census.state(NOW)
+    after = incremental.state(NOW)
     assert all(new is old for new, old in zip(after.jobs, before.jobs, strict=True))
     assert after == observe(world.stores.snapshot(), NOW)
 
 
 def test_another_pods_rule_leaves_the_jobs_that_it_does_not_speak_of(world: World) -> None:
     world.tell("Job", world.write("Job", job("alone")))
-    census = IncrementalState(world.stores)
+    incremental = IncrementalState(world.stores)
     for name, app in (("p1", "alone"), ("p2", "web")):
         spec = {"affinity": {"podAntiAffinity": {REQUIRED: [apart_from(app)]}}}
-        before = census.state(NOW)
+        before = incremental.state(NOW)
         world.tell("Pod", world.write("Pod", manifests.pod(name, node="n1", spec=spec)))
-    after = census.state(NOW)
+    after = incremental.state(NOW)
     assert after.jobs[0].roles[0].template.shape.constraints is not None
     assert all(new is old for new, old in zip(after.jobs, before.jobs, strict=True))
 
@@ -139,47 +139,47 @@ def world() -> World:
 
 def test_a_pod_touches_its_node_and_its_job_alone(world: World) -> None:
     world.tell("Job", world.write("Job", job("alone")))
-    census = IncrementalState(world.stores)
-    before = census.state(NOW)
+    incremental = IncrementalState(world.stores)
+    before = incremental.state(NOW)
     pod = manifests.job_pod("mnist-ps-0", 0, "mnist-ps", node="n1", phase="Running")
     world.tell("Pod", world.write("Pod", pod))
-    after = census.state(NOW)
+    after = incremental.state(NOW)
     assert [one is two for one, two in zip(after.nodes, before.nodes, strict=True)] == [False, True]
     assert [one is two for one, two in zip(after.jobs, before.jobs, strict=True)] == [True, False]
-    assert census.state(NOW).jobs is after.jobs
+    assert incremental.state(NOW).jobs is after.jobs
 
 
 def test_pods_that_come_before_their_job_ask_until_it_is_there(world: World) -> None:
-    census = IncrementalState(world.stores)
+    incremental = IncrementalState(world.stores)
     world.tell("Pod", world.write("Pod", manifests.job_pod("alone-0", 0, "alone")))
-    assert [demand.example for demand in census.state(NOW).demands] == ["web/alone-0"]
+    assert [demand.example for demand in incremental.state(NOW).demands] == ["web/alone-0"]
     world.tell("Job", world.write("Job", job("alone")))
-    state = census.state(NOW)
+    state = incremental.state(NOW)
     assert state.demands == ()
     assert [pod.name for pod in state.jobs[0].roles[0].status.pods] == ["alone-0"]
     world.delete("Job", "alone")
-    assert [demand.example for demand in census.state(NOW).demands] == ["web/alone-0"]
+    assert [demand.example for demand in incremental.state(NOW).demands] == ["web/alone-0"]
 
 
 def test_the_first_pending_pod_stays_the_example_as_others_leave(world: World) -> None:
-    census = IncrementalState(world.stores)
+    incremental = IncrementalState(world.stores)
     for name in "abcdefghijklmnopqrstuvwxyz":
         world.tell("Pod", world.write("Pod", manifests.pod(name)))
     for name in "bcdefghijklmnopqrstuvwx":
         world.delete("Pod", name)
-    (demand,) = census.state(NOW).demands
+    (demand,) = incremental.state(NOW).demands
     assert (demand.count, demand.example) == (3, "web/a")
     world.delete("Pod", "a")
-    (demand,) = census.state(NOW).demands
+    (demand,) = incremental.state(NOW).demands
     assert (demand.count, demand.example) == (2, "web/y")
 
 
 def test_a_list_that_is_read_again_makes_nothing_anew(world: World) -> None:
-    census = IncrementalState(world.stores)
-    before = census.state(NOW)
+    incremental = IncrementalState(world.stores)
+    before = incremental.state(NOW)
     for kind in KINDS:
         world.relist(kind)
-    after = census.state(NOW)
+    after = incremental.state(NOW)
     assert after.nodes is before.nodes
     assert after.jobs is before.jobs
 
@@ -189,22 +189,22 @@ def test_after_a_failure_everything_is_looked_at_again(world: World) -> None:
     pods: Store[Any] = Store(lambda raw: "odd" if b"odd" in raw else object_facts.pod(raw, shapes))
     stores = copy.copy(world.stores)
     stores.pods = pods
-    census = IncrementalState(stores)
-    census.state(NOW)
+    incremental = IncrementalState(stores)
+    incremental.state(NOW)
     for name in ("fine", "odd"):
         pod = manifests.pod(name, node="n1", phase="Running")
         pods.update(pods.item(world.write("Pod", pod)))
     for _ in range(2):
         with pytest.raises(AttributeError):
-            census.state(NOW)
+            incremental.state(NOW)
     pods.update(pods.item(world.write("Pod", pod)), gone=True)
-    state = census.state(NOW)
+    state = incremental.state(NOW)
     assert state.nodes[0].used == Resources.of({"cpu": 1000, "pods": 1})
     assert state == observe(stores.snapshot(), NOW)
 
 
 def test_stores_may_be_fed_while_the_census_reads(world: World) -> None:
-    census = IncrementalState(world.stores)
+    incremental = IncrementalState(world.stores)
     events = [
         world.write("Pod", manifests.pod(f"p{number % 7}", node=f"n{number % 2 + 1}"))
         for number in range(500)
@@ -213,7 +213,7 @@ def test_stores_may_be_fed_while_the_census_reads(world: World) -> None:
     for feeder in feeders:
         feeder.start()
     while any(feeder.is_alive() for feeder in feeders):
-        census.state(NOW)
+        incremental.state(NOW)
     for feeder in feeders:
         feeder.join()
-    assert census.state(NOW) == observe(world.stores.snapshot(), NOW)
+    assert incremental.state(NOW) == observe(world.stores.snapshot(), NOW)
