@@ -36,4 +36,6 @@ def _emptied(state: ClusterState, job: TrainingJob) -> ClusterState:
 
 
 def _empty(node: Node) -> Node:
-    return replace(node, used=Resources(), releasing=Resources(), schedulable=True, tenants=0)
+    return replace(
+        node, used=Resources(), releasing=Resources(), schedulable=True, evictable_pods=0
+    )

@@ -105,7 +105,7 @@ class Node(msgspec.Struct, frozen=True):
     taints: tuple[Taint, ...] = ()
     devices: tuple[Device, ...] = ()
     """Its GPUs, under KubeShare, where each GPU is counted on its own."""
-    tenants: int = 0
+    evictable_pods: int = 0
     """Pods that would have to go elsewhere if it were removed: bound, neither ended nor leaving, no
     DaemonSet's, not the node's own."""
     kept: bool = False

@@ -67,25 +67,25 @@ def _without(nodes: Iterable[Node], jobs: Sequence[TrainingJob]) -> tuple[Node, 
     held: defaultdict[str, Resources] = defaultdict(Resources)
     leaving: defaultdict[str, Resources] = defaultdict(Resources)
     shares: defaultdict[str, list[tuple[Share, Pod]]] = defaultdict(list)
-    tenants: Counter[str] = Counter()
+    evictable_pods: Counter[str] = Counter()
     for shape, pod in _bound(jobs):
         held[pod.node] += shape.requests
         if pod.terminating:
             leaving[pod.node] += shape.requests
         else:
-            tenants[pod.node] += 1
+            evictable_pods[pod.node] += 1
         if shape.share is not None:
             shares[pod.node].append((shape.share, pod))
     for asked in (pod for job in jobs for pod in job.provisioning.held):
         held[asked.node] += asked.requests
-        tenants[asked.node] += 1
+        evictable_pods[asked.node] += 1
     return tuple(
         replace(
             node,
             used=_positive(node.used - held[node.name]),
             releasing=_positive(node.releasing - leaving[node.name]),
             devices=_vacated(node.devices, shares[node.name]),
-            tenants=max(node.tenants - tenants[node.name], 0),
+            evictable_pods=max(node.evictable_pods - evictable_pods[node.name], 0),
         )
         for node in nodes
     )

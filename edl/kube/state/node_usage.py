@@ -20,7 +20,7 @@ class _Load:
     """Sums over the pods of one node; integers, so that removing a pod restores them exactly."""
 
     pods: int = 0
-    tenants: int = 0
+    evictable_pods: int = 0
     used: Counter[str] = field(default_factory=Counter)
     leaving: Counter[str] = field(default_factory=Counter)
     holds: Counter[tuple[gpu_sharing.GpuAllocation, bool]] = field(default_factory=Counter)
@@ -28,7 +28,7 @@ class _Load:
 
     def add(self, pod: PodFacts, sign: int) -> None:
         self.pods += sign
-        self.tenants += sign * pod.keeps_node
+        self.evictable_pods += sign * pod.keeps_node
         if pod.hold:
             self.holds[pod.hold, pod.leaving] += sign
         for name, amount in pod.shape.requests.items:
@@ -96,4 +96,6 @@ class NodeUsageIndex:
             return node
         used, leaving = Resources.of(load.used), Resources.of(load.leaving)
         devices = node.devices and gpu_sharing.occupied(node.devices, load.holds.elements())
-        return replace(node, used=used, releasing=leaving, devices=devices, tenants=load.tenants)
+        return replace(
+            node, used=used, releasing=leaving, devices=devices, evictable_pods=load.evictable_pods
+        )

@@ -71,7 +71,7 @@ class DecisionInput(msgspec.Struct, frozen=True):
                 used=Resources(),
                 releasing=Resources(),
                 labels=_labels(like, name),
-                tenants=0,
+                evictable_pods=0,
             )
             for name in new
         )

@@ -32,7 +32,8 @@ class Consolidation:
             (
                 name
                 for name in names
-                if len(extras[name]) == sim_nodes.tenants(name) and self._fit(extras[name], name)
+                if len(extras[name]) == sim_nodes.evictable_pods(name)
+                and self._fit(extras[name], name)
             ),
             "",
         )

@@ -42,7 +42,7 @@ class SimulatedNodes:
         self._rules = rules or PodRules((), ())
         self._devices: dict[str, tuple[Device, ...]] = {}
         """By node name, its devices, each with a UUID and its current usage."""
-        self._tenants: Counter[str] = Counter()
+        self._evictable_pods: Counter[str] = Counter()
         """By node name, its simulated pods that are not terminating."""
         self._given: list[Node] = []
         self._nodes: list[Node] = []
@@ -67,7 +67,7 @@ class SimulatedNodes:
         self.used = np.delete(self.used, column, axis=1)
         self.leaving = np.delete(self.leaving, column, axis=1)
         self._devices.pop(name, None)
-        self._tenants.pop(name, None)
+        self._evictable_pods.pop(name, None)
         self._set([one for one in self._given if one.name != name])
 
     def change(self, node: Node) -> None:
@@ -107,7 +107,7 @@ class SimulatedNodes:
         """Bind a pod to a node; `devices`: the GPUs of which it already has a share."""
         place = Place(node, devices or self._chosen(shape, node))
         self._change(self.used, shape, node, 1)
-        self._tenants[node] += 1
+        self._evictable_pods[node] += 1
         self._hold(shape, place, used=1)
         if shape.constraints:
             self._rules.come(shape.constraints, node)
@@ -116,7 +116,7 @@ class SimulatedNodes:
     def leave(self, shape: Shape, place: Place) -> None:
         """Count a pod there as terminating."""
         self._change(self.leaving, shape, place.node, 1)
-        self._tenants[place.node] -= 1
+        self._evictable_pods[place.node] -= 1
         self._hold(shape, place, leaving=1)
         if shape.constraints:
             self._rules.leave(shape.constraints, place.node)
@@ -127,7 +127,7 @@ class SimulatedNodes:
         if leaving:
             self._change(self.leaving, shape, place.node, -1)
         else:
-            self._tenants[place.node] -= 1
+            self._evictable_pods[place.node] -= 1
         self._hold(shape, place, used=-1, leaving=-int(leaving))
         if shape.constraints:
             self._rules.go(shape.constraints, place.node, leaving=leaving)
@@ -190,9 +190,9 @@ class SimulatedNodes:
             return True
         return has_model(node, shape.share) and bool(self._chosen(shape, node.name))
 
-    def tenants(self, name: str) -> int:
+    def evictable_pods(self, name: str) -> int:
         """The number of simulated pods on this node that are not terminating."""
-        return self._tenants[name]
+        return self._evictable_pods[name]
 
     def name(self, column: int) -> str:
         return self._given[column].name
@@ -205,7 +205,8 @@ class SimulatedNodes:
                 used=self._amounts(self.used, column),
                 releasing=self._amounts(self.leaving, column),
                 devices=self._devices.get(self._given[column].name, ()),
-                tenants=self._given[column].tenants + self._tenants[self._given[column].name],
+                evictable_pods=self._given[column].evictable_pods
+                + self._evictable_pods[self._given[column].name],
             )
         self._stale = set()
         return tuple(self._nodes)

@@ -68,9 +68,9 @@ def act(  # noqa: PLR0913
         replace(one, roles=tuple(_bind(part, now, choose, creates) for part in one.roles))
         for one in sorted(jobs, key=lambda one: (-one.priority, one.queued_at, one.key))
     )
-    tenants = _tenants(state, bound)
+    evictable_pods = _evictable_pods(state, bound)
     filled = tuple(
-        replace(one, used=one.allocatable - free[one.name], tenants=tenants[one.name])
+        replace(one, used=one.allocatable - free[one.name], evictable_pods=evictable_pods[one.name])
         for one in nodes
     )
     kept = tuple(found for found in demands if found.count)
@@ -80,10 +80,10 @@ def act(  # noqa: PLR0913
     )
 
 
-def _tenants(before: ClusterState, after: tuple[TrainingJob, ...]) -> dict[str, int]:
+def _evictable_pods(before: ClusterState, after: tuple[TrainingJob, ...]) -> dict[str, int]:
     """Pods that keep each node: of others as many as before, and ours as they are now."""
     was, now = _active(before.jobs), _active(after)
-    return {one.name: one.tenants - was[one.name] + now[one.name] for one in before.nodes}
+    return {one.name: one.evictable_pods - was[one.name] + now[one.name] for one in before.nodes}
 
 
 def _active(jobs: tuple[TrainingJob, ...]) -> Counter[str]:

@@ -127,14 +127,14 @@ def alternating(size: int, *others: TrainingJob) -> ClusterState:
 
 
 def _with_use(found: Node, on_nodes: Mapping[str, Sequence[tuple[Resources, bool]]]) -> Node:
-    used, leaving, tenants = found.used, found.releasing, found.tenants
+    used, leaving, evictable_pods = found.used, found.releasing, found.evictable_pods
     for requests, terminating in on_nodes.get(found.name, ()):
         used += requests
         if terminating:
             leaving += requests
         else:
-            tenants += 1
-    return replace(found, used=used, releasing=leaving, tenants=tenants)
+            evictable_pods += 1
+    return replace(found, used=used, releasing=leaving, evictable_pods=evictable_pods)
 
 
 def _on_nodes(jobs: Iterable[TrainingJob]) -> dict[str, list[tuple[Resources, bool]]]:
@@ -151,4 +151,4 @@ def _on_nodes(jobs: Iterable[TrainingJob]) -> dict[str, list[tuple[Resources, bo
 
 def busy(found: Node, by: Resources) -> Node:
     """The node with other owners' pods on it."""
-    return replace(found, used=found.used + by, tenants=found.tenants + 1)
+    return replace(found, used=found.used + by, evictable_pods=found.evictable_pods + 1)

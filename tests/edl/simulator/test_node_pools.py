@@ -199,7 +199,7 @@ def test_a_cluster_as_it_stands_has_no_provisional_pods() -> None:
     pod = ProvisionalPod("p", "p", "worker", "a", START, shape(3).requests)
     asked = replace(waiting, provisioning=Provisioning(pods=(pod,)))
     asked = replace(asked, provisioning=replace(asked.provisioning, requests=(REQUEST,)))
-    held = replace(node("a", 4), used=shape(3).requests, tenants=1)
+    held = replace(node("a", 4), used=shape(3).requests, evictable_pods=1)
     found = from_state(ClusterState(START, (held,), (asked,)), lambda _job: Work(60, CONSTANT))
     assert found.nodes == (node("a", 4),)
     assert not found.trainings[0].job.provisioning.asks

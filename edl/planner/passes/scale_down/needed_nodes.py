@@ -103,9 +103,9 @@ def others(snapshot: Snapshot) -> Ints:
         for pod in role.status.pods
         if pod.node and pod.active
     )
-    tenants = {node.name: node.tenants for node in snapshot.state.nodes}
+    evictable_pods = {node.name: node.evictable_pods for node in snapshot.state.nodes}
     return np.array(
-        [tenants[name] - ours[name] for name in snapshot.capacity.node_names], dtype=np.int64
+        [evictable_pods[name] - ours[name] for name in snapshot.capacity.node_names], dtype=np.int64
     )
 
 
