@@ -53,9 +53,9 @@ class AlwaysLeader:
     """The state without an election: this process always leads."""
 
     leading = True
-    inherited: Final[Mapping[str, str]] = {}
+    previous_notes: Final[Mapping[str, str]] = {}
 
-    def leave(self, name: str, note: str) -> None:
+    def set_note(self, name: str, note: str) -> None:
         """Does nothing: there is no other leader."""
 
 
@@ -93,8 +93,8 @@ class LeaderElector:
         self._troubled = False
         self._announced = False
         self._notes: Mapping[str, str | None] = {}
-        self._left: Mapping[str, str] = {}
-        self.inherited: Mapping[str, str] = {}
+        self._passed_on: Mapping[str, str] = {}
+        self.previous_notes: Mapping[str, str] = {}
         """The annotations of the Lease when this process last began to lead."""
 
     def publish(self, notes: Mapping[str, str | None]) -> None:
@@ -105,12 +105,12 @@ class LeaderElector:
         with self._publishing:
             self._notes = {**self._notes, **notes}
 
-    def leave(self, name: str, note: str) -> None:
+    def set_note(self, name: str, note: str) -> None:
         """Adds an annotation that the Lease carries while this process leads.
 
-        The next leader inherits it.
+        It is among the next leader's `previous_notes`.
         """
-        self._left = {**self._left, name: note}
+        self._passed_on = {**self._passed_on, name: note}
 
     @property
     def leading(self) -> bool:
@@ -184,7 +184,10 @@ class LeaderElector:
             self._write({"renewTime": self._time()})
         elif self._is_free(now):
             transitions = int(_spec(self._seen).get("leaseTransitions") or 0) + 1
-            self._left, self.inherited = {}, dict(self._seen["metadata"].get("annotations") or {})
+            self._passed_on, self.previous_notes = (
+                {},
+                dict(self._seen["metadata"].get("annotations") or {}),
+            )
             self._write(self._claim(transitions))
         else:
             return float("-inf")
@@ -211,7 +214,7 @@ class LeaderElector:
         return not _holder(seen) or now > self._seen_at + lasts
 
     def _write(self, spec: Mapping[str, Any]) -> None:
-        notes = {**self._notes, **self._left}
+        notes = {**self._notes, **self._passed_on}
         metadata = {"resourceVersion": _version(self._seen or {}), "annotations": notes}
         body = {"metadata": metadata, "spec": spec}
         self._seen = self._cluster.patch(self._lease, body)

@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from edl.annotations.unneeded_nodes import Since
 
 
-class Legacy(Protocol):
-    """What one leader passes on to the next."""
+class LeaseNotes(Protocol):
+    """Annotations of the Lease, which the next leader reads."""
 
     @property
-    def inherited(self) -> Mapping[str, str]: ...
+    def previous_notes(self) -> Mapping[str, str]: ...
 
-    def leave(self, name: str, note: str) -> None: ...
+    def set_note(self, name: str, note: str) -> None: ...
 
 
 class UnneededNodes:
     """Used only by the thread of the loop."""
 
-    def __init__(self, legacy: Legacy) -> None:
-        self._legacy = legacy
+    def __init__(self, notes: LeaseNotes) -> None:
+        self._notes = notes
         self._read: Mapping[str, str] | None = None
         self._since: Since = ()
 
@@ -54,16 +54,16 @@ class UnneededNodes:
                 self._since = since
                 uids = {node.name: node.uid for node in state.nodes}
                 record = tuple((uids[name], moment) for name, moment in since)
-                self._legacy.leave(contract.UNNEEDED_NODES, unneeded_nodes.text(record))
+                self._notes.set_note(contract.UNNEEDED_NODES, unneeded_nodes.text(record))
             return plan
 
         return decided
 
     def _inherit(self, state: ClusterState, now: datetime) -> None:
         """Reads the record once each time that this process begins to lead."""
-        inherited = self._legacy.inherited
-        if inherited is not self._read:
-            self._read = inherited
+        previous_notes = self._notes.previous_notes
+        if previous_notes is not self._read:
+            self._read = previous_notes
             names = {node.uid: node.name for node in state.nodes}
-            record = unneeded_nodes.read(inherited.get(contract.UNNEEDED_NODES, ""), now)
+            record = unneeded_nodes.read(previous_notes.get(contract.UNNEEDED_NODES, ""), now)
             self._since = tuple(sorted((names[uid], at) for uid, at in record if uid in names))

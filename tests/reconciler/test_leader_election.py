@@ -141,20 +141,20 @@ def test_a_leader_inherits_what_the_last_one_left_and_never_what_it_left_itself_
     ann: LeaderElector, bob: LeaderElector, fake: FakeCluster
 ) -> None:
     ann.attempt()
-    ann.leave("memory", "of ann")
+    ann.set_note("memory", "of ann")
     ann.attempt()
     assert fake.get(LEASE)["metadata"]["annotations"] == {"memory": "of ann"}
     ann.release()
     assert bob.attempt()
-    assert bob.inherited == {"memory": "of ann"}
+    assert bob.previous_notes == {"memory": "of ann"}
     bob.attempt()
     assert fake.get(LEASE)["metadata"]["annotations"] == {"memory": "of ann"}
-    bob.leave("memory", "of bob")
+    bob.set_note("memory", "of bob")
     bob.attempt()
     bob.release()
     ann.attempt()  # it sees who led meanwhile
     assert ann.attempt()
-    assert ann.inherited == {"memory": "of bob"}
+    assert ann.previous_notes == {"memory": "of bob"}
     assert fake.get(LEASE)["metadata"]["annotations"] == {"memory": "of bob"}
 
 

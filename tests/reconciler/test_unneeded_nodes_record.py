@@ -23,14 +23,14 @@ class Lease:
     """What stands on it for the next leader."""
 
     def __init__(self) -> None:
-        self.inherited: Mapping[str, str] = {}
+        self.previous_notes: Mapping[str, str] = {}
         self.notes: dict[str, str] = {}
 
-    def leave(self, name: str, note: str) -> None:
+    def set_note(self, name: str, note: str) -> None:
         self.notes[name] = note
 
     def change_hands(self) -> None:
-        self.inherited, self.notes = dict(self.notes), {}
+        self.previous_notes, self.notes = dict(self.notes), {}
 
 
 NODES = [node(name, uid=f"uid-{place}") for place, name in enumerate("abc")]
