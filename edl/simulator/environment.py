@@ -51,7 +51,7 @@ class Environment:
 
     def leaves(self, shape: Shape, place: Place) -> None:
         """A pod starts to terminate; topology spread no longer counts it."""
-        self.sim_nodes.leave(shape, place)
+        self.sim_nodes.terminate(shape, place)
         self.unbound |= shape.constraints is not None
 
     def freed(self) -> None:

@@ -26,7 +26,7 @@ class PodRules:
         self._rows: dict[str, int] = {}
         self._topology: TopologyState | None = None
 
-    def stand_on(self, nodes: Sequence[Node], eligible: Eligibility) -> None:
+    def set_nodes(self, nodes: Sequence[Node], eligible: Eligibility) -> None:
         """Replace the nodes; pods on removed nodes are gone."""
         self._nodes, self._eligible, self._topology = nodes, eligible, None
         self._rows = {node.name: row for row, node in enumerate(nodes)}
@@ -43,14 +43,14 @@ class PodRules:
             self._topology = None
         return self._counted().constraints_of(shape)
 
-    def come(self, rules: PodConstraints, node: str) -> None:
+    def bind(self, rules: PodConstraints, node: str) -> None:
         self._change(rules, node, 1)
 
-    def leave(self, rules: PodConstraints, node: str) -> None:
+    def terminate(self, rules: PodConstraints, node: str) -> None:
         """Count a pod there as terminating."""
         self._change(rules, node, 0, leaving=1)
 
-    def go(self, rules: PodConstraints, node: str, *, leaving: bool) -> None:
+    def remove(self, rules: PodConstraints, node: str, *, leaving: bool) -> None:
         """Remove a pod there; `leaving`: it was terminating."""
         self._change(rules, node, -1, leaving=-int(leaving))
 

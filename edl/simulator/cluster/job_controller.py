@@ -135,7 +135,7 @@ class JobController:
         if not pod.node:
             self._queue(sim_job, part, pod)
             return
-        place = self.env.sim_nodes.take(part.role.template.shape, pod.node, pod.devices)
+        place = self.env.sim_nodes.bind(part.role.template.shape, pod.node, pod.devices)
         if place != _place(pod):
             part.put(replace(pod, devices=place.devices))
         if pod.terminating:
@@ -148,7 +148,7 @@ class JobController:
 
     def _bind(self, sim_job: SimulatedJob, part: SimulatedRole, name: str, node: str) -> None:
         pod = part.pods[name]
-        place = self.env.sim_nodes.take(part.role.template.shape, node)
+        place = self.env.sim_nodes.bind(part.role.template.shape, node)
         part.put(replace(pod, node=node, devices=place.devices))
         self._start(sim_job, part, name)
         # A pod bound at its creation was planned so: no new decision is needed.

@@ -86,7 +86,7 @@ class SimulatedNodes:
         self.columns = {one.name: column for column, one in enumerate(nodes)}
         self.allocatable = self._columns([one.allocatable for one in nodes])
         self._eligible = Eligibility(nodes)
-        self._rules.stand_on(nodes, self._eligible)
+        self._rules.set_nodes(nodes, self._eligible)
         self._masks = {}
 
     def _columns(self, amounts: Sequence[Resources]) -> Ints:
@@ -103,23 +103,23 @@ class SimulatedNodes:
             self._needs[shape] = found
         return found
 
-    def take(self, shape: Shape, node: str, devices: tuple[str, ...] = ()) -> Place:
+    def bind(self, shape: Shape, node: str, devices: tuple[str, ...] = ()) -> Place:
         """Bind a pod to a node; `devices`: the GPUs of which it already has a share."""
         place = Place(node, devices or self._chosen(shape, node))
         self._change(self.used, shape, node, 1)
         self._evictable_pods[node] += 1
         self._hold(shape, place, used=1)
         if shape.constraints:
-            self._rules.come(shape.constraints, node)
+            self._rules.bind(shape.constraints, node)
         return place
 
-    def leave(self, shape: Shape, place: Place) -> None:
+    def terminate(self, shape: Shape, place: Place) -> None:
         """Count a pod there as terminating."""
         self._change(self.leaving, shape, place.node, 1)
         self._evictable_pods[place.node] -= 1
         self._hold(shape, place, leaving=1)
         if shape.constraints:
-            self._rules.leave(shape.constraints, place.node)
+            self._rules.terminate(shape.constraints, place.node)
 
     def free(self, shape: Shape, place: Place, *, leaving: bool) -> None:
         """Remove a pod there; `leaving`: it was terminating."""
@@ -130,7 +130,7 @@ class SimulatedNodes:
             self._evictable_pods[place.node] -= 1
         self._hold(shape, place, used=-1, leaving=-int(leaving))
         if shape.constraints:
-            self._rules.go(shape.constraints, place.node, leaving=leaving)
+            self._rules.remove(shape.constraints, place.node, leaving=leaving)
 
     def _change(self, table: Ints, shape: Shape, name: str, sign: int) -> None:
         column = self.columns.get(name)

@@ -101,7 +101,7 @@ class SimulatedProvisioning:
         return False
 
     def _bind(self, sim_job: SimulatedJob, pod: ProvisionalPod, shape: Shape, node: str) -> None:
-        self.env.sim_nodes.take(shape, node)
+        self.env.sim_nodes.bind(shape, node)
         bound = replace(pod, node=node)
         self._bound[_path(sim_job, pod)] = _Bound(sim_job, bound, shape)
         pods = sim_job.job.provisioning.pods

@@ -92,7 +92,7 @@ class SimulatedService:
         env.unbound = True
 
     def _bind(self, one: _Replica, node: str) -> None:
-        one.place = self.env.sim_nodes.take(self.service.shape, node)
+        one.place = self.env.sim_nodes.bind(self.service.shape, node)
         self.env.after_start_up(self.service.start_up, partial(self._begin, one))
         self.env.changed()
 

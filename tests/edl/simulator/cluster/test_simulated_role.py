@@ -122,7 +122,7 @@ class Pods:
 
     def ask(self, name: str, wanted: Shape, priority: int = 0, to: str = "") -> None:
         def bind(node: str) -> None:
-            self.sim_nodes.take(wanted, node)
+            self.sim_nodes.bind(wanted, node)
             self.on[name] = node
 
         rank = (-priority, 0.0, next(self._numbers))
