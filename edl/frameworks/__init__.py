@@ -37,7 +37,7 @@ def restarts_together(job: TrainingJob) -> bool:
 def needs_minimum(job: TrainingJob) -> bool:
     """Whether the remaining pods cannot train while pods of the minimum are missing."""
     mode = _mode(job.framework, job.mode, [role.name for role in job.roles])
-    return mode is not None and mode.name == FRAMEWORKS[job.framework].meets
+    return mode is not None and mode.name == FRAMEWORKS[job.framework].rendezvous_mode
 
 
 def needs_placement(framework: str, mode: str, roles: Sequence[str]) -> bool:
@@ -55,9 +55,8 @@ def needs_placement(framework: str, mode: str, roles: Sequence[str]) -> bool:
 
 def is_leader(spec: JobSpec) -> bool:
     """Whether the end of this role is the end of the training job."""
-    return (
-        FRAMEWORKS[spec.framework].decider([bounds.role for bounds in spec.all_roles]) == spec.role
-    )
+    roles = [bounds.role for bounds in spec.all_roles]
+    return FRAMEWORKS[spec.framework].completion_role(roles) == spec.role
 
 
 def execs(spec: JobSpec) -> bool:

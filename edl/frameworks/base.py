@@ -69,7 +69,7 @@ class Needs(msgspec.Struct, frozen=True):
     kubectl: bool = False
     """The pod runs commands in its workers' pods: it gets kubectl and a ServiceAccount that may
     exec."""
-    keys: bool = False
+    ssh_keys: bool = False
     """The pod gets the training job's key pair in root's .ssh."""
     lists_pods: bool = False
     """The pod finds its peers by their labels: it gets a ServiceAccount that may list pods."""
@@ -108,11 +108,11 @@ class Mode(msgspec.Struct, frozen=True):
     """All roles that the mode knows; empty for all of the framework's."""
     single: tuple[str, ...] = ()
     """Roles that have exactly one replica in this mode."""
-    asked: bool = False
+    opt_in: bool = False
     """Never the default: the user must name it."""
     execs: bool = False
     """Launchers run commands in their workers' pods, for which they need RBAC."""
-    keys: bool = False
+    ssh_keys: bool = False
     """Pods reach each other by ssh, for which they need a key pair."""
     lists_pods: bool = False
     """Pods find each other by their labels, for which they need the right to list pods."""
@@ -143,14 +143,14 @@ class FrameworkOption(msgspec.Struct, frozen=True):
 class Framework(msgspec.Struct, frozen=True, dict=True):
     """One training framework: a row of facts and one function.
 
-    `deciders` in order: the first of them that the job has decides how the training job ends.
+    `completion_roles`: the first of them that the job has decides how the training job ends.
     `ranked`: every pod has an index and an address.
     """
 
     name: str
     roles: tuple[RoleKind, ...]
     worker: str
-    deciders: tuple[str, ...]
+    completion_roles: tuple[str, ...]
     modes: tuple[Mode, ...]
     describe: Callable[[JobSpec], Needs]
     port: int = 0
@@ -160,20 +160,20 @@ class Framework(msgspec.Struct, frozen=True, dict=True):
     publishes: str = ""
     """The role whose hosts are published to the launcher; empty if there is none."""
     settings: tuple[FrameworkOption, ...] = ()
-    fewest: str = ""
+    min_peers_env: str = ""
     """The variable that gives pods the number of peers to wait for: `4`, or `4:8`."""
-    meets: str = ""
+    rendezvous_mode: str = ""
     """The mode in which pods wait for each other, and do not train below the minimum."""
-    first_by_name: str = ""
+    host_role: str = ""
     """The role whose first pod peers address by its bare host name if the job has no other role."""
 
     @cached_property
     def kinds(self) -> Mapping[str, RoleKind]:
         return {kind.name: kind for kind in self.roles}
 
-    def decider(self, roles: Sequence[str]) -> str:
+    def completion_role(self, roles: Sequence[str]) -> str:
         """Which of the roles decides; empty if none of them can."""
-        return next((name for name in self.deciders if name in roles), "")
+        return next((name for name in self.completion_roles if name in roles), "")
 
     def only_one(self, role: str, mode: Mode) -> str:
         """Why the role is limited to one replica, and what lifts that; empty if it is not."""
@@ -197,4 +197,4 @@ class Framework(msgspec.Struct, frozen=True, dict=True):
             for mode in (*shown, *self.modes)
             if not mode.roles or set(roles) <= set(mode.roles)
         ]
-        return next((mode for mode in (*knowing, *shown) if not mode.asked), None)
+        return next((mode for mode in (*knowing, *shown) if not mode.opt_in), None)

@@ -44,9 +44,9 @@ _SSH: Final = {
         files=_HOST_LISTS,
         annotations=((contract.DISCOVER_HOSTS, DISCOVER_HOSTS),),
         gated=True,
-        keys=True,
+        ssh_keys=True,
     ),
-    "worker": Needs(command=("/bin/sh", "-c", WAIT_FOR_SSH), keys=True),
+    "worker": Needs(command=("/bin/sh", "-c", WAIT_FOR_SSH), ssh_keys=True),
 }
 _NEEDS: Final = {"kubexec": _KUBEXEC, "ssh": _SSH}
 
@@ -62,10 +62,10 @@ FRAMEWORK: Final = Framework(
         RoleKind("worker", resizable=True, serves=True),
     ),
     worker="worker",
-    deciders=("launcher",),
+    completion_roles=("launcher",),
     modes=(
         Mode("kubexec", ResizePolicy.LIVE, needed=("launcher", "worker"), execs=True),
-        Mode("ssh", ResizePolicy.LIVE, needed=("launcher", "worker"), asked=True, keys=True),
+        Mode("ssh", ResizePolicy.LIVE, needed=("launcher", "worker"), opt_in=True, ssh_keys=True),
     ),
     describe=describe,
     publishes="worker",

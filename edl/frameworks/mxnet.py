@@ -173,7 +173,7 @@ FRAMEWORK: Final = Framework(
         RoleKind(_TUNER, single=True),
     ),
     worker=_WORKER,
-    deciders=(_SCHEDULER, _TUNER, _WORKER),
+    completion_roles=(_SCHEDULER, _TUNER, _WORKER),
     modes=(
         Mode("dist", ResizePolicy.RESTART, role=_SCHEDULER, needed=_DIST, roles=_DIST),
         # A role list with servers but without a scheduler lacks it by mistake.
@@ -186,7 +186,7 @@ FRAMEWORK: Final = Framework(
             role=_SCHEDULER,
             needed=_DIST,
             roles=_DIST,
-            asked=True,
+            opt_in=True,
             members_at_start=True,
             newcomers=_WORKER,
         ),

@@ -15,7 +15,7 @@ FRAMEWORK: Final = Framework(
     name="none",
     roles=(RoleKind("worker", resizable=True),),
     worker="worker",
-    deciders=("worker",),
+    completion_roles=("worker",),
     modes=(Mode("items", ResizePolicy.ITEMS),),
     describe=describe,
     ranked=False,

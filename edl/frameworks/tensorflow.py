@@ -70,7 +70,7 @@ def describe(spec: JobSpec) -> Needs:
             Env(contract.CLUSTER_ENV, annotation=contract.CLUSTER),
             Env(contract.TF_CONFIG_ENV, _tf_config(spec.role, _CLUSTER)),
         )
-    decider = FRAMEWORK.decider([bounds.role for bounds in spec.all_roles])
+    decider = FRAMEWORK.completion_role([bounds.role for bounds in spec.all_roles])
     return Needs(
         env=env,
         ports=((_PORT_NAME, spec.port),),
@@ -87,11 +87,11 @@ FRAMEWORK: Final = Framework(
         RoleKind(_EVALUATOR, single=True),
     ),
     worker=_WORKER,
-    deciders=(_CHIEF, _WORKER),
+    completion_roles=(_CHIEF, _WORKER),
     modes=(
         Mode("ps", ResizePolicy.LIVE, role=_PS),
         Mode("collective", ResizePolicy.RESTART),
-        Mode("sparse", ResizePolicy.LIVE, role=_PS, asked=True),
+        Mode("sparse", ResizePolicy.LIVE, role=_PS, opt_in=True),
     ),
     describe=describe,
     port=2222,

@@ -18,7 +18,7 @@ def findings(job: Json, spec: JobSpec, fewer: str = _FEWER) -> list[Finding]:
 
     `fewer` says how they start with fewer, with {} for the variable.
     """
-    variable = FRAMEWORKS[spec.framework].fewest
+    variable = FRAMEWORKS[spec.framework].min_peers_env
     low = awaited(job, variable)
     if spec.scaling.min >= low:
         return []

@@ -158,11 +158,11 @@ def _mode(
         if mode and mode.roles and role not in mode.roles:
             what = f'"{role}" has no place in mode {mode.name}'
             form.found(path, what, f"leave it out, or see {contract.MODE}")
-    if not absent and not framework.decider(roles):
+    if not absent and not framework.completion_role(roles):
         form.found(
             path,
             f"none of its roles decides when {framework.name} is done",
-            f"list all roles, with a {' or '.join(framework.deciders)}",
+            f"list all roles, with a {' or '.join(framework.completion_roles)}",
         )
     return mode
 
@@ -285,7 +285,7 @@ def _check_account(
     The pods of a Job wait until the account exists; the API server refuses a bare pod without it.
     """
     own = form.pod.get("serviceAccountName") or form.pod.get("serviceAccount")
-    execs = form.is_pod and mode and mode.execs and role in framework.deciders
+    execs = form.is_pod and mode and mode.execs and role in framework.completion_roles
     if execs and own in (None, "", "default"):
         what = f"a bare {role} needs an account of its own: it may exec into its workers"
         form.found("spec.serviceAccountName", what, "kubectl create serviceaccount NAME, name it")

@@ -86,7 +86,7 @@ def _role(kind: Workload, of: RoleContext, role: WorkloadRole, job: str, items: 
             min=role.min,
             max=role.max,
             resizing=_resizing(framework, mode, role),
-            is_leader=role.role == framework.decider(names),
+            is_leader=role.role == framework.completion_role(names),
             is_service=framework.kinds[role.role].serves,
             indexed=framework.ranked,
             port=mode.port or framework.port,
@@ -124,8 +124,8 @@ def _known(kind: Workload, all_roles: Sequence[WorkloadRole]) -> tuple[Framework
         modes = ", ".join(dict.fromkeys(mode.name for mode in framework.modes))
         raise ValueError(f'mode: "{kind.mode}" with {", ".join(roles)}; one of {modes}')
     absent = [role for role in mode.needed if role not in roles]
-    if absent or not framework.decider(roles):
-        needed = ", ".join(absent or framework.deciders)
+    if absent or not framework.completion_role(roles):
+        needed = ", ".join(absent or framework.completion_roles)
         raise ValueError(f"roles: {', '.join(roles)}; {framework.name} needs {needed} too")
     return framework, mode
 

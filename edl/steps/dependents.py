@@ -47,7 +47,7 @@ def _wanted(job: TrainingJob) -> Iterator[tuple[ObjectRef, _Fields]]:
         yield ObjectRef("Service", namespace, job.key.name), partial(_headless, job.key)
     jobs = () if job.pods else job.live
     for role in jobs:
-        if role.name == framework.first_by_name and len(job.roles) == 1:
+        if role.name == framework.host_role and len(job.roles) == 1:
             name = addresses.hostname(role.job, 0)
             yield ObjectRef("Service", namespace, name), partial(_first, role)
     for role in jobs:
@@ -205,4 +205,4 @@ def missed_keys(job: TrainingJob, now: datetime) -> tuple[CreateKeys, ...]:
 
 
 def _needs_keys(job: TrainingJob) -> bool:
-    return any(mode.keys and mode.name == job.mode for mode in FRAMEWORKS[job.framework].modes)
+    return any(mode.ssh_keys and mode.name == job.mode for mode in FRAMEWORKS[job.framework].modes)

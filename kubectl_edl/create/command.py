@@ -158,7 +158,7 @@ def _framework_help(framework: Framework) -> str:
 
 def _sample(framework: Framework) -> list[tuple[str, str]]:
     """Roles and sizes for an example: those that the default mode needs, and workers."""
-    mode = next(mode for mode in framework.modes if not mode.asked)
+    mode = next(mode for mode in framework.modes if not mode.opt_in)
     wanted = {*mode.needed, mode.role, framework.worker} - {""}
     return [
         (kind.name, "1..4" if kind.resizable else "2")

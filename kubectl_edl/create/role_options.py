@@ -106,7 +106,7 @@ def _added(framework: Framework, name: str, given: Mapping[str, str]) -> tuple[s
     chosen = framework.mode(name, tuple(given))
     if chosen and _complete(chosen, given):
         return ()
-    modes = [mode for mode in framework.modes if name == mode.name or not (name or mode.asked)]
+    modes = [mode for mode in framework.modes if name == mode.name or not (name or mode.opt_in)]
     for mode in modes:
         missing = tuple(role for role in mode.needed if role not in given)
         single = all(framework.kinds[role].single or role in mode.single for role in missing)

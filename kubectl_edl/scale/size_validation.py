@@ -175,7 +175,7 @@ def _check_fewest(
     """Refuse fewer pods than wait for each other: the webhook would refuse such a min, too."""
     from edl.inject.peer_counts import awaited
 
-    low, size = awaited(manifest, FRAMEWORKS[framework].fewest), request.size or 0
+    low, size = awaited(manifest, FRAMEWORKS[framework].min_peers_env), request.size or 0
     if 0 < size < low:
         raise Refused(
             f"{name} takes {low} at least, its pods wait for that many; "

@@ -73,7 +73,7 @@ def _with_success(spec: Fields, all_roles: tuple[RoleManifest, ...]) -> tuple[Ro
     worker = training_manifest.named(all_roles, "worker")
     if not policy:
         return all_roles
-    if not worker or _FRAMEWORK.decider([part.role for part in all_roles]) != "worker":
+    if not worker or _FRAMEWORK.completion_role([part.role for part in all_roles]) != "worker":
         spec.note("successPolicy", f"{policy} never counted beside a chief, which decides")
         return all_roles
     if not worker.sizes.fixed:

@@ -48,7 +48,7 @@ def complete(pod: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
     if needs.shares_processes and not done.get("hostPID"):  # No container is PID 1 there.
         done = {"shareProcessNamespace": True} | done
     done = volumes.with_files(done, needs.files)
-    if needs.keys:
+    if needs.ssh_keys:
         done = volumes.with_keys(done, spec)
     if needs.gated and not done.get("nodeName"):  # The API server refuses both together.
         done = scheduling_gates.with_gate(done, contract.HOSTS_GATE)
