@@ -217,6 +217,11 @@ def removed(pods: Iterable[str]) -> Reason:
     return Reason(Code.PODS_REMOVED, PodNames(tuple(sorted(pods))))
 
 
+def no_pods(names: Iterable[str]) -> Reason:
+    """The job's user named pods for removal that do not exist."""
+    return Reason(Code.INVALID, PodNames(tuple(sorted(names))))
+
+
 def node_full(pod: str) -> Reason:
     """Other pods took the capacity that the plan had assigned to this pod."""
     return Reason(Code.NODE_FULL, PodNames((pod,)))

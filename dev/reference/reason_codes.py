@@ -37,7 +37,7 @@ _REASONS: Final[Mapping[StrEnum, str]] = {
     Code.COMPLETE: "The training job is done.",
     Code.FAILED: "The training job has failed.",
     Code.INCOMPLETE: "Jobs of its roles do not exist yet.",
-    Code.INVALID: "Its Jobs are invalid; the message says why.",
+    Code.INVALID: "Its Jobs or their annotations are invalid; the message says why.",
     Code.WRITE_REFUSED: "The API server rejects a change of its Jobs.",
     Code.START_REFUSED: "The API server rejects its start; it is retried with back-off.",
     Code.WAITING_FOR_NODES: "It has requested nodes from an autoscaler.",

@@ -20,7 +20,7 @@ from edl.model import Leaving, Pod, Role, TrainingJob
 from edl.planner.plan import Resize
 from edl.spec import addresses
 from edl.steps import preconditioned_patches
-from edl.steps.pod_removal import going, reason
+from edl.steps.pod_removal import going, named, reason
 from edl.writes import Patch
 
 LEAVE: Final = timedelta(seconds=3)
@@ -111,7 +111,7 @@ def _leaving(job: TrainingJob, role: Role, size: int, resize: Resize | None) -> 
         pod.name for pod in role.status.pods if pod.active and pod.name not in staying
     )
     before = job.leaving.reason if job.leaving else reasons.UNKNOWN
-    why = reason(role) if role.request.removing else before
+    why = reason(role) if named(role) else before
     return Leaving(names, size, resize.reason if resize else why)
 
 

@@ -46,6 +46,11 @@ def going(role: Role) -> tuple[Pod, ...]:
     )
 
 
+def named(role: Role) -> frozenset[str]:
+    """The names for removal that pods have, which may already be terminating."""
+    return role.request.removing.intersection(pod.name for pod in role.status.pods)
+
+
 def deletions(job: TrainingJob, role: Role, size: int) -> tuple[Write, ...]:
     """Deletes the named pods that the new size does not remove anyway.
 
@@ -86,7 +91,7 @@ def relied_on(role: Role) -> Json:
 
 def reason(role: Role) -> Reason:
     """The reason of the removal: the plan's, or that the user named the pods."""
-    return role.request.evacuated or reasons.removed(role.request.removing)
+    return role.request.evacuated or reasons.removed(named(role))
 
 
 def arrived(job: TrainingJob, role: Role) -> tuple[Patch, ...]:

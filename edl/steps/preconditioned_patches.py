@@ -11,7 +11,8 @@ from edl.model import Assignment, Code, JobKey, ObjectRef, Pod, Reason, Role
 from edl.writes import Action, Json, Note, Patch
 
 _WARNINGS: Final = frozenset(
-    {Code.SCALE_FAILED, Code.START_REFUSED, Code.WRITE_REFUSED, Code.NODES_NOT_PROVISIONED}
+    {Code.INVALID, Code.SCALE_FAILED, Code.START_REFUSED, Code.WRITE_REFUSED}
+    | {Code.NODES_NOT_PROVISIONED}
 )
 
 

@@ -72,8 +72,13 @@ def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str |
 
 def outcome_notes(job: TrainingJob, role: Role, now: datetime) -> Iterator[Note]:
     """Events about the outcome of a role's removals and timed scale-ups."""
-    if role.request.removing:
+    removed = pod_removal.named(role)
+    if removed:
         yield preconditioned_patches.note(job.key, role, Action.REMOVED, pod_removal.reason(role))
+    if unknown := role.request.removing - removed:
+        reason = reasons.no_pods(unknown)
+        text = f"{role.name}: {messages.message(reason)}"
+        yield preconditioned_patches.note(job.key, role, Action.REFUSED, reason, text)
     if scale_deadline.overdue(role, now):
         reason = scale_deadline.failure(role)
         text = f"{role.name}: {messages.message(reason)}"
@@ -98,7 +103,7 @@ def _operation(role: Role, resize: Resize | None, now: datetime) -> _Done | None
     if scale_deadline.overdue(role, now):
         before = role.status.size if role.request.replicas is None else role.request.replicas
         return _Done(Operation.FAILED, before, after, scale_deadline.failure(role))
-    if role.request.removing:
+    if pod_removal.named(role):
         why = resize.reason if resize and role.request.evacuated else pod_removal.reason(role)
         return _Done(Operation.REMOVED, role.status.size, after, why)
     if resize:

@@ -109,6 +109,29 @@ def test_a_pod_that_leaves_already_is_not_ended_twice() -> None:
     assert written(patches(step)[0])[contract.REMOVE] is None
 
 
+def test_a_name_of_no_pod_is_reported_and_recorded_as_no_removal() -> None:
+    found = pods("worker", [0, 2])
+    job = training(role("ps", pods=pods("ps", [0])), workers(*found, size=2))
+    step, _ = live(job, [], NOW)
+    (patch,) = patches(step)
+    assert deleted(step) == []
+    assert written(patch)[contract.REMOVE] is None
+    assert contract.HISTORY not in written(patch)
+    assert contract.REASON not in written(patch)
+    (note,) = step.notes
+    assert (note.action, note.reason, note.warning) == ("Refused", "Invalid", True)
+    assert note.message == f"worker: there is no pod {NAMED} to remove"
+
+
+def test_a_removal_records_only_names_of_pods() -> None:
+    asked = frozenset({NAMED, "mnist-worker-77-abcde"})
+    found = role("worker", 1, 12, size=2, pods=pods("worker", range(2)), removing=asked)
+    step, _ = live(training(role("ps", pods=pods("ps", [0])), found), [], NOW)
+    (patch,) = patches(step)
+    assert written(patch)[contract.MESSAGE] == f"removed by name: {NAMED}"
+    assert [note.action for note in step.notes] == ["PodsRemoved", "Refused"]
+
+
 def test_a_name_is_a_whole_name() -> None:
     found = (*pods("worker", [0]), pod("worker", 1), pod("worker", 10))
     job = horovod(launcher(0, 10, told=5), workers(*found, size=11))
