@@ -163,7 +163,7 @@ def _unlabelled(request: AdmissionRequest, context: Context) -> AdmissionVerdict
     try:
         labelled = namespace_defaults.adopted(manifest, policy)
     except Denied as misfit:
-        if not namespace_defaults.asks(manifest):
+        if not namespace_defaults.has_own_keys(manifest):
             return AdmissionVerdict(
                 manifest, namespace_defaults.left_alone(manifest, misfit, policy)
             )
@@ -172,7 +172,11 @@ def _unlabelled(request: AdmissionRequest, context: Context) -> AdmissionVerdict
         return _create(labelled, context, policy)
     except Denied as denied:
         # The framework fits. Its origin is new to the user only if the Job has no label of ours.
-        origin = () if namespace_defaults.asks(manifest) else (namespace_defaults.origin(policy),)
+        origin = (
+            ()
+            if namespace_defaults.has_own_keys(manifest)
+            else (namespace_defaults.origin(policy),)
+        )
         raise Denied([*denied.findings, *origin]) from None
 
 

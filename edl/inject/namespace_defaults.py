@@ -42,7 +42,7 @@ def _is_made_by_a_controller(manifest: Json) -> bool:
     )
 
 
-def asks(manifest: Json) -> bool:
+def has_own_keys(manifest: Json) -> bool:
     """Whether the object carries any label or annotation of ours."""
     written = (*labels(manifest), *annotations(manifest))
     return any(name.startswith(contract.PREFIX) for name in written)

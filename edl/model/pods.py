@@ -75,7 +75,7 @@ class Provisioning(msgspec.Struct, frozen=True):
     """The autoscaler's last message about them; shown, never parsed."""
 
     @property
-    def asks(self) -> bool:
+    def has_requests(self) -> bool:
         """Whether a provisional pod or a ProvisioningRequest exists."""
         return bool(self.pods or self.requests)
 

@@ -108,7 +108,7 @@ class Limits(msgspec.Struct, frozen=True):
     (`--max-node-provision-time`), Karpenter as long for its registration."""
     provisioning_parallelism: int = 5
     """The most gangs, from the head of the queue, that request nodes at the same time."""
-    asks: ProvisionerSettings = ProvisionerSettings()
+    provisioning: ProvisionerSettings = ProvisionerSettings()
     growth: GrowthMode = GrowthMode.AUTOSCALER
     idle_node_after: timedelta = timedelta(minutes=10)
     """How long extras alone may keep a node before they are moved off it: cluster-autoscaler's

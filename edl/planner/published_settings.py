@@ -20,9 +20,9 @@ LONGEST: Final = 3650 * 24 * 3600
 """In seconds, ten years: adding it to a date stays within what datetime represents."""
 _MOST: Final = 2**53
 """Numbers stay below this, so that a float represents every integer exactly."""
-_ASKS: Final = "asks"
+_PROVISIONING: Final = "provisioning"
 _USUAL: Final = {
-    **{name: value for name, value in asdict(Limits()).items() if name != _ASKS},
+    **{name: value for name, value in asdict(Limits()).items() if name != _PROVISIONING},
     **asdict(ProvisionerSettings()),
 }
 """Default value of each published limit, by name."""
@@ -70,7 +70,7 @@ def render(settings: Settings) -> str:
         found["weights"] = {str(priority): weight for priority, weight in settings.weights}
     found |= {name: wait.total_seconds() for name, wait in settings.waits}
     own = asdict(settings.limits)
-    own |= asdict(own.pop(_ASKS))
+    own |= asdict(own.pop(_PROVISIONING))
     limits = {
         name: value.total_seconds() if isinstance(value, timedelta) else value
         for name, value in own.items()
@@ -159,8 +159,8 @@ def _limits(given: Mapping[str, Any]) -> Limits:
         for name in sorted(_USUAL.keys() & given.keys())
     }
     names = ProvisionerSettings.__struct_fields__
-    asks = {name: said.pop(name) for name in names if name in said}
-    return Limits(asks=ProvisionerSettings(**asks), **said)
+    provisioning = {name: said.pop(name) for name in names if name in said}
+    return Limits(provisioning=ProvisionerSettings(**provisioning), **said)
 
 
 def _kind(usual: object) -> _Kind:

@@ -41,7 +41,7 @@ class ElasticControl:
     """Since when nodes have been unneeded."""
 
     def __post_init__(self) -> None:
-        self._limits = replace(self.elastic.limits, asks=ProvisionerSettings())
+        self._limits = replace(self.elastic.limits, provisioning=ProvisionerSettings())
         self._since = self.env.scenario.around.unneeded_since
 
     def arrived(self, sim_job: SimulatedJob) -> None:

@@ -37,12 +37,12 @@ class PrefetchedLists:
     def __init__(self, connection: ClusterConnection, *, lease: bool = False) -> None:
         self.connection: Final = connection
         self._with_lease = lease
-        self._futures: _Futures | None = self._ask()
+        self._futures: _Futures | None = self._request()
         self._lease: Future[Json] | None = None
 
     def answers(self) -> Answers:
         """Wait for all lists before parsing any: parsing while others arrive slows both down."""
-        (listings, self._lease), self._futures = self._futures or self._ask(), None
+        (listings, self._lease), self._futures = self._futures or self._request(), None
         wait(listings)
         wait([self._lease] if self._lease else [])
         return Answers(*(lambda one=one: one.result().items for one in listings))
@@ -51,7 +51,7 @@ class PrefetchedLists:
         """The reconciler's Lease, as of the last answers. Raises NotFound, Forbidden."""
         return self._lease.result() if self._lease else self._read_lease()
 
-    def _ask(self) -> _Futures:
+    def _request(self) -> _Futures:
         selections = (
             jobs_of(self.connection),
             ListOptions("Pod", self.connection.namespace, contract.FRAMEWORK),

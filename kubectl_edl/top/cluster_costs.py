@@ -105,10 +105,10 @@ def _price_names(node: Node) -> tuple[str, str]:
 def _parts(node: Node, minimums: Resources, extras: Resources) -> tuple[float, float, float]:
     """Fractions of a node used by minimums, extras and other pods; at most 1 in total."""
     unit, offered = _counted(node)
-    asks = gpus if unit is Unit.GPU else _cpu
+    requested = gpus if unit is Unit.GPU else _cpu
     if not offered:
         return 0.0, 0.0, 0.0
-    first, more, used = asks(minimums), asks(extras), asks(node.used)
+    first, more, used = requested(minimums), requested(extras), requested(node.used)
     most, others = max(offered, used, first + more), max(used - first - more, 0)
     return first / most, more / most, others / most
 

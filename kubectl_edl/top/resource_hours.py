@@ -58,13 +58,13 @@ class Hours:
 
 def hours(job: TrainingJob, now: datetime, serial: float) -> Hours:
     """The job's hours; `serial` is the fraction of work that more replicas do not speed up."""
-    asks: Callable[[Resources], int] = gpus
+    amount: Callable[[Resources], int] = gpus
     unit = Unit.GPU
     if not any(gpus(role.template.shape.requests) for role in job.roles):
-        asks, unit = (lambda requests: requests.get(CPU)), Unit.CPU
+        amount, unit = (lambda requests: requests.get(CPU)), Unit.CPU
     lines = {role.name: steps(job, role) for role in job.roles}
     held = sum(
-        _replica_hours(lines[role.name], now) * asks(role.template.shape.requests)
+        _replica_hours(lines[role.name], now) * amount(role.template.shape.requests)
         for role in job.roles
     )
     elastic = [role for role in job.roles if role.spec.resizing is not ResizePolicy.FIXED]
@@ -72,7 +72,7 @@ def hours(job: TrainingJob, now: datetime, serial: float) -> Hours:
     if elastic:
         longest = max(_hours_at_max(lines[role.name], role, now, serial) for role in elastic)
         at_max = longest * sum(
-            role.spec.max * asks(role.template.shape.requests) for role in job.roles
+            role.spec.max * amount(role.template.shape.requests) for role in job.roles
         )
     whole = all(line.whole for line in lines.values())
     return Hours(unit, held / _THOUSAND, at_max / _THOUSAND, whole, compared=serial > 0)

@@ -115,17 +115,17 @@ def cluster_usage(state: ClusterState, nodes: Sequence[NodeUsage]) -> tuple[Usag
         UsageLine(
             name=name,
             offered=sum(offers(one.node.allocatable) for one in nodes),
-            requested=sum(asks(one.node.used) for one in nodes),
-            training=asks(training),
-            queued=asks(queued),
+            requested=sum(requests(one.node.used) for one in nodes),
+            training=requests(training),
+            queued=requests(queued),
             idle=sum(
-                max(offers(one.node.allocatable) - asks(one.node.used), 0)
+                max(offers(one.node.allocatable) - requests(one.node.used), 0)
                 for one in nodes
                 if one.node.schedulable
             ),
             used=used.get(name) if used and name in (CPU, MEMORY) else None,
         )
-        for name, offers, asks in LINES
+        for name, offers, requests in LINES
     )
 
 

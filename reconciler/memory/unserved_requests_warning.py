@@ -21,7 +21,7 @@ class MissingRequests:
     """Warns once, and again after the API was served and disappeared."""
 
     def __init__(self, limits: Limits) -> None:
-        self._wanted = limits.asks.provisioner is Provisioner.REQUEST
+        self._wanted = limits.provisioning.provisioner is Provisioner.REQUEST
         self._missing = False
 
     def deciding(self, decide: Callable[[ClusterState], Plan]) -> Callable[[ClusterState], Plan]:

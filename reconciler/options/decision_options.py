@@ -121,20 +121,20 @@ class PlanningOptions:
         click.IntRange(1, _MOST_AT_ONCE),
     )
     provisioner: str = _limit(
-        _USUAL.asks.provisioner,
+        _USUAL.provisioning.provisioner,
         "How nodes are requested: by provisional pods, which run nothing, or by a"
         " ProvisioningRequest to cluster-autoscaler.",
     )
     provisioning_class: str = _limit(
-        _USUAL.asks.provisioning_class, "Class of ProvisioningRequests."
+        _USUAL.provisioning.provisioning_class, "Class of ProvisioningRequests."
     )
     provisioning_parameters: str = _limit(
-        _USUAL.asks.provisioning_parameters,
+        _USUAL.provisioning.provisioning_parameters,
         "Parameters of that class, such as maxRunDurationSeconds=86400.",
         shown="NAME=VALUE,…",
     )
     provisional_image: str = _limit(
-        _USUAL.asks.provisional_image,
+        _USUAL.provisioning.provisional_image,
         "Image of provisional pods; it need not start, because they are deleted once bound.",
     )
     growth: str = _limit(
@@ -154,7 +154,8 @@ class PlanningOptions:
         return Settings(
             policy=self.policy,
             limits=Limits(
-                **self._values(_USUAL), asks=ProvisionerSettings(**self._values(_USUAL.asks))
+                **self._values(_USUAL),
+                provisioning=ProvisionerSettings(**self._values(_USUAL.provisioning)),
             ),
             weights=self.priority_weight,
             waits=tuple(

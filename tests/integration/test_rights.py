@@ -66,7 +66,7 @@ CLOCKS = Clocks(lambda: datetime.now(UTC), time.monotonic)
 BY_REQUEST = partial(
     decide,
     policy=POLICIES["fair"],
-    limits=Limits(asks=ProvisionerSettings(Provisioner.REQUEST)),
+    limits=Limits(provisioning=ProvisionerSettings(Provisioner.REQUEST)),
 )
 PLAN = partial(
     decide,

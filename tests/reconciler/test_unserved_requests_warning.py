@@ -17,7 +17,7 @@ from tests.edl.planner.states import cluster
 def test_it_is_said_once_until_the_cluster_takes_requests(
     caplog: pytest.LogCaptureFixture, provisioner: Provisioner, times: int
 ) -> None:
-    decided = MissingRequests(Limits(asks=ProvisionerSettings(provisioner))).deciding(
+    decided = MissingRequests(Limits(provisioning=ProvisionerSettings(provisioner))).deciding(
         lambda _: Plan()
     )
     without, with_them = cluster(), replace(cluster(), takes_requests=True)

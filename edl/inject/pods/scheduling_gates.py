@@ -26,8 +26,8 @@ def with_placement(pod: Json, spec: JobSpec, labels: Mapping[str, str]) -> Json:
     placed_by_others = spec.rank is not None or pod.get("nodeName") or kubeshare.binds(pod, labels)
     roles = [bounds.role for bounds in spec.all_roles]
     together = frameworks.needs_placement(spec.framework, spec.mode, roles)
-    asks = together or spec.scheduling.topology or kubeshare.is_share(labels)
-    if placed_by_others or not asks:
+    placed = together or spec.scheduling.topology or kubeshare.is_share(labels)
+    if placed_by_others or not placed:
         return pod
     return with_gate(pod, contract.PLACEMENT_GATE)
 

@@ -155,10 +155,9 @@ def pod(raw: bytes, shapes: ShapeInterner) -> PodFacts:
     labels = found.metadata.labels
     ours = bool(job and labels.get(contract.FRAMEWORK))
     alone = training_pods.bare_pod(raw) if labels.get(contract.FRAMEWORK) and not job else None
-    asks = _asks(found) and not (job or alone)
-    held_back = (
-        ours or asks or ended or leaving or bool(found.spec.scheduling_gates) or _unseen(found)
-    )
+    provisional = _is_provisional(found) and not (job or alone)
+    gated = bool(found.spec.scheduling_gates)
+    held_back = ours or provisional or ended or leaving or gated or _unseen(found)
     identity = shapes.identity(found.metadata.namespace, labels)
     share, notes = gpu_sharing.share(labels), found.metadata.annotations
     shape = shapes.of(_own(found) if ours else found.spec, identity, share, _claims(found))
@@ -172,19 +171,19 @@ def pod(raw: bytes, shapes: ShapeInterner) -> PodFacts:
         leaving=leaving,
         asking=asking,
         priority=found.spec.priority or 0,
-        job=next((owner.uid for owner in jobs), "") if asks else job,
+        job=next((owner.uid for owner in jobs), "") if provisional else job,
         pod=training_pods.pod(found, alone) if job or alone else None,
         bare=alone,
         labels=identity.labels,
         hold=gpu_sharing.hold(share, notes.gpus, notes.gpu_memory),
         claims=volume_claims.named(identity.namespace, found.spec.volumes) if asking else (),
-        provisional=_provisional(found, shape) if asks else None,
-        admitted=admission_inputs(msgspec.json.decode(raw)["spec"]) if asks else b"",
+        provisional=_provisional(found, shape) if provisional else None,
+        admitted=admission_inputs(msgspec.json.decode(raw)["spec"]) if provisional else b"",
         of_node=any(owner.kind in _OF_THEIR_NODE for owner in owners),
     )
 
 
-def _asks(found: PodObject) -> bool:
+def _is_provisional(found: PodObject) -> bool:
     """Whether this is a provisional pod. Any user may set its label, which does not suffice.
 
     With its PriorityClass it has the lowest priority of all: a workload gains nothing by imitating

@@ -187,18 +187,18 @@ def requested(spec: ResourceClaimSpec) -> RequestedDevices:
     )
     return RequestedDevices(
         tuple(
-            tuple(map(_wanted, asks))
-            for asks in choices
-            if asks and not any(ask.admin_access for ask in asks)
+            tuple(map(_wanted, requests))
+            for requests in choices
+            if requests and not any(request.admin_access for request in requests)
         ),
         constrained=bool(msgspec.json.decode(spec.devices.constraints)),
     )
 
 
-def _wanted(ask: ExactDeviceRequest) -> DeviceCount:
-    tolerations = tuple(ask.tolerations or ())
-    kind = DeviceKind(ask.device_class_name, _selectors(ask.selectors), tolerations)
-    return DeviceCount(kind, 0 if ask.allocation_mode == _ALL else ask.count)
+def _wanted(request: ExactDeviceRequest) -> DeviceCount:
+    tolerations = tuple(request.tolerations or ())
+    kind = DeviceKind(request.device_class_name, _selectors(request.selectors), tolerations)
+    return DeviceCount(kind, 0 if request.allocation_mode == _ALL else request.count)
 
 
 def _selectors(found: list[DeviceSelector] | None) -> tuple[str, ...]:

@@ -64,17 +64,17 @@ class AffinityCache:
     own: list[PodConstraints] = field(default_factory=list)
     asked: Selectors = field(default_factory=lambda: Selectors(()))
     _jobs: dict[JobKey, tuple[TrainingJob, TrainingJob]] = field(default_factory=dict)
-    _others_ask: bool = False
+    _changed: bool = False
     """The selectors have changed, so every job must be matched anew."""
 
-    def ask(self, repelling: frozenset[PodConstraints], own: list[PodConstraints]) -> None:
+    def use(self, repelling: frozenset[PodConstraints], own: list[PodConstraints]) -> None:
         """Use the selectors of these constraints from now on."""
         if (repelling, own) != (self.repelling, self.own):
             others = (term.selector for rules in repelling for term in rules.anti_affinity)
             mine = (found for rules in own for found in rules.selectors)
             self.repelling, self.own = repelling, own
             self.asked = Selectors(chain(others, mine))
-            self._others_ask = True
+            self._changed = True
 
     def jobs(self, jobs: tuple[TrainingJob, ...]) -> tuple[TrainingJob, ...]:
         """The jobs, with constraints (labels) on the shapes that the selectors match."""
@@ -84,13 +84,13 @@ class AffinityCache:
         known, self._jobs = self._jobs, {}
         for job in jobs:
             last = known.get(job.key)
-            if last and last[0] is job and not self._others_ask:
+            if last and last[0] is job and not self._changed:
                 new = last[1]
             else:
                 new = _with_labels(job, self.asked)
                 new = last[1] if last and last[1] == new else new
             self._jobs[job.key] = (job, new)
-        self._others_ask = False
+        self._changed = False
         return tuple(new for _, new in self._jobs.values())
 
 
@@ -123,7 +123,7 @@ def with_affinity(
         if role.template.shape.constraints
     ]
     own += [demand.shape.constraints for demand in state.demands if demand.shape.constraints]
-    known.ask(repelling.rules, own)
+    known.use(repelling.rules, own)
     jobs, asked = known.jobs(state.jobs), known.asked
     if not own and all(new is old for new, old in zip(jobs, state.jobs, strict=True)):
         return state

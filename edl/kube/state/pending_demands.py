@@ -15,7 +15,7 @@ from edl.kube.dra.claim_resolution import DeviceView, resolve
 from edl.model import DEFAULT_TEAM, CaveatCode, Demand, Shape
 
 
-class _Ask(NamedTuple):
+class _DemandKey(NamedTuple):
     shape: Shape
     priority: int
     namespace: str
@@ -50,7 +50,7 @@ class PendingDemands:
     """Demands by requests, priority and namespace; adding a pod twice has no effect."""
 
     def __init__(self) -> None:
-        self._groups: dict[_Ask, _Group] = {}
+        self._groups: dict[_DemandKey, _Group] = {}
         self._made: tuple[Demand, ...] | None = ()
         self._claims: set[ObjectKey] = set()
         self._claims_read = False
@@ -100,21 +100,21 @@ class PendingDemands:
         if self._claims_read and not self._claims.issuperset(pod.claims):
             self._leave(pod)
         else:
-            self._ask(pod)
+            self._add(pod)
 
-    def _ask(self, pod: PodFacts) -> None:
-        ask = _Ask(pod.shape, pod.priority, pod.namespace)
-        self._groups.setdefault(ask, _Group()).add(_example(pod))
+    def _add(self, pod: PodFacts) -> None:
+        key = _DemandKey(pod.shape, pod.priority, pod.namespace)
+        self._groups.setdefault(key, _Group()).add(_example(pod))
         self._made = None
 
     def _leave(self, pod: PodFacts) -> None:
-        ask = _Ask(pod.shape, pod.priority, pod.namespace)
-        group = self._groups.get(ask)
+        key = _DemandKey(pod.shape, pod.priority, pod.namespace)
+        group = self._groups.get(key)
         if group:
             group.drop(_example(pod))
             self._made = None
             if not group.names:
-                del self._groups[ask]
+                del self._groups[key]
 
     def values(self) -> tuple[Demand, ...]:
         if self._made is None:
@@ -122,10 +122,10 @@ class PendingDemands:
         return self._made
 
     def _demands(self) -> Iterator[Demand]:
-        found: dict[_Ask, Demand] = {}
+        found: dict[_DemandKey, Demand] = {}
         for (shape, priority, namespace), group in self._groups.items():
             team = "" if self._teams is None else self._teams.get(namespace, DEFAULT_TEAM)
-            key, count, first = _Ask(shape, priority, team), len(group.names), group.first()
+            key, count, first = _DemandKey(shape, priority, team), len(group.names), group.first()
             if before := found.get(key):
                 count, first = count + before.count, min(first, before.example)
             found[key] = Demand(shape, priority, count, first, team)

@@ -59,7 +59,7 @@ class Decision:
             yield ProvisioningRequest(
                 key,
                 tuple(pods.items()),
-                limits.asks.provisional_image,
+                limits.provisioning.provisional_image,
                 limits.provisioning_timeout,
                 _request_class(limits),
             )
@@ -164,11 +164,13 @@ def _request_class(limits: Limits) -> RequestClass | None:
 
     Only cluster-autoscaler's atomic class has `ValidUntilSeconds`, how long it may keep trying.
     """
-    if limits.asks.provisioner is not Provisioner.REQUEST:
+    if limits.provisioning.provisioner is not Provisioner.REQUEST:
         return None
-    pairs = (one.split("=", 1) for one in limits.asks.provisioning_parameters.split(",") if one)
+    pairs = (
+        one.split("=", 1) for one in limits.provisioning.provisioning_parameters.split(",") if one
+    )
     parameters = dict(pairs)
-    if limits.asks.provisioning_class == ATOMIC_CLASS:
+    if limits.provisioning.provisioning_class == ATOMIC_CLASS:
         until = int(limits.provisioning_timeout.total_seconds())
         parameters = {"ValidUntilSeconds": str(until)} | parameters
-    return RequestClass(limits.asks.provisioning_class, tuple(sorted(parameters.items())))
+    return RequestClass(limits.provisioning.provisioning_class, tuple(sorted(parameters.items())))

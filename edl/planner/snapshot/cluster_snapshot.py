@@ -100,7 +100,7 @@ class Snapshot:
     @property
     def takes_requests(self) -> bool:
         """Whether nodes can be requested in the configured way (`ProvisionerSettings`)."""
-        wanted = self.limits.asks.provisioner is Provisioner.REQUEST
+        wanted = self.limits.provisioning.provisioner is Provisioner.REQUEST
         return self.autoscaled and (self.state.takes_requests or not wanted)
 
     def free_provisional(self, pods: Iterable[ProvisionalPod], sign: int = 1) -> None:

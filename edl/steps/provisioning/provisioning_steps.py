@@ -56,9 +56,9 @@ def rounds(plan: Plan, state: ClusterState) -> Iterable[tuple[JobKey, Callable[[
             yield job.key, partial(_withdrawn, job)
         elif job.key in requests:
             yield job.key, partial(_asked, job, _without_moved(job, requests[job.key], plan))
-        elif not job.suspended and job.provisioning.asks:
+        elif not job.suspended and job.provisioning.has_requests:
             yield job.key, partial(_replaced, job, now)
-        elif job.key not in starts and job.provisioning.asks:
+        elif job.key not in starts and job.provisioning.has_requests:
             yield job.key, partial(_withdrawn, job)
 
 

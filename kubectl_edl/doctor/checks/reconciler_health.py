@@ -105,7 +105,7 @@ def settings(context: CheckContext) -> CheckResults:
 def provisioner(context: CheckContext) -> CheckResults:
     """Check that the API server serves ProvisioningRequests if the reconciler creates them."""
     by = deciding(context.connection, SettingsOverrides(), context.now)
-    if by.settings.limits.asks.provisioner is not Provisioner.REQUEST:
+    if by.settings.limits.provisioning.provisioner is not Provisioner.REQUEST:
         return
     try:
         next(context.connection.cluster.pages(ListOptions("ProvisioningRequest")))

@@ -94,7 +94,7 @@ def _unnoticed(log: str, job: TrainingJob, now: datetime) -> CheckResult | None:
 
 def _unprovisioned(job: TrainingJob, now: datetime) -> CheckResult | None:
     asked = job.provisioning
-    if phase(job) is not Phase.QUEUED or not (asked.failure or asked.asks):
+    if phase(job) is not Phase.QUEUED or not (asked.failure or asked.has_requests):
         return None
     if asked.since and now - asked.since >= _NOTICED:
         what = f"{job.key} has waited {duration(now - asked.since)} for nodes of an autoscaler"

@@ -21,7 +21,7 @@ ALL = Settings(
         autoscaler=Autoscaler.PRESENT,
         provisioning_timeout=timedelta(minutes=3),
         provisioning_parallelism=7,
-        asks=ProvisionerSettings(
+        provisioning=ProvisionerSettings(
             Provisioner.REQUEST, "queued.example.com", "a=b,c=1", "example/pause:1"
         ),
     ),

@@ -13,7 +13,7 @@ from tests.edl.provisioning.autoscaled_cluster import PER_NODE, AutoscaledCluste
 if TYPE_CHECKING:
     from datetime import datetime
 
-LIMITS: Final = Limits(asks=ProvisionerSettings(Provisioner.REQUEST))
+LIMITS: Final = Limits(provisioning=ProvisionerSettings(Provisioner.REQUEST))
 
 
 class RequestedCluster(AutoscaledCluster):

@@ -179,7 +179,7 @@ def test_a_maximum_is_not_waited_for() -> None:
 
 def test_a_class_of_a_cloud_gets_its_own_parameters_alone() -> None:
     own = ProvisionerSettings(Provisioner.REQUEST, "queued.example.com", "run=86400,a=b")
-    world = RequestedCluster(limits=replace(LIMITS, asks=own))
+    world = RequestedCluster(limits=replace(LIMITS, provisioning=own))
     world.gang("gang", 4)
     world.round()
     (request,) = world.requests()
@@ -192,7 +192,7 @@ def test_another_way_of_asking_takes_away_what_the_first_has_made() -> None:
     world.answers = False
     world.gang("gang", 4)
     world.settle(10)
-    world.limits = replace(LIMITS, asks=ProvisionerSettings())
+    world.limits = replace(LIMITS, provisioning=ProvisionerSettings())
     world.settle(10)
     assert (len(world.provisional()), world.requests()) == (4, [])
     world.limits = LIMITS
@@ -247,7 +247,7 @@ def test_a_broken_one_is_left_out() -> None:
         )
     world.settle(10)
     assert len(world.state().jobs) == 1
-    assert world.state().jobs[0].provisioning.asks
+    assert world.state().jobs[0].provisioning.has_requests
 
 
 def test_those_of_released_jobs_go() -> None:

@@ -82,7 +82,7 @@ def test_all_pods_of_a_minimum_on_a_cordoned_node_ask_for_room_at_once() -> None
         ),
         (
             replace(cordoned("a"), takes_requests=True),
-            Limits(asks=ProvisionerSettings(provisioner=Provisioner.REQUEST)),
+            Limits(provisioning=ProvisionerSettings(provisioner=Provisioner.REQUEST)),
         ),
         (with_node(cordoned("a"), "c", 1, 0), ALL),
         (cordoned("b", "a", least=1), ALL),

@@ -59,7 +59,7 @@ def test_a_gang_gets_exactly_the_nodes_of_its_minimum_and_they_go_after_it() -> 
 def test_nodes_come_as_late_where_a_provisioning_request_asks_for_them() -> None:
     gang = training("gang", 8, 40, 100, curve=CONSTANT)
     requests = ProvisionerSettings(Provisioner.REQUEST)
-    limits = (Limits(asks=asks) for asks in (ProvisionerSettings(), requests))
+    limits = (Limits(provisioning=one) for one in (ProvisionerSettings(), requests))
     control_modes = (Elastic(POLICIES["fair"], one) for one in limits)
     given = world(gang, pools=(POOL,))
     (pods, request) = (
@@ -202,5 +202,5 @@ def test_a_cluster_as_it_stands_has_no_provisional_pods() -> None:
     held = replace(node("a", 4), used=shape(3).requests, evictable_pods=1)
     found = from_state(ClusterState(START, (held,), (asked,)), lambda _job: Work(60, CONSTANT))
     assert found.nodes == (node("a", 4),)
-    assert not found.trainings[0].job.provisioning.asks
+    assert not found.trainings[0].job.provisioning.has_requests
     assert simulate(found, FAIR).jobs[0].track.ended == pytest.approx(65, abs=2)

@@ -1044,8 +1044,8 @@ def test_a_failed_node_request_shows_the_autoscalers_message(stage: Stage) -> No
 
 def test_requests_for_nodes_need_their_api(stage: Stage) -> None:
     assert "provisioner" not in checked(stage), "it asks by provisional pods"
-    asks = ProvisionerSettings(Provisioner.REQUEST)
-    lease(stage, render(Settings(limits=Limits(asks=asks))))
+    provisioning = ProvisionerSettings(Provisioner.REQUEST)
+    lease(stage, render(Settings(limits=Limits(provisioning=provisioning))))
     verdict, message, fix = only(stage, "provisioner")
     assert verdict == "warning"
     assert "the API server serves no ProvisioningRequest" in message

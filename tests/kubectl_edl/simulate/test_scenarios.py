@@ -85,10 +85,11 @@ JOBS: dict[str, str] = {
 }
 TOP: dict[str, str] = {
     "limits: {loadCeiling: 3}": "limits.loadCeiling: 3; allowed: a number above 0, at most 1",
-    "limits: {asks: {}}": (
-        "limits.asks: is not a field here; allowed: loadCeiling, growthCooldown, restartCooldown, "
-        "lossPatience, queuePatience, pendingLimit, gangLimit, nearlyDone, preempt, autoscaler, "
-        "provisioningTimeout, provisioningParallelism, growth, idleNodeAfter"
+    "limits: {provisioning: {}}": (
+        "limits.provisioning: is not a field here (did you mean provisioningTimeout?); allowed: "
+        "loadCeiling, growthCooldown, restartCooldown, lossPatience, queuePatience, pendingLimit, "
+        "gangLimit, nearlyDone, preempt, autoscaler, provisioningTimeout, provisioningParallelism, "
+        "growth, idleNodeAfter"
     ),
     "services: [{name: web, steps: [{at: 3}]}]": (
         "services[0].steps[0].replicas: is missing; allowed: a whole number from 0 to 100000"

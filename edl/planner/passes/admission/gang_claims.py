@@ -128,7 +128,7 @@ class GangClaims:
             self.decisions.enqueue(key, *later)
         elif reserved_for and self._may_ever_start(found):
             self.decisions.enqueue(key, reasons.goes_first(reserved_for))
-        elif not found.job.provisioning.asks and (
+        elif not found.job.provisioning.has_requests and (
             refused := self._refused.get(_question(found, self.sources.standing_of(found)))
         ):
             self._pass_over(found, refused)
@@ -219,7 +219,7 @@ class GangClaims:
 
         After `queue_patience` it becomes a head, which later gangs may not delay.
         """
-        reason, until = self.nodes.ask(found, reason, partial(self._reach, found))
+        reason, until = self.nodes.request(found, reason, partial(self._reach, found))
         counts = found.quota_request is not NOT_COUNTED
         if counts and found.job.key in self.decisions.requests:
             self._refused.clear()  # requested pods count in quotas, so others' reasons may change
@@ -235,7 +235,7 @@ class GangClaims:
             self._fits_empty[found.signature] = topology_placement.fits_empty_cluster(
                 self.snapshot, found
             )
-        return self._fits_empty[found.signature] or self.nodes.may_ask(found)
+        return self._fits_empty[found.signature] or self.nodes.may_request(found)
 
     def _above_budget(self, found: Gang, request: QuotaRequest, quota: QuotaLine) -> None:
         """Enqueue a gang that exceeds a quota; after `queue_patience` the quota is reserved for it.
@@ -247,7 +247,7 @@ class GangClaims:
         self.decisions.enqueue(key, reasons.in_budget(quota.spec, needs, quota.used))
         # Usage by other workloads may never fall, so the quota is not reserved because of it.
         may = request.fits_beside_others and (
-            self.sources.without_jobs.fits(found) or self.nodes.may_ask(found)
+            self.sources.without_jobs.fits(found) or self.nodes.may_request(found)
         )
         if may and self.snapshot.has_waited(found.job, self.snapshot.limits.queue_patience):
             quota.head = quota.head or key

@@ -21,8 +21,8 @@ def reserve_for_gang(
     Required domains are respected, preferred ones tried first. None, and no change, if it does not
     fit.
     """
-    asks = found.job.topology
-    reach = reclaimable.capacity.with_idle(scope) if asks else snapshot.capacity.future_idle
+    topology = found.job.topology
+    reach = reclaimable.capacity.with_idle(scope) if topology else snapshot.capacity.future_idle
     for kept in topology_placement.restricted_to_domains(snapshot, found, reach, FUTURE_IDLE):
         for requests in topology_placement.in_preferred_domains(snapshot, kept, reach):
             reservation = Reservation(

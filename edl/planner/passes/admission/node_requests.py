@@ -35,17 +35,21 @@ class NodeRequests:
     _left: int = field(init=False)
     """How many more gangs may request nodes (`Limits.provisioning_parallelism`)."""
     provisioner: NodeProvisioner = field(init=False)
-    _asking: list[Gang] = field(default_factory=list)
+    _requesting: list[Gang] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         limits = self.snapshot.limits
         self._left = limits.provisioning_parallelism
-        by_request = limits.asks.provisioner is Provisioner.REQUEST
+        by_request = limits.provisioning.provisioner is Provisioner.REQUEST
         self.provisioner = (NodeProvisioner if by_request else ProvisionalRoom)(self.snapshot)
 
     def hold(self, found: Gang) -> None:
         """Keep a gang's existing request, unless a later step replaces it, and its capacity."""
-        if not found.job.provisioning.asks or not self.may_ask(found) or self._is_late(found):
+        if (
+            not found.job.provisioning.has_requests
+            or not self.may_request(found)
+            or self._is_late(found)
+        ):
             return
         self._keep(found, self.provisioner.hold(found))
 
@@ -63,9 +67,9 @@ class NodeRequests:
     def is_patient(self, found: Gang) -> bool:
         """Whether a gang's start waits, within the deadline, for nodes beyond its minimum."""
         awaited = self.provisioner.is_awaited(found)
-        return awaited and self.may_ask(found) and not self._is_late(found)
+        return awaited and self.may_request(found) and not self._is_late(found)
 
-    def ask(
+    def request(
         self, found: Gang, reason: Reason, reach: Callable[[], Ints]
     ) -> tuple[Reason, datetime | None]:
         """Request nodes for a gang that does not fit, if it may.
@@ -76,7 +80,7 @@ class NodeRequests:
         """
         job = found.job
         self.drop(found)
-        if not self.may_ask(found):
+        if not self.may_request(found):
             return reason, None
         if until := self._rests_until(job):
             failure = job.provisioning.failure
@@ -90,7 +94,7 @@ class NodeRequests:
         names = (role.name for role in found.roles)
         asked = {name: count for name, count in zip(names, pods, strict=True) if count}
         self._keep(found, asked)
-        self._asking.append(found)
+        self._requesting.append(found)
         self.provisioner.claim(found)
         found.quota_request.reserve(IDLE)
         waiting = sum(asked.values()) - len(job.provisioning.held)
@@ -99,19 +103,19 @@ class NodeRequests:
 
     def reserve(self) -> None:
         """Keep growth off idle capacity to which kube-scheduler may bind provisional pods."""
-        for found in self._asking:
+        for found in self._requesting:
             self.provisioner.reserve(found, self.decisions.requests.get(found.job.key, {}))
 
-    def ask_for_replacements(self, one: RoleAllocation, pods: int, *, begins: bool) -> None:
+    def request_replacements(self, one: RoleAllocation, pods: int, *, begins: bool) -> None:
         """Request capacity for `pods` pods of a started role that leave cordoned nodes.
 
         There is one provisional pod per pod; those that are bound hold their capacity. After the
         timeout unbound ones stay, but no longer count in `provisioning_parallelism`. `begins`: the
         first request may be made.
         """
-        job, by_pods = one.job, self.snapshot.limits.asks.provisioner is Provisioner.PODS
+        job, by_pods = one.job, self.snapshot.limits.provisioning.provisioner is Provisioner.PODS
         asked = [pod for pod in job.provisioning.pods if pod.role == one.role.name and not pod.gone]
-        may = by_pods and not job.topology.required and self._may_ask(job, (one.role,))
+        may = by_pods and not job.topology.required and self._may_request(job, (one.role,))
         if not (may and (asked or begins)):
             return
         since = min((pod.created_at for pod in asked), default=None)
@@ -134,16 +138,16 @@ class NodeRequests:
 
     def _takes_turn(self, job: TrainingJob) -> bool:
         """Whether a job may request nodes: within the parallelism, or if it has a request."""
-        if self._left <= 0 and not job.provisioning.asks:
+        if self._left <= 0 and not job.provisioning.has_requests:
             return False
         self._left -= 1
         return True
 
-    def may_ask(self, found: Gang) -> bool:
+    def may_request(self, found: Gang) -> bool:
         """Whether an autoscaler may add nodes for a gang, all of whose job is suspended."""
-        return found.job.suspended and self._may_ask(found.job, found.roles)
+        return found.job.suspended and self._may_request(found.job, found.roles)
 
-    def _may_ask(self, job: TrainingJob, roles: Iterable[Role]) -> bool:
+    def _may_request(self, job: TrainingJob, roles: Iterable[Role]) -> bool:
         return (
             self.snapshot.takes_requests
             and job.provisioning.provision is not Provision.NEVER

@@ -159,7 +159,7 @@ def place_replacements(sources: ClaimSources, nodes: NodeRequests) -> None:
         # Pods that must leave nodes about to be removed come first.
         may = not going and _may_be_replaced(sources.snapshot, one, least[0])
         lacks = may and not _place_replacement(sources, one, least[0])
-        nodes.ask_for_replacements(one, len(least), begins=lacks)
+        nodes.request_replacements(one, len(least), begins=lacks)
 
 
 def _place_replacement(sources: ClaimSources, allocation: RoleAllocation, pod: Pod) -> bool:
