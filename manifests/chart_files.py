@@ -37,14 +37,14 @@ helm install edl manifests/chart -n edl-system --create-namespace \\
   --set image=REGISTRY/kubectl-edl:0.1.0
 ```
 
-It installs into the release's namespace, and only that namespace may hold one: its webhook
-configurations are the cluster's. In another namespace than `edl-system`, tell the plugin:
-`export EDL_SYSTEM_NAMESPACE=NAMESPACE`. There are no CRDs.
+The chart installs into the namespace of its release. A cluster has one installation, because its
+webhook configurations are cluster-wide. If the namespace is not `edl-system`, users of the plugin
+set `EDL_SYSTEM_NAMESPACE=NAMESPACE`. There are no CRDs.
 
-Its templates, `kubectl apply -k manifests/base` and `kubectl edl install` have one source.
+The templates, `kubectl apply -k manifests/base` and `kubectl edl install` install the same objects.
 
-Another value with `--set NAME=VALUE`, or in a file with `-f FILE`; a wrong one is refused with the
-reason. The same names work in `kubectl edl install`.
+Set values with `--set NAME=VALUE`, or in a file with `-f FILE`; an invalid value is refused with
+the reason. `kubectl edl install` takes the same values.
 
 | value | default | meaning |
 | --- | --- | --- |
