@@ -70,7 +70,7 @@ def test_no_volume_reaches_the_node_or_another_secret(framework: str, data: st.D
         assert volume.keys() - {"name"} <= SOURCES
         if "secret" in volume:
             assert mode
-            assert mode.keys
+            assert mode.ssh_keys
             assert volume["secret"]["secretName"] == f"{spec.job}-ssh"
 
 
