@@ -102,10 +102,10 @@ def _check(request: AdmissionRequest, context: Context) -> None:
 
 
 def advise(request: AdmissionRequest, context: Context) -> AdmissionVerdict:
-    """Warnings for an object without our label. It is never refused."""
+    """Warnings for an object that does not train. It is never refused."""
     del context
     warnings: tuple[str, ...] = ()
-    if not manifest_schema.is_labelled(request.manifest):
+    if not unknown_keys.trains(request.manifest):
         with suppress(Denied):
             _check_shapes(request)
             warnings = (

@@ -70,3 +70,5 @@ def test_a_deployment_with_the_label_on_its_pods_is_told_when_it_is_created(
     assert applied(installed, web, tmp_path) == ""
     template["metadata"]["labels"] |= LABELS
     assert "pods of a Deployment are refused with it" in applied(installed, web, tmp_path)
+    web["metadata"] = {"name": "common", "labels": LABELS | {"app": "web"}}
+    assert "pods of a Deployment are refused with it" in applied(installed, web, tmp_path)

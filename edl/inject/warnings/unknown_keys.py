@@ -55,8 +55,13 @@ def warnings(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
     )
 
 
+def trains(manifest: Json) -> bool:
+    """Whether it is a Job or a bare pod with `edl.dev/framework`."""
+    return is_labelled(manifest) and manifest.get("kind", "Job") in ("Job", "Pod")
+
+
 def on_creation(manifest: Json) -> tuple[str, ...]:
-    """All warnings for a new object without `edl.dev/framework`, including its pod template."""
+    """All warnings for a new object that does not train, including its pod template."""
     return (*unheeded(manifest), *_in_template(manifest))
 
 
@@ -122,7 +127,7 @@ def _in_template(manifest: Json) -> tuple[str, ...]:
     """Warnings for a pod template with `edl.dev/framework` whose Job does not have it."""
     found = template(manifest)
     names = sorted(name for name, kind in _ours(found) if name in _WISHES[kind])
-    if contract.FRAMEWORK not in labels(found) or is_labelled(manifest):
+    if contract.FRAMEWORK not in labels(found) or trains(manifest):
         return ()
     if (kind := manifest.get("kind", "Job")) != "Job":  # items of a list have no kind
         shown = f"{contract.FRAMEWORK} in its pod template: pods of a {kind} are refused with it"
