@@ -33,7 +33,7 @@ class Resize(msgspec.Struct, frozen=True):
     reason: Reason
     restart: bool = False
     nodes: tuple[str, ...] = ()
-    """The nodes of a gated role's new replicas, by completion index."""
+    """The nodes of a gated role's new replicas, or, if it restarts, of all, by completion index."""
 
 
 class Suspension(msgspec.Struct, frozen=True):

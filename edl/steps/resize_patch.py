@@ -64,7 +64,8 @@ def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str |
             )
         annotations |= job_history.annotation(role, [entry])
     if resize and resize.nodes:
-        annotations |= preconditioned_patches.assigned(role, resize.before, resize.nodes)
+        first = 0 if resize.restart else resize.before
+        annotations |= preconditioned_patches.assigned(role, first, resize.nodes)
     if resize or role.request.removing:
         annotations[contract.RESIZED_AT] = preconditioned_patches.timestamp(now)
     return annotations

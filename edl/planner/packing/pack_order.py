@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, permutations
 from typing import Final
 
-from edl.feasibility.horizon import Horizon
+from edl.feasibility.horizon import IDLE, Horizon
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest, pack
 
@@ -50,19 +50,21 @@ def reserve_idle(requests: Sequence[PodSetRequest]) -> list[list[int]] | None:
     return None
 
 
-def reserve_nodes(requests: Sequence[PodSetRequest], nodes: Sequence[Sequence[int]]) -> bool:
-    """Reserve idle capacity for each request's pods on these nodes.
+def reserve_nodes(
+    requests: Sequence[PodSetRequest], nodes: Sequence[Sequence[int]], horizon: Horizon = IDLE
+) -> bool:
+    """Reserve capacity for each request's pods on these nodes.
 
     False, and nothing is reserved, if one of them does not fit.
     """
     pairs = zip(requests, nodes, strict=True)
     pods = [(request.pod_class, node) for request, there in pairs for node in there]
     for count, (pod_class, node) in enumerate(pods):
-        if not (pod_class.eligible[node] and pod_class.idle.fits(node)):
+        if not (pod_class.eligible[node] and pod_class.at(horizon).fits(node)):
             for before, taken in pods[:count]:
-                before.idle.unreserve(taken)
+                before.at(horizon).unreserve(taken)
             return False
-        pod_class.idle.reserve(node)
+        pod_class.at(horizon).reserve(node)
     return True
 
 

@@ -17,7 +17,7 @@ from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.restart_backoff import with_attempts
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, manual_size
+from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation, manual_size
 from edl.planner.snapshot.started_domains import in_domain_order
 
 
@@ -70,7 +70,8 @@ class Decision:
             all_roles = [role.name for role in allocations[0].job.roles if role.name in sizes]
             gated = (allocation for allocation in allocations if allocation.role.template.gated)
             nodes = tuple(
-                (allocation.role.name, self._assigned(allocation)) for allocation in gated
+                (allocation.role.name, self._assigned(allocation, _created(allocation)))
+                for allocation in gated
             )
             found = tuple((name, sizes[name]) for name in all_roles)
             grown = [
@@ -81,14 +82,14 @@ class Decision:
             why = reasons.grew_smaller(reason) if _growth_reverted(allocations) else reason
             yield Admission(key, found, why, tuple(grown), nodes)
 
-    def _assigned(self, allocation: RoleAllocation) -> tuple[str, ...]:
-        """The nodes of the replicas that this plan creates, by completion index."""
+    def _assigned(
+        self, allocation: RoleAllocation, placements: Iterable[Placement]
+    ) -> tuple[str, ...]:
+        """The nodes of these replicas, by completion index; () if one of them has none."""
         names = self.snapshot.capacity.node_names
-        nodes = [
-            placement.node
-            for placement in allocation.placements
-            if placement.is_new and placement.holds_idle
-        ]
+        nodes = [placement.node for placement in placements]
+        if NO_NODE in nodes:
+            return ()
         return tuple(names[node] for node in in_domain_order(self.snapshot, allocation, nodes))
 
     def _resizes(self, allocations: Iterable[RoleAllocation]) -> Iterator[Resize]:
@@ -107,8 +108,9 @@ class Decision:
                 job, restart = allocation.job, allocation.restarts_to_resize
                 if restart:
                     reason = with_attempts(self.snapshot, job, reason)
-                grows = allocation.role.template.gated and after > before and not restart
-                nodes = self._assigned(allocation) if grows else ()
+                placed = allocation.placements[:after] if restart else _created(allocation)
+                gated = allocation.role.template.gated and (restart or after > before)
+                nodes = self._assigned(allocation, placed) if gated else ()
                 yield Resize(job.key, allocation.role.name, before, after, reason, restart, nodes)
 
     def _explain(self, allocation: RoleAllocation) -> None:
@@ -149,6 +151,11 @@ class Decision:
         return reasons.no_room(
             pod_class.shape.requests, lacks, self.snapshot.domains.kept_to(pod_class)
         )
+
+
+def _created(allocation: RoleAllocation) -> list[Placement]:
+    """The replicas that this plan creates."""
+    return [one for one in allocation.placements if one.is_new and one.holds_idle]
 
 
 def _growth_reverted(allocations: Iterable[RoleAllocation]) -> bool:

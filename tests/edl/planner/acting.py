@@ -115,6 +115,8 @@ def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> Trai
             changed = part.changed(
                 size=size, suspended=True, suspended_at=now, resized_at=now, last=why
             )
+            if part.name in resizes and resizes[part.name].nodes:
+                changed = changed.changed(assigned=Assignment(0, resizes[part.name].nodes))
         elif stopped:
             timed = last_resizes.is_timed(stopped[0].reason)
             at = now if timed else part.record.resized_at

@@ -63,24 +63,18 @@ def shapes() -> st.SearchStrategy[Shape]:
 
 @cache
 @st.composite
-def roles(draw: st.DrawFn, name: str) -> Role:
+def roles(draw: st.DrawFn, name: str, resizing: ResizePolicy) -> Role:
     low = draw(one_of(1, 1, 2, 3))
-    high = low + draw(one_of(8, 4, 4, 2, 1, 0))
-    kinds = (
-        [ResizePolicy.FIXED]
-        if high == low
-        else [ResizePolicy.LIVE, ResizePolicy.LIVE, *ResizePolicy]
-    )
-    found = draw(one_of(*kinds))
-    high = low if found is ResizePolicy.FIXED else high
+    fixed = resizing is ResizePolicy.FIXED
+    high = low if fixed else low + draw(one_of(8, 4, 4, 2, 1, 0))
     wanted = draw(one_of(*[None] * 7, 0, 3, 14))
     return role(
         name,
         low,
         high,
         shape=draw(shapes()),
-        resizing=found,
-        indexed=found is not ResizePolicy.ITEMS,
+        resizing=resizing if high > low else ResizePolicy.FIXED,
+        indexed=resizing is not ResizePolicy.ITEMS,
         replicas=wanted if high > low else None,
         progress=draw(one_of(None, None, None, 0.5, 0.95)),
     )
@@ -89,10 +83,13 @@ def roles(draw: st.DrawFn, name: str) -> Role:
 @cache
 @st.composite
 def jobs(draw: st.DrawFn, number: int) -> TrainingJob:
+    """All elastic roles of a job are resized in one way, and work items have one role."""
     all_roles = draw(one_of(("worker",), ("worker",), ("ps", "worker")))
+    kinds = [one for one in ResizePolicy if one is not ResizePolicy.ITEMS or len(all_roles) == 1]
+    resizing = draw(one_of(ResizePolicy.LIVE, ResizePolicy.LIVE, *kinds))
     return job(
         f"job-{number}",
-        *(draw(roles(name)) for name in all_roles),
+        *(draw(roles(name, resizing)) for name in all_roles),
         queued=-draw(st.integers(0, 900)),
         priority=draw(one_of(0, 0, 1, 2)),
         paused=draw(one_of(*[False] * 15, *_YES)),

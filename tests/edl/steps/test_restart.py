@@ -1,5 +1,7 @@
+from msgspec.structs import replace
+
 from edl import contract
-from edl.model import ResizePolicy
+from edl.model import Assignment, ResizePolicy
 from edl.planner.plan import Resize
 from edl.steps.running_jobs import live
 from tests.edl.trainings import KEY, NOW, is_stopped, job_patches, patches, role, training, written
@@ -19,6 +21,13 @@ def test_a_restart_writes_the_new_size_before_it_suspends_every_role() -> None:
     for patch in patches(step):
         assert is_stopped(written(patch))
         assert written(patch)[contract.RESIZED_AT] == "2026-01-01T12:00:00Z"
+
+
+def test_a_restart_records_the_nodes_of_all_replicas() -> None:
+    gated = WORKER.changed(gated=True, assigned=Assignment(0, ("a", "b")))
+    resize = replace(RESIZE, nodes=("b", "b", "c"))
+    step, _ = live(training(SCHEDULER, gated, framework="mxnet"), [resize], NOW)
+    assert written(patches(step)[0])[contract.ASSIGNED_NODES] == "0:b*2,c"
 
 
 def test_a_restart_is_told_once() -> None:

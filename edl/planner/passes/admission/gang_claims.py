@@ -1,5 +1,6 @@
 """Claims of gangs: each starts on idle capacity, reserves future idle capacity, or waits."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
@@ -7,7 +8,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.feasibility.horizon import IDLE
+from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.model import Code, Reason
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest
@@ -92,18 +93,28 @@ class GangClaims:
             if placed is not None:
                 self._admit(*placed, found.reason)
             return placed is not None
-        reservation = reserve_for_gang(
-            self.snapshot, self.sources.reclaimable, found, NONE_IN_REACH
-        )
-        if reservation:
-            self.decisions.pipeline(reservation.requests, reservation.nodes)
+        if returns := self._reserved_again(found):
+            self.decisions.pipeline(*returns)
             self.decisions.hold(key, reasons.PREVIOUS_PODS)
-        return reservation is not None
+        return returns is not None
+
+    def _reserved_again(
+        self, found: Gang
+    ) -> tuple[Sequence[PodSetRequest], topology_placement.NodesByRequest] | None:
+        """Reserve future idle capacity for a restart, on its assigned nodes if it fits there."""
+        snapshot, reclaimable = self.snapshot, self.sources.reclaimable
+        if found.quota_request.allows(FUTURE_IDLE):
+            there = topology_placement.place_on_assigned_nodes(snapshot, found, FUTURE_IDLE)
+            if there:
+                found.quota_request.reserve(FUTURE_IDLE)
+                return there[0].requests, there[1]
+        made = reserve_for_gang(snapshot, reclaimable, found, NONE_IN_REACH)
+        return (made.requests, made.nodes) if made else None
 
     def _placed_again(self, found: Gang) -> tuple[Gang, topology_placement.NodesByRequest] | None:
         if not found.quota_request.allows(IDLE):
             return None
-        there = topology_placement.place_on_previous_nodes(self.snapshot, found)
+        there = topology_placement.place_on_assigned_nodes(self.snapshot, found, IDLE)
         return there or self._placed(found)
 
     def _off_vacated(self, found: Gang) -> Gang:

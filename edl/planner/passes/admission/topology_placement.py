@@ -46,8 +46,10 @@ def place_gang(snapshot: Snapshot, found: Gang) -> tuple[Gang, NodesByRequest] |
     return None
 
 
-def place_on_previous_nodes(snapshot: Snapshot, found: Gang) -> tuple[Gang, NodesByRequest] | None:
-    """Reserve the nodes of the gang's last start; None, and no change, if not all pods fit there.
+def place_on_assigned_nodes(
+    snapshot: Snapshot, found: Gang, horizon: Horizon
+) -> tuple[Gang, NodesByRequest] | None:
+    """Reserve the nodes assigned when it was stopped; None, and no change, if not all pods fit.
 
     So a job that restarts smaller frees just the nodes of the replicas that it gave up.
     """
@@ -59,7 +61,7 @@ def place_on_previous_nodes(snapshot: Snapshot, found: Gang) -> tuple[Gang, Node
         for role, request in zip(found.roles, found.requests, strict=True)
     ]
     gang = None if any(NO_NODE in nodes for nodes in wanted) else kept_at(snapshot, found, wanted)
-    return (gang, wanted) if gang and reserve_nodes(gang.requests, wanted) else None
+    return (gang, wanted) if gang and reserve_nodes(gang.requests, wanted, horizon) else None
 
 
 def restricted_to_domains(

@@ -44,6 +44,30 @@ def test_idle_room_is_worth_a_restart_but_not_so_soon_after_the_last_one() -> No
     assert plan.recheck_after == timedelta(seconds=1)
 
 
+def test_a_restart_names_the_nodes_of_all_replicas() -> None:
+    mine = restarting("mnist", 1, 4, on=["b", "a", "b", "b"], replicas=3)
+    (smaller,) = plan_for(cluster(node("a", 2), node("b", 9), mine)).resizes
+    assert (smaller.restart, smaller.nodes) == (True, ("b", "a", "b"))
+    mine = restarting("mnist", 1, 3, on=["b", "b"])
+    (larger,) = plan_for(cluster(node("a", 2), node("b", 2), mine)).resizes
+    assert (larger.restart, larger.nodes) == (True, ("b", "b", "a"))
+
+
+def test_jobs_that_restart_at_once_keep_the_nodes_that_the_plan_has_for_each() -> None:
+    """Else the first one, which may use any node, is given those of the second one."""
+    first = restarting("first", 1, 3, on=["b", "b"], queued=-9000)
+    second = restarting(
+        "second", 1, 2, on=["a"], shape=shape(node_selector=(("zone", "a"),)), queued=-8000
+    )
+    other = worker("other", 1, 2, on=["a", "a"])
+    state = cluster(node("a", 4, labels={"zone": "a"}), node("b", 8), first, second, other)
+    plan = plan_for(state)
+    assert sizes(plan) == {"first": 3, "second": 2}
+    again = plan_for(act(state, plan, after=timedelta(seconds=1), lingering=True))
+    assert sizes(again) == {}
+    assert [one.reason for one in again.held] == [reasons.PREVIOUS_PODS] * 2
+
+
 def test_it_makes_room_for_others_at_once() -> None:
     mine = restarting("mnist", 1, 3, on=["a"] * 3, started_at=at(-1))
     (resize,) = plan_for(cluster(node("a", 3), mine, demand("web", shape(1)))).resizes
