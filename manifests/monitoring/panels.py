@@ -45,29 +45,29 @@ ROWS: Final = (
         (
             Panel(
                 "Jobs in the queue",
-                "Training jobs that wait for their minimum, of them for new nodes, and all known.",
+                "Queued training jobs, those of them that requested nodes, and all training jobs.",
                 "short",
                 (
                     Query("max(edl_queued_jobs)", "queued"),
                     Query("max(edl_provisioning_jobs)", "wait for nodes"),
-                    Query("max(edl_jobs)", "known"),
+                    Query("max(edl_jobs)", "all"),
                 ),
             ),
             Panel(
                 "Longest wait",
-                "How long the first in the queue has been waiting.",
+                "How long the oldest queued job has waited.",
                 "s",
                 (Query("max(edl_queue_oldest_seconds)", "oldest"),),
             ),
             Panel(
                 "Wait until the first start",
-                "Jobs that were started in the last hour.",
+                "Jobs that first started in the last hour.",
                 "s",
                 _quantiles("edl_queue_wait_seconds", _HOUR),
             ),
             Panel(
-                "What jobs wait for",
-                "Held jobs by reason; `kubectl edl explain JOB` has the sentence.",
+                "Reasons of held jobs",
+                "Queued jobs and jobs that cannot scale up; see `kubectl edl explain JOB`.",
                 "short",
                 _leaders("edl_held_jobs", "reason"),
                 width=12,
@@ -75,7 +75,7 @@ ROWS: Final = (
             ),
             Panel(
                 "Jobs by phase",
-                "As `kubectl edl status` names them.",
+                "Phases as in `kubectl edl status`.",
                 "short",
                 _leaders("edl_jobs_by_phase", "phase"),
                 width=12,
@@ -89,33 +89,33 @@ ROWS: Final = (
         (
             Panel(
                 "Replicas of started jobs",
-                "Their size now, between the sums of min and max; ready are those that work.",
+                "Their current size and their ready replicas, between the sums of min and max.",
                 "short",
                 _leaders("edl_replicas", "bound"),
             ),
             Panel(
-                "Decisions a minute",
-                "Starts, growths, shrinks, suspensions and evacuations that were carried out.",
+                "Decisions per minute",
+                "Executed starts, scale-ups, scale-downs, suspensions and evacuations.",
                 "short",
                 _per_minute("edl_decisions_total", "decision"),
             ),
             Panel(
-                "Replicas that came and left, a minute",
-                "By the decision that moved them.",
+                "Replicas added and removed per minute",
+                "By decision.",
                 "short",
                 _per_minute("edl_resized_replicas_total", "decision"),
             ),
             Panel(
                 "Resize stall",
-                "From the patch until pods of the new size work and launchers know them; p95 of "
-                "the last hour.",
+                "From a resize patch until all pods are ready and listed in host files; p95 of the "
+                "last hour.",
                 "s",
                 (_quantiles("edl_resize_stall_seconds", _HOUR, "decision")[1],),
                 width=12,
             ),
             Panel(
                 "Nodes",
-                "Those on which pods may be placed, and the others.",
+                "Schedulable and unschedulable nodes.",
                 "short",
                 (Query("max by (schedulable) (edl_nodes)", "schedulable: {{schedulable}}"),),
                 width=12,
@@ -126,15 +126,15 @@ ROWS: Final = (
         "Utilisation",
         (
             Panel(
-                "Requested of allocatable",
-                "Schedulable nodes, by resource.",
+                "Requested",
+                "Fraction of the allocatable resources of schedulable nodes.",
                 "percentunit",
                 _part_of_allocatable("edl_cluster_requested"),
                 width=12,
             ),
             Panel(
-                "Thereof by training jobs",
-                "What the pods of training jobs request of all that is allocatable.",
+                "Requested by training jobs",
+                "Fraction of the allocatable resources that pods of training jobs request.",
                 "percentunit",
                 _part_of_allocatable("edl_training_requested"),
                 width=12,
@@ -144,52 +144,52 @@ ROWS: Final = (
     Row(
         "Reconciler",
         (
-            Panel("Leaders", "One, always.", "short", (Query("sum(edl_leading)", "leaders"),)),
+            Panel("Leaders", "Always one.", "short", (Query("sum(edl_leading)", "leaders"),)),
             Panel(
                 "Time to decide",
-                "To observe the cluster and decide about it once.",
+                "Time to observe the cluster and decide once.",
                 "s",
                 _quantiles("edl_decide_seconds", _NOW),
             ),
             Panel(
                 "From event to decision",
-                "How old the first news is that a decision is made from.",
+                "Age of the first event that a decision considers.",
                 "s",
                 _quantiles("edl_event_to_decision_seconds", _NOW),
             ),
             Panel(
-                "Writes a second",
-                "By what became of them; conflicts are decided again.",
+                "Writes per second",
+                "By outcome; conflicts are decided again.",
                 "short",
                 (Query(f"sum by (outcome) (rate(edl_writes_total[{_NOW}]))", "{{outcome}}"),),
             ),
             Panel(
                 "Time to write",
-                "p95, by verb: how fast the API server answers.",
+                "p95 by verb: latency of the API server.",
                 "s",
                 (_quantiles("edl_write_seconds", _NOW, "verb")[1],),
             ),
             Panel(
-                "Failures a minute",
-                "Writes by error, whole rounds, and jobs that were left out of one.",
+                "Failures per minute",
+                "Failed writes by error, failed rounds, and jobs that a round skipped.",
                 "short",
                 _per_minute("edl_failures_total", "kind"),
             ),
             Panel(
                 "Time to carry out a decision",
-                "All its writes together.",
+                "All writes of one decision.",
                 "s",
                 _quantiles("edl_act_seconds", _NOW),
             ),
             Panel(
-                "Watches begun a minute",
-                "Each ends by itself after some minutes; many more mean a connection that breaks.",
+                "Watches started per minute",
+                "Watches end after some minutes by themselves; more mean broken connections.",
                 "short",
                 _per_minute("edl_watches_total", "kind"),
             ),
             Panel(
                 "Memory",
-                "Resident, of each process that leads or stands by.",
+                "Resident memory of each replica.",
                 "bytes",
                 (
                     Query(
@@ -204,8 +204,8 @@ ROWS: Final = (
         "Webhook",
         (
             Panel(
-                "Reviews a second",
-                "By outcome; failed ones are our own errors.",
+                "Reviews per second",
+                "By outcome; failed: internal errors of the webhook.",
                 "short",
                 (
                     Query(
@@ -216,12 +216,12 @@ ROWS: Final = (
             ),
             Panel(
                 "Time for a review",
-                "From the whole question to the whole answer.",
+                "From a complete request body to the response.",
                 "s",
                 _quantiles("edl_webhook_review_seconds", _NOW),
             ),
             Panel(
-                "Bad requests a minute",
+                "Bad requests per minute",
                 "Malformed requests: not from the API server, or incomplete.",
                 "short",
                 (
@@ -243,19 +243,22 @@ ROWS: Final = (
                 ),
             ),
             Panel(
-                "Authorities and new certificates",
-                "Two authorities are trusted while one follows another.",
+                "CAs and new certificates",
+                "Two CAs are trusted during a rotation.",
                 "short",
                 (
                     Query("max(edl_trusted_authorities)", "trusted"),
                     Query("sum(increase(edl_webhook_certificate_loads_total[1h]))", "new"),
                     Query("sum(increase(edl_certificate_failures_total[1h]))", "failures"),
-                    Query("sum(increase(edl_webhook_certificate_failures_total[1h]))", "unread"),
+                    Query(
+                        "sum(increase(edl_webhook_certificate_failures_total[1h]))",
+                        "failed reloads",
+                    ),
                 ),
             ),
             Panel(
                 "Memory of the webhook",
-                "Resident, of each replica.",
+                "Resident memory of each replica.",
                 "bytes",
                 (
                     Query(

@@ -90,7 +90,7 @@ def test_a_size_is_held_from_the_page_and_refused_in_words(page: Page, stage: St
     page.keyboard.press("Enter")
     expect(page.get_by_text("mnist: worker set to 2")).to_be_visible()
     assert stage.job("mnist-worker")["metadata"]["annotations"][contract.REPLICAS] == "2"
-    page.get_by_role("button", name="Give back").click()
+    page.get_by_role("button", name="Automatic").click()
     expect(page.get_by_text("mnist: worker returned to automatic scaling")).to_be_visible()
 
 

@@ -88,7 +88,7 @@ def test_everything_is_reached_by_tab_and_the_focus_is_seen(page: Page) -> None:
         "scale-size",
         *[name for name, *_ in walk[15:]],
     ]
-    assert {name for name, *_ in walk[15:]} == {"Hold", "scale-auto"}
+    assert {name for name, *_ in walk[15:]} == {"Set", "scale-auto"}
     assert all(style == "solid" and width >= 2 for _, style, width in walk), walk
 
 
