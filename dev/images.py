@@ -101,7 +101,7 @@ def list_() -> None:
 
 @main.command()
 def prune() -> None:
-    """Drop what images were before: earlier archives, and layers that none consists of any more.
+    """Drop what images were before: earlier archives, and layers that none of them uses.
 
     It frees gigabytes; some steps are run again by the next build of their image.
     """

@@ -50,7 +50,7 @@ def says(description: str, **limits: Any) -> Meta:  # noqa: ANN401 (msgspec's ow
 
 
 class Part(Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """Some values that stand together; whatever is not said has its default."""
+    """Values of one section; those that are not set have their defaults."""
 
 
 def _field(option: click.Option) -> tuple[str, Any, Any]:

@@ -24,6 +24,10 @@ PATTERNS: Final = {
     "say the number, or `this many`": r"\bso (?:many|few)\b",
     "begin with the noun, not with `Of`": r"(?:^|[.:;] )(?-i:Of) (?!course\b)[a-z]",
     "say that it does not happen": r"\bin vain\b",
+    "`no longer`, before the verb": r"\bany more\b(?! than\b)",
+    "`idle capacity`": r"\bidle room\b",
+    "`is listed twice`, `conflicts with`": r"\bstands? (?:twice|there|here|beside)\b",
+    "say what happens to it": r"\blets? (?:it|them) go\b|\bslip of the pen\b|\ba kindness\b",
 }
 FUNCTION: Final = re.compile(r"^ *(?:async )?def (\w+)", re.MULTILINE)
 PEOPLE: Final = {
@@ -117,6 +121,11 @@ def test_names_count_as_texts(tmp_path: Path) -> None:
         ("Of a Job that ended.", 1),
         ("Of course users who opt in decide.", 0),
         ("Growth was in vain.", 1),
+        ("A Job that is not resized any more.", 1),
+        ("How many more pods fit, and not any more than that.", 0),
+        ("A role stands twice.", 1),
+        ("Idle room: 3 of 5 fit.", 1),
+        ("Pods wait until you let them go.", 1),
     ],
 )
 def test_the_patterns_find_what_they_are_for(text: str, count: int) -> None:

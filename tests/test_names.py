@@ -1,5 +1,9 @@
-"""One word, one meaning: each module, public class and type alias has a name of its own."""
+"""One word, one meaning: each module, public class and type alias has a name of its own.
 
+`REJECTED` are names that this project once invented for things that have a usual one.
+"""
+
+import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -12,6 +16,20 @@ PACKAGES = ("edl", "webhook", "reconciler", "kubectl_edl", "certs", "manifests")
 IN_EVERY_COMMAND = {"command", "view", "options"}
 ENTRY_POINTS = {"__init__", "__main__"}
 MODULES_PER_FOLDER = 14
+REJECTED = {
+    "actuator": "patcher, executor",
+    "asks": "requests, provisioning",
+    "census": "incremental state",
+    "complaints": "rejection log",
+    "deciders": "completion roles",
+    "keeper": "reloader, owner",
+    "legacy": "notes",
+    "measures": "metrics",
+    "stand_on": "set_nodes",
+    "tenants": "evictable pods",
+    "unsaid": "default",
+    "world": "cli, scenario, context",
+}
 TYPE = re.compile(r"^(?:class ((?!_)\w+)|((?!_)\w+): TypeAlias\b)", re.MULTILINE)
 
 
@@ -23,6 +41,14 @@ def modules() -> Iterator[Path]:
 def types(source: str) -> Iterator[str]:
     """Names of the public classes and type aliases of a module."""
     return (one or other for one, other in TYPE.findall(source))
+
+
+def identifiers(source: str) -> Iterator[str]:
+    """Names of variables, arguments, attributes, functions and classes, in lower case."""
+    for node in ast.walk(ast.parse(source)):
+        for field in ("id", "attr", "arg", "name"):
+            if isinstance(name := getattr(node, field, None), str):
+                yield name.lower().strip("_")
 
 
 def twice(names: Counter[str]) -> list[str]:
@@ -43,6 +69,21 @@ def test_no_two_public_types_have_one_name() -> None:
 def test_classes_and_aliases_are_types() -> None:
     source = "class Plan: ...\nclass _Own: ...\nNames: TypeAlias = list[str]\nMOST: Final = 5\n"
     assert list(types(source)) == ["Plan", "Names"]
+
+
+def test_no_identifier_is_a_rejected_name() -> None:
+    rejected = [
+        f"{path.relative_to(ROOT)}: {name}; better: {REJECTED[name]}"
+        for path in modules()
+        for name in sorted({*identifiers(path.read_text())} & REJECTED.keys())
+    ]
+    assert rejected == []
+
+
+def test_identifiers_are_names_of_any_kind() -> None:
+    source = "class _Keeper:\n    def asks(self, world): self.measures = tenants\n"
+    found = {"keeper", "asks", "self", "world", "measures", "tenants"}
+    assert {*identifiers(source)} == found
 
 
 @pytest.mark.parametrize("package", PACKAGES)

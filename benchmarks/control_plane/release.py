@@ -163,7 +163,7 @@ def create(api: ApiClient, way: Way, jobs: int) -> list[str]:
 
 
 def settle(sandbox: Sandbox, api: ApiClient, way: Way, jobs: int) -> None:
-    """Wait until the queueing system has observed all Jobs and no Job changes any more."""
+    """Wait until the queueing system has observed all Jobs and Jobs have stopped changing."""
     known: set[str] = set()
     while True:
         found = [_job.decode(item) for item in api.list(ListOptions("Job", NAMESPACE)).items]

@@ -93,9 +93,9 @@ def _simulated(
     """What the simulation saw, and whether `enough` stopped it early."""
     keys, known = asked
     seen = _Seen()
-    world = from_state(state, lambda job: known[job.key].work if job.key in known else None)
+    scenario = from_state(state, lambda job: known[job.key].work if job.key in known else None)
     control_mode = Elastic(settings.value(), settings.limits)
-    simulation = Simulation(world, control_mode, Watcher(decided=seen.note))
+    simulation = Simulation(scenario, control_mode, Watcher(decided=seen.note))
     horizon = HORIZON.total_seconds()
     while simulation.next <= horizon:
         if all(key in seen.start or key in seen.growth for key in keys):

@@ -265,7 +265,7 @@ def check(new: Json, old: Json, policy: NamespacePolicy) -> None:
     """Raises Denied for labels that no longer parse, and for bounds beyond what the pods allow.
 
     Nor may a Job grow above its namespace's limits. A finding that the old object has already is
-    not an error: otherwise it could not be edited any more.
+    not an error: otherwise it could no longer be edited.
     """
     try:
         spec = parse(new)

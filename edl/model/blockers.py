@@ -1,7 +1,7 @@
-"""What stops a training job from getting one more replica, or from starting: data, a type a cause.
+"""What stops a training job from starting or from getting one more replica: a type per cause.
 
-`edl.messages` renders each, and what would change it; `edl.planner.explain.remedies` makes the
-situation in which it is not in the way.
+`edl.messages` renders each, and its remedy; `edl.planner.explain.remedies` computes the state
+without it.
 """
 
 from datetime import datetime

@@ -133,7 +133,7 @@ class LostPods(msgspec.Struct, frozen=True, tag=True):
     of: int
     seconds: Annotated[float, msgspec.Meta(ge=0, le=600)]
     confined: bool = False
-    """Its required topology domain cannot hold its minimum any more."""
+    """Its required topology domain can no longer hold its minimum."""
 
 
 class Awaiting(msgspec.Struct, frozen=True, tag=True):

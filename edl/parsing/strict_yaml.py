@@ -44,7 +44,7 @@ def not_yaml(error: yaml.YAMLError) -> Finding:
     """A YAML error in one line: `line 3: is not YAML: …`."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     causes = (getattr(error, "context", None), getattr(error, "problem", None))
-    what = ", ".join(part for part in causes if part) or "a character may not stand there"
+    what = ", ".join(part for part in causes if part) or "a character is not allowed"
     return Finding(f"line {mark.line + 1}" if mark else "the document", f"is not YAML: {what}")
 
 

@@ -151,7 +151,7 @@ class Simulation:
         self._note()
 
     def _settle(self) -> None:
-        """Let controllers, kube-scheduler and programs react until nothing changes any more."""
+        """Let controllers, kube-scheduler and programs react until nothing more changes."""
         job_controller, env = self.job_controller, self.env
         while job_controller.touched or env.unbound:
             touched, job_controller.touched = list(job_controller.touched.values()), {}

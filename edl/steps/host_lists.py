@@ -252,8 +252,8 @@ def role_of(job: TrainingJob) -> str:
 def new_worker_patches(job: TrainingJob) -> tuple[Patch, ...]:
     """For each gated worker, a patch with NEW_WORKER and the number of workers."""
     name = role_of(job)
-    deciders = [pod for role in job.roles if role.spec.is_leader for pod in role.status.pods]
-    began = any(pod.published.hosts is not None for pod in deciders if not pod.terminating)
+    leaders = [pod for role in job.roles if role.spec.is_leader for pod in role.status.pods]
+    began = any(pod.published.hosts is not None for pod in leaders if not pod.terminating)
     return tuple(
         _let_in(job, role, pod, new=began)
         for role in job.live

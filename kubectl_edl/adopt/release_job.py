@@ -169,7 +169,8 @@ def _hints(jobs: list[Json], flags: str) -> Iterator[str]:
     gated = [job["metadata"]["name"] for job in with_gates(jobs)]
     if gated:
         patch = f"{REMOVE_GATES}{flags}"
-        yield f"hint: new pods of {', '.join(gated)} wait until you let them go: {patch}"
+        names = ", ".join(gated)
+        yield f"hint: new pods of {names} stay gated until you remove their gates: {patch}"
     for job in jobs:
         labels = job["metadata"].get("labels") or {}
         framework = FRAMEWORKS.get(labels.get(contract.FRAMEWORK, ""))

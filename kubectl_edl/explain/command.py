@@ -118,8 +118,8 @@ def _report(
         explained = _with_cluster(cli, explained, state)
     if published:
         explained = _as_published(explained, published, job)
-    deciders = by.hints if state else reconciler_lease.unattended(connection, now)
-    every_hint = (*survey.hints, *deciders, *hints, *more)
+    leader_hints = by.hints if state else reconciler_lease.unattended(connection, now)
+    every_hint = (*survey.hints, *leader_hints, *hints, *more)
     return explain_report(explained, now).with_hints(dict.fromkeys(every_hint))
 
 

@@ -1,7 +1,7 @@
 """Restores what only the reconciler would restore: Jobs' time to live, and scheduling gates.
 
 The reconciler restores `ttlSecondsAfterFinished` when all Jobs of a training job have ended, and
-removes the scheduling gates of its pods. Uninstalling does so once no webhook adds them any more.
+removes the scheduling gates of its pods. Uninstalling does so once no webhook adds them.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -182,7 +182,7 @@ def _problem(error: Exception, text: str) -> tuple[int, str]:
         before = text[: error.position]
         return before.count(
             "\n"
-        ) + 1, f"not YAML: character {error.character:#x} may not stand here"
+        ) + 1, f"not YAML: character {error.character:#x} is not allowed here"
     return 1, TOO_DEEP if isinstance(error, RecursionError) else f"not YAML: {error}"
 
 

@@ -12,7 +12,7 @@ from manifests.documents import Documents
 from manifests.templating import template_nodes as nodes
 
 
-class _World(Struct, frozen=True):
+class _Context(Struct, frozen=True):
     """The installation's values as JSON, and the element of the innermost loop."""
 
     values: Mapping[str, Any]
@@ -43,46 +43,46 @@ def filled(
     documents: Iterable[nodes.TemplateDocument], values: Mapping[str, Any], namespace: str
 ) -> Documents:
     """The documents whose conditions hold, in order, with values filled in, in `namespace`."""
-    world = _World(values, namespace)
+    context = _Context(values, namespace)
     return tuple(
-        _tree(one.tree, world)
+        _tree(one.tree, context)
         for one in documents
-        if one.condition is None or world.holds(one.condition)
+        if one.condition is None or context.holds(one.condition)
     )
 
 
-def _tree(tree: nodes.Tree, world: _World) -> Any:  # noqa: ANN401 - JSON
+def _tree(tree: nodes.Tree, context: _Context) -> Any:  # noqa: ANN401 - JSON
     if isinstance(tree, dict):
-        return {key: _tree(value, world) for key, value in _entries(tree, world)}
+        return {key: _tree(value, context) for key, value in _entries(tree, context)}
     if isinstance(tree, list):
-        return [one for item in tree for one in _items(item, world)]
+        return [one for item in tree for one in _items(item, context)]
     if isinstance(tree, str):
-        return tree.replace(contract.SYSTEM_NAMESPACE, world.namespace)
+        return tree.replace(contract.SYSTEM_NAMESPACE, context.namespace)
     fill = _PLACES.get(type(tree))
-    return fill(tree, world) if fill else tree
+    return fill(tree, context) if fill else tree
 
 
-def _entries(tree: Mapping[str, nodes.Tree], world: _World) -> Iterator[tuple[str, nodes.Tree]]:
+def _entries(tree: Mapping[str, nodes.Tree], context: _Context) -> Iterator[tuple[str, nodes.Tree]]:
     for key, value in tree.items():
         chosen = value
         while isinstance(chosen, nodes.Choice):
-            chosen = chosen.then if world.holds(chosen.condition) else chosen.otherwise
+            chosen = chosen.then if context.holds(chosen.condition) else chosen.otherwise
         if chosen is not nodes.ABSENT:
             yield key, chosen
 
 
-def _items(item: nodes.Tree, world: _World) -> Iterator[Any]:
+def _items(item: nodes.Tree, context: _Context) -> Iterator[Any]:
     match item:
         case nodes.Items():
-            for one in item.then if world.holds(item.condition) else item.otherwise:
-                yield from _items(one, world)
+            for one in item.then if context.holds(item.condition) else item.otherwise:
+                yield from _items(one, context)
         case nodes.Each():
-            for element in _elements(world.at(item.path)):
-                inner = _World(world.values, world.namespace, element)
+            for element in _elements(context.at(item.path)):
+                inner = _Context(context.values, context.namespace, element)
                 for one in item.items:
                     yield from _items(one, inner)
         case _:
-            yield _tree(item, world)
+            yield _tree(item, context)
 
 
 def _elements(found: Any) -> list[Any]:  # noqa: ANN401 - a list, or a map's pairs
@@ -96,17 +96,17 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _pair(_pair: nodes.Pair, world: _World) -> str:
-    key, value = world.element
+def _pair(_pair: nodes.Pair, context: _Context) -> str:
+    key, value = context.element
     return f"{key}={_text(value)}"
 
 
-_PLACES: Final[Mapping[type, Callable[[Any, _World], Any]]] = {
-    nodes.Value: lambda place, world: world.at(place.path),
-    nodes.Word: lambda place, world: _text(world.at(place.path)),
-    nodes.Joined: lambda place, world: f"{world.at(place.path)}{place.ending}",
-    nodes.CelText: lambda place, world: json.dumps(world.at(place.path), ensure_ascii=False),
-    nodes.Merged: lambda place, world: merged(_tree(place.base, world), world.at(place.path)),
-    nodes.Element: lambda _place, world: world.element,
+_PLACES: Final[Mapping[type, Callable[[Any, _Context], Any]]] = {
+    nodes.Value: lambda place, context: context.at(place.path),
+    nodes.Word: lambda place, context: _text(context.at(place.path)),
+    nodes.Joined: lambda place, context: f"{context.at(place.path)}{place.ending}",
+    nodes.CelText: lambda place, context: json.dumps(context.at(place.path), ensure_ascii=False),
+    nodes.Merged: lambda place, context: merged(_tree(place.base, context), context.at(place.path)),
+    nodes.Element: lambda _place, context: context.element,
     nodes.Pair: _pair,
 }

@@ -69,7 +69,7 @@ class JobFacts(msgspec.Struct, frozen=True, gc=False):
     template: bytes = b""
     """The part of its pod template that admission depends on (`admission_inputs`)."""
     unprovisioned: FailedAttempt | None = None
-    """The last time that nodes it asked for did not come."""
+    """The last time that requested nodes did not arrive."""
     execs: bool = False
     """Its pods run commands in workers' pods, which its namespace must allow."""
 

@@ -24,7 +24,7 @@ function onTrack(label, ...children) {
   return chart("bar", [100, 8], label, svg("rect", { class: "track", width: 100, height: 8 }), ...children);
 }
 
-// A part of 100, as a bar; the figure stands beside it. `kind` is the resource's place in `lines`,
+// A part of 100, as a bar; the figure is beside it. `kind` is the resource's place in `lines`,
 // whose colour it has. A full cluster is what this is for: it is coloured as any other.
 export function bar(share, label, kind = null) {
   const width = Math.min(share, 100);

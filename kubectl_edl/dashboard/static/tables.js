@@ -1,7 +1,7 @@
 // Real tables whose rows are kept by key: only cells that differ are written again.
 //
-// On a narrow screen rows become cards by CSS. That takes a table's meaning away in some browsers,
-// so the roles stand there in words.
+// On a narrow screen rows become cards by CSS. Some browsers then drop the table's roles, so these
+// are written as attributes.
 
 import { element, setHidden, setText } from "./dom.js";
 

@@ -140,7 +140,7 @@ class _Reader:
         letter = self._peek()
         if letter in ("", "\r", "\n"):
             raise self._wrong('a "{" is never closed')
-        raise self._wrong(f'"{letter}" may not stand here')
+        raise self._wrong(f'"{letter}" is not allowed here')
 
     def below(self) -> Path:
         self.at += 2

@@ -25,7 +25,7 @@ def test_every_name_of_ours_stands_in_the_contract(name: str) -> None:
     assert name in ENTRIES
 
 
-def test_no_entry_stands_twice() -> None:
+def test_no_entry_is_listed_twice() -> None:
     counted = Counter(entry.name for entry in registry.ENTRIES)
     assert [name for name, times in counted.items() if times > 1] == []
 

@@ -260,7 +260,7 @@ def test_discovery_prints_the_live_host_list(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_discovery_prints_what_stands_there_and_reads_nothing(tmp_path: Path, odd: str) -> None:
+def test_discovery_prints_the_file_as_it_is_and_evaluates_nothing(tmp_path: Path, odd: str) -> None:
     (tmp_path / "hostfile").write_text(f"{odd}\n")
     script = scripts.DISCOVER_HOSTS.replace(EDL_HOSTFILE, str(tmp_path / "hostfile"))
     done = subprocess.run(

@@ -189,7 +189,7 @@ def test_nodes_that_come_later_end_the_back_off() -> None:
 
 
 @pytest.mark.parametrize("ends", ["paused", "deleted", "room"])
-def test_what_is_not_needed_any_more_goes(ends: str) -> None:
+def test_what_is_no_longer_needed_is_deleted(ends: str) -> None:
     world = AutoscaledCluster(delay=10_000)
     world.gang("gang", 4)
     world.settle(30)

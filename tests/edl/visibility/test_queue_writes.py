@@ -41,7 +41,7 @@ def test_what_others_have_spoiled_is_written_again() -> None:
     assert isinstance(write, Patch)
 
 
-def test_where_nothing_waits_any_more_it_goes() -> None:
+def test_where_nothing_waits_it_is_deleted() -> None:
     writes = queue_writes({"ns": PublishedQueue("7", ONE)}, {})
     assert writes == (Delete(target("ns"), "7"),)
 

@@ -69,7 +69,8 @@ def test_new_pods_of_a_released_job_stay_gated(stage: Stage) -> None:
     """A template does not change while its Job runs: its gates stay."""
     found = stage.run("release", "mnist", "--context", "prod")
     assert found.err.splitlines()[0] == (
-        "hint: new pods of mnist-chief, mnist-ps, mnist-worker wait until you let them go: "
+        "hint: new pods of mnist-chief, mnist-ps, mnist-worker stay gated until you remove "
+        "their gates: "
         """kubectl patch pod POD --type=merge -p '{"spec":{"schedulingGates":null}}' """
         "--context prod"
     )

@@ -239,7 +239,7 @@ def test_an_empty_directory_is_refused(tmp_path: Path) -> None:
         ("a: 1\n---\nb: !Ref c\n", "document 2, line 3: not YAML: could not determine"),
         ("a: 1\n---\n\n- b\n", "document 2, line 4: list instead of an object"),
         ("a: 1\nb: 2\na: 3\n", 'document 1, line 3: not YAML: "a" occurs twice'),
-        ("a: \x01\n", "document 1, line 1: not YAML: character 0x1 may not stand here"),
+        ("a: \x01\n", "document 1, line 1: not YAML: character 0x1 is not allowed here"),
         ('{"a": 1}\n{"a" 2}\n', "document 2, line 2: not YAML"),
         ("a: 0b_\n", "document 1, line 1: not YAML: invalid literal for int()"),
         ("a: &x [*x]\n", "document 1, line 1: not YAML: Circular reference detected"),

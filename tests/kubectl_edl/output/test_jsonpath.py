@@ -82,7 +82,7 @@ def test_a_template_prints_what_kubectl_prints(template: str, text: str) -> None
         ("{.items[?(@.a===1)]}", 'unknown operator "==="; one of == != < <= > >='),
         ('{"text}', "a quoted text that never ends"),
         ("{....a}", "two .. in a row"),
-        ("{.a(}{#}", '"#" may not stand here'),
+        ("{.a(}{#}", '"#" is not allowed here'),
         ("{1.2.3}", '"1.2.3" is not a number'),
     ],
 )

@@ -153,7 +153,7 @@ def test_what_has_not_changed_is_not_written(desk: Desk) -> None:
     assert len(desk.confirmed) == 2
 
 
-def test_a_new_leader_takes_over_what_stands_there(desk: Desk) -> None:
+def test_a_new_leader_takes_over_the_published_queue(desk: Desk) -> None:
     desk.look("a/one", "b/two")
     desk.publisher = desk.another()
     assert desk.look("a/one") == ["delete b"]

@@ -79,7 +79,7 @@ def giver_that_frees_more_than_its_taker_needs() -> ClusterState:
     )
 
 
-def satisfied_job_whose_idle_room_is_elsewhere() -> ClusterState:
+def satisfied_job_whose_idle_capacity_is_elsewhere() -> ClusterState:
     """Where three replicas of `rich` leave node c there is room for a fourth of `large`.
 
     `rich` finds room for two of them on a and b.
@@ -106,7 +106,7 @@ def sizes(state: ClusterState) -> dict[str, int]:
 @pytest.mark.parametrize("spreading", [False, True])
 def test_a_replica_leaves_its_node_though_its_role_finds_room_elsewhere(*, spreading: bool) -> None:
     """Else the size of `rich` is as before, none of its pods leaves, and `large` waits for ever."""
-    state = satisfied_job_whose_idle_room_is_elsewhere()
+    state = satisfied_job_whose_idle_capacity_is_elsewhere()
     plans, state = lived(WAYS["fair"], state, ROUNDS, spreading=spreading)
     assert rests(plans[-1]), last_sizes(plans)
     assert sizes(state) == {"large": 4, "middle": 9, "rich": 14}

@@ -183,7 +183,7 @@ def settle(way: Way, state: ClusterState, rounds: int = 40) -> tuple[ClusterStat
 
 @example(way=WAYS["weighted"], state=restarting_job_that_can_block_its_chief())
 @law(STATES)
-def test_deciding_and_acting_soon_changes_nothing_any_more(
+def test_deciding_and_acting_soon_reaches_a_fixed_point(
     reached: Reached, way: Way, state: ClusterState
 ) -> None:
     settled, plans = settle(way, state)

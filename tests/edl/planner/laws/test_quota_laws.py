@@ -107,7 +107,7 @@ def test_the_order_of_the_input_does_not_matter(
 
 
 @drawn(state=budgeted())
-def test_deciding_and_acting_soon_changes_nothing_any_more(
+def test_deciding_and_acting_soon_reaches_a_fixed_point(
     reached: Reached, state: ClusterState
 ) -> None:
     quotas, found = state.quotas, plan_for(state)

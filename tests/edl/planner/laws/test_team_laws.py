@@ -382,7 +382,7 @@ def test_one_team_alone_decides_as_none_does(
 
 
 @drawn(state=any_state(spare=ROOMY))
-def test_deciding_and_acting_soon_changes_nothing_any_more(
+def test_deciding_and_acting_soon_reaches_a_fixed_point(
     reached: Reached, state: ClusterState
 ) -> None:
     kept = {name: getattr(state, name) for name in ("teams", "namespace_teams")}

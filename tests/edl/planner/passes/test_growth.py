@@ -26,7 +26,7 @@ from tests.edl.planner.states import (
 ALL = Limits(load_ceiling=1)
 
 
-def test_a_running_job_grows_into_idle_room() -> None:
+def test_a_running_job_grows_into_idle_capacity() -> None:
     mine = worker("mnist", 1, 9, on=["a"])
     plan = plan_for(cluster(node("a", 4), mine))
     assert plan.resizes == (Resize(mine.key, "worker", 1, 4, reasons.grown(4, 9)),)

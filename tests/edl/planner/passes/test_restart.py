@@ -34,7 +34,7 @@ def test_it_starts_as_large_as_there_is_room() -> None:
     }
 
 
-def test_idle_room_is_worth_a_restart_but_not_so_soon_after_the_last_one() -> None:
+def test_idle_capacity_is_worth_a_restart_but_not_so_soon_after_the_last_one() -> None:
     after = restarting("mnist", 1, 3, on=["a"], started_at=at(-COOLDOWN))
     (resize,) = plan_for(cluster(node("a", 9), after)).resizes
     assert (resize.before, resize.after, resize.restart) == (1, 3, True)

@@ -110,7 +110,7 @@ def test_jobs_are_preempted_for_pods_that_would_be_on_few_hosts() -> None:
     assert sorted(one.job.name for one in plan.suspensions) == [one.key.name for one in low]
 
 
-def test_a_gang_that_a_rack_cannot_complete_any_more_starts_in_another() -> None:
+def test_a_gang_that_a_rack_can_no_longer_complete_starts_in_another() -> None:
     """A node is lost, and its rack has no other: Kueue evicts the gang, and admits it elsewhere."""
     state = settled(cluster(*racks(2), asks("a", 2, -10, required="rack")))
     (rack,) = {*where(state, "a")}
