@@ -28,7 +28,7 @@ from tests.edl.planner.laws.test_constant_cluster import (
 )
 from tests.edl.planner.states import cluster, node, shape, worker
 from tests.edl.planner.ways import WAYS, Way, law, scheduled_otherwise, wait
-from tests.edl.reached import Reached, drawn
+from tests.edl.reached import Reached
 
 pytestmark = pytest.mark.laws
 
@@ -38,8 +38,6 @@ PRESSED = states(others=(0,))
 FULL = states(runs=ALL_RUN, spare=(0.0, 0.5), others=(0,))
 QUEUES = states(runs=MOST_WAIT, spare=ROOMY, others=(0,))
 STARTING = states(runs=(True, False), spare=(2.0, 4.0, 8.0), others=(0,))
-AT_ONCE = [way for way in WAYS.values() if not way.policy.only_if_larger]
-"""Ways under which one decision says all that can be said."""
 under_every_policy = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
 
 
@@ -211,26 +209,46 @@ def test_growth_never_keeps_a_claim_of_higher_priority_waiting(
     assert quiet(plans[-1])
 
 
-@example(way=WAYS["fair"], state=narrow_job_beside_one_that_may_use_every_node())
-@example(way=WAYS["fair"], state=giver_that_frees_more_than_its_taker_needs())
-@example(way=WAYS["fifo"], state=job_in_its_cooldown_that_two_replicas_make_room_for())
-@example(way=WAYS["utilisation"], state=restart_for_as_much_of_a_manual_size_as_fits())
-@drawn(way=st.sampled_from(AT_ONCE), state=GROWING)
-def test_one_step_leaves_no_size_to_change(reached: Reached, way: Way, state: ClusterState) -> None:
-    """Among those who run, while pods that leave still hold their room.
-
-    What comes then has waited for the scheduler to place others. Under `utilisation` a replica may
-    move one decision after a growth (docs/concepts/policies.md): there only the example is held.
-    """
+def two_steps(way: Way, state: ClusterState) -> tuple[Plan, Plan]:
+    """Two plans for the jobs that run; pods that leave for the first still hold their room."""
     run = tuple(job for job in state.jobs if not any(role.status.suspended for role in job.roles))
     alone = replace(state, jobs=run, demands=())
     plan = way.plan(alone)
-    reached(plan.resizes)
-    again = way.plan(act(alone, plan, after=timedelta(), lingering=True))
+    return plan, way.plan(act(alone, plan, after=timedelta(), lingering=True))
+
+
+def check_that_only_held_roles_grow(first: Plan, again: Plan) -> None:
     assert again.suspensions == ()
     assert all(found.after > found.before for found in again.resizes)
-    waited = {found.job for found in plan.held}
+    waited = {found.job for found in first.held}
     assert {found.job for found in (*again.admissions, *again.resizes)} <= waited
+
+
+@law(GROWING)
+def test_one_step_leaves_no_size_to_change(reached: Reached, way: Way, state: ClusterState) -> None:
+    """Where the plan places all pods: kube-scheduler may bind others to nodes meant for a third."""
+    jobs = tuple(
+        replace(job, roles=tuple(role.changed(gated=True) for role in job.roles))
+        for job in state.jobs
+    )
+    first, again = two_steps(way, replace(state, jobs=jobs))
+    reached(first.resizes)
+    check_that_only_held_roles_grow(first, again)
+
+
+@pytest.mark.parametrize(
+    ("way", "state"),
+    [
+        ("fair", narrow_job_beside_one_that_may_use_every_node()),
+        ("fair", giver_that_frees_more_than_its_taker_needs()),
+        ("fifo", job_in_its_cooldown_that_two_replicas_make_room_for()),
+        ("utilisation", restart_for_as_much_of_a_manual_size_as_fits()),
+    ],
+)
+def test_one_step_leaves_no_size_to_change_where_kube_scheduler_places_pods(
+    way: str, state: ClusterState
+) -> None:
+    check_that_only_held_roles_grow(*two_steps(WAYS[way], state))
 
 
 @law(STATES)
