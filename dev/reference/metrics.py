@@ -26,10 +26,10 @@ _CREATED: Final = "_created"
 _HEAD: Final = """\
 # Metrics
 
-Written by `python -m dev.reference`. No label holds the name of a job, a node or a user;
-those of teams do, of the first hundred.
-Besides these each process tells the usual `process_*`: memory, processor time, open files.
-Gauges of the cluster come from the leader alone: ask for their `max`.
+Written by `python -m dev.reference`. No label has the name of a job, a node or a user as its value;
+the label `team` has the names of the first hundred teams. Each process also exports the usual
+`process_*` metrics: memory, processor time, open files. Only the leader exports gauges of the
+cluster: query their `max`.
 """
 
 
