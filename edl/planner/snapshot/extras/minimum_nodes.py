@@ -74,7 +74,7 @@ class MinimumNodes:
         useful = reduce(np.logical_or, helps).tolist()
         swaps, kept_on = list[_Swap](), set[int]()
         for one in self._choices():
-            if scope.includes(one):
+            if scope.includes(one) and one.size > self._least(one):  # not preempted since
                 swaps += self._chosen(one, useful, kept_on)
         self._apply(swaps)
         after = _packed(self._capacity.with_idle(scope), requests)

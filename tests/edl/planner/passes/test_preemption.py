@@ -213,6 +213,14 @@ def test_no_gang_is_preempted_for_a_job_with_another_role_in_back_off() -> None:
     assert suspended(plan_for(state, PREEMPT)) == {}
 
 
+def test_a_claim_passes_over_work_items_that_were_preempted_before_it() -> None:
+    items = worker("items", 1, 9, on=["a"] * 2, resizing=ResizePolicy.ITEMS, indexed=False)
+    first, second = demand("first", shape(2), 2, priority=1), demand("second", shape(0.5), 2)
+    state = cluster(node("a", 4), items, fixed("stays", 1, on=["a"], shape=shape(0.5)), first)
+    plan = plan_for(replace(state, demands=(first, second)), PREEMPT)
+    assert sorted(suspended(plan)) == ["items", "stays"]
+
+
 def test_a_preemptor_that_failed_to_start_preempts_no_second_gang() -> None:
     low = fixed("low", 1, on=["a"])
     again = fixed("high", 1, priority=1, last=reasons.GANG_PENDING)
