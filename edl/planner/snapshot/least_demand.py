@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 from edl import phases
-from edl.model import ClusterState, Shape, TrainingJob
+from edl.model import ClusterState, Shape
 from edl.planner.snapshot.role_allocation import start_size
 
 
@@ -33,21 +33,24 @@ def _pods_by_shape(
     pods: defaultdict[int, int] = defaultdict(int)
     shapes: dict[int, Shape] = {}
     for job in state.jobs:
-        if job.paused or job.problem or phases.ending(job) or not _could_run(job, largest, totals):
+        if job.paused or job.problem or phases.ending(job):
             continue
-        for role in job.live:
-            shapes[id(role.template.shape)] = role.template.shape
-            pods[id(role.template.shape)] += start_size(role)
+        asked = [(role.template.shape, start_size(role)) for role in job.live]
+        for shape, size in asked if _could_run(asked, largest, totals) else ():
+            shapes[id(shape)] = shape
+            pods[id(shape)] += size
     yield from ((shapes[key], count) for key, count in pods.items())
     yield from ((demand.shape, demand.count) for demand in state.demands)
 
 
-def _could_run(job: TrainingJob, largest: Mapping[str, int], totals: Mapping[str, int]) -> bool:
-    """Whether each pod fits on the largest node, and the minimum into all nodes, by amounts."""
-    left = dict(totals)
-    for role in job.live:
-        for resource, amount in role.template.shape.requests:
-            left[resource] = left.get(resource, 0) - amount * start_size(role)
-            if amount > largest.get(resource, 0) or left[resource] < 0:
+def _could_run(
+    asked: Iterable[tuple[Shape, int]], largest: Mapping[str, int], totals: Mapping[str, int]
+) -> bool:
+    """Whether each pod fits on the largest node, and all pods into all nodes, by amounts."""
+    used: dict[str, int] = {}
+    for shape, pods in asked:
+        for resource, amount in shape.requests.items:
+            used[resource] = used.get(resource, 0) + amount * pods
+            if amount > largest.get(resource, 0) or used[resource] > totals.get(resource, 0):
                 return False
     return True

@@ -182,7 +182,8 @@ class QuotaUsage:
         total: dict[str, int] = {}
         team = self.teams.number(self.state.team_of(job.key.namespace)) if self.teams else NO_TEAM
         for role, count in pods:
-            for name, amount in role.template.shape.requests if self.teams and count else ():
+            asked = role.template.shape.requests.items if self.teams and count else ()
+            for name, amount in asked:
                 total[name] = total.get(name, 0) + amount * count
             for source, resource, amount in role.template.charges:
                 key = (job.key.namespace, source, resource)
