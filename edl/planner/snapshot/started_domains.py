@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 
 from edl.feasibility.horizon import IDLE, Horizon
 from edl.model import Role, TrainingJob
@@ -65,11 +65,20 @@ class PreferredDomains:
     snapshot: Snapshot
     allocation: RoleAllocation
     horizon: Horizon
+    _nodes: set[int] = field(default_factory=lambda: {NO_NODE})
+    """Nodes of the role that were read."""
     _known: set[tuple[str, int]] = field(default_factory=set)
     _open: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     """By label, a heap of the numbers of domains."""
     _read: int = 0
     """How many placements of the role were read."""
+    _wide: Sequence[str] = ()
+    """The labels above those whose domains are one node each: there, best fit finds the fullest."""
+
+    def __post_init__(self) -> None:
+        by_label, labels = self.snapshot.domains.by_label, self.allocation.job.topology.preferred
+        wide = takewhile(lambda label: not by_label(label).are_single_nodes, labels)
+        self._wide = tuple(wide)
 
     def find(self) -> int:
         """A node for one more replica, in the narrowest domain with capacity, or NO_NODE.
@@ -81,20 +90,23 @@ class PreferredDomains:
         labels = self.allocation.job.topology.preferred
         self._add_used(labels)
         for depth in reversed(range(len(labels))):
-            label, narrower, found = labels[depth], labels[depth + 1 :], self._open[labels[depth]]
+            label, narrower = labels[depth], self._wide[depth + 1 :]
+            found = self._open[label]
             while found:
                 node = domains.find(pod_class, label, found[0], self.horizon)
+                if node != NO_NODE and not narrower:
+                    return node
                 if node != NO_NODE:
-                    there = domains.within(pod_class, label, found[0]) if narrower else pod_class
-                    return self._begun(there, narrower) if narrower else node
+                    return self._begun(domains.within(pod_class, label, found[0]), narrower)
                 heappop(found)
-        return self._begun(pod_class, labels)
+        return self._begun(pod_class, self._wide)
 
     def _add_used(self, labels: Sequence[str]) -> None:
         placements = self.allocation.placements
-        nodes = {one.node for one in placements[self._read :]} - {NO_NODE}
+        nodes = {one.node for one in placements[self._read :]} - self._nodes
         self._read = len(placements)
-        for label in labels:
+        self._nodes |= nodes
+        for label in labels if nodes else ():
             numbers = self.snapshot.domains.by_label(label).of_nodes
             for used in {(label, int(numbers[node])) for node in nodes} - self._known:
                 self._known.add(used)
@@ -106,8 +118,6 @@ class PreferredDomains:
         domains, horizon, one = self.snapshot.domains, self.horizon, self.allocation
         requests = [PodSetRequest(pod_class, max(one.max_replicas - len(one.placements), 1))]
         for label in labels:
-            if domains.by_label(label).are_single_nodes:
-                break  # best fit picks the fullest
             ranking = domains.ranking(label, requests, horizon)
             for number in islice(chain(ranking.tightest(requests), ranking.roomiest(requests)), 1):
                 there = domains.within(requests[0].pod_class, label, number)
