@@ -112,8 +112,8 @@ def _listeners(options: WebhookOptions, routes: RouteContext) -> tuple[ListenerS
         clients = ClientAuthority(options.client_ca, frozenset(options.client_name))
         if options.probe_port is None:
             raise click.UsageError(
-                "--client-ca needs --probe-port: neither the kubelet nor Prometheus has a "
-                "certificate for us"
+                "--client-ca needs --probe-port: the kubelet and Prometheus have no client "
+                "certificate"
             )
     elif options.client_name:
         raise click.UsageError("--client-name needs --client-ca, which issues these certificates")

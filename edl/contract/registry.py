@@ -79,7 +79,7 @@ _TABLE: Final = f"""
 {keys.CLEAN_UP} | Running, All, None | which pods end with the completion role; default: Running
 {keys.TTL} | whole number | `spec.ttlSecondsAfterFinished` of one Job of several: it counts when \
     all have ended
-{keys.GPU_CLASS} | a DeviceClass | `{keys.GPU}` asks for devices of this class, by a \
+{keys.GPU_CLASS} | a DeviceClass | `{keys.GPU}` requests devices of this class, by a \
     ResourceClaim (DRA)
 {keys.GPU_LIMIT} | `0.8` | most of the GPU a share may use; default: the share
 {keys.KUBESHARE} | 1, 2 | the KubeShare version: labels (2, the default), or annotations \
@@ -89,7 +89,7 @@ _TABLE: Final = f"""
 {keys.PASSES} | whole number | paddle cloud: passes over the data; default: 1
 {keys.ENTRYPOINT} | a command | paddle cloud: what a trainer runs
 {keys.WORKSPACE} | a folder | paddle cloud: where a trainer runs it
-{keys.ETCD_IMAGE} | an image | paddle cloud: of the etcd beside the master
+{keys.ETCD_IMAGE} | an image | paddle cloud: image of the etcd beside the master
 {keys.RANK} | whole number from 0 | bare pods: this pod's index in its role
 {keys.SIZE} | whole number from 1 | bare pods: how many pods the role has
 [annotation: webhook]
@@ -117,7 +117,7 @@ _TABLE: Final = f"""
 {keys.RESUMED_AT} | RFC 3339 time | when its last pause had ended: since then it waits for its start
 {keys.REASON} | a code of docs/reference/reason-codes.md | why the size is what it is, or why the \
     job waits
-{keys.MESSAGE} | text | the same as a sentence
+{keys.MESSAGE} | text | the reason, as a sentence
 {keys.LAST_CHANGE} | JSON | the reason of the last change, for decisions
 {keys.HISTORY} | an operation per line | see `kubectl edl history`
 {keys.SETTINGS} | JSON | on its Lease `{keys.RECONCILER_LEASE}`: the policy and the limits of its \
@@ -154,7 +154,7 @@ _TABLE: Final = f"""
 {keys.DEFAULT_MIN} | whole number from 1 | min of Jobs that set none, in resizable roles
 {keys.DEFAULT_MAX} | whole number from 1 | max of Jobs that set none, in resizable roles
 {keys.DEFAULT_PRIORITY} | a PriorityClass | priority of Jobs whose template names none
-{keys.DEFAULT_GPU_CLASS} | a DeviceClass | `{keys.GPU_CLASS}` of Jobs that ask for whole GPUs and \
+{keys.DEFAULT_GPU_CLASS} | a DeviceClass | `{keys.GPU_CLASS}` of Jobs that request whole GPUs and \
     name none
 {keys.DEFAULT_PROVISION} | minimum, maximum, never | `{keys.PROVISION}` of Jobs that set none
 {keys.LARGEST_MAX} | whole number from 1 | the largest max of a Job

@@ -13,10 +13,10 @@ from edl import contract
 from edl.contract import registry
 
 _RANKS: Final = "pods here are ranks, one index each: as many completions as pods"
-_GPU: Final = f"whole GPUs that {contract.GPU} asks for, limited as they are requested"
-_CLAIM: Final = f"the devices of {contract.GPU_CLASS} that {contract.GPU} asks for"
-_SHARE: Final = f"{contract.GPU} by KubeShare's name, or a name of 1.0 as 2.0 has it"
-_ACCOUNT: Final = "an account of the training job's own, with just the rights that its pods need"
+_GPU: Final = f"whole GPUs that {contract.GPU} requests; limits equal requests"
+_CLAIM: Final = f"the devices of {contract.GPU_CLASS} that {contract.GPU} requests"
+_SHARE: Final = f"{contract.GPU} under KubeShare's name, or a name of 1.0 as 2.0 spells it"
+_ACCOUNT: Final = "a ServiceAccount of the training job, with only the rights that its pods need"
 _RESTART: Final = f"{contract.RESTART} as fields of a Job"
 _IDENTITY: Final = (contract.FRAMEWORK, contract.JOB, contract.ROLE)
 
@@ -45,7 +45,7 @@ POD_METADATA: Final[Mapping[str, str]] = {
     f"labels {contract.SHARED_GPU_LIMIT}": _SHARE,
     f"labels {contract.SHARED_GPU_REQUEST}": _SHARE,
     f"labels {contract.SHARED_GPU_MEMORY}": _SHARE,
-    **{f"labels {name}": "the pods of a training job are found by it" for name in _IDENTITY},
+    **{f"labels {name}": "selects the pods of a training job" for name in _IDENTITY},
     "labels *": "{meaning}",
     **{f"annotations {name}": _SHARE for name in contract.KUBESHARE_1},
     "annotations *": "{meaning}",
@@ -54,9 +54,9 @@ POD_METADATA: Final[Mapping[str, str]] = {
 _CONTAINER: Final[Mapping[str, str]] = {
     f"env {contract.COMPLETION_INDEX_ENV}": "its index, defined before the variables that use it",
     "env *": "{meaning}",
-    "ports *": "where its peers reach it",
-    "command": "what this role runs when neither command nor args say otherwise",
-    "lifecycle preStop": "it leaves its peers well before it is ended",
+    "ports *": "the port on which its peers reach it",
+    "command": "the role's default, because the pod sets neither command nor args",
+    "lifecycle preStop": "it leaves its peers before it is terminated",
     "volumeMounts *": "{files}",
     f"resources limits {contract.GPU_RESOURCE}": _GPU,
     f"resources requests {contract.GPU_RESOURCE}": _GPU,
@@ -72,28 +72,28 @@ POD: Final[Mapping[str, str]] = {
     "serviceAccount": _ACCOUNT,
     "restartPolicy": _RESTART,
     "shareProcessNamespace": "as PID 1 a program may ignore SIGTERM, or exit with 0 on it",
-    "subdomain": "its pods have addresses: HOST.SUBDOMAIN.NAMESPACE.svc",
+    "subdomain": "gives its pods addresses: HOST.SUBDOMAIN.NAMESPACE.svc",
     "hostname": "the address that its peers expect",
     "affinity nodeAffinity": "whole GPUs, so not on nodes whose GPUs KubeShare shares",
     "affinity podAffinity": "prefers nodes that run pods of its training job already",
     f"nodeSelector {contract.SHARED_GPU_NODE}": "only nodes whose GPUs KubeShare shares",
     "priorityClassName": "its namespace's default",
-    "schedulerName": "KubeShare's scheduler hands out shares of GPUs",
+    "schedulerName": "KubeShare's scheduler assigns shares of GPUs",
 }
 
 NEW_IN_POD: Final[Mapping[str, str]] = {
     "initContainers *": "gives the launcher kubectl, from kubectl-edl's own image",
-    "containers *": "its framework's own, beside the user's",
+    "containers *": "a container of its framework, beside yours",
 }
 """Paths in the pod's spec that apply only to what is new: whole containers."""
 
-DROPPED: Final = "written by kubectl-edl alone"
+DROPPED: Final = "written only by kubectl-edl"
 """The reason for removing an annotation."""
 
 PROGRAMS: Final = {contract.KUBECTL_DIRECTORY: "kubectl, for the launcher"}
 """Reasons for directories whose files the contract does not list."""
 
-OWN_VOLUME: Final = "the pod's own volume of this name stands where live files would"
+OWN_VOLUME: Final = "the pod's own volume of this name, instead of live files"
 """The reason for a mount that uses a volume of the user's instead of ours."""
 
 MEANINGS: Final = {entry.name: entry.meaning for entry in registry.ENTRIES}

@@ -70,11 +70,11 @@ def _labels(new: Json, old: Json) -> tuple[str, ...]:
 def _way_out(old: Json, changed: list[str], wanted: int | None) -> str:
     role, kind = _role(old)
     if "parallelism" not in changed and not is_ranked(old):
-        return "these are work items, and their number is the Job's from its creation on"
+        return "the number of work items is fixed at creation"
     if kind is not None and not kind.resizable:
         return f"{role} is never resized"
-    held = f"kubectl edl scale {_named(old)[1]} {wanted or 'N'}{_which(old)} holds a size"
-    return f"kubectl-edl sizes this Job; {held}"
+    manual = f"kubectl edl scale {_named(old)[1]} {wanted or 'N'}{_which(old)} sets a manual size"
+    return f"kubectl-edl sets the size of this Job; {manual}"
 
 
 def _which(manifest: Json) -> str:

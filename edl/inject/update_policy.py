@@ -77,9 +77,7 @@ def forgery_warnings(given: Json, stored: Json) -> tuple[str, ...]:
         for name in registry.OWNED_ANNOTATIONS & before.keys()
         if after.get(name) != before[name]
     )
-    return tuple(
-        f"{name} is written by kubectl-edl alone: your value was dropped" for name in names
-    )
+    return tuple(f"{name} is written only by kubectl-edl: your value was dropped" for name in names)
 
 
 def copy_warnings(given: Json, spec: JobSpec) -> tuple[str, ...]:
@@ -133,7 +131,7 @@ def still_released(job: Json) -> tuple[Json, tuple[str, ...]]:
     kept = {"labels": _some_label(job, labels(job)), "annotations": _foreign(annotations(job))}
     warning = (
         f"{metadata.get('name', '')} was released and stays an ordinary Job, without names of "
-        f"{contract.PREFIX}: kubectl edl release -f FILE takes them out of its file, "
+        f"{contract.PREFIX}: kubectl edl release -f FILE removes them from its file, "
         f"{_adoption(job)} makes it elastic again"
     )
     return job | {"metadata": metadata | kept}, (warning,)

@@ -39,7 +39,7 @@ EditError: Final = (
     YAMLError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError
 )  # fmt: skip
 """What `edited` raises if the text cannot be changed in place."""
-MISREAD: Final = "a comment stands where the new values cannot be told apart"
+MISREAD: Final = "a comment makes the place of the new values ambiguous"
 
 
 class _AsWritten(VersionedResolver):

@@ -10,7 +10,7 @@ from edl.planner.plan import Plan
 
 _log: Final = logging.getLogger(__name__)
 _MISSING: Final = (
-    "--provisioner=%s: no nodes are asked for, because the API server serves no "
+    "--provisioner=%s: no nodes are requested, because the API server serves no "
     "autoscaling.x-k8s.io/v1 ProvisioningRequest that may be read here: start cluster-autoscaler "
     "with --enable-provisioning-requests and its CustomResourceDefinition, or choose "
     "--provisioner=%s"

@@ -61,7 +61,7 @@ def test_a_deployment_with_the_label_on_its_pods_is_told_when_it_is_created(
     }
     assert applied(installed, web, tmp_path) == (
         "Warning: edl.dev/framework in its pod template: pods of a Deployment are refused with it, "
-        "only Jobs and bare pods train: take it out, or write a Job\n"
+        "because only Jobs are elastic: remove it, or write a Job\n"
     )
     web["spec"] |= {"minReadySeconds": 1}
     assert applied(installed, web, tmp_path) == "", "once is enough"

@@ -51,7 +51,7 @@ class WsgiBridge:
             if connection.objection:
                 connection.refuse(HTTPStatus.FORBIDDEN, connection.objection)
             elif _UNREAD & headers.keys():
-                what = "neither Transfer-Encoding nor Upgrade is taken here, but a Content-Length"
+                what = "Transfer-Encoding and Upgrade are not supported: send a Content-Length"
                 connection.refuse(HTTPStatus.BAD_REQUEST, what)
             else:
                 connection.expect(int(headers.get(b"content-length", 0)))

@@ -25,8 +25,8 @@ _LONGEST: Final = 19
 """Digits of an amount: 1e999999 would be written out in full."""
 _LONGEST_VALUE: Final = 63
 _ONLY_SHARE_PODS: Final = (
-    f"{contract.KUBESHARE}: 1 only annotates the pods, and KubeShare 1.0 reads SharePods alone:"
-    " these pods get no share of a GPU unless something else makes SharePods of them"
+    f"{contract.KUBESHARE}: 1 only annotates the pods, but KubeShare 1.0 reads only SharePods:"
+    " these pods get no share of a GPU unless another tool creates SharePods from them"
 )
 _NO_SCHEDULER: Final = ("", "default-scheduler")
 
@@ -146,7 +146,7 @@ def _words_1(gpu: Gpu | None) -> Mapping[str, str]:
         return {}
     if gpu.memory is None:
         path = f"metadata.labels[{contract.GPU_MEMORY}]"
-        raise Denied([Finding(path, "missing", "KubeShare 1.0 takes no share without it: 3Gi")])
+        raise Denied([Finding(path, "missing", "KubeShare 1.0 requires it for a share: 3Gi")])
     words = (gpu.limit, gpu.request, str(gpu.memory))
     return dict(zip(contract.KUBESHARE_1, words, strict=True))
 

@@ -58,9 +58,9 @@ def made_by(manifest: Json) -> tuple[Finding, ...]:
     return tuple(
         Finding(
             f"metadata.labels[{contract.FRAMEWORK}]",
-            f"{owner['kind']} {owner.get('name', '')} makes this pod, and only Jobs and bare pods "
-            "train",
-            f"take it out of the pod template of the {_WORKLOADS[owner['kind']]}",
+            f"{owner['kind']} {owner.get('name', '')} creates this pod, but only Jobs and bare "
+            "pods can be training jobs",
+            f"remove it from the pod template of the {_WORKLOADS[owner['kind']]}",
         )
         for owner in owners
         if owner.get("apiVersion") == "apps/v1" and owner.get("kind") in _WORKLOADS

@@ -131,7 +131,7 @@ def _in_template(manifest: Json) -> tuple[str, ...]:
         return ()
     if (kind := manifest.get("kind", "Job")) != "Job":  # items of a list have no kind
         shown = f"{contract.FRAMEWORK} in its pod template: pods of a {kind} are refused with it"
-        return (f"{shown}, only Jobs and bare pods train: take it out, or write a Job",)
+        return (f"{shown}, because only Jobs are elastic: remove it, or write a Job",)
     if not labels(manifest):
         return ()
     shown, verb = _listed(names)

@@ -43,7 +43,7 @@ _WISHES: Final = frozenset(
 
 
 _TOO_LATE: Final = (
-    "its topology counts only where its Job was created with it, and names no node of its own: "
+    "its topology only takes effect if its Job was created with it and names no node itself: "
     "recreate the Job"
 )
 

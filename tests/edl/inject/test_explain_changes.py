@@ -108,7 +108,7 @@ def test_a_value_that_was_there_is_shown_with_what_it_becomes() -> None:
 def test_what_is_dropped_is_explained_too() -> None:
     forged = job(framework="none", annotations={"reason": "because"})
     found = explained(forged)["metadata.annotations[edl.dev/reason]"]
-    assert (found.what, found.why) == ("removed because", "written by kubectl-edl alone")
+    assert (found.what, found.why) == ("removed because", "written only by kubectl-edl")
 
 
 def test_a_mounted_directory_is_explained_by_the_files_in_it() -> None:
@@ -130,14 +130,14 @@ def test_a_volume_of_its_user_that_is_named_as_ours_is_said_to_be_there() -> Non
         )
     )
     mount = found["spec.template.spec.containers[tensorflow].volumeMounts[/etc/edl]"]
-    assert mount.why == "the pod's own volume of this name stands where live files would"
+    assert mount.why == "the pod's own volume of this name, instead of live files"
 
 
 def test_a_bare_pod_has_no_template() -> None:
     alone = pod("any", framework="tensorflow", job="mnist", annotations={"rank": "0", "size": "2"})
     found = explained(alone)
     assert found["spec.hostname"].what == "mnist-worker-0"
-    assert found[f"metadata.labels[{contract.ROLE}]"].why.startswith("the pods of a")
+    assert found[f"metadata.labels[{contract.ROLE}]"].why.startswith("selects the pods of a")
 
 
 def test_a_change_at_an_unknown_path_is_unexplained() -> None:

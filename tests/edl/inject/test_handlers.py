@@ -53,7 +53,7 @@ def test_forged_annotations_are_dropped_with_a_warning(name: str) -> None:
     found = {**annotations(template(verdict.manifest)), **annotations(verdict.manifest)}
     assert found.get(name) != "forged"
     assert set(verdict.warnings) == {
-        f"{name} is written by kubectl-edl alone: your value was dropped"
+        f"{name} is written only by kubectl-edl: your value was dropped"
     }
 
 
@@ -121,8 +121,8 @@ def test_a_refused_pod_of_a_deployment_names_what_its_user_wrote() -> None:
     with pytest.raises(Denied) as found:
         create(pod)
     assert str(found.value.findings[-1]) == (
-        "metadata.labels[edl.dev/framework]: ReplicaSet web-1 makes this pod, and only Jobs and "
-        "bare pods train; take it out of the pod template of the Deployment"
+        "metadata.labels[edl.dev/framework]: ReplicaSet web-1 creates this pod, but only Jobs "
+        "and bare pods can be training jobs; remove it from the pod template of the Deployment"
     )
 
 

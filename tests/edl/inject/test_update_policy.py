@@ -27,7 +27,7 @@ RUNNING = changed(
     "spec completions",
     2,
 )
-OURS = "is written by kubectl-edl alone: your value was dropped"
+OURS = "is written only by kubectl-edl: your value was dropped"
 
 
 def sizes(manifest: Json) -> Mapping[str, object]:
@@ -129,8 +129,8 @@ def test_a_size_is_put_back_with_the_way_out(name: str) -> None:
     assert sizes(verdict.manifest) == sizes(RUNNING)
     assert verdict.warnings == (
         (
-            f"spec.{name} stays 2: kubectl-edl sizes this Job; "
-            "kubectl edl scale mnist 1 --role worker holds a size"
+            f"spec.{name} stays 2: kubectl-edl sets the size of this Job; "
+            "kubectl edl scale mnist 1 --role worker sets a manual size"
         ),
     )
 
@@ -139,8 +139,8 @@ def test_one_size_under_two_names_is_said_once() -> None:
     new = changed(changed(RUNNING, "spec parallelism", 3), "spec completions", 3)
     assert update(new, RUNNING).warnings == (
         (
-            "spec.parallelism and spec.completions stay 2: kubectl-edl sizes this Job; "
-            "kubectl edl scale mnist 3 --role worker holds a size"
+            "spec.parallelism and spec.completions stay 2: kubectl-edl sets the size of this Job; "
+            "kubectl edl scale mnist 3 --role worker sets a manual size"
         ),
     )
 
@@ -156,17 +156,17 @@ def test_a_role_that_is_never_resized_says_so_instead_of_naming_another_one() ->
 def test_a_job_alone_needs_no_role_in_its_command() -> None:
     old = created(job("r", framework="none", max="4"))
     assert update(changed(old, "spec parallelism", 3), old).warnings == (
-        "spec.parallelism stays 1: kubectl-edl sizes this Job; kubectl edl scale r 3 holds a size",
+        (
+            "spec.parallelism stays 1: kubectl-edl sets the size of this Job; "
+            "kubectl edl scale r 3 sets a manual size"
+        ),
     )
 
 
 def test_the_number_of_work_items_is_immutable() -> None:
     old = created(job("r", framework="none", max="4", spec={"completions": 8}))
     assert update(changed(old, "spec completions", 9), old).warnings == (
-        (
-            "spec.completions stays 8: these are work items, "
-            "and their number is the Job's from its creation on"
-        ),
+        ("spec.completions stays 8: the number of work items is fixed at creation"),
     )
 
 

@@ -309,7 +309,7 @@ def test_a_forged_annotation_is_dropped_with_a_warning(tmp_path: Path) -> None:
     forged["metadata"]["annotations"] = {contract.REASON: "because"}
     found = inject("-f", written(tmp_path, forged))
     assert found.code == 0
-    assert f"job.batch/forged: {contract.REASON} is written by kubectl-edl alone" in found.err
+    assert f"job.batch/forged: {contract.REASON} is written only by kubectl-edl" in found.err
 
 
 def namespace(**annotations: str) -> Json:

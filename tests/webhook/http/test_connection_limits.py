@@ -168,7 +168,7 @@ def test_what_follows_a_head_without_a_length_is_not_parsed(header: str) -> None
             streams[1].write(head.encode() + b"2\r\n{}\r\n0\r\nx: ")
             await streams[1].drain()
             streams[1].write(b"y" * 1_000_000)
-            line = "neither Transfer-Encoding nor Upgrade is taken here, but a Content-Length"
+            line = "Transfer-Encoding and Upgrade are not supported: send a Content-Length"
             assert await said(streams) == (400, line)
             assert listener.refused == [(400, line)]
 

@@ -167,8 +167,8 @@ def test_the_label_in_the_pod_template_of_another_workload_is_told(kind: str) ->
     common = {"labels": template["metadata"]["labels"]}
     assert advised(changed(web, "metadata", common)) == (said,), "as kustomize's common labels"
     assert said == (
-        f"edl.dev/framework in its pod template: pods of a {kind} are refused with it, only Jobs "
-        "and bare pods train: take it out, or write a Job"
+        f"edl.dev/framework in its pod template: pods of a {kind} are refused with it, because "
+        "only Jobs are elastic: remove it, or write a Job"
     )
 
 
