@@ -44,6 +44,8 @@ class MovingReplicas:
     recipients: dict[JobKey, int] = field(default_factory=dict)
     """The teams of jobs for which other teams donated replicas. Until these jobs have grown, no
     started job of a team with a larger share grows: its pods could take the donors' places."""
+    named: set[RoleAllocation] = field(default_factory=set)
+    """Roles with evicted replicas whose nodes a claim needs: their pods are deleted by name."""
 
 
 @dataclass

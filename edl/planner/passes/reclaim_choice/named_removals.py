@@ -84,6 +84,8 @@ class RemovalChoice:
         last = allocation.placements[-1]
         if not last.counts_in_quota:
             return
+        if _needs_more_than_one(missing.pod_class, allocation.pod_class):
+            self.reclaimable.named.add(allocation)
         extras = self._extras.get(allocation)
         if extras is None:
             least = self.reclaimable.min_replicas(allocation)
@@ -124,16 +126,25 @@ class RemovalChoice:
         return int(found[np.argmin(lack(self.capacity, pod_class, found))])
 
 
+def _needs_more_than_one(pod_class: PodClass, evicted: PodClass) -> bool:
+    """Whether a pod needs more than what one evicted replica frees, wherever that was."""
+    freed = dict(evicted.amounts)
+    return any(amount > freed.get(row, 0) for row, amount in pod_class.amounts)
+
+
 def drains_of_removals(snapshot: Snapshot) -> Iterator[Drain]:
-    """Pods to delete for scale-downs where the Job controller would delete others."""
-    names = snapshot.capacity.index
+    """Pods to delete for scale-downs where the Job controller would delete others, or might.
+
+    It deletes the youngest, in no order where several became ready within the same second.
+    """
+    names, named = snapshot.capacity.index, snapshot.moves.named
     for allocation in snapshot.allocations:
         if not (leaves_by_name(allocation) and allocation.reason and allocation.size > 0):
             continue
         pods = keeping_order(allocation.role.status.pods)
         stays = Counter(one.node for one in allocation.placements if not one.is_new)
         last = Counter(names.get(pod.node, NO_NODE) for pod in pods[: stays.total()])
-        if len(pods) > stays.total() and last != stays:
+        if len(pods) > stays.total() and (allocation in named or last != stays):
             leaving = tuple(pod.name for pod in _beyond(pods, stays, names))
             yield Drain(allocation.job.key, allocation.role.name, leaving, allocation.reason)
 

@@ -228,7 +228,7 @@ class Reclaimable:
     ) -> None:
         self._order, self._teams = rules, snapshot.teams
         self.allocations, self.min_replicas = allocations, rules.min_replicas
-        self.nodes = snapshot.capacity
+        self.nodes, self.named = snapshot.capacity, snapshot.moves.named
         self.queue = YieldQueue(snapshot.teams, rules, allocations)
         self._on_node: defaultdict[int, list[RoleAllocation]] = defaultdict(list)
         """By node, the roles that had extras there since the start; empty until first read."""

@@ -198,10 +198,22 @@ def test_work_items_leave_by_name_where_a_larger_pod_then_fits() -> None:
     assert sizes(plan_for(after)) == {}
 
 
-def test_work_items_that_the_job_controller_would_end_are_not_named() -> None:
+def test_work_items_are_not_named_for_pods_that_fit_wherever_one_leaves() -> None:
     running = items("sweep", 1, ["b", "b", "a", "a", "a", "a"])
-    plan = plan_for(cluster(node("a", 4), node("b", 2), running, demand("api", shape(2))))
+    state = cluster(node("a", 4), node("b", 2), running, demand("api", shape(1), count=2))
+    plan = plan_for(state)
     assert (sizes(plan), plan.drains) == ({"sweep": 4}, ())
+
+
+def test_work_items_are_named_for_a_pod_that_needs_the_room_of_two() -> None:
+    """The Job controller ends those two of four equal pods that it comes to first."""
+    running = items("sweep", 1, ["b", "b", "a", "a", "a", "a"])
+    state = cluster(node("a", 4), node("b", 2), running, demand("api", shape(2)))
+    plan = plan_for(state)
+    assert sizes(plan) == {"sweep": 4}
+    (drain,) = plan.drains
+    on = {pod.name: pod.node for pod in state.jobs[0].roles[0].status.pods}
+    assert [on[name] for name in drain.pods] == ["a", "a"]
 
 
 def test_work_items_of_the_minimum_stay() -> None:
