@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from edl.feasibility.eligibility import Eligibility
-from edl.model import ClusterState, Node, ResizePolicy, Role, Shape, Taint, TrainingJob
+from edl.model import Assignment, ClusterState, Node, ResizePolicy, Role, Shape, Taint, TrainingJob
 from edl.quantities import Resources
 from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, shape
 
@@ -149,7 +149,8 @@ def _running(
         size = draw(st.integers(part.spec.min, part.spec.max))
         on = draw(some_of(size, *names))
         pods = tuple(pod(index, name) for index, name in enumerate(on))
-        started.append(part.changed(suspended=False, size=size, pods=pods))
+        assigned = Assignment(0, tuple(on))
+        started.append(part.changed(suspended=False, size=size, pods=pods, assigned=assigned))
     began = draw(one_of(-3000, -3000, -3000, -5))
     return replace(one, roles=tuple(started), started_at=at(began))
 
