@@ -70,6 +70,7 @@ class _Branch:
         """
         balance, team, own, below = self.balance, self.team, self.roles, _first_turns(self.below)
         used, parts, may_cover = balance.used[team], balance.parts[team], bool(balance.owed[team])
+        satisfaction = self.policy.satisfaction
         heapify(own)
         while own or below:
             share, branch = dominant_share(used, parts), None
@@ -80,14 +81,15 @@ class _Branch:
             if borrows and may_cover:
                 borrows = not _is_within(entry[2], team)
                 may_cover = not borrows or balance.has_left(team)
-            placements = entry[2].placements
-            size = len(placements)
-            yield borrows, share if borrows else 0.0, entry, self
             if branch is not None:
+                yield borrows, share if borrows else 0.0, entry, self
                 _renew_first(below)
-            elif size < len(placements) < entry[2].max_replicas:
-                satisfied = self.policy.satisfaction(entry[2], len(placements))
-                heapreplace(own, (satisfied, entry[1], entry[2]))
+                continue
+            _, rank, one = entry
+            size = len(one.placements)
+            yield borrows, share if borrows else 0.0, entry, self
+            if size < (grown := len(one.placements)) < one.max_replicas:
+                heapreplace(own, (satisfaction(one, grown), rank, one))
             else:
                 heappop(own)
 

@@ -190,7 +190,7 @@ class QuotaUsage:
                 if key in self.lines and count:
                     costs[key] = costs.get(key, 0) + amount * count
         costs |= {key: total[key[2]] for key in self._limits.get(team, ()) if total.get(key[2])}
-        found = tuple((self.lines[key], cost) for key, cost in sorted(costs.items()))
+        found = tuple([(self.lines[key], cost) for key, cost in sorted(costs.items())])
         if self.teams:
             return QuotaRequest(found, self.teams.charge(team, total.items()))
         return QuotaRequest(found) if found else NOT_COUNTED

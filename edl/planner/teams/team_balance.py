@@ -34,14 +34,16 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
     balance: "TeamBalance"
     team: int
     amounts: Amounts
-    accounts: tuple[tuple[list[int], int, int], ...]
-    """(`used` of a team on its path, index of the resource, amount)."""
+    accounts: tuple[list[int], ...]
+    """`used` of each team on its path."""
 
     def reserve(self, pods: int) -> None:
         balance = self.balance
         balance.charged.append(self.team)
-        for used, at, amount in self.accounts:
-            used[at] += amount * pods
+        for at, amount in self.amounts:
+            more = amount * pods
+            for used in self.accounts:
+                used[at] += more
         if balance.keepers:
             balance.kept.count(self.team, self.amounts, pods)
 
@@ -157,6 +159,7 @@ class TeamBalance:
         """Resources of which the least demand exceeds the nodes: independent of what runs."""
         self._owed = [[owed.get(at, 0) for at in range(len(self.resources))] for owed in self.owed]
         self.used = [[0] * len(self.resources) for _ in self.names]
+        self._accounts = [tuple(self.used[one] for one in path) for path in self.paths]
         self.charged: list[int] = []
         """The teams whose usage has changed, in order."""
         self._read_tree(teams)
@@ -209,9 +212,7 @@ class TeamBalance:
 
     def charge_at(self, team: int, amounts: Mapping[int, int]) -> TeamCharge:
         """`charge` of amounts by resource index."""
-        found = tuple(sorted(amounts.items()))
-        accounts = ((self.used[one], *each) for one in self.paths[team] for each in found)
-        return TeamCharge(self, team, found, tuple(accounts))
+        return TeamCharge(self, team, tuple(sorted(amounts.items())), self._accounts[team])
 
     def _placed(self, amounts: Iterable[tuple[str, int]]) -> dict[int, int]:
         places = self._places
