@@ -31,13 +31,15 @@ def growth_order(
     top = _Branch(balance, policy, NO_TEAM)
     branches = {NO_TEAM: top}
     for role, satisfied in asking.items():
-        above = top
-        for team in reversed(balance.paths[role.team]):
-            if team not in branches:
-                branches[team] = _Branch(balance, policy, team)
-                above.below.append(branches[team])
-            above = branches[team]
-        above.roles.append((satisfied, role.rank, role))
+        own = role.team
+        if own not in branches:
+            above = top
+            for team in reversed(balance.paths[own]):
+                if team not in branches:
+                    branches[team] = _Branch(balance, policy, team)
+                    above.below.append(branches[team])
+                above = branches[team]
+        branches[own].roles.append((satisfied, role.rank, role))
     parted = top.below
     while len(parted) == 1 and not parted[0].roles:
         parted = parted[0].below  # skip levels with a single team
