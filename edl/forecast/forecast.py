@@ -165,7 +165,7 @@ class _Estimates(msgspec.Struct, frozen=True):
 
     def _why(self, key: JobKey, endless: list[JobKey]) -> str:
         if self.stopped:
-            return "it would take too long to work out"
+            return "it takes too long to compute"
         if key in self.seen.never:
             return messages.lasting(self.seen.never[key])
         reason = self.seen.reason.get(key)

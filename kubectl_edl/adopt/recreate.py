@@ -111,7 +111,7 @@ def _plan(connection: ClusterConnection, target: ObjectRef, labels: LabelOptions
     found = connection.cluster.get(target)
     if controller := controller_of(found):
         raise Refused(
-            f'Job "{target.name}" is made by {controller}, which would not know the labels: '
+            f'Job "{target.name}" is created by {controller}, which does not set the labels: '
             "adopt its manifest: kubectl edl adopt -f …"
         )
     return Replacement(target, found, labelled(source_of(found), labels))

@@ -70,9 +70,8 @@ def _held(elastic: Sequence[Json]) -> list[str]:
     held = list(job_restore.with_held_ttl(elastic))
     if not held:
         return []
-    return [
-        f"{len(held)} with {contract.TTL} ({_names(held)}): deleted so long after their own end."
-    ]
+    what = f"{len(held)} with {contract.TTL} ({_names(held)})"
+    return [f"{what}: each is deleted that long after its own end."]
 
 
 def kept(job: Json, why: str, flags: str) -> str:

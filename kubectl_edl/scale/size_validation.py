@@ -233,7 +233,7 @@ def _sentence(job: TrainingJob, role: Role, request: SizeRequest, bounds: tuple[
         parts.append(f"set to {request.size} (manual; min {low}, max {high})")
     if request.timeout and request.size is not None and request.size > role.status.size:
         limit = duration_text(request.timeout)
-        parts.append(f"taken back to {role.status.size} if it takes longer than {limit}")
+        parts.append(f"reverted to {role.status.size} if not ready within {limit}")
     if request.auto:
         parts.append(f"returned to automatic scaling (min {low}, max {high})")
     return f"{job.key.name}: {role.name} {', '.join(parts)}"
@@ -246,7 +246,7 @@ def next_step(found: Scaling, *, attended: bool) -> str:
     """
     role = found.role
     if found.problem:
-        return f"nothing is resized before its problem is mended: {found.problem}"
+        return f"nothing is resized before its problem is fixed: {found.problem}"
     if found.size == role.status.size and not (found.removed or role.status.suspended):
         return "it has that size now"
     if found.stays:

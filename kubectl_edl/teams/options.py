@@ -23,7 +23,7 @@ class TeamFields:
     namespaces: tuple[str, ...] = option(
         "--namespace",
         metavar="NAME|PATTERN",
-        help="Namespace or pattern with *; may be repeated; replaces those of before.",
+        help="Namespace or pattern with *; may be repeated; replaces the present ones.",
     )
     guaranteed: tuple[str, ...] = option(
         metavar="RESOURCE=AMOUNT[,…]",

@@ -26,7 +26,7 @@ _SELECTOR: Final[FieldShape] = {
 _QUEUE_FIELDS: Final = {
     **dict.fromkeys(
         ("admissionChecks", "admissionChecksStrategy"),
-        "the reconciler asks for nodes itself: --provisioner=pods, or provisioning-request as "
+        "the reconciler requests nodes itself: --provisioner=pods, or provisioning-request as "
         "Kueue's ProvisioningRequest checks do",
     ),
     "admissionScope": "jobs of one team start in the order of the queue",

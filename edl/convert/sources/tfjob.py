@@ -77,7 +77,7 @@ def _with_success(spec: Fields, all_roles: tuple[RoleManifest, ...]) -> tuple[Ro
         spec.note("successPolicy", f"{policy} never counted beside a chief, which decides")
         return all_roles
     if not worker.sizes.fixed:
-        what = "AllWorkers of a number that changes cannot be said to a Job"
+        what = "a Job cannot express AllWorkers of a number that changes"
         spec.lose("successPolicy", what, "worker 0 decides, or write spec.successPolicy yourself")
         return all_roles
     all_of_them = {"successPolicy": {"rules": [{"succeededCount": worker.sizes.begin}]}}
@@ -89,7 +89,7 @@ def _mode(spec: Fields, roles: Sequence[str]) -> dict[str, str]:
     if not spec.flag("enableDynamicWorker"):
         return {}
     if _FRAMEWORK.mode("sparse", roles) is None:
-        what = "a worker map without gaps cannot be said without parameter servers"
+        what = "a worker map without gaps needs parameter servers"
         spec.lose("enableDynamicWorker", what, "the workers restart together at each resize")
         return {}
     return {contract.MODE: "sparse"}

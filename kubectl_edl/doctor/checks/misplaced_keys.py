@@ -65,7 +65,7 @@ def _misplaced(context: CheckContext, kind: str, labels: str) -> Iterator[CheckR
 
 def _remedy(manifest: Json) -> str:
     if update_policy.is_released(manifest):
-        return "take them out of its manifest: kubectl edl release -f FILE | kubectl apply -f -"
+        return "remove them from its manifest: kubectl edl release -f FILE | kubectl apply -f -"
     again = "apply" if _may_change(manifest) else "replace --force"
     return f"correct its manifest, then: kubectl {again} -f FILE"
 

@@ -111,10 +111,10 @@ def provisioner(context: CheckContext) -> CheckResults:
         next(context.connection.cluster.pages(ListOptions("ProvisioningRequest")))
     except NotFound:
         yield warning(
-            f"it asks for nodes by --provisioner={Provisioner.REQUEST}, and the API server serves "
+            f"it requests nodes by --provisioner={Provisioner.REQUEST}, and the API server serves "
             "no ProvisioningRequest: queued jobs get no nodes",
             "start cluster-autoscaler with --enable-provisioning-requests and its "
             f"CustomResourceDefinition, or the reconciler with --provisioner={Provisioner.PODS}",
         )
         return
-    yield ok("it asks for nodes by ProvisioningRequests, which the API server serves")
+    yield ok("it requests nodes by ProvisioningRequests, which the API server serves")

@@ -71,7 +71,7 @@ def unrequested(context: CheckContext) -> CheckResults:
     results = [
         warning(
             f"{job.key}: no container of {role.name} requests CPU or memory: its pods count as "
-            f"nothing, and all {role.spec.max} run whatever capacity is free",
+            f"nothing, and all {role.spec.max} run regardless of free capacity",
             f"{explanation(job)}{context.flags}  # then recreate it with resources.requests",
         )
         for job, role in found

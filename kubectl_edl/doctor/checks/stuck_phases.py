@@ -167,8 +167,7 @@ def _scaling(job: TrainingJob, now: datetime) -> CheckResult | None:
     if phase(job) is not Phase.SCALING or not moments or now - max(moments) < _SLOW:
         return None
     return warning(
-        f"{job.key} has been on its way to a new size for {duration(now - max(moments))}: "
-        f"{why(job).message}",
+        f"{job.key} has been resizing for {duration(now - max(moments))}: {why(job).message}",
         explanation(job),
     )
 
@@ -180,7 +179,7 @@ def _finishing(log: str, job: TrainingJob, now: datetime) -> CheckResult | None:
         return None
     left = ", ".join(role.name for role in job.live)
     return failure(
-        f"{job.key} has ended {duration(now - max(ended))} ago, and {left} has not been ended",
+        f"{job.key} ended {duration(now - max(ended))} ago, but {left} has not been stopped",
         log,
     )
 

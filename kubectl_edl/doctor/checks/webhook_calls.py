@@ -35,9 +35,9 @@ ENTRIES: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """The entries of manifests/base/admission.yaml, each with its failurePolicy."""
 _OF_OTHERS: Final[Mapping[str, str]] = {
-    "keys.edl.dev": "Jobs with a slip in a name of ours are refused while the webhook is away",
-    "teams.edl.dev": "teams cannot be changed while the webhook is away",
-    "settings.edl.dev": "namespaces cannot be changed while the webhook is away",
+    "keys.edl.dev": "Jobs with a misspelt edl.dev name are refused while the webhook is down",
+    "teams.edl.dev": "teams cannot be changed while the webhook is down",
+    "settings.edl.dev": "namespaces cannot be changed while the webhook is down",
 }
 _OWN: Final = frozenset({"teams.edl.dev"})
 """Entries that review an object in the installation's own namespace."""
@@ -82,7 +82,7 @@ def answers(context: CheckContext) -> CheckResults:
         return
     except Invalid as error:
         yield warning(
-            f"namespace {namespace} takes no Job to try it with: {error}",
+            f"namespace {namespace} rejects the Job of the dry run: {error}",
             FixCommand("kubectl edl doctor -n NAMESPACE"),
         )
         return
@@ -107,7 +107,7 @@ def _misfits(where: str, entry: Json, policy: str | None) -> Iterator[CheckResul
     found_policy = entry.get("failurePolicy", "Fail")
     if policy and found_policy != policy:
         meaning = (
-            "labelled objects start half made while the webhook is away"
+            "labelled objects are created incomplete while the webhook is down"
             if policy == "Fail"
             else _OF_OTHERS[str(entry["name"])]
         )
@@ -122,7 +122,7 @@ def _misfits(where: str, entry: Json, policy: str | None) -> Iterator[CheckResul
 def _selects_system(where: str, entry: Json, system_namespace: str) -> Iterator[CheckResult]:
     lacking = sorted({"kube-system", system_namespace} - _excluded(entry))
     if lacking and entry["name"] not in _OWN:
-        yield failure(f"{where}: it does not leave out {' and '.join(lacking)}", UPGRADE)
+        yield failure(f"{where}: it does not exclude {' and '.join(lacking)}", UPGRADE)
 
 
 def _is_scoped(entry: Json) -> bool:

@@ -134,7 +134,7 @@ def test_work_items_that_are_all_done_before_their_job_is_recorded_as_complete_a
 def test_a_forecast_cut_short_gives_no_estimate() -> None:
     state = full(runs("first", duration=30 * MINUTE))
     found = forecast(state, Settings(), [WAITS], enough=lambda: True).starts[WAITS]
-    assert found == Estimate(Certainty.UNKNOWN, None, "it would take too long to work out")
+    assert found == Estimate(Certainty.UNKNOWN, None, "it takes too long to compute")
 
 
 def test_a_job_that_is_not_there_is_left_out() -> None:

@@ -229,7 +229,7 @@ def test_a_job_of_a_cron_job_is_not_made_anew(stage: Stage) -> None:
     found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "-y")
     assert found.code == 1
     assert found.err == (
-        'error: Job "resnet" is made by CronJob/nightly, which would not know the labels: '
+        'error: Job "resnet" is created by CronJob/nightly, which does not set the labels: '
         "adopt its manifest: kubectl edl adopt -f …\n"
     )
 

@@ -244,9 +244,9 @@ def test_without_the_right_to_read_the_deployment_the_fix_is_its_log(stage: Stag
 @pytest.mark.parametrize(
     ("change", "verdict", "says"),
     [
-        ({"failurePolicy": "Ignore"}, "warning", "labelled objects start half made"),
+        ({"failurePolicy": "Ignore"}, "warning", "labelled objects are created incomplete"),
         ({"objectSelector": {}}, "failure", "its outage would stop them"),
-        ({"namespaceSelector": {}}, "failure", "it does not leave out edl-system and kube-system"),
+        ({"namespaceSelector": {}}, "failure", "it does not exclude edl-system and kube-system"),
         ({"name": "other.edl.dev"}, "failure", "has no entry jobs.edl.dev"),
     ],
 )
@@ -634,7 +634,7 @@ def test_a_released_job_is_not_killed_for_an_annotation_that_was_left(stage: Sta
     assert only(stage, "keys") == (
         "warning",
         "Job default/sweep: edl.dev/paused does nothing without the label edl.dev/framework",
-        "take them out of its manifest: kubectl edl release -f FILE | kubectl apply -f -",
+        "remove them from its manifest: kubectl edl release -f FILE | kubectl apply -f -",
     )
 
 
@@ -672,7 +672,7 @@ def test_pods_that_request_nothing_are_warned_of(stage: Stage) -> None:
         "warning",
         (
             "default/greedy: no container of worker requests CPU or memory: its pods count as "
-            "nothing, and all 60 run whatever capacity is free"
+            "nothing, and all 60 run regardless of free capacity"
         ),
         "kubectl edl explain greedy -n default  # then recreate it with resources.requests",
     )

@@ -671,8 +671,8 @@ def test_uninstalling_takes_everything_but_jobs() -> None:
         "1 elastic Job keeps running at the current size, no longer resized or ended.\n"
         "1 suspended (default/waits): no longer started. By hand: kubectl patch job waits "
         """-n default -p '{"spec":{"suspend":false}}'\n"""
-        "1 with edl.dev/ttl-seconds-after-finished (default/waits): deleted so long after "
-        "their own end.\n"
+        "1 with edl.dev/ttl-seconds-after-finished (default/waits): each is deleted "
+        "that long after its own end.\n"
     )
     assert on.job("waits")["spec"][ttl_after_finished.FIELD] == 600
     assert contract.TTL not in on.job("waits")["metadata"]["annotations"]

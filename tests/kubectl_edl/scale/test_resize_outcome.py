@@ -101,9 +101,7 @@ def test_no_more_are_removed_than_the_minimum_allows(stage: Stage) -> None:
 
 def test_a_scale_up_with_a_timeout_annotates_the_job(stage: Stage) -> None:
     found = stage.run("scale", "mnist", "6", "--timeout", "90s")
-    assert (
-        "set to 6 (manual; min 1, max 12), taken back to 4 if it takes longer than 90s" in found.out
-    )
+    assert "set to 6 (manual; min 1, max 12), reverted to 4 if not ready within 90s" in found.out
     assert notes(stage)[contract.SCALE_TIMEOUT] == "90s"
     assert contract.SCALE_FALLBACK not in notes(stage)
     stage.run("scale", "mnist", "6", "--timeout", "45")

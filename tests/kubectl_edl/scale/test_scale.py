@@ -91,7 +91,7 @@ def test_a_problem_that_stops_all_sizing_is_said(stage: Stage) -> None:
     stage.patch("mnist-ps", {"metadata": {"annotations": {contract.ROLES: "chief=1,ps=2"}}})
     found = stage.run("scale", "mnist", "6")
     assert (
-        "; nothing is resized before its problem is mended: its Jobs disagree on edl.dev/roles: "
+        "; nothing is resized before its problem is fixed: its Jobs disagree on edl.dev/roles: "
     ) in found.out
 
 
