@@ -118,12 +118,15 @@ def _unranked(
 def keeping_order(pods: Iterable[Pod]) -> list[Pod]:
     """Active pods in the order in which the Job controller keeps them.
 
-    It deletes unbound pods first, then unready ones, then the youngest.
+    It deletes unbound pods first, then unready ones, then those that became ready last, then the
+    youngest (`ActivePods` of kube-controller-manager), and among equal ones any.
     """
-    return sorted(
-        (pod for pod in pods if pod.active),
-        key=lambda pod: (not pod.node, not pod.ready, pod.created_at, pod.index, pod.name),
-    )
+    return sorted((pod for pod in pods if pod.active), key=_retention)
+
+
+def _retention(pod: Pod) -> tuple[bool, bool, datetime, datetime, int, str]:
+    ready_since = pod.ready_since or pod.created_at
+    return not pod.node, not pod.ready, ready_since, pod.created_at, pod.index, pod.name
 
 
 def _since(job: TrainingJob, role: Role, pod: Pod | None, *, lost: bool) -> datetime | None:
