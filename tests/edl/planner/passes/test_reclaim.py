@@ -14,6 +14,7 @@ from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
+from edl.planner.snapshot.existing_placements import keeping_order
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
 from edl.planner.snapshot.role_allocation import Placement
 from edl.planner.snapshot.take_snapshot import take_snapshot
@@ -214,6 +215,12 @@ def test_work_items_are_named_for_a_pod_that_needs_the_room_of_two() -> None:
     (drain,) = plan.drains
     on = {pod.name: pod.node for pod in state.jobs[0].roles[0].status.pods}
     assert [on[name] for name in drain.pods] == ["a", "a"]
+
+
+def test_the_job_controller_keeps_the_pods_that_became_ready_first() -> None:
+    """Before it compares ages."""
+    found = [pod(n, "a", ready_since=at(-n), created_at=at(n - 9)) for n in range(3)]
+    assert [one.index for one in keeping_order(found)] == [2, 1, 0]
 
 
 def test_work_items_of_the_minimum_stay() -> None:
