@@ -3,12 +3,13 @@
 from datetime import datetime, timedelta
 from typing import Final
 
-from edl import reasons
+from edl import contract, reasons
 from edl.contract import CleanUp
 from edl.model import (
     Code,
     JobEnd,
     Phase,
+    Pod,
     PodPhase,
     Reason,
     ResizePolicy,
@@ -113,6 +114,31 @@ def why_below_minimum(job: TrainingJob) -> Reason | None:
     """The reason for sizes below the minimum; None if there are none."""
     lacks = sum(map(below_minimum, job.live))
     return reasons.below_minimum(lacks) if lacks else None
+
+
+def why_unscheduled(job: TrainingJob) -> Reason | None:
+    """Why pods of a started job's minimum have no node, beyond what each start takes.
+
+    Their template has a scheduling gate of its own, or they replace lost pods.
+    """
+    pods = [pod for role in job.live for pod in _unbound_minimum(role)]
+    if any(not gate.startswith(contract.PREFIX) for pod in pods for gate in pod.gates):
+        return reasons.REPLICAS_GATED
+    since = job.started_at
+    replaced = since and any(pod.created_at - since >= _MADE_BY for pod in pods)
+    return reasons.minimum_pending(job.key) if replaced else None
+
+
+def _unbound_minimum(role: Role) -> list[Pod]:
+    """The role's pods without a node, as far as its minimum lacks them."""
+    least = min(role.spec.min, role.status.size)
+    active = [pod for pod in role.replicas if pod.active]
+    if role.spec.indexed:
+        active = [pod for pod in active if pod.index < least]
+    elif role.status.remaining is not None:
+        least = min(least, role.status.remaining)
+    unbound = [pod for pod in active if not pod.node]
+    return unbound if len(active) - len(unbound) < least else []
 
 
 def _gone(role: Role) -> int:

@@ -10,7 +10,7 @@ from edl import reasons
 from edl.lost_pods import why_missing
 from edl.messages import message
 from edl.model import Code, Phase, Pod, PodPhase, Reason, ResizePolicy, Role, TrainingJob
-from edl.phases import ending, phase, unready, why_below_minimum
+from edl.phases import ending, phase, unready, why_below_minimum, why_unscheduled
 from kubectl_edl.output.documents.field_kinds import API_VERSION
 
 if TYPE_CHECKING:
@@ -103,13 +103,13 @@ class Why(NamedTuple):
 
 
 def why(job: TrainingJob) -> Why:
-    """The first of: its end, an error, missing pods of its minimum, why it waits, a role's size."""
+    """The first of: its end, an error, what its minimum lacks, why it waits, a role's size."""
     end = ending(job)
     if end is not None:
         return why_of(reasons.ended(job, end))
     if found := unready(job):
         return why_of(found)
-    if lacks := why_missing(job) or why_below_minimum(job):
+    if lacks := why_missing(job) or why_below_minimum(job) or why_unscheduled(job):
         return why_of(lacks)
     first = min(_role_reasons(job), key=lambda found: found[0], default=None)
     if first is not None:

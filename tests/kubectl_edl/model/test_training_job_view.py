@@ -1,8 +1,9 @@
 """The reason of a training job whose Jobs have different reasons."""
 
-from edl.model import Code, PodPhase, ResizePolicy, TrainingJob
+from edl import contract
+from edl.model import Code, Pod, PodPhase, ResizePolicy, TrainingJob
 from kubectl_edl.model.training_job_view import view, why
-from tests.edl.trainings import pod, role, training
+from tests.edl.trainings import LONG_AGO, NOW, pod, role, training
 
 
 def preempted(problem: str = "") -> TrainingJob:
@@ -52,6 +53,37 @@ def test_lost_pods_of_the_minimum_precede_the_reason_of_the_start() -> None:
     found = training(role("worker", 2, 4, size=2, failures=1, pods=(), **told))
     assert why(found).reason is Code.PODS_MISSING
     assert why(found).message.startswith("2 of 2 pods of its minimum are missing: ")
+
+
+def test_a_replacement_of_the_minimum_without_a_node_precedes_the_reason_of_the_start() -> None:
+    told = {"reason": Code.ADMITTED, "message": "all 2 pods of its minimum fit"}
+    pending = {"node": "", "phase": PodPhase.PENDING, "ready": False}
+
+    def running(*pods: Pod) -> TrainingJob:
+        return training(role("worker", 2, 4, size=2, pods=pods, **told), started_at=LONG_AGO)
+
+    again = pod("worker", 1, **pending, created_at=NOW)
+    assert why(running(pod("worker", 0), again)) == (
+        Code.INSUFFICIENT_CAPACITY,
+        "pods of its minimum are waiting for a node",
+    )
+    first = pod("worker", 1, **pending, created_at=LONG_AGO)
+    assert why(running(pod("worker", 0), first)).reason is Code.ADMITTED, "it has just started"
+    extra = pod("worker", 2, **pending, created_at=NOW)
+    whole = (pod("worker", 0), pod("worker", 1), extra)
+    assert why(running(*whole)).reason is Code.ADMITTED, "its minimum runs"
+
+
+def test_a_pod_behind_a_gate_of_its_template_precedes_the_reason_of_the_start() -> None:
+    pending = {"node": "", "phase": PodPhase.PENDING, "ready": False, "created_at": LONG_AGO}
+
+    def running(gate: str) -> TrainingJob:
+        found = pod("worker", 0, gates=(gate,), **pending)
+        told = {"reason": Code.ADMITTED, "message": "the pod of its minimum fits"}
+        return training(role("worker", size=1, pods=(found,), **told), started_at=LONG_AGO)
+
+    assert why(running("example.com/quota")).reason is Code.PODS_GATED
+    assert why(running(contract.PLACEMENT_GATE)).reason is Code.ADMITTED
 
 
 def test_an_index_that_has_failed_for_good_is_not_pending() -> None:
