@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from edl.quantities import SHARED_GPU, Amount, amount_text
+from edl.quantities import CPU, SHARED_GPU, Amount, amount_text
 
 GPUS: Final = "GPUs"
 """Whole GPUs and shares of them together, in thousandths."""
@@ -50,9 +50,14 @@ class Quota(msgspec.Struct, frozen=True):
         return amount_text(SHARED_GPU if name == GPUS else name, amount).partition(" ")[0]
 
     @property
+    def unit(self) -> str:
+        """The resource in messages: as the source spells it, and `CPU` for a team's `cpu`."""
+        return "CPU" if self.resource == CPU else self.resource
+
+    @property
     def place(self) -> str:
         """The source, and the namespace in which it holds."""
         return f"{self.source} of namespace {self.namespace}" if self.namespace else self.source
 
     def __str__(self) -> str:
-        return f"{self.place} allows {self.text(self.hard)} {self.resource}"
+        return f"{self.place} allows {self.text(self.hard)} {self.unit}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from edl.errors import ClusterError
 from edl.phases import waits
-from edl.quantities import CPU, MEMORY, Resources
+from edl.quantities import CPU, DEVICE_CLASS, MEMORY, Resources, devices_text
 from kubectl_edl.client.cluster_view import survey_cluster
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ def sentence(state: ClusterState) -> str:
 
 
 def _named(name: str) -> str:
+    if name.startswith(DEVICE_CLASS):
+        return devices_text(name)
     return "CPU" if name == CPU else name
 
 

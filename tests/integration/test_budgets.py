@@ -121,9 +121,7 @@ def test_a_template_that_a_limit_range_refuses_waits_with_the_field(installed: S
     limit_range(installed, min={"cpu": "2"})
     installed.apply(sized("mnist", 2, 2))
     installed.until(lambda: "LimitRange" in installed.message("mnist"), "it says who refuses")
-    assert "requests.cpu 1 CPU is below 2 CPU (spec.limits[0].min.cpu)" in installed.message(
-        "mnist"
-    )
+    assert "requests.cpu 1 is below 2 (spec.limits[0].min.cpu)" in installed.message("mnist")
     assert not installed.pods("mnist")
     installed.kubectl("delete", "limitrange", "small")
     installed.until_runs("mnist", 2)

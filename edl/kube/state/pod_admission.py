@@ -26,7 +26,7 @@ from edl.model.quotas import GPUS
 from edl.quantities import (
     SHARED_GPU,
     Resources,
-    amount_text,
+    number_text,
     pod_limits,
     pod_requests,
     quantity,
@@ -195,7 +195,7 @@ def _beyond(bounds: LimitRangeItem, owner: _Owner) -> Iterator[str]:
 
 def _below(owner: _Owner, name: str, least: int, field: str) -> Iterator[str]:
     asked, limit = owner.requests.get(name), owner.limits.get(name)
-    where = f"below {amount_text(name, least)} ({field})"
+    where = f"below {number_text(name, least)} ({field})"
     if asked < least:
         yield f"requests.{name} {_text(name, asked)} is {where}"
     elif 0 < limit < least:
@@ -204,9 +204,9 @@ def _below(owner: _Owner, name: str, least: int, field: str) -> Iterator[str]:
 
 def _above(owner: _Owner, name: str, most: int, field: str) -> Iterator[str]:
     asked, limit = owner.requests.get(name), owner.limits.get(name)
-    where = f"above {amount_text(name, most)} ({field})"
+    where = f"above {number_text(name, most)} ({field})"
     if not limit:
-        yield f"limits.{name} must be set, at most {amount_text(name, most)} ({field})"
+        yield f"limits.{name} must be set, at most {number_text(name, most)} ({field})"
     elif limit > most:
         yield f"limits.{name} {_text(name, limit)} is {where}"
     elif asked > most:
@@ -222,7 +222,7 @@ def _apart(owner: _Owner, name: str, ratio: str, field: str) -> Iterator[str]:
 
 
 def _text(name: str, amount: int) -> str:
-    return amount_text(name, amount) if amount else "(missing)"
+    return number_text(name, amount) if amount else "(missing)"
 
 
 def _unnamed(rule: QuotaRule, pod: Json) -> Iterator[str]:

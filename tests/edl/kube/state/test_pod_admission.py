@@ -207,33 +207,33 @@ def test_what_a_container_says_itself_comes_before_defaults() -> None:
 
 
 OUT_OF_RANGE = {
-    "limits.cpu 2 CPU is above 1 CPU (FIELD.max.cpu)": ({"max": {"cpu": "1"}}, {}, {"cpu": "2"}),
-    "requests.cpu 2 CPU is above 1 CPU (FIELD.max.cpu)": (
+    "limits.cpu 2 is above 1 (FIELD.max.cpu)": ({"max": {"cpu": "1"}}, {}, {"cpu": "2"}),
+    "requests.cpu 2 is above 1 (FIELD.max.cpu)": (
         {"max": {"cpu": "1"}},
         {"cpu": "2"},
         {"cpu": "1"},
     ),
-    "limits.cpu must be set, at most 1 CPU (FIELD.max.cpu)": (
+    "limits.cpu must be set, at most 1 (FIELD.max.cpu)": (
         {"max": {"cpu": "1"}},
         {"cpu": "500m"},
         {},
     ),
-    "requests.memory 64Mi memory is below 1Gi memory (FIELD.min.memory)": (
+    "requests.memory 64Mi is below 1Gi (FIELD.min.memory)": (
         {"min": {"memory": "1Gi"}},
         {"memory": "64Mi"},
         {},
     ),
-    "limits.memory 64Mi memory is below 1Gi memory (FIELD.min.memory)": (
+    "limits.memory 64Mi is below 1Gi (FIELD.min.memory)": (
         {"min": {"memory": "1Gi"}},
         {"memory": "1Gi"},
         {"memory": "64Mi"},
     ),
-    "requests.memory (missing) is below 1Gi memory (FIELD.min.memory)": (
+    "requests.memory (missing) is below 1Gi (FIELD.min.memory)": (
         {"min": {"memory": "1Gi"}},
         {},
         {},
     ),
-    "limits.cpu 3 CPU is more than 2 times its request (FIELD.maxLimitRequestRatio.cpu)": (
+    "limits.cpu 3 is more than 2 times its request (FIELD.maxLimitRequestRatio.cpu)": (
         {"maxLimitRequestRatio": {"cpu": "2"}},
         {"cpu": "1"},
         {"cpu": "3"},
@@ -261,7 +261,7 @@ def test_a_limit_range_of_pods_sums_their_containers() -> None:
     one = container(limits={"cpu": "1"})
     assert not admitted(template(one, one), bounds).refusals
     (refusal,) = admitted(template(one, one, one), bounds).refusals
-    assert refusal.endswith("its pods: limits.cpu 3 CPU is above 2 CPU (spec.limits[0].max.cpu)")
+    assert refusal.endswith("its pods: limits.cpu 3 is above 2 (spec.limits[0].max.cpu)")
 
 
 def test_limit_ranges_for_storage_are_ignored() -> None:

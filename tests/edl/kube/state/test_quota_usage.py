@@ -112,7 +112,7 @@ def test_a_job_that_a_limit_range_refuses_is_held_with_the_field() -> None:
     found = only(state_of(WORKER, limit_range(min={"cpu": "2"})))
     assert found.problem == (
         'worker: LimitRange "small" refuses its pods: container "main": '
-        "requests.cpu 1 CPU is below 2 CPU (spec.limits[0].min.cpu)"
+        "requests.cpu 1 is below 2 (spec.limits[0].min.cpu)"
     )
 
 
