@@ -447,7 +447,7 @@ def bodies() -> Iterator[Json]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_a_census_says_what_observing_all_devices_says(seed: int) -> None:
+def test_an_incremental_state_is_what_observing_all_devices_finds(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311
     cluster = Cluster()
     cluster.node("n1")

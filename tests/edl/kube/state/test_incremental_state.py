@@ -71,7 +71,9 @@ def do(world: World, deed: Deed, late: list[tuple[str, bytes]]) -> None:
 @pytest.mark.laws
 @settings(max_examples=300)
 @given(deeds(), st.lists(st.sampled_from(TEAMS), min_size=1, max_size=5))
-def test_a_census_is_what_observing_everything_says(done: list[Deed], teams: list[Teams]) -> None:
+def test_an_incremental_state_is_what_observing_everything_finds(
+    done: list[Deed], teams: list[Teams]
+) -> None:
     world = World()
     configured = [*teams]
     incremental = IncrementalState(world.stores, lambda: configured[0])
@@ -203,7 +205,7 @@ def test_after_a_failure_everything_is_looked_at_again(world: World) -> None:
     assert state == observe(stores.snapshot(), NOW)
 
 
-def test_stores_may_be_fed_while_the_census_reads(world: World) -> None:
+def test_stores_may_be_fed_while_the_incremental_state_reads(world: World) -> None:
     incremental = IncrementalState(world.stores)
     events = [
         world.write("Pod", manifests.pod(f"p{number % 7}", node=f"n{number % 2 + 1}"))
