@@ -69,6 +69,15 @@ def test_utilisation_moves_a_small_pod_away_for_a_larger_one() -> None:
     assert [message(one.reason) for one in plan.resizes] == ["better utilization by ns/large"]
 
 
+def test_under_utilisation_they_share_equally_beside_smaller_pods_that_do_not_help() -> None:
+    """The small ones yield first, and return, as the load ceiling does not let them help."""
+    rich, poor = worker("rich", 1, 5, on=["a"] * 3), worker("poor", 1, 5, on=["a"])
+    small = worker("small", 2, 10, on=["a"] * 3, shape=shape(0.5))
+    state = cluster(node("a", 6), rich, poor, small)
+    plan = plan_of(UTILISATION, state, replace(ALL, load_ceiling=0.95))
+    assert sizes(plan) == {"rich": 2}
+
+
 def test_under_utilisation_pods_of_one_size_share_equally() -> None:
     one = worker("one", 1, 9, on=["a"], queued=-900)
     other = worker("other", 1, 9, on=["a"], queued=-300)

@@ -232,7 +232,7 @@ class Rebalance:
             if recipient.quota_request.allows(FUTURE_IDLE):
                 self._hopeless.add(recipient.pod_class)
             return False
-        if snapshot.policy.only_if_larger and _weight(reservation) >= recipient.cluster_fraction:
+        if snapshot.policy.only_if_larger and not _is_larger(recipient, reservation):
             reservation.discard(reclaimable)
             self._hopeless.add(recipient.pod_class)
             return False
@@ -270,9 +270,11 @@ class Rebalance:
                 self._gave_up.append(donor)
 
 
-def _weight(reservation: Reservation) -> float:
-    """The fraction of the cluster that the donated replicas used."""
-    return sum(
-        donor.cluster_fraction * len(placements)
+def _is_larger(recipient: RoleAllocation, reservation: Reservation) -> bool:
+    """Whether it uses more of the cluster than the donated replicas did; one of its size may go."""
+    sizes = [
+        donor.cluster_fraction
         for donor, placements in reservation.evicted.items()
-    )
+        for _ in placements
+    ]
+    return len(sizes) == 1 or sum(sizes) < recipient.cluster_fraction
