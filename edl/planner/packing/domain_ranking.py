@@ -82,8 +82,8 @@ class DomainRanking:
         followed: NodeCapacity | None = None,
     ) -> None:
         """`followed`: the capacity that `room` reads; None if it does not change."""
-        usable = reduce(np.union1d, [pod_class.nodes for pod_class in pod_classes])
-        self._nodes: Ints = usable[domains.of_nodes[usable] >= 0]
+        usable = reduce(np.logical_or, [pod_class.eligible for pod_class in pod_classes])
+        self._nodes = np.flatnonzero(usable & (domains.of_nodes >= 0))
         own = domains.of_nodes[self._nodes]
         present = np.bincount(own, minlength=len(domains.values)) > 0
         self._numbers = np.flatnonzero(present)
