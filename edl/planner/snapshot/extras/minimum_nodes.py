@@ -17,7 +17,7 @@ from edl.model import ResizePolicy
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest, pack
 from edl.planner.snapshot.extras.reclaimable_capacity import ReclaimableCapacity
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimScope
 
 _FAILURES: Final = 8
@@ -110,9 +110,9 @@ class MinimumNodes:
         """
         least, positions = self._least(allocation), defaultdict[int, list[int]](list)
         for position, placement in enumerate(allocation.placements):
-            if placement.node != NO_NODE:
+            if _is_bound(placement):
                 positions[placement.node].append(position)
-        bound = [at for at in range(least) if allocation.placements[at].node != NO_NODE]
+        bound = [at for at in range(least) if _is_bound(allocation.placements[at])]
         order = sorted(
             positions,
             key=lambda node: (useful[node] and node not in kept_on, -len(positions[node]), node),
@@ -138,6 +138,11 @@ class MinimumNodes:
             self._capacity.add(allocation, kept, -1)
             self._capacity.add(allocation, freed, 1)
         self._held = None
+
+
+def _is_bound(placement: Placement) -> bool:
+    """Whether its pod exists and has a node: a new replica, or one that is done, has neither."""
+    return placement.node != NO_NODE and not placement.is_new
 
 
 def _packed(room: Ints, requests: Sequence[PodSetRequest]) -> list[int]:

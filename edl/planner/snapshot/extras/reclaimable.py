@@ -230,7 +230,7 @@ class Reclaimable:
         self.allocations, self.min_replicas = allocations, rules.min_replicas
         self.nodes, self.named = snapshot.capacity, snapshot.moves.named
         self.queue = YieldQueue(snapshot.teams, rules, allocations)
-        self._on_node: defaultdict[int, list[RoleAllocation]] = defaultdict(list)
+        self._on_node: defaultdict[int, dict[RoleAllocation, None]] = defaultdict(dict)
         """By node, the roles that had extras there since the start; empty until first read."""
         least = rules.min_replicas
         extras = [(one, found) for one in allocations if (found := one.placements[least(one) :])]
@@ -249,12 +249,12 @@ class Reclaimable:
         return YieldQueue(self._teams, self._order, list(dict.fromkeys(self.holders(few.tolist()))))
 
     def holders(self, nodes: Iterable[int]) -> Iterator[RoleAllocation]:
-        """The roles that have extras on these nodes, repeated, and some that had some."""
+        """The roles that have extras on these nodes, once for each node, and some that had some."""
         if not self._on_node:
             for one in self.allocations:
                 extras = one.placements[self.min_replicas(one) :]
                 for node in {placement.node for placement in extras}:
-                    self._on_node[node].append(one)
+                    self._on_node[node][one] = None
         return (
             one
             for node in nodes
@@ -274,9 +274,7 @@ class Reclaimable:
         placement = allocation.placements[position]
         allocation.move(position, to)
         self.capacity.add(allocation, placement, -1)
-        self.capacity.add(allocation, to, 1)
-        if self._on_node:
-            self._on_node[to.node].append(allocation)
+        self._add(allocation, to)
 
     def evict(self, allocation: RoleAllocation) -> Placement:
         placement = allocation.evict()
@@ -285,4 +283,9 @@ class Reclaimable:
 
     def restore(self, allocation: RoleAllocation, placement: Placement) -> None:
         allocation.restore(placement)
+        self._add(allocation, placement)
+
+    def _add(self, allocation: RoleAllocation, placement: Placement) -> None:
         self.capacity.add(allocation, placement, 1)
+        if self._on_node:
+            self._on_node[placement.node][allocation] = None

@@ -6,6 +6,7 @@ from typing import SupportsIndex
 
 import pytest
 
+from edl.feasibility.horizon import FUTURE_IDLE
 from edl.messages import message
 from edl.model import ClusterState, ResizePolicy, TrainingJob
 from edl.planner.decide import decide
@@ -252,6 +253,38 @@ def test_pods_of_others_fit_where_minimums_of_work_items_are_kept_together() -> 
     plan = plan_for(state)
     assert sizes(plan) == {"sweep": 4}
     assert not act(state, plan, after=timedelta(seconds=1)).demands
+
+
+def test_a_replica_that_the_plan_has_just_added_is_not_kept_as_the_minimum() -> None:
+    """It has no pod yet: in its place, a pod of the minimum would be evicted."""
+    snapshot = take_snapshot(
+        cluster(*SPREAD, items("sweep", 2, ["a", "b"])), POLICIES["fair"], PATIENT
+    )
+    (allocation,) = snapshot.allocations
+    for _ in range(2):
+        allocation.place(0, FUTURE_IDLE)
+    reclaimable = Reclaimable(snapshot, [allocation], reclaim_order(snapshot))
+    request = PodSetRequest(snapshot.pod_class(shape(4)), 3)
+    assert reclaimable.gather_minimums([request], ALL_IN_REACH) is None
+    assert [one.is_new for one in allocation.placements] == [False, False, True, True]
+
+
+def test_a_reprieved_replica_yields_to_a_later_claim_on_its_node() -> None:
+    """The first gang has evicted replicas of both roles and needs only those of other nodes."""
+    names = [f"node-{place:02}" for place in range(60)]
+    pairs = zip(names, [*names[1:], names[0]], strict=True)
+    low = [worker(f"low-{one}", 1, 4, on=[one, other] * 2, queued=-5000) for one, other in pairs]
+    a = worker("a", 1, 2, on=["y", "x"], queued=-4000)
+    c = worker("c", 1, 9, on=["y", "x", "x"], queued=-4500)
+    state = cluster(
+        *map(node, names),
+        node("x", 3, labels={"zone": "x"}),
+        node("y", 2),
+        *(*low, a, c, worker("big", 1, 1, shape=shape(3), queued=-3700)),
+        worker("pin", 1, 1, shape=shape(3, node_selector=(("zone", "x"),)), queued=-3650),
+    )
+    plan = plan_for(state)
+    assert {"a": 1, "c": 1}.items() <= sizes(plan).items()
 
 
 def test_minimums_that_make_no_room_together_stay_where_they_are() -> None:
