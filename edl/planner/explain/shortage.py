@@ -31,7 +31,7 @@ from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order, 
 from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimPriority
-from edl.quantities import Resources
+from edl.quantities import DEVICE_CLASS, Resources
 
 _PRECISION = 10_000
 """Load ceilings are reported in hundredths of a percent."""
@@ -176,7 +176,9 @@ def _room(
         return large
     names, nodes = snapshot.capacity.resources, list(snapshot.capacity.index)
     every = pod_class.nodes
-    indexes = every[[pod_class.future_idle.allows(int(node)) for node in every]]
+    allowed = every[[pod_class.future_idle.allows(int(node)) for node in every]]
+    offering = allowed[_offers(snapshot, pod_class, allowed)]
+    indexes = offering if offering.size else allowed
     where, requests = snapshot.domains.kept_to(pod_class), pod_class.shape.requests
     if not (pod_class.is_unconstrained or _lacks_resources(room, pod_class, indexes)):
         rule = Scarce.DEVICES if pod_class.constraints is None else Scarce.RULES
@@ -204,6 +206,16 @@ def _room(
         most=most,
         domains=where,
     )
+
+
+def _offers(snapshot: Snapshot, pod_class: PodClass, nodes: Ints) -> Mask:
+    """Which of `nodes` publish devices of each DeviceClass that a pod requests."""
+    names = snapshot.capacity.resources
+    found = np.ones(len(nodes), dtype=np.bool_)
+    for row, _ in pod_class.amounts:
+        if names[row].startswith(DEVICE_CLASS):
+            found &= snapshot.capacity.allocatable[row, nodes] > 0
+    return found
 
 
 def _lacks_resources(room: Ints, pod_class: PodClass, nodes: Ints) -> bool:

@@ -45,6 +45,15 @@ def test_explain_names_missing_devices_of_a_gang(stage: Stage) -> None:
     ) in found
 
 
+def test_nodes_without_such_devices_are_none_that_a_pod_may_use(stage: Stage) -> None:
+    for name in ("node-01", "node-02"):
+        stage.create(node(name, cpu="8"))
+    train(stage, asking(3))
+    found = stage.run("explain", "train").out
+    assert f"DeviceClass {DRIVER} free on the only node that it may use\n" in found
+    assert "or a new node like node-1 with room for" in found
+
+
 def test_a_selector_that_is_not_evaluated_is_named(stage: Stage) -> None:
     train(stage, asking(1, ODD))
     found = stage.run("explain", "train")
