@@ -16,7 +16,7 @@ from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.passes.reclaim_choice.named_removals import lack
 from edl.planner.snapshot.extras.minimum_nodes import leaves_by_name
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, YieldQueue
-from edl.planner.snapshot.role_allocation import RoleAllocation
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimScope
 
 _NODES_COMPARED: Final = 32
@@ -62,7 +62,7 @@ class NodeSearch:
         """Queue a role again whose replica on `node` was evicted; `placed`: for pods there."""
         if placed:
             self._begun, self._most, self._due = set(), _NODES_COMPARED, []
-        elif self.missing:
+        elif self.missing and node != NO_NODE:
             self._begun.add(node)
         self._taken[allocation] = None
         self.queue.requeue(allocation)

@@ -44,7 +44,9 @@ class ReclaimOrder(msgspec.Struct, frozen=True):
 
     min_replicas: Callable[[RoleAllocation], int]
     key: Callable[[RoleAllocation], YieldKey]
-    """Smallest first; `Reclaimable.next` compares its first part with a claim's priority."""
+    """Smallest first; `YieldQueue.next` compares its first part with a claim's priority."""
+    gathers_minimums: bool = False
+    """Whether interchangeable minimums are kept together where a claim fits only then."""
 
 
 def reclaim_order(snapshot: Snapshot) -> ReclaimOrder:
@@ -59,7 +61,7 @@ def reclaim_order(snapshot: Snapshot) -> ReclaimOrder:
         near = anchors is not None and not anchors.last_is_elsewhere(allocation)
         return allocation.reclaim_priority, near, -snapshot.satisfaction(allocation)
 
-    return ReclaimOrder(min_replicas=lambda allocation: allocation.min_replicas, key=key)
+    return ReclaimOrder(lambda allocation: allocation.min_replicas, key, gathers_minimums=True)
 
 
 def reclaim_priority_of(snapshot: Snapshot, job: TrainingJob) -> ReclaimPriority:
@@ -231,7 +233,7 @@ class Reclaimable:
         self.nodes, self.named = snapshot.capacity, snapshot.moves.named
         self.queue = YieldQueue(snapshot.teams, rules, allocations)
         self._on_node: defaultdict[int, dict[RoleAllocation, None]] = defaultdict(dict)
-        """By node, the roles that had extras there since the start; empty until first read."""
+        """By node, the roles that have, or had, extras there; empty until first read."""
         least = rules.min_replicas
         extras = [(one, found) for one in allocations if (found := one.placements[least(one) :])]
         self.capacity = ReclaimableCapacity(snapshot.capacity, extras)
@@ -241,7 +243,8 @@ class Reclaimable:
     def queue_on(self, nodes: Mask) -> YieldQueue:
         """The queue of the roles with extras on these nodes, if those are few; else of all roles.
 
-        A claim then passes over at most as many roles as the square root of all. bool[nodes].
+        Where extras are spread evenly, a claim then passes over at most as many roles as the square
+        root of all. bool[nodes].
         """
         few = np.flatnonzero(nodes)
         if len(few) ** 2 * len(self.allocations) >= len(nodes) ** 2:
@@ -266,6 +269,8 @@ class Reclaimable:
         self, requests: Sequence[PodSetRequest], scope: ReclaimScope
     ) -> list[int] | None:
         """Keep interchangeable minimums together for a claim; see `MinimumNodes.gather`."""
+        if not self._order.gathers_minimums:
+            return None
         self._on_node.clear()
         return self._minimums.gather(requests, scope)
 

@@ -16,7 +16,7 @@ from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.existing_placements import keeping_order
-from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
+from edl.planner.snapshot.extras.reclaimable import Reclaimable, ReclaimOrder, reclaim_order
 from edl.planner.snapshot.role_allocation import Placement
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH
@@ -267,6 +267,20 @@ def test_a_replica_that_the_plan_has_just_added_is_not_kept_as_the_minimum() -> 
     request = PodSetRequest(snapshot.pod_class(shape(4)), 3)
     assert reclaimable.gather_minimums([request], ALL_IN_REACH) is None
     assert [one.is_new for one in allocation.placements] == [False, False, True, True]
+
+
+def test_rebalancing_does_not_gather_minimums() -> None:
+    """A donor would lose several replicas for one, and grow again."""
+    state = cluster(*SPREAD, items("sweep", 4, ROUND_ROBIN), worker("gang", 1, 1, shape=shape(4)))
+    snapshot = take_snapshot(state, POLICIES["fair"], PATIENT)
+    request = PodSetRequest(snapshot.pod_class(shape(4)), 1)
+    order = reclaim_order(snapshot)
+    donors = ReclaimOrder(order.min_replicas, order.key)
+    gathers = [
+        Reclaimable(snapshot, snapshot.allocations, rules).gather_minimums([request], ALL_IN_REACH)
+        for rules in (donors, order)
+    ]
+    assert gathers == [None, [1]]
 
 
 def test_a_reprieved_replica_yields_to_a_later_claim_on_its_node() -> None:
