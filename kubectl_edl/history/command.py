@@ -1,9 +1,11 @@
 """`kubectl edl history`."""
 
+from collections.abc import Iterable
 from typing import Final
 
 import click
 
+from edl.kube.event_facts import EventFacts
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import OutputOptions, one_namespace, printing
@@ -64,8 +66,18 @@ def history(cli: CliContext, job: str, scope: Scope, reading: OutputOptions) -> 
             "what Kubernetes warned of is missing",
             hints,
         )
-        warned = [one for one in seen if one.warning][-_WARNINGS:]
+        warned = _distinct(one for one in seen if one.warning)[-_WARNINGS:]
         report = history_report(found, past(found), now, warned)
         return report.with_hints((*survey.hints, *hints))
 
     show(cli, reading, read)
+
+
+def _distinct(events: Iterable[EventFacts]) -> list[EventFacts]:
+    """The last of the Events with one text about one object; `events` are in order of time."""
+    found: dict[tuple[str, str, str, str], EventFacts] = {}
+    for one in events:
+        key = one.kind, one.name, one.reason, one.message
+        found.pop(key, None)
+        found[key] = one
+    return list(found.values())

@@ -179,6 +179,17 @@ def test_warning_events_follow_the_operations(stage: Stage) -> None:
     ]
 
 
+def test_events_with_one_text_about_one_object_are_one_warning(stage: Stage) -> None:
+    """kube-scheduler writes a new Event for the same message now and then."""
+    for name, minutes in (("first", 3), ("second", 2)):
+        warned = event("mnist-worker", "FailedCreate", "full", minutes_ago=minutes, warning=True)
+        stage.create(warned | {"metadata": {"name": name}})
+    _, below = stage.run("history", "mnist").out.split("\n\n")
+    assert below.splitlines()[1:] == [
+        "2m          Warning   FailedCreate   Job/mnist-worker   full"
+    ]
+
+
 def test_an_earlier_job_of_the_same_name_warned_of_something_else(stage: Stage) -> None:
     old = event("mnist-worker", "BackoffLimitExceeded", "back to 6", minutes_ago=2, warning=True)
     old["involvedObject"]["uid"] = "of-the-deleted-job"
