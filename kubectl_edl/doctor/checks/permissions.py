@@ -14,6 +14,7 @@ from edl.errors import Forbidden
 from edl.kube.auth.access_review import AccessRight, lacking, listed, whoami
 from edl.kube.auth.user_roles import EDITOR, VIEWER
 from edl.kube.cluster import Cluster
+from edl.model import ObjectRef
 from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.writes import Json
 from kubectl_edl.client.certificate_store import CertificateStore, certificate_owner
@@ -48,6 +49,7 @@ class Rule:
             yield AccessRight(verb, resource, self.group, self.namespace, name)
 
 
+_FENCE: Final = ObjectRef("ValidatingAdmissionPolicy", "", "edl-reconciler")
 ACCOUNTS: Final = ("edl-webhook", "edl-reconciler")
 
 
@@ -93,9 +95,17 @@ YOURS: Final = (
 
 
 def ours(context: CheckContext) -> CheckResults:
-    """Check all rights that the manifests grant. Raises Forbidden if the user may not do that."""
+    """Check all rights that the manifests of this installation grant.
+
+    Raises Forbidden if the user may not review the rights of others, or read the fence.
+    """
     cluster = context.connection.cluster
-    chosen = values.read({"certManager": {"enabled": _kept_elsewhere(cluster)}})
+    chosen = values.read(
+        {
+            "certManager": {"enabled": _kept_elsewhere(cluster)},
+            "fence": {"enabled": context.find(_FENCE) is not None},
+        }
+    )
     documents = installation.documents(chosen, context.system_namespace)
     complete = 0
     for account in ACCOUNTS:

@@ -20,6 +20,7 @@ from tests.kubectl_edl.stage import NOW, Stage, lease
 _KINDS = (
     "MutatingWebhookConfiguration",
     "ValidatingWebhookConfiguration",
+    "ValidatingAdmissionPolicy",
     "Deployment",
     "Secret",
 )

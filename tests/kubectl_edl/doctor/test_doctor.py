@@ -457,6 +457,16 @@ def test_a_right_that_a_service_account_lacks_is_a_failure(stage: Stage, server:
     )
 
 
+def test_rights_that_an_installation_without_the_fence_leaves_out_are_not_missed(
+    stage: Stage, server: FakeApi
+) -> None:
+    provisioning = ("pods", "podtemplates", "provisioningrequests")
+    server.denied = frozenset(("edl-reconciler", "create", one) for one in provisioning)
+    assert "create pods" in only(stage, "rights")[1]
+    stage.cluster.delete(target("ValidatingAdmissionPolicy", "edl-reconciler"))
+    assert only(stage, "rights")[0] == "ok"
+
+
 def test_a_missing_right_to_review_access_is_named(stage: Stage, server: FakeApi) -> None:
     server.may_review_others = False
     verdict, message, fix = only(stage, "rights")
