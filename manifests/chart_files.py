@@ -21,6 +21,17 @@ from manifests.values import DEFAULTS, Values, plain
 
 CHART: Final = HERE / "chart"
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_UNFENCED: Final[Json] = {
+    "if": {"properties": {"fence": {"properties": {"enabled": {"const": False}}}}},
+    "then": {
+        "properties": {
+            "reconciler": {
+                "properties": {"planning": {"properties": {"autoscaler": {"const": "none"}}}}
+            }
+        }
+    },
+}
+"""As in `manifests.values.read`; Helm adds the defaults before it checks."""
 _WIDTH: Final = 100
 _HEADER: Final = (
     "# Written by `python -m manifests.chart_files`; edit manifests/values.py instead.\n"
@@ -56,6 +67,7 @@ def schema() -> Json:
     found = msgspec.json.schema(Values)
     # Helm hands `global` to every chart that is part of another one.
     found["$defs"]["Values"]["properties"]["global"] = {"type": "object"}
+    found["$defs"]["Values"] |= _UNFENCED
     return {"$schema": _DIALECT, **found}
 
 

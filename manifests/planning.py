@@ -89,6 +89,8 @@ if TYPE_CHECKING:
     class Planning(Part, frozen=True):
         """The reconciler's options about how it decides; what is not set is its own default."""
 
+        autoscaler: str | UnsetType = UNSET
+
 else:
     Planning = msgspec.defstruct(
         "Planning", list(map(_field, _OPTIONS)), bases=(Part,), module=__name__

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta
 
 from edl.errors import EdlError
 from edl.patches.merge_patch import merged
@@ -240,6 +240,7 @@ class Values(Part, frozen=True):
 
 
 DEFAULTS: Final = Values()
+_UNFENCED: Final = "reconciler.planning.autoscaler: must be none or absent with fence.enabled=false"
 
 
 class ValuesError(EdlError):
@@ -249,9 +250,12 @@ class ValuesError(EdlError):
 def read(given: Json) -> Values:
     """The given values, with defaults for all others, merged as by Helm. Raises ValuesError."""
     try:
-        return msgspec.convert(merged(plain(DEFAULTS), given), Values)
+        found = msgspec.convert(merged(plain(DEFAULTS), given), Values)
     except msgspec.ValidationError as error:
         raise ValuesError(_taught(str(error))) from None
+    if not found.fence.enabled and found.reconciler.planning.autoscaler not in (UNSET, "none"):
+        raise ValuesError(_UNFENCED)
+    return found
 
 
 def unknown(names: Sequence[str]) -> str:

@@ -112,6 +112,10 @@ WRONG: dict[str, tuple[Json, str]] = {
         {"reconciler": {"planning": {"loadCeiling": 1.5}}},
         "maximum: got 1.5, want 1",
     ),
+    "an autoscaler without the fence": (
+        {"fence": {"enabled": False}, "reconciler": {"planning": {"autoscaler": "detect"}}},
+        "value must be 'none'",
+    ),
     "words for a number": ({"reconciler": {"planning": {"idle": "1m"}}}, "got string, want number"),
     "no address": (
         {"networkPolicy": {"apiServerBlocks": ["example.test"]}},

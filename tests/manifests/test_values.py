@@ -144,6 +144,19 @@ def test_a_wrong_value_is_refused_by_its_path(given: dict[str, object], said: st
         values.read(given)
 
 
+@pytest.mark.parametrize("mode", ["detect", "present"])
+def test_no_autoscaler_can_be_chosen_without_the_fence(mode: str) -> None:
+    """The reconciler's right to request nodes is installed with the fence only."""
+    given: dict[str, object] = {
+        "fence": {"enabled": False},
+        "reconciler": {"planning": {"autoscaler": mode}},
+    }
+    with pytest.raises(values.ValuesError, match="autoscaler: must be none or absent with fence"):
+        values.read(given)
+    given["reconciler"] = {"planning": {"autoscaler": "none"}}
+    assert arguments(given, RECONCILER)[-2:] == ["--autoscaler", "none"]
+
+
 def test_values_of_one_installation_change_no_other() -> None:
     before = installation.documents()
     installation.documents(
