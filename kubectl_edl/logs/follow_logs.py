@@ -187,22 +187,21 @@ class Follower:
         self._unbegun = len(begun) < len(pods.sources)
         tracks = [self._track(source) for source in begun]
         self._unread = deque(track for track in tracks if _is_unread(track))
-        self._start_readers()
-        if self._unread:
-            logs = self._readers + len(self._unread)
-            self._print_message(
-                f"hint: follows {MOST} of {logs} logs, the others as these end; choose with --role "
-                "or --index"
-            )
-        elif not begun and not pods.over:
-            self._print_message(pods.standing)
-        self._first = _all_lines
         if pods.over:
             self._over, self._verdict = True, pods.standing
             self._unread = deque(track for track in self._unread if not track.source.stays)
             for source in pods.sources:
                 if source.stays and (track := self._tracks.get(source.run)):
                     self._close(track)
+        self._start_readers()
+        if self._unread:
+            self._print_message(
+                f"hint: follows {MOST} logs at once, the others as these end; choose with --role "
+                "or --index"
+            )
+        elif not begun and not pods.over:
+            self._print_message(pods.standing)
+        self._first = _all_lines
 
     def _track(self, source: LogTarget) -> _Track:
         track = self._tracks.get(source.run)

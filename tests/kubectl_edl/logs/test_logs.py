@@ -22,6 +22,8 @@ from tests.kubectl_edl.stage import Stage, job, mnist, pod, role_manifests
 if TYPE_CHECKING:
     import io
 
+    from edl.kube.cluster import PluginCluster
+
 
 def target(name: str) -> ObjectRef:
     return ObjectRef("Pod", "default", name)
@@ -508,13 +510,13 @@ def source(index: int) -> LogTarget:
     )
 
 
-def followed(stage: Stage, *states: FollowedPods) -> tuple[list[str], list[str]]:
+def followed(cluster: Cluster, *states: FollowedPods) -> tuple[list[str], list[str]]:
     """The labels of the printed lines, sorted, and the messages; logs begin with the last line."""
     labels: list[str] = []
     messages: list[str] = []
     remaining = list(states)
     follower = Follower(
-        stage.cluster,
+        cast("PluginCluster", cluster),
         lambda: remaining.pop(0),
         lambda one: LogRequest(one.pod, one.container, tail=1),
         Output(lambda _, one: labels.append(one.label), messages.append),
@@ -523,13 +525,58 @@ def followed(stage: Stage, *states: FollowedPods) -> tuple[list[str], list[str]]
     return sorted(labels), messages
 
 
+LIMITED = (
+    f"hint: follows {MOST} logs at once, the others as these end; choose with --role or --index"
+)
+
+
+def silent(indexes: range) -> tuple[LogTarget, ...]:
+    """Containers that run on after their job and have written nothing."""
+    return tuple(replace(source(index), ended=False, stays=True) for index in indexes)
+
+
+class SilentLogs(ClusterWrapper):
+    """The kubelet opens the logs of these pods only when the test ends."""
+
+    def __init__(self, cluster: Cluster, targets: tuple[LogTarget, ...]) -> None:
+        super().__init__(cluster)
+        self._pods = {one.pod for one in targets}
+        self.answered = Event()
+
+    def log(self, wanted: LogRequest) -> Log:
+        if wanted.pod in self._pods:
+            self.answered.wait(20)
+            return EndlessLog()
+        return cast("Log", self.cluster.log(wanted))
+
+
+def test_logs_that_are_closed_at_the_end_leave_their_places_to_unread_ones() -> None:
+    stage = Stage()
+    running, ended = silent(range(MOST)), written(stage, range(MOST, MOST + 10))
+    cluster = SilentLogs(stage.cluster, running)
+    before, after = (FollowedPods((*running, *ended), "it is done", over) for over in (False, True))
+    labels, messages = followed(cast("Cluster", cluster), before, after)
+    cluster.answered.set()
+    assert labels == sorted(one.label for one in ended)
+    assert messages == [LIMITED, "it is done"]
+
+
+def test_the_limit_is_reported_once_while_the_number_of_logs_changes() -> None:
+    running = silent(range(MOST + 4))
+    cluster = SilentLogs(Stage().cluster, running)
+    states = [FollowedPods(running[:most], "") for most in range(MOST + 1, len(running))]
+    over = FollowedPods(running, "it is done", over=True)
+    _, messages = followed(cast("Cluster", cluster), *states, over)
+    cluster.answered.set()
+    assert messages == [LIMITED, "it is done"]
+
+
 def test_more_logs_than_the_limit_are_read_in_turn() -> None:
     stage = Stage()
     found = written(stage, range(2 * MOST + 50))
-    labels, messages = followed(stage, FollowedPods(found, "it is done", over=True))
+    labels, messages = followed(stage.cluster, FollowedPods(found, "it is done", over=True))
     assert labels == sorted(one.label for one in found)
-    limit = f"hint: follows {MOST} of {len(found)} logs, the others as these end"
-    assert messages == [f"{limit}; choose with --role or --index", "it is done"]
+    assert messages == [LIMITED, "it is done"]
 
 
 def test_logs_that_have_ended_leave_their_places_to_those_of_later_pods() -> None:
@@ -539,7 +586,7 @@ def test_logs_that_have_ended_leave_their_places_to_those_of_later_pods() -> Non
     waves = [written(stage, range(at, at + half)) for at in range(0, 3 * MOST, half)]
     pods = [tuple(chain.from_iterable(waves[: count + 1])) for count in range(len(waves))]
     states = [FollowedPods(some, "", over=some == pods[-1]) for some in pods]
-    labels, _ = followed(stage, *states)
+    labels, _ = followed(stage.cluster, *states)
     assert set(labels) == {one.label for one in pods[-1]}
 
 
