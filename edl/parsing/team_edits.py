@@ -103,6 +103,10 @@ def _amounts_lost(name: str, before: Teams, after: Teams) -> Iterator[str]:
 
 
 def _settings_lost(before: Team, after: Team) -> Iterator[str]:
+    if before.parent and after.parent != before.parent:
+        yield f"team {before.name} leaves its parent {before.parent}"
+    elif after.parent != before.parent:
+        yield f"team {before.name} gets the parent {after.parent}"
     if after.weight < before.weight:
         yield f"team {before.name} has a lower weight"
     if before.lend and not after.lend:

@@ -145,6 +145,9 @@ def test_what_is_taken_away_is_named() -> None:
     limited = parse_teams(with_team(TEXT, "speech", {"limit": {"nvidia.com/gpu": 4}}))
     assert taken_away(before, limited) == ("team speech may use less nvidia.com/gpu",)
     assert taken_away(limited, before) == ()
+    moved = parse_teams(with_team(TEXT, "speech", {"parent": ""}))
+    assert taken_away(before, moved) == ("team speech leaves its parent research",)
+    assert taken_away(moved, before) == ("team speech gets the parent research",)
 
 
 @pytest.mark.parametrize(
