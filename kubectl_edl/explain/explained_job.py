@@ -22,7 +22,7 @@ from kubectl_edl.model.role_history import PastOperation
 from kubectl_edl.model.training_job_view import JobView
 from kubectl_edl.output.safe_text import harmless
 from kubectl_edl.queue.view import quantities
-from kubectl_edl.status.job_blockers import JobBlocker
+from kubectl_edl.status.job_blockers import JobBlocker, incomplete
 
 if TYPE_CHECKING:
     from kubectl_edl.output.documents.team_documents import JobCapacityDocument
@@ -137,7 +137,23 @@ def capacity_document(found: JobCapacity | None) -> "JobCapacityDocument | None"
     }
 
 
-def stop_sections(found: Explanation, roles: Sequence[str]) -> Iterator[str]:
+def stop_sections(explained: Explained) -> Iterator[str]:
+    """Why it does not start or is not scaled up, by the decision or as published."""
+    found, published = explained.explanation, explained.published
+    if published and published.start:
+        yield _published_stops(explained.view.job.key, published.start)
+    if found:
+        yield from _decided_stops(found, explained.roles)
+
+
+def other_blockers(explained: Explained) -> Iterator[JobBlocker]:
+    """Missing Jobs, unless the sections above name them, and why pods cannot be created."""
+    if not any(stop_sections(explained)):
+        yield from incomplete(explained.view)
+    yield from explained.uncreated
+
+
+def _decided_stops(found: Explanation, roles: Sequence[str]) -> Iterator[str]:
     """Why the job does not start, or why each of these roles does not grow."""
     if found.start_blockers:
         whole = " as a whole" if any(one.before for one in found.roles) else ""
@@ -150,7 +166,7 @@ def stop_sections(found: Explanation, roles: Sequence[str]) -> Iterator[str]:
             )
 
 
-def published_stops_text(job: JobKey, stops: PublishedStops) -> str:
+def _published_stops(job: JobKey, stops: PublishedStops) -> str:
     """Why the job does not start, as published by the reconciler."""
     sentences = [(one.message, one.remediation) for one in stops.blockers]
     return _listed(f"Why {job.name} does not start:", sentences, complete=stops.complete)

@@ -17,7 +17,7 @@ from kubectl_edl.explain.explained_job import (
     borrowed_text,
     capacity_document,
     guaranteed_text,
-    published_stops_text,
+    other_blockers,
     stop_sections,
 )
 from kubectl_edl.history.view import operation_document
@@ -32,7 +32,7 @@ from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.safe_text import labelled
 from kubectl_edl.output.table import Column, Table
-from kubectl_edl.status.job_blockers import blocker_documents, blockers_section, incomplete
+from kubectl_edl.status.job_blockers import blocker_documents, blockers_section
 
 if TYPE_CHECKING:
     from kubectl_edl.output.documents.decision_documents import (
@@ -54,8 +54,8 @@ def explain_report(explained: Explained, now: datetime) -> Report:
             _header(explained, now),
             Table.of(_ROLES, _sizes(explained)),
             topology_view.table(_domains(explained) or ()),
-            *(tuple(_stops(explained)) or (blockers_section(incomplete(explained.view)),)),
-            blockers_section(explained.uncreated),
+            *stop_sections(explained),
+            blockers_section(other_blockers(explained)),
             Table.of(_pods(now), explained.waiting_pods),
             Table.of(_past(now), explained.past),
         ),
@@ -181,14 +181,6 @@ def _when(explained: Explained, now: datetime) -> dict[str, str]:
     return {"Grows": when(explained.estimate, now)} if may_grow else {}
 
 
-def _stops(explained: Explained) -> Iterator[str]:
-    found, published = explained.explanation, explained.published
-    if published and published.start:
-        yield published_stops_text(explained.view.job.key, published.start)
-    if found:
-        yield from stop_sections(found, explained.roles)
-
-
 class _RoleSize(NamedTuple):
     role: Role
     now: int
@@ -275,7 +267,7 @@ def _document(explained: Explained) -> "TrainingJobExplanationDocument":
             }
             for pod in explained.waiting_pods
         ],
-        "blockers": blocker_documents(explained.uncreated),
+        "blockers": blocker_documents(other_blockers(explained)),
         "operations": [operation_document(one) for one in explained.past],
     }
 

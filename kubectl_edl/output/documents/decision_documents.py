@@ -178,5 +178,9 @@ class TrainingJobExplanationDocument(TypedDict):
     start: Annotated[BlockersDocument | None, "Why it does not start; null: it is started."]
     roles: Annotated[list[ExplainedRoleDocument], "Its roles."]
     pendingPods: Annotated[list[PendingPodDocument], "Its pods that do not run."]
-    blockers: Annotated[list[JobBlockerDocument], "Why pods of started roles cannot be created."]
+    blockers: Annotated[
+        list[JobBlockerDocument],
+        "Missing Jobs that no blocker above names, and why pods of started roles cannot be "
+        "created.",
+    ]
     operations: Annotated[list[OperationDocument], "Its last operations, the newest last."]

@@ -314,12 +314,13 @@ def test_an_incomplete_job_names_the_missing_job_and_the_remedy() -> None:
 
 
 def test_a_running_incomplete_job_names_the_missing_job() -> None:
-    found = incomplete(suspended=False).run("explain", "mnist").out
-    assert found.endswith(
-        "Blockers:\n"
-        "  1. its Job mnist-chief is gone, and 2 pods cannot complete the training without\n"
-        "     fix: kubectl apply the Job again, or: kubectl edl delete mnist -n default\n"
-    )
+    stage = incomplete(suspended=False)
+    gone = "its Job mnist-chief is gone, and 2 pods cannot complete the training without"
+    way_out = "kubectl apply the Job again, or: kubectl edl delete mnist -n default"
+    found = stage.run("explain", "mnist").out
+    assert found.endswith(f"Blockers:\n  1. {gone}\n     fix: {way_out}\n")
+    (blocker,) = json.loads(stage.run("explain", "mnist", "-o", "json").out)["blockers"]
+    assert blocker == {"message": gone, "remediation": way_out}
 
 
 def test_without_the_right_to_read_the_cluster_the_missing_jobs_are_still_named() -> None:
