@@ -31,6 +31,7 @@ from edl.planner.passes.suspensions import drop_suspended
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.existing_placements import is_lost
+from edl.planner.snapshot.last_resizes import stopped_to_grow
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.team_balance import NO_TEAM, TeamCharge
 
@@ -76,10 +77,12 @@ class AdmissionQueue:
         for found in halves:
             if found.job.key not in self.decisions.suspended:
                 self._gangs.reserve(found)
+        waiting = [found for found in gangs if not (found.partial or found.is_restarting)]
+        most = max((found.job.priority for found in waiting), default=None)
         whole = [
             found
             for found in gangs
-            if not (found.partial or (found.is_restarting and self._gangs.restart(found)))
+            if not (found.partial or (found.is_restarting and self._restarts(found, most)))
         ]
         claims: list[Claim] = [
             *snapshot.state.demands,
@@ -102,6 +105,12 @@ class AdmissionQueue:
             self._serve(claim)
         while outranked:
             self._place_lost(outranked)
+
+    def _restarts(self, found: Gang, waiting: int | None) -> bool:
+        """Start a restarting job; one that grows beside waiting gangs of its priority gives way."""
+        grows = any(map(stopped_to_grow, found.roles))
+        beside = waiting is not None and waiting >= found.job.priority
+        return self._gangs.restart(found, anew=grows and beside)
 
     def _outranked(self, gangs: Iterable[Gang]) -> deque[list[RoleAllocation]]:
         """Roles of started jobs with lost pods that some gang of a higher priority waits beside.

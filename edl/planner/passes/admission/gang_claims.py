@@ -23,6 +23,7 @@ from edl.planner.passes.admission.gang import (
 )
 from edl.planner.passes.admission.gang_reservation import claim_capacity, reserve_for_gang
 from edl.planner.passes.admission.node_requests import NodeRequests
+from edl.planner.passes.admission.topology_placement import place_on_assigned_nodes
 from edl.planner.passes.fit_errors import gang_fit_error
 from edl.planner.passes.scale_down.needed_nodes import overdue
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -82,40 +83,44 @@ class GangClaims:
             self.decisions.suspended[found.job.key] = reason
         return late
 
-    def restart(self, found: Gang) -> bool:
+    def restart(self, found: Gang, *, anew: bool) -> bool:
         """Start a restarting job, before the queue: its capacity was freed for this start.
 
-        False if that capacity is gone; the job then queues for its minimum like any other.
+        False if that capacity is gone; the job then queues for its minimum like any other. `anew`:
+        its pods are packed anew, so that a waiting gang may fit beside them.
         """
         key = found.job.key
         if not has_previous_pods(self.snapshot, found):
-            placed = self._placed_again(self._off_vacated(found)) or self._placed_again(found)
+            stays = self._off_vacated(found)
+            placed = self._placed_again(stays, anew=anew) or self._placed_again(found, anew=anew)
             if placed is not None:
                 self._admit(*placed, found.reason)
             return placed is not None
-        if returns := self._reserved_again(found):
+        if returns := self._reserved_again(found, anew=anew):
             self.decisions.pipeline(*returns)
             self.decisions.hold(key, reasons.PREVIOUS_PODS)
         return returns is not None
 
     def _reserved_again(
-        self, found: Gang
+        self, found: Gang, *, anew: bool
     ) -> tuple[Sequence[PodSetRequest], topology_placement.NodesByRequest] | None:
         """Reserve future idle capacity for a restart, on its assigned nodes if it fits there."""
         snapshot, reclaimable = self.snapshot, self.sources.reclaimable
-        if found.quota_request.allows(FUTURE_IDLE):
-            there = topology_placement.place_on_assigned_nodes(snapshot, found, FUTURE_IDLE)
+        if not anew and found.quota_request.allows(FUTURE_IDLE):
+            there = place_on_assigned_nodes(snapshot, found, FUTURE_IDLE)
             if there:
                 found.quota_request.reserve(FUTURE_IDLE)
                 return there[0].requests, there[1]
         made = reserve_for_gang(snapshot, reclaimable, found, NONE_IN_REACH)
         return (made.requests, made.nodes) if made else None
 
-    def _placed_again(self, found: Gang) -> tuple[Gang, topology_placement.NodesByRequest] | None:
+    def _placed_again(
+        self, found: Gang, *, anew: bool
+    ) -> tuple[Gang, topology_placement.NodesByRequest] | None:
         if not found.quota_request.allows(IDLE):
             return None
-        there = topology_placement.place_on_assigned_nodes(self.snapshot, found, IDLE)
-        return there or self._placed(found)
+        at = None if anew else place_on_assigned_nodes(self.snapshot, found, IDLE)
+        return at or self._placed(found)
 
     def _off_vacated(self, found: Gang) -> Gang:
         """The gang without the overdue unneeded nodes, if it was stopped to leave those."""

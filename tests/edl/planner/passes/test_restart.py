@@ -13,6 +13,7 @@ from edl.planner.snapshot import last_resizes
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import held, plan_for, sizes, started
 from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, shape, worker
+from tests.edl.planner.ways import wait
 
 COOLDOWN = int(Limits().restart_cooldown.total_seconds())
 WHY = reasons.restart(reasons.grown(3, 3))
@@ -66,6 +67,17 @@ def test_jobs_that_restart_at_once_keep_the_nodes_that_the_plan_has_for_each() -
     again = plan_for(act(state, plan, after=timedelta(seconds=1), lingering=True))
     assert sizes(again) == {}
     assert [one.reason for one in again.held] == [reasons.PREVIOUS_PODS] * 2
+
+
+def test_a_job_that_restarts_to_grow_is_packed_anew_where_a_gang_then_fits_beside_it() -> None:
+    on = ["a", "a", "a", "b"]
+    grows = worker("grows", 4, 6, on=on, resizing=ResizePolicy.RESTART, queued=-3000)
+    gang = worker("gang", 1, 1, shape=shape(16), priority=2, queued=-900)
+    state = cluster(node("a", 16), node("b", 16), grows, gang)
+    stopped = plan_for(state)
+    assert sizes(stopped) == {"grows": 6}
+    returned = plan_for(act(state, stopped, after=wait(stopped)))
+    assert started(returned) == {"grows": {"worker": 6}, "gang": {"worker": 1}}
 
 
 def test_it_makes_room_for_others_at_once() -> None:
