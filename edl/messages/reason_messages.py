@@ -155,7 +155,7 @@ def _about_pods(about: Pods | LostPods | Awaiting | PodNames | OffNodes, code: C
             if code is Code.NODE_FULL:
                 return f"its node has no capacity left for {names}: rescheduled"
             if code is Code.INVALID:
-                return f"there is no pod {names} to remove"
+                return f"no pod {names} exists (any longer)"
             return f"removed by name: {names}"
         case OffNodes():
             verb = "moves off" if len(about.pods) == 1 else "move off"

@@ -120,7 +120,7 @@ def test_a_name_of_no_pod_is_reported_and_recorded_as_no_removal() -> None:
     assert contract.REASON not in written(patch)
     (note,) = step.notes
     assert (note.action, note.reason, note.warning) == ("Refused", "Invalid", True)
-    assert note.message == f"worker: there is no pod {NAMED} to remove"
+    assert note.message == f"worker: no pod {NAMED} exists (any longer)"
 
 
 def test_a_removal_records_only_names_of_pods() -> None:
