@@ -46,8 +46,8 @@ PROVISIONING: Final = (
 """Those of edl-reconciler-provisioning, which requests for nodes need."""
 
 _MISSING: Final = (
-    '"%s" may not %s: decisions that take such writes are not carried out; '
-    "ServiceAccount %s/edl-reconciler has these rights"
+    '"%s" may not %s: decisions that take such writes are not carried out; the '
+    "manifests grant them to ServiceAccount %s/edl-reconciler (requests for nodes: with the fence)"
 )
 USUAL: Final = 300.0
 """Seconds between two checks while no right was missing and no write was refused."""

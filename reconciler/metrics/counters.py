@@ -56,7 +56,7 @@ class DecisionMetrics:
             buckets=_WAITS,
         )
         self.provisioning_failures = counter(
-            "edl_provisioning_failures", "Requests for nodes that timed out."
+            "edl_provisioning_failures", "Requests for nodes that failed or timed out."
         )
         # Series that exist from the start: a rate needs the 0 before the first 1.
         for word in DECISIONS:

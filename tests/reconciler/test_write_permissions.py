@@ -124,7 +124,8 @@ def test_what_is_missing_is_logged_once_counted_and_published(
         "WARNING",
         (
             f'"{USER}" may not patch jobs.batch, create events: decisions that take such writes '
-            "are not carried out; ServiceAccount edl-system/edl-reconciler has these rights"
+            "are not carried out; the manifests grant them to ServiceAccount "
+            "edl-system/edl-reconciler (requests for nodes: with the fence)"
         ),
     )
     watched.cluster.denied = {"create events"}
