@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
-from threading import Barrier, Event
+from threading import Barrier, Event, current_thread
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -21,6 +21,7 @@ from tests.kubectl_edl.stage import Stage, job, mnist, pod, role_manifests
 
 if TYPE_CHECKING:
     import io
+    from threading import Thread
 
     from edl.kube.cluster import PluginCluster
 
@@ -541,10 +542,13 @@ class SilentLogs(ClusterWrapper):
     def __init__(self, cluster: Cluster, targets: tuple[LogTarget, ...]) -> None:
         super().__init__(cluster)
         self._pods = {one.pod for one in targets}
-        self.answered = Event()
+        self.opening, self.answered = Event(), Event()
+        self.asked: dict[ObjectRef, Thread] = {}
 
     def log(self, wanted: LogRequest) -> Log:
+        self.asked[wanted.pod] = current_thread()
         if wanted.pod in self._pods:
+            self.opening.set()
             self.answered.wait(20)
             return EndlessLog()
         return cast("Log", self.cluster.log(wanted))
@@ -569,6 +573,64 @@ def test_the_limit_is_reported_once_while_the_number_of_logs_changes() -> None:
     _, messages = followed(cast("Cluster", cluster), *states, over)
     cluster.answered.set()
     assert messages == [LIMITED, "it is done"]
+    assert {*cluster.asked} <= {one.pod for one in running[:MOST]}
+
+
+def test_a_closed_log_that_is_opened_late_does_not_end_the_reading_of_others() -> None:
+    (late,), (read,) = silent(range(1)), written(stage := Stage(), range(1, 2))
+    cluster = SilentLogs(stage.cluster, (late,))
+
+    class AfterIt(ClusterWrapper):
+        def log(self, wanted: LogRequest) -> Log:
+            found = cluster.log(wanted)
+            if wanted.pod != late.pod:
+                cluster.answered.wait(20)
+                cluster.asked[late.pod].join(20)
+            return found
+
+    def changes() -> Iterator[None]:
+        assert cluster.opening.wait(20)
+        yield
+        cluster.answered.set()
+
+    states = [FollowedPods((late, read), "it is done", over) for over in (False, True)]
+    labels: list[str] = []
+    Follower(
+        cast("PluginCluster", AfterIt(stage.cluster)),
+        lambda: states.pop(0),
+        lambda one: LogRequest(one.pod, one.container, tail=1),
+        Output(lambda _, one: labels.append(one.label), lambda _: None),
+    ).run(changes())
+    assert labels == [read.label]
+
+
+def test_after_the_last_change_no_further_log_is_opened() -> None:
+    running = silent(range(MOST + 1))
+    asked: list[ObjectRef] = []
+    reading = Event()
+
+    class OpenLog(EndlessLog):
+        def __iter__(self) -> Iterator[str]:
+            reading.set()
+            self.closed.wait(20)
+            yield from ()
+
+    class OpenLogs(ClusterWrapper):
+        def log(self, wanted: LogRequest) -> Log:
+            asked.append(wanted.pod)
+            return OpenLog()
+
+    def changes() -> Iterator[None]:
+        assert reading.wait(20)
+        yield from ()
+
+    Follower(
+        cast("PluginCluster", OpenLogs(Stage().cluster)),
+        lambda: FollowedPods(running, ""),
+        lambda one: LogRequest(one.pod, one.container),
+        Output(lambda _, __: None, lambda _: None),
+    ).run(changes())
+    assert running[MOST].pod not in asked
 
 
 def test_more_logs_than_the_limit_are_read_in_turn() -> None:
