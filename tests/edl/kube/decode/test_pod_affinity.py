@@ -159,7 +159,8 @@ def pod(
     meta = {"labels": labels or {}} | ({"deletionTimestamp": "x"} if spec.pop("gone", None) else {})
     body = manifests.pod(name, node=node, metadata=meta, spec=spec)
     body["metadata"]["namespace"] = namespace
-    return object_facts.pod(msgspec.json.encode(body), shapes or ShapeInterner())
+    shapes = ShapeInterner() if shapes is None else shapes
+    return object_facts.pod(msgspec.json.encode(body), shapes)
 
 
 def state(template: Json, labels: Labels, *pods: object_facts.PodFacts) -> ClusterState:
