@@ -57,7 +57,8 @@ class PlanCache:
         """Keep a plan without actions; a plan with actions changes the state it was made for.
 
         `waits`: a replica is to move. That may depend on the readiness of another pod, which the
-        comparison of states ignores, so the plan is not kept.
+        comparison of states ignores, so the plan is not kept. Nor is one with nodes that have just
+        become unneeded: the reconciler records since when, which the next state has.
         """
         self._last = None
         acts = (
@@ -67,7 +68,8 @@ class PlanCache:
             or plan.drains
             or plan.node_assignments
         )
-        if not (acts or waits):
+        unrecorded = not {name for name, _ in state.unneeded_since}.issuperset(plan.unneeded)
+        if not (acts or waits or unrecorded):
             self._last = _Decision(
                 state, snapshot.policy, snapshot.limits, plan, draining_nodes(state.nodes)
             )

@@ -34,7 +34,7 @@ from edl.quantities import Resources
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.clusters import states
 from tests.edl.planner.states import at, cluster, job, node, role, room, shape, worker
-from tests.edl.planner.ways import Way, law
+from tests.edl.planner.ways import WAYS, Way, law
 from tests.edl.reached import Reached
 
 pytestmark = pytest.mark.laws
@@ -264,3 +264,12 @@ def test_remaining_pods_of_an_ended_job_count_in_quotas_in_every_plan() -> None:
     new = worker("new", 2, 2, charges=charges)
     later = replace(cluster(node("a", 64), over, new, seconds=1), quotas=(quota,))
     assert decide(later, POLICIES["fair"], Limits(), memory).admissions == ()
+
+
+def test_a_node_that_has_just_become_unneeded_is_counted_from_its_record() -> None:
+    """Until the record is in the state, each decision counts from its own moment."""
+    way, memory = WAYS["needed nodes"], PlanCache()
+    state = cluster(node("n1", 4), node("n2", 4), worker("one", 1, 1, on=["n1"]))
+    assert decide(state, way.policy, way.limits, memory).unneeded == ("n2",)
+    later = replace(state, observed_at=at(31))
+    assert decide(later, way.policy, way.limits, memory) == way.plan(later)
