@@ -147,7 +147,9 @@ def test_a_provisional_pod_has_nothing_that_runs_or_reaches_further(
     for change in (*RAISED, owned):
         assert "no pods but provisional ones" in refusal(provisional(change)), change
     for change in WIDER:
-        assert "no rights, no volumes" in refusal(provisional(spec=change)), change
+        assert "without rights, volumes or access to the host" in refusal(
+            provisional(spec=change)
+        ), change
     for change in RUNNING:
         assert "one container, of the installed image" in refusal(provisional(container=change)), (
             change
@@ -243,7 +245,7 @@ def test_in_its_own_namespace_it_makes_the_secrets_of_the_certificate_and_no_oth
     room: Sandbox, thief: Cluster
 ) -> None:
     own = ObjectRef("Secret", contract.SYSTEM_NAMESPACE, "other")
-    assert "no business" in made(thief, own, {"apiVersion": "v1"})
+    assert "may not write to kube-system or edl-system" in made(thief, own, {"apiVersion": "v1"})
     notes = {"annotations": {"kubernetes.io/service-account.name": "edl-webhook"}}
     for secret in (usual().authority, usual().serving):
         connect(str(room.kubeconfig)).delete(secret)
@@ -261,7 +263,9 @@ def test_it_writes_the_queues_that_it_made_and_no_other_config_map(
     ours = {"apiVersion": "v1", "metadata": {"labels": LABELS}}
     assert "belongs to a training job" in made(thief, other, dict(ours))
     assert "edl-queue" in made(thief, queue, {"apiVersion": "v1"})
-    assert "no business" in made(thief, queue._replace(namespace="kube-system"), dict(ours))
+    assert "may not write to kube-system or edl-system" in made(
+        thief, queue._replace(namespace="kube-system"), dict(ours)
+    )
     assert made(thief, queue, dict(ours)) == ""
     assert tried(thief, queue, {"data": {"queue": "{}"}}) == ""
     thief.delete(queue)
@@ -280,11 +284,13 @@ def test_in_its_own_namespace_it_writes_the_teams_that_it_decides_by_and_no_othe
         for name in ("edl-teams-applied", "edl-teams", "edl-queue")
     )
     for other in (teams, queue):
-        assert "no business" in made(thief, other, {"metadata": {"labels": LABELS}})
+        assert "may not write to kube-system or edl-system" in made(
+            thief, other, {"metadata": {"labels": LABELS}}
+        )
     assert made(thief, applied, {"apiVersion": "v1"}) == ""
     assert tried(thief, applied, {"data": {"teams.yaml": "{}"}}) == ""
 
 
 def test_it_stays_out_of_the_clusters_own_namespaces(thief: Cluster) -> None:
     made_there = made(thief, ObjectRef("Secret", "kube-system", "x"), {"apiVersion": "v1"})
-    assert "no business" in made_there
+    assert "may not write to kube-system or edl-system" in made_there

@@ -24,11 +24,17 @@ def silent_node(stage: Stage) -> Iterator[str]:
     node |= {"metadata": {"name": name, "labels": {"silent": "true"}}}
     stage.api.create(ObjectRef("Node", "", name), node)
     say(stage, name, "True")
+    stage.until(lambda: not _taints(stage, name), "kube-scheduler may use it")
     try:
         yield name
     finally:
         stage.kubectl("delete", "node", name)
         stage.kubectl("delete", "pods", "--all", "--force", "--grace-period=0")
+
+
+def _taints(stage: Stage, name: str) -> object:
+    """A new node has a taint until the node controller has seen that it is ready."""
+    return stage.api.get(ObjectRef("Node", "", name))["spec"].get("taints")
 
 
 def say(stage: Stage, name: str, ready: str) -> None:
