@@ -48,7 +48,7 @@ demo: setup ## elastic jobs in 90 seconds; KEEP=1 leaves it up until the next de
 test: export EDL_DRAWS := fixed
 test: check ## everything that must hold
 	@passed=$$($(BIN)/python -m tests.sandbox_state) \
-		&& $(MAKE) --no-print-directory -j 2 --output-sync=line clusters laws-meanwhile \
+		&& $(MAKE) --no-print-directory -j 3 --output-sync=line clusters laws-meanwhile \
 		&& mkdir -p "$${passed%/*}" && touch "$$passed"
 
 # Types beside the tests: mypy without its cache is half a minute of one processor, and tests wait.
@@ -84,7 +84,7 @@ laws: setup ## unit tests that take their time, most of them property tests: the
 
 # Trainings come after the API servers' tests: beside each other, both would wait for the processor.
 clusters: setup
-	@$(MAKE) --no-print-directory -j 2 --output-sync=line integration images \
+	@$(MAKE) --no-print-directory integration images \
 		&& $(MAKE) --no-print-directory e2e VARIANTS=no
 
 # With the processor time that tests of clusters leave while they wait: a law may have to wait, too.

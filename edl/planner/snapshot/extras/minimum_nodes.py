@@ -1,8 +1,8 @@
 """The nodes on which interchangeable replicas of a minimum are kept.
 
-Replicas that process work items are alike: any of them may be the minimum. Where kube-scheduler has
-spread the first of each job over all nodes, extras that leave free no node whole. For a claim that
-cannot be met otherwise, minimums are kept together, where possible on nodes of no use to the claim.
+Replicas that process work items are interchangeable: any of them may be the minimum. If each node
+has a replica of some minimum, evicting all extras empties no node. For a claim that cannot be met
+otherwise, minimums are kept together, where possible on nodes that its pods cannot use.
 """
 
 from collections import defaultdict
@@ -21,7 +21,7 @@ from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocat
 from edl.planner.teams.reclaim_priority import ReclaimScope
 
 _FAILURES: Final = 8
-"""Claims of one decision that may fail after all items were looked at."""
+"""Attempts per decision that may fail: each reads all replicas that process work items."""
 
 
 class _Swap(NamedTuple):
@@ -63,8 +63,8 @@ class MinimumNodes:
         if self._failures >= _FAILURES or not self._choices():
             return None
         reach = self._capacity.with_idle(scope)
-        before, room = _packed(reach, requests), reach + self._minimums(reach)
-        if sum(_packed(room, requests)) <= sum(before):
+        before, room = pack(reach, requests, Horizon.EMPTY), reach + self._minimums(reach)
+        if sum(pack(room, requests, Horizon.EMPTY)) <= sum(before):
             return None
         helps = (
             request.pod_class.pods_per_node(room, Horizon.EMPTY) > 0
@@ -77,7 +77,7 @@ class MinimumNodes:
             if scope.includes(one) and one.size > self._least(one):  # not preempted since
                 swaps += self._chosen(one, useful, kept_on)
         self._apply(swaps)
-        after = _packed(self._capacity.with_idle(scope), requests)
+        after = pack(self._capacity.with_idle(scope), requests, Horizon.EMPTY)
         if sum(after) > sum(before):
             return after
         self._apply(swaps)
@@ -143,7 +143,3 @@ class MinimumNodes:
 def _is_bound(placement: Placement) -> bool:
     """Whether its pod exists and has a node: a new replica, or one that is done, has neither."""
     return placement.node != NO_NODE and not placement.is_new
-
-
-def _packed(room: Ints, requests: Sequence[PodSetRequest]) -> list[int]:
-    return pack(room, requests, Horizon.EMPTY)

@@ -269,10 +269,10 @@ class Reclaimable:
         self, requests: Sequence[PodSetRequest], scope: ReclaimScope
     ) -> list[int] | None:
         """Keep interchangeable minimums together for a claim; see `MinimumNodes.gather`."""
-        if not self._order.gathers_minimums:
-            return None
-        self._on_node.clear()
-        return self._minimums.gather(requests, scope)
+        fit = self._minimums.gather(requests, scope) if self._order.gathers_minimums else None
+        if fit is not None:
+            self._on_node.clear()
+        return fit
 
     def move(self, allocation: RoleAllocation, position: int, to: Placement) -> None:
         """Move an extra replica to another node."""
