@@ -6,6 +6,7 @@ EdlError
     ├── NotFound       404
     │   └── KindNotServed  404 for every object of this kind
     ├── Conflict       409, or a precondition that no longer holds: decide again from fresh state
+    │   └── AlreadyExists  409 for a new object whose name is taken
     ├── Gone           410: the watch is too old, list again
     ├── Forbidden      401, 403
     ├── Invalid        400, 422
@@ -58,7 +59,11 @@ class KindNotServed(NotFound):
 
 
 class Conflict(ClusterError):
-    """The object has changed since it was read, or exists already."""
+    """The object, or a quota that counts it, has changed since it was read."""
+
+
+class AlreadyExists(Conflict):
+    """An object of this name exists already."""
 
 
 class Gone(ClusterError):

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from edl.errors import ClusterError, Conflict, Forbidden, NotFound
+from edl.errors import AlreadyExists, ClusterError, Conflict, Forbidden, NotFound
 from edl.kube.cluster import Cluster, ListOptions, RawList, Watch
 from edl.model import ObjectRef
 from edl.writes import Json
@@ -22,6 +22,7 @@ FORBIDDEN: Final = "forbidden"
 OUTCOMES: Final[Mapping[type[Exception], str]] = {
     Forbidden: FORBIDDEN,
     Conflict: "conflict",
+    AlreadyExists: "conflict",
     NotFound: "gone",
     NotLeading: "not-leading",
 }

@@ -220,7 +220,7 @@ class Cluster(Protocol):
     def create(
         self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
     ) -> Json:
-        """Raises Conflict if it exists already. `generateName` needs a target without a name."""
+        """Raises AlreadyExists. `generateName` needs a target without a name."""
         ...
 
     def patch(self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:

@@ -12,7 +12,7 @@ import click
 
 from edl import contract
 from edl.durations import duration_text
-from edl.errors import ClusterError, Conflict, Forbidden, Invalid, NotFound
+from edl.errors import AlreadyExists, ClusterError, Conflict, Forbidden, Invalid, NotFound
 from edl.inject.warnings import unknown_keys
 from edl.kube.cluster import ListOptions
 from edl.kube.option_group import option, option_group, shared_option
@@ -123,7 +123,7 @@ def _check_accepted(connection: ClusterConnection, replacement: Replacement) -> 
     The API server enforces limits, such as those of the namespace, that the user may be unable to
     read.
     """
-    with suppress(Conflict):  # the old Job still has the name
+    with suppress(AlreadyExists):  # the old Job still has the name
         connection.cluster.create(replacement.target, replacement.fresh, dry_run=True)
 
 

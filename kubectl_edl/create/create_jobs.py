@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 
 from edl import contract
-from edl.errors import ClusterError, Conflict, Denied, Finding, Forbidden, Invalid, NotFound
+from edl.errors import AlreadyExists, ClusterError, Denied, Finding, Forbidden, Invalid, NotFound
 from edl.kube.cluster import Cluster, ListOptions
 from edl.model import ObjectRef
 from edl.writes import Json
@@ -87,7 +87,7 @@ def _asked(connection: ClusterConnection, manifest: Json) -> Json | Finding:
     place = f"job.batch/{manifest['metadata']['name']}"
     try:
         return _create(connection, manifest, dry_run=True)
-    except Conflict:
+    except AlreadyExists:
         name = manifest["metadata"]["name"]
         there = connection.scope.flags_in(connection.namespace)
         remedy = f"another NAME, or: kubectl delete job {name}{there}"

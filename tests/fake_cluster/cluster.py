@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from edl import contract
-from edl.errors import Conflict, KindNotServed, NotFound
+from edl.errors import AlreadyExists, Conflict, KindNotServed, NotFound
 from edl.kube.cache.label_selector import matches
 from edl.kube.cluster import RESOURCES, ListOptions, LogRequest, RawEvent, RawList
 from edl.model import ObjectRef
@@ -98,7 +98,7 @@ class FakeCluster:
             body = self._born(target, manifest)
             key = _key(target)._replace(name=body["metadata"]["name"])
             if key in self._objects:
-                raise Conflict(f'{_plural(key)} "{key.name}" already exists', 409)
+                raise AlreadyExists(f'{_plural(key)} "{key.name}" already exists', 409)
             if not dry_run:
                 self._commit(key, body)
             return _copied(body)

@@ -1,11 +1,13 @@
 """Maps HTTP statuses and Status bodies of the API server to errors that tell what to do."""
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
 
 from edl.errors import (
+    AlreadyExists,
     ClusterError,
     Conflict,
     Forbidden,
@@ -32,6 +34,7 @@ class _Details(msgspec.Struct):
 
 class _Status(msgspec.Struct):
     message: str = ""
+    reason: str = ""
     code: int = 0
     details: _Details | None = None
 
@@ -55,18 +58,19 @@ class ApiCall(msgspec.Struct, frozen=True):
 
 def refusal(request: ApiCall, status: int, body: bytes) -> ClusterError:
     """The error for a response other than 2xx, or for the object of a watch's ERROR event."""
-    message = _message(body) or f"HTTP {status} without an explanation"
+    found = _status(body)
+    message = found.message or f"HTTP {status} without an explanation"
+    # Whatever the code: a webhook's own one says nothing about the object of the request.
+    if status < 429 and (denied := _WEBHOOK.search(message)):  # noqa: PLR2004 - HTTP
+        return Invalid(denied["cause"], status)
     if status in _BY_STATUS:
-        unknown = status == 404 and not _names_an_object(body)  # noqa: PLR2004 - HTTP
-        return (KindNotServed if unknown else _BY_STATUS[status])(message, status)
+        return _BY_STATUS[status](found)(message, status)
     if status == 401:  # noqa: PLR2004 - HTTP
         return Forbidden(
             f"{request.server} does not accept these credentials: {message}; "
             "log in again, or choose others with --kubeconfig or --context",
             status,
         )
-    if status < 429 and (denied := _WEBHOOK.search(message)):  # noqa: PLR2004 - HTTP
-        return Invalid(denied["cause"], status)
     if status == 403:  # noqa: PLR2004 - HTTP
         return _forbidden(request, message)
     if status == 429 or status >= 500:  # noqa: PLR2004 - HTTP
@@ -75,10 +79,11 @@ def refusal(request: ApiCall, status: int, body: bytes) -> ClusterError:
     return Invalid(_without_objects(message), status)
 
 
-_BY_STATUS: Final[dict[int, type[ClusterError]]] = {
-    404: NotFound,
-    409: Conflict,
-    410: Gone,
+_BY_STATUS: Final[dict[int, Callable[[_Status], type[ClusterError]]]] = {
+    # No Status names an object of an unknown kind.
+    404: lambda found: NotFound if found.details and found.details.name else KindNotServed,
+    409: lambda found: AlreadyExists if found.reason == "AlreadyExists" else Conflict,
+    410: lambda _: Gone,
 }
 
 
@@ -113,10 +118,7 @@ def _way_out(request: ApiCall, rule: re.Match[str]) -> str:
 
 def status_of(body: bytes) -> int:
     """The code in a Status object; 500 if there is none."""
-    try:
-        return msgspec.json.decode(body, type=_Status).code or 500
-    except msgspec.DecodeError:
-        return 500
+    return _status(body).code or 500
 
 
 def _without_objects(message: str) -> str:
@@ -134,17 +136,9 @@ def _without_objects(message: str) -> str:
     return "".join((*parts, message[at:]))
 
 
-def _names_an_object(body: bytes) -> bool:
-    """Whether a Status says which object was not found; none does for an unknown kind."""
+def _status(body: bytes) -> _Status:
+    """The Status object in a body; one with the beginning of any other body as its message."""
     try:
-        details = msgspec.json.decode(body, type=_Status).details
+        return msgspec.json.decode(body, type=_Status)
     except msgspec.DecodeError:
-        return False
-    return bool(details and details.name)
-
-
-def _message(body: bytes) -> str:
-    try:
-        return msgspec.json.decode(body, type=_Status).message
-    except msgspec.DecodeError:
-        return body[:200].decode(errors="replace").strip()
+        return _Status(message=body[:200].decode(errors="replace").strip())

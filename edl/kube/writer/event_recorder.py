@@ -11,7 +11,7 @@ from threading import Event, Thread
 from typing import Final
 
 from edl import contract
-from edl.errors import Conflict
+from edl.errors import AlreadyExists
 from edl.kube.cluster import RESOURCES, Cluster
 from edl.kube.writer.executor import StepExecutor, StepReport, never
 from edl.model import ObjectRef
@@ -109,7 +109,7 @@ def write_event(cluster: Cluster, note: Note, now: datetime) -> None:
     target = ObjectRef("Event", fresh["metadata"]["namespace"], fresh["metadata"]["name"])
     try:
         cluster.create(target, fresh)
-    except Conflict:
+    except AlreadyExists:
         known = cluster.get(target)
         count = known.get("count", 1) + 1
         metadata = {"resourceVersion": known["metadata"]["resourceVersion"]}

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
-from edl.errors import ClusterError, Conflict, EdlError, NotFound
+from edl.errors import AlreadyExists, ClusterError, Conflict, EdlError, NotFound
 from edl.kube.cluster import Cluster
 from edl.kube.writer.ssh_key_generation import key_pair
 from edl.model import ObjectRef
@@ -197,7 +197,7 @@ def perform(cluster: Cluster, write: Write, version: str = "") -> Json | None:
             found = _patch(cluster, write, version)
             return None if write.dry_run else found
         case Create():
-            return _create(cluster, write)
+            return _create(cluster, write.target, write.manifest)
         case CreateKeys():
             _create_keys(cluster, write)
             return None
@@ -230,11 +230,20 @@ def _with_version(patch: Patch, version: str) -> Mapping[str, Any]:
     return {**patch.body, "metadata": metadata}
 
 
-def _create(cluster: Cluster, write: Create) -> Json | None:
+def _create(
+    cluster: Cluster, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
+) -> Json | None:
+    """The new object; None if it exists already.
+
+    Without its namespace, or the role that it binds, it is a failure: only for other writes does
+    NotFound mean that the object is gone.
+    """
     try:
-        return cluster.create(write.target, write.manifest)
-    except Conflict:
+        return cluster.create(target, manifest, dry_run=dry_run)
+    except AlreadyExists:
         return None
+    except NotFound as error:
+        raise ClusterError(str(error), error.status) from error
 
 
 def _create_keys(cluster: Cluster, write: CreateKeys) -> None:
@@ -242,11 +251,8 @@ def _create_keys(cluster: Cluster, write: CreateKeys) -> None:
 
     The response is not returned, so that no caller holds a key.
     """
-    try:
-        cluster.create(write.target, write.manifest, dry_run=True)
-        cluster.create(write.target, {**write.manifest, "data": key_pair()})
-    except Conflict:
-        return
+    if _create(cluster, write.target, write.manifest, dry_run=True) is not None:
+        _create(cluster, write.target, {**write.manifest, "data": key_pair()})
 
 
 def _delete(cluster: Cluster, write: Delete, version: str) -> None:

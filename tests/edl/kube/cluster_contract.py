@@ -6,7 +6,7 @@ from threading import Timer
 
 import pytest
 
-from edl.errors import Conflict, NotFound
+from edl.errors import AlreadyExists, Conflict, NotFound
 from edl.kube.cluster import (
     Cluster,
     ListOptions,
@@ -89,7 +89,7 @@ class ClusterContract:
     def test_a_name_is_given_once(self, cluster: Cluster, namespace: str) -> None:
         target, manifest = lease(namespace, "one")
         cluster.create(target, manifest)
-        with pytest.raises(Conflict, match="already exists"):
+        with pytest.raises(AlreadyExists, match="already exists"):
             cluster.create(target, manifest)
 
     def test_a_name_is_generated(self, cluster: Cluster, namespace: str) -> None:
@@ -279,7 +279,7 @@ class ClusterContract:
         watch.close()
         cluster.delete(target)
         assert cluster.get(target) == found
-        with pytest.raises(Conflict, match="already exists"):
+        with pytest.raises(AlreadyExists, match="already exists"):
             cluster.create(target, manifest)
 
     @pytest.mark.parametrize(

@@ -47,9 +47,9 @@ class Script:
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
-def status(code: int, message: str) -> Answer:
+def status(code: int, message: str, reason: str = "") -> Answer:
     body = {"kind": "Status", "status": "Failure", "code": code, "message": message}
-    return Answer(code, body)
+    return Answer(code, body | {"reason": reason})
 
 
 def _sent(body: Mapping[str, Any] | str | bytes) -> bytes:

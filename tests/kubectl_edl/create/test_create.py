@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edl import contract
-from edl.errors import ClusterError, Conflict, Forbidden, Invalid, Unreachable
+from edl.errors import AlreadyExists, ClusterError, Forbidden, Invalid, Unreachable
 from edl.frameworks import FRAMEWORKS
 from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.kube.cluster import Cluster, ListOptions, RawList
@@ -659,7 +659,7 @@ def test_a_job_of_the_same_name_by_another_client_is_not_taken_back() -> None:
                 chief = ObjectRef("Job", "default", "mnist-chief")
                 self.cluster.delete(chief)
                 self.cluster.create(chief, {"metadata": {"name": "mnist-chief"}})
-                raise Conflict("exists already")
+                raise AlreadyExists("exists already")
             return super().create(target, manifest, dry_run=dry_run)
 
     stage = Stage(wrapped=lambda cluster: cast("Cluster", Stolen(cluster, {})))

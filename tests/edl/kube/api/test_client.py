@@ -6,7 +6,16 @@ from email.utils import format_datetime
 
 import pytest
 
-from edl.errors import Conflict, Forbidden, Gone, Invalid, NotFound, Unreachable, WebhookAway
+from edl.errors import (
+    AlreadyExists,
+    Conflict,
+    Forbidden,
+    Gone,
+    Invalid,
+    NotFound,
+    Unreachable,
+    WebhookAway,
+)
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
 from tests.edl.kube.servers import CUT, Answer, api, serving, status
@@ -173,7 +182,19 @@ def test_a_refusal_full_of_objects_that_never_end_is_told_as_it_is() -> None:
     assert str(error.value) == message
 
 
-@pytest.mark.parametrize("code", [403, 422])
+def test_a_name_that_is_taken_differs_from_a_quota_that_has_changed() -> None:
+    """Object-count quotas conflict if many objects are created at once (kubernetes#67761)."""
+    taken = status(409, 'services "train" already exists', "AlreadyExists")
+    counted = status(409, 'Operation cannot be fulfilled on resourcequotas "q": …', "Conflict")
+    with serving(taken, counted) as (_, address):
+        with pytest.raises(AlreadyExists):
+            api(address).create(JOB, {})
+        with pytest.raises(Conflict, match="resourcequotas") as error:
+            api(address).create(JOB, {})
+    assert type(error.value) is Conflict
+
+
+@pytest.mark.parametrize("code", [403, 404, 409, 410, 422])
 def test_a_webhooks_refusal_is_told_in_its_own_words(code: int) -> None:
     message = 'admission webhook "edl.dev" denied the request: edl.dev/min: "x"; a whole number'
     with serving(status(code, message)) as (_, address), pytest.raises(Invalid) as error:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from edl.errors import Forbidden, Unreachable
+from edl.errors import Conflict, Forbidden, NotFound, Unreachable
 from edl.kube.cluster import ListOptions
 from edl.kube.writer.event_recorder import EventRecorder, EventYieldingExecutor, event, write_event
 from edl.kube.writer.executor import ClusterWriter, StepFailure, StepReport, never
@@ -82,6 +82,29 @@ def test_what_exists_or_is_gone_already_is_done(fake: FakeCluster, cluster: Faul
     step = Step(KEY, (Create(service, {"spec": {}}), Delete(ObjectRef("Pod", "web", "x"), "1")))
     assert ClusterWriter(cluster).act([step]).done == (step,)
     assert fake.get(service)["spec"] == {"mine": True}
+
+
+@pytest.mark.parametrize("kind", [Create, CreateKeys])
+def test_a_new_object_whose_quota_has_changed_is_not_done(
+    fake: FakeCluster, cluster: FaultyCluster, kind: type[Create | CreateKeys]
+) -> None:
+    made = ObjectRef("Secret", "web", "train-ssh")
+    cluster.fails["create"] = [Conflict("cannot be fulfilled on resourcequotas", 409)]
+    step = Step(KEY, (kind(made, {}), resize(fake, 3)))
+    report = ClusterWriter(cluster).act([step])
+    assert (report.done, report.conflicts, report.failed) == ((), (step,), ())
+    assert fake.get(JOB)["spec"]["parallelism"] == 1
+
+
+@pytest.mark.parametrize("kind", [Create, CreateKeys])
+def test_a_new_object_that_lacks_another_one_is_a_failure(
+    fake: FakeCluster, cluster: FaultyCluster, kind: type[Create | CreateKeys]
+) -> None:
+    cluster.fails["create"] = [NotFound('clusterroles "edl-peers" not found', 404)]
+    step = Step(KEY, (kind(ObjectRef("RoleBinding", "web", "train-peers"), {}), resize(fake, 3)))
+    report = ClusterWriter(cluster).act([step])
+    assert (report.done, report.conflicts) == ((), ())
+    assert [str(one.error) for one in report.failed] == ['clusterroles "edl-peers" not found']
 
 
 def test_the_first_failure_ends_its_step_and_no_other(
