@@ -1,6 +1,7 @@
 """Removes kubectl-edl's labels, annotations and scheduling gates from manifests and Jobs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Final
@@ -8,7 +9,7 @@ from typing import Final
 import msgspec
 
 from edl import contract
-from edl.errors import Forbidden
+from edl.errors import Forbidden, NotFound
 from edl.frameworks import FRAMEWORKS
 from edl.inject import ttl_after_finished
 from edl.inject.pods import scheduling_gates
@@ -88,12 +89,9 @@ def release_job(
     Raises Missing, Refused, ClusterError.
     """
     patcher = Patcher(connection.cluster, writing.dry_run)
-
-    def change() -> _Done:
-        jobs = _jobs_of(name, connection, cli)
-        return _release(jobs, connection, patcher)
-
-    done = with_fresh_state(change, cli.sleep)
+    jobs = _jobs_of(name, connection, cli)
+    pairs = [_released(job, cli, patcher) for job in jobs]
+    done = _done(pairs, connection.scope.flags, patcher.remark)
     print_changed(cli, writing.output, done.sentence, done.manifests)
     for hint in (*done.hints, *_delete_budgets(connection, done, writing)):
         cli.warn(hint)
@@ -123,14 +121,28 @@ def _jobs_of(name: str, connection: ClusterConnection, cli: CliContext) -> list[
     return found
 
 
-def _release(jobs: list[Json], connection: ClusterConnection, patcher: Patcher) -> _Done:
-    changed = [
-        patcher.patch(Patch(_target(job), job["metadata"]["resourceVersion"], _removal(job)))
-        for job in jobs
-    ]
-    flags = connection.scope.flags
-    lines = [f"{_outcome(job, flags)}{patcher.remark}" for job in jobs]
-    return _Done("\n".join(lines), tuple(changed), tuple(_hints(jobs, flags)))
+def _released(job: Json, cli: CliContext, patcher: Patcher) -> tuple[Json, Json]:
+    """A Job before and after. Each is retried alone: without our labels no list finds it again.
+
+    Raises NotFound if it was deleted meanwhile, also if another one has its name since.
+    """
+    known = [job]
+
+    def change() -> tuple[Json, Json]:
+        found = known.pop() if known else patcher.cluster.get(_target(job))
+        if found["metadata"]["uid"] != job["metadata"]["uid"]:
+            raise NotFound(f'Job "{job["metadata"]["name"]}" was deleted meanwhile')
+        version = found["metadata"]["resourceVersion"]
+        return found, patcher.patch(Patch(_target(job), version, _removal(found)))
+
+    return with_fresh_state(change, cli.sleep)
+
+
+def _done(pairs: Sequence[tuple[Json, Json]], flags: str, remark: str) -> _Done:
+    jobs = [before for before, _ in pairs]
+    lines = [f"{_outcome(job, flags)}{remark}" for job in jobs]
+    manifests = tuple(after for _, after in pairs)
+    return _Done("\n".join(lines), manifests, tuple(_hints(jobs, flags)))
 
 
 def _target(job: Json) -> ObjectRef:
@@ -202,6 +214,7 @@ def _delete_budgets_of(
             owners = metadata.get("ownerReferences") or ()
             ours = {one["name"] for one in owners if (one["apiVersion"], one["kind"]) == JOB_TYPE}
             if not jobs.isdisjoint(ours):
-                cluster.delete(ObjectRef("PodDisruptionBudget", namespace, metadata["name"]))
+                with suppress(NotFound):  # the reconciler or the garbage collector was faster
+                    cluster.delete(ObjectRef("PodDisruptionBudget", namespace, metadata["name"]))
     except Forbidden as error:
         yield f"hint: its disruption budgets stay, and hold drains back: {error}"

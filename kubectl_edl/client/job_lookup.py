@@ -1,7 +1,5 @@
 """Resolves the name that a user typed to a training job, or raises an error with a suggestion."""
 
-import dataclasses
-
 from edl.kube.cluster import find
 from edl.model import JobKey, ObjectRef, TrainingJob
 from edl.writes import Json
@@ -42,16 +40,6 @@ def named_role(name: str, job: TrainingJob) -> str:
 def only(key: JobKey, survey: Survey) -> TrainingJob | None:
     """The same training job in a later survey; None if it no longer exists."""
     return next((job for job in survey.jobs if job.key == key), None)
-
-
-def again(key: JobKey, survey: Survey, connection: ClusterConnection) -> TrainingJob:
-    """The same training job in a later survey. Raises Missing, Refused, as `training_job` does."""
-    if (job := only(key, survey)) is not None:
-        return job
-    jobs = tuple(job for job in survey.jobs if job.key.namespace == key.namespace)
-    return training_job(
-        key.name, Survey(jobs), dataclasses.replace(connection, namespace=key.namespace)
-    )
 
 
 def _found(name: str, connection: ClusterConnection) -> Json | None:

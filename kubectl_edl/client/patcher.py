@@ -4,8 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from msgspec import structs
+
 from edl.errors import Conflict
 from edl.kube.cluster import Cluster
+from edl.kube.writer.conditional_patch import patched, still_fits
 from edl.patches.merge_patch import merged
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Refused
@@ -34,14 +37,13 @@ class Patcher:
         return REMARKS[self.dry_run]
 
     def patch(self, patch: Patch) -> Json:
-        """The patched object. Raises Conflict if `patch.version` is not the newest version."""
-        if self.dry_run == "client":
-            found = self.cluster.get(patch.target)
-            if found["metadata"]["resourceVersion"] != patch.version:
-                raise Conflict(f"{patch.target.name} changed meanwhile; read it again")
-            return merged(found, patch.body)
-        body = merged(patch.body, {"metadata": {"resourceVersion": patch.version}})
-        return self.cluster.patch(patch.target, body, dry_run=self.dry_run == "server")
+        """The patched object. Raises Conflict if it has changed in what the patch relies on."""
+        if self.dry_run != "client":
+            return patched(self.cluster, structs.replace(patch, dry_run=self.dry_run == "server"))
+        found = self.cluster.get(patch.target)
+        if found["metadata"]["resourceVersion"] != patch.version and not still_fits(patch, found):
+            raise Conflict(f"{patch.target.name} changed meanwhile; read it again")
+        return merged(found, patch.body)
 
 
 _ATTEMPTS: Final = 6

@@ -6,7 +6,7 @@ from typing import Final
 import click
 
 from edl import contract
-from edl.model import JobKey, ObjectRef, TrainingJob
+from edl.model import ObjectRef, Role, TrainingJob
 from edl.phases import ending
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Refused
@@ -14,8 +14,8 @@ from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import print_changed
 from kubectl_edl.cli.options import Writing, everywhere, writing
 from kubectl_edl.client.cluster_view import Survey, selected, survey_jobs
-from kubectl_edl.client.job_lookup import again, training_job
-from kubectl_edl.client.patcher import Patcher, with_fresh_state
+from kubectl_edl.client.job_lookup import training_job
+from kubectl_edl.client.patcher import Patcher
 from kubectl_edl.client.reconciler_lease import unattended
 from kubectl_edl.model.job_selection import (
     JobSelection,
@@ -57,20 +57,9 @@ def flip(
     hints = unattended(connection, cli.now(), writing.dry_run)
     if hints:
         switch = replace(switch, done=switch.unattended)
-    surveys = [survey]
     done: list[tuple[str, list[Json]]] = []
-
-    def one(key: JobKey) -> None:
-        def change() -> tuple[str, list[Json]]:
-            seen = surveys.pop() if surveys else survey_jobs(connection, cli.now())
-            found = _flip(again(key, seen, connection), switch, patcher, scope)
-            surveys.append(seen)
-            return found
-
-        done.append(with_fresh_state(change, cli.sleep))
-
     try:
-        each(cli, chosen, one)
+        each(cli, chosen, lambda job: done.append(_flip(job, switch, patcher, scope)))
     finally:
         if done:
             sentences = "\n".join(sentence for sentence, _ in done)
@@ -78,13 +67,15 @@ def flip(
             print_changed(cli, writing.output, sentences, manifests, hints)
 
 
-def _chosen(choice: JobSelection, survey: Survey, connection: ClusterConnection) -> list[JobKey]:
+def _chosen(
+    choice: JobSelection, survey: Survey, connection: ClusterConnection
+) -> list[TrainingJob]:
     """The selected jobs; a selector and `--all` skip jobs that have ended."""
     if choice.by_name:
-        named = [training_job(name, survey, connection).key for name in choice.names]
-        return list(dict.fromkeys(named))
+        named = (training_job(name, survey, connection) for name in choice.names)
+        return list({job.key: job for job in named}.values())
     jobs = selected(survey.jobs, connection, choice.selector)
-    return [job.key for job in jobs if job.roles and (ending(job) is None or job.live)]
+    return [job for job in jobs if job.roles and (ending(job) is None or job.live)]
 
 
 def _flip(
@@ -98,14 +89,17 @@ def _flip(
     named = f"{job.key.name}{flags(job.key, scope)}"
     if job.paused is switch.paused:
         return f"{name}: {switch.already.format(job=named)}", []
-    value = contract.TRUE if switch.paused else None
-    body = {"metadata": {"annotations": {contract.PAUSED: value}}}
-    manifests = [
-        patcher.patch(Patch(ObjectRef("Job", job.key.namespace, role.job), role.version, body))
-        for role in job.live
-    ]
+    manifests = [patcher.patch(_patch(job, role, switch)) for role in job.live]
     done = switch.queued if job.suspended and switch.queued else switch.done
     return f"{name}: {done.format(job=named)}{patcher.remark}", manifests
+
+
+def _patch(job: TrainingJob, role: Role, switch: Switch) -> Patch:
+    """The patch of one Job, for the Job that was selected and none that took its name since."""
+    value = contract.TRUE if switch.paused else None
+    target = ObjectRef("Job", job.key.namespace, role.job)
+    body = {"metadata": {"annotations": {contract.PAUSED: value}}}
+    return Patch(target, role.version, body, unless_changed={"metadata": {"uid": role.uid}})
 
 
 _PAUSE_HELP: Final = """Suspend training jobs until they are resumed.

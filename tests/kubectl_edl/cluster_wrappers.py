@@ -43,20 +43,33 @@ def hidden(*kinds: str) -> Callable[[Cluster], Cluster]:
     return lambda cluster: cast("Cluster", Veil(cluster))
 
 
-def overtaken(times: int) -> Callable[[Cluster], Cluster]:
-    """Another client changes the object just before the first patches."""
-    left = [times]
+def overtaken(times: int, after: int = 0) -> Callable[[Cluster], Cluster]:
+    """Another client changes the object just before these patches: the first ones `after` some."""
+    left, first = [times], [after]
 
     class Overtaken(ClusterWrapper):
         def patch(
             self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False
         ) -> Json:
-            if left[0]:
+            if first[0]:
+                first[0] -= 1
+            elif left[0]:
                 left[0] -= 1
                 raise Conflict("the object has been modified", 409)
             return self.cluster.patch(target, body, dry_run=dry_run)
 
     return lambda cluster: cast("Cluster", Overtaken(cluster))
+
+
+def late_deletions(cluster: Cluster) -> Cluster:
+    """Another client deletes each object just before."""
+
+    class Late(ClusterWrapper):
+        def delete(self, target: ObjectRef, **given: str) -> None:
+            self.cluster.delete(target, **given)
+            self.cluster.delete(target, **given)
+
+    return cast("Cluster", Late(cluster))
 
 
 def refusing(

@@ -123,6 +123,10 @@ def problems(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec]) -
         yield from _obstacles(key, around, specs)
 
 
+def has_ended(job: JobFacts) -> bool:
+    return job.role is not None and job.role.status.ending is not None
+
+
 def _waits(job: JobFacts) -> bool:
     return job.role is None or (job.role.status.suspended and job.role.status.ending is None)
 

@@ -20,6 +20,7 @@ from edl.kube.state.training_job_inputs import (
     TrainingJobInputs,
     _waits,
     grouped,
+    has_ended,
     problems,
     resolution,
 )
@@ -49,7 +50,7 @@ def gather(key: JobKey, around: TrainingJobInputs) -> TrainingJob:
         queued_at=first.created_at,
         missing=tuple(name for name in all_roles if name not in {role.name for role in roles}),
         priority=max(_priorities(around), default=0),
-        paused=any(job.paused for job in around.jobs),
+        paused=any(job.paused for job in around.jobs if not has_ended(job)),
         started_at=max((job.started_at for job in around.jobs if job.started_at), default=None),
         problem="; ".join(dict.fromkeys(problems(key, around, specs))),
         provisioning=_provisioning(around, specs),

@@ -14,16 +14,13 @@ import msgspec
 
 from edl.errors import AlreadyExists, ClusterError, Conflict, EdlError, NotFound
 from edl.kube.cluster import Cluster
+from edl.kube.writer.conditional_patch import patched
 from edl.kube.writer.ssh_key_generation import key_pair
 from edl.model import ObjectRef
-from edl.patches.merge_patch import merged
 from edl.writes import Create, CreateKeys, Delete, Json, Note, Patch, Step, Write
 
 THREADS: Final = 16
 """Parallel writers: a busy API server answers late, and large releases need many requests."""
-_TRIES: Final = 5
-"""Attempts at one patch while other clients write fields that it does not depend on."""
-
 
 _Work = TypeVar("_Work")
 
@@ -194,7 +191,7 @@ def perform(cluster: Cluster, write: Write, version: str = "") -> Json | None:
     """
     match write:
         case Patch():
-            found = _patch(cluster, write, version)
+            found = patched(cluster, write, version)
             return None if write.dry_run else found
         case Create():
             return _create(cluster, write.target, write.manifest)
@@ -204,30 +201,6 @@ def perform(cluster: Cluster, write: Write, version: str = "") -> Json | None:
         case Delete():
             _delete(cluster, write, version)
             return None
-
-
-def _patch(cluster: Cluster, write: Patch, version: str) -> Json:
-    """Patches an object.
-
-    On a conflict it retries with the newer version, if the fields in `unless_changed` are the same.
-    """
-    tries = _TRIES
-    while True:
-        try:
-            return cluster.patch(write.target, _with_version(write, version), dry_run=write.dry_run)
-        except Conflict:
-            tries -= 1
-            if write.unless_changed is None or not tries:
-                raise
-            known = cluster.get(write.target)
-            if merged(known, write.unless_changed) != known:
-                raise
-            version = known["metadata"]["resourceVersion"]
-
-
-def _with_version(patch: Patch, version: str) -> Mapping[str, Any]:
-    metadata = patch.body.get("metadata", {}) | {"resourceVersion": version or patch.version}
-    return {**patch.body, "metadata": metadata}
 
 
 def _create(

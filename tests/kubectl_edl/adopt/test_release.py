@@ -8,7 +8,7 @@ from edl import contract
 from edl.kube.cluster import ListOptions
 from edl.spec.job_spec import HELD_TTL
 from edl.writes import Json
-from tests.kubectl_edl.cluster_wrappers import overtaken
+from tests.kubectl_edl.cluster_wrappers import late_deletions, overtaken
 from tests.kubectl_edl.stage import Stage, job, mnist
 
 
@@ -151,6 +151,24 @@ def test_a_job_that_changed_meanwhile_is_read_again(stage: Stage) -> None:
     stage.wrapped = overtaken(1)
     assert stage.run("release", "sweep").code == 0
     assert ours(stage, "sweep") == []
+
+
+@pytest.mark.parametrize("name", ["mnist", "mnist-chief"])
+def test_a_change_in_the_middle_ends_with_all_jobs_released(stage: Stage, name: str) -> None:
+    stage.wrapped = overtaken(1, after=1)
+    found = stage.run("release", name)
+    assert [line.partition(":")[0] for line in found.out.splitlines()] == [
+        "mnist-chief",
+        "mnist-ps",
+        "mnist-worker",
+    ]
+    assert [ours(stage, line.partition(":")[0]) for line in found.out.splitlines()] == [[], [], []]
+
+
+def test_a_budget_that_is_gone_already_is_no_error(stage: Stage) -> None:
+    budget(stage, "mnist-ps")
+    stage.wrapped = late_deletions
+    assert stage.run("release", "mnist").code == 0
 
 
 def test_releasing_an_ordinary_job_is_refused(stage: Stage) -> None:

@@ -91,6 +91,16 @@ def test_names_of_all_changed_jobs(stage: Stage) -> None:
 
 
 def test_being_overtaken_in_the_middle_ends_with_all_jobs_paused(stage: Stage) -> None:
-    stage.wrapped = overtaken(2)
-    assert stage.run("pause", "mnist").code == 0
+    stage.wrapped = overtaken(2, after=1)
+    assert stage.run("pause", "mnist").out.startswith("mnist: paused, its pods end")
     assert paused(stage) == ["true"] * 3
+
+
+def test_an_ended_job_keeps_no_other_paused(stage: Stage) -> None:
+    """Its workers exit with 0 on SIGTERM, and so complete their Job while it is paused."""
+    stage.run("pause", "mnist")
+    stage.patch("mnist-worker", COMPLETE)
+    assert stage.run("resume", "mnist").code == 0
+    assert stage.run("resume", "mnist").out == (
+        "mnist: is not paused; what it does now: kubectl edl status mnist\n"
+    )

@@ -1,0 +1,42 @@
+"""A patch that is retried after conflicts, while the fields that it relies on are unchanged."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from edl.errors import Conflict
+from edl.kube.cluster import Cluster
+from edl.patches.merge_patch import merged
+from edl.writes import Json, Patch
+
+_TRIES: Final = 5
+"""Attempts at one patch while other clients write fields that it does not depend on."""
+
+
+def patched(cluster: Cluster, write: Patch, version: str = "") -> Json:
+    """The patched object; `version` replaces the patch's own precondition.
+
+    Raises Conflict if the object has changed, other than in fields that `unless_changed` leaves
+    out.
+    """
+    tries = _TRIES
+    while True:
+        try:
+            return cluster.patch(write.target, _with_version(write, version), dry_run=write.dry_run)
+        except Conflict:
+            tries -= 1
+            if write.unless_changed is None or not tries:
+                raise
+            known = cluster.get(write.target)
+            if not still_fits(write, known):
+                raise
+            version = known["metadata"]["resourceVersion"]
+
+
+def still_fits(write: Patch, known: Json) -> bool:
+    """Whether the object, in a newer version, has the values on which the patch relies."""
+    return write.unless_changed is not None and merged(known, write.unless_changed) == known
+
+
+def _with_version(patch: Patch, version: str) -> Mapping[str, Any]:
+    metadata = patch.body.get("metadata", {}) | {"resourceVersion": version or patch.version}
+    return {**patch.body, "metadata": metadata}
