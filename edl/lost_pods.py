@@ -5,7 +5,7 @@ Only a pod that succeeds, or a new leader of kube-controller-manager, resets the
 suspending the Job does not (docs/kubernetes.md 16).
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from edl import reasons
@@ -24,16 +24,29 @@ delay."""
 
 def lost_pods(role: Role) -> int:
     """How many pods of the role's minimum were lost and are not recreated yet."""
-    status, least = role.status, _least(role)
+    return _lost_of(role, _least(role))
+
+
+def _lost_of(role: Role, replicas: int) -> int:
+    """How many of this number of replicas were lost and are not recreated yet."""
+    status = role.status
     if status.suspended or status.ending or not has_lost_any(role):
         return 0
     there = _there(role)
     if role.spec.indexed and all(pod.index >= 0 for pod in there):
         present = {pod.index for pod in there} | status.finished_indexes
-        return sum(index not in present for index in range(least))
+        return sum(index not in present for index in range(replicas))
     if status.remaining is not None:
-        least = min(least, status.remaining)
-    return max(least - len(there), 0)
+        replicas = min(replicas, status.remaining)
+    return max(replicas - len(there), 0)
+
+
+def delayed_until(role: Role, now: datetime) -> datetime | None:
+    """Until when the Job controller may create no pods if the role is stopped now; None: at once.
+
+    An upper bound, as the time of the last failure is not known.
+    """
+    return now + recreated_within(role) if _lost_of(role, role.status.size) else None
 
 
 def recreated_within(role: Role) -> timedelta:
@@ -73,16 +86,11 @@ def why_leaves_domain(job: TrainingJob) -> Reason:
 
 
 def has_lost_any(role: Role) -> bool:
-    """Whether pods were lost since the start.
-
-    A loss that caused this start counts too: then all pods were stopped for it, and the Job
-    controller's back-off continues.
-    """
+    """Whether pods were lost since the start, or before it and the back-off continued."""
     if role.record.reason in _MOVES:
         return False
-    last = role.record.last
-    restarted = last is not None and last.code is Code.POD_LOST
-    return role.status.failures > (0 if restarted else role.record.failures_at_start)
+    delayed = role.record.delayed_until is not None
+    return delayed or role.status.failures > role.record.failures_at_start
 
 
 def _there(role: Role) -> list[Pod]:

@@ -198,6 +198,8 @@ class RoleRecord(msgspec.Struct, frozen=True):
     """The API server's refusal of the last start, if any."""
     failures_at_start: int = 0
     """`RoleStatus.failures` at the last start."""
+    delayed_until: datetime | None = None
+    """The latest end of the Job controller's back-off that its last start did not wait for."""
     consumed: str = ""
     """The ProvisioningRequest that its template consumes, set by a start on its nodes."""
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from edl import contract, messages
+from edl import contract, lost_pods, messages
 from edl.annotations import assigned_nodes
 from edl.annotations.json_text import json_text
 from edl.model import Assignment, Code, JobKey, ObjectRef, Pod, Reason, Role
@@ -66,6 +66,14 @@ def assigned(role: Role, first: int, nodes: Sequence[str]) -> dict[str, str | No
     else:
         found = Assignment(first, tuple(nodes))
     return {contract.ASSIGNED_NODES: assigned_nodes.text(found) or None}
+
+
+def delay(role: Role, now: datetime) -> dict[str, str | None]:
+    """The annotation that keeps the Job controller's back-off across a stop; {} if unchanged."""
+    until = lost_pods.delayed_until(role, now)
+    if until is None and role.record.delayed_until is None:
+        return {}
+    return {contract.DELAYED_UNTIL: timestamp(until) if until else None}
 
 
 def job_target(key: JobKey, role: Role) -> ObjectRef:

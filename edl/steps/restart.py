@@ -34,7 +34,9 @@ def restart(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Step:
             role,
             {"suspend": True}
             | (preconditioned_patches.size(role, after[role.name]) if role.name in after else {}),
-            resized(role, by_role.get(role.name), now) | moment,
+            resized(role, by_role.get(role.name), now)
+            | preconditioned_patches.delay(role, now)
+            | moment,
         )
         for role in running
     )

@@ -71,7 +71,12 @@ def _starting(job: TrainingJob, admission: Admission) -> list[Role]:
 
 def _begun(role: Role, now: datetime, failure: FailedAttempt | None) -> dict[str, str | None]:
     moment = preconditioned_patches.timestamp(now)
-    over = {contract.START_REFUSED: role.record.refusal, contract.PROVISIONING_FAILED: failure}
+    delay = role.record.delayed_until
+    over = {
+        contract.START_REFUSED: role.record.refusal,
+        contract.PROVISIONING_FAILED: failure,
+        contract.DELAYED_UNTIL: delay if delay and delay <= now else None,
+    }
     return {
         contract.STARTED_AT: moment,
         contract.RESIZED_AT: moment,
@@ -143,6 +148,7 @@ def stop(job: TrainingJob, suspension: Suspension, now: datetime) -> Step:
             {"suspend": True},
             preconditioned_patches.changed(suspension.reason)
             | ({contract.SCALING: None} if role.request.scaling else {})
+            | preconditioned_patches.delay(role, now)
             | _stopped(role, suspension.reason, now),
         )
         for role in running

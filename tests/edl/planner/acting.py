@@ -16,7 +16,7 @@ from edl import reasons
 from edl.annotations import cleared_nodes, unneeded_nodes
 from edl.contract import PLACEMENT_GATE
 from edl.feasibility.eligibility import Eligibility
-from edl.lost_pods import has_lost_any
+from edl.lost_pods import delayed_until, has_lost_any
 from edl.model import (
     Assignment,
     ClusterState,
@@ -115,6 +115,7 @@ def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> Trai
             changed = part.changed(
                 size=size, suspended=True, suspended_at=now, resized_at=now, last=why
             )
+            changed = changed.changed(delayed_until=delayed_until(part, now))
             if part.name in resizes and resizes[part.name].nodes:
                 changed = changed.changed(assigned=Assignment(0, resizes[part.name].nodes))
         elif stopped:
@@ -122,9 +123,12 @@ def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> Trai
             at = now if timed else part.record.resized_at
             changed = part.changed(suspended=True, suspended_at=now)
             changed = changed.changed(resized_at=at, last=stopped[0].reason)
+            changed = changed.changed(delayed_until=delayed_until(part, now))
         elif start and part.name in sizes:
             fields = {"suspended": False, "size": sizes[part.name], "resized_at": now}
             fields |= {"failures_at_start": part.status.failures}
+            delay = part.record.delayed_until
+            fields |= {"delayed_until": delay if delay and delay > now else None}
             changed = part.changed(**fields, last=start.reason, lost=False)
             changed = changed.changed(assigned=Assignment(0, nodes.get(part.name, ())))
         elif part.name in resizes:

@@ -4,7 +4,17 @@ from edl import contract
 from edl.model import Assignment, ResizePolicy
 from edl.planner.plan import Resize
 from edl.steps.running_jobs import live
-from tests.edl.trainings import KEY, NOW, is_stopped, job_patches, patches, role, training, written
+from tests.edl.trainings import (
+    KEY,
+    NOW,
+    is_stopped,
+    job_patches,
+    patches,
+    pods,
+    role,
+    training,
+    written,
+)
 from tests.reasons import because
 
 SCHEDULER = role("scheduler")
@@ -42,3 +52,11 @@ def test_a_suspended_role_stays_suspended() -> None:
     stopped = SCHEDULER.changed(suspended=True)
     step, _ = live(training(stopped, WORKER, framework="mxnet"), [RESIZE], NOW)
     assert list(job_patches(step)) == ["mnist-worker"]
+
+
+def test_a_restart_for_a_lost_pod_records_until_when_pods_may_be_missing() -> None:
+    lacking = WORKER.changed(failures=1, pods=pods("worker", [0]))
+    step, _ = live(training(SCHEDULER, lacking, framework="mxnet"), [RESIZE], NOW)
+    worker, scheduler = (written(patch) for patch in patches(step))
+    assert worker[contract.DELAYED_UNTIL] == "2026-01-01T12:00:10Z"
+    assert contract.DELAYED_UNTIL not in scheduler

@@ -1,9 +1,14 @@
 import json
+from datetime import datetime
+
+import pytest
 
 from edl import contract, reasons
 from edl.annotations.json_text import json_text
-from edl.model import ResizePolicy, ScaleDeadline
+from edl.lost_pods import lost_pods
+from edl.model import ResizePolicy, Role, ScaleDeadline
 from edl.planner.plan import Admission, Suspension
+from edl.simulator.cluster.apply_patches import patched_role
 from edl.steps.start import start, stop
 from edl.writes import Create, Patch, Step
 from tests.edl.trainings import (
@@ -11,6 +16,7 @@ from tests.edl.trainings import (
     NOW,
     job_patches,
     patches,
+    pods,
     role,
     seconds,
     training,
@@ -146,3 +152,34 @@ def test_addresses_wait_until_the_job_controller_has_seen_the_stop() -> None:
     for settled in (True, False):
         stopped = WORKER.changed(settled=settled)
         assert bool(start(training(CHIEF, stopped), admission, NOW).writes) is settled
+
+
+def resumed(paused: Role, at: datetime) -> Role:
+    step = start(training(paused), Admission(KEY, (("worker", 3),), because("room")), at)
+    return patched_role(paused, patches(step)[0])
+
+
+def stopped(running: Role, at: datetime) -> Role:
+    step = stop(training(running), Suspension(KEY, reasons.PAUSED), at)
+    return patched_role(running, patches(step)[0]).changed(pods=())
+
+
+@pytest.mark.parametrize(("seconds_paused", "lost"), [(39, 3), (40, 0)])
+def test_lost_pods_are_lost_after_a_pause_until_the_back_off_is_over(
+    seconds_paused: int, lost: int
+) -> None:
+    """The Job controller forgets no failure when a Job is suspended (docs/kubernetes.md 16)."""
+    lacking = role("worker", 3, failures=3, pods=pods("worker", [0, 1]))
+    again = resumed(stopped(lacking, NOW), NOW + seconds(seconds_paused))
+    assert lost_pods(again) == lost
+
+
+def test_a_second_pause_within_the_back_off_does_not_hide_lost_pods() -> None:
+    lacking = role("worker", 3, failures=3, pods=pods("worker", [0, 1]))
+    again = resumed(stopped(lacking, NOW), NOW + seconds(1))
+    assert lost_pods(resumed(stopped(again, NOW + seconds(2)), NOW + seconds(3))) == 3
+
+
+def test_after_a_pause_of_a_whole_job_no_pod_is_lost() -> None:
+    whole = role("worker", 3, failures=3, pods=pods("worker", range(3)))
+    assert lost_pods(resumed(stopped(whole, NOW), NOW + seconds(1))) == 0

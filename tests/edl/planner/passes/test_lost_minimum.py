@@ -109,6 +109,7 @@ def test_a_restart_after_a_loss_keeps_no_room_from_a_higher_priority() -> None:
     """The Job controller's back-off outlasts the stop: no pod is there yet."""
     last = Reason(Code.POD_LOST, restart=Restart.STARTED)
     fields = {"failures": 5, "failures_at_start": 5, "last": last, "started_at": at(-3)}
+    fields |= {"delayed_until": at(157)}
     plan = plan_for(cluster(node("a", 4), lacking(4, framework="tensorflow", **fields), high()))
     assert told(plan)["low"].startswith("4 of 4 pods of its minimum are missing: ")
     assert started(plan) == {"high": {"worker": 3}}
