@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from edl import reasons
+from edl.kube.create_failures import CreateFailure, create_failure
 from edl.kube.event_facts import EventFacts
 from edl.model import Code, Phase, Pod, PodPhase
 from kubectl_edl.client.pending_pods import NO_IMAGE, WaitingPod
@@ -165,8 +166,27 @@ def uncreated_pods(
             continue
         yield JobBlocker(
             f"{role.job}: {warnings[-1].reason}: {warnings[-1].message}",
-            f"kubectl describe job/{role.job} resourcequota {_there(view)}",
+            _CREATION_REMEDIES[create_failure(warnings[-1].message)].format(
+                job=role.job, there=_there(view)
+            ),
         )
+
+
+_CREATION_REMEDIES: Final = {
+    CreateFailure.SERVICE_ACCOUNT: "create the ServiceAccount: kubectl create serviceaccount NAME "
+    "{there}",
+    CreateFailure.PRIORITY_CLASS: "create the PriorityClass: kubectl create priorityclass NAME "
+    "--value=VALUE",
+    CreateFailure.RUNTIME_CLASS: "create the RuntimeClass, or delete the Jobs and apply them with "
+    "one of: kubectl get runtimeclass",
+    CreateFailure.QUOTA: "kubectl describe job/{job} resourcequota {there}",
+    CreateFailure.LIMIT_RANGE: "kubectl describe job/{job} limitrange {there}",
+    CreateFailure.POD_SECURITY: "delete the Jobs and apply them with a securityContext that the "
+    "namespace allows, or relax its pod-security.kubernetes.io labels",
+    CreateFailure.WEBHOOK: "kubectl describe job/{job} {there}; "
+    "kubectl get mutatingwebhookconfiguration,validatingwebhookconfiguration",
+    CreateFailure.OTHER: "kubectl describe job/{job} {there}",
+}
 
 
 def _is_old(event: EventFacts, now: datetime) -> bool:

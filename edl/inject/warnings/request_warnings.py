@@ -14,7 +14,7 @@ from edl.writes import Json
 def warnings(manifest: Json, spec: JobSpec) -> tuple[str, ...]:
     """A warning for an elastic Job whose pods request neither CPU nor memory nor GPUs.
 
-    The quotas and LimitRanges of its namespace, which may set or require requests, are unknown
+    The LimitRanges and quotas of its namespace, which may set or require requests, are unknown
     here.
     """
     if contract.INJECTED_MAX in annotations(manifest):
@@ -23,7 +23,10 @@ def warnings(manifest: Json, spec: JobSpec) -> tuple[str, ...]:
     fixed = spec.rank is not None or spec.scaling.min == spec.scaling.max
     if fixed or spec.resources.gpu or _is_shared(pods) or _is_counted(pods.get("spec") or {}):
         return ()
-    way_out = "unless a ResourceQuota refuses them; set resources.requests"
+    way_out = (
+        "unless a LimitRange gives them requests or a ResourceQuota refuses them; set "
+        "resources.requests"
+    )
     return (f"{no_requests(spec.role, spec.scaling.max)}, {way_out}",)
 
 

@@ -185,7 +185,8 @@ def test_pods_that_request_nothing_are_warned_of_once() -> None:
     assert verdict.warnings == (
         (
             "no container of worker requests CPU or memory: its pods count as nothing, "
-            "and all 60 start regardless of free capacity, unless a ResourceQuota refuses them; "
+            "and all 60 start regardless of free capacity, unless a LimitRange gives them requests "
+            "or a ResourceQuota refuses them; "
             "set resources.requests"
         ),
     )

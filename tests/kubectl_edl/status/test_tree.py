@@ -240,6 +240,17 @@ def test_pods_that_cannot_be_made_are_named_by_the_event(stage: Stage) -> None:
     assert blockers_section(stage, "poor") == []
 
 
+def test_a_missing_service_account_is_to_be_created(stage: Stage) -> None:
+    stage.put(job("poor", framework="none", min="1", max="2"), suspend=False)
+    refused = (
+        'Error creating: pods "poor-" is forbidden: error looking up service account '
+        'default/nope: serviceaccount "nope" not found'
+    )
+    stage.create(event("poor", "FailedCreate", refused, minutes_ago=2, warning=True))
+    way_out = "create the ServiceAccount: kubectl create serviceaccount NAME -n default"
+    assert blockers_section(stage, "poor") == [(f"poor: FailedCreate: {refused}", way_out)]
+
+
 def test_a_completed_work_item_does_not_hide_that_no_pod_can_be_made(stage: Stage) -> None:
     manifest = job("poor", framework="none", min="2", max="2")
     manifest["spec"] |= {"parallelism": 2, "completions": 9}

@@ -1,0 +1,46 @@
+"""Why the API server refused to create a pod, from the Job controller's FailedCreate Event.
+
+Kubernetes reports it as text only; this is the one place that reads it. The texts are those of
+kube-apiserver's admission plugins and of its calls of webhooks.
+"""
+
+import re
+from enum import StrEnum
+from typing import Final
+
+
+class CreateFailure(StrEnum):
+    """What refused the pod."""
+
+    SERVICE_ACCOUNT = "ServiceAccount"
+    """The ServiceAccount that it names does not exist."""
+    PRIORITY_CLASS = "PriorityClass"
+    RUNTIME_CLASS = "RuntimeClass"
+    QUOTA = "ResourceQuota"
+    LIMIT_RANGE = "LimitRange"
+    POD_SECURITY = "PodSecurity"
+    """The namespace's Pod Security Standard forbids it."""
+    WEBHOOK = "Webhook"
+    """An admission webhook refused it, or could not be called."""
+    OTHER = "Other"
+
+
+_TEXTS: Final = (
+    (CreateFailure.SERVICE_ACCOUNT, r"error looking up service account \S+: "),
+    (CreateFailure.PRIORITY_CLASS, r"no PriorityClass with name \S+ was found"),
+    (CreateFailure.RUNTIME_CLASS, r"pod rejected: RuntimeClass \S+ not found"),
+    (CreateFailure.QUOTA, r"(exceeded|failed|status unknown for) quota: "),
+    (
+        CreateFailure.LIMIT_RANGE,
+        r"(maximum|minimum) \S+ usage per |max limit to request ratio per ",
+    ),
+    (CreateFailure.POD_SECURITY, r"violates PodSecurity "),
+    (CreateFailure.WEBHOOK, r'admission webhook "|failed calling webhook "'),
+)
+
+
+def create_failure(message: str) -> CreateFailure:
+    """What refused the pod, by the Event's message; OTHER if the message is not known."""
+    return next(
+        (failure for failure, text in _TEXTS if re.search(text, message)), CreateFailure.OTHER
+    )

@@ -1,0 +1,39 @@
+"""Texts of kube-apiserver 1.37, as the Job controller reports them."""
+
+import pytest
+
+from edl.kube.create_failures import CreateFailure, create_failure
+
+FORBIDDEN = 'Error creating: pods "a-0-x" is forbidden: '
+MESSAGES = {
+    CreateFailure.SERVICE_ACCOUNT: FORBIDDEN
+    + 'error looking up service account lab/nope: serviceaccount "nope" not found',
+    CreateFailure.PRIORITY_CLASS: FORBIDDEN + "no PriorityClass with name high was found",
+    CreateFailure.RUNTIME_CLASS: FORBIDDEN + 'pod rejected: RuntimeClass "gvisor" not found',
+    CreateFailure.QUOTA: FORBIDDEN
+    + "exceeded quota: team, requested: cpu=2, used: cpu=9, limited: cpu=10",
+    CreateFailure.LIMIT_RANGE: FORBIDDEN
+    + "[maximum cpu usage per Pod is 1, but limit is 2, minimum memory usage per Container is 1Gi]",
+    CreateFailure.POD_SECURITY: FORBIDDEN
+    + 'violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false',
+    CreateFailure.WEBHOOK: 'Error creating: admission webhook "x.y" denied the request: quota: no',
+    CreateFailure.OTHER: 'Error creating: pods "a" already exists',
+}
+
+
+@pytest.mark.parametrize(("failure", "message"), MESSAGES.items(), ids=MESSAGES)
+def test_each_message_of_the_api_server_has_its_code(failure: CreateFailure, message: str) -> None:
+    assert create_failure(message) is failure
+
+
+@pytest.mark.parametrize(
+    ("failure", "message"),
+    [
+        (CreateFailure.QUOTA, "failed quota: team: must specify cpu for: main"),
+        (CreateFailure.QUOTA, "status unknown for quota: team, resources: cpu"),
+        (CreateFailure.LIMIT_RANGE, "cpu max limit to request ratio per Pod is 2, but no limit"),
+        (CreateFailure.WEBHOOK, 'failed calling webhook "x.y": connection refused'),
+    ],
+)
+def test_other_texts_of_the_same_plugins(failure: CreateFailure, message: str) -> None:
+    assert create_failure(f"{FORBIDDEN}{message}") is failure
