@@ -37,6 +37,10 @@ _CLOSE: Final = 0.75
 kind."""
 _SIMILAR: Final = 0.7
 """The least similarity of a suggested name; one that begins with a known name may have less."""
+_SHORT: Final = 4
+_SIMILAR_IF_SHORT: Final = 0.55
+"""The least similarity of up to `_SHORT` characters of which the first is right (mox, maks: max):
+one wrong character in three is less than `_SIMILAR`."""
 _LONGEST: Final = 63
 """Characters of names that are compared or quoted: no known name is longer."""
 
@@ -179,9 +183,20 @@ def _meant(name: str, kind: EntryKind) -> tuple[str, EntryKind] | None:
     elif name in _OF_NAMESPACES or len(name) > _LONGEST:
         return None
     else:
-        found = _nearest(name, _KNOWN[kind], _CLOSE) or _nearest(name, every)
+        found = (
+            _nearest(name, _KNOWN[kind], _CLOSE)
+            or _nearest(name, every)
+            or _nearest(name, _alike_short(name, every), _SIMILAR_IF_SHORT)
+        )
     kinds = (kind, *_KNOWN)
     return next(((found, one) for one in kinds if found in _KNOWN[one]), None)
+
+
+def _alike_short(name: str, known: frozenset[str]) -> frozenset[str]:
+    """For a short name, the known names with the same first character; else none."""
+    first = name[: len(contract.PREFIX) + 1]
+    is_short = len(name) <= len(contract.PREFIX) + _SHORT
+    return frozenset(one for one in known if is_short and one.startswith(first))
 
 
 def _nearest(name: str, known: frozenset[str], cutoff: float = _SIMILAR) -> str:

@@ -45,6 +45,17 @@ def told(**fields: Json) -> tuple[str, ...]:
             "maximum",
             "edl.dev/maximum is unknown, and does nothing: did you mean edl.dev/max?",
         ),
+        (
+            "labels",
+            "maks",
+            "edl.dev/maks is unknown, and does nothing: did you mean edl.dev/max?",
+        ),
+        (
+            "annotations",
+            "mox",
+            "edl.dev/mox is unknown, and does nothing: did you mean edl.dev/max?",
+        ),
+        ("labels", "time", "edl.dev/time is unknown, and does nothing"),
         ("annotations", "prioritty", "edl.dev/prioritty is unknown, and does nothing"),
         ("annotations", "zzzzzzzzzzzz", "edl.dev/zzzzzzzzzzzz is unknown, and does nothing"),
         (
