@@ -7,6 +7,8 @@ from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import RoleKind
 from edl.inject.manifest_parts import annotations, labels
 from edl.inject.update_policy import WRITTEN_OUT, is_ranked
+from edl.parsing.yaml_values import whole
+from edl.spec.job_spec import RETRIES
 from edl.writes import Json
 
 _SIZES: Final = ("parallelism", "completions")
@@ -42,8 +44,15 @@ def _retries(new: Json, old: Json, held: Json) -> tuple[str, ...]:
     taken_over = asked.get("completionMode") != stored.get("completionMode")
     if given == kept or kept != before.get("backoffLimit") or taken_over:
         return ()
-    why = f"{given} is Kubernetes' default, and indistinguishable from unset"
-    return (f"spec.backoffLimit stays {kept}: {why}; any other number is kept",)
+    why = f"{given} is Kubernetes' default, so it counts as not set"
+    way_out = "leave it out of the file, or write another number to set your own limit"
+    return (f"spec.backoffLimit stays {kept}{_origin(kept, old)}: {why}; {way_out}",)
+
+
+def _origin(limit: int, old: Json) -> str:
+    """Where the webhook's limit comes from."""
+    most = whole(annotations(old).get(contract.INJECTED_MAX, "")) or 0
+    return f", {RETRIES} for each of up to {most} replicas" if limit == RETRIES * most > 0 else ""
 
 
 def _labels(new: Json, old: Json) -> tuple[str, ...]:

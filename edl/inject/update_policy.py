@@ -10,6 +10,7 @@ from edl.frameworks import FRAMEWORKS
 from edl.inject import namespace_limits, peer_counts
 from edl.inject.manifest_parts import annotated, annotations, labels, template
 from edl.inject.pods import gpus, scheduling_gates
+from edl.inject.pods.pod_failure_policy import own_limits
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.parsing.parser import parse
 from edl.parsing.yaml_values import whole
@@ -218,15 +219,14 @@ def _left_out(spec: Json, old: Json) -> Json:
 
     kubectl removes such fields when server-side apply takes over from `kubectl apply`.
     """
-    before, notes = old.get("spec") or {}, annotations(old)
-    never = notes.get(contract.RESTART) == contract.RestartPolicy.NEVER
-    retries = 0 if never else RETRIES * (whole(notes.get(contract.INJECTED_MAX, "")) or 1)
-    made = [("backoffLimit", RETRIES, retries)]
-    indexed = [("completionMode", "NonIndexed", "Indexed")] if is_ranked(old) else []
-    found = (
-        (name, value) for name, default, value in (*made, *indexed) if spec.get(name) == default
-    )
-    return {name: value for name, value in found if before.get(name) == value}
+    before = old.get("spec") or {}
+    made = [("backoffLimit", RETRIES, own_limits(old))]
+    indexed = [("completionMode", "NonIndexed", ("Indexed",))] if is_ranked(old) else []
+    return {
+        name: before[name]
+        for name, default, ours in (*made, *indexed)
+        if spec.get(name) == default and before.get(name) in ours
+    }
 
 
 def _with_owned_of(part: Json, old: Json) -> Json:

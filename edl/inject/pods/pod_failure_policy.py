@@ -7,7 +7,10 @@ docs/concepts/failures.md.
 
 from typing import Final
 
+from edl import contract
 from edl.contract import RestartPolicy
+from edl.inject.manifest_parts import annotations
+from edl.parsing.yaml_values import whole
 from edl.spec.job_spec import POD_POLICIES, RETRIES, JobSpec
 from edl.writes import Json
 
@@ -45,6 +48,18 @@ def with_retries(job: Json, spec: JobSpec) -> Json:
     # The API server accepts no other replacement policy with it (docs/kubernetes.md 16).
     rules = {"podFailurePolicy": {"rules": _RULES[spec.lifecycle.restart]}}
     return job | rules | {"podReplacementPolicy": "Failed"}
+
+
+def own_limits(job: Json) -> range:
+    """The values of a completed Job's `backoffLimit` that no user has set.
+
+    The reconciler raises the webhook's value by the number of failures.
+    """
+    notes, status = annotations(job), job.get("status") or {}
+    if notes.get(contract.RESTART) == RestartPolicy.NEVER:
+        return range(1)
+    retries = RETRIES * (whole(notes.get(contract.INJECTED_MAX, "")) or 1)
+    return range(retries, retries + (status.get("failed") or 0) + 1)
 
 
 def _with_policy(template: Json, policy: str) -> Json:

@@ -209,15 +209,30 @@ def test_fields_that_a_file_does_not_have_stay_as_they_were_made(
     assert update(changed(more, "spec backoffLimit", 6), more).manifest["spec"]["backoffLimit"] == 6
 
 
-@pytest.mark.parametrize(("notes", "retries"), [({}, 24), ({"restart": "Never"}, 0)])
+@pytest.mark.parametrize(
+    ("notes", "retries"),
+    [({}, "24, 6 for each of up to 4 replicas"), ({"restart": "Never"}, "0")],
+)
 def test_retries_that_are_the_default_are_not_dropped_in_silence(
-    notes: dict[str, str], retries: int
+    notes: dict[str, str], retries: str
 ) -> None:
     old = created(job(framework="pytorch", max="4", annotations=notes))
     verdict = update(changed(old, "spec backoffLimit", 6), old)
-    assert verdict.manifest["spec"]["backoffLimit"] == retries
-    why = "6 is Kubernetes' default, and indistinguishable from unset; any other number is kept"
-    assert verdict.warnings == (f"spec.backoffLimit stays {retries}: {why}",)
+    assert verdict.manifest["spec"]["backoffLimit"] == old["spec"]["backoffLimit"]
+    why = "6 is Kubernetes' default, so it counts as not set"
+    way_out = "leave it out of the file, or write another number to set your own limit"
+    assert verdict.warnings == (f"spec.backoffLimit stays {retries}: {why}; {way_out}",)
+
+
+@pytest.mark.parametrize(("limit", "stored"), [(27, 27), (28, 6)])
+def test_retries_that_the_reconciler_has_raised_by_the_failures_stay(
+    limit: int, stored: int
+) -> None:
+    """A lower limit than the failures so far would end the Job at once."""
+    old = created(job(framework="pytorch", max="4")) | {"status": {"failed": 3}}
+    raised = changed(old, "spec backoffLimit", limit)
+    verdict = update(changed(raised, "spec backoffLimit", 6), raised)
+    assert verdict.manifest["spec"]["backoffLimit"] == stored
 
 
 def test_work_items_are_put_back_too() -> None:
