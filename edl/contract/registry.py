@@ -133,6 +133,8 @@ _TABLE: Final = f"""
 {keys.SCALING} | time, size, size | from when `{keys.SCALE_TIMEOUT}` counts
 {keys.ASSIGNED_NODES} | `INDEX:NODE*REPLICAS,NODE,…` | the nodes that the plan has for its \
     replicas from an index on
+{keys.REMOVED_PODS} | pod names, by commas | pods of its last removal by name, which are deleted \
+    after it is recorded
 {keys.CLEARED} | JSON | nodes that its replicas were moved off for a pod of few nodes, how often, \
     and when last
 {keys.START_REFUSED} | JSON | when and why the API server last refused a write of its start, and \

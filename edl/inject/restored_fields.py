@@ -49,7 +49,7 @@ def _retries(new: Json, old: Json, held: Json) -> tuple[str, ...]:
     return (f"spec.backoffLimit stays {kept}{_origin(kept, old)}: {why}; {way_out}",)
 
 
-def _origin(limit: int, old: Json) -> str:
+def _origin(limit: int | None, old: Json) -> str:
     """Where the webhook's limit comes from."""
     most = whole(annotations(old).get(contract.INJECTED_MAX, "")) or 0
     return f", {RETRIES} for each of up to {most} replicas" if limit == RETRIES * most > 0 else ""

@@ -192,6 +192,8 @@ class RoleRecord(msgspec.Struct, frozen=True):
     """Its past operations, in the format of `edl.annotations.job_history`."""
     assigned: Assignment = Assignment()
     """The nodes that the plan of its last start or growth chose."""
+    removed: frozenset[str] = frozenset()
+    """Pods of its last removal by name: it is recorded, and they may be yet to be deleted."""
     cleared: tuple[Clearing, ...] = ()
     """Nodes that were recently cleared of its replicas for other pods."""
     refusal: StartRefusal | None = None

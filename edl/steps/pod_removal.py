@@ -40,10 +40,20 @@ def _evacuated(
 
 
 def going(role: Role) -> tuple[Pod, ...]:
-    """The named pods that are still active."""
-    return tuple(
-        pod for pod in role.status.pods if pod.name in role.request.removing and pod.active
-    )
+    """The named pods that are still active, whether or not their removal is recorded."""
+    names = role.request.removing | role.record.removed
+    return tuple(pod for pod in role.status.pods if pod.name in names and pod.active)
+
+
+def recorded(role: Role) -> dict[str, str | None]:
+    """The annotations that turn names to remove into pods to delete; {} if none are named.
+
+    The record comes before the deletions: after a crash between them, it names what is left to do.
+    """
+    if not role.request.removing:
+        return {}
+    names = ",".join(sorted(pod.name for pod in going(role)))
+    return {contract.REMOVE: None, contract.REMOVED_PODS: names or None}
 
 
 def named(role: Role) -> frozenset[str]:
@@ -80,9 +90,9 @@ def untracked_end(job: TrainingJob, pod: Pod) -> tuple[Write, ...]:
 
 
 def relied_on(role: Role) -> Json:
-    """What its Job must still say when the pods that the plan has named are gone.
+    """What its Job must still say to remove pods that the plan has named.
 
-    Its status changes with each of them. Names that a user wrote meanwhile would be lost.
+    Its status changes whenever a pod ends. Names that a user wrote meanwhile would be lost.
     """
     metadata = {"uid": role.uid, "annotations": {contract.REMOVE: None}}
     spec = {"parallelism": role.status.size, "suspend": role.status.suspended}

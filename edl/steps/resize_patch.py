@@ -28,25 +28,23 @@ class RoleChange(msgspec.Struct, frozen=True):
 def change(job: TrainingJob, role: Role, resize: Resize | None, now: datetime) -> RoleChange:
     """The writes for a resize and the removal of named pods; leaving pods need no more time."""
     annotations = resized(role, resize, now)
-    if not annotations:
-        return RoleChange()
     size = resize.after if resize else role.status.size
+    ends = pod_removal.deletions(job, role, size)
+    if not annotations:
+        return RoleChange(ends)
     spec = preconditioned_patches.size(role, size) if resize else {}
     patch = preconditioned_patches.job(job.key, role, spec, annotations)
     notes = (*_size_note(job, role, resize), *outcome_notes(job, role, now))
-    # Pods first: the patch removes the annotation that names them.
-    ends = pod_removal.deletions(job, role, size)
     # Requests with a timeout are the user's, too: the patch may remove an answered one.
     if ends and role.request.evacuated and not role.request.scaling:
         patch = replace(patch, unless_changed=pod_removal.relied_on(role))
-    return RoleChange((*ends, patch), notes)
+    return RoleChange((patch, *ends), notes)
 
 
 def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str | None]:
     """The annotations for a resize, a removal or the outcome of a request; mostly none."""
     annotations = scale_deadline.notes(role, now)
-    if role.request.removing:
-        annotations[contract.REMOVE] = None
+    annotations |= pod_removal.recorded(role)
     if role.request.clears:
         annotations[contract.CLEARED] = json_text(
             cleared_nodes.cleared(role, role.request.clears, now)

@@ -50,10 +50,11 @@ def _change(
 ) -> RoleChange:
     """The change of one role; removals wait until launchers have read their lists."""
     resize = next((resize for resize in resizes if resize.role == role.name), None)
-    leaves = role.request.removing or (resize and resize.after < resize.before)
+    removes = role.request.removing or pod_removal.going(role)
+    leaves = removes or (resize and resize.after < resize.before)
     if leaves and published.wait is not None:
         return RoleChange()
-    if resize or role.request.removing or role.request.scaling:
+    if resize or removes or role.request.scaling:
         found = change(job, role, resize, now)
         if found.writes:
             return found

@@ -77,17 +77,26 @@ def test_at_first_the_list_loses_the_named_and_the_highest() -> None:
 def test_then_the_named_pod_goes_and_the_size_with_it() -> None:
     job = horovod(launcher(0, 2, told=4), workers(*pods("worker", range(4)), size=4))
     step, _ = shrink(job, 4, 3)
-    first, second = step.writes[:2]
-    assert isinstance(first, Delete)
-    assert (first.target.name, first.version) == (NAMED, f"v-{NAMED}")
+    record, end = step.writes[:2]
+    assert isinstance(end, Delete)
+    assert (end.target.name, end.version) == (NAMED, f"v-{NAMED}")
     assert job_patches(step) == {"mnist-worker": {"parallelism": 3, "completions": 3}}
     (patch,) = patches(step)
-    assert patch is second
+    assert patch is record
     assert written(patch)[contract.REMOVE] is None
+    assert written(patch)[contract.REMOVED_PODS] == NAMED
     assert written(patch)[contract.HISTORY].endswith(
         f" PodsRemoved 4 3 PodsRemoved removed by name: {NAMED}"
     )
     assert [note.action for note in step.notes] == ["ScaledDown", "PodsRemoved"]
+
+
+def test_after_a_crash_a_recorded_removal_is_completed_and_not_recorded_again() -> None:
+    recorded = workers(*pods("worker", range(4)), size=3, removed=frozenset({NAMED}))
+    job = horovod(launcher(0, 2, told=5), recorded.changed(removing=frozenset()))
+    step, _ = live(job, [], NOW)
+    assert [target.name for target in deleted(step)] == [NAMED]
+    assert patches(step) == []
 
 
 def test_a_replacement_is_not_taken_for_the_removed_pod() -> None:
@@ -179,7 +188,7 @@ def test_the_job_controller_lets_go_of_a_pod_before_it_is_ended_by_name() -> Non
     found = pods("worker", range(3), finalizers=tracked)
     job = training(role("ps", pods=pods("ps", [0])), workers(*found, size=3))
     step, _ = live(job, [], NOW)
-    release, end = step.writes[:2]
+    release, end = step.writes[1:3]
     assert isinstance(release, Patch)
     assert release.target.name == NAMED
     assert release.version == f"v-{NAMED}"
@@ -323,7 +332,7 @@ def test_a_move_is_told_and_the_reason_of_the_size_is_kept() -> None:
     job = training(role("ps", pods=pods("ps", [0])), role("worker", size=3, pods=tracked(0, 1, 2)))
     plan = {(KEY, "worker"): Drain(KEY, "worker", (NAMED,), MOVES)}
     step, _ = live(evacuated(job, plan), [], NOW)
-    said = written(patches(step)[-1])
+    said = written(patches(step)[0])
     told = "worker-1 moves off n1, which is cordoned"
     assert (said[contract.REASON], said[contract.MESSAGE]) == (MOVES.code, told)
     assert contract.LAST_CHANGE not in said
@@ -362,6 +371,6 @@ def test_a_move_with_a_new_size_has_the_reason_of_the_size() -> None:
     )
     plan = {(KEY, "worker"): Drain(KEY, "worker", (NAMED,), MOVES)}
     shrinks = [Resize(KEY, "worker", 3, 2, because("other"))]
-    said = written(patches(live(evacuated(job, plan), shrinks, NOW)[0])[-1])
+    said = written(patches(live(evacuated(job, plan), shrinks, NOW)[0])[0])
     assert said[contract.MESSAGE] == "other"
     assert read_reason(said[contract.LAST_CHANGE]) == because("other")

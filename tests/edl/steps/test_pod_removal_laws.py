@@ -42,6 +42,9 @@ class World:
     worked: bool = True
     """At every moment somebody who is listed was there and ready."""
     resized: datetime = LONG_AGO
+    removed: frozenset[str] = frozenset()
+    removals: list[str] = field(default_factory=list)
+    """Lines of the history about removals."""
 
     def __post_init__(self) -> None:
         self.pods = {index: pod("worker", index) for index in range(self.size)}
@@ -58,6 +61,7 @@ class World:
             size=self.size,
             pods=tuple(self.pods[index] for index in sorted(self.pods)),
             removing=self.named,
+            removed=self.removed,
             replicas=self.wanted,
             resized_at=self.resized,
         )
@@ -93,6 +97,8 @@ class World:
         notes = written(patch)
         if contract.REMOVE in notes:
             self.named = frozenset()
+            self.removed = frozenset(filter(None, (notes[contract.REMOVED_PODS] or "").split(",")))
+            self.removals += notes.get(contract.HISTORY, "").splitlines()
         self.size = (patch.body.get("spec") or {}).get("parallelism", self.size)
         if contract.RESIZED_AT in notes:
             self.resized = self.now
@@ -149,5 +155,6 @@ def test_exactly_the_named_and_the_highest_end_whatever_crashes(
     assert (world.size, world.named) == (wanted, frozenset())
     assert world.listed == hostfile(range(wanted))
     assert all(world.lists), "no list was ever empty"
+    assert len(world.removals) == bool(names), "a removal is recorded once"
     step, _ = live(world.job(), world.plan(), world.now)
     assert step.writes == (), "nothing is left to do"
