@@ -18,6 +18,7 @@ RECORDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     contract.LAST_CHANGE: ("last", read_reason),
     contract.HISTORY: ("history", str),
     contract.ASSIGNED_NODES: ("assigned", assigned_nodes.read),
+    contract.BELOW_MIN_SINCE: ("below_min_since", timestamp),
     contract.REMOVED_PODS: ("removed", lambda text: frozenset(text.split(",")) - {""}),
     contract.CLEARED: ("cleared", cleared_nodes.read),
     contract.START_REFUSED: ("refusal", failed_attempts.read_refusal),

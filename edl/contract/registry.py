@@ -133,6 +133,7 @@ _TABLE: Final = f"""
 {keys.SCALING} | time, size, size | from when `{keys.SCALE_TIMEOUT}` counts
 {keys.ASSIGNED_NODES} | `INDEX:NODE*REPLICAS,NODE,…` | the nodes that the plan has for its \
     replicas from an index on
+{keys.BELOW_MIN_SINCE} | RFC 3339 time | since when its minimum, which was raised, exceeds its size
 {keys.REMOVED_PODS} | pod names, by commas | pods of its last removal by name, which are deleted \
     after it is recorded
 {keys.CLEARED} | JSON | nodes that its replicas were moved off for a pod of few nodes, how often, \

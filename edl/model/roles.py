@@ -192,6 +192,8 @@ class RoleRecord(msgspec.Struct, frozen=True):
     """Its past operations, in the format of `edl.annotations.job_history`."""
     assigned: Assignment = Assignment()
     """The nodes that the plan of its last start or growth chose."""
+    below_min_since: datetime | None = None
+    """Since when its minimum exceeds its size; None if it does not, or nothing has noticed it."""
     removed: frozenset[str] = frozenset()
     """Pods of its last removal by name: it is recorded, and they may be yet to be deleted."""
     cleared: tuple[Clearing, ...] = ()

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from edl import phases
+from edl import contract, phases
 from edl.model import Role, TrainingJob
 from edl.planner.plan import Resize
 from edl.steps import host_lists, pod_removal, preconditioned_patches, scale_deadline
@@ -58,7 +58,18 @@ def _change(
         found = change(job, role, resize, now)
         if found.writes:
             return found
-    return RoleChange(forgive(job, role, now) or pod_removal.arrived(job, role))
+    return RoleChange(
+        forgive(job, role, now) or pod_removal.arrived(job, role) or below_min(job, role, now)
+    )
+
+
+def below_min(job: TrainingJob, role: Role, now: datetime) -> tuple[Patch, ...]:
+    """Records since when the role is below its raised minimum, and forgets it once it is not."""
+    is_below, noticed = bool(phases.below_minimum(role)), role.record.below_min_since is not None
+    if is_below == noticed:
+        return ()
+    since = preconditioned_patches.timestamp(now) if is_below else None
+    return (preconditioned_patches.job(job.key, role, {}, {contract.BELOW_MIN_SINCE: since}),)
 
 
 def _recheck(job: TrainingJob, published: Publication, now: datetime) -> timedelta | None:

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from datetime import datetime
 from difflib import get_close_matches
-from functools import partial
 from typing import Final
 
 from edl import contract, frameworks
@@ -16,9 +15,7 @@ from edl.kube.decode.object_facts import NamespaceFacts, namespace, node
 from edl.messages import message
 from edl.model import ObjectRef, Phase, TrainingJob
 from edl.parsing import namespace_policy
-from edl.parsing.yaml_values import timestamp
 from edl.phases import ending, phase
-from edl.writes import Json
 from kubectl_edl.cli.completion_candidates import object_name
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_ruled
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
@@ -39,7 +36,6 @@ _ALL: Final = FixCommand("kubectl edl status -A")
 _CLASSES: Final = FixCommand("kubectl get priorityclasses")
 _SIMILAR: Final = 0.9
 """The least similarity of a label that is proposed: most have a domain in common."""
-_BOUNDS: Final = (("labels", contract.MIN), ("annotations", contract.ROLES))
 
 
 def stuck(context: CheckContext) -> CheckResults:
@@ -49,7 +45,6 @@ def stuck(context: CheckContext) -> CheckResults:
     rules = stuck_rules(
         reconciler_health.reconciler_remedy(context),
         by.settings.limits.gang_limit,
-        partial(_bounds_change, context),
     )
     bad = [found for job in jobs if (found := _stuck(job, rules, context.now))]
     yield from first(bad, _ALL)
@@ -198,24 +193,6 @@ def _jobs(context: CheckContext) -> Survey:
         except Forbidden:
             context.surveyed.append(survey_ruled(connection, context.now))
     return context.surveyed[0]
-
-
-def _bounds_change(context: CheckContext, job: TrainingJob) -> datetime | None:
-    """When its Jobs' bounds were last written, by the API server's record of their managers."""
-    targets = (ObjectRef("Job", job.key.namespace, role.job) for role in job.live)
-    jobs = (context.find(target) or {} for target in targets)
-    entries = (entry for one in jobs for entry in one.get("metadata", {}).get("managedFields", ()))
-    times = (
-        timestamp(entry.get("time") or "")
-        for entry in entries
-        if any(_manages(entry, *field) for field in _BOUNDS)
-    )
-    return max(filter(None, times), default=None)
-
-
-def _manages(entry: Json, part: str, name: str) -> bool:
-    metadata = (entry.get("fieldsV1") or {}).get("f:metadata") or {}
-    return f"f:{name}" in (metadata.get(f"f:{part}") or {})
 
 
 def _stuck(job: TrainingJob, rules: Iterable[StuckRule], now: datetime) -> CheckResult | None:

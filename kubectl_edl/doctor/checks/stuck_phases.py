@@ -9,7 +9,7 @@ from edl import contract
 from edl.lost_pods import longest_wait, why_missing
 from edl.messages import message
 from edl.model import Phase, TrainingJob
-from edl.phases import ending, phase, why_below_minimum
+from edl.phases import below_minimum, ending, phase, why_below_minimum
 from kubectl_edl.doctor.checks.check import CheckResult, FixCommand, failure, warning
 from kubectl_edl.model.training_job_view import why
 from kubectl_edl.output.age import duration
@@ -28,13 +28,9 @@ _RAISED: Final = timedelta(minutes=2)
 
 
 StuckRule: TypeAlias = Callable[[TrainingJob, datetime], CheckResult | None]
-BoundsChange: TypeAlias = Callable[[TrainingJob], datetime | None]
-"""When a job's bounds last changed; None if unknown."""
 
 
-def stuck_rules(
-    log: str, gang_limit: timedelta, bounds_change: BoundsChange
-) -> tuple[StuckRule, ...]:
+def stuck_rules(log: str, gang_limit: timedelta) -> tuple[StuckRule, ...]:
     """The rules in order: only the first that applies is reported.
 
     `log` says where to look if the reconciler does nothing; `gang_limit` is its setting.
@@ -46,7 +42,7 @@ def stuck_rules(
         _unprovisioned,
         _half_started,
         partial(_lacking_lost_pods, gang_limit),
-        partial(_below_minimum, bounds_change),
+        _below_minimum,
         _starting,
         _scaling,
         partial(_finishing, log),
@@ -137,14 +133,14 @@ def _lacking_lost_pods(
     return warning(f"{job.key}: {message(lacks)}", explanation(job))
 
 
-def _below_minimum(
-    bounds_change: BoundsChange, job: TrainingJob, now: datetime
-) -> CheckResult | None:
+def _below_minimum(job: TrainingJob, now: datetime) -> CheckResult | None:
+    """A minimum that was raised a while ago; the reconciler records since when."""
     lacks = why_below_minimum(job)
     if lacks is None or ending(job):
         return None
-    raised_at = bounds_change(job)
-    if raised_at is not None and now - raised_at < _RAISED:
+    times = [role.record.below_min_since for role in job.live if below_minimum(role)]
+    since = min((time for time in times if time), default=None)
+    if since is None or now - since < _RAISED:
         return None
     return warning(f"{job.key}: {message(lacks)}", explanation(job))
 

@@ -49,6 +49,7 @@ def test_our_annotations_are_exactly_those_that_no_user_sets() -> None:
         contract.RESUMED_AT,
         contract.REASON,
         contract.CLEARED,
+        contract.BELOW_MIN_SINCE,
         contract.REMOVED_PODS,
         contract.MESSAGE,
         contract.LAST_CHANGE,

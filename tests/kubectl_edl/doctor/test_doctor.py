@@ -783,7 +783,9 @@ def test_a_job_below_its_raised_minimum_is_a_warning_and_does_not_count_as_runni
     owner = stage.put(job("half", framework="none", min="1", max="8"), suspend=False)
     stage.create(pod(owner, 0))
     assert json.loads(stage.run("status", "half", "-o", "json").out)["phase"] == "Running"
-    stage.patch("half", {"metadata": {"labels": {contract.MIN: "3"}}})
+    since = (NOW - timedelta(hours=1)).isoformat()
+    raised = {"labels": {contract.MIN: "3"}, "annotations": {contract.BELOW_MIN_SINCE: since}}
+    stage.patch("half", {"metadata": raised})
     (one,) = checked(stage)["stuck"]
     assert (one["result"], one["message"]) == ("warning", "default/half: 2 below its minimum")
     shown = json.loads(stage.run("status", "half", "-o", "json").out)
@@ -796,13 +798,14 @@ def test_a_minimum_that_was_raised_a_moment_ago_raises_no_warning_yet(
 ) -> None:
     owner = stage.put(job("half", framework="none", min="3", max="8"), suspend=False)
     stage.create(pod(owner, 0))
-    raised = {
-        "manager": "kubectl-label",
-        "time": (NOW - timedelta(seconds=seconds)).isoformat(),
+    since = (NOW - timedelta(seconds=seconds)).isoformat()
+    ours = {  # the reconciler writes with one manager, whatever it writes
+        "manager": "kubectl-edl",
+        "time": NOW.isoformat(),
         "fieldsV1": {"f:metadata": {"f:labels": {f"f:{contract.MIN}": {}}}},
     }
-    other = {"manager": "kubectl", "time": NOW.isoformat(), "fieldsV1": {"f:spec": {}}}
-    stage.patch("half", {"metadata": {"managedFields": [raised, other]}})
+    notes = {contract.BELOW_MIN_SINCE: since}
+    stage.patch("half", {"metadata": {"managedFields": [ours], "annotations": notes}})
     (one,) = checked(stage)["stuck"]
     assert one["result"] == result
 
