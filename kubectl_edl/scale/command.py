@@ -75,10 +75,28 @@ class _RoleReplicas(click.ParamType[RoleReplicas]):
         self, value: str, param: click.Parameter | None, ctx: click.Context | None
     ) -> RoleReplicas:
         role, equals, number = value.rpartition("=")
-        digits = number.removeprefix("-")
-        if bool(role) != bool(equals) or not (digits.isascii() and digits.isdecimal()):
-            self.fail(f'"{value}": write replicas as 6, or worker=6 for one role', param, ctx)
+        if bool(role) != bool(equals) or not (number.isascii() and number.isdecimal()):
+            self.fail(_unreadable(value), param, ctx)
         return RoleReplicas(int(number), role)
+
+
+def _unreadable(value: str) -> str:
+    is_negative = value.rpartition("=")[2].startswith("-")
+    why = "replicas cannot be negative; " if is_negative else ""
+    return f'"{value}": {why}write replicas as 6, or worker=6 for one role'
+
+
+class _Scale(click.Command):
+    """Reports a negative size as such; click takes it for an unknown option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        negative = next((one for one in args if one[:1] == "-" and one[1:].isdecimal()), "")
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption:
+            if not negative:
+                raise
+            raise click.UsageError(_unreadable(negative), ctx) from None
 
 
 @option_group
@@ -98,7 +116,7 @@ class ScaleOptions(SizeRequest):
     )
 
 
-@click.command("scale", help=_HELP, epilog=_EXIT_CODES)
+@click.command("scale", cls=_Scale, help=_HELP, epilog=_EXIT_CODES)
 @click.argument("job", shell_complete=job_names)
 @group(ScaleOptions, "asked")
 @one_namespace

@@ -254,6 +254,18 @@ def test_a_job_without_an_elastic_role_is_refused_with_the_reason(stage: Stage) 
                 "or worker=6 for one role"
             ),
         ),
+        (
+            ["mnist", "-1"],
+            '"-1": replicas cannot be negative; write replicas as 6, or worker=6 for one role',
+        ),
+        (
+            ["mnist", "--replicas=worker=-12"],
+            (
+                "Invalid value for '--replicas': \"worker=-12\": replicas cannot be negative; "
+                "write replicas as 6, or worker=6 for one role"
+            ),
+        ),
+        (["mnist", "-z"], "No such option '-z'."),
         (["mnist", "--min", "0"], "Invalid value for '--min': 0 is not in the range x>=1."),
     ],
 )
