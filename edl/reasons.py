@@ -55,6 +55,7 @@ PLACED_FIRST: Final = Reason(Code.PLACEMENT_ORDER)
 PREVIOUS_PODS: Final = Reason(Code.PODS_TERMINATING)
 MOVING: Final = Reason(Code.REBALANCING)
 LOST: Final = Reason(Code.POD_LOST)
+NODE_FULL: Final = Reason(Code.NODE_FULL)
 RESTARTED_ALONE: Final = Reason(Code.CONTAINER_RESTARTED)
 NODE_UNNEEDED: Final = Reason(Code.NODE_UNNEEDED)
 NEEDED_NODES_ONLY: Final = Reason(Code.NEEDED_NODES_ONLY)
@@ -220,11 +221,6 @@ def removed(pods: Iterable[str]) -> Reason:
 def no_pods(names: Iterable[str]) -> Reason:
     """The job's user named pods for removal that do not exist."""
     return Reason(Code.INVALID, PodNames(tuple(sorted(names))))
-
-
-def node_full(pod: str) -> Reason:
-    """Other pods took the capacity that the plan had assigned to this pod."""
-    return Reason(Code.NODE_FULL, PodNames((pod,)))
 
 
 def scale_failed(growth: Growth) -> Reason:

@@ -20,7 +20,13 @@ from edl.inject import (
 from edl.inject.manifest_parts import annotations, labels
 from edl.inject.mutate_job import complete
 from edl.inject.pods import gpus, kubeshare, scheduling_gates
-from edl.inject.warnings import bare_pod_warnings, request_warnings, topology_warnings, unknown_keys
+from edl.inject.warnings import (
+    bare_pod_warnings,
+    request_warnings,
+    size_warnings,
+    topology_warnings,
+    unknown_keys,
+)
 from edl.model.object_refs import JOB_TYPE
 from edl.parsing import namespace_policy, team_config_map
 from edl.parsing.namespace_policy import SILENT, NamespacePolicy
@@ -211,6 +217,7 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Admiss
             *warnings,
             *lost,
             *namespace_policy.withheld(spec, policy),
+            *size_warnings.warnings(manifest, spec),
             *request_warnings.warnings(manifest, spec),
             *gpus.warnings(manifest, spec.resources.gpu),
             *bare_pod_warnings.warnings(manifest, done, spec),

@@ -19,6 +19,7 @@ PLAIN: Final[Mapping[Code, str]] = {
     Code.GANG_UNSCHEDULABLE: "pods of its minimum remained unschedulable: requeued",
     Code.GROWTH_UNSCHEDULABLE: "not all pods of its larger size could be scheduled",
     Code.POD_LOST: "a pod was lost, and the others cannot continue without it",
+    Code.NODE_FULL: "the node of a pod has no capacity left for it: the pod is rescheduled",
     Code.CONTAINER_RESTARTED: "a container restarted, and the other pods cannot continue with it",
     Code.NODE_UNNEEDED: "moved off nodes that nothing else needs: an autoscaler may remove them",
     Code.NEEDED_NODES_ONLY: "scales up only on nodes that an autoscaler has to keep anyway",

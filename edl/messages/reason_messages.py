@@ -152,8 +152,6 @@ def _about_pods(about: Pods | LostPods | Awaiting | PodNames | OffNodes, code: C
             return f"{_waiting(about.pods)} for other pods to terminate"
         case PodNames():
             names = ", ".join(about.names)
-            if code is Code.NODE_FULL:
-                return f"its node has no capacity left for {names}: rescheduled"
             if code is Code.INVALID:
                 return f"no pod {names} exists (any longer)"
             return f"removed by name: {names}"

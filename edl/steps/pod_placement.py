@@ -22,13 +22,17 @@ def placed(job: TrainingJob, found: Sequence[NodeAssignment], now: datetime) -> 
 
 
 def _replaced(job: TrainingJob, found: Sequence[NodeAssignment]) -> Iterator[Step]:
-    """Deletes pods that lost their nodes, uncounted; the Job controller recreates them."""
+    """Deletes pods that lost their nodes, uncounted; the Job controller recreates them.
+
+    The text names no pod, so that all of them are one Event with a count.
+    """
     names = {(one.role, pod) for one in found for pod in one.replaced_pods}
     for role in job.live:
         for pod in role.status.pods:
             if (role.name, pod.name) in names and pod.active:
-                reason = reasons.node_full(pod.name)
-                note = preconditioned_patches.note(job.key, role, Action.REPLACED, reason)
+                note = preconditioned_patches.note(
+                    job.key, role, Action.REPLACED, reasons.NODE_FULL
+                )
                 yield Step(job.key, pod_removal.untracked_end(job, pod), (note,))
 
 

@@ -293,6 +293,15 @@ def test_a_launcher_without_a_node_reads_no_hosts_and_holds_no_shrink_back() -> 
     assert [one.body["spec"] for one in there.writes] == [{"schedulingGates": []}]
 
 
+def test_pods_that_lost_their_nodes_are_one_event() -> None:
+    """The recorder counts Events of one text, so the text names no pod."""
+    lost = tuple(pod("worker", one, node="", ready=False, assigned=f"n{one}") for one in range(3))
+    assigned = NodeAssignment(KEY, "worker", (), tuple(one.name for one in lost))
+    found = steps(Plan(node_assignments=(assigned,)), ClusterState(NOW, (), (served(*lost),)))
+    assert len(found.steps) == 3
+    assert len({step.notes for step in found.steps}) == 1
+
+
 def test_a_pod_that_lost_its_node_ends_uncounted_and_an_event_says_so() -> None:
     tracked = {"finalizers": (contract.JOB_TRACKING,), "gates": (), "assigned": "n1"}
     lost = pod("worker", 0, node="", ready=False, **tracked)
@@ -306,7 +315,7 @@ def test_a_pod_that_lost_its_node_ends_uncounted_and_an_event_says_so() -> None:
     assert ended == Delete(ObjectRef("Pod", KEY.namespace, lost.name))
     (note,) = step.notes
     assert (note.action, note.reason) == (Action.REPLACED, Code.NODE_FULL)
-    assert note.message == f"its node has no capacity left for {lost.name}: rescheduled"
+    assert note.message == "the node of a pod has no capacity left for it: the pod is rescheduled"
 
 
 def test_growth_keeps_the_nodes_of_a_start_that_is_under_way() -> None:
