@@ -19,6 +19,7 @@ from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.interaction import waited_gone
 from kubectl_edl.install.rollout import PART_OF
 
+_NAMESPACE: Final = "Namespace"
 KINDS: Final = (
     *WEBHOOK_KINDS,
     "ServiceMonitor",
@@ -40,7 +41,7 @@ KINDS: Final = (
     "ConfigMap",
     "ResourceQuota",
     "PriorityClass",
-    "Namespace",
+    _NAMESPACE,
 )
 """Kinds that any version of ours installs, in the order of deletion: webhooks first.
 
@@ -53,8 +54,13 @@ def installed(cluster: PluginCluster) -> tuple[ObjectRef, ...]:
 
 
 def superseded(cluster: PluginCluster, wanted: Sequence[ObjectRef]) -> tuple[ObjectRef, ...]:
-    """Installed objects that the new version no longer has."""
-    return tuple(target for target in installed(cluster) if target not in set(wanted))
+    """Installed objects that the new version no longer has.
+
+    The namespace is never among them: with it, users' objects would be lost.
+    """
+    kept = set(wanted)
+    found = (target for target in installed(cluster) if target.kind != _NAMESPACE)
+    return tuple(target for target in found if target not in kept)
 
 
 def remove(
@@ -90,8 +96,10 @@ def wait_until_gone(
 
 def _labelled(cluster: PluginCluster, kind: str) -> Iterator[ObjectRef]:
     namespace = cluster.system_namespace if RESOURCES[kind].namespaced else ""
+    # The namespace of an earlier installation may have been kept for users' objects.
+    name = cluster.system_namespace if kind == _NAMESPACE else ""
     try:
-        listing = cluster.list(ListOptions(kind, namespace, PART_OF))
+        listing = cluster.list(ListOptions(kind, namespace, PART_OF, name))
     except NotFound:  # the API of another project, which this cluster does not have
         return
     for item in listing.items:

@@ -365,6 +365,33 @@ def test_an_existing_namespace_is_used_and_kept() -> None:
     assert there == ["theirs"]
 
 
+@pytest.mark.parametrize("verb", ["install", "uninstall"])
+def test_a_namespace_that_was_kept_for_users_objects_is_not_deleted_later(verb: str) -> None:
+    on = stage()
+    install(on)
+    teams = {"name": contract.TEAMS_CONFIG_MAP, "namespace": SYSTEM}
+    on.create({"kind": "ConfigMap", "metadata": teams})
+    on.run("uninstall", "--yes")
+    on.cluster.system_namespace = "team-x"
+    on.cluster.create(ObjectRef("Namespace", "", "team-x"), {"metadata": {"name": "team-x"}})
+    run = install(on)
+    if verb == "uninstall":
+        run = on.run("uninstall", "--yes")
+    assert (run.code, "namespace/" in run.out) == (0, False)
+    assert on.cluster.get(ObjectRef("Namespace", "", SYSTEM))
+
+
+def test_an_upgrade_keeps_a_namespace_that_was_created_with_our_label() -> None:
+    on = stage()
+    on.cluster.system_namespace = "team-x"
+    labels = {"app.kubernetes.io/part-of": contract.MANAGED_BY}
+    theirs = {"metadata": {"name": "team-x", "labels": labels}}
+    on.cluster.create(ObjectRef("Namespace", "", "team-x"), theirs)
+    install(on)
+    assert on.run("upgrade", "--no-wait", "--set", "logLevel=debug").code == 0
+    assert on.cluster.get(ObjectRef("Namespace", "", "team-x"))
+
+
 def test_a_provisional_pod_on_a_lost_node_delays_no_uninstallation() -> None:
     on = stage()
     install(on)
