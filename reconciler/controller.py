@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from edl.backoff import Backoff
 from edl.kube.writer.executor import StepExecutor, StepReport, never
@@ -16,6 +17,7 @@ from edl.steps import StepError, Steps
 from edl.writes import Step
 from reconciler.job_backoff import AFTER_CONFLICT, AFTER_FAILURE, JobBackoff
 from reconciler.leader_election import Clocks, LeaderState
+from reconciler.leader_only_cluster import NotLeading
 from reconciler.memory.unrecorded_refusals import RefusedStarts
 from reconciler.metrics.decision_log import DecisionLog
 from reconciler.metrics.state_metrics import LastDecision
@@ -146,7 +148,7 @@ class Controller:
 
     def _act(self, steps: Sequence[Step], enough: Callable[[], bool]) -> StepReport:
         begun = self._clocks.monotonic()
-        report = self._executor.act(steps, enough)
+        report = _without_lost_lead(self._executor.act(steps, enough))
         self._remember(report)
         self._decisions.acted(report, self._clocks.monotonic() - begun)
         return report
@@ -165,6 +167,13 @@ class Controller:
         for failure in report.failed:
             if failure.step.starts:
                 self._refusals.note(failure.step.job, str(failure.error), self._clocks.now())
+
+
+def _without_lost_lead(report: StepReport) -> StepReport:
+    """The report with steps that the loss of the leadership ended as left, not as failed."""
+    lost = [one for one in report.failed if isinstance(one.error, NotLeading)]
+    failed = tuple(one for one in report.failed if one not in lost)
+    return replace(report, failed=failed, left=(*report.left, *(one.step for one in lost)))
 
 
 def _never_heard() -> float | None:

@@ -22,6 +22,7 @@ from reconciler.controller import (
 )
 from reconciler.job_backoff import AFTER_CONFLICT, AFTER_FAILURE
 from reconciler.leader_election import AlwaysLeader
+from reconciler.leader_only_cluster import NotLeading
 from reconciler.metrics.counters import Metrics
 from reconciler.metrics.decision_log import DecisionLog
 from reconciler.trigger import DebouncedTrigger
@@ -190,6 +191,16 @@ def test_a_start_that_succeeds_is_refused_no_more(world: World) -> None:
     world.loop.round()
     world.loop.round()
     assert [bool(refusal) for refusal in world.refusals] == [False, True, False]
+
+
+def test_a_start_that_the_loss_of_the_leadership_stopped_is_not_refused(world: World) -> None:
+    world.starts = True
+    world.hand.fails[A] = NotLeading("another process leads now")
+    assert world.loop.round() == 0.0
+    world.loop.round()
+    assert world.refusals == [None, None]
+    assert world.events == []
+    assert world.value("edl_failures_total", kind="NotLeading") == 0
 
 
 def test_every_refused_write_is_an_event(world: World) -> None:
