@@ -7,14 +7,14 @@ and only if nodes and quotas admit the replacement; extras yield for a pod of a 
 its evictions.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from edl import reasons
 from edl.contract import DISRUPTED
 from edl.feasibility.horizon import IDLE
 from edl.frameworks import FRAMEWORKS, resizing
-from edl.model import JobKey, Node, Pod, ResizePolicy, Role, TrainingJob
+from edl.model import JobKey, Node, Pod, ResizePolicy, Role
 from edl.planner.passes.pending_turns import pending_gated_pods, pending_ungated_pods
 from edl.planner.plan import Drain
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -83,11 +83,7 @@ def draining_nodes(nodes: Iterable[Node]) -> frozenset[str]:
 
 def movable_allocations(snapshot: Snapshot) -> list[RoleAllocation]:
     """Started roles of which one pod may be replaced while the others train."""
-    return [
-        one
-        for one in snapshot.allocations
-        if not one.job.problem and one.role in roles_with_movable_pods(one.job)
-    ]
+    return [one for one in snapshot.allocations if not one.job.problem and is_movable(one)]
 
 
 def _interruption(node: Node) -> str:
@@ -105,17 +101,13 @@ def _is_cordoned(node: Node) -> bool:
     return any(taint.key == CORDONED for taint in node.taints)
 
 
-def roles_with_movable_pods(job: TrainingJob) -> Iterator[Role]:
-    """Roles of a job of which one pod may be replaced while the others train."""
-    framework = FRAMEWORKS[job.framework]
-    names = [role.name for role in job.roles]
-    if resizing(job.framework, job.mode, names) is not ResizePolicy.LIVE:
-        return
-    for role in job.live:
-        if framework.kinds[role.name].resizable and not (
-            role.status.suspended or role.request.removing
-        ):
-            yield role
+def is_movable(allocation: RoleAllocation) -> bool:
+    """Whether one pod of a role may be replaced while the others train."""
+    job, role = allocation.job, allocation.role
+    if role.status.suspended or role.request.removing:
+        return False
+    live = resizing(job.framework, job.mode, [one.name for one in job.roles]) is ResizePolicy.LIVE
+    return live and FRAMEWORKS[job.framework].kinds[role.name].resizable
 
 
 def pods_that_must_leave(
@@ -174,9 +166,9 @@ def _in_turn(snapshot: Snapshot, allocations: Iterable[RoleAllocation]) -> set[R
     return found
 
 
-def quota_allows_replacement(snapshot: Snapshot, job: TrainingJob, role: Role) -> bool:
+def quota_allows_replacement(allocation: RoleAllocation) -> bool:
     """Whether quotas admit a replacement: it counts as much as the pod, unless already exceeded."""
-    return snapshot.quotas.pod_request(job, role).allows(IDLE, 0)
+    return allocation.quota_request.allows(IDLE, 0)
 
 
 def _bound(role: Role) -> list[Pod]:

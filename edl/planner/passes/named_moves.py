@@ -6,8 +6,8 @@ there is none, the role gives up its highest index, and the replica moves to tha
 is free. A role that restarts to resize is placed anew, so only its size matters.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,11 +17,7 @@ from edl.feasibility.eligibility import Mask
 from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.model import JobKey, Reason
 from edl.planner.packing.pod_class import PodClass
-from edl.planner.passes.drain import (
-    keeping_one_ready,
-    quota_allows_replacement,
-    roles_with_movable_pods,
-)
+from edl.planner.passes.drain import is_movable, keeping_one_ready, quota_allows_replacement
 from edl.planner.passes.reclaim import Reservation
 from edl.planner.passes.reclaim_choice.named_removals import lack, move_last
 from edl.planner.plan import Drain
@@ -103,39 +99,31 @@ class Displacement:
 
         Not if earlier moves were undone, because replacements were bound to the node again.
         """
-        if allocation.role not in roles_with_movable_pods(allocation.job):
-            return False
         nodes = self.snapshot.capacity.index
-        return all(
+        return is_movable(allocation) and all(
             nodes.get(one.node) != node
             or self.snapshot.has_passed(one.at, cleared_nodes.REMEMBERED)
             for one in cleared_nodes.exhausted(allocation.role)
         )
 
     def _clear(self, pod_class: PodClass, allocation: RoleAllocation, position: int) -> None:
-        placement = allocation.placements[position]
-        to = (
-            None
-            if allocation.restarts_to_resize
-            else self._elsewhere(allocation, ~pod_class.eligible)
-        )
+        restarts = allocation.restarts_to_resize
+        to = None if restarts else self._elsewhere(allocation, ~pod_class.eligible)
         if to is None:
             # The highest index is evicted, and this replica gets its placement.
             move_last(allocation, position)
             risen = self.reclaimable.evict(allocation)
             self.reservation.evicted.setdefault(allocation, []).append(risen)
             self.reclaimable.queue.requeue(allocation)
-            return
-        self.reclaimable.move(allocation, position, to)
-        if position not in {one.position for one in allocation.unscheduled}:
-            self.moves.append(ReplicaMove(allocation, placement.node, to.holds_idle, self.reason))
+        elif (node := self.reclaimable.move(allocation, position, to)) != NO_NODE:
+            self.moves.append(ReplicaMove(allocation, node, to.holds_idle, self.reason))
 
     def _elsewhere(self, allocation: RoleAllocation, allowed: Mask) -> Placement | None:
         """The fullest allowed node for this replica, idle capacity first; None if none fits."""
-        snapshot, pod_class = self.snapshot, allocation.pod_class
-        if not quota_allows_replacement(snapshot, allocation.job, allocation.role):
+        if not quota_allows_replacement(allocation):
             return None
-        capacity = pod_class.pods_per_node(snapshot.capacity.future_idle, FUTURE_IDLE)
+        pod_class = allocation.pod_class
+        capacity = pod_class.pods_per_node(self.snapshot.capacity.future_idle, FUTURE_IDLE)
         nodes = np.flatnonzero((capacity > 0) & allowed)
         order = nodes[np.argsort(capacity[nodes], kind="stable")].tolist()
         return first_placement(pod_class, order)
@@ -147,8 +135,8 @@ def _short(lacking: dict[int, int]) -> bool:
 
 def _is_narrow(snapshot: Snapshot, pod_class: PodClass) -> bool:
     """Whether only some schedulable nodes are eligible, and resource amounts alone decide there."""
-    plain = pod_class.constraints is None and pod_class.share_allocator is None
-    return plain and bool((snapshot.capacity.schedulable & ~pod_class.eligible).any())
+    others = snapshot.capacity.schedulable & ~pod_class.eligible
+    return pod_class.is_unconstrained and bool(others.any())
 
 
 def drains_of_moves(
@@ -156,10 +144,11 @@ def drains_of_moves(
 ) -> tuple[Drain, ...]:
     """Evictions for moves onto idle capacity; those of `busy` jobs are left to later plans."""
     names = list(snapshot.capacity.index)
-    due = [move for move in moves if move.at_once and move.allocation.job.key not in busy]
-    allocations = dict.fromkeys(move.allocation for move in due)
-    found = (_evacuation(one, [move for move in due if move.allocation is one], names)
-             for one in allocations)  # fmt: skip
+    due: defaultdict[RoleAllocation, list[ReplicaMove]] = defaultdict(list)
+    for move in moves:
+        if move.at_once and move.allocation.job.key not in busy:
+            due[move.allocation].append(move)
+    found = (_evacuation(one, its, names) for one, its in due.items())
     return tuple(one for one in found if one.pods)
 
 
@@ -167,15 +156,10 @@ def _evacuation(
     allocation: RoleAllocation, moves: Sequence[ReplicaMove], names: Sequence[str]
 ) -> Drain:
     counts = Counter(names[move.node] for move in moves)
-    clears = tuple(sorted(counts))
-    pods = []
+    clears, pods = tuple(sorted(counts)), []
     for pod in sorted(allocation.role.status.pods, key=lambda pod: (-pod.index, pod.name)):
         if counts[pod.node] > 0 and not (pod.terminating or pod.ended):
             counts[pod.node] -= 1
             pods.append(pod)
     leaving = tuple(pod.name for pod in keeping_one_ready(allocation.role, pods))
     return Drain(allocation.job.key, allocation.role.name, leaving, moves[0].reason, clears)
-
-
-def moved_allocations(moves: Iterable[ReplicaMove]) -> list[RoleAllocation]:
-    return list(dict.fromkeys(move.allocation for move in moves))

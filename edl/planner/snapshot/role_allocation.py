@@ -126,7 +126,6 @@ class RoleAllocation:
 
     @property
     def cluster_fraction(self) -> float:
-        """The fraction of the cluster that one replica uses."""
         return self.pod_class.cluster_fraction
 
     @property
@@ -214,12 +213,14 @@ class RoleAllocation:
         self.changed = True
         self.placements[position] = placement
 
-    def move(self, position: int, to: Placement) -> None:
-        """Move a replica's reservation to another node."""
+    def move(self, position: int, to: Placement) -> int:
+        """Move a replica's reservation. Returns the node that its pod leaves, or NO_NODE."""
         placement = self.placements[position]
         self.pod_class.at(placement.horizon).release(placement.node)
         self.pod_class.reserve(to.node, to.horizon)
         self.assign(position, to)
+        unbound = {one.position for one in self.unscheduled}
+        return NO_NODE if position in unbound else placement.node
 
     @property
     def growth(self) -> int:

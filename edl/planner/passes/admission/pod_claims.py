@@ -21,7 +21,7 @@ from edl.planner.passes.drain import (
     pods_that_must_leave,
     quota_allows_replacement,
 )
-from edl.planner.passes.named_moves import Displacement, moved_allocations
+from edl.planner.passes.named_moves import Displacement
 from edl.planner.passes.preemption.preemption import Preemptor
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -54,7 +54,8 @@ def place_demand(sources: ClaimSources, demand: Demand) -> None:
         moves = Displacement(snapshot, sources.reclaimable, reservation, scope, reason).run()
         sources.decisions.moves += moves
         reserve_capacity(reservation, sources.reclaimable, scope, whole=False)
-        sources.record_evicted([*reservation.evicted, *moved_allocations(moves)], reason)
+        moved = (move.allocation for move in moves)
+        sources.record_evicted([*reservation.evicted, *moved], reason)
         nodes += reservation.nodes[0]
         rest = PodSetRequest(pod_class, demand.count - len(nodes))
         if rest.pods and sources.may_preempt(scope):
@@ -157,7 +158,7 @@ def place_replacements(sources: ClaimSources, nodes: NodeRequests) -> None:
         if not least or not (len(least) == len(pods) or sources.snapshot.autoscaled):
             continue
         # Pods that must leave nodes about to be removed come first.
-        may = not going and _may_be_replaced(sources.snapshot, one, least[0])
+        may = not going and _may_be_replaced(one, least[0])
         lacks = may and not _place_replacement(sources, one, least[0])
         nodes.request_replacements(one, len(least), begins=lacks)
 
@@ -196,14 +197,13 @@ def reserve_replacements(sources: ClaimSources) -> None:
             leaving[one] = pods
     for one in movable:
         pods = () if one in leaving else pods_that_may_leave(snapshot, one, cordoned)
-        if pods and _may_be_replaced(snapshot, one, pods[0]) and one.pod_class.idle.reserve_pods(1):
+        if pods and _may_be_replaced(one, pods[0]) and one.pod_class.idle.reserve_pods(1):
             leaving[one] = pods[:1]
 
 
-def _may_be_replaced(snapshot: Snapshot, allocation: RoleAllocation, pod: Pod) -> bool:
+def _may_be_replaced(allocation: RoleAllocation, pod: Pod) -> bool:
     """Whether a pod may move, provided that its replacement fits on a node."""
-    job, role = allocation.job, allocation.role
-    return others_are_ready(role, pod) and quota_allows_replacement(snapshot, job, role)
+    return others_are_ready(allocation.role, pod) and quota_allows_replacement(allocation)
 
 
 def _priority(job: TrainingJob) -> ReclaimPriority:

@@ -16,7 +16,8 @@ from edl.feasibility.eligibility import Mask
 from edl.feasibility.horizon import FUTURE_IDLE
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass
-from edl.planner.passes.drain import quota_allows_replacement, roles_with_movable_pods
+from edl.planner.passes.drain import is_movable, quota_allows_replacement
+from edl.planner.passes.reclaim_choice.named_removals import move_last
 from edl.planner.passes.scale_down.needed_nodes import (
     given_up,
     lost_positions,
@@ -161,30 +162,20 @@ class Vacating:
             position == allocation.size - 1 and not allocation.role.template.gated
         )
         to = None if goes else self._elsewhere(allocation)
-        if to is not None:
-            self._move(allocation, position, to)
-            return
-        placements = allocation.placements
-        placements[position], placements[-1] = placements[-1], placements[position]
-        allocation.evict()
-        allocation.forget_evicted_pods()
-        record_eviction([allocation], reasons.NODE_UNNEEDED)
-
-    def _move(self, allocation: RoleAllocation, position: int, to: Placement) -> None:
-        placement = allocation.placements[position]
-        allocation.move(position, to)
-        known = position not in {one.position for one in allocation.unscheduled}
-        if allocation.role.template.gated and known:
-            self.decisions.moves.append(
-                ReplicaMove(allocation, placement.node, to.holds_idle, reasons.NODE_UNNEEDED)
-            )
+        if to is None:
+            move_last(allocation, position)
+            allocation.evict()
+            allocation.forget_evicted_pods()
+            record_eviction([allocation], reasons.NODE_UNNEEDED)
+        elif (node := allocation.move(position, to)) != NO_NODE and allocation.role.template.gated:
+            move = ReplicaMove(allocation, node, to.holds_idle, reasons.NODE_UNNEEDED)
+            self.decisions.moves.append(move)
 
     def _elsewhere(self, allocation: RoleAllocation) -> Placement | None:
         """A placement on a needed node, else on one that extras need not leave yet; or None."""
-        snapshot, role = self.snapshot, allocation.role
-        if role.template.gated and role not in roles_with_movable_pods(allocation.job):
+        if allocation.role.template.gated and not is_movable(allocation):
             return None
-        if not quota_allows_replacement(snapshot, allocation.job, role):
+        if not quota_allows_replacement(allocation):
             return None
         pod_class = allocation.pod_class
         if pod_class not in self._needed:

@@ -274,12 +274,11 @@ class Reclaimable:
             self._on_node.clear()
         return fit
 
-    def move(self, allocation: RoleAllocation, position: int, to: Placement) -> None:
-        """Move an extra replica to another node."""
-        placement = allocation.placements[position]
-        allocation.move(position, to)
-        self.capacity.add(allocation, placement, -1)
+    def move(self, allocation: RoleAllocation, position: int, to: Placement) -> int:
+        """Move an extra; see `RoleAllocation.move`."""
+        self.capacity.add(allocation, allocation.placements[position], -1)
         self._add(allocation, to)
+        return allocation.move(position, to)
 
     def evict(self, allocation: RoleAllocation) -> Placement:
         placement = allocation.evict()
