@@ -16,7 +16,7 @@ from edl.planner.passes.quiet_period import hold_growth_until_quiet
 from edl.planner.passes.quota_reclaim import reclaim_quotas
 from edl.planner.passes.rebalancing.rebalance import Rebalance
 from edl.planner.passes.rebalancing.team_rebalance import TeamRebalance
-from edl.planner.passes.reclaim_choice.named_removals import drains_of_removals
+from edl.planner.passes.reclaim_choice import drains_of_removals
 from edl.planner.passes.scale_down.vacating import Vacating
 from edl.planner.passes.suspensions import shrink_to_limits, suspend_jobs
 from edl.planner.plan import Drain, Plan

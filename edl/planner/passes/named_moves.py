@@ -14,12 +14,12 @@ import numpy as np
 
 from edl.annotations import cleared_nodes
 from edl.feasibility.eligibility import Mask
-from edl.feasibility.horizon import FUTURE_IDLE, Horizon
+from edl.feasibility.horizon import FUTURE_IDLE
 from edl.model import JobKey, Reason
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.drain import is_movable, keeping_one_ready, quota_allows_replacement
 from edl.planner.passes.reclaim import Reservation
-from edl.planner.passes.reclaim_choice.named_removals import lack, move_last
+from edl.planner.passes.reclaim_choice import clearing, lacking_least, move_last
 from edl.planner.plan import Drain
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import ReplicaMove
@@ -45,7 +45,8 @@ class Displacement:
             self.reservation.requests, self.reservation.nodes, strict=True
         ):
             while len(nodes) < count and _is_narrow(self.snapshot, pod_class):
-                node = self._target(pod_class)
+                room = self.reclaimable.capacity.with_idle(self.scope)
+                node = lacking_least(self.snapshot.capacity, room, pod_class)
                 blocking = self._blocking(pod_class, node) if node != NO_NODE else []
                 if not blocking:
                     break
@@ -55,36 +56,22 @@ class Displacement:
                 nodes.append(node)
         return self.moves
 
-    def _target(self, pod_class: PodClass) -> int:
-        """The node that lacks least for one more pod, if evicting extras suffices, or NO_NODE."""
-        room = self.reclaimable.capacity.with_idle(self.scope)
-        nodes = np.flatnonzero(pod_class.pods_per_node(room, Horizon.EMPTY) > 0)
-        lacks = lack(self.snapshot.capacity, pod_class, nodes)
-        return int(nodes[np.argmin(lacks)]) if nodes.size else NO_NODE
-
     def _blocking(self, pod_class: PodClass, node: int) -> list[tuple[RoleAllocation, int]]:
         """The extras to clear from this node, as (role, position); [] if they do not suffice."""
-        soon = self.snapshot.capacity.future_idle
-        lacking = {
-            resource: amount - int(soon[resource, node]) for resource, amount in pod_class.amounts
-        }
-        found: list[tuple[RoleAllocation, int]] = []
-        seen, there = [], np.zeros(len(self.snapshot.capacity.node_names), dtype=np.bool_)
+        seen, there = list[RoleAllocation](), np.zeros_like(pod_class.eligible)
         there[node] = True
         queue = self.reclaimable.queue_on(there)
-        while _short(lacking) and (allocation := queue.next(self.scope)):
-            seen.append(allocation)
-            for position in self._positions(allocation, node):
-                if not any(
-                    lacking.get(resource, 0) > 0 for resource, _ in allocation.pod_class.amounts
-                ):
-                    break
-                found.append((allocation, position))
-                for resource, amount in allocation.pod_class.amounts:
-                    lacking[resource] = lacking.get(resource, 0) - amount
+
+        def extras() -> Iterator[tuple[RoleAllocation, int]]:
+            while allocation := queue.next(self.scope):
+                seen.append(allocation)
+                for position in self._positions(allocation, node):
+                    yield allocation, position
+
+        found = clearing(self.snapshot.capacity, pod_class, node, extras())
         for allocation in seen:
             queue.requeue(allocation)
-        return [] if _short(lacking) else found
+        return found
 
     def _positions(self, allocation: RoleAllocation, node: int) -> Iterator[int]:
         """Positions of a role's extras on this node that may leave it, highest first."""
@@ -127,10 +114,6 @@ class Displacement:
         nodes = np.flatnonzero((capacity > 0) & allowed)
         order = nodes[np.argsort(capacity[nodes], kind="stable")].tolist()
         return first_placement(pod_class, order)
-
-
-def _short(lacking: dict[int, int]) -> bool:
-    return any(amount > 0 for amount in lacking.values())
 
 
 def _is_narrow(snapshot: Snapshot, pod_class: PodClass) -> bool:

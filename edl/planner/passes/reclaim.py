@@ -18,8 +18,7 @@ from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.planner.packing.best_fit import CursorPosition
 from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack, still_missing
-from edl.planner.passes.reclaim_choice.named_removals import RemovalChoice
-from edl.planner.passes.reclaim_choice.node_search import NodeSearch
+from edl.planner.passes.reclaim_choice import NodeSearch, RemovalChoice
 from edl.planner.snapshot.extras.minimum_nodes import leaves_by_name
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest

@@ -22,11 +22,13 @@ from edl.lost_pods import why_returns
 from edl.model import JobKey, Reason
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest, pack
-from edl.planner.passes.preemption.victim_order import Victim, add_holdings, victim_candidates
-from edl.planner.passes.preemption.victim_selection import (
+from edl.planner.passes.preemption.victims import (
     FreedCapacity,
     TriedCapacity,
+    Victim,
+    add_holdings,
     select_victims,
+    victim_candidates,
 )
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot

@@ -17,7 +17,7 @@ from edl.feasibility.horizon import FUTURE_IDLE
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.drain import is_movable, quota_allows_replacement
-from edl.planner.passes.reclaim_choice.named_removals import move_last
+from edl.planner.passes.reclaim_choice import move_last
 from edl.planner.passes.scale_down.needed_nodes import (
     given_up,
     lost_positions,

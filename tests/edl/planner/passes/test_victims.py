@@ -10,8 +10,13 @@ from edl.feasibility.horizon import Horizon
 from edl.model import ClusterState
 from edl.planner.decision_limits import Limits
 from edl.planner.packing.pod_class import PodSetRequest, pack
-from edl.planner.passes.preemption.victim_order import Victim, add_holdings, victim_candidates
-from edl.planner.passes.preemption.victim_selection import FreedCapacity, select_victims
+from edl.planner.passes.preemption.victims import (
+    FreedCapacity,
+    Victim,
+    add_holdings,
+    select_victims,
+    victim_candidates,
+)
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.take_snapshot import take_snapshot
