@@ -104,7 +104,7 @@ class Reservation:
                 np.flatnonzero(nodes),
                 self._first_missing,
             )
-            choice = RemovalChoice(self.capacity, reclaimable, scope)
+            choice = RemovalChoice(reclaimable, scope)
             self._pass(reclaimable, search, self.complete, choice)
         if not self.complete():
             self._pass(reclaimable, self._in_the_way(reclaimable, scope), self.complete)

@@ -104,7 +104,6 @@ class _Extras(dict[int, dict[int, None]]):
 class RemovalChoice:
     """Chooses which replica of a role is removed next for the pods of one claim."""
 
-    capacity: NodeCapacity
     reclaimable: Reclaimable
     scope: ReclaimScope
     _extras: dict[RoleAllocation, _Extras] = field(default_factory=dict)
@@ -149,7 +148,7 @@ class RemovalChoice:
 
     def _makes_room(self, allocation: RoleAllocation, pod_class: PodClass, node: int) -> bool:
         left = dict(allocation.pod_class.amounts)
-        soon = self.capacity.future_idle
+        soon = self.reclaimable.nodes.future_idle
         return bool(pod_class.eligible[node]) and all(
             soon[row, node] + left.get(row, 0) >= amount for row, amount in pod_class.amounts
         )
@@ -158,7 +157,7 @@ class RemovalChoice:
         """The node that lacks least for one more pod, if evicting extras suffices, or NO_NODE."""
         room = self.reclaimable.capacity.with_idle(self.scope)
         nodes = np.array(sorted(extras.keys() - {NO_NODE}), dtype=np.int64)
-        return lacking_least(self.capacity, room, pod_class, nodes)
+        return lacking_least(self.reclaimable.nodes, room, pod_class, nodes)
 
 
 def _needs_more_than_one(pod_class: PodClass, evicted: PodClass) -> bool:

@@ -3,19 +3,23 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from edl import reasons
+from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.lost_pods import longest_wait, stands_still
 from edl.model import JobKey, Reason
 from edl.planner.packing.pod_class import PodSetRequest
+from edl.planner.passes.admission import topology_placement
 from edl.planner.passes.admission.empty_cluster import EmptyCluster
 from edl.planner.passes.admission.gang import Gang
 from edl.planner.passes.preemption.preemption import Preemption, Preemptor
+from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions, record_eviction
 from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order, reclaim_priority_of
 from edl.planner.snapshot.growth_gates import has_succeeded_pods
 from edl.planner.snapshot.role_allocation import RoleAllocation
-from edl.planner.teams.reclaim_priority import ReclaimScope
+from edl.planner.teams.reclaim_priority import ALL_IN_REACH, ReclaimScope
 
 
 @dataclass(slots=True)
@@ -54,6 +58,69 @@ class ClaimSources:
             self._reclaimable = Reclaimable(self.snapshot, movable, reclaim_order(self.snapshot))
         return self._reclaimable
 
+    def reserve(self, found: Gang, scope: ReclaimScope) -> Reservation | None:
+        """Reserve future idle capacity for the whole gang, reclaiming extras within `scope`.
+
+        Required domains are respected, preferred ones tried first. None, and no change, if it does
+        not fit.
+        """
+        snapshot, topology, reclaimable = self.snapshot, found.job.topology, self.reclaimable
+        reach = reclaimable.capacity.with_idle(scope) if topology else snapshot.capacity.future_idle
+        for kept in topology_placement.restricted_to_domains(snapshot, found, reach, FUTURE_IDLE):
+            for requests in topology_placement.in_preferred_domains(snapshot, kept, reach):
+                reservation = self._reservation(found, requests)
+                if reserve_capacity(reservation, reclaimable, scope, whole=True):
+                    return reservation
+        return None
+
+    def claim(self, found: Gang, scope: ReclaimScope) -> Reservation | None:
+        """`reserve`, else by preemption if allowed; None, and no change, if that fails."""
+        if found.partial and (reservation := self._reserve_own(found)):
+            return reservation
+        to_start = reasons.room_for_minimum if found.partial else reasons.room_for_job
+        reason = to_start(found.job.key)
+        reservation = self.reserve(found, scope) or self._preempt_for(found, scope, reason)
+        if reservation:
+            self.record_evicted(reservation.evicted, reason)
+        return reservation
+
+    def _preempt_for(self, found: Gang, scope: ReclaimScope, reason: Reason) -> Reservation | None:
+        # A gang whose last start failed might preempt jobs for nothing, again and again.
+        if found.failed_before or not self.may_preempt(scope):
+            return None
+        snapshot = self.snapshot
+        room = (
+            snapshot.capacity_without_training_jobs
+            if found.job.topology.required
+            else snapshot.capacity.future_idle
+        )
+        kept = topology_placement.restricted_to_domains(snapshot, found, room, Horizon.EMPTY)
+        preemptors = (Preemptor(one.requests, scope, reason, found.quota_request) for one in kept)
+        return next(filter(None, map(self.preemption.run, preemptors)), None)
+
+    def _reserve_own(self, found: Gang) -> Reservation | None:
+        """Reserve for the rest of a partial start from extras of the job's own started roles.
+
+        Only those of roles that restart to resize: the job restarted for a size that did not fit.
+        """
+        own = [
+            one
+            for one in self.reclaimable.allocations
+            if one.job.key == found.job.key and one.restarts_to_resize
+        ]
+        reservation = self._reservation(found, found.requests)
+        reclaimable = Reclaimable(self.snapshot, own, reclaim_order(self.snapshot))
+        if not reserve_capacity(reservation, reclaimable, ALL_IN_REACH, whole=True):
+            return None
+        self.forget_reclaimable()  # its entries of these roles are outdated
+        record_eviction(reservation.evicted, reasons.room_for_minimum(found.job.key))
+        return reservation
+
+    def _reservation(self, found: Gang, requests: Iterable[PodSetRequest]) -> Reservation:
+        return Reservation(
+            self.snapshot.capacity, list(requests), quota_request=found.quota_request
+        )
+
     def forget_reclaimable(self) -> None:
         """Rebuild `reclaimable` on next use, after roles changed in another way than by a claim."""
         self._reclaimable = None
@@ -91,14 +158,11 @@ class ClaimSources:
         if self.snapshot.teams and found:
             self.snapshot.teams.changes += 1
 
-    def scope_of(self, found: Gang) -> ReclaimScope:
-        """The scope of a gang's claim, for the resources that it lacks now."""
-        return self._scope(found, found.requests)
-
-    def standing_of(self, found: Gang) -> ReclaimScope:
-        """The scope of a gang's claim by priority and guarantee alone, whatever it lacks."""
-        return self._scope(found, ())
-
-    def _scope(self, found: Gang, requests: Sequence[PodSetRequest]) -> ReclaimScope:
+    def scope_of(
+        self, found: Gang, requests: Sequence[PodSetRequest] | None = None
+    ) -> ReclaimScope:
+        """The scope of a gang's claim, for the resources that these requests lack (None: all)."""
         priority = reclaim_priority_of(self.snapshot, found.job)
-        return self.snapshot.reclaim_scope(priority, found.quota_request.team, requests)
+        return self.snapshot.reclaim_scope(
+            priority, found.quota_request.team, found.requests if requests is None else requests
+        )

@@ -21,7 +21,6 @@ from edl.planner.passes.admission.gang import (
     delays,
     has_previous_pods,
 )
-from edl.planner.passes.admission.gang_reservation import claim_capacity, reserve_for_gang
 from edl.planner.passes.admission.node_requests import NodeRequests
 from edl.planner.passes.admission.topology_placement import place_on_assigned_nodes
 from edl.planner.passes.fit_errors import gang_fit_error
@@ -105,13 +104,12 @@ class GangClaims:
         self, found: Gang, *, anew: bool
     ) -> tuple[Sequence[PodSetRequest], topology_placement.NodesByRequest] | None:
         """Reserve future idle capacity for a restart, on its assigned nodes if it fits there."""
-        snapshot, reclaimable = self.snapshot, self.sources.reclaimable
         if not anew and found.quota_request.allows(FUTURE_IDLE):
-            there = place_on_assigned_nodes(snapshot, found, FUTURE_IDLE)
+            there = place_on_assigned_nodes(self.snapshot, found, FUTURE_IDLE)
             if there:
                 found.quota_request.reserve(FUTURE_IDLE)
                 return there[0].requests, there[1]
-        made = reserve_for_gang(snapshot, reclaimable, found, NONE_IN_REACH)
+        made = self.sources.reserve(found, NONE_IN_REACH)
         return (made.requests, made.nodes) if made else None
 
     def _placed_again(
@@ -145,7 +143,7 @@ class GangClaims:
         elif reserved_for and self._may_ever_start(found):
             self.decisions.enqueue(key, reasons.goes_first(reserved_for))
         elif not found.job.provisioning.has_requests and (
-            refused := self._refused.get(_question(found, self.sources.standing_of(found)))
+            refused := self._refused.get(_question(found, self.sources.scope_of(found, ())))
         ):
             self._pass_over(found, refused)
         else:
@@ -200,7 +198,7 @@ class GangClaims:
             self._pass_over(found, reasons.PLACED_FIRST)
             return False
         suspended = len(self.decisions.suspended)
-        if reservation := claim_capacity(self.sources, found, scope):
+        if reservation := self.sources.claim(found, scope):
             self.decisions.pipeline(reservation.requests, reservation.nodes)
             victims = [*self.decisions.suspended][suspended:]
             donors = {one.job.key for one in reservation.evicted}.union(victims) - {job.key}

@@ -16,7 +16,6 @@ from edl.planner.packing.pack_order import pack_in_best_order
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.gang import gang_to_start
-from edl.planner.passes.admission.gang_reservation import reserve_for_gang
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 
@@ -28,8 +27,7 @@ def leave_lost_domains(sources: ClaimSources) -> None:
         roles = tuple(role.changed(suspended=True, pods=()) for role in job.roles)
         gang = gang_to_start(snapshot, replace(job, roles=roles))
         if _holds_minimum(snapshot, allocations, lambda one: _with_unready_nodes(snapshot, one)):
-            scope = sources.scope_of(gang)
-            there = reserve_for_gang(snapshot, sources.reclaimable, gang, scope)
+            there = sources.reserve(gang, sources.scope_of(gang))
             reserved += [there] if there else []
             leaves = there is not None
         else:
