@@ -96,7 +96,7 @@ class ClaimSources:
         )
         kept = topology_placement.restricted_to_domains(snapshot, found, room, Horizon.EMPTY)
         preemptors = (Preemptor(one.requests, scope, reason, found.quota_request) for one in kept)
-        return next(filter(None, map(self.preemption.run, preemptors)), None)
+        return next(filter(None, (self.preemption.run(one) for one in preemptors)), None)
 
     def _reserve_own(self, found: Gang) -> Reservation | None:
         """Reserve for the rest of a partial start from extras of the job's own started roles.

@@ -1,6 +1,6 @@
 """Queued gangs that do not fit on existing nodes request nodes from an autoscaler.
 
-Once the nodes have joined, the gang is started there. A `NodeProvisioner` makes the request and
+Once the nodes have joined, the gang is started there. A `ProvisionalRoom` makes the request and
 holds the capacity meanwhile: by provisional pods, or by a ProvisioningRequest.
 
 Replacements of minimum pods on cordoned nodes are requested too, always by provisional pods.
@@ -18,8 +18,12 @@ from edl.model import ProvisionalPod, Reason, Role, Shape, TrainingJob
 from edl.planner.decision_limits import Provisioner
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.passes.admission.gang import Gang
-from edl.planner.passes.admission.node_provisioner import NodeProvisioner
-from edl.planner.passes.admission.provisional_room import MOST_PODS, ProvisionalRoom, allowed_pods
+from edl.planner.passes.admission.provisional_room import (
+    MOST_PODS,
+    ProvisionalRoom,
+    RequestedRoom,
+    allowed_pods,
+)
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
@@ -34,14 +38,14 @@ class NodeRequests:
     decisions: Decisions
     _left: int = field(init=False)
     """How many more gangs may request nodes (`Limits.provisioning_parallelism`)."""
-    provisioner: NodeProvisioner = field(init=False)
+    provisioner: ProvisionalRoom = field(init=False)
     _requesting: list[Gang] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         limits = self.snapshot.limits
         self._left = limits.provisioning_parallelism
         by_request = limits.provisioning.provisioner is Provisioner.REQUEST
-        self.provisioner = (NodeProvisioner if by_request else ProvisionalRoom)(self.snapshot)
+        self.provisioner = (RequestedRoom if by_request else ProvisionalRoom)(self.snapshot)
 
     def hold(self, found: Gang) -> None:
         """Keep a gang's existing request, unless a later step replaces it, and its capacity."""

@@ -1,4 +1,4 @@
-"""Requests nodes for gangs by provisional pods.
+"""Requests nodes for gangs: by provisional pods, or by one ProvisioningRequest per gang.
 
 An autoscaler adds nodes for provisional pods that are unschedulable; the others, once bound, hold
 idle capacity for the gang. When all are bound, the gang is started in their place and they are
@@ -6,6 +6,10 @@ deleted.
 
 A gang requests nodes only for pods that fit neither on idle capacity nor on that of extras which it
 may reclaim; provisional pods that hold capacity for it already are kept.
+
+An autoscaler adds all nodes of a ProvisioningRequest or none, and counts idle capacity itself. So a
+gang requests its whole minimum, and idle capacity is reserved for it while it waits. It does not
+request its maximum, since its start would wait for the extras.
 """
 
 from bisect import bisect_left
@@ -17,13 +21,13 @@ from typing import Final
 
 from edl.contract import Provision
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
-from edl.model import JobKey, ProvisionalPod
+from edl.model import JobKey, ProvisionalPod, RequestState
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pack_order import reserve_idle, reserve_nodes
 from edl.planner.packing.pod_class import PodSetRequest, pack, still_missing
 from edl.planner.passes.admission.gang import Gang
-from edl.planner.passes.admission.node_provisioner import NodeProvisioner
 from edl.planner.passes.admission.topology_placement import NodesByRequest, kept_at
+from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.quota_balance import QuotaRequest
 from edl.planner.snapshot.role_allocation import NO_NODE, RESIZABLE
 
@@ -32,9 +36,10 @@ MOST_PODS: Final = 1000
 
 
 @dataclass(slots=True)
-class ProvisionalRoom(NodeProvisioner):
-    """Requests nodes by provisional pods."""
+class ProvisionalRoom:
+    """Requests nodes by provisional pods. Mappings are pods by role name."""
 
+    snapshot: Snapshot
     _kept: dict[JobKey, list[ProvisionalPod]] = field(default_factory=dict)
     """By job, the bound provisional pods whose capacity is reserved for the gang."""
 
@@ -56,18 +61,22 @@ class ProvisionalRoom(NodeProvisioner):
         return Counter(pod.role for pod in found.job.provisioning.pods if not pod.gone)
 
     def held(self, found: Gang) -> Mapping[str, int]:
+        """The requested pods for which an autoscaler has added nodes."""
         return Counter(pod.role for pod in found.job.provisioning.held)
 
     def free(self, found: Gang, sign: int = 1) -> None:
+        """Release the capacity held for the gang, so that it can start there; -1 holds it again."""
         self.snapshot.free_provisional(self._kept.get(found.job.key, ()), sign)
 
     def is_awaited(self, found: Gang) -> bool:
+        """Whether its start waits for nodes for more than its minimum."""
         asked = found.job.provisioning
         return asked.provision is Provision.MAXIMUM and any(
             not (pod.node or pod.gone) for pod in asked.pods
         )
 
     def deadline(self, found: Gang) -> datetime | None:
+        """When the requested nodes must have joined; None without a request."""
         asked = found.job.provisioning
         first = min((pod.created_at for pod in asked.pods), default=None)
         return first + self.snapshot.limits.provisioning_timeout if first else None
@@ -157,13 +166,50 @@ class ProvisionalRoom(NodeProvisioner):
         return [[node for name, node in nodes if name == role.name] for role in found.roles]
 
     def claim(self, _found: Gang) -> None:
-        """Nothing to reserve: kube-scheduler does it by binding the provisional pods."""
+        """Reserve idle capacity against later gangs, unless kube-scheduler binds pods to it."""
 
     def reserve(self, found: Gang, asked: Mapping[str, int]) -> None:
+        """Reserve idle capacity against growth, after the last gang."""
         held = self.held(found)
         for role, request in zip(found.roles, found.requests, strict=True):
             more = asked.get(role.name, 0) - held.get(role.name, 0)
             request.pod_class.idle.reserve_pods(max(more, 0))
+
+
+class RequestedRoom(ProvisionalRoom):
+    """Requests nodes by ProvisioningRequests, which hold no capacity on nodes."""
+
+    def hold(self, found: Gang) -> Mapping[str, int]:
+        return _pods(found) if found.job.provisioning.requests else {}
+
+    def held(self, found: Gang) -> Mapping[str, int]:
+        return _pods(found) if found.job.provisioning.provisioned else {}
+
+    def is_awaited(self, _found: Gang) -> bool:
+        return False
+
+    def deadline(self, found: Gang) -> datetime | None:
+        # After the request is provisioned, nodes have the same time again to become ready.
+        request, limit = found.job.provisioning.request, self.snapshot.limits.provisioning_timeout
+        if request is None:
+            return None
+        times = {RequestState.FAILED: 0, RequestState.PENDING: 1, RequestState.PROVISIONED: 2}
+        return request.created_at + times[request.state] * limit
+
+    def wanted(self, found: Gang, _reach: Callable[[], Ints]) -> list[int]:
+        return [request.pods for request in found.requests]
+
+    def claim(self, found: Gang) -> None:
+        for request in found.requests if not found.job.topology.required else ():
+            request.pod_class.idle.reserve_pods(request.pods)
+
+    def reserve(self, _found: Gang, _asked: Mapping[str, int]) -> None:
+        pass
+
+
+def _pods(found: Gang) -> Mapping[str, int]:
+    pairs = zip(found.roles, found.requests, strict=True)
+    return {role.name: request.pods for role, request in pairs if request.pods}
 
 
 def allowed_pods(one: QuotaRequest, most: int) -> int:
