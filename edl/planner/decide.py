@@ -13,12 +13,11 @@ from edl.planner.passes.node_assignment import assign_gated_pods
 from edl.planner.passes.pending_turns import SchedulingTurns
 from edl.planner.passes.published_departures import departed, with_departures
 from edl.planner.passes.quiet_period import hold_growth_until_quiet
-from edl.planner.passes.quota_reclaim import reclaim_quotas
 from edl.planner.passes.rebalancing.rebalance import Rebalance
 from edl.planner.passes.rebalancing.team_rebalance import TeamRebalance
 from edl.planner.passes.reclaim_choice import drains_of_removals
 from edl.planner.passes.scale_down.vacating import Vacating
-from edl.planner.passes.suspensions import shrink_to_limits, suspend_jobs
+from edl.planner.passes.suspensions import reclaim_quotas, shrink_to_limits, suspend_jobs
 from edl.planner.plan import Drain, Plan
 from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import Policy

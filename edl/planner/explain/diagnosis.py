@@ -5,8 +5,10 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Final
 
+from msgspec.structs import replace
+
 from edl import phases, reasons
-from edl.model import Code, JobKey, Reason, Role, TrainingJob
+from edl.model import DEFAULT_TEAM, Code, JobKey, Reason, Reclaim, Role, Teams, TrainingJob
 from edl.model.blockers import (
     AtBound,
     Blocker,
@@ -150,3 +152,24 @@ def _timed(now: DecisionInput, found: Decision, read: Read) -> Blocker:
 def _held(found: Decision, key: JobKey, role: str) -> Reason | None:
     allocation = allocation_of(found, key, role)
     return allocation.reason or allocation.hold.reason if allocation else None
+
+
+def reclaiming_team(given: DecisionInput, decided: Decision, job: TrainingJob) -> str:
+    """The job's team if only `reclaim: jobs` would give the job capacity, else "".
+
+    `decided`: the decision on the unchanged input.
+    """
+    state, name = given.state, given.state.team_of(job.key.namespace)
+    team = state.teams.by_name.get(name)
+    if team is None or name == DEFAULT_TEAM or team.reclaim is Reclaim.JOBS:
+        return ""
+    if _gets_room(decided, job):
+        return ""
+    others = (one for one in state.teams if one is not team)
+    teams = Teams.of((*others, replace(team, reclaim=Reclaim.JOBS)))
+    return name if _gets_room(given.changed(teams=teams).decided(), job) else ""
+
+
+def _gets_room(found: Decision, job: TrainingJob) -> bool:
+    held = found.decisions.held.get(job.key)
+    return job.key in found.decisions.admitted or (held is not None and reasons.promises(held))

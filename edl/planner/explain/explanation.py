@@ -28,8 +28,13 @@ from edl.model.blockers import (
     SizeBound,
     TooLarge,
 )
-from edl.planner.explain.diagnosis import Subject, allocation_of, growth_blockers, start_blockers
-from edl.planner.explain.guarantee_trial import reclaiming_team
+from edl.planner.explain.diagnosis import (
+    Subject,
+    allocation_of,
+    growth_blockers,
+    reclaiming_team,
+    start_blockers,
+)
 from edl.planner.explain.remedies import merged, without_blockers
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.passes.decision import Decision

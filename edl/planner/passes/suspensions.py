@@ -1,6 +1,7 @@
 """Suspensions and scale-downs that precede all claims.
 
-Causes: pauses, failed starts, lost pods, manual sizes, a lowered max and unschedulable extras.
+Causes: pauses, failed starts, lost pods, manual sizes, a lowered max, unschedulable extras, and
+exceeded quotas that take capacity back: extras yield for these, minimums stay.
 """
 
 from datetime import datetime, timedelta
@@ -12,9 +13,11 @@ from edl.model import Pod, Reason, TrainingJob
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions, record_eviction
+from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
 from edl.planner.snapshot.growth_gates import has_succeeded_pods
 from edl.planner.snapshot.restart_backoff import gang_failure, with_attempts
 from edl.planner.snapshot.role_allocation import RoleAllocation, most_replicas
+from edl.planner.teams.reclaim_priority import ALL_IN_REACH
 
 
 def suspend_jobs(snapshot: Snapshot, decisions: Decisions) -> None:
@@ -163,3 +166,22 @@ def _pending_extras(snapshot: Snapshot, allocation: RoleAllocation) -> int:
         for position, since, _ in allocation.unscheduled
         if allocation.min_replicas <= position < allocation.size
     )
+
+
+def reclaim_quotas(snapshot: Snapshot) -> None:
+    """Scale down the roles that count in an exceeded quota, in the order in which extras yield."""
+    for quota in snapshot.quotas.lines.values():
+        if quota.spec.takes_back and quota.future_remaining < 0:
+            counting = [
+                found
+                for found in snapshot.allocations
+                if found.resizable and found.quota_request.amount(quota)
+            ]
+            reclaimable = Reclaimable(snapshot, counting, reclaim_order(snapshot))
+            queue = reclaimable.queue
+            while quota.future_remaining < 0 and (allocation := queue.next(ALL_IN_REACH)):
+                reclaimable.evict(allocation)
+                record_eviction([allocation], reasons.above_budget(quota.spec))
+                queue.requeue(allocation)
+            for allocation in counting:
+                allocation.forget_evicted_pods()

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from edl.contract import PLACEMENT_GATE
@@ -24,27 +25,18 @@ class ExistingPlacements(NamedTuple):
     unscheduled: list[Unscheduled]
 
 
-class PlacementByNode(dict[str, Placement]):
-    """The placement of a bound replica by node name; replicas on one node share the value."""
-
-    def __init__(self, nodes: Mapping[str, int]) -> None:
-        self._nodes = nodes
-
-    def __missing__(self, name: str) -> Placement:
-        found = self[name] = Placement(
-            self._nodes.get(name, NO_NODE), holds_idle=False, is_new=False
-        )
-        return found
-
-
 class PodsOnNodes:
     """Reads pods: placements of those that stay, and nodes of those that are to be deleted."""
 
     def __init__(self, nodes: Mapping[str, int]) -> None:
         self._nodes = nodes
-        self.placements = PlacementByNode(nodes)
+        self.placement = cache(self._placement)
+        """Of a replica bound to a node, by the node's name; replicas there share the value."""
         self.leaving: defaultdict[Shape, list[int]] = defaultdict(list)
         """By shape, the nodes of active pods that will be deleted."""
+
+    def _placement(self, node: str) -> Placement:
+        return Placement(self._nodes.get(node, NO_NODE), holds_idle=False, is_new=False)
 
     def release(self, role: Role, pods: Iterable[Pod]) -> None:
         """Record the nodes of these pods of a role as leaving; inactive pods do not count."""
@@ -60,7 +52,7 @@ def is_lost(found: Unscheduled) -> bool:
 def existing_placements(job: TrainingJob, role: Role, pods: PodsOnNodes) -> ExistingPlacements:
     """One placement per replica of a started role, in the order in which replicas are kept."""
     if home := _nodes_of(job, role):
-        return ExistingPlacements(list(map(pods.placements.__getitem__, home)), [])
+        return ExistingPlacements(list(map(pods.placement, home)), [])
     live = [pod for pod in role.status.pods if pod.active]
     ranked = role.spec.indexed and all(pod.index >= 0 for pod in live)
     return (_ranked if ranked else _unranked)(job, role, live, pods)
@@ -82,7 +74,7 @@ def _ranked(job: TrainingJob, role: Role, live: list[Pod], pods: PodsOnNodes) ->
     for index in range(role.status.size):
         at = by_index.get(index)
         if at is not None and at.node:
-            found.placements.append(pods.placements[at.node])
+            found.placements.append(pods.placement(at.node))
         elif at is None and (
             index in role.status.finished_indexes or ended.get(index) is PodPhase.SUCCEEDED
         ):
@@ -106,7 +98,7 @@ def _unranked(
     for place in range(size):
         at = live[place] if place < len(live) else None
         if at is not None and at.node:
-            found.placements.append(pods.placements[at.node])
+            found.placements.append(pods.placement(at.node))
         elif place < expected:
             found.unscheduled.append(Unscheduled(place, _since(job, role, at, lost=lost), at))
             found.placements.append(_UNBOUND)

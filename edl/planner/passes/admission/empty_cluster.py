@@ -1,13 +1,14 @@
 """Whether a gang fits a cluster without training jobs; if not, no job waits behind it."""
 
 from collections import Counter
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from edl.model import ClusterState, Node, TrainingJob
-from edl.planner.passes.admission.gang import Gang, GangSignature, gang_to_start
+from edl.planner.passes.admission.gang import Gang, gang_to_start
 from edl.planner.passes.admission.topology_placement import fits_empty_cluster, place_gang
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.take_snapshot import take_snapshot
@@ -22,7 +23,7 @@ class EmptyCluster:
     """The cluster of a plan as if no training job ran; gangs are placed in it one by one."""
 
     snapshot: Snapshot
-    _fits: dict[GangSignature, bool] = field(default_factory=dict)
+    _fits: dict[Hashable, bool] = field(default_factory=dict)
     _without_jobs: Snapshot | None = None
 
     def fits(self, found: Gang) -> bool:

@@ -1,18 +1,17 @@
 """A gang: the suspended roles of a training job, which start together or not at all."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.model import Domain, Reason, ResizePolicy, Role, Topology, TrainingJob
+from edl.model import Domain, Reason, ResizePolicy, Role, TrainingJob
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.growth_gates import cool_down_after_restart
-from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaLine, QuotaRequest
+from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.snapshot.restart_backoff import failed_starts
 from edl.planner.snapshot.role_allocation import (
     ROLES_PER_JOB,
@@ -76,23 +75,15 @@ class Gang(msgspec.Struct, frozen=True):
         return replace(started, attempts=failed_starts(self.roles))
 
     @property
-    def signature(self) -> "GangSignature":
-        """Equal for gangs whose searches for capacity have the same result and reason."""
+    def signature(self) -> Hashable:
+        """Equal for gangs whose searches for capacity have the same result and reason.
+
+        It holds everything that decides whether a gang fits, except what it may reclaim. A gang
+        whose last start failed preempts no other gang.
+        """
         names = tuple(role.name for role in self.roles)
         costs = self.quota_request.amounts
-        return GangSignature(self.requests, names, costs, self.failed_before, self.job.topology)
-
-
-class GangSignature(NamedTuple):
-    """Everything that decides whether a gang fits, except what it may reclaim."""
-
-    requests: tuple[PodSetRequest, ...]
-    roles: tuple[str, ...]
-    quota_amounts: tuple[tuple[QuotaLine, int], ...]
-    """What it counts in quotas."""
-    failed_before: bool
-    """Its last start failed, so it preempts no other gang."""
-    topology: Topology
+        return self.requests, names, costs, self.failed_before, self.job.topology
 
 
 def gang_to_start(snapshot: Snapshot, job: TrainingJob, *, returns: bool = False) -> Gang:

@@ -1,6 +1,6 @@
 """Claims of gangs: each starts on idle capacity, reserves future idle capacity, or waits."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
@@ -14,13 +14,7 @@ from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.admission import topology_placement
 from edl.planner.passes.admission.claim_sources import ClaimSources
-from edl.planner.passes.admission.gang import (
-    Gang,
-    GangSignature,
-    admit_roles,
-    delays,
-    has_previous_pods,
-)
+from edl.planner.passes.admission.gang import Gang, admit_roles, delays, has_previous_pods
 from edl.planner.passes.admission.node_requests import NodeRequests
 from edl.planner.passes.admission.topology_placement import place_on_assigned_nodes
 from edl.planner.passes.fit_errors import gang_fit_error
@@ -33,7 +27,7 @@ from edl.planner.snapshot.restart_backoff import gang_backoff, gang_failure
 from edl.planner.teams.reclaim_priority import NONE_IN_REACH, ReclaimPriority, ReclaimScope
 from edl.planner.teams.team_balance import NO_TEAM
 
-_Question: TypeAlias = tuple[GangSignature, ReclaimPriority, tuple[int, int] | None]
+_Question: TypeAlias = tuple[Hashable, ReclaimPriority, tuple[int, int] | None]
 """(what a gang needs, priority of its claim, its team and the guarantee that covers it)"""
 
 
@@ -50,7 +44,7 @@ class GangClaims:
     """Gangs that have waited `queue_patience`: no later gang that could delay them starts first."""
     _refused: dict[_Question, Reason] = field(default_factory=dict)
     """Searches that failed, and why: an equal gang later in the queue cannot fit either."""
-    _fits_empty: dict[GangSignature, bool] = field(default_factory=dict)
+    _fits_empty: dict[Hashable, bool] = field(default_factory=dict)
     """Whether such a gang fits by capacity if no training job runs."""
     nodes: NodeRequests = field(init=False)
 
