@@ -4,7 +4,7 @@ A team keeps the unused part of its guarantee, or the sum that the teams below i
 more. A pod changes only the figures of its team and of the teams above, so only they are updated.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -41,10 +41,11 @@ class KeptCapacity:
         """The amount of a resource that is neither used nor kept."""
         return self._totals[at] - self.taken[at]
 
-    def bound(self, amounts: Amounts) -> "LendingBound":
-        """The bound of claims that begin now."""
+    def bound(self, amounts: Amounts, is_covered: Callable[[], bool]) -> "LendingBound":
+        """The bound of a claim that begins now."""
         taken, totals = self.taken, self._totals
-        return LendingBound(self, tuple((at, max(totals[at], taken[at])) for at, _ in amounts))
+        most = tuple((at, max(totals[at], taken[at])) for at, _ in amounts)
+        return LendingBound(self, most, is_covered)
 
     def count(self, team: int, amounts: Sequence[tuple[int, int]], pods: int) -> None:
         """Update the figures after `pods` more were counted in `used` of a team's path."""
@@ -69,12 +70,15 @@ class KeptCapacity:
 class LendingBound(msgspec.Struct, frozen=True, eq=False):
     """The most that may be used, or kept by teams with `lend: false`, by resource index.
 
-    That is the sum of the nodes, or what is used and kept already if that is more.
+    That is the sum of the nodes, or what is used and kept already if that is more. It binds no
+    claim that a guarantee covers, which may be so only after replicas were evicted.
     """
 
     kept: KeptCapacity
     most: Amounts
+    is_covered: Callable[[], bool]
+    """Whether a guarantee covers the claim, which is counted in `used`."""
 
     def holds(self) -> bool:
         taken = self.kept.taken
-        return all(taken[at] <= most for at, most in self.most)
+        return all(taken[at] <= most for at, most in self.most) or self.is_covered()

@@ -103,7 +103,7 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
         """What bounds `pods` more; None if a guarantee covers them, or if all teams lend."""
         if not self.balance.keepers or self.covered_by(pods) != NO_TEAM:
             return None
-        return self.balance.kept.bound(self.amounts)
+        return self.balance.kept.bound(self.amounts, lambda: self.covered_by(0) != NO_TEAM)
 
     def lends(self, pods: int = 1) -> bool:
         """Whether `pods` more stay clear of the capacity that teams do not lend."""

@@ -139,11 +139,27 @@ def borrower_before_a_job_that_fits_no_node() -> ClusterState:
     return in_teams(cluster(node("n1", 3, gpu=1), node("n2", 3), *jobs), teams)
 
 
+def head_that_a_guarantee_covers_once_extras_are_gone() -> ClusterState:
+    """`large` never fits beside the others; it has waited for long, so `small` may not pass it."""
+    running = (worker("first", 1, 1, on=["n"]), worker("second", 1, 1, on=["n"]))
+    jobs = of(
+        "a",
+        *running,
+        worker("elastic", 1, 3, on=["n"]),
+        worker("large", 3, 3, queued=-40000),
+        worker("small", 1, 1),
+    )
+    owner = replace(owed("b", cpu=6), parent="top", lend=False)
+    teams = Teams.of((team("top"), replace(owed("a"), parent="top"), owner))
+    return in_teams(cluster(node("n", 4), *jobs), teams)
+
+
 LOOPS = (
     large_job_between_a_borrower_and_a_job_within_its_teams_guarantee(),
     borrower_of_gpus_that_waits_longer_than_their_owner(),
     borrower_of_gpus_in_a_team_with_cpu_left(),
     borrower_before_a_job_that_fits_no_node(),
+    head_that_a_guarantee_covers_once_extras_are_gone(),
 )
 
 
@@ -173,6 +189,7 @@ def stops(plans: Sequence[Plan]) -> Counter[str]:
 @example(state=LOOPS[1], preempt=False, lingering=False)
 @example(state=LOOPS[2], preempt=True, lingering=False)
 @example(state=LOOPS[3], preempt=True, lingering=False)
+@example(state=LOOPS[4], preempt=False, lingering=False)
 @drawn(state=contended(), preempt=st.booleans(), lingering=st.booleans())
 def test_no_job_is_stopped_again_and_again_and_all_come_to_rest(
     reached: Reached,
