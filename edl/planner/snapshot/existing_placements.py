@@ -31,7 +31,7 @@ class PodsOnNodes:
     def __init__(self, nodes: Mapping[str, int]) -> None:
         self._nodes = nodes
         self.placement = cache(self._placement)
-        """Of a replica bound to a node, by the node's name; replicas there share the value."""
+        """By node, the placement of a replica bound to it; all replicas there share it."""
         self.leaving: defaultdict[Shape, list[int]] = defaultdict(list)
         """By shape, the nodes of active pods that will be deleted."""
 

@@ -165,7 +165,7 @@ def test_a_change_in_the_middle_ends_with_all_jobs_released(stage: Stage, name: 
     assert [ours(stage, line.partition(":")[0]) for line in found.out.splitlines()] == [[], [], []]
 
 
-def test_a_budget_that_is_gone_already_is_no_error(stage: Stage) -> None:
+def test_a_budget_that_is_gone_already_causes_no_error(stage: Stage) -> None:
     budget(stage, "mnist-ps")
     stage.wrapped = late_deletions
     assert stage.run("release", "mnist").code == 0
