@@ -8,7 +8,7 @@ import click
 
 from edl import contract
 from edl.durations import duration_text
-from edl.errors import NotFound
+from edl.errors import Conflict, NotFound
 from edl.kube.cluster import ListOptions, PluginCluster
 from edl.kube.option_group import group, option, option_group
 from edl.model import JobKey, ObjectRef
@@ -161,7 +161,7 @@ def _delete_one(cluster: PluginCluster, job: Json, dry_run: str) -> None:
         return
     try:
         cluster.delete(_target(job), uid=job["metadata"]["uid"], dry_run=dry_run == "server")
-    except NotFound:  # deleted in the meantime
+    except (NotFound, Conflict):  # deleted in the meantime, and perhaps created again
         return
 
 

@@ -294,3 +294,17 @@ def test_a_deleted_job_is_not_requested_again(stage: Stage) -> None:
         {name for name in asked if name != "sweep"}, 1
     )
     assert asked.count("sweep") > 1
+
+
+def test_a_job_that_was_created_again_meanwhile_is_kept(stage: Stage) -> None:
+    class Quick(ClusterWrapper):
+        def delete(self, target: ObjectRef, **given: str) -> None:
+            if target.name == "mnist-ps":
+                self.cluster.delete(target)
+                stage.create(job("mnist-ps"))
+            self.cluster.delete(target, **given)
+
+    stage.wrapped = Quick  # type: ignore[assignment]
+    found = stage.run("delete", "mnist", "--yes")
+    assert (found.code, found.err) == (0, "")
+    assert names(stage) == ["mnist-ps", *OTHERS]
