@@ -47,8 +47,8 @@ def source_of(manifest: Json) -> Json:
     managed = contract.INJECTED_MAX in _annotations(manifest)
     if not managed and not is_released(manifest):
         return recreated(manifest)
-    applied = _annotations(manifest).get(LAST_APPLIED)
-    if not applied:
+    applied = _applied(manifest)
+    if applied is None:
         name = manifest["metadata"]["name"]
         state = "is elastic already" if managed else "was elastic before its release"
         raise Refused(
@@ -56,7 +56,19 @@ def source_of(manifest: Json) -> Json:
             "user wrote is not known; from the file: kubectl edl adopt -f FILE … "
             "| kubectl replace --force -f -"
         )
-    return _with_settings(json.loads(applied), manifest)
+    return _with_settings(applied, manifest)
+
+
+def _applied(manifest: Json) -> Json | None:
+    """Its manifest of the last `kubectl apply`; None without one that can be read.
+
+    A copy that a user made of a Job still has that of the original.
+    """
+    try:
+        found: Json = json.loads(_annotations(manifest).get(LAST_APPLIED, ""))
+        return found if found["metadata"]["name"] == manifest["metadata"]["name"] else None
+    except (ValueError, TypeError, KeyError):
+        return None
 
 
 def as_written(manifest: Json) -> Json:

@@ -261,6 +261,17 @@ def test_an_elastic_job_of_unknown_source_is_not_guessed(stage: Stage) -> None:
     assert stage.cluster.get(ObjectRef("Job", "default", "bert"))
 
 
+@pytest.mark.parametrize("applied", [json.dumps(job("original")), "{", "[]", "{}"])
+def test_a_copy_is_not_replaced_by_its_original(stage: Stage, applied: str) -> None:
+    copy = job("copy", framework="none", min="1", max="2")
+    copy["metadata"]["annotations"] = {LAST_APPLIED: applied}
+    stage.put(copy)
+    found = stage.run("adopt", "copy", "--max", "8", "--recreate", "-y")
+    assert (found.code, found.out) == (1, "")
+    assert "was not made with kubectl apply" in found.err
+    assert stage.job("copy")
+
+
 def test_a_released_job_is_recreated_from_what_was_applied(stage: Stage) -> None:
     source = job("bert", framework="pytorch", min="2", max="8")
     source["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(source)}
