@@ -81,22 +81,26 @@ def adopt_job(
     _check_accepted(connection, replacement)
     if how.yes or confirmed(cli, _question(replacement)):
         fresh = _recreate(cli, connection, target, labels, how.timeout)
-        now = cli.now()
-        needed = hints(connection, [fresh], now, "set resources.requests")
-        for hint in (*unattended(connection, now), *needed):
+        for hint in _hints(cli, connection, fresh):
             cli.warn(hint)
         _print_created(cli, target.name, fresh, connection.scope.flags)
     else:
         cli.warn(f"{target.name} stays as it is")
 
 
+def _hints(cli: CliContext, connection: ClusterConnection, fresh: Json) -> list[str]:
+    """Why the new Job may not start or not be elastic."""
+    now, metadata = cli.now(), fresh["metadata"]
+    if contract.INJECTED_MAX in (metadata.get("annotations") or {}):
+        needed = [*hints(connection, [fresh], now, "set resources.requests")]
+    else:
+        what = f"no webhook completed {metadata['name']}, it runs as an ordinary Job"
+        needed = [f"warning: {what}: is the webhook of kubectl-edl installed in this cluster?"]
+    return [*unattended(connection, now), *needed]
+
+
 def _print_created(cli: CliContext, name: str, fresh: Json, flags: str) -> None:
     metadata = fresh["metadata"]
-    if contract.INJECTED_MAX not in (metadata.get("annotations") or {}):
-        cli.warn(
-            f"warning: no webhook completed {name}, it runs as an ordinary Job: "
-            "is the webhook of kubectl-edl installed in this cluster?"
-        )
     job = (metadata.get("labels") or {}).get(contract.JOB) or name
     paused = (metadata.get("annotations") or {}).get(contract.PAUSED) == contract.TRUE
     then = ", and paused: kubectl edl resume" if paused else ": kubectl edl status"

@@ -59,7 +59,7 @@ class JobFacts(msgspec.Struct, frozen=True, gc=False):
     leaving: bool
     framework: str
     problem: str = ""
-    """The findings about its labels and annotations."""
+    """The findings about its labels and annotations, or that the webhook has not completed it."""
     spec: JobSpec | None = None
     role: Role | None = None
     priority_class: str = ""
@@ -88,7 +88,7 @@ def job(raw: bytes, shapes: ShapeInterner) -> JobFacts:
         created_at=datetime.fromisoformat(metadata["creationTimestamp"]),
         leaving="deletionTimestamp" in metadata,
         framework=labels.get(contract.FRAMEWORK, ""),
-        problem="" if spec else problem,
+        problem=_uncompleted(manifest) if spec else problem,
         spec=spec,
         role=_role(manifest, spec, problem, shapes) if spec else None,
         priority_class=_pod_spec(manifest).get("priorityClassName") or "",
@@ -105,6 +105,19 @@ def _runtime(manifest: Json) -> RuntimeReference:
     spec = _pod_spec(manifest)
     return RuntimeReference(
         spec.get("runtimeClassName") or "", Resources.parse(spec.get("overhead"))
+    )
+
+
+def _uncompleted(manifest: Json) -> str:
+    """The problem of a Job that was created while no webhook reviewed it.
+
+    Its pods lack addresses and gates, and without Indexed mode no write of its size is accepted.
+    """
+    if contract.INJECTED_MAX in _notes(manifest) or job_status.ending(manifest) is not None:
+        return ""
+    return (
+        f"{manifest['metadata']['name']} was created while no webhook completed it: delete it, and "
+        "create it again"
     )
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any, TypeAlias
 
+from edl import contract
 from edl.model import ObjectRef
 from edl.writes import Json
 
@@ -69,8 +70,11 @@ def job(
         **spec.pop("pod", {}),
     }
     meta = spec.pop("metadata", {})
+    completed = {contract.INJECTED_MAX: "9"}
     return {
-        "metadata": metadata(name, "web", labels=labels, annotations=notes or {}, **meta),
+        "metadata": metadata(
+            name, "web", labels=labels, annotations=completed | (notes or {}), **meta
+        ),
         "spec": {
             "parallelism": 1,
             "completions": 1,

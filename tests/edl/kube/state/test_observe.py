@@ -294,6 +294,18 @@ def test_what_stands_around_a_job_is_known_by_its_label() -> None:
     assert found.problem == ""
 
 
+def test_a_job_that_no_webhook_completed_is_a_problem() -> None:
+    """Its pods would not find each other, and the API server would refuse each new size."""
+    raw = member("worker", suspend=False, completionMode="NonIndexed")
+    del raw["metadata"]["annotations"][contract.INJECTED_MAX]
+    found = only(look(snapshot([member("chief"), member("ps"), raw])))
+    assert found.problem == (
+        "mnist-worker was created while no webhook completed it: delete it, and create it again"
+    )
+    raw["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
+    assert only(look(snapshot([member("chief"), member("ps"), raw]))).problem == ""
+
+
 def test_a_foreign_service_with_the_jobs_name_is_a_problem() -> None:
     tags = [("Service", {"metadata": manifests.metadata("mnist", "web")})]
     assert 'the Service "mnist" is not ours' in only(look(snapshot(MNIST, tags=tags))).problem
