@@ -116,7 +116,10 @@ _OF_KUBERNETES: Final = {"kube-root-ca.crt", "openshift-service-ca.crt", "istio-
 
 
 def of_others(cluster: PluginCluster) -> Iterator[ObjectRef]:
-    """Users' objects in our namespace, such as the teams; objects with an owner are not counted."""
+    """Users' objects in our namespace, such as the teams.
+
+    Objects with an owner are not counted, but pods are: their owner may be of any kind.
+    """
     ours = {ObjectRef(kind, cluster.system_namespace, name) for kind, name in IN_ITS_NAMESPACE}
     part, _, of_ours = PART_OF.partition("=")
     for kind in _OF_OTHERS:
@@ -124,8 +127,8 @@ def of_others(cluster: PluginCluster) -> Iterator[ObjectRef]:
             metadata = json.loads(item)["metadata"]
             target = ObjectRef(kind, cluster.system_namespace, metadata["name"])
             labelled = (metadata.get("labels") or {}).get(part) == of_ours
-            owned = labelled or metadata.get("ownerReferences") or target in ours
-            if not owned and target.name not in _OF_KUBERNETES:
+            owned = kind != "Pod" and metadata.get("ownerReferences")
+            if not (labelled or owned or target in ours) and target.name not in _OF_KUBERNETES:
                 yield target
 
 
@@ -139,19 +142,19 @@ IN_ITS_NAMESPACE: Final = (
 """(kind, name). The Secrets are installed, and recreated without our label if they are missing; the
 last one is cert-manager's.
 """
+_MANAGED: Final = f"app.kubernetes.io/managed-by={contract.MANAGED_BY}"
+_PROVISIONAL: Final = f"{contract.PROVISIONAL},{_MANAGED}"
 AMONG_USERS: Final = (
     ListOptions("ConfigMap", labels=SELECTOR, name=CONFIG_MAP),
-    ListOptions(
-        "Pod",
-        labels=f"{contract.PROVISIONAL},app.kubernetes.io/managed-by={contract.MANAGED_BY}",
-    ),
+    ListOptions("PodDisruptionBudget", labels=f"{contract.JOB},{_MANAGED}"),
+    ListOptions("Pod", labels=_PROVISIONAL),
 )
-"""Objects in any namespace: published queues, which are useless without the reconciler, and
-provisional pods, for which an autoscaler would keep nodes.
+"""Objects in any namespace: published queues, which are useless without the reconciler, budgets,
+which would block each drain of a node with a minimum, and provisional pods, for which an autoscaler
+would keep nodes.
 """
 REQUESTS: Final = tuple(
-    ListOptions(kind, labels=AMONG_USERS[1].labels)
-    for kind in ("ProvisioningRequest", "PodTemplate")
+    ListOptions(kind, labels=_PROVISIONAL) for kind in ("ProvisioningRequest", "PodTemplate")
 )
 """The same for API servers that serve ProvisioningRequests."""
 

@@ -20,10 +20,11 @@ from kubectl_edl.install.server_side_apply import name_of, refuse_helm
 
 _HELP: Final = """Uninstall kubectl-edl; Jobs are kept.
 
-Running Jobs keep their size. Queued Jobs stay suspended: their number, and how to start one by
-hand, is printed first. Each Job gets its own ttlSecondsAfterFinished back. If new pods of a Job
-would have a scheduling gate of kubectl-edl, a hint shows how to remove it. The namespace is kept if
-it contains objects of others, such as the teams; everything else is deleted.
+Running Jobs keep their size, without PodDisruptionBudgets. Queued Jobs stay suspended: their
+number, and how to start one by hand, is printed first. Each Job gets its own
+ttlSecondsAfterFinished back. If new pods of a Job would have a scheduling gate of kubectl-edl, a
+hint shows how to remove it. The namespace is kept if it contains objects of others, such as the
+teams; everything else is deleted.
 
 \b
 Examples:

@@ -365,6 +365,28 @@ def test_an_existing_namespace_is_used_and_kept() -> None:
     assert there == ["theirs"]
 
 
+def test_budgets_of_training_jobs_are_deleted_and_those_of_users_kept() -> None:
+    on = stage()
+    install(on)
+    managed = {"app.kubernetes.io/managed-by": contract.MANAGED_BY}
+    for name, labels in (("train-first-2", managed), ("theirs", {})):
+        metadata = {"name": name, "labels": labels | {contract.JOB: "train"}}
+        on.create({"kind": "PodDisruptionBudget", "metadata": metadata})
+    run = on.run("uninstall", "--yes")
+    assert "poddisruptionbudget.policy/train-first-2 in default deleted" in run.out.splitlines()
+    left = on.cluster.list(ListOptions("PodDisruptionBudget")).items
+    assert [json.loads(one)["metadata"]["name"] for one in left] == ["theirs"]
+
+
+def test_a_namespace_with_pods_of_a_daemon_set_is_kept() -> None:
+    on = stage()
+    install(on)
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "1"}
+    metadata = {"name": "agent-x", "namespace": SYSTEM, "ownerReferences": [owner]}
+    on.create({"kind": "Pod", "metadata": metadata, "spec": {}})
+    assert "namespace/edl-system stays" in on.run("uninstall", "--yes").err
+
+
 @pytest.mark.parametrize("verb", ["install", "uninstall"])
 def test_a_namespace_that_was_kept_for_users_objects_is_not_deleted_later(verb: str) -> None:
     on = stage()
@@ -430,7 +452,7 @@ def test_objects_that_the_reconciler_creates_are_deleted_or_owned() -> None:
         for grant in grants(load(), *(role for role in roles if "reconciler" in role))
         if grant.verb == "create"
     }
-    with_jobs = {"Service", "PodDisruptionBudget", "ServiceAccount", "RoleBinding"}
+    with_jobs = {"Service", "ServiceAccount", "RoleBinding"}
     with_jobs |= {"ResourceClaimTemplate"}
     ours = {kind for kind, _ in IN_ITS_NAMESPACE}
     ours |= {options.kind for options in (*AMONG_USERS, *REQUESTS)}
