@@ -3,26 +3,20 @@
 Playwright's own browsers are not downloaded, because Debian keeps its package up to date.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys
 import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from playwright.sync_api import Error, sync_playwright
+from playwright.sync_api import Browser, Error, sync_playwright
 
 from sandbox.builds import debian, debian_packages
 from sandbox.builds.build import Bench
 from sandbox.errors import SandboxError
 from sandbox.paths import places
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from playwright.sync_api import Browser
 
 PROGRAM: Final = "usr/lib/chromium/chromium-headless-shell"
 _FONTS: Final = """<?xml version="1.0"?>

@@ -1,11 +1,10 @@
 """`python -m dev.images`: builds the images of our own pods and of the examples."""
 
-from __future__ import annotations
-
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
@@ -16,9 +15,6 @@ from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
 from sandbox.images import Image
 from sandbox.paths import places
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
 MIB: Final = 1024 * 1024

@@ -1,14 +1,13 @@
 """`python -m dev.pictures`: takes screenshots of the dashboard, on a real control plane."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
-from playwright.sync_api import ViewportSize
+from playwright.sync_api import Browser, Page, ViewportSize
 
 from dev.browser import browser
 from dev.demo.samples import NAMESPACE
@@ -20,11 +19,6 @@ from kubectl_edl.dashboard.options import DashboardOptions
 from kubectl_edl.dashboard.run_dashboard import started
 from kubectl_edl.main import this_process
 from sandbox import NodeGroup, Sandbox
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser, Page
 
 _WEB: Final = (12, 0, 5)
 """The replicas of a service with priority in each scene: elastic jobs shrink for it."""

@@ -4,29 +4,24 @@ It is Karpenter itself with its kwok provider: a node that it creates is only an
 kubelet the sandbox's kwok simulates.
 """
 
-from __future__ import annotations
-
 import json
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 from urllib.error import URLError
 from urllib.request import urlopen
 
 from sandbox.builds.build import Bench, built
 from sandbox.builds.recipe import KARPENTER
+from sandbox.cluster import Sandbox
 from sandbox.layout import Layout, free_ports
 from sandbox.objects import node_pools
+from sandbox.objects.node_pools import NodePool
 from sandbox.paths import places
 from sandbox.processes import components, readiness
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from sandbox.cluster import Sandbox
-    from sandbox.objects.node_pools import NodePool
 
 NAME: Final = components.KARPENTER
 _NAMESPACE: Final = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAME}}

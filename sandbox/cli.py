@@ -1,10 +1,10 @@
 """The commands of `python -m sandbox`."""
 
-from __future__ import annotations
-
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,16 +14,10 @@ from sandbox.builds import binaries
 from sandbox.builds.progress import elapsed
 from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
-from sandbox.objects.node_pools import SETTINGS, parsed
+from sandbox.objects.node_pools import SETTINGS, NodePool, parsed
 from sandbox.objects.nodes import NodeGroup, quantity
 from sandbox.paths import places
 from sandbox.releases import DEFAULT, RELEASES, VARIABLE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from sandbox.objects.node_pools import NodePool
 
 
 def _examples(*commands: str) -> str:

@@ -1,21 +1,22 @@
 """A sandbox: start, stop, and the operations that tests need in between."""
 
-from __future__ import annotations
-
 import functools
 import os
 import signal
 import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from sandbox import releases
 from sandbox.builds import binaries, debian_packages
 from sandbox.builds.build import Bench
 from sandbox.errors import SandboxError
 from sandbox.files import locked
-from sandbox.layout import Layout, checked_name, read_facts
+from sandbox.layout import Facts, Layout, checked_name, read_facts
 from sandbox.objects.api import Api
+from sandbox.objects.nodes import NodeGroup
 from sandbox.paths import places
 from sandbox.processes import components, kubectl, ownership, startup
 from sandbox.processes.components import ComponentInputs
@@ -23,14 +24,6 @@ from sandbox.processes.supervisor import Launch, Supervisor
 from sandbox.real import missing
 from sandbox.real.network import Network
 from sandbox.real.node import HOLDER, PARTS, Node
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from sandbox.layout import Facts
-    from sandbox.objects.nodes import NodeGroup
 
 
 @dataclass(frozen=True, slots=True)

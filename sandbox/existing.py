@@ -1,24 +1,19 @@
 """An existing cluster with the interface of a Sandbox, for tests on kind and other clusters."""
 
-from __future__ import annotations
-
 import base64
 import shutil
 import signal
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import NoReturn, Protocol
 
 from sandbox.builds import binaries
 from sandbox.layout import checked_name
+from sandbox.objects.nodes import NodeGroup
 from sandbox.paths import places
 from sandbox.processes import kubectl
 from sandbox.processes.components import LOOPBACK
 from sandbox.processes.supervisor import Launch, Supervisor
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from sandbox.objects.nodes import NodeGroup
 
 
 class Cluster(Protocol):

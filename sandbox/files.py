@@ -1,18 +1,13 @@
 """Atomic file writes, and locks between processes."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os
 import shutil
 import tempfile
+from collections.abc import Callable, Iterator
+from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from io import TextIOWrapper
 
 PRIVATE_FOLDER = 0o700
 TAIL_BYTES = 64 * 1024

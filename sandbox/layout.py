@@ -1,19 +1,14 @@
 """The files in a sandbox's folder, and the facts that outlive its processes."""
 
-from __future__ import annotations
-
 import json
 import random
 import re
 import socket
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from sandbox.errors import SandboxError
 from sandbox.files import write_whole
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
 # Below the kernel's range for outgoing connections (32768 and up), which could conflict.

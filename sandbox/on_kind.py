@@ -4,8 +4,6 @@ The command finds it in EDL_KUBECONFIG. Its own node takes no pods; simulated no
 because tests rely on their capacity. Requires a container engine that can pull a node image.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets
@@ -14,8 +12,9 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
 import click
 import yaml
@@ -28,9 +27,6 @@ from sandbox.existing import ExistingCluster
 from sandbox.objects import nodes
 from sandbox.paths import places
 from sandbox.processes.components import KWOK, kwok_flags
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 ENGINES: Final = ("docker", "podman", "nerdctl")
 NODES: Final = nodes.NodeGroup(count=4, cpu="8", memory="32Gi", gpu=4)

@@ -1,13 +1,8 @@
 """The folders of the sandbox's files."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 HERE = Path(__file__).resolve().parent
 STAGES = HERE / "stages"

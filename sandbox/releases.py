@@ -4,16 +4,12 @@ A release is named by its minor version, such as 1.35; go.mod pins the patch. `p
 sandbox.builds.pin v1.35.4` writes the folder.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from sandbox.builds.recipe import Recipe
 from sandbox.errors import SandboxError
 from sandbox.paths import HERE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 CONTROL_PLANES: Final = HERE / "controlplane"
 PROGRAM: Final = "controlplane.go"

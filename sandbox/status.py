@@ -1,15 +1,10 @@
 """Descriptions of sandboxes for the user."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from sandbox.cluster import Sandbox
 from sandbox.layout import NAME
 from sandbox.processes import ownership
-
-if TYPE_CHECKING:
-    from sandbox.cluster import Sandbox
 
 
 def names(root: Path) -> list[str]:

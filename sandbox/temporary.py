@@ -1,26 +1,20 @@
 """Clusters that end with the process that started them, even if it is killed."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
-from sandbox.existing import ExistingCluster
+from sandbox.existing import Cluster, ExistingCluster
+from sandbox.objects.nodes import NodeGroup
 from sandbox.paths import HERE, places
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from sandbox.existing import Cluster
-    from sandbox.objects.nodes import NodeGroup
 
 # Runs the given command when its standard input is closed. A killed process runs no clean-up code,
 # but the kernel closes its pipes, so that `cat` ends. A waiting shell is smaller than Python.

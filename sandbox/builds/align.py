@@ -4,21 +4,15 @@ Go compiles a package once for all programs that need it at the same version, to
 versions of all that it imports. Most packages of the other programs are also the control plane's.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from sandbox.builds import toolchain
-from sandbox.builds.recipe import CONTAINERD, HELM, KARPENTER, KWOK, REAL
+from sandbox.builds.recipe import CONTAINERD, HELM, KARPENTER, KWOK, REAL, Recipe
 from sandbox.releases import DEFAULT, control_plane
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from sandbox.builds.recipe import Recipe
 
 ALIGNED: Final = (KWOK, *REAL, HELM, KARPENTER)
 OWN: Final[Mapping[str, Mapping[str, str]]] = {

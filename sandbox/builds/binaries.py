@@ -1,22 +1,16 @@
 """Finds the programs: in a folder that the user names, in the cache, or by a build."""
 
-from __future__ import annotations
-
 import os
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from sandbox.builds.build import Bench, built
 from sandbox.builds.debian_packages import PACKAGES, unpacked
 from sandbox.builds.recipe import HELM, KARPENTER, KWOK, REAL
 from sandbox.errors import BuildError
+from sandbox.paths import Places
 from sandbox.releases import control_plane, wanted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from sandbox.paths import Places
 
 NEEDED = (
     "etcd",

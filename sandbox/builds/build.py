@@ -1,25 +1,19 @@
 """Builds a Go module once, and keeps the result only if it is complete."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import Final, TextIO
 
 from sandbox.builds import toolchain
 from sandbox.builds.logged_run import Task, fresh, watched
 from sandbox.builds.progress import Progress
-from sandbox.builds.recipe import key, link_flags, version
+from sandbox.builds.recipe import Recipe, key, link_flags, version
 from sandbox.errors import BuildError
 from sandbox.files import made_once
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from sandbox.builds.recipe import Recipe
 
 FLAGS: Final = ("-buildvcs=false", "-gcflags=all=-dwarf=false")
 """The same for every recipe, so that a package that several need is compiled once.

@@ -1,24 +1,19 @@
 """Programs from the distribution's packages, unpacked into the cache without installing them."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import platform
 import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from sandbox.builds.build import Bench
 from sandbox.builds.logged_run import Task, fresh, watched
 from sandbox.builds.progress import Progress
 from sandbox.builds.recipe import KEY_LENGTH
 from sandbox.errors import BuildError
 from sandbox.files import made_once
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from sandbox.builds.build import Bench
 
 NEEDED: Final = ("apt-get", "dpkg-deb")
 OS_RELEASE: Final = Path("/etc/os-release")

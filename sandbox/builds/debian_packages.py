@@ -1,16 +1,11 @@
 """The sets of distribution packages that the sandbox and its tests unpack into the cache."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
 
 from sandbox.builds import debian
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from sandbox.builds.build import Bench
+from sandbox.builds.build import Bench
 
 PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "node": ("runc", "containernetworking-plugins", "nftables"),

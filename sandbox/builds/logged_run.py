@@ -1,21 +1,15 @@
 """Runs a long program with its output in a log, and shows its progress in one live line."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from sandbox.builds.progress import Progress
 from sandbox.errors import BuildError
 from sandbox.files import last_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from sandbox.builds.progress import Progress
 
 LOOK_EVERY = 0.25  # seconds
 LOG_LINES = 10

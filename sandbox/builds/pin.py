@@ -4,20 +4,16 @@ k8s.io/kubernetes requires its staging modules at v0.0.0; each is replaced by it
 release. After the default release, run `python -m sandbox.builds.align`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sandbox.releases import CONTROL_PLANES, PROGRAM
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 MODULE: Final = "k8s.io/kubernetes"
 IMPORTED: Final = ("k8s.io/client-go", "k8s.io/component-base", "k8s.io/kubectl")

@@ -1,12 +1,8 @@
 """Shows the progress of long tasks: a live line on a terminal, occasional lines elsewhere."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING, TextIO
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
+from typing import TextIO
 
 EVERY = 20.0  # seconds between two lines if the output is not a terminal
 WIDTH = 100

@@ -1,18 +1,13 @@
 """The Go modules to build, and the key under which a build is cached."""
 
-from __future__ import annotations
-
 import hashlib
 import platform
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from sandbox.errors import BuildError
 from sandbox.paths import HERE
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 KEY_LENGTH = 16

@@ -1,17 +1,12 @@
 """Checks that a Go command exists and is new enough."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 from sandbox.errors import BuildError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 WAY_OUT = "install it from go.dev/dl, or name a folder with the binaries in EDL_BINARIES"
 

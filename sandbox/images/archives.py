@@ -1,26 +1,21 @@
 """Images as archives in the cache, each built once per content and kept only if complete."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
 
 from sandbox.builds import binaries
 from sandbox.builds import build as programs
+from sandbox.builds.build import Bench
 from sandbox.builds.recipe import KEY_LENGTH, machine
 from sandbox.files import locked
 from sandbox.images import base, context, making
+from sandbox.images.image import Image
 from sandbox.paths import places
 from sandbox.releases import wanted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from sandbox.builds.build import Bench
-    from sandbox.images.image import Image
 
 EARLIER: Final = 1
 """The number of earlier archives of an image that are kept."""

@@ -1,15 +1,11 @@
 """The base image, `debian:12-slim`, made by Debian's mmdebstrap instead of being pulled."""
 
-from __future__ import annotations
-
 import hashlib
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sandbox.builds.recipe import KEY_LENGTH, machine
 from sandbox.images import sources
-
-if TYPE_CHECKING:
-    from sandbox.images.builder import Builder
+from sandbox.images.builder import Builder
 
 RELEASE: Final = "bookworm"
 REFERENCE: Final = "docker.io/library/debian:12-slim"

@@ -4,20 +4,15 @@ It runs in its own mount and process namespaces: the unpacked packages appear at
 they expect, and mounts and processes end with it, even if this process is killed.
 """
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from sandbox.builds.logged_run import Task, watched
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from sandbox.builds.progress import Progress
+from sandbox.builds.progress import Progress
 
 APART: Final = (
     *("setpriv", "--pdeathsig", "KILL", "--"),

@@ -1,17 +1,13 @@
 """The files that a Dockerfile can copy, and one digest of all of them."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Final
 
 IGNORE_FILE: Final = ".dockerignore"
 ALWAYS: Final = ("Dockerfile", IGNORE_FILE)

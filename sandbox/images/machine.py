@@ -4,20 +4,16 @@ It is mounted during a step, so that proxies, mirrors and certificates of this m
 become part of the image. Only the mount points remain, as empty files.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from configparser import RawConfigParser
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Final
 
 DEFAULT_BUNDLE: Final = Path("/etc/ssl/certs/ca-certificates.crt")
 BUNDLE: Final = "/mnt/ca.pem"

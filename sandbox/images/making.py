@@ -1,27 +1,22 @@
 """One image build, from the Dockerfile to the archive."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sandbox.builds import debian_packages
+from sandbox.builds.build import Bench
 from sandbox.builds.logged_run import fresh
 from sandbox.builds.progress import Progress
 from sandbox.errors import BuildError
 from sandbox.files import locked
 from sandbox.images import base, machine
 from sandbox.images.builder import Builder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from sandbox.builds.build import Bench
-    from sandbox.images.image import Image
+from sandbox.images.image import Image
 
 FOLDER: Final = "images"
 """The cache folder of archives, and of the storage of their layers."""

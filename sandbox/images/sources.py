@@ -1,13 +1,9 @@
 """This machine's package sources for a Debian release."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from typing import Final
 
 FOLDER: Final = Path("/etc/apt")
 _LINE: Final = re.compile(r"deb\s+(?:\[[^\]]*\]\s+)?(\S+)\s+(\S+)\s+(.+)")

@@ -4,17 +4,11 @@ kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers
 API servers.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import yaml
 
 from sandbox.files import write_whole
+from sandbox.layout import Layout
 from sandbox.processes.pki import SERVER
-
-if TYPE_CHECKING:
-    from sandbox.layout import Layout
 
 _GROUP = "apiserver.config.k8s.io/v1"
 _PLUGINS = ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")

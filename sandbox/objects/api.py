@@ -1,21 +1,16 @@
 """The few API requests that are needed to start a sandbox."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import ssl
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Self
+from types import TracebackType
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from sandbox.errors import SandboxError
-
-if TYPE_CHECKING:
-    from types import TracebackType
-
-    from sandbox.layout import Layout
+from sandbox.layout import Layout
 
 Json = dict[str, Any]
 COLLECTIONS = {

@@ -1,16 +1,12 @@
 """Node pools: the nodes that Karpenter may create, and the manifests that define them."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sandbox.errors import SandboxError
 from sandbox.objects.nodes import PREFIX, SIMULATED, quantity, taint
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 SIZES: Final = (1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256)
 CAPACITY_TYPES: Final = ("on-demand", "spot")

@@ -1,20 +1,15 @@
 """Simulated nodes: their resources, and the manifests that create them."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sandbox.errors import SandboxError
+from sandbox.objects.api import Api
 from sandbox.processes.components import FAKE_NODE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from sandbox.objects.api import Api
 
 PODS_PER_NODE = 110  # the kubelet's default
 GPU = "nvidia.com/gpu"

@@ -1,14 +1,10 @@
 """A default StorageClass, and volumes that claims can bind to."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
 
 from sandbox.objects.nodes import SIMULATED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 CLASS: Final = "standard"
 COUNT: Final = 32

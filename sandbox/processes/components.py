@@ -3,21 +3,15 @@
 Flags are upstream's; a comment explains those that need a reason.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from sandbox.layout import Facts, Layout
 from sandbox.paths import STAGES
 from sandbox.processes.pki import SERVER, SERVICE_ACCOUNT_KEY
 from sandbox.processes.supervisor import Launch
 from sandbox.real.network import Network
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from sandbox.layout import Facts, Layout
 
 ETCD = "etcd"
 API_SERVER = "kube-apiserver"

@@ -1,16 +1,11 @@
 """Kubeconfigs as single files that embed their certificates, as kind and k3d write them."""
 
-from __future__ import annotations
-
 import base64
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import yaml
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from sandbox.layout import Layout
+from sandbox.layout import Layout
 
 
 def kubeconfig(layout: Layout, server: str, client: str) -> str:

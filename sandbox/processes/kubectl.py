@@ -1,16 +1,11 @@
 """Runs kubectl on one cluster."""
 
-from __future__ import annotations
-
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from sandbox.errors import SandboxError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,21 +5,16 @@ component. The kernel keeps them with the process, so no pid file can be stale, 
 lost, and a program that reuses a pid is never mistaken for ours.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select
 import signal
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sandbox.errors import SandboxError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 FOLDER = "EDL_SANDBOX_PROCESS_OF"
 COMPONENT = "EDL_SANDBOX_COMPONENT"

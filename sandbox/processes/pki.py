@@ -1,10 +1,9 @@
 """The sandbox's own certificate authority, and the certificates that it signs."""
 
-from __future__ import annotations
-
 import datetime as dt
 import ipaddress
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -12,10 +11,6 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from sandbox.files import write_whole
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 LIFETIME = dt.timedelta(days=3650)
 # The clocks of containers and machines differ slightly.

@@ -1,18 +1,12 @@
 """Waits until the control plane can be used."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from sandbox.errors import SandboxError
+from sandbox.objects.api import Api
 from sandbox.objects.nodes import unready
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sandbox.objects.api import Api
 
 PAUSE = 0.05  # seconds between checks
 API_WITHIN = 120.0

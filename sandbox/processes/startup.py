@@ -1,30 +1,22 @@
 """The steps from an empty folder to a ready cluster, and back."""
 
-from __future__ import annotations
-
 import datetime as dt
 import shutil
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sandbox.files import write_whole
-from sandbox.layout import Facts, free_ports, write_facts
+from sandbox.layout import Facts, Layout, free_ports, write_facts
 from sandbox.objects import admission, nodes, volumes
 from sandbox.objects.api import Api
+from sandbox.objects.nodes import NodeGroup
 from sandbox.processes import components, pki, readiness
+from sandbox.processes.components import ComponentInputs
 from sandbox.processes.kubeconfig import kubeconfig
+from sandbox.processes.supervisor import Supervisor
 from sandbox.real import cgroups, isolation
 from sandbox.real.network import Network, free_number
-from sandbox.real.node import PARTS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
-
-    from sandbox.layout import Layout
-    from sandbox.objects.nodes import NodeGroup
-    from sandbox.processes.components import ComponentInputs
-    from sandbox.processes.supervisor import Supervisor
-    from sandbox.real.node import Node
+from sandbox.real.node import PARTS, Node
 
 COMPONENTS = (*components.ORDER, *PARTS)
 _NODE_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"

@@ -1,22 +1,16 @@
 """Starts a sandbox's processes, records which should run, and reports those that do not."""
 
-from __future__ import annotations
-
 import json
 import signal
 import time
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from sandbox.errors import ComponentDied, SandboxError
 from sandbox.files import last_lines, write_whole
 from sandbox.processes import ownership
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from pathlib import Path
-
-    from sandbox.processes.ownership import Process
+from sandbox.processes.ownership import Process
 
 LOG_LINES = 12
 BLIND = 0.005  # seconds

@@ -1,18 +1,14 @@
 """Images of a few static files, as archives that containerd imports, made without a builder."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json
 import tarfile
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
 
 from sandbox.builds.recipe import machine
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 _EXECUTABLE: Final = 0o755
 

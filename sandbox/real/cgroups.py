@@ -1,19 +1,15 @@
 """The cgroup of a sandbox's real node, which contains all of its containers."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sandbox.errors import SandboxError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MOUNTS: Final = Path("/proc/self/mounts")
 NEEDED: Final = frozenset({"cpu", "cpuset", "devices", "memory", "pids"})

@@ -1,19 +1,14 @@
 """The configuration of the node's programs, with a reason for each value that is not a default."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import yaml
 
 from sandbox.processes.pki import NODE_NAME
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from sandbox.real.network import Network
+from sandbox.real.network import Network
 
 NAME: Final = NODE_NAME
 LABEL: Final = "edl.dev/sandbox-node=real"

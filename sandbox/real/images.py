@@ -1,17 +1,13 @@
 """The images of a real node, managed with containerd's `ctr`."""
 
-from __future__ import annotations
-
 import subprocess
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from sandbox.errors import SandboxError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
 
 WITHIN: Final = 30.0  # seconds for containerd to respond
 PAUSE: Final = 0.05

@@ -4,21 +4,16 @@ One process holds the namespaces; others enter them. The only connection to the 
 link, which carries the sandbox's name so that it can be removed by that alone.
 """
 
-from __future__ import annotations
-
 import subprocess
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sandbox.errors import SandboxError
 from sandbox.files import write_whole
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sandbox.real.network import Network
+from sandbox.real.network import Network
 
 HOLD: Final = ("unshare", "--net", "--mount", "--propagation=private", "sleep", "infinity")
 WITHIN: Final = 10.0  # seconds for unshare to create the namespaces

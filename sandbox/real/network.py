@@ -1,17 +1,13 @@
 """The addresses of a sandbox's real node: a link to this machine, and a range for its pods."""
 
-from __future__ import annotations
-
 import ipaddress
 import random
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sandbox.errors import SandboxError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 NUMBERS: Final = range(256)
 ROUTES: Final = Path("/proc/net/route")

@@ -4,34 +4,28 @@ Interfaces, routes, rules and mounts vanish with the last process, however it en
 end with their cgroup. So nothing of the node can outlive `sandbox down`.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from sandbox.builds import debian
 from sandbox.errors import SandboxError
 from sandbox.files import write_whole
+from sandbox.layout import Layout
 from sandbox.processes import ownership
 from sandbox.processes.components import LAZY
 from sandbox.processes.kubeconfig import kubeconfig
 from sandbox.processes.readiness import wait_for
-from sandbox.processes.supervisor import Launch
+from sandbox.processes.supervisor import Launch, Supervisor
 from sandbox.real import archive, cgroups, configuration, isolation
 from sandbox.real.configuration import PAUSE, SOCKET, Paths
 from sandbox.real.images import Images
 from sandbox.real.isolation import Isolation
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from sandbox.layout import Layout
-    from sandbox.processes.supervisor import Supervisor
-    from sandbox.real.network import Network
+from sandbox.real.network import Network
 
 HOLDER: Final = "node"
 CONTAINERD: Final = "containerd"

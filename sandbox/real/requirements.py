@@ -1,17 +1,13 @@
 """Checks by trying whether a real node can run on this machine."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from sandbox.real import cgroups
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PROGRAMS: Final = {
     "unshare": "util-linux",
