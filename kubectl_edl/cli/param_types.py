@@ -1,17 +1,13 @@
 """Types of option values: durations and images."""
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Iterable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
 from edl.durations import EXAMPLES, duration_text, parse_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _LONGEST: Final = timedelta(days=365)
 """A limit, because a deadline beyond the calendar's last year cannot be computed."""

@@ -1,17 +1,13 @@
 """The terminal: streams that may be closed (`>&-`) or ASCII only, key presses, and size."""
 
-from __future__ import annotations
-
 import io
 import os
 import select
 import signal
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Final, TextIO
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from typing import Final, TextIO
 
 
 def draws(stream: TextIO, environ: Mapping[str, str]) -> bool:

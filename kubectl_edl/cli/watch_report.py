@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from msgspec import structs
 
 from edl.errors import Unreachable
+from edl.kube.cluster import Cluster, ListOptions
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.options import OutputOptions
 from kubectl_edl.output.alternate_screen import ENTER, LEAVE, fitted, over
@@ -15,9 +15,6 @@ from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.output.printer import OutputForm, form
 from kubectl_edl.output.report import JsonDocument, Report
 from kubectl_edl.output.table import Layout, widths
-
-if TYPE_CHECKING:
-    from edl.kube.cluster import Cluster, ListOptions
 
 Read = Callable[[], Report]
 
@@ -42,8 +39,8 @@ def printed(
     cli: CliContext,
     reading: OutputOptions,
     read: Read,
-    cluster: "Cluster",
-    selection: "ListOptions",
+    cluster: Cluster,
+    selection: ListOptions,
 ) -> None:
     """Print once, or with `--watch` after each change of a selected object."""
     if reading.watch:

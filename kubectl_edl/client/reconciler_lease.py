@@ -1,27 +1,21 @@
 """Whether a reconciler leads now, judged by its Lease."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from edl import contract
 from edl.errors import ClusterError, Forbidden, NotFound
+from edl.kube.auth.access_review import MissingRights
 from edl.kube.auth.access_review import read as missing_rights
+from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
 from edl.parsing.yaml_values import timestamp
+from edl.writes import Json
+from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.output.age import duration
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-
-    from edl.kube.auth.access_review import MissingRights
-    from edl.kube.cluster import Cluster
-    from edl.writes import Json
-    from kubectl_edl.cli.context import ClusterConnection
 
 SLACK: Final = timedelta(seconds=5)
 """The tolerated difference between the clocks of the reconciler and of the API server."""

@@ -1,32 +1,25 @@
 """A dashboard from start to stop: one watcher, one app, one server."""
 
-from __future__ import annotations
-
 import secrets
 import socket
 import sys
 import time
 import webbrowser
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
-from typing import TYPE_CHECKING
 
+from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.dashboard.app import DashboardContext, create_app
 from kubectl_edl.dashboard.cluster_reader import choose_reader
-from kubectl_edl.dashboard.http_server import Serving, listening
+from kubectl_edl.dashboard.http_server import DashboardAddress, Serving, listening
+from kubectl_edl.dashboard.options import DashboardOptions
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast
 from kubectl_edl.dashboard.page_resize import resize
 from kubectl_edl.dashboard.request_auth import RequestAuth
 from kubectl_edl.dashboard.watcher import DashboardWatcher
 from kubectl_edl.dashboard.what_if_job import WhatIfEngine
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kubectl_edl.cli.context import CliContext, ClusterConnection
-    from kubectl_edl.dashboard.http_server import DashboardAddress
-    from kubectl_edl.dashboard.options import DashboardOptions
 
 
 @dataclass(frozen=True, slots=True)

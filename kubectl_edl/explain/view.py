@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from edl.domain_counts import DomainCounts
 from edl.frameworks.base import Cooldown
@@ -28,21 +28,19 @@ from kubectl_edl.model.start_estimates import document as when_document
 from kubectl_edl.model.start_estimates import when
 from kubectl_edl.model.training_job_view import Why, time_text, why_of, why_of_role
 from kubectl_edl.output.age import age
+from kubectl_edl.output.documents.decision_documents import (
+    ExplainedRoleDocument,
+    TrainingJobExplanationDocument,
+)
 from kubectl_edl.output.documents.field_kinds import API_VERSION
+from kubectl_edl.output.documents.shared_documents import (
+    ExplainedTopologyDocument,
+    LimitedCooldownDocument,
+)
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.safe_text import labelled
 from kubectl_edl.output.table import Column, Table
 from kubectl_edl.status.job_blockers import blocker_documents, blockers_section
-
-if TYPE_CHECKING:
-    from kubectl_edl.output.documents.decision_documents import (
-        ExplainedRoleDocument,
-        TrainingJobExplanationDocument,
-    )
-    from kubectl_edl.output.documents.shared_documents import (
-        ExplainedTopologyDocument,
-        LimitedCooldownDocument,
-    )
 
 _LABEL: Final = 13
 
@@ -113,7 +111,7 @@ def _waits_for(explained: Explained) -> Reason | None:
     return next((one.reason for one in held if one.job == key), None)
 
 
-def _topology(explained: Explained) -> "ExplainedTopologyDocument | None":
+def _topology(explained: Explained) -> ExplainedTopologyDocument | None:
     found = topology_view.document(explained.view.job.topology, _domains(explained))
     near = topology_view.nearest_document(_waits_for(explained))
     return {**found, "nearest": near} if found else None
@@ -231,7 +229,7 @@ def _past(now: datetime) -> tuple[Column[PastOperation], ...]:
     )
 
 
-def _document(explained: Explained) -> "TrainingJobExplanationDocument":
+def _document(explained: Explained) -> TrainingJobExplanationDocument:
     job, found, published = explained.view.job, explained.explanation, explained.published
     return {
         "apiVersion": API_VERSION,
@@ -272,12 +270,12 @@ def _document(explained: Explained) -> "TrainingJobExplanationDocument":
     }
 
 
-def _cooldown_document(explained: Explained) -> "LimitedCooldownDocument | None":
+def _cooldown_document(explained: Explained) -> LimitedCooldownDocument | None:
     found = resize_limits.document(_cooldown(explained))
     return {**found, "notBefore": time_text(_until(explained))} if found else None
 
 
-def _role_documents(explained: Explained, found: Explanation) -> "list[ExplainedRoleDocument]":
+def _role_documents(explained: Explained, found: Explanation) -> list[ExplainedRoleDocument]:
     roles = {role.name: role for role in explained.view.job.roles}
     return [
         {

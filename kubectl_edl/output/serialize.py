@@ -1,14 +1,10 @@
 """Documents for other programs, as JSON and YAML."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from kubectl_edl.output.safe_text import harmless_json
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 
 def json_text(document: Mapping[str, object]) -> str:

@@ -1,17 +1,13 @@
 """`kubectl edl simulate`: simulates jobs in a scenario, or from the state of the live cluster."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
 from edl.kube.option_group import group
+from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import everywhere
 from kubectl_edl.simulate.options import SimulateOptions
-
-if TYPE_CHECKING:
-    from kubectl_edl.cli.context import CliContext, Scope
 
 _HELP: Final = """Simulate training jobs: a scenario, a trace, or what-if on the live cluster.
 

@@ -1,22 +1,15 @@
 """Runs the simulations of a command: each variant in turn, with a progress bar on a terminal."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TextIO
 
 import click
 
-from edl.simulator import Watcher, simulate
+from edl.simulator import ControlMode, Result, Scenario, Watcher, simulate
 from kubectl_edl.cli.command_errors import Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import TextIO
-
-    from edl.simulator import ControlMode, Result, Scenario
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,41 +1,33 @@
 """The runs of `kubectl edl simulate`: a scenario under several policies, or the live cluster."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec.structs import replace
 
-from edl.planner.decision_limits import GrowthMode
+from edl.model import ClusterState, TrainingJob
+from edl.planner.decision_limits import GrowthMode, Limits
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.cluster_snapshot import queue_order
-from edl.simulator import Elastic, Plain, from_state
+from edl.simulator import Elastic, Plain, Scenario, from_state
 from kubectl_edl.cli.command_errors import Misused, Refused
+from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import OutputOptions
 from kubectl_edl.cli.watch_report import show
 from kubectl_edl.client.cluster_view import survey_cluster
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
+from kubectl_edl.output.report import Report
 from kubectl_edl.resources.manifest_sources import sources
 from kubectl_edl.simulate import plots, what_if
-from kubectl_edl.simulate.run_variants import Variant, run
+from kubectl_edl.simulate.options import SimulateOptions
+from kubectl_edl.simulate.run_variants import Run, Variant, run
 from kubectl_edl.simulate.scenario.csv_traces import trace
 from kubectl_edl.simulate.scenario.manifest_templates import with_unique_names
 from kubectl_edl.simulate.scenario.scenario_reader import read_scenario
 from kubectl_edl.simulate.view import runs_report
 from kubectl_edl.simulate.what_if_view import what_if_report
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from edl.model import ClusterState, TrainingJob
-    from edl.planner.decision_limits import Limits
-    from edl.simulator import Scenario
-    from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
-    from kubectl_edl.output.report import Report
-    from kubectl_edl.simulate.options import SimulateOptions
-    from kubectl_edl.simulate.run_variants import Run
 
 _PLAIN: Final = "plain"
 _LIVE_SECONDS: Final = 600.0

@@ -1,17 +1,13 @@
 """The options `--price` and `--serial`, for costs of a cluster."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
 from edl.kube.option_group import group, option, option_group
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _AMOUNT: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
