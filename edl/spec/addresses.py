@@ -76,8 +76,8 @@ def _length(spec: JobSpec, role: str, count: int) -> int:
     return count * len(host(job_name(spec, role), 0, spec.job, spec.namespace)) + digits
 
 
-def too_many_hosts(what: str) -> Finding:
-    allowed = f"below {LONGEST_VARIABLE}: a smaller max, or shorter names"
+def too_many_hosts(what: str, most: int = LONGEST_VARIABLE) -> Finding:
+    allowed = f"below {most}: a smaller max, or shorter names"
     return Finding(f"metadata.labels[{contract.MAX}]", what, allowed)
 
 

@@ -1,4 +1,7 @@
-"""Refuses variables that are too long for Linux, each by itself, or for etcd, all together."""
+"""Refuses variables that are too long for Linux, each by itself, or for etcd, all together.
+
+And host lists that are too long for the annotations of the pod that reads them.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -16,19 +19,41 @@ MOST_CONTAINERS: Final = 1_000
 """Containers per pod: each gets all variables, however short it is in the manifest."""
 _LARGEST: Final = 1_572_864
 """Bytes of the largest object that etcd stores by default (--max-request-bytes)."""
+MOST_ANNOTATED: Final = 224 * 1024
+"""Characters of all host lists on one pod: its annotations may have 256 KiB, also with others."""
+_BESIDE_HOST: Final = 19
+"""Characters beside a host in all lists, which are `HOST:8`, `HOST slots=8` and `HOST`, with slots
+of four digits."""
 _REFERENCE: Final = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 
 
 def check(pod: Json, spec: JobSpec, needs: Needs) -> None:
     """Raises Denied if no container could start at `max`, or if etcd could not store the pod."""
     _check_containers(pod, needs)
-    findings = [
-        addresses.too_many_hosts(f"the list of hosts in {name} would have {len(value)} characters")
-        for name, value in _longest(spec, needs)
-        if len(name) + len(value) + 2 > addresses.LONGEST_VARIABLE
-    ]
-    if findings:
+    if findings := [*_variables(spec, needs), *_host_lists(spec)]:
         raise Denied(findings)
+
+
+def _variables(spec: JobSpec, needs: Needs) -> Iterator[Finding]:
+    for name, value in _longest(spec, needs):
+        if len(name) + len(value) + 2 > addresses.LONGEST_VARIABLE:
+            what = f"the list of hosts in {name} would have {len(value)} characters"
+            yield addresses.too_many_hosts(what)
+
+
+def _host_lists(spec: JobSpec) -> Iterator[Finding]:
+    """The finding that launchers could not be given the hosts of all workers at max."""
+    framework, counts = FRAMEWORKS[spec.framework], {one.role: one.max for one in spec.all_roles}
+    mode = framework.mode(spec.mode, [*counts])
+    listed = framework.publishes or (mode.newcomers if mode else "")
+    if listed not in counts:
+        return
+    lists = 2 if framework.publishes else 3
+    hosts = addresses.length(spec, {listed: counts[listed]})
+    characters = lists * hosts + _BESIDE_HOST * counts[listed]
+    if characters > MOST_ANNOTATED:
+        what = f"the lists of hosts on the leader's pod would have {characters} characters"
+        yield addresses.too_many_hosts(what, MOST_ANNOTATED)
 
 
 def _check_containers(pod: Json, needs: Needs) -> None:

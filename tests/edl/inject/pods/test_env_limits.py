@@ -9,7 +9,9 @@ from edl.inject.pods import env_limits
 from edl.inject.pods.mutate_pod import KUBECTL_CONTAINER
 from edl.parsing.parser import parse
 from edl.spec import addresses
+from edl.steps.host_lists import publish
 from edl.writes import Json
+from tests.edl import trainings
 from tests.edl.manifests import annotations, created, job, pod, refusals, role_manifest
 
 _ROLES = {
@@ -54,6 +56,34 @@ def test_a_variable_is_as_long_as_what_the_kubelet_writes_into_it() -> None:
 def test_a_framework_without_host_variables_takes_any_max() -> None:
     for framework in ("none", "pytorch"):
         assert refusals(created, job("w", framework=framework, max="90000")) == []
+
+
+def ring(most: int, role: str = "worker") -> Json:
+    return role_manifest(role, f"launcher=1,worker=1..{most}", framework="horovod")
+
+
+@pytest.mark.parametrize("role", ["launcher", "worker"])
+def test_hosts_that_the_annotations_of_a_launcher_cannot_hold_are_refused(role: str) -> None:
+    with pytest.raises(Denied) as denied:
+        created(ring(5000, role))
+    (finding,) = denied.value.findings
+    assert finding.path == f"metadata.labels[{contract.MAX}]"
+    assert "the lists of hosts on the leader's pod would have" in finding.what
+
+
+def test_hosts_at_the_largest_max_fit_into_the_annotations_of_a_launcher() -> None:
+    """The API server accepts 256 KiB (TotalAnnotationSizeLimitB)."""
+    most = max(count for count in range(1000, 5000, 100) if not refusals(created, ring(count)))
+    waits = trainings.pod("launcher", 0, ready=False, gates=(contract.HOSTS_GATE,))
+    workers = trainings.pods("worker", range(most))
+    job = trainings.training(
+        trainings.role("launcher", pods=(waits,)),
+        trainings.role("worker", 1, most, size=most, pods=workers),
+        framework="horovod",
+    )
+    (patch,) = publish(job, (), trainings.NOW).writes
+    characters = sum(len(name) + len(text) for name, text in trainings.written(patch).items())
+    assert 200 * 1024 < characters < 256 * 1024
 
 
 def test_bare_pods_are_told_all_roles() -> None:
