@@ -117,10 +117,11 @@ class RemovalChoice:
         """Reorder so that the last replica is on the node that lacks least for a missing pod.
 
         Nothing changes if removing the current last replica suffices. Nor if it has no work left:
-        the Job would recreate another pod that is deleted before it.
+        the Job would recreate another pod that is deleted before it. Nor if this plan creates it:
+        its pod would be free to take the capacity that the claim needs.
         """
         last = allocation.placements[-1]
-        if not last.counts_in_quota:
+        if last.is_new or not last.counts_in_quota:
             return
         if _needs_more_than_one(missing.pod_class, allocation.pod_class):
             self.reclaimable.named.add(allocation)

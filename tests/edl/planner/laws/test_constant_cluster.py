@@ -99,6 +99,14 @@ def job_whose_next_replica_satisfies_it_more_than_its_giver() -> ClusterState:
     return cluster(node("a", 33), node("b", 4.5), two, one, few, three)
 
 
+def work_items_that_grow_on_one_node_and_give_on_another() -> ClusterState:
+    """`items` finds room on c in the plan in which two of its replicas leave a for `large`."""
+    fields = {"resizing": ResizePolicy.ITEMS, "indexed": False}
+    items = worker("items", 1, 21, on=["a"] * 4 + ["c"], **fields)
+    large = worker("large", 1, 10, shape=shape(2), on=["b"])
+    return cluster(node("a", 4.2), node("b", 2.2), node("c", 2.2), items, large)
+
+
 def sizes(state: ClusterState) -> dict[str, int]:
     return {one.key.name: one.roles[0].status.size for one in state.jobs}
 
@@ -119,3 +127,12 @@ def test_the_job_that_replicas_leave_for_grows_before_others_do(*, spreading: bo
     plans, state = lived(WAYS["fair"], state, ROUNDS, spreading=spreading)
     assert rests(plans[-1]), last_sizes(plans)
     assert sizes(state)["few"] == 3
+
+
+@pytest.mark.parametrize("spreading", [False, True])
+def test_work_items_that_leave_by_name_create_no_pods_at_the_same_time(*, spreading: bool) -> None:
+    """Else kube-scheduler may bind these to the node that the others leave."""
+    state = work_items_that_grow_on_one_node_and_give_on_another()
+    plans, state = lived(WAYS["fair"], state, ROUNDS, spreading=spreading)
+    assert rests(plans[-1]), last_sizes(plans)
+    assert sizes(state) == {"items": 4, "large": 2}
