@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
-from edl.errors import AlreadyExists, ClusterError, Conflict, EdlError, NotFound
+from edl.errors import AlreadyExists, ClusterError, Conflict, EdlError, Invalid, NotFound
 from edl.kube.cluster import Cluster
 from edl.kube.writer.conditional_patch import patched
 from edl.kube.writer.ssh_key_generation import key_pair
@@ -208,7 +208,7 @@ def _create(
 ) -> Json | None:
     """The new object; None if it exists already.
 
-    Without its namespace, or the role that it binds, it is a failure: only for other writes does
+    Without its namespace, or the role that it binds, it is refused: only for other writes does
     NotFound mean that the object is gone.
     """
     try:
@@ -216,7 +216,7 @@ def _create(
     except AlreadyExists:
         return None
     except NotFound as error:
-        raise ClusterError(str(error), error.status) from error
+        raise Invalid(str(error), error.status) from error
 
 
 def _create_keys(cluster: Cluster, write: CreateKeys) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 
-from edl.errors import Forbidden, NotFound, Unreachable
+from edl.errors import ClusterError, Forbidden, NotFound, Unreachable
 from edl.forecast.estimate import Certainty
 from edl.model import JobKey, ObjectRef, TrainingJob
 from edl.planner.decide import decide
@@ -32,8 +32,6 @@ from tests.reconciler.times import Time
 
 if TYPE_CHECKING:
     from datetime import datetime
-
-    from edl.errors import ClusterError
 
 
 class Leadership:
@@ -217,8 +215,18 @@ def test_a_change_by_others_is_seen_when_ours_meets_it(desk: Desk) -> None:
     assert desk.read("a").jobs == 2
 
 
-def test_a_namespace_that_refuses_is_left_alone_for_a_while(desk: Desk) -> None:
-    desk.cluster.error, desk.cluster.refuses = Forbidden("exceeded quota", 403), "a"
+@pytest.mark.parametrize(
+    "error",
+    [
+        Forbidden('configmaps "edl-queue" is forbidden: exceeded quota', 403),
+        NotFound('namespaces "a" not found', 404),
+    ],
+    ids=["refused", "deleted"],
+)
+def test_a_namespace_that_refuses_is_left_alone_for_a_while(
+    desk: Desk, error: ClusterError
+) -> None:
+    desk.cluster.error, desk.cluster.refuses = error, "a"
     assert desk.look("a/one", "b/two") == ["create a", "create b"]
     assert desk.look("a/one", "b/two") == []
     desk.cluster.error = None
