@@ -13,7 +13,7 @@ from typing import Final
 
 from playwright.sync_api import Browser, Error, sync_playwright
 
-from sandbox.builds import debian, debian_packages
+from sandbox.builds import debian
 from sandbox.builds.build import Bench
 from sandbox.errors import SandboxError
 from sandbox.paths import places
@@ -38,7 +38,7 @@ def browser(
     Raises SandboxError if the package cannot be fetched or the browser does not start.
     """
     bench = Bench(places(environ).cache, environ)
-    prefix = debian_packages.unpacked("chromium", bench, say)
+    prefix = debian.unpacked("chromium", bench, say)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         try:
             started = playwright.chromium.launch(

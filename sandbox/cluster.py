@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sandbox import releases
-from sandbox.builds import binaries, debian_packages
+from sandbox.builds import binaries, debian
 from sandbox.builds.build import Bench
 from sandbox.errors import SandboxError
 from sandbox.files import locked
@@ -259,7 +259,7 @@ class Sandbox:
 
     def _packages(self) -> Path:
         bench = Bench(self._places.cache, self.environ)
-        return debian_packages.unpacked("node", bench, self._say)
+        return debian.unpacked("node", bench, self._say)
 
     def _node(self, inputs: ComponentInputs, prefix: Path) -> Node:
         number = inputs.facts.network

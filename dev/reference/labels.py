@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from dev.reference.markdown import table
+from dev.reference import table
 from edl.contract import registry
 from edl.contract.registry import ContractEntry, EntryKind, Setter
 

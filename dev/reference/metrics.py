@@ -7,7 +7,7 @@ from typing import Final
 from prometheus_client import Metric, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from dev.reference.markdown import table
+from dev.reference import table
 from edl.model import ClusterState, Team, Teams
 from edl.planner.plan import Plan
 from edl.quantities import CPU, Resources

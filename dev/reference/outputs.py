@@ -17,7 +17,8 @@ from typing import (
     is_typeddict,
 )
 
-from dev.reference.markdown import table
+from dev.reference import table
+from kubectl_edl.output.documents import KINDS
 from kubectl_edl.output.documents.cluster_documents import (
     CertificateDocument,
     CheckReportDocument,
@@ -29,7 +30,6 @@ from kubectl_edl.output.documents.decision_documents import (
     PlanDocument,
     TrainingJobExplanationDocument,
 )
-from kubectl_edl.output.documents.field_kinds import KINDS
 from kubectl_edl.output.documents.simulation_documents import SimulationDocument, WhatIfDocument
 from kubectl_edl.output.documents.team_documents import TeamDocument
 from kubectl_edl.output.documents.training_job_documents import (

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
-from dev.reference.markdown import table
+from dev.reference import table
 from edl.annotations.job_history import OperationPhase
 from edl.model import Code
 from edl.model.blockers import BlockerKind, JobCondition, SizeBound

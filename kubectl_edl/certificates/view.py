@@ -11,7 +11,7 @@ from certs.verify import CertificateInfo, facts_of, is_signed_by
 from edl.model import ObjectRef
 from kubectl_edl.client.certificate_store import Trusted, days_left
 from kubectl_edl.model.training_job_view import time_text
-from kubectl_edl.output.documents.field_kinds import API_VERSION
+from kubectl_edl.output.documents import API_VERSION
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.table import Column, Table
 

@@ -11,7 +11,7 @@ from edl.kube.cluster import Cluster, ListOptions
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.options import OutputOptions
 from kubectl_edl.output.alternate_screen import ENTER, LEAVE, fitted, over
-from kubectl_edl.output.documents.field_kinds import API_VERSION
+from kubectl_edl.output.documents import API_VERSION
 from kubectl_edl.output.printer import OutputForm, form
 from kubectl_edl.output.report import JsonDocument, Report
 from kubectl_edl.output.table import Layout, widths

@@ -9,7 +9,7 @@ from kubectl_edl.cli.options import OutputOptions
 from kubectl_edl.cli.watch_report import layout, show
 from kubectl_edl.doctor.checks.check import CheckResult, SectionResult, Verdict
 from kubectl_edl.output import color
-from kubectl_edl.output.documents.field_kinds import API_VERSION
+from kubectl_edl.output.documents import API_VERSION
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.safe_text import ascii_only, harmless
 from kubectl_edl.output.table import Layout

@@ -28,11 +28,11 @@ from kubectl_edl.model.start_estimates import document as when_document
 from kubectl_edl.model.start_estimates import when
 from kubectl_edl.model.training_job_view import Why, time_text, why_of, why_of_role
 from kubectl_edl.output.age import age
+from kubectl_edl.output.documents import API_VERSION
 from kubectl_edl.output.documents.decision_documents import (
     ExplainedRoleDocument,
     TrainingJobExplanationDocument,
 )
-from kubectl_edl.output.documents.field_kinds import API_VERSION
 from kubectl_edl.output.documents.shared_documents import (
     ExplainedTopologyDocument,
     LimitedCooldownDocument,

@@ -11,7 +11,7 @@ from kubectl_edl.model.role_history import PastOperation, role_changes
 from kubectl_edl.model.training_job_view import job_names, time_text
 from kubectl_edl.output.age import age
 from kubectl_edl.output.color import meaning
-from kubectl_edl.output.documents.field_kinds import API_VERSION
+from kubectl_edl.output.documents import API_VERSION
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.table import Column, Table
 

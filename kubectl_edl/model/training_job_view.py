@@ -11,7 +11,7 @@ from edl.lost_pods import why_missing
 from edl.messages import message
 from edl.model import Code, Phase, Pod, PodPhase, Reason, ResizePolicy, Role, TrainingJob
 from edl.phases import ending, phase, unready, why_below_minimum, why_unscheduled
-from kubectl_edl.output.documents.field_kinds import API_VERSION
+from kubectl_edl.output.documents import API_VERSION
 
 if TYPE_CHECKING:
     from kubectl_edl.output.documents.shared_documents import CooldownDocument

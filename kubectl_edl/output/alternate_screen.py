@@ -3,10 +3,9 @@
 import re
 from typing import Final
 
-from kubectl_edl.output.cell_width import columns, cut_to
 from kubectl_edl.output.color import FAINT, painted
 from kubectl_edl.output.safe_text import ascii_only
-from kubectl_edl.output.table import Layout
+from kubectl_edl.output.table import Layout, cut_to, display_width
 
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 _RESET = "\x1b[0m"
@@ -43,7 +42,7 @@ def fitted(text: str, layout: Layout) -> str:
 
 def cut(line: str, width: int) -> str:
     """The first `width` columns of a line; escape sequences have no width."""
-    if columns(_ESCAPE.sub("", line)) <= width:
+    if display_width(_ESCAPE.sub("", line)) <= width:
         return line
     kept, left = "", width
     for part in re.split(f"({_ESCAPE.pattern})", line):
@@ -51,5 +50,5 @@ def cut(line: str, width: int) -> str:
         shown = part if escape else cut_to(part, left)
         kept += shown
         if not escape:
-            left = left - columns(shown) if shown == part else 0
+            left = left - display_width(shown) if shown == part else 0
     return kept if kept.endswith(_RESET) or "\x1b" not in kept else kept + _RESET

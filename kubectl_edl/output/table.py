@@ -1,13 +1,13 @@
 """Tables of aligned columns, as `kubectl get` prints them."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any, Final, Generic, TypeVar
+from unicodedata import category, east_asian_width
 
 import msgspec
 from msgspec.structs import replace
 
-from kubectl_edl.output.cell_width import columns as taken
-from kubectl_edl.output.cell_width import cut_to, padded
 from kubectl_edl.output.color import painted
 from kubectl_edl.output.safe_text import ascii_only, harmless
 
@@ -121,7 +121,7 @@ def widths(table: Table, layout: Layout) -> tuple[int, ...]:
 
 
 def _needed(lines: Sequence[Sequence[str]], layout: Layout) -> tuple[int, ...]:
-    needed = [max(_LEAST, *map(taken, column)) for column in zip(*lines, strict=True)]
+    needed = [max(_LEAST, *map(display_width, column)) for column in zip(*lines, strict=True)]
     floor = layout.floor if len(layout.floor) == len(needed) else (0,) * len(needed)
     return tuple(max(pair) for pair in zip(needed, floor, strict=True))
 
@@ -201,4 +201,33 @@ def _cell(text: str, size: int, layout: Layout) -> str:
 
 def _shortened(text: str, size: int, layout: Layout) -> str:
     cut = _CUT[layout.unicode]
-    return text if taken(text) <= size else cut_to(text, size - len(cut)) + cut
+    return text if display_width(text) <= size else cut_to(text, size - len(cut)) + cut
+
+
+def display_width(text: str) -> int:
+    """Columns of a text without control sequences."""
+    return len(text) if text.isascii() else sum(map(_of_letter, text))
+
+
+def cut_to(text: str, most: int) -> str:
+    """The longest prefix of at most `most` columns."""
+    if text.isascii():
+        return text[: max(most, 0)]
+    left = most
+    for place, letter in enumerate(text):
+        left -= _of_letter(letter)
+        if left < 0:
+            return text[:place]
+    return text
+
+
+def padded(text: str, least: int) -> str:
+    """The text, padded with blanks to at least `least` columns."""
+    return text + " " * (least - display_width(text))
+
+
+@lru_cache(maxsize=1024)
+def _of_letter(letter: str) -> int:
+    if category(letter) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if east_asian_width(letter) in ("W", "F") else 1

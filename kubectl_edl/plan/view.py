@@ -14,7 +14,7 @@ from kubectl_edl.model.plan_changes import PlannedChange
 from kubectl_edl.model.role_history import role_changes
 from kubectl_edl.model.training_job_view import time_text
 from kubectl_edl.output.age import duration
-from kubectl_edl.output.documents.field_kinds import API_VERSION
+from kubectl_edl.output.documents import API_VERSION
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.table import Column, Table, in_namespaces
 

@@ -16,7 +16,7 @@ from kubectl_edl.model.start_estimates import short
 from kubectl_edl.model.training_job_view import Why, job_names, time_text
 from kubectl_edl.output.age import UNKNOWN, age
 from kubectl_edl.output.cell_quantities import fine_percent
-from kubectl_edl.output.documents.field_kinds import API_VERSION
+from kubectl_edl.output.documents import API_VERSION
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in
 

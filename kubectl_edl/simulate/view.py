@@ -12,7 +12,7 @@ from edl.simulator import JobResult, Result, RoleResult, Summary
 from edl.simulator.timeline import StepSeries
 from kubectl_edl.model import topology_view
 from kubectl_edl.output.age import duration
-from kubectl_edl.output.documents.field_kinds import API_VERSION
+from kubectl_edl.output.documents import API_VERSION
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.table import Column, Table
 from kubectl_edl.simulate.run_variants import Run

@@ -8,7 +8,7 @@ from edl.model import JobKey, Role, TrainingJob
 from edl.simulator import JobResult, RoleResult
 from kubectl_edl.model import topology_view
 from kubectl_edl.model.training_job_view import job_names
-from kubectl_edl.output.documents.field_kinds import API_VERSION
+from kubectl_edl.output.documents import API_VERSION
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in
 from kubectl_edl.simulate.run_variants import Run

@@ -7,7 +7,7 @@ from edl.parsing.team_fields import resource_name
 from edl.quantities import Resources, number_text
 from edl.visibility.team_figures import TeamFigures
 from kubectl_edl.output.cell_quantities import fine_percent
-from kubectl_edl.output.documents.field_kinds import API_VERSION
+from kubectl_edl.output.documents import API_VERSION
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.table import Column, Table
 from kubectl_edl.queue.view import quantities

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from kubectl_edl.model.training_job_view import time_text
 from kubectl_edl.output.cell_quantities import decimal
-from kubectl_edl.output.documents.field_kinds import API_VERSION
+from kubectl_edl.output.documents import API_VERSION
 from kubectl_edl.queue.view import quantities, quantity
 from kubectl_edl.top.cluster_costs import NodeCosts, NodeShares
 from kubectl_edl.top.resource_hours import Hours

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kubectl_edl.output.documents.field_kinds import API_VERSION
+from kubectl_edl.output.documents import API_VERSION
 from kubectl_edl.output.serialize import json_text, yaml_text
 
 if TYPE_CHECKING:

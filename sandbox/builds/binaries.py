@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from sandbox.builds.build import Bench, built
-from sandbox.builds.debian_packages import PACKAGES, unpacked
+from sandbox.builds.debian import PACKAGES, unpacked
 from sandbox.builds.recipe import HELM, KARPENTER, KWOK, REAL
 from sandbox.errors import BuildError
 from sandbox.paths import Places

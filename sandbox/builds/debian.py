@@ -15,6 +15,24 @@ from sandbox.builds.recipe import KEY_LENGTH
 from sandbox.errors import BuildError
 from sandbox.files import made_once
 
+PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
+    "node": ("runc", "containernetworking-plugins", "nftables"),
+    "images": ("buildah", "mmdebstrap", "debian-archive-keyring"),
+    # A quarter of the size of `chromium`, because it has no graphical interface.
+    "chromium": ("chromium-headless-shell", "fonts-dejavu-core"),
+    "busybox": ("busybox-static",),
+    "faketime": ("libfaketime",),
+    "prometheus": ("prometheus",),
+    "shells": ("bash-completion", "fish", "zsh"),
+}
+"""Packages by set; each set becomes one folder in the cache."""
+
+
+def unpacked(name: str, bench: Bench, say: Callable[[str], None]) -> Path:
+    """The folder with the files of this set. Raises BuildError if they cannot be fetched."""
+    return fetched(name, PACKAGES[name], bench, say)
+
+
 NEEDED: Final = ("apt-get", "dpkg-deb")
 OS_RELEASE: Final = Path("/etc/os-release")
 LIBRARIES: Final = ("lib", "usr/lib")

@@ -13,7 +13,7 @@ from sandbox.builds.build import Bench
 from sandbox.builds.recipe import KEY_LENGTH, machine
 from sandbox.files import locked
 from sandbox.images import base, context, making
-from sandbox.images.image import Image
+from sandbox.images.making import Image
 from sandbox.paths import places
 from sandbox.releases import wanted
 

@@ -5,10 +5,11 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from sandbox.builds import debian_packages
+from sandbox.builds import debian
 from sandbox.builds.build import Bench
 from sandbox.builds.logged_run import fresh
 from sandbox.builds.progress import Progress
@@ -16,7 +17,21 @@ from sandbox.errors import BuildError
 from sandbox.files import locked
 from sandbox.images import base, machine
 from sandbox.images.builder import Builder
-from sandbox.images.image import Image
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A folder with a Dockerfile, and the name by which pods refer to the image.
+
+    reference: the full name, as on a node. programs: the sandbox's own programs, each of which
+    replaces the Dockerfile's stage of the same name, with the program at the top level.
+    """
+
+    name: str
+    reference: str
+    folder: Path
+    programs: tuple[str, ...] = ()
+
 
 FOLDER: Final = "images"
 """The cache folder of archives, and of the storage of their layers."""
@@ -70,7 +85,7 @@ def _builder(
     name: str, doing: tuple[str, str, str], bench: Bench, say: Callable[[str], None]
 ) -> Iterator[Builder]:
     """A builder with a temporary work folder and a progress line."""
-    unpacked = debian_packages.unpacked("images", bench, say)
+    unpacked = debian.unpacked("images", bench, say)
     images = bench.cache / FOLDER
     images.mkdir(parents=True, exist_ok=True)
     # We hold the lock, so these remains are from a killed build.

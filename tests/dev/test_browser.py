@@ -6,7 +6,7 @@ import pytest
 
 from dev.browser import PROGRAM, browser
 from sandbox.builds import debian
-from sandbox.builds.debian_packages import PACKAGES
+from sandbox.builds.debian import PACKAGES
 from sandbox.errors import SandboxError
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from dev.installation import Installation
 from edl import contract
 from edl.writes import Json
 from sandbox.builds.build import Bench
-from sandbox.builds.debian import environment
-from sandbox.builds.debian_packages import unpacked
+from sandbox.builds.debian import environment, unpacked
 from sandbox.errors import BuildError
 from sandbox.layout import free_ports
 from sandbox.paths import places

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox.builds.build import Bench
-from sandbox.builds.debian import environment
-from sandbox.builds.debian_packages import unpacked
+from sandbox.builds.debian import environment, unpacked
 from sandbox.errors import BuildError
 from sandbox.paths import places
 from tests.integration.support.stage import elastic

@@ -21,8 +21,8 @@ from packaging.utils import canonicalize_name
 from edl.writes import Json
 from kubectl_edl.cli.root import COMMANDS
 from manifests import krew_archive, sbom
-from manifests.dpkg_status import debian_components
 from manifests.krew_archive import PLATFORMS, KrewArchive
+from manifests.sbom import debian_components
 
 ROOT = Path(__file__).parents[2]
 HOME = "https://example.test"

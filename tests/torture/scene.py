@@ -23,7 +23,7 @@ from dev.installation import (
     write_webhook_kubeconfig,
 )
 from sandbox import NodeGroup, Sandbox
-from sandbox.builds import debian_packages
+from sandbox.builds import debian
 from sandbox.builds.build import Bench
 from sandbox.files import write_whole
 from sandbox.layout import free_ports
@@ -112,7 +112,7 @@ def _clocked(command: list[str]) -> list[str]:
 def clock_library() -> Path:
     """libfaketime, of the distribution's package. Raises BuildError where there is none."""
     bench = Bench(places(os.environ).cache, os.environ)
-    prefix = debian_packages.unpacked("faketime", bench, print)
+    prefix = debian.unpacked("faketime", bench, print)
     (library,) = prefix.rglob(_LIBRARY)
     return library
 

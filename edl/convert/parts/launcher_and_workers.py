@@ -4,13 +4,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from edl import contract
-from edl.convert.parts import (
-    pod_templates,
-    replica_bounds,
-    replica_specs,
-    restart_policy,
-    role_manifests,
-)
+from edl.convert import training_manifest
+from edl.convert.parts import pod_templates, replica_bounds, replica_specs, restart_policy
 from edl.convert.parts.object_metadata import SourceMetadata
 from edl.convert.parts.replica_bounds import Sizes
 from edl.convert.parts.replica_specs import Replica
@@ -30,13 +25,13 @@ def launcher(replica: Replica, failing: tuple[str, Json], policy: RunPolicy) -> 
     replica = replica_specs.with_template(
         replica, _with_discovery(replica.fields, replica.template)
     )
-    return role_manifests.of(replica, replica_bounds.exactly(replica.size), failing, policy)
+    return training_manifest.role(replica, replica_bounds.exactly(replica.size), failing, policy)
 
 
 def workers(replica: Replica, sizes: Sizes, policy: RunPolicy) -> RoleManifest:
     """Failed workers are always replaced, whatever restart policy the source names."""
     restart_policy.remark_on_worker(replica.fields, replica.restart)
-    return role_manifests.of(replica, sizes, restart_policy.replaced(replica.restart), policy)
+    return training_manifest.role(replica, sizes, restart_policy.replaced(replica.restart), policy)
 
 
 def attached(

@@ -7,8 +7,7 @@ whole GPUs or fractions; -1 means unlimited.
 from math import ceil, floor
 from typing import Final
 
-from edl.convert.queues.queue_facts import QUEUE, QueueCapacity, QueueFacts
-from edl.convert.queues.queue_metadata import name_of
+from edl.convert.queues.queue_facts import QUEUE, QueueCapacity, QueueFacts, name_of
 from edl.convert.queues.resource_amounts import number, weight
 from edl.convert.tracked_object import Fields
 from edl.quantities import CPU, MEMORY

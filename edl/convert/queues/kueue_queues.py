@@ -12,8 +12,8 @@ from edl.convert.queues.queue_facts import (
     COHORT,
     NamespaceClaim,
     QueueFacts,
+    name_of,
 )
-from edl.convert.queues.queue_metadata import name_of
 from edl.convert.queues.resource_amounts import weight
 from edl.convert.template_schema import FieldShape
 from edl.convert.tracked_object import Fields

@@ -22,9 +22,8 @@ from edl.convert.queues.queue_facts import (
     QueueKey,
 )
 from edl.convert.queues.team_capacity import capacities, report_islands
-from edl.convert.queues.team_names import named_teams
 from edl.convert.queues.team_namespaces import TeamNamespaces, namespaces_of
-from edl.convert.queues.team_parents import report_circles, with_named_cohorts
+from edl.convert.queues.team_parents import named_teams, report_circles, with_named_cohorts
 from edl.convert.tracked_object import ConversionReport, Fields
 from edl.errors import Denied
 from edl.model import Reclaim, Team, Teams

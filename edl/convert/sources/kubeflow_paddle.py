@@ -17,7 +17,6 @@ from edl.convert.parts import (
     pod_templates,
     replica_bounds,
     replica_specs,
-    role_manifests,
     run_policy,
 )
 from edl.convert.parts.replica_bounds import ReplicaBounds
@@ -51,8 +50,10 @@ def read(document: Fields) -> Sequence[Json]:
 
 
 def _part(replica: Replica, policy: RunPolicy, limits: ReplicaBounds) -> RoleManifest:
-    failing = role_manifests.failing(replica, policy, _PORT)
-    return role_manifests.of(replica, limits.around(replica.fields, replica.size), failing, policy)
+    failing = training_manifest.failing(replica, policy, _PORT)
+    return training_manifest.role(
+        replica, limits.around(replica.fields, replica.size), failing, policy
+    )
 
 
 def _limits(elastic: Fields) -> ReplicaBounds:

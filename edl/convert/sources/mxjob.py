@@ -20,7 +20,6 @@ from edl.convert.parts import (
     pod_templates,
     replica_bounds,
     replica_specs,
-    role_manifests,
     run_policy,
 )
 from edl.convert.parts.replica_specs import RendezvousPort, Replica
@@ -54,12 +53,12 @@ def read(document: Fields) -> Sequence[Json]:
 
 def _part(replica: Replica, policy: RunPolicy, scheduler: str) -> RoleManifest:
     serves = _FRAMEWORK.kinds[replica.role].serves
-    failing = role_manifests.failing(replica, policy, _PORT, serves=serves)
+    failing = training_manifest.failing(replica, policy, _PORT, serves=serves)
     template = pod_templates.with_default(
         replica.fields, replica.template, "schedulerName", scheduler
     )
     replica = replica_specs.with_template(replica, template)
-    return role_manifests.of(replica, replica_bounds.exactly(replica.size), failing, policy)
+    return training_manifest.role(replica, replica_bounds.exactly(replica.size), failing, policy)
 
 
 def _mode(spec: Fields, roles: Sequence[str]) -> dict[str, str]:

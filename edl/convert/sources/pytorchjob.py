@@ -19,7 +19,6 @@ from edl.convert.parts import (
     pod_templates,
     replica_bounds,
     replica_specs,
-    role_manifests,
     run_policy,
 )
 from edl.convert.parts.replica_bounds import Sizes
@@ -75,9 +74,11 @@ def read(document: Fields) -> Sequence[Json]:
 
 
 def _part(replica: Replica, sizes: Sizes, policy: RunPolicy, words: _Words) -> RoleManifest:
-    failing = role_manifests.failing(replica, policy, _PORT)
+    failing = training_manifest.failing(replica, policy, _PORT)
     template = pod_templates.with_env(replica.template, words.env)
-    return role_manifests.of(replica_specs.with_template(replica, template), sizes, failing, policy)
+    return training_manifest.role(
+        replica_specs.with_template(replica, template), sizes, failing, policy
+    )
 
 
 def _port(found: Sequence[Replica], words: _Words, *, is_elastic: bool) -> int | None:

@@ -9,13 +9,7 @@ from typing import Final
 
 from edl import contract
 from edl.convert import training_manifest
-from edl.convert.parts import (
-    object_metadata,
-    replica_bounds,
-    replica_specs,
-    role_manifests,
-    run_policy,
-)
+from edl.convert.parts import object_metadata, replica_bounds, replica_specs, run_policy
 from edl.convert.parts.replica_specs import RendezvousPort, Replica
 from edl.convert.parts.run_policy import RunPolicy
 from edl.convert.source_kind import SourceKind
@@ -60,9 +54,9 @@ def _part(
     replica: Replica, policy: RunPolicy, limits: replica_bounds.ReplicaBounds
 ) -> RoleManifest:
     kind = _FRAMEWORK.kinds[replica.role]
-    failing = role_manifests.failing(replica, policy, _PORT, serves=kind.serves)
+    failing = training_manifest.failing(replica, policy, _PORT, serves=kind.serves)
     around = limits.around(replica.fields, replica.size) if kind.resizable else None
-    return role_manifests.of(
+    return training_manifest.role(
         replica, around or replica_bounds.exactly(replica.size), failing, policy
     )
 

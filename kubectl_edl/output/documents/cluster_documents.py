@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
-from kubectl_edl.output.documents.field_kinds import QUANTITY
+from kubectl_edl.output.documents import QUANTITY
 from kubectl_edl.output.documents.shared_documents import (
     NameDocument,
     Quantities,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 from edl.model import CaveatCode, Phase
 from edl.model.blockers import BlockerKind, JobCondition, SizeBound
 from edl.model.scarcity import NodeRule, Scarce
-from kubectl_edl.output.documents.field_kinds import QUANTITY
+from kubectl_edl.output.documents import QUANTITY
 from kubectl_edl.output.documents.shared_documents import (
     DomainDocument,
     DomainPodsDocument,

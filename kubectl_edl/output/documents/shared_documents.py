@@ -9,7 +9,7 @@ from typing import Annotated, TypedDict
 
 from edl.annotations.job_history import Operation, OperationPhase
 from edl.forecast.estimate import Certainty
-from kubectl_edl.output.documents.field_kinds import DATE_TIME, QUANTITY, REASON
+from kubectl_edl.output.documents import DATE_TIME, QUANTITY, REASON
 
 Timestamp = Annotated[str, DATE_TIME]
 ReasonCode = Annotated[str, REASON]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox import Sandbox
-from sandbox.builds import debian_packages
+from sandbox.builds import debian
 from sandbox.builds.build import Bench
 from sandbox.errors import SandboxError
 from sandbox.existing import Cluster
@@ -94,7 +94,7 @@ def load(cluster: Cluster) -> None:
     if not isinstance(cluster, Sandbox) or IMAGE in cluster.images():
         return
     bench = Bench(places(os.environ).cache, os.environ)
-    program = debian_packages.unpacked("busybox", bench, sys.stderr.write) / "bin/busybox"
+    program = debian.unpacked("busybox", bench, sys.stderr.write) / "bin/busybox"
     with tempfile.TemporaryDirectory() as folder:
         image = Path(folder, "busybox.tar")
         files = {"/bin/busybox": program, "/bin/sh": program}

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from dev.reference.outputs import OUTPUTS
-from kubectl_edl.output.documents.field_kinds import API_VERSION
+from kubectl_edl.output.documents import API_VERSION
 from tests.kubectl_edl.test_snapshots import SCENARIO, scene
 
 SHAPES: Mapping[str, Any] = {one.kind: one.shape for one in OUTPUTS}

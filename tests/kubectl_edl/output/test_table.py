@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_edl.output.cell_width import columns
-from kubectl_edl.output.table import Column, Layout, Table, render, widths
+from kubectl_edl.output.table import Column, Layout, Table, display_width, render, widths
 
 COLUMNS = (
     Column("NAME"),
@@ -101,4 +100,4 @@ def test_a_cell_of_wide_letters_is_truncated_by_columns() -> None:
     table = Table((Column("MESSAGE", shrinks=True), Column("AGE")), (("学習" * 9, "5m"),))
     line = render(table, Layout(width=20)).splitlines()[1]
     assert line == "学習学習学習…    5m"
-    assert columns(line) == 20 - 1
+    assert display_width(line) == 20 - 1

@@ -9,8 +9,8 @@ from edl import contract
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.output.alternate_screen import LEAVE, cut, fitted
-from kubectl_edl.output.sparkline import CELLS, bar, sparkline
 from kubectl_edl.output.table import Layout
+from kubectl_edl.status.tree import CELLS, bar, sparkline
 from tests.kubectl_edl.stage import Stage, event, job, lease, mnist, pod, role_manifests
 
 HISTORY = """2026-11-21T11:55:30Z Started 2 2 the gang fits
