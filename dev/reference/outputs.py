@@ -9,7 +9,7 @@ from typing import (
     Final,
     Literal,
     NamedTuple,
-    NotRequired,
+    Required,
     Union,
     get_args,
     get_origin,
@@ -108,18 +108,14 @@ def _fields(above: str, shape: type) -> Iterator[tuple[str, str, str]]:
     hints = get_type_hints(shape, include_extras=True)
     for name, hint in hints.items():
         path = f"{above}{name}"
-        found, optional = _unwrapped(hint)
+        found = get_args(hint)[0] if get_origin(hint) is Required else hint
         kind, text = _kind(found), _text(found)
         inner, suffix = _object(found)
         if text or not inner:
-            yield f"`{path}`", kind, f"{text}{' May be missing.' if optional else ''}"
+            missing = " May be missing." * (name in vars(shape)["__optional_keys__"])
+            yield f"`{path}`", kind, f"{text}{missing}"
         if inner:
             yield from _fields(f"{path}{suffix}.", inner)
-
-
-def _unwrapped(hint: Any) -> tuple[Any, bool]:  # noqa: ANN401 (a type; typing has no type for it)
-    is_optional = get_origin(hint) is NotRequired
-    return (get_args(hint)[0] if is_optional else hint), is_optional
 
 
 def _text(hint: Any) -> str:  # noqa: ANN401 (a type)

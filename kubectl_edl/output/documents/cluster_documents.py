@@ -1,8 +1,6 @@
 """Documents about the cluster and the installation: `top`, `doctor`, `certs`, `version`."""
 
-from __future__ import annotations
-
-from typing import Annotated, Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, Required, TypedDict
 
 from kubectl_edl.output.documents import QUANTITY
 from kubectl_edl.output.documents.shared_documents import (
@@ -73,18 +71,18 @@ class CheckReportDocument(TypedDict):
     checks: Annotated[list[CheckDocument], "The checks, in the order of the sections."]
 
 
-class CertificateDocument(TypedDict):
-    apiVersion: V1Alpha1
-    kind: Literal["Certificate"]
-    metadata: Annotated[NameDocument, "name: authority, predecessor, serving or trusted."]
-    source: Annotated[str, "The Secret or webhook configuration that it is read from."]
-    error: Annotated[str, "Why it cannot be read; the fields below are missing then."]
-    subject: NotRequired[Annotated[str, "Subject."]]
-    issuer: NotRequired[Annotated[str, "Issuer."]]
-    dnsNames: NotRequired[Annotated[list[str], "DNS names that it is valid for."]]
-    ipAddresses: NotRequired[Annotated[list[str], "IP addresses that it is valid for."]]
-    notBefore: NotRequired[Annotated[Timestamp | None, "Valid from."]]
-    notAfter: NotRequired[Annotated[Timestamp | None, "Valid until."]]
+class CertificateDocument(TypedDict, total=False):
+    apiVersion: Required[V1Alpha1]
+    kind: Required[Literal["Certificate"]]
+    metadata: Required[Annotated[NameDocument, "name: authority, predecessor, serving or trusted."]]
+    source: Required[Annotated[str, "The Secret or webhook configuration that it is read from."]]
+    error: Required[Annotated[str, "Why it cannot be read; the fields below are missing then."]]
+    subject: Annotated[str, "Subject."]
+    issuer: Annotated[str, "Issuer."]
+    dnsNames: Annotated[list[str], "DNS names that it is valid for."]
+    ipAddresses: Annotated[list[str], "IP addresses that it is valid for."]
+    notBefore: Annotated[Timestamp | None, "Valid from."]
+    notAfter: Annotated[Timestamp | None, "Valid until."]
 
 
 class VersionDocument(TypedDict):

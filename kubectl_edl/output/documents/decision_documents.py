@@ -1,8 +1,6 @@
 """Documents about decisions: `plan` and `explain`."""
 
-from __future__ import annotations
-
-from typing import Annotated, Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, Required, TypedDict
 
 from edl.model import CaveatCode, Phase
 from edl.model.blockers import BlockerKind, JobCondition, SizeBound
@@ -66,52 +64,42 @@ class QuotaNameDocument(TypedDict):
     resource: Annotated[str, "Name in the source: requests.cpu, pods, GPUs."]
 
 
-class BlockerDocument(TypedDict):
+class BlockerDocument(TypedDict, total=False):
     """The fields behind `remediation` depend on the type."""
 
-    type: Annotated[str, BlockerKind, "Type of the blocker."]
-    message: Annotated[str, "What blocks it."]
-    remediation: Annotated[str, "What would remove it; empty if it ends by itself."]
-    role: NotRequired[Annotated[str, "Role."]]
-    pods: NotRequired[Annotated[int, "Pods that must fit."]]
-    schedulablePods: NotRequired[Annotated[int, "InsufficientResources: pods of them that fit."]]
-    requests: NotRequired[Annotated[Quantities, "What one pod requests."]]
-    eligibleNodes: NotRequired[Annotated[int, "Nodes that the pods may use."]]
-    nodeName: NotRequired[Annotated[str, "The node that comes nearest."]]
-    maxIdle: NotRequired[
-        Annotated[Quantities, "InsufficientResources: the most that is idle on one node."]
-    ]
-    maxAllocatable: NotRequired[Annotated[Quantities, "TooLarge: the most that one node has."]]
-    missing: NotRequired[
-        Annotated[Quantities, "InsufficientResources: what nodeName lacks for one pod."]
-    ]
-    domains: NotRequired[Annotated[list[DomainDocument], "Domains that a topology requires."]]
-    nodeRule: NotRequired[Annotated[str, NodeRule, "NoUsableNode: what excludes every node."]]
-    constraint: NotRequired[
-        Annotated[str, Scarce, "ConstraintsUnsatisfied: what excludes the nodes."]
-    ]
-    resource: NotRequired[Annotated[str, "LoadCeiling: the resource."]]
-    loadCeiling: NotRequired[Annotated[float, "LoadCeiling: the ceiling."]]
-    sufficientLoadCeiling: NotRequired[Annotated[float, "LoadCeiling: one that is high enough."]]
-    idle: NotRequired[Annotated[str, QUANTITY, "LoadCeiling: what is idle in the cluster."]]
-    reserved: NotRequired[Annotated[str, QUANTITY, "LoadCeiling: what stays idle."]]
-    needed: NotRequired[Annotated[str, QUANTITY, "LoadCeiling, QuotaExceeded: what is needed."]]
-    quota: NotRequired[Annotated[QuotaNameDocument, "QuotaExceeded: the quota."]]
-    limit: NotRequired[Annotated[str, QUANTITY, "QuotaExceeded: what the quota allows."]]
-    used: NotRequired[Annotated[str, QUANTITY, "QuotaExceeded: what is used of the quota."]]
-    available: NotRequired[Annotated[str, QUANTITY, "QuotaExceeded: what is left of the quota."]]
-    limitedBy: NotRequired[Annotated[str, SizeBound, "AtBound: what limits the replicas."]]
-    replicas: NotRequired[Annotated[int, "AtBound: the limit."]]
-    reason: NotRequired[
-        Annotated[ReasonCode, "TimedHold, InProgress, OwnCondition, Outranked: why."]
-    ]
-    notBefore: NotRequired[Annotated[Timestamp | None, "TimedHold: when it ends."]]
-    blockedBy: NotRequired[Annotated[list[str], "Outranked: training jobs, as namespace/name."]]
-    pendingPods: NotRequired[Annotated[list[str], "Outranked: pods of other owners, examples."]]
-    roles: NotRequired[
-        Annotated[list[RoleReplicasDocument], "Outranked: roles of this job itself."]
-    ]
-    condition: NotRequired[Annotated[str, JobCondition, "OwnCondition: which property it is."]]
+    type: Required[Annotated[str, BlockerKind, "Type of the blocker."]]
+    message: Required[Annotated[str, "What blocks it."]]
+    remediation: Required[Annotated[str, "What would remove it; empty if it ends by itself."]]
+    role: Annotated[str, "Role."]
+    pods: Annotated[int, "Pods that must fit."]
+    schedulablePods: Annotated[int, "InsufficientResources: pods of them that fit."]
+    requests: Annotated[Quantities, "What one pod requests."]
+    eligibleNodes: Annotated[int, "Nodes that the pods may use."]
+    nodeName: Annotated[str, "The node that comes nearest."]
+    maxIdle: Annotated[Quantities, "InsufficientResources: the most that is idle on one node."]
+    maxAllocatable: Annotated[Quantities, "TooLarge: the most that one node has."]
+    missing: Annotated[Quantities, "InsufficientResources: what nodeName lacks for one pod."]
+    domains: Annotated[list[DomainDocument], "Domains that a topology requires."]
+    nodeRule: Annotated[str, NodeRule, "NoUsableNode: what excludes every node."]
+    constraint: Annotated[str, Scarce, "ConstraintsUnsatisfied: what excludes the nodes."]
+    resource: Annotated[str, "LoadCeiling: the resource."]
+    loadCeiling: Annotated[float, "LoadCeiling: the ceiling."]
+    sufficientLoadCeiling: Annotated[float, "LoadCeiling: one that is high enough."]
+    idle: Annotated[str, QUANTITY, "LoadCeiling: what is idle in the cluster."]
+    reserved: Annotated[str, QUANTITY, "LoadCeiling: what stays idle."]
+    needed: Annotated[str, QUANTITY, "LoadCeiling, QuotaExceeded: what is needed."]
+    quota: Annotated[QuotaNameDocument, "QuotaExceeded: the quota."]
+    limit: Annotated[str, QUANTITY, "QuotaExceeded: what the quota allows."]
+    used: Annotated[str, QUANTITY, "QuotaExceeded: what is used of the quota."]
+    available: Annotated[str, QUANTITY, "QuotaExceeded: what is left of the quota."]
+    limitedBy: Annotated[str, SizeBound, "AtBound: what limits the replicas."]
+    replicas: Annotated[int, "AtBound: the limit."]
+    reason: Annotated[ReasonCode, "TimedHold, InProgress, OwnCondition, Outranked: why."]
+    notBefore: Annotated[Timestamp | None, "TimedHold: when it ends."]
+    blockedBy: Annotated[list[str], "Outranked: training jobs, as namespace/name."]
+    pendingPods: Annotated[list[str], "Outranked: pods of other owners, examples."]
+    roles: Annotated[list[RoleReplicasDocument], "Outranked: roles of this job itself."]
+    condition: Annotated[str, JobCondition, "OwnCondition: which property it is."]
 
 
 class BlockersDocument(TypedDict):

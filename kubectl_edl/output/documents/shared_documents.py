@@ -3,8 +3,6 @@
 A field's description is in its annotation; mypy checks the code that builds a document.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, TypedDict
 
 from edl.annotations.job_history import Operation, OperationPhase

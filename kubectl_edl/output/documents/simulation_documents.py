@@ -1,7 +1,5 @@
 """Documents of `simulate`. All times are seconds from the start of the scenario."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, TypedDict
 
 from kubectl_edl.output.documents.shared_documents import (

@@ -1,7 +1,5 @@
 """Documents about teams: `teams`, and the teams in documents of other commands."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, TypedDict
 
 from kubectl_edl.output.documents.shared_documents import NameDocument, Quantities

@@ -1,7 +1,5 @@
 """Documents about training jobs: `status`, `history`, `queue`, `top jobs`."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, TypedDict
 
 from edl.model import JobEnd, Phase, ResizePolicy
