@@ -2,7 +2,6 @@
 
 import functools
 import os
-import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -13,14 +12,14 @@ from sandbox import releases
 from sandbox.builds import binaries, debian
 from sandbox.builds.build import Bench
 from sandbox.errors import SandboxError
+from sandbox.existing import Cluster
 from sandbox.files import locked
 from sandbox.layout import Facts, Layout, checked_name, read_facts
 from sandbox.objects.api import Api
 from sandbox.objects.nodes import NodeGroup
 from sandbox.paths import places
-from sandbox.processes import components, kubectl, ownership, startup
+from sandbox.processes import components, ownership, startup
 from sandbox.processes.components import ComponentInputs
-from sandbox.processes.supervisor import Launch, Supervisor
 from sandbox.real import missing
 from sandbox.real.network import Network
 from sandbox.real.node import HOLDER, PARTS, Node
@@ -39,12 +38,13 @@ class Start:
     seconds: float
 
 
-class Sandbox:
+class Sandbox(Cluster):
     """One control plane with simulated nodes and perhaps a real one, in the folder `root/name`.
 
     Any number may run at the same time. Objects with the same name and root represent the same
-    sandbox, in other processes as well: all state is in its folder and the kernel's process table.
-    `environ` names the folders and is inherited by its processes; `say` receives progress texts.
+    sandbox, in other processes as well: all state is in its folder (kubeconfig, logs/, pki/, etcd/,
+    launches/) and the kernel's process table. `environ` names the folders and is inherited by its
+    processes; `say` receives progress texts.
     """
 
     def __init__(
@@ -56,14 +56,13 @@ class Sandbox:
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.name = checked_name(name)
-        self.environ = environ
         self._say = say
         self._places = places(environ)
-        self._root = (root or self._places.sandboxes).absolute()
-        self._layout = Layout(self._root / name)
+        root = (root or self._places.sandboxes).absolute()
+        self._layout = Layout(root / name)
         # Outside the folder, because down() removes the folder while it holds the lock.
-        self._lock = self._root / ".locks" / f"{name}.lock"
-        self._supervisor = Supervisor(self._layout.folder, environ)
+        self._lock = root / ".locks" / f"{name}.lock"
+        super().__init__(self._layout.folder, self._layout.kubeconfig, environ)
 
     def up(self, *groups: NodeGroup, real: bool = False) -> Start:
         """Start what is not running and wait until it is ready. A new sandbox gets these nodes.
@@ -100,10 +99,6 @@ class Sandbox:
             self._lock.unlink(missing_ok=True)
         return existed
 
-    def check(self) -> None:
-        """Raise ComponentDied, with the end of its log, if a component that should run has died."""
-        self._supervisor.check()
-
     def dead(self) -> tuple[str, ...]:
         """The components that should run and do not."""
         return self._supervisor.dead()
@@ -112,23 +107,9 @@ class Sandbox:
         """A message that the component died, with the last lines of its log."""
         return self._supervisor.obituary(component)
 
-    def running(self) -> dict[str, int]:
-        """The pid of each running component."""
-        return self._supervisor.running()
-
     def exists(self) -> bool:
         """Whether a folder or a process of it exists."""
         return self._layout.folder.exists() or bool(ownership.of_sandbox(self._layout.folder))
-
-    @property
-    def folder(self) -> Path:
-        """The folder of all its files: kubeconfig, logs/, pki/, etcd/, launches/."""
-        return self._layout.folder
-
-    @property
-    def kubeconfig(self) -> Path:
-        """The kubeconfig of an admin (system:masters)."""
-        return self._layout.kubeconfig
 
     @property
     def server(self) -> str:
@@ -142,11 +123,6 @@ class Sandbox:
             return str(api.get("/version").json()["gitVersion"])
 
     @property
-    def address(self) -> str:
-        """The address at which the API server reaches programs of this machine."""
-        return components.LOOPBACK
-
-    @property
     def ca(self) -> Path:
         """The certificate that verifies the API server."""
         return self._layout.ca
@@ -155,14 +131,6 @@ class Sandbox:
     def kubectl_path(self) -> Path:
         """The kubectl of the cluster's own version."""
         return self._programs()["kubectl"]
-
-    def log(self, component: str) -> Path:
-        """The file with a component's output."""
-        return self._supervisor.log(component)
-
-    def stop(self, component: str) -> None:
-        """End a component; it is not expected to run until start()."""
-        self._supervisor.stop(component)
 
     def start(self, component: str) -> int:
         """Restart a component with its previous command, on the same port; returns its pid.
@@ -183,30 +151,12 @@ class Sandbox:
             self._real_node().await_part(component)
         return pid
 
-    def kill(self, component: str, number: signal.Signals = signal.SIGKILL) -> None:
-        """Send a signal to a component; it should still run, so check() reports its death."""
-        self._supervisor.kill(component, number)
-
     def launch(self, name: str, argv: Sequence[str], env: Mapping[str, str] | None = None) -> int:
-        """Run a further program under supervision; returns its pid.
-
-        It is logged, reported when it dies, and ended by down(). It inherits `environ`, and gets
-        KUBECONFIG and `env` in addition. A running program of this name is kept.
-        """
         if name in startup.COMPONENTS:
             raise SandboxError(
                 f"{name} is a component of the sandbox: launch yours under another name"
             )
-        added = {"KUBECONFIG": str(self.kubeconfig), **(env or {})}
-        return self._supervisor.launch(Launch(checked_name(name), tuple(argv), added))
-
-    def kubectl(self, *args: str, input: str | None = None) -> str:  # noqa: A002 - subprocess.run's word
-        """The output of `kubectl ARGS`. Raises SandboxError with kubectl's message if it fails."""
-        return kubectl.Kubectl(self.kubectl_path, self.kubectl_environment())(args, input)
-
-    def kubectl_environment(self) -> dict[str, str]:
-        """Variables with which kubectl and client libraries use this cluster."""
-        return kubectl.environment(self.environ, self.kubeconfig, self.folder)
+        return super().launch(name, argv, env)
 
     @property
     def real(self) -> bool:

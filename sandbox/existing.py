@@ -1,11 +1,12 @@
-"""An existing cluster with the interface of a Sandbox, for tests on kind and other clusters."""
+"""What tests need of any cluster, and an existing one such as kind's."""
 
 import base64
 import shutil
 import signal
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
 from sandbox.builds import binaries
 from sandbox.layout import checked_name
@@ -16,38 +17,86 @@ from sandbox.processes.components import LOOPBACK
 from sandbox.processes.supervisor import Launch, Supervisor
 
 
-class Cluster(Protocol):
-    """The members that tests need of both Sandbox and ExistingCluster; Sandbox documents them."""
+class Cluster(ABC):
+    """A cluster for tests: a Sandbox or an existing one.
 
-    @property
-    def kubeconfig(self) -> Path: ...
-    @property
-    def server(self) -> str: ...
-    @property
-    def ca(self) -> Path: ...
-    @property
-    def address(self) -> str: ...
-    @property
-    def kubectl_path(self) -> Path: ...
-    def kubectl(self, *args: str, input: str | None = None) -> str: ...  # noqa: A002
-    def kubectl_environment(self) -> dict[str, str]: ...
-    def launch(
-        self, name: str, argv: Sequence[str], env: Mapping[str, str] | None = None
-    ) -> int: ...
-    def stop(self, component: str) -> None: ...
-    def start(self, component: str) -> int: ...
-    def kill(self, component: str, number: signal.Signals = signal.SIGKILL) -> None: ...
-    def running(self) -> dict[str, int]: ...
-    def check(self) -> None: ...
-    def log(self, component: str) -> Path: ...
-    def add_nodes(self, group: NodeGroup) -> list[str]: ...
-
-
-class ExistingCluster:
-    """The cluster of a kubeconfig. Operations that need its owner call `refuse` with the reason.
-
-    Programs that are launched for it are supervised in `folder`.
+    Programs that are launched for it are supervised in `folder`, and inherit `environ`.
     """
+
+    def __init__(self, folder: Path, kubeconfig: Path, environ: Mapping[str, str]) -> None:
+        self.folder = folder
+        self.kubeconfig = kubeconfig
+        self.environ = environ
+        self._supervisor = Supervisor(folder, environ)
+
+    @property
+    @abstractmethod
+    def server(self) -> str:
+        """The API server's URL."""
+
+    @property
+    @abstractmethod
+    def ca(self) -> Path:
+        """The certificate that verifies the API server."""
+
+    @property
+    @abstractmethod
+    def kubectl_path(self) -> Path:
+        """A kubectl for the cluster."""
+
+    @abstractmethod
+    def add_nodes(self, group: NodeGroup) -> list[str]:
+        """Create further simulated nodes and wait until they are Ready; returns their names."""
+
+    @property
+    def address(self) -> str:
+        """The address at which the API server reaches programs of this machine."""
+        return LOOPBACK
+
+    def kubectl(self, *args: str, input: str | None = None) -> str:  # noqa: A002 - subprocess.run's word
+        """The output of `kubectl ARGS`. Raises SandboxError with kubectl's message if it fails."""
+        return kubectl.Kubectl(self.kubectl_path, self.kubectl_environment())(args, input)
+
+    def kubectl_environment(self) -> dict[str, str]:
+        """Variables with which kubectl and client libraries use this cluster."""
+        return kubectl.environment(self.environ, self.kubeconfig, self.folder)
+
+    def launch(self, name: str, argv: Sequence[str], env: Mapping[str, str] | None = None) -> int:
+        """Run a further program under supervision; returns its pid.
+
+        It is logged, reported when it dies, and ended with the cluster. It inherits `environ`, and
+        gets KUBECONFIG and `env` in addition. A running program of this name is kept.
+        """
+        added = {"KUBECONFIG": str(self.kubeconfig), **(env or {})}
+        return self._supervisor.launch(Launch(checked_name(name), tuple(argv), added))
+
+    def stop(self, component: str) -> None:
+        """End a component; it is not expected to run until start()."""
+        self._supervisor.stop(component)
+
+    def start(self, component: str) -> int:
+        """Restart a component with its previous command, on the same port; returns its pid."""
+        return self._supervisor.start(component)
+
+    def kill(self, component: str, number: signal.Signals = signal.SIGKILL) -> None:
+        """Send a signal to a component; it should still run, so check() reports its death."""
+        self._supervisor.kill(component, number)
+
+    def running(self) -> dict[str, int]:
+        """The pid of each running component."""
+        return self._supervisor.running()
+
+    def check(self) -> None:
+        """Raise ComponentDied, with the end of its log, if a component that should run has died."""
+        self._supervisor.check()
+
+    def log(self, component: str) -> Path:
+        """The file with a component's output."""
+        return self._supervisor.log(component)
+
+
+class ExistingCluster(Cluster):
+    """The cluster of a kubeconfig. Operations that need its owner call `refuse` with the reason."""
 
     def __init__(
         self,
@@ -56,11 +105,8 @@ class ExistingCluster:
         environ: Mapping[str, str],
         refuse: Callable[[str], NoReturn],
     ) -> None:
-        self.kubeconfig = kubeconfig
-        self._folder = folder
-        self._environ = environ
+        super().__init__(folder, kubeconfig, environ)
         self._refuse = refuse
-        self._supervisor = Supervisor(folder, environ)
 
     @property
     def server(self) -> str:
@@ -68,52 +114,33 @@ class ExistingCluster:
 
     @property
     def ca(self) -> Path:
-        path = self._folder / "ca.crt"
+        path = self.folder / "ca.crt"
         encoded = self._view("{.clusters[0].cluster.certificate-authority-data}")
         path.write_bytes(base64.b64decode(encoded))
         return path
 
     @property
     def address(self) -> str:
-        """The address at which the API server reaches this machine; for kind EDL_ADDRESS."""
-        return self._environ.get("EDL_ADDRESS") or LOOPBACK
+        """As named by EDL_ADDRESS: the node of kind does not share this machine's loopback."""
+        return self.environ.get("EDL_ADDRESS") or super().address
 
     @property
     def kubectl_path(self) -> Path:
-        if found := shutil.which("kubectl", path=self._environ.get("PATH")):
+        if found := shutil.which("kubectl", path=self.environ.get("PATH")):
             return Path(found)
-        return binaries.find(places(self._environ), self._environ, lambda _: None)["kubectl"]
-
-    def kubectl(self, *args: str, input: str | None = None) -> str:  # noqa: A002 - as in Sandbox
-        return kubectl.Kubectl(self.kubectl_path, self.kubectl_environment())(args, input)
-
-    def kubectl_environment(self) -> dict[str, str]:
-        return kubectl.environment(self._environ, self.kubeconfig, self._folder)
-
-    def launch(self, name: str, argv: Sequence[str], env: Mapping[str, str] | None = None) -> int:
-        added = {"KUBECONFIG": str(self.kubeconfig), **(env or {})}
-        return self._supervisor.launch(Launch(checked_name(name), tuple(argv), added))
+        return binaries.find(places(self.environ), self.environ, lambda _: None)["kubectl"]
 
     def stop(self, component: str) -> None:
         self._own(component, "stop")
-        self._supervisor.stop(component)
+        super().stop(component)
 
     def start(self, component: str) -> int:
         self._own(component, "start")
-        return self._supervisor.start(component)
+        return super().start(component)
 
     def kill(self, component: str, number: signal.Signals = signal.SIGKILL) -> None:
         self._own(component, "kill")
-        self._supervisor.kill(component, number)
-
-    def running(self) -> dict[str, int]:
-        return self._supervisor.running()
-
-    def check(self) -> None:
-        self._supervisor.check()
-
-    def log(self, component: str) -> Path:
-        return self._supervisor.log(component)
+        super().kill(component, number)
 
     def add_nodes(self, group: NodeGroup) -> list[str]:
         self._refuse(f"needs {group.count} simulated nodes; {self.kubeconfig} is not our cluster")
