@@ -1,11 +1,12 @@
 """The files in a sandbox's folder, and the facts that outlive its processes."""
 
-import json
 import random
 import re
 import socket
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from sandbox.errors import SandboxError
 from sandbox.files import write_whole
@@ -84,17 +85,13 @@ def checked_name(name: str) -> str:
 def read_facts(path: Path) -> Facts | None:
     """The facts; None if the file is missing or damaged."""
     try:
-        record = json.loads(path.read_text())
-        network, release = record.get("network"), record.get("release")
-        ports = int(record["api_port"]), int(record["etcd_port"])
-        number = None if network is None else int(network)
-        return Facts(*ports, bool(record["settled"]), number, release and str(release))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return msgspec.json.decode(path.read_bytes(), type=Facts)
+    except (OSError, msgspec.DecodeError):
         return None
 
 
 def write_facts(path: Path, facts: Facts) -> None:
-    write_whole(path, json.dumps(asdict(facts)))
+    write_whole(path, msgspec.json.encode(facts).decode())
 
 
 def free_ports(count: int) -> list[int]:

@@ -1,11 +1,12 @@
 """Starts a sandbox's processes, records which should run, and reports those that do not."""
 
-import json
 import signal
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import msgspec
 
 from sandbox.errors import ComponentDied, SandboxError
 from sandbox.files import last_lines, write_whole
@@ -136,7 +137,8 @@ class Supervisor:
         return ownership.spawn(self.folder, launch.name, launch.argv, env, log)
 
     def _record(self, launch: Launch) -> None:
-        write_whole(self.folder / "launches" / f"{launch.name}.json", json.dumps(asdict(launch)))
+        text = msgspec.json.encode(launch).decode()
+        write_whole(self.folder / "launches" / f"{launch.name}.json", text)
 
     def _launch(self, name: str) -> Launch:
         if launch := self.launches().get(name):
@@ -158,10 +160,6 @@ def _end_kindly(chosen: Sequence[Process]) -> None:
 
 def _read(path: Path) -> Launch | None:
     try:
-        record = json.loads(path.read_text())
-        argv = tuple(str(word) for word in record["argv"])
-        env = {str(key): str(value) for key, value in record["env"].items()}
-        flags = bool(record["wanted"]), bool(record.get("outlived"))
-        return Launch(str(record["name"]), argv, env, *flags)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return msgspec.json.decode(path.read_bytes(), type=Launch)
+    except (OSError, msgspec.DecodeError):
         return None
