@@ -159,6 +159,10 @@ class RawList(msgspec.Struct, frozen=True):
     items: tuple[bytes, ...]
     version: str
 
+    def manifests(self) -> list[Json]:
+        """The items, decoded."""
+        return [msgspec.json.decode(item) for item in self.items]
+
 
 class RawEvent(msgspec.Struct, frozen=True):
     """One watch event; `object` is undecoded JSON."""

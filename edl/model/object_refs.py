@@ -1,6 +1,7 @@
 """References to objects and training jobs."""
 
-from typing import Final, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple, Self
 
 
 class JobKey(NamedTuple):
@@ -19,6 +20,11 @@ class ObjectRef(NamedTuple):
     kind: str
     namespace: str
     name: str
+
+    @classmethod
+    def of(cls, kind: str, manifest: Mapping[str, Any]) -> Self:
+        """The object of a manifest that names its namespace."""
+        return cls(kind, manifest["metadata"]["namespace"], manifest["metadata"]["name"])
 
 
 JOB_TYPE: Final = ("batch/v1", "Job")

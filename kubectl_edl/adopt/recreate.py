@@ -196,4 +196,4 @@ def _wait_until_gone(
 
 def _unknown(name: str, connection: ClusterConnection) -> Exception:
     listing = connection.cluster.list(ListOptions("Job", connection.namespace))
-    return no_such_plain_job(name, [object_name(item) for item in listing.items], connection)
+    return no_such_plain_job(name, [object_name(one) for one in listing.manifests()], connection)

@@ -18,7 +18,7 @@ from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
 from edl.model.object_refs import JOB_TYPE
 from edl.writes import Json, Patch
-from kubectl_edl.cli.completion_candidates import decoded, plain, training_job_name
+from kubectl_edl.cli.completion_candidates import plain, training_job_name
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interaction import print_changed
 from kubectl_edl.cli.options import Writing
@@ -111,11 +111,11 @@ def _jobs_of(name: str, connection: ClusterConnection, cli: CliContext) -> list[
     """The Jobs of a training job, found by its name or by a Job's name; includes malformed Jobs."""
     name = plain(name)
     selection = jobs_of(connection)
-    listed = [
-        (training_job_name(raw), decoded(raw)) for raw in connection.cluster.list(selection).items
-    ]
-    whole = next((job for job, manifest in listed if manifest["metadata"]["name"] == name), name)
-    found = [manifest for job, manifest in listed if job == whole]
+    listed = connection.cluster.list(selection).manifests()
+    whole = next(
+        (training_job_name(job) for job in listed if job["metadata"]["name"] == name), name
+    )
+    found = [job for job in listed if training_job_name(job) == whole]
     if not found:
         training_job(name, survey_jobs(connection, cli.now()), connection)
     return found
@@ -129,11 +129,11 @@ def _released(job: Json, cli: CliContext, patcher: Patcher) -> tuple[Json, Json]
     known = [job]
 
     def change() -> tuple[Json, Json]:
-        found = known.pop() if known else patcher.cluster.get(_target(job))
+        found = known.pop() if known else patcher.cluster.get(ObjectRef.of("Job", job))
         if found["metadata"]["uid"] != job["metadata"]["uid"]:
             raise NotFound(f'Job "{job["metadata"]["name"]}" was deleted meanwhile')
         version = found["metadata"]["resourceVersion"]
-        return found, patcher.patch(Patch(_target(job), version, _removal(found)))
+        return found, patcher.patch(Patch(ObjectRef.of("Job", job), version, _removal(found)))
 
     return with_fresh_state(change, cli.sleep)
 
@@ -143,11 +143,6 @@ def _done(pairs: Sequence[tuple[Json, Json]], flags: str, remark: str) -> _Done:
     lines = [f"{_outcome(job, flags)}{remark}" for job in jobs]
     manifests = tuple(after for _, after in pairs)
     return _Done("\n".join(lines), manifests, tuple(_hints(jobs, flags)))
-
-
-def _target(job: Json) -> ObjectRef:
-    metadata = job["metadata"]
-    return ObjectRef("Job", metadata["namespace"], metadata["name"])
 
 
 def _removal(job: Json) -> Json:
@@ -210,7 +205,8 @@ def _delete_budgets_of(
     cluster = connection.cluster
     try:
         listing = cluster.list(ListOptions("PodDisruptionBudget", namespace, managed))
-        for metadata in (decoded(raw)["metadata"] for raw in listing.items):
+        for manifest in listing.manifests():
+            metadata = manifest["metadata"]
             owners = metadata.get("ownerReferences") or ()
             ours = {one["name"] for one in owners if (one["apiVersion"], one["kind"]) == JOB_TYPE}
             if not jobs.isdisjoint(ours):

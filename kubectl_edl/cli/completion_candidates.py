@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import fields
 from typing import TYPE_CHECKING, Final
 
@@ -32,7 +31,7 @@ def plain(name: str) -> str:
 
 
 def _candidates(
-    ctx: click.Context, selection: ListOptions, incomplete: str, named: Callable[[bytes], str]
+    ctx: click.Context, selection: ListOptions, incomplete: str, named: Callable[[Json], str]
 ) -> list[CompletionItem]:
     cli = ctx.find_object(CliContext)
     if cli is None:
@@ -43,34 +42,29 @@ def _candidates(
         connection = cli.connect(scope)
         where = connection.namespace if selection.kind == "Job" else ""
         chosen = ListOptions(selection.kind, where, selection.labels)
-        items = connection.cluster.list(chosen).items
+        listed = connection.cluster.list(chosen).manifests()
     except EdlError:
         return []
-    names = {named(item) for item in items}
+    names = {named(manifest) for manifest in listed}
     return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
 
 
-def decoded(raw: bytes) -> Json:
-    """An object of a list, decoded."""
-    manifest: Json = json.loads(raw)
-    return manifest
+def object_name(manifest: Json) -> str:
+    return str(manifest["metadata"]["name"])
 
 
-def object_name(raw: bytes) -> str:
-    name: str = json.loads(raw)["metadata"]["name"]
-    return name
-
-
-def training_job_name(raw: bytes) -> str:
+def training_job_name(job: Json) -> str:
     """The training job that a Job belongs to; without our label, the Job's own name."""
-    labels: dict[str, str] = json.loads(raw)["metadata"].get("labels") or {}
-    return labels.get(contract.JOB) or object_name(raw)
+    return _label(job, contract.JOB) or object_name(job)
 
 
-def role_name(raw: bytes) -> str:
+def role_name(job: Json) -> str:
     """The role label of a Job; empty if it has none."""
-    labels: dict[str, str] = json.loads(raw)["metadata"].get("labels") or {}
-    return labels.get(contract.ROLE, "")
+    return _label(job, contract.ROLE)
+
+
+def _label(manifest: Json, key: str) -> str:
+    return str((manifest["metadata"].get("labels") or {}).get(key, ""))
 
 
 def _of_job(ctx: click.Context) -> ListOptions:
@@ -80,7 +74,7 @@ def _of_job(ctx: click.Context) -> ListOptions:
 
 
 def _completing(
-    selection: Callable[[click.Context], ListOptions], named: Callable[[bytes], str]
+    selection: Callable[[click.Context], ListOptions], named: Callable[[Json], str]
 ) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
     """A function for click's `shell_complete`."""
     return lambda ctx, _, incomplete: _candidates(ctx, selection(ctx), incomplete, named)

@@ -1,6 +1,5 @@
 """Current usage of pods and nodes from metrics-server; None where it is not installed."""
 
-import json
 from collections.abc import Mapping
 from typing import Final
 
@@ -25,7 +24,7 @@ def used_by_nodes(cluster: Cluster, hints: list[str]) -> Used | None:
 def _used(cluster: Cluster, selection: ListOptions, hints: list[str]) -> Used | None:
     """The usage; None with a hint if it is not available."""
     try:
-        found = [json.loads(item) for item in cluster.list(selection).items]
+        found = cluster.list(selection).manifests()
     except NotFound:
         hints.append(f"{_UNKNOWN}: the cluster has no metrics-server (metrics.k8s.io)")
         return None

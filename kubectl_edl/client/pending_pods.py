@@ -1,6 +1,5 @@
 """Pending pods of a training job, and the reasons from the scheduler or the kubelet."""
 
-import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -76,8 +75,7 @@ class PodCauses:
         return {(event.kind, event.name): event for event in event_facts(listed)}
 
     def _list(self, kind: str) -> list[Json]:
-        listing = self._cluster.list(ListOptions(kind, self._namespace))
-        return [json.loads(item) for item in listing.items]
+        return self._cluster.list(ListOptions(kind, self._namespace)).manifests()
 
 
 def _claimed(pod: Json) -> Iterator[str]:
@@ -126,9 +124,12 @@ class WaitingPod:
 def waiting_pods(cluster: Cluster, namespace: str, jobs: Collection[str]) -> tuple[WaitingPod, ...]:
     """Pending pods of these Jobs, sorted by name. Raises Forbidden."""
     listing = cluster.list(ListOptions("Pod", namespace, contract.FRAMEWORK))
-    pods, causes = map(json.loads, listing.items), PodCauses(cluster, namespace)
+    causes = PodCauses(cluster, namespace)
     found = (
-        _unplaced(pod, owner, causes) for pod in pods for owner in _owners(pod) if owner in jobs
+        _unplaced(pod, owner, causes)
+        for pod in listing.manifests()
+        for owner in _owners(pod)
+        if owner in jobs
     )
     return tuple(sorted((one for one in found if one), key=lambda one: one.name))
 

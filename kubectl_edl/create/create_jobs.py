@@ -5,7 +5,6 @@ creation fails, the Jobs created before it are deleted; none of them has started
 training job waits for all its roles.
 """
 
-import json
 from collections.abc import Sequence
 
 from edl import contract
@@ -73,10 +72,10 @@ def _joined(connection: ClusterConnection, manifests: Sequence[Json]) -> list[Fi
     job = own["labels"].get(contract.JOB, own["name"])
     wanted = ListOptions("Job", connection.namespace, f"{contract.JOB}={job}")
     try:
-        listed = connection.cluster.list(wanted).items
+        listed = connection.cluster.list(wanted).manifests()
     except Forbidden:
         return []
-    names = ", ".join(sorted(json.loads(one)["metadata"]["name"] for one in listed))
+    names = ", ".join(sorted(one["metadata"]["name"] for one in listed))
     there = connection.scope.flags_in(connection.namespace)
     what = f"a training job of this name exists already in namespace {connection.namespace}"
     remedy = f"another NAME, or: kubectl edl delete {job}{there}"
@@ -120,12 +119,11 @@ def _taken_back(cli: CliContext, connection: ClusterConnection, created: Sequenc
 
 def _deleted(cli: CliContext, cluster: Cluster, created: Json) -> bool:
     """Whether this object is gone; a newer one of the same name is kept."""
-    metadata = created["metadata"]
-    target = ObjectRef("Job", metadata["namespace"], metadata["name"])
+    target = ObjectRef.of("Job", created)
 
     def delete() -> None:
         found = cluster.get(target)["metadata"]
-        if found["uid"] == metadata.get("uid"):
+        if found["uid"] == created["metadata"].get("uid"):
             cluster.delete(target, version=found["resourceVersion"])
 
     try:

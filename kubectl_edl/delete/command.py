@@ -20,7 +20,7 @@ from kubectl_edl.cli.command_errors import (
     TimedOut,
     no_such_job,
 )
-from kubectl_edl.cli.completion_candidates import decoded, plain, training_job_name
+from kubectl_edl.cli.completion_candidates import plain, training_job_name
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import confirmed, waited_gone
 from kubectl_edl.cli.options import Deleting, everywhere
@@ -80,9 +80,11 @@ def _whole(names: Iterable[str], listed: _ByName) -> dict[str, None]:
 
 
 def _list(connection: ClusterConnection, labels: str) -> list[tuple[JobKey, Json]]:
-    items = connection.cluster.list(ListOptions("Job", connection.namespace, labels)).items
-    found = [(training_job_name(raw), decoded(raw)) for raw in items]
-    return [(JobKey(job["metadata"]["namespace"], name), job) for name, job in found]
+    listing = connection.cluster.list(ListOptions("Job", connection.namespace, labels))
+    return [
+        (JobKey(job["metadata"]["namespace"], training_job_name(job)), job)
+        for job in listing.manifests()
+    ]
 
 
 def _is_known(name: str, listed: _ByName) -> bool:
@@ -160,13 +162,11 @@ def _delete_one(cluster: PluginCluster, job: Json, dry_run: str) -> None:
     if dry_run == "client":
         return
     try:
-        cluster.delete(_target(job), uid=job["metadata"]["uid"], dry_run=dry_run == "server")
+        cluster.delete(
+            ObjectRef.of("Job", job), uid=job["metadata"]["uid"], dry_run=dry_run == "server"
+        )
     except (NotFound, Conflict):  # deleted in the meantime, and perhaps created again
         return
-
-
-def _target(job: Json) -> ObjectRef:
-    return ObjectRef("Job", job["metadata"]["namespace"], job["metadata"]["name"])
 
 
 def _wait_until_gone(
@@ -184,7 +184,7 @@ def _wait_until_gone(
 
 def _is_there(cluster: PluginCluster, job: Json) -> bool:
     try:
-        uid: str = cluster.get(_target(job))["metadata"]["uid"]
+        uid: str = cluster.get(ObjectRef.of("Job", job))["metadata"]["uid"]
     except NotFound:
         return False
     return uid == str(job["metadata"]["uid"])

@@ -82,7 +82,7 @@ def give_back(cluster: Cluster, job: Json, sleep: Callable[[float], None]) -> tu
 
     Each field is patched separately, so that a refused template does not keep the time to live.
     """
-    target = ObjectRef("Job", job["metadata"]["namespace"], job["metadata"]["name"])
+    target = ObjectRef.of("Job", job)
     seen = job
     for attempt in range(_ATTEMPTS):
         try:

@@ -1,6 +1,5 @@
 """Objects of kubectl-edl in the cluster: those installed, and those created at run time."""
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -102,8 +101,8 @@ def _labelled(cluster: PluginCluster, kind: str) -> Iterator[ObjectRef]:
         listing = cluster.list(ListOptions(kind, namespace, PART_OF, name))
     except NotFound:  # the API of another project, which this cluster does not have
         return
-    for item in listing.items:
-        yield ObjectRef(kind, namespace, json.loads(item)["metadata"]["name"])
+    for manifest in listing.manifests():
+        yield ObjectRef(kind, namespace, manifest["metadata"]["name"])
 
 
 _OF_OTHERS: Final = (
@@ -123,8 +122,8 @@ def of_others(cluster: PluginCluster) -> Iterator[ObjectRef]:
     ours = {ObjectRef(kind, cluster.system_namespace, name) for kind, name in IN_ITS_NAMESPACE}
     part, _, of_ours = PART_OF.partition("=")
     for kind in _OF_OTHERS:
-        for item in cluster.list(ListOptions(kind, cluster.system_namespace)).items:
-            metadata = json.loads(item)["metadata"]
+        for manifest in cluster.list(ListOptions(kind, cluster.system_namespace)).manifests():
+            metadata = manifest["metadata"]
             target = ObjectRef(kind, cluster.system_namespace, metadata["name"])
             labelled = (metadata.get("labels") or {}).get(part) == of_ours
             owned = kind != "Pod" and metadata.get("ownerReferences")
@@ -173,6 +172,5 @@ def created(cluster: PluginCluster) -> Iterator[ObjectRef]:
 
 
 def _listed(cluster: PluginCluster, options: ListOptions) -> Iterator[ObjectRef]:
-    for item in cluster.list(options).items:
-        metadata = json.loads(item)["metadata"]
-        yield ObjectRef(options.kind, metadata["namespace"], metadata["name"])
+    for manifest in cluster.list(options).manifests():
+        yield ObjectRef.of(options.kind, manifest)

@@ -1,6 +1,5 @@
 """Waits until webhook and reconciler are ready, and reports why they are not."""
 
-import json
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
@@ -102,9 +101,8 @@ def _pending(cluster: PluginCluster) -> Iterator[str]:
 def _pods(cluster: PluginCluster) -> list[Json]:
     """Pods of the current templates; older pods are about to be deleted."""
     selection = ListOptions("Pod", cluster.system_namespace, PART_OF)
-    pods = [json.loads(item) for item in cluster.list(selection).items]
     wanted = [_runs(template) for template in _templates(cluster)]
-    return [pod for pod in pods if _runs(pod) in wanted]
+    return [pod for pod in cluster.list(selection).manifests() if _runs(pod) in wanted]
 
 
 def _templates(cluster: PluginCluster) -> Iterator[Json]:

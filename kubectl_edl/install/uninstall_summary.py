@@ -10,7 +10,6 @@ from edl.inject import ttl_after_finished
 from edl.kube.cluster import ListOptions, PluginCluster
 from edl.model import ObjectRef
 from edl.writes import Json
-from kubectl_edl.cli.completion_candidates import decoded
 from kubectl_edl.client.pending_pods import REMOVE_GATES
 from kubectl_edl.install import job_restore
 from kubectl_edl.install.server_side_apply import name_of
@@ -118,6 +117,4 @@ def _name(job: Json) -> str:
 
 
 def elastic_jobs(cluster: PluginCluster) -> list[Json]:
-    return [
-        decoded(item) for item in cluster.list(ListOptions("Job", "", contract.FRAMEWORK)).items
-    ]
+    return cluster.list(ListOptions("Job", "", contract.FRAMEWORK)).manifests()

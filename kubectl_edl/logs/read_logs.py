@@ -1,6 +1,5 @@
 """Reads the current logs of a training job, pod by pod."""
 
-import json
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import Future
@@ -58,8 +57,8 @@ def find(
     connection: ClusterConnection, job: TrainingJob, asked: LogOptions
 ) -> tuple[LogTarget, ...]:
     """The log targets of a training job. Raises Refused for unknown names."""
-    listed = connection.cluster.list(elastic_pods(job.key.namespace)).items
-    return sources(job, map(json.loads, listed), asked)
+    listed = connection.cluster.list(elastic_pods(job.key.namespace))
+    return sources(job, listed.manifests(), asked)
 
 
 def elastic_pods(namespace: str) -> ListOptions:

@@ -1,6 +1,5 @@
 """Finds labels and annotations of ours that have no effect: misspelt, or on the wrong object."""
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Final
@@ -50,7 +49,7 @@ def namespaces(context: CheckContext) -> CheckResults:
             f"namespace {manifest['metadata']['name']} {finding}",
             FixCommand(f"kubectl edit namespace {manifest['metadata']['name']}"),
         )
-        for manifest in map(json.loads, context.connection.cluster.list(_NAMESPACES).items)
+        for manifest in context.connection.cluster.list(_NAMESPACES).manifests()
         for finding in namespace_policy.problems(manifest)
     ]
     yield from first(results, FixCommand("kubectl get namespaces -o yaml"))
@@ -110,6 +109,5 @@ def _listed(context: CheckContext, kind: str, labels: str = "") -> list[Json]:
     connection = context.connection
     for namespace in dict.fromkeys((connection.scope.namespace, connection.namespace)):
         with suppress(Forbidden):
-            items = connection.cluster.list(ListOptions(kind, namespace, labels)).items
-            return [json.loads(item) for item in items]
+            return connection.cluster.list(ListOptions(kind, namespace, labels)).manifests()
     return []

@@ -1,6 +1,5 @@
 """Finds dependents of training jobs that no longer exist."""
 
-import json
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
@@ -61,8 +60,8 @@ def _uids(context: CheckContext, namespace: str) -> Iterator[str]:
 
 def _listed(context: CheckContext, selection: ListOptions) -> Iterator[Json]:
     """The objects' metadata."""
-    for item in context.connection.cluster.list(selection).items:
-        yield json.loads(item)["metadata"]
+    for manifest in context.connection.cluster.list(selection).manifests():
+        yield manifest["metadata"]
 
 
 def _is_settled(metadata: Json, context: CheckContext) -> bool:

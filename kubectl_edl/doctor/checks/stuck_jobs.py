@@ -161,8 +161,8 @@ def default_priorities(context: CheckContext) -> CheckResults:
     with suppress(Forbidden):  # the user's own Jobs report it if namespaces are not readable
         listed = [namespace(raw) for raw in cluster.list(ListOptions("Namespace")).items]
         giving = [one for one in listed if one.policy.default_priority]
-        classes = cluster.list(ListOptions("PriorityClass")).items if giving else ()
-        known = {object_name(raw) for raw in classes}
+        classes = cluster.list(ListOptions("PriorityClass")).manifests() if giving else ()
+        known = {object_name(one) for one in classes}
         lacking = [one for one in giving if one.policy.default_priority not in known]
         yield from first([_without_class(one) for one in lacking], _CLASSES)
         if giving and not lacking:
