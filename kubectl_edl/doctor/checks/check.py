@@ -68,11 +68,16 @@ def failure(message: str, fix: str) -> CheckResult:
 _SHOWN: Final = 10
 
 
-def first(results: Sequence[CheckResult], others: str) -> Iterator[CheckResult]:
-    """The first findings, and a count of the rest; `others` is the command that lists all."""
+def first(results: Sequence[CheckResult], others: str, none: str = "") -> Iterator[CheckResult]:
+    """The first findings, and a count of the rest; `others` is the command that lists all.
+
+    Without findings, `none` is reported as fine.
+    """
     yield from results[:_SHOWN]
     if len(results) > _SHOWN:
         yield warning(f"and {len(results) - _SHOWN} more like them", others)
+    if none and not results:
+        yield ok(none)
 
 
 @dataclass(frozen=True, slots=True)

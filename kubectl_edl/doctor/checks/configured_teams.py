@@ -44,10 +44,9 @@ def teams(context: CheckContext) -> CheckResults:
             yield failure(f"{where}: and {more} more", edit)
         return
     results = [*_above_nodes(context, found), *_contradictions(context, found)]
-    yield from first(results, FixCommand("kubectl get namespaces --show-labels"))
-    if not results:
-        count = sum(1 for team in found if team.name != "default")
-        yield ok(f"{count} teams are configured" if count else _NONE)
+    count = sum(1 for team in found if team.name != "default")
+    none = f"{count} teams are configured" if count else _NONE
+    yield from first(results, FixCommand("kubectl get namespaces --show-labels"), none)
 
 
 def _edit(context: CheckContext) -> str:

@@ -15,7 +15,6 @@ from kubectl_edl.doctor.checks.check import (
     CheckResults,
     FixCommand,
     first,
-    ok,
     warning,
 )
 
@@ -40,9 +39,8 @@ def orphans(context: CheckContext) -> CheckResults:
         for metadata in _listed(context, ListOptions(kind, namespace, _OURS))
         if _is_settled(metadata, context) and not _has_owner(metadata, labelled, context)
     ]
-    yield from first([_orphan(kind, metadata) for kind, metadata in alone], _ALL)
-    if not alone:
-        yield ok("there are no orphaned objects of deleted Jobs")
+    results = [_orphan(kind, metadata) for kind, metadata in alone]
+    yield from first(results, _ALL, "there are no orphaned objects of deleted Jobs")
 
 
 def _orphan(kind: str, metadata: Json) -> CheckResult:

@@ -47,9 +47,7 @@ def stuck(context: CheckContext) -> CheckResults:
         by.settings.limits.gang_limit,
     )
     bad = [found for job in jobs if (found := _stuck(job, rules, context.now))]
-    yield from first(bad, _ALL)
-    if not bad:
-        yield ok(f"none of {len(jobs)} is stuck" if jobs else "there are none yet")
+    yield from first(bad, _ALL, f"none of {len(jobs)} is stuck" if jobs else "there are none yet")
 
 
 def unrequested(context: CheckContext) -> CheckResults:
@@ -99,10 +97,9 @@ def never(context: CheckContext) -> CheckResults:
         for job in queued
         if job.key in reasons
     ]
-    yield from first(unstartable, _ALL)
-    if not unstartable:
-        count = len(queued)
-        yield ok(f"each of the {count} queued could start" if count else "none waits for capacity")
+    count = len(queued)
+    none = f"each of the {count} queued could start" if count else "none waits for capacity"
+    yield from first(unstartable, _ALL, none)
 
 
 def topologies(context: CheckContext) -> CheckResults:
@@ -112,12 +109,13 @@ def topologies(context: CheckContext) -> CheckResults:
         return
     listing = context.connection.cluster.list(ListOptions("Node"))
     known = {label for raw in listing.items for label in node(raw).labels or {}}
-    missing = [
-        (job, label) for job in asking for label in job.topology.labels if label not in known
+    results = [
+        _unlabelled(job, label, known)
+        for job in asking
+        for label in job.topology.labels
+        if label not in known
     ]
-    yield from first([_unlabelled(job, label, known) for job, label in missing], _ALL)
-    if not missing:
-        yield ok("nodes have each label of the jobs' topologies")
+    yield from first(results, _ALL, "nodes have each label of the jobs' topologies")
 
 
 def _unlabelled(job: TrainingJob, label: str, known: Collection[str]) -> CheckResult:
@@ -164,9 +162,8 @@ def default_priorities(context: CheckContext) -> CheckResults:
         classes = cluster.list(ListOptions("PriorityClass")).manifests() if giving else ()
         known = {object_name(one) for one in classes}
         lacking = [one for one in giving if one.policy.default_priority not in known]
-        yield from first([_without_class(one) for one in lacking], _CLASSES)
-        if giving and not lacking:
-            yield ok("the default PriorityClasses of namespaces exist")
+        none = "the default PriorityClasses of namespaces exist" if giving else ""
+        yield from first([_without_class(one) for one in lacking], _CLASSES, none)
 
 
 def _without_class(found: NamespaceFacts) -> CheckResult:
