@@ -214,11 +214,7 @@ def _fields(team: Team) -> Iterator[tuple[str, object]]:
         yield "namespaces", list(team.namespaces)
     for field, amounts in (("guaranteed", team.guaranteed.items), ("limit", team.limit)):
         if amounts:
-            shown = {resource_name(name): quantity_text(name, amount) for name, amount in amounts}
-            yield (
-                field,
-                {name: int(text) if text.isdigit() else text for name, text in shown.items()},
-            )
+            yield field, {resource_name(name): _written(name, amount) for name, amount in amounts}
     if team.weight != 1:
         yield "weight", int(team.weight) if team.weight.is_integer() else team.weight
     if not team.lend:

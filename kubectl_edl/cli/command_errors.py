@@ -82,21 +82,20 @@ class EndedOtherwise(EdlError):
     """The awaited state can no longer be reached: the training job has ended."""
 
 
-_CODES: Final[tuple[tuple[type[EdlError], Exit], ...]] = (
-    (Misused, Exit.USAGE),
-    (MisusedOptions, Exit.USAGE),
-    (Reverted, Exit.REVERTED),
-    (TimedOut, Exit.TIMED_OUT),
-    (EndedOtherwise, Exit.ENDED_OTHERWISE),
-)
+_CODES: Final[Mapping[type[EdlError], Exit]] = {
+    Misused: Exit.USAGE,
+    MisusedOptions: Exit.USAGE,
+    Missing: Exit.NOT_FOUND,
+    NotFound: Exit.NOT_FOUND,
+    Reverted: Exit.REVERTED,
+    TimedOut: Exit.TIMED_OUT,
+    EndedOtherwise: Exit.ENDED_OTHERWISE,
+}
 
 
 def exit_code(error: EdlError) -> Exit:
     """The exit code for an error."""
-    for kind, code in _CODES:
-        if isinstance(error, kind):
-            return code
-    return Exit.NOT_FOUND if isinstance(error, Missing | NotFound) else Exit.REFUSED
+    return next((code for kind, code in _CODES.items() if isinstance(error, kind)), Exit.REFUSED)
 
 
 def no_such_job(name: str, known: Sequence[str], connection: ClusterConnection) -> Missing:
