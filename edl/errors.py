@@ -14,7 +14,7 @@ EdlError
         └── WebhookAway    the API server got no answer from our webhook
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -40,6 +40,12 @@ class Denied(EdlError):
     def __init__(self, findings: Sequence[Finding]) -> None:
         self.findings = tuple(findings)
         super().__init__(" | ".join(str(finding) for finding in self.findings))
+
+
+def refuse(findings: Iterable[Finding]) -> None:
+    """Raises Denied with these findings, if there are any."""
+    if found := tuple(findings):
+        raise Denied(found)
 
 
 class ClusterError(EdlError):

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from edl import contract
-from edl.errors import Denied, Finding
+from edl.errors import Denied, Finding, refuse
 from edl.inject import (
     manifest_schema,
     namespace_defaults,
@@ -196,7 +196,7 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Admiss
     except Denied as denied:
         made = bare_pod_warnings.made_by(manifest)
         raise Denied([*queued, *denied.findings, *made, *unreadable]) from None
-    _refuse(queued)
+    refuse(queued)
     if _is_to_be_paused(manifest):
         clean = update_policy.paused(clean)
     done = webhook_version_skew.marked(complete(clean, spec, context.image), context.release)
@@ -205,7 +205,7 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Admiss
         *peer_counts.findings(clean, spec),
         *gpus.findings(_pod(clean), spec.resources.gpu),
     ]
-    _refuse([*unreadable, *own, *namespace_limits.exceeded(manifest, done, spec, policy)])
+    refuse([*unreadable, *own, *namespace_limits.exceeded(manifest, done, spec, policy)])
     lost = kubeshare.warnings(clean, spec)
     return AdmissionVerdict(
         done,
@@ -224,12 +224,6 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Admiss
             *topology_warnings.warnings(done, spec),
         ),
     )
-
-
-def _refuse(findings: list[Finding]) -> None:
-    """Raises Denied with these findings, if there are any."""
-    if findings:
-        raise Denied(findings)
 
 
 def _pod(manifest: Json) -> Json:
@@ -259,7 +253,7 @@ def _update(request: AdmissionRequest, old: Json, *, trusted: bool) -> Admission
     if update_policy.is_released(old):
         return AdmissionVerdict(*update_policy.still_released(manifest))
     if contract.KUEUE_QUEUE not in labels(old):
-        _refuse(update_policy.other_queues(manifest))
+        refuse(update_policy.other_queues(manifest))
     update_policy.check_identity(manifest, old)
     held, warnings = update_policy.held(ttl_after_finished.hold(manifest, old), old)
     update_policy.check(held, old, request.policy)

@@ -5,7 +5,7 @@ from typing import Final
 
 from edl import contract
 from edl.contract import registry
-from edl.errors import Denied, Finding
+from edl.errors import Denied, Finding, refuse
 from edl.frameworks import FRAMEWORKS
 from edl.inject import namespace_limits, peer_counts
 from edl.inject.manifest_parts import annotated, annotations, labels, template
@@ -179,8 +179,7 @@ def check_identity(new: Json, old: Json) -> None:
         for name in contract.IMMUTABLE
         if before.get(name) != after.get(name) and not (name in WRITTEN_OUT and name not in after)
     ]
-    if findings:
-        raise Denied(findings)
+    refuse(findings)
 
 
 def _way_out(name: str, after: Mapping[str, str], old: Json) -> str:
@@ -278,8 +277,7 @@ def check(new: Json, old: Json, policy: NamespacePolicy) -> None:
         path = f"metadata.labels[{contract.MAX}]"
         allowed = f"at most {most}: its pods were completed for that many; recreate it for more"
         raise Denied([Finding(path, f"{spec.scaling.max}", allowed)])
-    if findings := [*_too_low(new, old, spec), *namespace_limits.outgrown(new, old, spec, policy)]:
-        raise Denied(findings)
+    refuse([*_too_low(new, old, spec), *namespace_limits.outgrown(new, old, spec, policy)])
 
 
 def _too_low(new: Json, old: Json, spec: JobSpec) -> list[Finding]:

@@ -1,7 +1,7 @@
 """During a rollout two releases of the webhook serve: neither may refuse the other's objects."""
 
 from edl import contract
-from edl.errors import Denied, Finding
+from edl.errors import Finding, refuse
 from edl.frameworks import FRAMEWORKS
 from edl.inject.manifest_parts import annotated, annotations, labels
 from edl.writes import Json
@@ -46,5 +46,4 @@ def check(manifest: Json) -> None:
         )
         if not holds
     ]
-    if findings:
-        raise Denied(findings)
+    refuse(findings)

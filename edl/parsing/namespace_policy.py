@@ -13,7 +13,7 @@ from edl import contract, frameworks
 from edl.contract import registry
 from edl.contract.registry import EntryKind
 from edl.dns_names import is_dns_subdomain
-from edl.errors import Denied, Finding
+from edl.errors import Finding, refuse
 from edl.frameworks import FRAMEWORKS
 from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.spec.job_spec import JobSpec
@@ -135,9 +135,7 @@ def check(manifest: Json, old: Json | None) -> None:
     before = _invalid(old) if old else ()
     findings = [finding for finding in _invalid(manifest) if finding not in before]
     known = _unknown((old or {}).get("metadata") or {})
-    findings += _no_settings(_unknown(manifest.get("metadata") or {}) - known)
-    if findings:
-        raise Denied(findings)
+    refuse([*findings, *_no_settings(_unknown(manifest.get("metadata") or {}) - known)])
 
 
 def problems(manifest: Json) -> tuple[Finding, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from edl import contract, cooldowns
 from edl.contract import CleanUp, KubeShare, Provision, RestartPolicy
-from edl.errors import Denied
+from edl.errors import Denied, refuse
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework, Mode
 from edl.model import ResizePolicy
@@ -30,8 +30,7 @@ def parse(manifest: Json) -> JobSpec:
     if framework is None:
         raise Denied(form.findings)
     spec = _read(form, framework)
-    if form.findings:
-        raise Denied(form.findings)
+    refuse(form.findings)
     return spec
 
 

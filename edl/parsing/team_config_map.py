@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from edl import contract
-from edl.errors import Denied, Finding
+from edl.errors import Denied, Finding, refuse
 from edl.model.teams import Teams
 from edl.parsing.team_document import parse_teams
 
@@ -28,8 +28,7 @@ def teams_of(data: Mapping[str, str]) -> Teams:
             Finding(f"{PATH}: {one.path}", one.what, one.allowed) for one in denied.findings
         ]
         raise Denied(findings) from None
-    if findings:
-        raise Denied(findings)
+    refuse(findings)
     return found
 
 

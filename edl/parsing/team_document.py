@@ -8,7 +8,7 @@ from typing import Final
 
 import yaml
 
-from edl.errors import Denied
+from edl.errors import Denied, refuse
 from edl.model.teams import DEFAULT_TEAM, Reclaim, Team, Teams
 from edl.parsing.strict_yaml import YamlBounds, load
 from edl.parsing.team_fields import Findings, TeamReader, quoted, resource_name
@@ -55,8 +55,7 @@ def parse_teams(text: str) -> Teams:
             findings.found(path, quoted(entry), "the fields of a team")
     if not findings:
         _check(teams, findings)
-    if findings:
-        raise Denied(findings)
+    refuse(findings)
     return Teams.of(teams)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from edl import contract
-from edl.errors import Denied
+from edl.errors import Denied, refuse
 from edl.writes import Json
 from kubectl_edl.adopt.job_labels import LabelOptions, labelled
 from kubectl_edl.adopt.release_job import unlabelled, without_labels
@@ -32,7 +32,7 @@ def adopt_files(stdin: TextIO, named: Named, labels: LabelOptions) -> list[Rewri
     def adopted(manifest: Json, where: str) -> Json:
         if manifest.get("kind") not in JOB_KINDS:
             return manifest
-        _check_types(manifest, where)
+        refuse(misshapen(manifest, where))
         try:
             return labelled(as_written(manifest), labels)
         except Denied as denied:
@@ -51,7 +51,7 @@ def release_files(stdin: TextIO, named: Named) -> list[Rewritten]:
         bare = without_labels(manifest)
         if manifest.get("kind") not in JOB_KINDS:
             return bare
-        _check_types(bare, where)
+        refuse(misshapen(bare, where))
         return unlabelled(manifest)
 
     documents, found = _edited(stdin, named, released)
@@ -69,11 +69,6 @@ def print_documents(cli: CliContext, found: Sequence[Rewritten], output: str = "
     for hint in hints(found):
         cli.warn(hint)
     cli.out.write(joined(one.text for one in found))
-
-
-def _check_types(manifest: Json, where: str) -> None:
-    if wrong := misshapen(manifest, where):
-        raise Denied(wrong)
 
 
 class _Editor:
@@ -110,8 +105,7 @@ def _edited(
     where = ", ".join(source.name for source in found)
     editor = _Editor(plain(named.name), where, edit)
     documents = rewrite(found, editor.change)
-    if editor.findings:
-        raise Denied(editor.findings)
+    refuse(editor.findings)
     if editor.name and not editor.changed and editor.name not in editor.names:
         raise no_such_job_in(where, editor.name, editor.names)
     return documents, editor

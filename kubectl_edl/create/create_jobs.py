@@ -8,7 +8,15 @@ training job waits for all its roles.
 from collections.abc import Sequence
 
 from edl import contract
-from edl.errors import AlreadyExists, ClusterError, Denied, Finding, Forbidden, Invalid, NotFound
+from edl.errors import (
+    AlreadyExists,
+    ClusterError,
+    Finding,
+    Forbidden,
+    Invalid,
+    NotFound,
+    refuse,
+)
 from edl.kube.cluster import Cluster, ListOptions
 from edl.model import ObjectRef
 from edl.writes import Json
@@ -54,9 +62,7 @@ def rehearse(connection: ClusterConnection, manifests: Sequence[Json]) -> list[J
     """The Jobs as they would be stored. Raises Denied with every error."""
     answers = [_asked(connection, manifest) for manifest in manifests]
     findings = [answer for answer in answers if isinstance(answer, Finding)]
-    findings = findings or _joined(connection, manifests)
-    if findings:
-        raise Denied(findings)
+    refuse(findings or _joined(connection, manifests))
     stored = [answer for answer in answers if not isinstance(answer, Finding)]
     if any(contract.INJECTED_MAX not in _annotations(one) for one in stored):
         raise Refused(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from edl.errors import Denied
+from edl.errors import Denied, refuse
 from edl.inject.handlers import AdmissionRequest, Context, advise, mutate, validate
 from edl.inject.manifest_parts import labels, template
 from edl.inject.manifest_schema import is_labelled
@@ -96,8 +96,7 @@ def inject(
     documented = tuple(injector.document(document) for document in found)
     for warning in injector.warnings:
         warn(warning)
-    if injector.findings:
-        raise Denied(injector.findings)
+    refuse(injector.findings)
     return InjectedStream(documented, tuple(injector.injections), tuple(injector.cron_jobs))
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from edl.errors import Denied, Finding
+from edl.errors import Denied, Finding, refuse
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Needs
 from edl.inject.pods.mutate_pod import KUBECTL_CONTAINER
@@ -30,8 +30,7 @@ _REFERENCE: Final = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 def check(pod: Json, spec: JobSpec, needs: Needs) -> None:
     """Raises Denied if no container could start at `max`, or if etcd could not store the pod."""
     _check_containers(pod, needs)
-    if findings := [*_variables(spec, needs), *_host_lists(spec)]:
-        raise Denied(findings)
+    refuse([*_variables(spec, needs), *_host_lists(spec)])
 
 
 def _variables(spec: JobSpec, needs: Needs) -> Iterator[Finding]:

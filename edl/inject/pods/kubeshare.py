@@ -11,7 +11,7 @@ from typing import Final
 
 from edl import contract
 from edl.contract import KubeShare
-from edl.errors import Denied, Finding
+from edl.errors import Denied, Finding, refuse
 from edl.spec.job_spec import Gpu, JobSpec
 from edl.writes import Json
 
@@ -42,9 +42,9 @@ def with_share(metadata: Json, spec: JobSpec) -> Json:
     if spec.resources.kubeshare is KubeShare.ONE:
         words = {**_words_1(spec.resources.gpu), **(metadata.get("annotations") or {})}
         return metadata | {"annotations": words} if words else metadata
-    _raise(_old_findings(annotations, f"{path}.annotations"))
+    refuse(_old_findings(annotations, f"{path}.annotations"))
     labels = {**_words(spec.resources.gpu, annotations), **own}
-    _raise(_findings(_texts({"labels": labels}, "labels"), f"{path}.labels"))
+    refuse(_findings(_texts({"labels": labels}, "labels"), f"{path}.labels"))
     return metadata | {"labels": labels} if labels else metadata
 
 
@@ -172,11 +172,6 @@ def _taken(text: str) -> str:
         return text
     plain = f"{_number(text) or Decimal(0):f}"
     return plain if "." in plain else f"{plain}.0"
-
-
-def _raise(findings: Iterator[Finding]) -> None:
-    if found := list(findings):
-        raise Denied(found)
 
 
 def _findings(labels: Mapping[str, str], path: str) -> Iterator[Finding]:

@@ -27,7 +27,7 @@ from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
-from edl.errors import Denied, Finding
+from edl.errors import Finding, refuse
 from edl.simulator import Amdahl, Training, Work
 from kubectl_edl.resources.yaml_reader import Document, Origin
 from kubectl_edl.simulate.scenario.field_reader import TIME, Reading
@@ -57,8 +57,7 @@ def trace(where: str, text: str) -> tuple[Training, ...]:
     except csv.Error as error:  # raised for rows; errors in titles are reported above
         number = rows.line_num + 1
         findings.append((number, Finding(f"{where}:{number}", f"not CSV: {error}")))
-    if findings:
-        raise Denied([one for _, one in sorted(findings, key=lambda pair: pair[0])])
+    refuse(one for _, one in sorted(findings, key=lambda pair: pair[0]))
     return tuple(one for one in found if one)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from edl.errors import Denied
+from edl.errors import Denied, refuse
 from edl.kube.state.affinity_index import met_by_each_other
 from edl.model import ClusterState, JobKey, Node, Teams
 from edl.parsing.manifest_reader import MOST_REPLICAS
@@ -85,8 +85,7 @@ def read_scenario(source: ManifestSource, seed: int | None = None) -> ScenarioFi
         raise Unreadable(f"{source.name}: {len(found)} documents; a scenario is one")
     reading = Reading(found[0])
     scenario = _Reader(reading, Path(source.name).parent, seed).scenario()
-    if reading.findings:
-        raise Denied(reading.findings)
+    refuse(reading.findings)
     return scenario
 
 
