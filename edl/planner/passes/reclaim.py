@@ -85,29 +85,22 @@ class Reservation:
         """
         quota, least = self.quota_request, reclaimable.min_replicas
         if not quota.within_quota():
-            search = NodeSearch(reclaimable, scope, reclaimable.queue, quota.is_relieved_by)
-            self._pass(reclaimable, search, quota.within_quota)
+            search = NodeSearch(reclaimable, scope, quota.is_relieved_by)
+            self._pass(search, quota.within_quota)
         if not self.all_placed():
             room = reclaimable.capacity.with_idle(scope)
-            helps = [
-                request.pod_class.pods_per_node(room, Horizon.EMPTY) > 0
-                for request in self.missing
-                if request.pods
-            ]
+            helps = (one.pods_per_node(room, Horizon.EMPTY) > 0 for one in self._lacking())
             nodes: Mask = reduce(np.logical_or, helps)
             frees = nodes.tolist()
-            search = NodeSearch(
-                reclaimable,
-                scope,
-                reclaimable.queue_on(nodes),
-                lambda found: _on(found, least(found), frees),
-                np.flatnonzero(nodes),
-                self._first_missing,
-            )
-            choice = RemovalChoice(reclaimable, scope)
-            self._pass(reclaimable, search, self.complete, choice)
+
+            def is_useful(one: RoleAllocation) -> bool:
+                first = least(one) if leaves_by_name(one) else one.size - 1
+                return _on(one, first, frees)
+
+            search = NodeSearch(reclaimable, scope, is_useful, nodes, self._first_missing)
+            self._pass(search, self.complete, RemovalChoice(self.capacity, reclaimable, scope))
         if not self.complete():
-            self._pass(reclaimable, self._in_the_way(reclaimable, scope), self.complete)
+            self._pass(self._in_the_way(reclaimable, scope), self.complete)
         self._reprieve(reclaimable)
 
     def _in_the_way(self, reclaimable: Reclaimable, scope: ReclaimScope) -> NodeSearch:
@@ -115,32 +108,20 @@ class Reservation:
 
         All roles count if placement constraints, quotas or the load ceiling block the claim.
         """
-        missing = [request.pod_class for request in self.missing if request.pods]
+        missing = self._lacking()
         if not self._allowed() or any(pod_class.constraints for pod_class in missing):
-            return NodeSearch(reclaimable, scope, reclaimable.queue, lambda _: True)
+            return NodeSearch(reclaimable, scope, lambda _: True)
         nodes: Mask = reduce(np.logical_or, (pod_class.eligible for pod_class in missing))
         usable, least = nodes.tolist(), reclaimable.min_replicas
-        return NodeSearch(
-            reclaimable,
-            scope,
-            reclaimable.queue_on(nodes),
-            lambda one: any(
-                placement.node != NO_NODE and usable[placement.node]
-                for placement in one.placements[least(one) :]
-            ),
-        )
+        return NodeSearch(reclaimable, scope, lambda one: _on(one, least(one), usable), nodes)
 
     def _pass(
-        self,
-        reclaimable: Reclaimable,
-        search: NodeSearch,
-        done: Callable[[], bool],
-        choice: RemovalChoice | None = None,
+        self, search: NodeSearch, done: Callable[[], bool], choice: RemovalChoice | None = None
     ) -> None:
         while not done() and (allocation := search.next()):
             if choice and leaves_by_name(allocation) and (missing := self._first_missing()):
                 choice.bring_last(allocation, missing)
-            placement = reclaimable.evict(allocation)
+            placement = search.reclaimable.evict(allocation)
             self.evicted.setdefault(allocation, []).append(placement)
             placed = self._place_missing(placement.node)
             search.evicted(allocation, placement.node, placed=placed)
@@ -148,6 +129,9 @@ class Reservation:
 
     def _first_missing(self) -> PodSetRequest | None:
         return next((request for request in self.missing if request.pods), None)
+
+    def _lacking(self) -> list[PodClass]:
+        return [request.pod_class for request in self.missing if request.pods]
 
     def _place_missing(self, node: int) -> bool:
         """Place missing pods on a node from which a replica was evicted; whether any fits."""
@@ -222,9 +206,8 @@ class _Taken:
         )
 
 
-def _on(allocation: RoleAllocation, least: int, useful: Sequence[bool]) -> bool:
-    """Whether the replica to evict next (any extra, if removable by name) is on a useful node."""
-    first = least if leaves_by_name(allocation) else allocation.size - 1
+def _on(allocation: RoleAllocation, first: int, useful: Sequence[bool]) -> bool:
+    """Whether a replica from position `first` on is on a useful node."""
     nodes = (allocation.placements[position].node for position in range(first, allocation.size))
     return any(node != NO_NODE and useful[node] for node in nodes)
 
@@ -240,17 +223,16 @@ def reserve_capacity(
     if reservation.complete():
         return True
     missing = reservation.missing
+    wanted = [request.pods for request in missing]
     reachable = pack(reclaimable.capacity.with_idle(scope), missing, Horizon.EMPTY)
-    if reachable != [request.pods for request in missing]:
+    if reachable != wanted:
         reachable = reclaimable.gather_minimums(missing, scope) or reachable
     if not whole:
+        found = zip(reservation.requests, reservation.nodes, reachable, strict=True)
         reservation.requests = [
-            PodSetRequest(request.pod_class, len(nodes) + found)
-            for request, nodes, found in zip(
-                reservation.requests, reservation.nodes, reachable, strict=True
-            )
+            PodSetRequest(request.pod_class, len(nodes) + more) for request, nodes, more in found
         ]
-    elif reachable != [request.pods for request in missing]:
+    elif reachable != wanted:
         reservation.discard(reclaimable)
         return False
     reservation.reclaim(reclaimable, scope)

@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from edl.feasibility.eligibility import Mask
 from edl.feasibility.horizon import Horizon
 from edl.model import Pod
 from edl.planner.packing.node_capacity import Ints, NodeCapacity
@@ -104,6 +105,7 @@ class _Extras(dict[int, dict[int, None]]):
 class RemovalChoice:
     """Chooses which replica of a role is removed next for the pods of one claim."""
 
+    capacity: NodeCapacity
     reclaimable: Reclaimable
     scope: ReclaimScope
     _extras: dict[RoleAllocation, _Extras] = field(default_factory=dict)
@@ -149,7 +151,7 @@ class RemovalChoice:
 
     def _makes_room(self, allocation: RoleAllocation, pod_class: PodClass, node: int) -> bool:
         left = dict(allocation.pod_class.amounts)
-        soon = self.reclaimable.nodes.future_idle
+        soon = self.capacity.future_idle
         return bool(pod_class.eligible[node]) and all(
             soon[row, node] + left.get(row, 0) >= amount for row, amount in pod_class.amounts
         )
@@ -158,7 +160,7 @@ class RemovalChoice:
         """The node that lacks least for one more pod, if evicting extras suffices, or NO_NODE."""
         room = self.reclaimable.capacity.with_idle(self.scope)
         nodes = np.array(sorted(extras.keys() - {NO_NODE}), dtype=np.int64)
-        return lacking_least(self.reclaimable.nodes, room, pod_class, nodes)
+        return lacking_least(self.capacity, room, pod_class, nodes)
 
 
 def _needs_more_than_one(pod_class: PodClass, evicted: PodClass) -> bool:
@@ -200,13 +202,13 @@ class NodeSearch:
 
     reclaimable: Reclaimable
     scope: ReclaimScope
-    queue: YieldQueue
-    """All roles that may be of use."""
     is_useful: Callable[[RoleAllocation], bool]
-    nodes: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    """Nodes to clear for a pod; none if all useful roles are to be taken in order."""
+    nodes: Mask | None = None
+    """The nodes on which extras are of use; None: all. bool[nodes]"""
     missing: Callable[[], PodSetRequest | None] | None = None
-    """The pods that lack a node."""
+    """The pods for which to clear one of `nodes`; None: useful roles are taken in order."""
+    queue: YieldQueue = field(init=False)
+    """All roles that may be of use."""
     _begun: set[int] = field(default_factory=set)
     """Nodes on which replicas were evicted since the last pod of the claim was placed."""
     _most: int = _NODES_COMPARED
@@ -214,6 +216,10 @@ class NodeSearch:
     """Roles to take a replica of each, the next one last: so a node is cleared."""
     _aside: list[RoleAllocation] = field(default_factory=list)
     _taken: dict[RoleAllocation, None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        found = self.reclaimable
+        self.queue = found.queue if self.nodes is None else found.queue_on(self.nodes)
 
     def next(self) -> RoleAllocation | None:
         """Remove and return the role to evict a replica of, or None."""
@@ -254,17 +260,17 @@ class NodeSearch:
             if found := self.queue.first_of(last, self.scope):
                 self._begun, self._most = {found.placements[-1].node}, 1
                 return found
-            if missing := self.missing and self.missing():
-                self._due = self._fewest(missing.pod_class)
+            if self.nodes is not None and (missing := self.missing and self.missing()):
+                self._due = self._fewest(missing.pod_class, np.flatnonzero(self.nodes))
             if self._due:
                 return None
             self._most = 2 * max(self._most, _NODES_COMPARED)
         return self.queue.next(self.scope)
 
-    def _fewest(self, pod_class: PodClass) -> list[RoleAllocation]:
+    def _fewest(self, pod_class: PodClass, nodes: Ints) -> list[RoleAllocation]:
         """The fewest replicas whose eviction clears some node for a pod; or []."""
-        lacks = lack(self.reclaimable.nodes, pod_class, self.nodes)
-        least = self.nodes[np.argsort(lacks, kind="stable")[:_NODES_COMPARED]]
+        lacks = lack(self.reclaimable.nodes, pod_class, nodes)
+        least = nodes[np.argsort(lacks, kind="stable")[:_NODES_COMPARED]]
         compared = self._begun.union(least.tolist())
         by_node: defaultdict[int, list[_Extra]] = defaultdict(list)
         for one in dict.fromkeys(self.reclaimable.holders(sorted(compared))):

@@ -1,21 +1,15 @@
 """Whether a gang fits a cluster without training jobs; if not, no job waits behind it."""
 
-from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from edl.model import ClusterState, Node, TrainingJob
+from edl.model import TrainingJob
 from edl.planner.passes.admission.gang import Gang, gang_to_start
 from edl.planner.passes.admission.topology_placement import fits_empty_cluster, place_gang
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.take_snapshot import take_snapshot
-from edl.quantities import Resources
-
-if TYPE_CHECKING:
-    from edl.model import Shape
 
 
 @dataclass(slots=True)
@@ -43,10 +37,7 @@ class EmptyCluster:
         # That snapshot lacks the GPU shares that would be free, and training pods to be near.
         if not binds or self.snapshot.capacity.gpu_shares or _follows_ours(self.snapshot, found):
             return True
-        if self._without_jobs is None:
-            state, limits = _without_ours(self.snapshot.state), self.snapshot.limits
-            self._without_jobs = take_snapshot(state, self.snapshot.policy, limits)
-        there = self._without_jobs
+        self._without_jobs = there = self._without_jobs or _without_ours(self.snapshot)
         placed = place_gang(there, gang_to_start(there, _suspended(found.job)))
         if placed is None:
             return False
@@ -69,15 +60,22 @@ def _follows_ours(snapshot: Snapshot, found: Gang) -> bool:
     )
 
 
-def _without_ours(state: ClusterState) -> ClusterState:
-    """The cluster without pods that terminate; jobs with placement constraints are suspended."""
-    held = _held(state)
-    nodes = tuple(_kept_by_others(node, held.get(node.name, Resources())) for node in state.nodes)
+def _without_ours(snapshot: Snapshot) -> Snapshot:
+    """The cluster without pods of training jobs, and without pods that terminate.
+
+    It has only the jobs with placement constraints, which are suspended.
+    """
+    state = snapshot.state
     foreign = tuple(
         replace(one, pods=one.pods - one.terminating, terminating=0) for one in state.foreign_pods
     )
     jobs = tuple(_suspended(job) for job in state.jobs if _is_bound(job))
-    return replace(state, nodes=nodes, jobs=jobs, demands=(), foreign_pods=foreign)
+    bound = replace(state, jobs=jobs, demands=(), foreign_pods=foreign)
+    found = take_snapshot(bound, snapshot.policy, snapshot.limits)
+    rows = [snapshot.capacity.resources.index(name) for name in found.capacity.resources]
+    for room in (found.capacity.idle, found.capacity.future_idle):
+        room[:] = snapshot.capacity_without_training_jobs[rows]
+    return found
 
 
 def _is_bound(job: TrainingJob) -> bool:
@@ -86,22 +84,3 @@ def _is_bound(job: TrainingJob) -> bool:
 
 def _suspended(job: TrainingJob) -> TrainingJob:
     return replace(job, roles=tuple(role.changed(suspended=True, pods=()) for role in job.roles))
-
-
-def _kept_by_others(node: Node, ours: Resources) -> Node:
-    return replace(node, used=node.used - node.releasing - ours, releasing=Resources())
-
-
-def _held(state: ClusterState) -> dict[str, Resources]:
-    """What active pods of training jobs request, by node name."""
-    pods: Counter[tuple[str, Shape]] = Counter(
-        (pod.node, role.template.shape)
-        for job in state.jobs
-        for role in job.roles
-        for pod in role.status.pods
-        if pod.node and pod.active
-    )
-    found: dict[str, Resources] = {}
-    for (name, shape), count in pods.items():
-        found[name] = found.get(name, Resources()) + shape.requests * count
-    return found
