@@ -58,17 +58,19 @@ class ProvisionerSettings(msgspec.Struct, frozen=True):
     """Image of provisional pods. They are deleted once bound, so it need not start."""
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(IMAGE_NAME, self.provisional_image):
-            given = reprlib.repr(self.provisional_image)
-            raise ValueError(f"provisional_image: {given}; the name of an image")
-        known = re.fullmatch(CLASS_NAME, self.provisioning_class)
-        if not known or len(self.provisioning_class) > LONGEST_CLASS_NAME:
-            given = reprlib.repr(self.provisioning_class)
-            raise ValueError(f"provisioning_class: {given}; a name in small letters with dots")
-        parameters = self.provisioning_parameters
-        if len(parameters) > LONGEST_PARAMETERS or not re.fullmatch(PARAMETERS, parameters):
-            given = reprlib.repr(self.provisioning_parameters)
-            raise ValueError(f"provisioning_parameters: {given}; NAME=VALUE,NAME=VALUE")
+        for name, pattern, longest, expected in (
+            ("provisional_image", IMAGE_NAME, LONGEST_PARAMETERS, "the name of an image"),
+            (
+                "provisioning_class",
+                CLASS_NAME,
+                LONGEST_CLASS_NAME,
+                "a name in small letters with dots",
+            ),
+            ("provisioning_parameters", PARAMETERS, LONGEST_PARAMETERS, "NAME=VALUE,NAME=VALUE"),
+        ):
+            given = getattr(self, name)
+            if len(given) > longest or not re.fullmatch(pattern, given):
+                raise ValueError(f"{name}: {reprlib.repr(given)}; {expected}")
 
 
 class Limits(msgspec.Struct, frozen=True):

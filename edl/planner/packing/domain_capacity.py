@@ -2,10 +2,11 @@
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from edl.feasibility.eligibility import Eligibility, Mask
-from edl.feasibility.horizon import IDLE, Horizon
+from edl.feasibility.horizon import Horizon
 from edl.model import Domain
 from edl.planner.packing.best_fit import NO_NODE
 from edl.planner.packing.domain_ranking import DomainRanking, TopologyDomains, topology_domains
@@ -47,11 +48,10 @@ class NodeDomains:
         pod_classes = tuple(request.pod_class for request in requests)
         found = self._rankings.get((label, pod_classes, horizon))
         if found is None:
-            room = self._capacity.available if horizon is IDLE else self._capacity.future_available
+            room = partial(self._capacity.available, horizon=horizon)
             found = DomainRanking(self.by_label(label), pod_classes, room, horizon, self._capacity)
-            if all(
-                pod_class.is_unconstrained for pod_class in pod_classes
-            ):  # else the pods that fit on a node depend on other nodes too
+            # With constraints, the pods that fit on a node depend on other nodes too.
+            if all(pod_class.is_unconstrained for pod_class in pod_classes):
                 self._ranked += found.size
                 if self._ranked > _RANKED:
                     self._rankings.clear()
@@ -66,10 +66,8 @@ class NodeDomains:
         if found is None:
             domains = self.by_label(label)
             found = self._within[key] = pod_class.on(domains.nodes_of(number))
-            self._kept_to[found] = (
-                *self.kept_to(pod_class),
-                Domain(label, domains.values[number]),
-            )
+            domain = Domain(label, domains.values[number])
+            self._kept_to[found] = (*self.kept_to(pod_class), domain)
         return found
 
     def find(self, pod_class: PodClass, label: str, number: int, horizon: Horizon) -> int:

@@ -82,15 +82,10 @@ class NodeCapacity:
         self.total_idle = self.idle[:, self.schedulable].sum(axis=1).tolist()
         self.total_future_idle = self.future_idle[:, self.schedulable].sum(axis=1).tolist()
 
-    def available(self, nodes: Ints | slice = ALL_NODES) -> Ints:
-        """Idle capacity that is reserved for no pod; int64[resources, nodes read]."""
-        found: Ints = np.minimum(self.idle[:, nodes], self.future_idle[:, nodes])
-        return found
-
-    def future_available(self, nodes: Ints | slice = ALL_NODES) -> Ints:
-        """Future idle capacity that is reserved for no pod; int64[resources, nodes read]."""
+    def available(self, nodes: Ints | slice = ALL_NODES, horizon: Horizon = IDLE) -> Ints:
+        """Capacity at a horizon that is reserved for no pod; int64[resources, nodes read]."""
         found: Ints = self.future_idle[:, nodes]
-        return found
+        return np.minimum(self.idle[:, nodes], found) if horizon is IDLE else found
 
     def available_on(self, node: int, resources: Iterable[int], horizon: Horizon) -> dict[int, int]:
         """Capacity of one node at a horizon that is reserved for no pod, by resource; from 0."""

@@ -1,7 +1,7 @@
 """Placements of a started role's replicas, read from its pods."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -132,11 +132,6 @@ def _since(job: TrainingJob, role: Role, pod: Pod | None, *, lost: bool) -> date
         return None
     if pod is not None and any(gate != PLACEMENT_GATE for gate in pod.gates):
         return None
-    return max(_moments(job, role, pod), default=None)
-
-
-def _moments(job: TrainingJob, role: Role, pod: Pod | None) -> Iterator[datetime]:
     asked_at = None if last_resizes.removed_pending_extras(role) else role.record.resized_at
     since = (pod.created_at, pod.planned.given_at) if pod else (asked_at,)
-    found = (job.started_at, *since)
-    return (moment for moment in found if moment is not None)
+    return max(filter(None, (job.started_at, *since)), default=None)

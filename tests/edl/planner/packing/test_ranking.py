@@ -1,5 +1,7 @@
 """Domains in the order in which pods use them, while pods come and leave."""
 
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,8 +54,7 @@ def test_a_ranking_that_follows_placements_is_the_one_that_reads_all_nodes_anew(
             else:
                 there.capacity.defer([at], pod_classes[which])
         for horizon in (IDLE, FUTURE_IDLE):
-            idle = horizon is IDLE
-            room = there.capacity.available if idle else there.capacity.future_available
+            room = partial(there.capacity.available, horizon=horizon)
             anew = DomainRanking(there.domains.by_label("rack"), pod_classes, room, horizon)
             kept = there.domains.ranking("rack", requests, horizon)
             assert list(kept.tightest(requests)) == list(anew.tightest(requests))
