@@ -16,6 +16,7 @@ from edl.planner.passes.quiet_period import hold_growth_until_quiet
 from edl.planner.passes.rebalancing.rebalance import Rebalance
 from edl.planner.passes.rebalancing.team_rebalance import TeamRebalance
 from edl.planner.passes.reclaim_choice import drains_of_removals
+from edl.planner.passes.scale_down.needed_nodes import only_needed
 from edl.planner.passes.scale_down.vacating import Vacating
 from edl.planner.passes.suspensions import reclaim_quotas, shrink_to_limits, suspend_jobs
 from edl.planner.plan import Drain, Plan
@@ -72,17 +73,18 @@ def _busy(plan: Plan) -> frozenset[JobKey]:
 
 def allocate(snapshot: Snapshot, decisions: Decisions, ceiling: GrowthCeiling) -> None:
     """Run the passes in order; each reserves or releases capacity in the snapshot."""
-    vacating = Vacating(snapshot, decisions)
-    decisions.unneeded = vacating.names
+    vacating = Vacating(snapshot, decisions) if only_needed(snapshot) else None
     suspend_jobs(snapshot, decisions)
     shrink_to_limits(snapshot)
     reclaim_quotas(snapshot)
     assign_gated_pods(snapshot)
-    vacating.vacate()
+    if vacating:
+        vacating.vacate()
     queue = AdmissionQueue(snapshot, decisions)
     queue.run()
     hold_growth_until_quiet(snapshot, asked=queue.expects_shrinks)
-    vacating.keep_growth_to_needed_nodes()
+    if vacating:
+        vacating.keep_growth_to_needed_nodes()
     stuck = grow(snapshot, ceiling)
     if snapshot.policy.balances:
         teams = snapshot.teams

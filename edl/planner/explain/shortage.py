@@ -43,31 +43,22 @@ def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
         yield _gang_quota_shortage(snapshot, gang.quota_request, first, gang.job.priority)
     room = _reachable_capacity(snapshot, gang)
     near = closest_fit(snapshot, gang, room, FUTURE_IDLE)
-    if near is None:
-        yield from _unlabelled(gang)
-        return
-    gang = near[0]
+    unlabelled = None if near else no_domain_error(gang)  # by its required topology
+    gang = near[0] if near else gang
     found = pack_in_best_order(room, gang.requests, FUTURE_IDLE)
     alone = _capacity_alone(snapshot, gang.job.key)
     most = pack_in_best_order(alone, gang.requests, Horizon.EMPTY)
     wanted = list(zip(gang.roles, gang.requests, found, most, strict=True))
-    errors = {role.name: no_node_error(snapshot, one.pod_class) for role, one, *_ in wanted}
-    for role, request, *_ in wanted:
-        if error := errors[role.name]:
+    errors = [unlabelled or no_node_error(snapshot, one.pod_class) for one in gang.requests]
+    for (role, request, *_), error in zip(wanted, errors, strict=True):
+        if error:
             yield NoUsableNode(role.name, request.pods, request.pod_class.shape.requests, error)
-    for role, request, fitting, fits_alone in wanted:
-        if not errors[role.name] and fitting < request.pods:
+    for (role, request, fitting, fits_alone), error in zip(wanted, errors, strict=True):
+        if not error and fitting < request.pods:
             taken = _fill_all(room, request.pod_class)
             improvable = request.pod_class.pods_by_resources(alone) > taken
             unplaced = _Unplaced(role, request, fitting, max(fits_alone, fitting), improvable)
             yield _room(snapshot, room, unplaced)
-
-
-def _unlabelled(gang: Gang) -> Iterator[Blocker]:
-    """The blockers of a gang for which no eligible node has its required topology labels."""
-    rule = no_domain_error(gang)
-    for role, request in zip(gang.roles, gang.requests, strict=True):
-        yield NoUsableNode(role.name, request.pods, request.pod_class.shape.requests, rule)
 
 
 def growth_shortage(
@@ -180,7 +171,8 @@ def _room(
     offering = allowed[_offers(snapshot, pod_class, allowed)]
     indexes = offering if offering.size else allowed
     where, requests = snapshot.domains.kept_to(pod_class), pod_class.shape.requests
-    if not (pod_class.is_unconstrained or _lacks_resources(room, pod_class, indexes)):
+    fitting_there = pod_class.pods_by_resources(room[:, indexes], indexes)
+    if not pod_class.is_unconstrained and (fitting_there.any() or not indexes.size):
         rule = Scarce.DEVICES if pod_class.constraints is None else Scarce.RULES
         near = indexes if indexes.size else every
         node = nodes[int(near[_least_missing(snapshot, room, pod_class, near)])]
@@ -216,14 +208,6 @@ def _offers(snapshot: Snapshot, pod_class: PodClass, nodes: Ints) -> Mask:
         if names[row].startswith(DEVICE_CLASS):
             found &= snapshot.capacity.allocatable[row, nodes] > 0
     return found
-
-
-def _lacks_resources(room: Ints, pod_class: PodClass, nodes: Ints) -> bool:
-    """Whether each of `nodes` lacks some resource for one more pod; False without nodes."""
-    fits = np.ones(len(nodes), dtype=np.bool_)
-    for resource, amount in pod_class.amounts:
-        fits &= room[resource, nodes] >= amount
-    return bool(nodes.size and not fits.any())
 
 
 def _too_large(snapshot: Snapshot, role: Role, pod_class: PodClass, pods: int) -> TooLarge | None:

@@ -54,7 +54,7 @@ class NodesThatGo(NamedTuple):
 def nodes_that_go(nodes: Iterable[Node]) -> NodesThatGo:
     tainted = [node for node in nodes if node.taints]
     going = {node.name: taint for node in tainted if (taint := _interruption(node))}
-    cordoned = {node.name for node in tainted if _is_cordoned(node)}
+    cordoned = {node.name for node in tainted if CORDONED in {one.key for one in node.taints}}
     return NodesThatGo(going, frozenset(cordoned - going.keys()))
 
 
@@ -95,10 +95,6 @@ def _interruption(node: Node) -> str:
         or (taint.effect == "NoExecute" and taint.key not in _MAY_COME_BACK)
     )
     return next(keys, "")
-
-
-def _is_cordoned(node: Node) -> bool:
-    return any(taint.key == CORDONED for taint in node.taints)
 
 
 def is_movable(allocation: RoleAllocation) -> bool:

@@ -19,7 +19,6 @@ from edl.planner.passes.admission.gang import Gang, gang_to_start, is_restarting
 from edl.planner.passes.admission.gang_claims import GangClaims
 from edl.planner.passes.admission.lost_domains import leave_lost_domains
 from edl.planner.passes.admission.pod_claims import (
-    below_minimum,
     place_demand,
     place_minimum,
     place_replacements,
@@ -84,12 +83,9 @@ class AdmissionQueue:
             for found in gangs
             if not (found.partial or (found.is_restarting and self._restarts(found, most)))
         ]
-        claims: list[Claim] = [
-            *snapshot.state.demands,
-            *whole,
-            *below_minimum(snapshot),
-        ]
-        self._serve_in_order(claims, outranked)
+        below = (one for one in snapshot.allocations if one.size < one.role.spec.min)
+        raised = (one for one in below if one.resizable)
+        self._serve_in_order([*snapshot.state.demands, *whole, *raised], outranked)
         self._sources.drop_suspended()
         reserve_replacements(self._sources)
         self._gangs.nodes.reserve()

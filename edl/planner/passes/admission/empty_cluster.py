@@ -69,17 +69,13 @@ def _without_ours(snapshot: Snapshot) -> Snapshot:
     foreign = tuple(
         replace(one, pods=one.pods - one.terminating, terminating=0) for one in state.foreign_pods
     )
-    jobs = tuple(_suspended(job) for job in state.jobs if _is_bound(job))
-    bound = replace(state, jobs=jobs, demands=(), foreign_pods=foreign)
-    found = take_snapshot(bound, snapshot.policy, snapshot.limits)
+    bound = (job for job in state.jobs if any(one.template.shape.constraints for one in job.roles))
+    state = replace(state, jobs=tuple(map(_suspended, bound)), demands=(), foreign_pods=foreign)
+    found = take_snapshot(state, snapshot.policy, snapshot.limits)
     rows = [snapshot.capacity.resources.index(name) for name in found.capacity.resources]
     for room in (found.capacity.idle, found.capacity.future_idle):
         room[:] = snapshot.capacity_without_training_jobs[rows]
     return found
-
-
-def _is_bound(job: TrainingJob) -> bool:
-    return any(role.template.shape.constraints for role in job.roles)
 
 
 def _suspended(job: TrainingJob) -> TrainingJob:

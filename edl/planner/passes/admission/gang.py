@@ -97,16 +97,10 @@ def gang_to_start(snapshot: Snapshot, job: TrainingJob, *, returns: bool = False
         (role, PodSetRequest(snapshot.pod_class(role.template.shape), size(role))) for role in roles
     ]
     if len(pairs) > 1:
-        pairs.sort(
-            key=lambda pair: (
-                pair[1].pod_class.follows_others,
-                -_hardness(snapshot, pair[1].pod_class),
-            )
-        )
-    quota_request = snapshot.quotas.request_of(
-        job, [(role, request.pods) for role, request in pairs]
-    )
+        pairs.sort(key=lambda pair: _placing_order(snapshot, pair[1].pod_class))
+    pods = [(role, request.pods) for role, request in pairs]
     roles, requests = [role for role, _ in pairs], [request for _, request in pairs]
+    quota_request = snapshot.quotas.request_of(job, pods)
     return Gang(job, tuple(roles), tuple(requests), returns, quota_request)
 
 
@@ -126,18 +120,14 @@ def _size_of_return(role: Role) -> int:
     return size if wanted is None else min(wanted, size)
 
 
-def _hardness(snapshot: Snapshot, pod_class: PodClass) -> float:
-    """The largest fraction of the cluster, over resources, that one pod requests.
+def _placing_order(snapshot: Snapshot, pod_class: PodClass) -> tuple[bool, float]:
+    """Sort key: the largest pods are placed first (first fit decreasing).
 
-    The largest pods are placed first (first fit decreasing).
+    By the largest fraction of the cluster, over resources. Pods with affinity to others come last.
     """
-    return max(
-        (
-            amount / (snapshot.capacity.totals[resource] or 1)
-            for resource, amount in pod_class.amounts
-        ),
-        default=0.0,
-    )
+    totals = snapshot.capacity.totals
+    shares = (amount / (totals[resource] or 1) for resource, amount in pod_class.amounts)
+    return pod_class.follows_others, -max(shares, default=0.0)
 
 
 def admit_roles(

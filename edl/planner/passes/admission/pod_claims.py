@@ -1,7 +1,7 @@
 """Claims of single pods: other owners' pods, and minimum pods of started roles without a node."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -24,7 +24,6 @@ from edl.planner.passes.drain import (
 from edl.planner.passes.named_moves import Displacement
 from edl.planner.passes.preemption.preemption import Preemptor
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
-from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.restart_backoff import gang_failure
 from edl.planner.snapshot.role_allocation import (
@@ -209,11 +208,6 @@ def _may_be_replaced(allocation: RoleAllocation, pod: Pod) -> bool:
 def _priority(job: TrainingJob) -> ReclaimPriority:
     """The reclaim priority of claims for a started job's minimum."""
     return ReclaimPriority(job.priority, Margin.NEARLY_DONE)
-
-
-def below_minimum(snapshot: Snapshot) -> Iterator[RoleAllocation]:
-    """Resizable roles that have fewer replicas than their minimum."""
-    return (one for one in snapshot.allocations if one.size < one.role.spec.min and one.resizable)
 
 
 def raise_to_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None:

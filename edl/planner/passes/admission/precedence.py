@@ -106,14 +106,8 @@ def max_displaced(pod_class: PodClass, other: PodClass) -> int:
     if pod_class is other:
         return 1
     amounts = dict(pod_class.amounts)
-    return max(
-        (
-            -(-amount // amounts[resource])
-            for resource, amount in other.amounts
-            if resource in amounts
-        ),
-        default=0,
-    )
+    rows = [(row, amount) for row, amount in other.amounts if row in amounts]
+    return max((-(-amount // amounts[row]) for row, amount in rows), default=0)
 
 
 def _loose(allocation: RoleAllocation) -> list[Placement]:

@@ -150,10 +150,9 @@ def in_preferred_domains(
 ) -> Iterator[tuple[PodSetRequest, ...]]:
     """Its pods restricted to one preferred domain, narrowest label first; then unrestricted."""
     for label in reversed(found.job.topology.preferred):
-        domains = snapshot.domains.by_label(label)
         ranking = _ranking(snapshot, label, found.requests, (room, FUTURE_IDLE))
         for number in islice(ranking.tightest(found.requests), 1):
-            yield _within(snapshot, found.requests, domains, number)
+            yield _within(snapshot, found.requests, label, number)
     yield found.requests
 
 
@@ -167,9 +166,8 @@ def _close(
     """
     for depth in range(len(labels), 0, -1):
         label = labels[depth - 1]
-        domains = snapshot.domains.by_label(label)
         for number in snapshot.domains.ranking(label, requests, IDLE).tightest(requests):
-            nodes = _spread(snapshot, _within(snapshot, requests, domains, number), labels[depth:])
+            nodes = _spread(snapshot, _within(snapshot, requests, label, number), labels[depth:])
             if nodes is not None:
                 return nodes
     return _spread(snapshot, requests, labels)
@@ -202,7 +200,7 @@ def _fewest(
             continue
         last = ranking.tightest(left)
         chosen.append(next((one for one in last if one not in chosen), number))
-        there = _within(snapshot, left, domains, chosen[-1])
+        there = _within(snapshot, left, domains.label, chosen[-1])
         counts = pack_in_best_order(room, there, IDLE)
         left = still_missing(left, counts)
         if not any(request.pods for request in left):
@@ -222,7 +220,7 @@ def _over(
     left = [*requests]
     ranking = snapshot.domains.ranking(domains.label, requests, IDLE)
     for number in ranking.roomiest(requests):
-        there = _within(snapshot, left, domains, next(ranking.tightest(left), number))
+        there = _within(snapshot, left, domains.label, next(ranking.tightest(left), number))
         counts = pack_in_best_order(snapshot.capacity.available(), there, IDLE)
         part = [
             PodSetRequest(request.pod_class, count)
@@ -247,19 +245,17 @@ def _wants(gang: Gang, role: str) -> list[PodSetRequest]:
 
 def _keep(snapshot: Snapshot, gang: Gang, role: str, label: str, number: int) -> Gang:
     """The gang with one role ("" for all roles) restricted to one domain."""
-    domains = snapshot.domains.by_label(label)
     requests = [
-        _within(snapshot, (request,), domains, number)[0] if role in ("", one.name) else request
+        _within(snapshot, (request,), label, number)[0] if role in ("", one.name) else request
         for one, request in zip(gang.roles, gang.requests, strict=True)
     ]
-    domain = Domain(domains.label, domains.values[number], role)
+    domain = Domain(label, snapshot.domains.by_label(label).values[number], role)
     return replace(gang, requests=tuple(requests), domains=(*gang.domains, domain))
 
 
 def _within(
-    snapshot: Snapshot, requests: Sequence[PodSetRequest], domains: TopologyDomains, number: int
+    snapshot: Snapshot, requests: Sequence[PodSetRequest], label: str, number: int
 ) -> tuple[PodSetRequest, ...]:
-    label = domains.label
     return tuple(
         PodSetRequest(snapshot.domains.within(pod_class, label, number), pods)
         for pod_class, pods in requests

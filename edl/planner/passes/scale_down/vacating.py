@@ -21,7 +21,6 @@ from edl.planner.passes.reclaim_choice import move_last
 from edl.planner.passes.scale_down.needed_nodes import (
     given_up,
     lost_positions,
-    only_needed,
     others,
     provisional,
     required,
@@ -34,7 +33,7 @@ from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocat
 
 @dataclass(slots=True)
 class Vacating:
-    """Mutable within one decision; does nothing if extras may run on any node."""
+    """Mutable within one decision; made only if extras may run only on needed nodes."""
 
     snapshot: Snapshot
     decisions: Decisions
@@ -53,21 +52,15 @@ class Vacating:
     """The pod class restricted to needed nodes, and to all nodes that are not due."""
 
     def __post_init__(self) -> None:
-        none = np.zeros(len(self.snapshot.capacity.index), dtype=np.bool_)
-        self.unneeded, self._unrequested, self._given_up = none, none, none
-        self._due, self._others = none.copy(), none.astype(np.int64)
-        if only_needed(self.snapshot):
-            self._others = others(self.snapshot)
-            self.unneeded = unneeded(self.snapshot, self._others)
-            without = self._others - provisional(self.snapshot)
-            self._unrequested = unneeded(self.snapshot, without)
-            self._given_up = given_up(self.snapshot)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the nodes that only extras use."""
+        self._others = others(self.snapshot)
+        self.unneeded = unneeded(self.snapshot, self._others)
+        without = self._others - provisional(self.snapshot)
+        self._unrequested = unneeded(self.snapshot, without)
+        self._given_up = given_up(self.snapshot)
+        self._due = np.zeros_like(self.unneeded)
         names = self.snapshot.capacity.node_names
-        return tuple(names[node] for node in np.flatnonzero(self.unneeded).tolist())
+        found = np.flatnonzero(self.unneeded).tolist()
+        self.decisions.unneeded = tuple(names[node] for node in found)
 
     def vacate(self) -> None:
         """Move extras off the nodes that are due.
