@@ -17,7 +17,7 @@ from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.restart_backoff import with_attempts
-from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation, manual_size
+from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 from edl.planner.snapshot.started_domains import in_domain_order
 
 
@@ -98,12 +98,8 @@ class Decision:
                 continue
             before, after = allocation.role.status.size, allocation.planned_size
             if before != after and not allocation.starts:
-                manual = manual_size(allocation.role)
-                grown = (
-                    reasons.MANUAL
-                    if manual is not None
-                    else reasons.grown(after, allocation.role.spec.max)
-                )
+                most, manual = allocation.role.spec.max, allocation.manual
+                grown = reasons.MANUAL if manual else reasons.grown(after, most)
                 reason = (allocation.reason if after < before else None) or grown
                 job, restart = allocation.job, allocation.restarts_to_resize
                 if restart:

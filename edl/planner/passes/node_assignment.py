@@ -83,11 +83,7 @@ def node_assignments(
     """
     names, found = snapshot.capacity.node_names, []
     gated = [one for one in allocations if one.role.template.gated and one.unscheduled]
-    short = {
-        one.job.key
-        for one in gated
-        if (_is_short(one) or _is_starting(one.job)) and not _has_begun(one.job)
-    }
+    short = {one.job.key for one in gated if _is_short(one) and not _has_begun(one.job)}
     for one in gated:
         if one.job.key not in short:
             nodes = tuple((pod, names[node]) for pod, node in _placed(one))
@@ -118,24 +114,17 @@ def _planned(
     snapshot: Snapshot, allocation: RoleAllocation, found: Unscheduled
 ) -> Placement | None:
     """On the node that the plan of its start or growth recorded for its index."""
-    gated = allocation.role.template.gated
-    node = allocation.role.record.assigned.node(found.position) if gated else ""
+    node = allocation.role.record.assigned.node(found.position)
     cleared = node in _cleared(snapshot, allocation)
     return _at(snapshot, allocation, node, (IDLE,)) if node and not cleared else None
 
 
 def _near(snapshot: Snapshot, allocation: RoleAllocation, _found: Unscheduled) -> Placement | None:
     """On the node with most replicas of its role that fits, else in a preferred domain."""
-    if not allocation.role.template.gated:
-        return None
-    nodes = Counter(
-        placement.node for placement in allocation.placements if placement.node != NO_NODE
-    )
+    nodes = Counter(one.node for one in allocation.placements if one.node != NO_NODE)
     found = [node for node, _ in nodes.most_common()]
-    if (
-        allocation.job.topology.preferred
-        and (node := PreferredDomains(snapshot, allocation, IDLE).find()) != NO_NODE
-    ):
+    prefers = allocation.job.topology.preferred
+    if prefers and (node := PreferredDomains(snapshot, allocation, IDLE).find()) != NO_NODE:
         found.append(node)
     return _first(snapshot, allocation, found)
 
@@ -144,9 +133,8 @@ def _elsewhere(
     snapshot: Snapshot, allocation: RoleAllocation, _found: Unscheduled
 ) -> Placement | None:
     """On any node from which its role was not recently cleared, if it was cleared from some."""
-    if not (allocation.role.template.gated and _cleared(snapshot, allocation)):
-        return None
-    return _first(snapshot, allocation, allocation.pod_class.nodes.tolist())
+    cleared = _cleared(snapshot, allocation)
+    return _first(snapshot, allocation, allocation.pod_class.nodes.tolist()) if cleared else None
 
 
 def _first(
@@ -177,12 +165,8 @@ def _anywhere(
     return first_placement(allocation.pod_class)
 
 
-_SEARCHES: Final[tuple[_Search, ...]] = (
-    _given,
-    _planned,
-    _near,
-    _elsewhere,
-)
+_SEARCHES: Final[tuple[_Search, ...]] = (_given, _planned, _near, _elsewhere)
+"""Searches for nodes of gated replicas; each is tried for all of them before the next."""
 
 
 def _at(
@@ -195,18 +179,18 @@ def _at(
 
 
 def _is_short(allocation: RoleAllocation) -> bool:
-    """Whether a replica of its minimum has no pod yet, or no idle capacity."""
+    """Whether a replica of its minimum has no pod yet, or no idle capacity.
+
+    Or one of its Jobs is still suspended, since each is started by its own request.
+    """
     least = min(allocation.min_replicas, allocation.size)
     found = [one for one in allocation.unscheduled if one.position < least]
-    placements = (allocation.placements[one.position] for one in found)
-    return any(one.pod is None for one in found) or any(
-        not placement.holds_idle or placement.node == NO_NODE for placement in placements
+    placements = [allocation.placements[one.position] for one in found]
+    return (
+        any(one.pod is None for one in found)
+        or any(not one.holds_idle or one.node == NO_NODE for one in placements)
+        or any(role.status.suspended for role in allocation.job.live)
     )
-
-
-def _is_starting(job: TrainingJob) -> bool:
-    """Whether one of its Jobs is still suspended, since each is started by its own request."""
-    return any(role.status.suspended for role in job.live)
 
 
 def _has_begun(job: TrainingJob) -> bool:

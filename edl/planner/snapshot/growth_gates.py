@@ -5,16 +5,15 @@ from datetime import datetime, timedelta
 
 from edl import phases, reasons
 from edl.cooldowns import cooldown, resized_at
-from edl.model import JobKey, PodPhase, Reason, ResizePolicy, Role, TrainingJob
-from edl.planner.decision_limits import Limits
+from edl.model import JobKey, PodPhase, Reason, Role, TrainingJob
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import PodsOnNodes, existing_placements, is_lost
 from edl.planner.snapshot.restart_backoff import (
     backoff_of,
-    doubled_cooldown,
     failed_change,
     last_change_time,
+    usual_cooldown,
 )
 from edl.planner.snapshot.role_allocation import RoleAllocation, most_replicas, with_work
 from edl.planner.snapshot.started_domains import restricted_to_started
@@ -117,7 +116,7 @@ def _set_cooldown(snapshot: Snapshot, allocation: RoleAllocation, changed: datet
     ):
         snapshot.rechecks.append(left)
         # A user's longer cooldown reserves capacity for no longer than the flags' cooldown.
-        allocation.hold.reserves_capacity = left <= _usual(snapshot, allocation)
+        allocation.hold.reserves_capacity = left <= usual_cooldown(snapshot, allocation)
         # A role restarted smaller for a claim would retake the capacity before the claim starts.
         at_once = allocation.manual and not last_resizes.was_reclaimed(role)
         _rest(snapshot, allocation, None if at_once else reasons.COOLDOWN)
@@ -178,24 +177,13 @@ def cool_down_after_restart(snapshot: Snapshot, allocation: RoleAllocation) -> N
         _rest(snapshot, allocation, reasons.COOLDOWN)
 
 
-def default_cooldown(limits: Limits, role: Role) -> timedelta:
-    """The cooldown of the reconciler's flags."""
-    restarts = role.spec.resizing is ResizePolicy.RESTART
-    return limits.restart_cooldown if restarts else limits.growth_cooldown
-
-
-def _usual(snapshot: Snapshot, allocation: RoleAllocation) -> timedelta:
-    """The flags' cooldown of a role, doubled for each of its recent restarts."""
-    return doubled_cooldown(default_cooldown(snapshot.limits, allocation.role), allocation)
-
-
 def _left(snapshot: Snapshot, allocation: RoleAllocation, changed: datetime) -> timedelta:
     """The remaining cooldown.
 
     The job's own cooldown counts from a resize; after a start it is cut to the flags' cooldown.
     """
     job, role = allocation.job, allocation.role
-    usual = _usual(snapshot, allocation)
+    usual = usual_cooldown(snapshot, allocation)
     least, resized = cooldown(job, usual).least, resized_at(job, role)
     left = min(least, usual) - (snapshot.observed_at - changed)
     return max(left, least - (snapshot.observed_at - resized)) if resized else left

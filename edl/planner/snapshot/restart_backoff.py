@@ -51,10 +51,12 @@ def backoff_of(snapshot: Snapshot, allocation: RoleAllocation) -> tuple[Reason, 
     return None if snapshot.has_passed(changed, wait) else (why, changed + wait)
 
 
-def doubled_cooldown(cooldown: timedelta, allocation: RoleAllocation) -> timedelta:
+def usual_cooldown(snapshot: Snapshot, allocation: RoleAllocation) -> timedelta:
     """The flags' cooldown, doubled for each recent restart of a role that restarts to resize."""
-    times = min(_before(allocation.role), _MOST_WORTHWHILE) if allocation.restarts_to_resize else 0
-    return cooldown * (1 << times)
+    if not allocation.restarts_to_resize:
+        return snapshot.limits.growth_cooldown
+    times = min(_before(allocation.role), _MOST_WORTHWHILE)
+    return snapshot.limits.restart_cooldown * (1 << times)
 
 
 def last_change_time(job: TrainingJob, role: Role) -> datetime | None:

@@ -34,11 +34,8 @@ def restricted_to_started(snapshot: Snapshot, allocation: RoleAllocation) -> Pod
             number = domain_of(snapshot, allocation.job, role, label)
             if number == NO_NODE:  # no pod has a node, and none was assigned
                 number = _best(snapshot, allocation.job, role, label)
-            pod_class = (
-                pod_class
-                if number == NO_NODE
-                else snapshot.domains.within(pod_class, label, number)
-            )
+            if number != NO_NODE:
+                pod_class = snapshot.domains.within(pod_class, label, number)
     return pod_class
 
 
