@@ -35,19 +35,6 @@ class CapacityView:
     all are examined each time. The first search fixes the order of the nodes.
     """
 
-    __slots__ = (
-        "_ahead",
-        "_all",
-        "_at",
-        "_capacity",
-        "_cells",
-        "_eligible",
-        "_order",
-        "_pod_class",
-        "_seen",
-        "horizon",
-    )
-
     def __init__(self, capacity: NodeCapacity, pod_class: "PodClass", horizon: Horizon) -> None:
         self._capacity, self._pod_class, self.horizon = capacity, pod_class, horizon
         self._cells = capacity.cells_to_compare(pod_class.amounts, horizon)

@@ -20,8 +20,6 @@ _least: Final = itemgetter(0)
 class _NodeGroup:
     """Nodes in the same domains of all coarse constraints, as ascending places in the order."""
 
-    __slots__ = ("at", "back", "ease", "next", "places")
-
     def __init__(self, places: list[int]) -> None:
         self.places = places
         self.at = 0
@@ -52,8 +50,6 @@ class ConstrainedView(CapacityView):
     again once a constraint has eased. Coarse constraints (over few domains, such as zones) are
     checked once per group of nodes, fine ones per node.
     """
-
-    __slots__ = ("_coarse", "_fine", "_group_of", "_groups", "_nodes")
 
     def _start(self) -> None:
         super()._start()

@@ -54,25 +54,6 @@ class DomainRanking:
     only their domains change their places in an order.
     """
 
-    __slots__ = (
-        "_at",
-        "_capacity",
-        "_cells",
-        "_changed_domains",
-        "_changed_nodes",
-        "_columns",
-        "_fits",
-        "_followed",
-        "_horizon",
-        "_known",
-        "_nodes",
-        "_numbers",
-        "_pod_classes",
-        "_resources",
-        "_seen",
-        "_sums",
-    )  # fmt: skip
-
     def __init__(
         self,
         domains: TopologyDomains,
@@ -200,8 +181,6 @@ class DomainRanking:
 
 class _Fit:
     """How well each domain of a ranking fits a number of pods of each of its shapes."""
-
-    __slots__ = ("_least", "_pods", "_sums", "close", "seen", "spare")
 
     def __init__(
         self, requests: Sequence[PodSetRequest], resources: Sequence[int], sums: Ints

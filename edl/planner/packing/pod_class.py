@@ -17,21 +17,6 @@ from edl.planner.packing.node_capacity import Ints, NodeCapacity, by_scarcest_re
 class PodClass:
     """Pods of one shape: their requests, their eligible nodes, and a cursor per horizon."""
 
-    __slots__ = (
-        "_capacity",
-        "_cells",
-        "_eligible",
-        "_large",
-        "amounts",
-        "cluster_fraction",
-        "constraints",
-        "future_idle",
-        "idle",
-        "nodes",
-        "shape",
-        "share_allocator",
-    )
-
     def __init__(self, capacity: NodeCapacity, shape: Shape, eligible: Mask) -> None:
         self.shape = shape
         self.amounts = capacity.amounts(shape.requests)
