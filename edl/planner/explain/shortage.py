@@ -43,7 +43,7 @@ def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
         yield _gang_quota_shortage(snapshot, gang.quota_request, first, gang.job.priority)
     room = _reachable_capacity(snapshot, gang)
     near = closest_fit(snapshot, gang, room, FUTURE_IDLE)
-    unlabelled = None if near else no_domain_error(gang)  # by its required topology
+    unlabelled = None if near else no_domain_error(gang)
     gang = near[0] if near else gang
     found = pack_in_best_order(room, gang.requests, FUTURE_IDLE)
     alone = _capacity_alone(snapshot, gang.job.key)
