@@ -48,11 +48,8 @@ def start_blockers(now: DecisionInput, found: Decision, key: JobKey) -> Sequence
         return [said]
     snapshot = found.snapshot
     wanted = gang_to_start(snapshot, job, returns=is_restarting(snapshot, job))
-    rooms = (
-        ()
-        if reason and reason.code in reasons.TIMED
-        else tuple(shortage.gang_shortage(snapshot, wanted))
-    )
+    timed = reason and reason.code in reasons.TIMED
+    rooms = () if timed else tuple(shortage.gang_shortage(snapshot, wanted))
     return rooms or [_timed(now, found, lambda later: later.decisions.held.get(key))]
 
 

@@ -96,11 +96,8 @@ def scarcest(
     ruled = not pod_class.is_unconstrained
     if ruled and int(pod_class.pods_by_resources(room).sum()) >= worst[0].pods:
         return Lack(Scarce.DEVICES if pod_class.constraints is None else Scarce.RULES)
+    there, names = room[:, pod_class.nodes], snapshot.capacity.resources
     alone = [
-        (
-            int(np.where(pod_class.eligible, np.maximum(room[resource] // amount, 0), 0).sum()),
-            resource,
-        )
-        for resource, amount in pod_class.amounts
+        (int(np.maximum(there[row] // amount, 0).sum()), row) for row, amount in pod_class.amounts
     ]
-    return Lack(Scarce.RESOURCE, snapshot.capacity.resources[min(alone)[1]])
+    return Lack(Scarce.RESOURCE, names[min(alone)[1]])

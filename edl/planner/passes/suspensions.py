@@ -85,16 +85,12 @@ def _lost(snapshot: Snapshot, allocation: RoleAllocation) -> Reason | None:
     # Fast path: most jobs have lost no pod, so the pods of all roles are read after this only.
     if not (allocation.role.status.lost or again) or job.problem or has_succeeded_pods(job):
         return None
-    if again is None:
-        return (
-            with_attempts(snapshot, job, reasons.restart(reasons.LOST))
-            if snapshot.has_passed(job.started_at, limits.loss_patience)
-            else None
-        )
-    # The Job counts no failure then, so only time limits a job that crashes at every start.
-    due = snapshot.has_passed(again, limits.loss_patience)
-    due = snapshot.has_passed(job.started_at, limits.restart_cooldown) and due
-    return with_attempts(snapshot, job, reasons.restart(reasons.RESTARTED_ALONE)) if due else None
+    why, due = reasons.LOST, snapshot.has_passed(again or job.started_at, limits.loss_patience)
+    if again:
+        # The Job counts no failure then, so only time limits a job that crashes at every start.
+        due = snapshot.has_passed(job.started_at, limits.restart_cooldown) and due
+        why = reasons.RESTARTED_ALONE
+    return with_attempts(snapshot, job, reasons.restart(why)) if due else None
 
 
 def _began_alone(job: TrainingJob) -> datetime | None:

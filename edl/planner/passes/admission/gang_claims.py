@@ -119,12 +119,8 @@ class GangClaims:
         if found.stop_reason is None or found.stop_reason.code is not Code.NODE_UNNEEDED:
             return found
         stays = ~overdue(self.snapshot)
-        return replace(
-            found,
-            requests=tuple(
-                PodSetRequest(pod_class.within(stays), pods) for pod_class, pods in found.requests
-            ),
-        )
+        requests = (PodSetRequest(one.within(stays), pods) for one, pods in found.requests)
+        return replace(found, requests=tuple(requests))
 
     def serve(self, found: Gang) -> None:
         key, reserved_for = found.job.key, found.quota_request.head
@@ -147,15 +143,11 @@ class GangClaims:
         """Start or reserve; the gang may use the capacity that its provisional pods hold."""
         self.nodes.provisioner.free(found)
         patient = self.nodes.is_patient(found)
-        if (
-            not (patient or has_previous_pods(self.snapshot, found))
-            and (placed := self._placed(found)) is not None
-        ):
+        waits = patient or has_previous_pods(self.snapshot, found)
+        if not waits and (placed := self._placed(found)):
             self._admit(*placed, found.reason)
-            return
-        if self.reserve(found, patient=patient):
-            return
-        self.nodes.provisioner.free(found, -1)
+        elif not self.reserve(found, patient=patient):
+            self.nodes.provisioner.free(found, -1)
 
     def _waits_for(self, found: Gang, head: Gang) -> bool:
         """Whether a gang waits for a queue head.
@@ -196,11 +188,9 @@ class GangClaims:
             self.decisions.pipeline(reservation.requests, reservation.nodes)
             victims = [*self.decisions.suspended][suspended:]
             donors = {one.job.key for one in reservation.evicted}.union(victims) - {job.key}
-            reason = reasons.leaving(found.pods, donors)
-            self.decisions.enqueue(
-                job.key,
-                reasons.PREVIOUS_PODS if has_previous_pods(self.snapshot, found) else reason,
-            )
+            previous = has_previous_pods(self.snapshot, found)
+            reason = reasons.PREVIOUS_PODS if previous else reasons.leaving(found.pods, donors)
+            self.decisions.enqueue(job.key, reason)
             self.nodes.keep_held(found)
             return True
         if quota:

@@ -49,13 +49,9 @@ class NodeRequests:
 
     def hold(self, found: Gang) -> None:
         """Keep a gang's existing request, unless a later step replaces it, and its capacity."""
-        if (
-            not found.job.provisioning.has_requests
-            or not self.may_request(found)
-            or self._is_late(found)
-        ):
-            return
-        self._keep(found, self.provisioner.hold(found))
+        asked = found.job.provisioning.has_requests and self.may_request(found)
+        if asked and not self._is_late(found):
+            self._keep(found, self.provisioner.hold(found))
 
     def keep_held(self, found: Gang) -> None:
         """Keep only the part of a gang's request for which there are nodes."""

@@ -143,12 +143,8 @@ class Preemption:
         """Preempt for as many pods of the claim's only request as possible; their nodes."""
         (request,) = preemptor.requests
         room = self._most(preemptor, self._within_reach(preemptor))
-        most = pack(room, [request], Horizon.EMPTY)[0]
-        reservation = (
-            self.run(preemptor._replace(requests=(PodSetRequest(request.pod_class, most),)))
-            if most
-            else None
-        )
+        most = request._replace(pods=pack(room, [request], Horizon.EMPTY)[0])
+        reservation = self.run(preemptor._replace(requests=(most,))) if most.pods else None
         return reservation.nodes[0] if reservation else []
 
     def _most(self, preemptor: Preemptor, victims: Iterable[Victim]) -> Ints:
