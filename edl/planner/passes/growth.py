@@ -94,8 +94,7 @@ def grow(snapshot: Snapshot, ceiling: GrowthCeiling) -> list[RoleAllocation]:
         if allocation.pod_class not in full
     }
     if snapshot.teams:
-        satisfied = {allocation: snapshot.satisfaction(allocation) for allocation in rest}
-        order = growth_order(snapshot.teams, snapshot.policy, satisfied)
+        order = growth_order(snapshot.teams, snapshot.policy, rest)
         return stuck + [allocation for allocation in order if not rest[allocation].add_replica()]
     return stuck + _grow_least_satisfied(snapshot, rest.values())
 

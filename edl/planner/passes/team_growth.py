@@ -4,7 +4,7 @@ At each level of the team tree, the team with the smallest share gets the next r
 team it goes to the least satisfied role, as without teams.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heapreplace
 from typing import Final, TypeAlias
@@ -15,22 +15,36 @@ from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, dominant_share
 
 _Entry: TypeAlias = tuple[float, int, RoleAllocation]
 """(satisfaction, rank, role). Ranks are unique, so roles themselves are never compared."""
-_Turn: TypeAlias = "tuple[bool, float, _Entry, _Branch]"
-"""(whether the growth is borrowed, share, entry of the role, branch); the smallest is first."""
-_BORROWS: Final = True
+_Turn: TypeAlias = "tuple[float, _Entry, Iterator[_Turn]]"
+"""(share, entry of the role, turns of the branch after this one); the smallest is first."""
+_COVERED: Final = -1.0
+"""In the place of the share if a guarantee covers the replica: below each share."""
 
 
 def growth_order(
-    balance: TeamBalance, policy: Policy, asking: Mapping[RoleAllocation, float]
+    balance: TeamBalance, policy: Policy, asking: Iterable[RoleAllocation]
 ) -> Iterator[RoleAllocation]:
     """Yields the role that may grow next; a role that did not grow when yielded is dropped.
 
-    `asking`: the roles, with their satisfaction. A replica changes only the shares on the path of
-    its team, so the cost of a turn depends on the depth of the tree.
+    A replica changes only the shares on the path of its team, so the cost of a turn depends on the
+    depth of the tree. All turns are computed anew if `TeamBalance.changes` tells that usage fell.
     """
+    branches = _branches_with_several(balance, policy, asking)
+    turns, changes = _first_turns(branches), balance.changes
+    while turns:
+        yield turns[0][1][2]
+        _renew_first(turns)
+        if changes != balance.changes:
+            turns, changes = _first_turns(branches), balance.changes
+
+
+def _branches_with_several(
+    balance: TeamBalance, policy: Policy, asking: Iterable[RoleAllocation]
+) -> "list[_Branch]":
+    """The branches below the lowest team that all roles belong to."""
     top = _Branch(balance, policy, NO_TEAM)
     branches = {NO_TEAM: top}
-    for role, satisfied in asking.items():
+    for role in asking:
         own = role.team
         if own not in branches:
             above = top
@@ -39,14 +53,14 @@ def growth_order(
                     branches[team] = _Branch(balance, policy, team)
                     above.below.append(branches[team])
                 above = branches[team]
+        satisfied = policy.satisfaction(role, len(role.placements))
         branches[own].roles.append((satisfied, role.rank, role))
-    parted = top.below
-    while len(parted) == 1 and not parted[0].roles:
-        parted = parted[0].below  # skip levels with a single team
-    turns = _first_turns(parted)
-    while turns:
-        yield turns[0][2][2]
-        _renew_first(turns)
+    for branch in branches.values():
+        heapify(branch.roles)
+    found = top.below
+    while len(found) == 1 and not found[0].roles:
+        found = found[0].below
+    return found
 
 
 @dataclass(slots=True, eq=False)
@@ -57,39 +71,41 @@ class _Branch:
     policy: Policy
     team: int
     roles: list[_Entry] = field(default_factory=list)
+    """A heap."""
     below: "list[_Branch]" = field(default_factory=list)
-    turns: "Iterator[_Turn]" = field(init=False)
+    current: "Iterator[_Turn]" = field(init=False)
+    """The branch's turns by the current usage of teams."""
 
-    def __post_init__(self) -> None:
-        self.turns = self._turns()
-
-    def _turns(self) -> "Iterator[_Turn]":
-        """Yields the branch's next turn by the current usage of teams.
+    def turns(self) -> "Iterator[_Turn]":
+        """Yields the branch's next turn, and drops or renews its role afterwards.
 
         Whether the last yielded role has grown is seen from its placements. Growth only adds usage,
         so a used-up guarantee is not checked again. Iterators nest as deep as teams do, at most 32
         levels (`edl.parsing.team_document`).
         """
-        balance, team, own, below = self.balance, self.team, self.roles, _first_turns(self.below)
+        balance, team, own, this = self.balance, self.team, self.roles, self.current
         used, parts, may_cover = balance.used[team], balance.parts[team], bool(balance.owed[team])
-        satisfaction = self.policy.satisfaction
-        heapify(own)
+        below, satisfaction = _first_turns(self.below), self.policy.satisfaction
         while own or below:
-            share, branch = dominant_share(used, parts), None
-            if below and not (own and (_BORROWS, share, own[0]) < below[0]):
-                borrows, _, entry, branch = below[0]
+            share = dominant_share(used, parts)
+            is_own = not below or bool(own and (share, own[0]) < below[0])
+            if is_own:
+                entry = own[0]
             else:
-                borrows, entry = _BORROWS, own[0]
-            if borrows and may_cover:
-                borrows = not _is_within(entry[2], team)
-                may_cover = not borrows or balance.has_left(team)
-            if branch is not None:
-                yield borrows, share if borrows else 0.0, entry, self
+                before, entry, _ = below[0]
+                share = _COVERED if before == _COVERED else share
+            if may_cover and share != _COVERED:
+                if _is_within(entry[2], team):
+                    share = _COVERED
+                else:
+                    may_cover = balance.has_left(team)
+            if not is_own:
+                yield share, entry, this
                 _renew_first(below)
                 continue
             _, rank, one = entry
             size = len(one.placements)
-            yield borrows, share if borrows else 0.0, entry, self
+            yield share, entry, this
             if size < (grown := len(one.placements)) < one.max_replicas:
                 heapreplace(own, (satisfaction(one, grown), rank, one))
             else:
@@ -97,15 +113,17 @@ class _Branch:
 
 
 def _first_turns(branches: Iterable[_Branch]) -> list[_Turn]:
-    """A heap of the first turn of each branch."""
-    found = [next(branch.turns) for branch in branches]
+    """A heap of the first turn of each branch, by the current usage of teams."""
+    for branch in branches:
+        branch.current = branch.turns()
+    found = [turn for branch in branches if (turn := next(branch.current, None))]
     heapify(found)
     return found
 
 
 def _renew_first(turns: list[_Turn]) -> None:
     """Replace the first turn of the heap by the next one of its branch."""
-    if turn := next(turns[0][3].turns, None):
+    if turn := next(turns[0][2], None):
         heapreplace(turns, turn)
     else:
         heappop(turns)

@@ -165,7 +165,7 @@ class TeamBalance:
         self._read_tree(teams)
         self._read_shares(teams)
         self.changes = 0
-        """Incremented when a claim takes replicas; between two increments usage only grows."""
+        """Incremented when a claim or a move takes replicas; in between, usage only grows."""
         self._common: dict[tuple[int, int], tuple[int, ...]] = {}
         self._borrowers: dict[tuple[int, ...], tuple[list[bool], int]] = {}
         """By scarce resources, the teams that borrow them, and the length of `charged` then."""

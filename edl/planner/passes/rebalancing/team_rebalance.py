@@ -59,13 +59,13 @@ class TeamRebalance:
     def run(self, stuck: Sequence[RoleAllocation]) -> int:
         """Make the moves. Returns the team with the smallest share that could still grow."""
         # A donor keeps its satisfaction of before: a lower one would make it retake its replica.
-        waiting = {one: self.snapshot.satisfaction(one) for one in stuck if one.resizable}
-        order = growth_order(self.balance, self.snapshot.policy, waiting)
+        order = growth_order(
+            self.balance, self.snapshot.policy, (one for one in stuck if one.resizable)
+        )
         hopeless: set[tuple[int, PodClass]] = set()
         tries = _TRIES
         while tries > 0 and (recipient := next(order, None)):
             kind = (recipient.team, recipient.pod_class)
-            del waiting[recipient]
             if kind in hopeless or _lacks_quota(recipient):
                 continue
             teams = self._donors_for(recipient)
@@ -77,16 +77,12 @@ class TeamRebalance:
             tries -= 1
             if not self._serve(recipient, teams):
                 hopeless.add(kind)
-                continue
-            if recipient.size < recipient.max_replicas:
-                waiting[recipient] = self.snapshot.satisfaction(recipient)
-            order = growth_order(self.balance, self.snapshot.policy, waiting)
         self._let_recipients_go_first()
-        left = {
-            one: self.snapshot.satisfaction(one)
+        left = (
+            one
             for one in stuck
             if one.size < one.max_replicas and one.quota_request.allows(FUTURE_IDLE)
-        }
+        )
         first = next(growth_order(self.balance, self.snapshot.policy, left), None)
         return first.team if first else NO_TEAM
 
@@ -136,6 +132,7 @@ class TeamRebalance:
         reclaimable = Reclaimable(self.snapshot, donors, order)
         if not reserve_capacity(reservation, reclaimable, ALL_IN_REACH, whole=True):
             return False
+        self.balance.changes += 1
         recipient.place_pipelined(reservation.nodes[0][0])
         self.snapshot.moves.recipients[recipient.job.key] = recipient.team
         for donor in reservation.evicted:
@@ -146,8 +143,15 @@ class TeamRebalance:
 
     def _let_recipients_go_first(self) -> None:
         """Growth beside the moves keeps its capacity, and waits until they are done."""
-        for one in self.snapshot.allocations if self.snapshot.moves.recipients else ():
-            if one.grows and not one.starts and self.snapshot.waits_for_moves(one, one.size):
+        recipients = self.snapshot.moves.recipients
+        waits: dict[int, bool] = {}
+        """By team, whether its roles wait; recipients never do."""
+        for one in self.snapshot.allocations if recipients else ():
+            if one.starts or one.job.key in recipients or not one.grows:
+                continue
+            if one.team not in waits:
+                waits[one.team] = self.snapshot.waits_for_moves(one, one.size)
+            if waits[one.team]:
                 one.defer(one.growth)
 
 

@@ -327,11 +327,7 @@ def test_teams_come_to_rest_within_a_replica_of_weighted_dominant_shares(
         plan = plan_for(state)
     assert quiet(plan)
     snapshot, _, balance = decided(state)
-    could = {
-        one: snapshot.satisfaction(one)
-        for one in snapshot.allocations
-        if one.size < one.max_replicas
-    }
+    could = [one for one in snapshot.allocations if one.size < one.max_replicas]
     first = next(growth_order(balance, snapshot.policy, could), None)
     gives = {one.team for one in snapshot.allocations if one.size > one.min_replicas}
     core, compared = balance.charge(0, [("cpu", 1000)]).amounts, 0
