@@ -53,9 +53,10 @@ class Victim:
         return balance.charge_at(self.allocations[0].team, total)
 
     @property
-    def order(self) -> tuple[int, bool, int]:
+    def order(self) -> tuple[bool, int]:
+        """Within its priority, nearly finished jobs last, then those that queued last first."""
         first = self.allocations[0]
-        return self.job.priority, first.hold.nearly_done, -first.queue_rank
+        return first.hold.nearly_done, -first.queue_rank
 
 
 def victim_candidates(

@@ -119,9 +119,7 @@ def _tightest(snapshot: Snapshot, pod_class: PodClass) -> int:
         for resource, _ in pod_class.amounts
     ]
     order = np.argsort(np.sum(parts, axis=0), kind="stable") if parts else np.arange(len(nodes))
-    # Amounts may suffice on a node where no single GPU does.
-    fullest = (int(nodes[place]) for place in order)
-    return next((node for node in fullest if pod_class.idle.allows(node)), NO_NODE)
+    return int(nodes[order[0]]) if len(nodes) else NO_NODE
 
 
 def _let_it_go_first(snapshot: Snapshot, recipient: RoleAllocation) -> None:

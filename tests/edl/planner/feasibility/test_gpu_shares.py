@@ -5,6 +5,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from edl.feasibility.gpu_shares import GpusByNode, ShareAllocator
+from edl.feasibility.horizon import Horizon
 from edl.model import ClusterState, Code, Device, GpuUsage, Node, Shape, Share, TrainingJob
 from edl.model.scarcity import Lack, Scarce, Shortage
 from edl.planner.decide import allocate
@@ -107,6 +109,24 @@ def test_above_one_gpu_whole_devices_are_taken() -> None:
     mine = worker("mnist", 1, 1, shape=part(2000))
     assert not started(shared("a", gpus(0, 100, 100)), mine)
     assert started(shared("a", gpus(0, 100, 0)), mine) == {"mnist"}
+
+
+def test_pods_of_several_gpus_are_counted_by_whole_devices() -> None:
+    """The sum of what is free would hold two of them."""
+    mine = worker("mnist", 2, 2, shape=part(2000))
+    reason = told(plan_for(state_of(shared("a", gpus(0, 0, 100, 100, 100)), mine)))["mnist"]
+    assert "1 of 2 pods" in reason
+
+
+def test_a_device_has_now_and_later_the_compute_and_the_memory() -> None:
+    """Of 8 GiB 6 are idle now, and 3 are left once a pod is placed that waits for the compute."""
+    leaving = GpuUsage(800, 2 * GIB)
+    devices = GpusByNode([shared("a", gpus(leaving, memory=8 * GIB, leaving=leaving))])
+    later = ShareAllocator(Share(500, 5 * GIB), devices, frozenset())
+    now = ShareAllocator(Share(100, 4 * GIB), devices, frozenset())
+    assert now.allows(0, Horizon.IDLE)
+    later.change(0, 1, Horizon.FUTURE_IDLE)
+    assert not now.allows(0, Horizon.IDLE)
 
 
 def test_a_model_is_respected_where_nodes_tell_theirs() -> None:

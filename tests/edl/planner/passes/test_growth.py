@@ -264,6 +264,16 @@ def test_growth_is_seated_anew_for_one_more_replica_that_its_budget_allows() -> 
     assert sizes(plan_for(forbidden)) == {"small": 2, "middle": 2}
 
 
+def test_growth_is_seated_anew_on_the_fullest_node_first() -> None:
+    """The large replica on the larger node would leave no capacity for three of the others."""
+    smalls = [
+        worker(f"small-{at}", 1, 2, on=["full"], shape=shape(2), queued=-900) for at in range(3)
+    ]
+    large = worker("large", 1, 2, on=["full"], shape=shape(3), queued=-300)
+    nodes = (node("full", 9), node("a", 3), node("b", 6))
+    assert sizes(plan_for(cluster(*nodes, *smalls, large)))["large"] == 2
+
+
 def test_moves_leave_the_load_below_the_ceiling() -> None:
     rich, poor = worker("rich", 1, 60, on=["a"] * 49), worker("poor", 1, 60, on=["a"])
     plan = plan_for(cluster(node("a", 50), rich, poor), Limits(load_ceiling=0.9))
