@@ -28,7 +28,7 @@ from kubectl_edl.client.patcher import with_fresh_state
 from kubectl_edl.client.reconciler_lease import unattended
 from kubectl_edl.create.prerequisites import hints
 from kubectl_edl.output.yaml_writer import dump
-from kubectl_edl.resources.source_manifest import controller_of, source_of
+from kubectl_edl.resources.source_manifest import as_applied, controller_of, source_of
 
 
 @option_group
@@ -156,7 +156,7 @@ def _recreate(
         replacement = with_fresh_state(delete, cli.sleep)
         fate = "was deleted"
         _wait_until_gone(cli, connection, replacement, timeout)
-        return cluster.create(target, replacement.fresh)
+        return cluster.create(target, as_applied(replacement.fresh, target.namespace))
     except (ClusterError, Refused, KeyboardInterrupt) as error:
         if not sent:
             raise

@@ -151,10 +151,12 @@ def as_applied(manifest: Json, namespace: str) -> Json:
     The annotation equals kubectl's byte for byte, as otherwise kubectl would see a change
     (util.GetModifiedConfiguration).
     """
-    metadata = {"namespace": namespace, "annotations": {}} | manifest["metadata"]
+    annotations = {
+        name: text for name, text in _annotations(manifest).items() if name != LAST_APPLIED
+    }
+    metadata = {"namespace": namespace} | manifest["metadata"] | {"annotations": annotations}
     source = manifest | {"metadata": metadata}
     text = json.dumps(source, separators=(",", ":"), sort_keys=True, ensure_ascii=False) + "\n"
     for letter, escaped in _ESCAPED.items():
         text = text.replace(letter, escaped)
-    annotations = metadata["annotations"] | {LAST_APPLIED: text}
-    return source | {"metadata": metadata | {"annotations": annotations}}
+    return source | {"metadata": metadata | {"annotations": annotations | {LAST_APPLIED: text}}}

@@ -253,6 +253,19 @@ def test_an_elastic_job_is_recreated_from_its_last_applied_manifest(stage: Stage
     assert contract.INJECTED_MAX not in shown["metadata"]["annotations"]
 
 
+@pytest.mark.parametrize("annotations", [{}, {LAST_APPLIED: json.dumps(job("resnet"))}])
+def test_an_adopted_job_can_be_adopted_again(stage: Stage, annotations: "Json") -> None:
+    stage.wrapped = completing()
+    stage.patch("resnet", {"metadata": {"annotations": annotations}})
+    for size in ("6", "8"):
+        found = stage.run("adopt", "resnet", *ELASTIC[:-1], size, "--recreate", "--yes")
+        assert (found.code, stage.job("resnet")["metadata"]["labels"][contract.MAX]) == (0, size)
+    written = json.loads(stage.job("resnet")["metadata"]["annotations"][LAST_APPLIED])
+    assert written["metadata"]["labels"][contract.MAX] == "8"
+    assert written["spec"]["parallelism"] == 2
+    assert LAST_APPLIED not in written["metadata"]["annotations"]
+
+
 def test_an_elastic_job_of_unknown_source_is_not_guessed(stage: Stage) -> None:
     stage.put(job("bert", framework="none", min="1", max="2"))
     found = stage.run("adopt", "bert", "--max", "8", "--recreate", "-y")
