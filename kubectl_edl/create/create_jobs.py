@@ -60,10 +60,11 @@ def _unanswered(connection: ClusterConnection, manifest: Json) -> list[Json]:
 
 def rehearse(connection: ClusterConnection, manifests: Sequence[Json]) -> list[Json]:
     """The Jobs as they would be stored. Raises Denied with every error."""
-    answers = [_asked(connection, manifest) for manifest in manifests]
-    findings = [answer for answer in answers if isinstance(answer, Finding)]
-    refuse(findings or _joined(connection, manifests))
-    stored = [answer for answer in answers if not isinstance(answer, Finding)]
+    answers = {one["metadata"]["name"]: _asked(connection, one) for one in manifests}
+    findings = [answer for answer in answers.values() if isinstance(answer, Finding)]
+    taken = [name for name, answer in answers.items() if answer is None]
+    refuse([*_existing(connection, manifests, taken), *findings])
+    stored = [answer for answer in answers.values() if isinstance(answer, dict)]
     if any(contract.INJECTED_MAX not in _annotations(one) for one in stored):
         raise Refused(
             "no webhook of this cluster completes labelled Jobs, they would run as ordinary ones: "
@@ -72,33 +73,45 @@ def rehearse(connection: ClusterConnection, manifests: Sequence[Json]) -> list[J
     return stored
 
 
-def _joined(connection: ClusterConnection, manifests: Sequence[Json]) -> list[Finding]:
-    """The finding that a training job of this name has other Jobs, whose roles would conflict."""
+def _existing(
+    connection: ClusterConnection, manifests: Sequence[Json], taken: Sequence[str]
+) -> list[Finding]:
+    """A finding if a training job of this name has Jobs, and one per other Job of a `taken` name.
+
+    A training job is refused also if none of its Jobs has one of these names: their roles would
+    conflict.
+    """
     own = manifests[0]["metadata"]
     job = own["labels"].get(contract.JOB, own["name"])
-    wanted = ListOptions("Job", connection.namespace, f"{contract.JOB}={job}")
+    namespace = connection.namespace
     try:
-        listed = connection.cluster.list(wanted).manifests()
+        listed = connection.cluster.list(ListOptions("Job", namespace, f"{contract.JOB}={job}"))
+        roles = sorted(one["metadata"]["name"] for one in listed.manifests())
     except Forbidden:
-        return []
-    names = ", ".join(sorted(one["metadata"]["name"] for one in listed))
-    there = connection.scope.flags_in(connection.namespace)
-    what = f"a training job of this name exists already in namespace {connection.namespace}"
-    remedy = f"another NAME, or: kubectl edl delete {job}{there}"
-    return [Finding(f"job.batch/{own['name']}", f"{what}, of {names}", remedy)] if names else []
+        roles = []
+    where = f"exists already in namespace {namespace}"
+    remedy = "another NAME, or: kubectl {} {}" + connection.scope.flags_in(namespace)
+    whole = Finding(
+        f"training job {job}",
+        f"{where}, with {', '.join(roles)}",
+        remedy.format("edl delete", job),
+    )
+    others = [
+        Finding(f"job.batch/{name}", where, remedy.format("delete job", name))
+        for name in taken
+        if name not in roles
+    ]
+    return [whole, *others] if roles else others
 
 
-def _asked(connection: ClusterConnection, manifest: Json) -> Json | Finding:
-    place = f"job.batch/{manifest['metadata']['name']}"
+def _asked(connection: ClusterConnection, manifest: Json) -> Json | Finding | None:
+    """The Job as it would be stored, or why not; None if one of its name exists."""
     try:
         return _create(connection, manifest, dry_run=True)
     except AlreadyExists:
-        name = manifest["metadata"]["name"]
-        there = connection.scope.flags_in(connection.namespace)
-        remedy = f"another NAME, or: kubectl delete job {name}{there}"
-        return Finding(place, f"exists already in namespace {connection.namespace}", remedy)
+        return None
     except Invalid as error:
-        return Finding(place, str(error))
+        return Finding(f"job.batch/{manifest['metadata']['name']}", str(error))
 
 
 def _create(connection: ClusterConnection, manifest: Json, *, dry_run: bool) -> Json:

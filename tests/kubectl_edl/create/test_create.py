@@ -22,6 +22,7 @@ from kubectl_edl.create.role_options import flags
 from kubectl_edl.resources.source_manifest import LAST_APPLIED
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
 from tests.kubectl_edl.stage import Run, Stage, lease, limit_range, quota
+from tests.kubectl_edl.stage import job as plain_job
 
 MNIST = ("tensorflow", "mnist", "--image", "train:1", "--chief", "--ps", "2", "--workers", "1..12")
 UNREQUESTED = (
@@ -542,11 +543,22 @@ def test_flags_may_precede_the_framework() -> None:
     assert len(stored(stage)) == 3
 
 
-def test_an_existing_name_is_refused_before_creation() -> None:
+def test_an_existing_training_job_is_one_error_with_one_remedy() -> None:
     stage = Stage(wrapped=completing())
     created(*MNIST, stage=stage)
-    for name in ("mnist-chief", "mnist-worker"):
-        stage.cluster.delete(ObjectRef("Job", "default", name))
+    stage.cluster.delete(ObjectRef("Job", "default", "mnist-worker"))
+    found = created(*MNIST, stage=stage)
+    assert found.code == 1
+    assert found.err == (
+        "error: training job mnist: exists already in namespace default, "
+        "with mnist-chief, mnist-ps; another NAME, or: kubectl edl delete mnist -n default\n"
+    )
+    assert stored(stage) == ["mnist-chief", "mnist-ps"]
+
+
+def test_an_ordinary_job_of_the_name_is_refused_before_creation() -> None:
+    stage = Stage(wrapped=completing())
+    stage.create(plain_job("mnist-ps"))
     found = created(*MNIST, stage=stage)
     assert found.code == 1
     assert found.err == (
@@ -562,8 +574,8 @@ def test_a_training_job_of_the_same_name_gets_no_other_jobs_into_its_roles() -> 
     found = created("tensorflow", "mnist", "--image", "train:1", stage=stage)
     assert found.code == 1
     assert found.err == (
-        "error: job.batch/mnist: a training job of this name exists already in namespace default, "
-        "of mnist-chief, mnist-ps, mnist-worker; "
+        "error: training job mnist: exists already in namespace default, "
+        "with mnist-chief, mnist-ps, mnist-worker; "
         "another NAME, or: kubectl edl delete mnist -n default\n"
     )
     assert len(stored(stage)) == 3
