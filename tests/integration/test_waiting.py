@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,30 +19,41 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 
 PAGE = Path(__file__).parents[2] / "docs" / "tasks" / "wait-in-scripts.md"
-COMMANDS = [
-    shlex.split(line)[1:]
+LINES = [
+    line
     for block in re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     for line in block.splitlines()
 ]
+COMMANDS = [shlex.split(line)[1:] for line in LINES if line.startswith("kubectl ")]
+(LOOP,) = (line for line in LINES if not line.startswith("kubectl "))
 
 
 def test_the_page_has_the_commands_below() -> None:
+    assert LINES[2] == LOOP
     assert [(words[0], words[1].removeprefix("job/")) for words in COMMANDS] == [
-        *[("wait", "sweep")] * 6,
+        *[("wait", "sweep")] * 5,
         ("wait", "job"),
     ]
 
 
+def in_shell(stage: Stage, line: str) -> None:
+    kubectl = f"{shlex.quote(str(stage.cluster.kubectl_path))} -n {stage.namespace} "
+    subprocess.run(
+        ["sh", "-c", line.replace("kubectl ", kubectl)],
+        env=stage.cluster.kubectl_environment(), check=True,
+    )  # fmt: skip
+
+
 def test_kubectl_waits_for_a_start_sizes_and_the_end(installed: Stage) -> None:
-    queued, started, grown, decided, shrunk, *ended = COMMANDS
+    queued, started, decided, shrunk, *ended = COMMANDS
     said: list[str] = []
     waiting = threading.Thread(target=lambda: said.append(installed.kubectl(*started)))
-    labels = {"min": "1", "max": "3", "job": "sweep"}
+    labels = {"min": "1", "max": "4", "job": "sweep"}
     spec = {"parallelism": 1, "completions": 4, "completionMode": "Indexed"}
     installed.apply(elastic("sweep", labels=labels, **spec))
     waiting.start()
     said.append(installed.kubectl(*queued))
-    said.append(installed.kubectl(*grown))
+    in_shell(installed, LOOP)
     waiting.join()
     installed.annotate("sweep", replicas="2")
     said += [installed.kubectl(*words) for words in (decided, shrunk)]
