@@ -1,9 +1,10 @@
 """What the documentation takes from the code and the examples when it is built.
 
-A page holds a comment, and gets what the comment names, so that nothing is written a second time:
-`<!-- example tensorflow -->` the README and the files of an example, `<!-- document X.md -->` a
-document of the repository, `<!-- commands -->` the list of commands. Each command of the plugin
-has a page of its own below reference/cli, made here.
+A page holds a line that names what the site shows instead, so that nothing is written a second
+time, and a reader of the clone follows its link: `The example: [examples/none](…).` the README and
+the files of an example, `The document: [X.md](…).` a document of the repository. The comment
+`<!-- commands -->` becomes the list of commands. Each command of the plugin has a page of its own
+below reference/cli, made here.
 """
 
 import re
@@ -22,8 +23,8 @@ EXAMPLES: Final = ROOT / "examples"
 _CLI: Final = "reference/cli"
 _WIDTH: Final = 96
 """Columns of a help text."""
-_EXAMPLE: Final = re.compile(r"<!-- example ([\w-]+) -->")
-_DOCUMENT: Final = re.compile(r"<!-- document ([\w./-]+) -->")
+_EXAMPLE: Final = re.compile(r"^The example: \[examples/([\w-]+)\]\(\S+\)\.$", re.MULTILINE)
+_DOCUMENT: Final = re.compile(r"^The document: \[([\w./-]+)\]\(\S+\)\.$", re.MULTILINE)
 _COMMANDS: Final = "<!-- commands -->"
 _NOT_RUN: Final = re.compile(r"^[ ]*<!-- not run: .+? -->\n", re.MULTILINE)
 """For the tests: why they do not run the block below."""
@@ -48,7 +49,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: object) -> str:  # noqa: ANN401 (mkdocs' own)
-    """Every comment of ours becomes what it names."""
+    """Every line and comment of ours becomes what it names."""
     up = "../" * page.file.src_uri.count("/")
     text = _EXAMPLE.sub(lambda found: _example(found[1]), _NOT_RUN.sub("", markdown))
     text = _DOCUMENT.sub(lambda found: _document(found[1], up), text)

@@ -4,14 +4,21 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Final
 
 import pytest
 
+from docs import hooks
 from edl.messages import code_texts
 from kubectl_edl.cli import command_errors
 
 ROOT: Final = Path(__file__).parents[2]
+TUTORIALS: Final = sorted(
+    path
+    for path in (ROOT / "docs/tutorials").glob("*.md")
+    if (ROOT / "examples" / path.stem).is_dir()
+)
 OTHERS: Final = (  # the API server's, kubectl's and the kubelet's own words
     'failed calling webhook "jobs.edl.dev"',
     "connection refused",
@@ -73,6 +80,38 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "reference" / "labels" / "index.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("page", "shown"),
+    [
+        *((f"tutorials/{path.name}", f"examples/{path.stem}") for path in TUTORIALS),
+        ("contributing/architecture.md", "ARCHITECTURE.md"),
+        ("contributing/index.md", "CONTRIBUTING.md"),
+    ],
+)
+def test_a_page_that_includes_a_document_links_it_for_readers_of_the_clone(
+    page: str, shown: str
+) -> None:
+    """And the site has the document instead of the link."""
+    text = (ROOT / "docs" / page).read_text()
+    link = f"[{shown}](../../{shown})"
+    assert link in text
+    built = hooks.on_page_markdown(text, SimpleNamespace(file=SimpleNamespace(src_uri=page)))
+    assert link not in built
+    assert len(built) > len(text)
+
+
+@pytest.mark.parametrize(
+    ("page", "command"),
+    [
+        ("cli.md", "kubectl edl COMMAND --help"),
+        ("flags.md", "python -m reconciler --help"),
+        ("flags.md", "python -m webhook --help"),
+    ],
+)
+def test_a_list_that_only_the_site_has_is_named_as_a_command(page: str, command: str) -> None:
+    assert f"`{command}`" in (ROOT / "docs" / "reference" / page).read_text()
 
 
 def test_the_reference_shows_the_exit_codes_as_they_are() -> None:
