@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 NO_REPLICAS: Final = "0/?"
 """Replicas and bounds of a role whose Job does not exist."""
+_BEFORE_MANUAL: Final = frozenset({Code.IDLE_CAPACITY, Code.PODS_REMOVED})
+"""Reasons of resizes to a size that is manual since: a removal by name makes its size manual."""
 _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 
@@ -140,7 +142,7 @@ def why_of_role(role: Role) -> Why:
     ):
         return Why(None, "sized automatically")
     if (
-        role.record.reason is Code.IDLE_CAPACITY
+        role.record.reason in _BEFORE_MANUAL
         and role.request.replicas == role.status.size
         and not role.status.suspended
     ):

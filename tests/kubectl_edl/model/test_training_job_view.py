@@ -48,6 +48,12 @@ def test_a_manual_size_equal_to_the_current_size_is_shown_as_manual() -> None:
         assert why(other) == (Code.IDLE_CAPACITY, "idle capacity: 3 of 4 fit")
 
 
+def test_a_size_that_a_removal_made_manual_is_shown_as_manual() -> None:
+    told = {"reason": Code.PODS_REMOVED, "message": "removed by name: bert-3-vnhtv"}
+    found = training(role("worker", 1, 4, size=3, replicas=3, **told))
+    assert why(found) == (Code.MANUAL_SIZE, "manual size")
+
+
 def test_lost_pods_of_the_minimum_precede_the_reason_of_the_start() -> None:
     told = {"reason": Code.ADMITTED, "message": "all 2 pods of its minimum fit"}
     found = training(role("worker", 2, 4, size=2, failures=1, pods=(), **told))
