@@ -177,7 +177,8 @@ def _lost_pods(about: LostPods, code: Code) -> str:
         then = f"the Job controller creates no pod for {up_to}"
         why = "its topology domain has too few nodes" if about.confined else "others need its nodes"
         return f"{missing}, and {then}: requeued, as {why}"
-    return f"{missing}: the Job controller creates them again after its back-off, {up_to}"
+    them = "it" if about.count == 1 else "them"
+    return f"{missing}: the Job controller creates {them} again after its back-off, {up_to}"
 
 
 def _about_capacity(

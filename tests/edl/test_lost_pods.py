@@ -64,4 +64,10 @@ def test_a_job_says_how_many_pods_of_its_minimum_are_missing() -> None:
         "14 of 60 pods of its minimum are missing: the Job controller creates them again after "
         "its back-off, up to 600 s"
     )
+    lacking = worker("low", 47, 72, suspended=False, size=47, pods=pods, failures=1)
+    assert (said := why_missing(lacking)) is not None
+    assert message(said) == (
+        "1 of 47 pods of its minimum is missing: the Job controller creates it again after "
+        "its back-off, up to 10 s"
+    )
     assert why_missing(worker("low", 1, 2, on=["a"])) is None
