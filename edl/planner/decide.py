@@ -55,6 +55,13 @@ def run_passes(state: ClusterState, policy: Policy, limits: Limits) -> Decision:
     return Decision(snapshot, ceiling, decisions)
 
 
+def snapshot_at_turn(state: ClusterState, policy: Policy, limits: Limits, key: JobKey) -> Snapshot:
+    """The snapshot right after a queued job's claim: what later claims and growth take is idle."""
+    snapshot = take_snapshot(departed(state), policy, limits)
+    _serve_claims(snapshot, Decisions(), until=key)
+    return snapshot
+
+
 def _evacuations(decided: Decision, busy: frozenset[JobKey]) -> tuple[Drain, ...]:
     snapshot, decisions = decided.snapshot, decided.decisions
     moved = drains_of_moves(snapshot, decisions.moves, busy)
@@ -73,15 +80,7 @@ def _busy(plan: Plan) -> frozenset[JobKey]:
 
 def allocate(snapshot: Snapshot, decisions: Decisions, ceiling: GrowthCeiling) -> None:
     """Run the passes in order; each reserves or releases capacity in the snapshot."""
-    vacating = Vacating(snapshot, decisions) if only_needed(snapshot) else None
-    suspend_jobs(snapshot, decisions)
-    shrink_to_limits(snapshot)
-    reclaim_quotas(snapshot)
-    assign_gated_pods(snapshot)
-    if vacating:
-        vacating.vacate()
-    queue = AdmissionQueue(snapshot, decisions)
-    queue.run()
+    vacating, queue = _serve_claims(snapshot, decisions)
     hold_growth_until_quiet(snapshot, asked=queue.expects_shrinks)
     if vacating:
         vacating.keep_growth_to_needed_nodes()
@@ -91,3 +90,19 @@ def allocate(snapshot: Snapshot, decisions: Decisions, ceiling: GrowthCeiling) -
         team = TeamRebalance(snapshot, ceiling, teams).run(stuck) if teams else NO_TEAM
         Rebalance(snapshot, ceiling, team).run(stuck)
     SchedulingTurns(snapshot, decisions).run()
+
+
+def _serve_claims(
+    snapshot: Snapshot, decisions: Decisions, until: JobKey | None = None
+) -> tuple[Vacating | None, AdmissionQueue]:
+    """The passes before growth; claims that come after the one of job `until` are not served."""
+    vacating = Vacating(snapshot, decisions) if only_needed(snapshot) else None
+    suspend_jobs(snapshot, decisions)
+    shrink_to_limits(snapshot)
+    reclaim_quotas(snapshot)
+    assign_gated_pods(snapshot)
+    if vacating:
+        vacating.vacate()
+    queue = AdmissionQueue(snapshot, decisions)
+    queue.run(until)
+    return vacating, queue

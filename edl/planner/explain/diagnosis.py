@@ -25,6 +25,7 @@ from edl.planner.explain import shortage
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.passes.admission.gang import gang_to_start, is_restarting
 from edl.planner.passes.decision import Decision
+from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import RESIZABLE, RoleAllocation, manual_size
 
 _KEEPING: Final = frozenset({Code.PODS_SUCCEEDED, Code.NEARLY_DONE})
@@ -46,11 +47,14 @@ def start_blockers(now: DecisionInput, found: Decision, key: JobKey) -> Sequence
     reason = found.decisions.held.get(key)
     if reason and (said := _said(reason)):
         return [said]
-    snapshot = found.snapshot
-    wanted = gang_to_start(snapshot, job, returns=is_restarting(snapshot, job))
     timed = reason and reason.code in reasons.TIMED
-    rooms = () if timed else tuple(shortage.gang_shortage(snapshot, wanted))
+    rooms = () if timed else _gang_shortage(now.at_turn_of(key), job)
     return rooms or [_timed(now, found, lambda later: later.decisions.held.get(key))]
+
+
+def _gang_shortage(snapshot: Snapshot, job: TrainingJob) -> tuple[Blocker, ...]:
+    wanted = gang_to_start(snapshot, job, returns=is_restarting(snapshot, job))
+    return tuple(shortage.gang_shortage(snapshot, wanted))
 
 
 def growth_blockers(

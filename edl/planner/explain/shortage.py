@@ -1,4 +1,4 @@
-"""Shortages of capacity in figures, read from the snapshot after all passes."""
+"""Shortages of capacity in figures, as a gang's claim or all passes left the snapshot."""
 
 from collections.abc import Iterator
 from math import ceil
@@ -22,12 +22,13 @@ from edl.model.scarcity import Scarce
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pack_order import pack_in_best_order
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
+from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.gang import Gang
 from edl.planner.passes.admission.topology_placement import closest_fit
 from edl.planner.passes.fit_errors import no_domain_error, no_node_error
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order, reclaim_priority_of
+from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimPriority
@@ -38,10 +39,13 @@ _PRECISION = 10_000
 
 
 def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
-    """The blockers of a gang's start, by role; pods that fit count as placed."""
+    """The blockers of a gang's start, by role; pods that fit count as placed.
+
+    `snapshot`: as this gang's claim left it.
+    """
     if first := gang.quota_request.exceeded(FUTURE_IDLE):
         yield _gang_quota_shortage(snapshot, gang.quota_request, first, gang.job.priority)
-    room = _reachable_capacity(snapshot, gang)
+    room = ClaimSources(snapshot, Decisions()).reach(gang)
     near = closest_fit(snapshot, gang, room, FUTURE_IDLE)
     unlabelled = None if near else no_domain_error(gang)
     gang = near[0] if near else gang
@@ -64,7 +68,7 @@ def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
 def growth_shortage(
     snapshot: Snapshot, ceiling: GrowthCeiling, allocation: RoleAllocation
 ) -> Blocker:
-    """The capacity blocker of one more replica for a started role."""
+    """The capacity blocker of one more replica for a started role, after all passes."""
     pod_class, capacity = allocation.pod_class, snapshot.capacity
     if quota := allocation.quota_request.exceeded(FUTURE_IDLE):
         return quota_shortage(quota, allocation.quota_request, 0)
@@ -100,17 +104,6 @@ def _capacity_alone(snapshot: Snapshot, key: JobKey) -> Ints:
             nodes = [placement.node for placement in allocation.placements]
             allocation.pod_class.release_from(room, nodes, -1)
     return room
-
-
-def _reachable_capacity(snapshot: Snapshot, gang: Gang) -> Ints:
-    """Future idle capacity including replicas that the gang may reclaim; int64[resources, nodes].
-
-    Its own priority counts even during `reclaim_delay`.
-    """
-    movable = [found for found in snapshot.allocations if found.resizable]
-    priority = max(reclaim_priority_of(snapshot, gang.job), ReclaimPriority(gang.job.priority))
-    scope = snapshot.reclaim_scope(priority, gang.quota_request.team, gang.requests)
-    return Reclaimable(snapshot, movable, reclaim_order(snapshot)).capacity.with_idle(scope)
 
 
 def quota_shortage(quota: QuotaLine, quota_request: QuotaRequest, comes: int) -> QuotaExceeded:

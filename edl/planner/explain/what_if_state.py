@@ -9,10 +9,11 @@ from msgspec.structs import replace
 from edl.feasibility.eligibility import NAME_FIELD
 from edl.model import ClusterState, JobKey, Node, Quota, Role, Shape, TrainingJob
 from edl.model.topology_domains import HOSTNAME
-from edl.planner.decide import run_passes
+from edl.planner.decide import run_passes, snapshot_at_turn
 from edl.planner.decision_limits import Limits
 from edl.planner.passes.decision import Decision
 from edl.planner.policies import Policy
+from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.quantities import Resources
 
 
@@ -25,6 +26,10 @@ class DecisionInput(msgspec.Struct, frozen=True):
 
     def decided(self) -> Decision:
         return run_passes(self.state, self.policy, self.limits)
+
+    def at_turn_of(self, key: JobKey) -> Snapshot:
+        """The snapshot as the claim of this queued job leaves it."""
+        return snapshot_at_turn(self.state, self.policy, self.limits, key)
 
     def changed(self, **fields: Any) -> "DecisionInput":  # noqa: ANN401 (of any type)
         """A copy with these fields of the state replaced."""

@@ -1,13 +1,13 @@
 """Serves claims to capacity: started roles first, then other owners' pods and queued gangs."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby
 
 from edl import phases
 from edl.lost_pods import has_lost_any
-from edl.model import Demand, TrainingJob
+from edl.model import Demand, JobKey, TrainingJob
 from edl.planner.passes.admission.claim_order import (
     Claim,
     claim_order,
@@ -53,7 +53,8 @@ class AdmissionQueue:
         """Whether running jobs will soon scale down for a queued job (`Policy.reclaim_delay`)."""
         return self._gangs.expects_shrinks
 
-    def run(self) -> None:
+    def run(self, until: JobKey | None = None) -> None:
+        """Serve all claims, or those up to the one of job `until`."""
         snapshot = self.snapshot
         leave_lost_domains(self._sources)
         gangs = [
@@ -76,22 +77,31 @@ class AdmissionQueue:
         for found in halves:
             if found.job.key not in self.decisions.suspended:
                 self._gangs.reserve(found)
-        waiting = [found for found in gangs if not (found.partial or found.is_restarting)]
-        most = max((found.job.priority for found in waiting), default=None)
-        whole = [
-            found
-            for found in gangs
-            if not (found.partial or (found.is_restarting and self._restarts(found, most)))
-        ]
+            if found.job.key == until:
+                return
         below = (one for one in snapshot.allocations if one.size < one.role.spec.min)
         raised = (one for one in below if one.resizable)
-        self._serve_in_order([*snapshot.state.demands, *whole, *raised], outranked)
+        claims: list[Claim] = [*snapshot.state.demands, *self._queued(gangs), *raised]
+        self._serve_in_order(claims, outranked, until)
         self._sources.drop_suspended()
         reserve_replacements(self._sources)
         self._gangs.nodes.reserve()
 
+    def _queued(self, gangs: Sequence[Gang]) -> list[Gang]:
+        """The whole gangs, without those that restart at once."""
+        waiting = [found for found in gangs if not (found.partial or found.is_restarting)]
+        most = max((found.job.priority for found in waiting), default=None)
+        return [
+            found
+            for found in gangs
+            if not (found.partial or (found.is_restarting and self._restarts(found, most)))
+        ]
+
     def _serve_in_order(
-        self, claims: Iterable[Claim], outranked: deque[list[RoleAllocation]]
+        self,
+        claims: Iterable[Claim],
+        outranked: deque[list[RoleAllocation]],
+        until: JobKey | None,
     ) -> None:
         teams = self.snapshot.teams
         ordered = in_team_order(teams, claims, self._charge) if teams else None
@@ -99,6 +109,8 @@ class AdmissionQueue:
             while outranked and outranked[0][0].job.priority >= priority_of(claim):
                 self._place_lost(outranked)
             self._serve(claim)
+            if isinstance(claim, Gang) and claim.job.key == until:
+                return
         while outranked:
             self._place_lost(outranked)
 

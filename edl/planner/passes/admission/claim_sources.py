@@ -7,6 +7,7 @@ from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.lost_pods import longest_wait, stands_still
 from edl.model import JobKey, Reason
+from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.admission import topology_placement
 from edl.planner.passes.admission.empty_cluster import EmptyCluster
@@ -19,7 +20,7 @@ from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order, reclaim_priority_of
 from edl.planner.snapshot.growth_gates import has_succeeded_pods
 from edl.planner.snapshot.role_allocation import RoleAllocation
-from edl.planner.teams.reclaim_priority import ALL_IN_REACH, ReclaimScope
+from edl.planner.teams.reclaim_priority import ALL_IN_REACH, ReclaimPriority, ReclaimScope
 
 
 @dataclass(slots=True)
@@ -57,6 +58,15 @@ class ClaimSources:
             ]
             self._reclaimable = Reclaimable(self.snapshot, movable, reclaim_order(self.snapshot))
         return self._reclaimable
+
+    def reach(self, found: Gang, scope: ReclaimScope | None = None) -> Ints:
+        """Future idle capacity including the extras within the gang's reach.
+
+        Its own priority counts even during `reclaim_delay`. int64[resources, nodes].
+        """
+        scope, usual = scope or self.scope_of(found), ReclaimPriority(found.job.priority)
+        most = scope._replace(priority=max(scope.priority, usual))
+        return self.reclaimable.capacity.with_idle(most)
 
     def reserve(self, found: Gang, scope: ReclaimScope) -> Reservation | None:
         """Reserve future idle capacity for the whole gang, reclaiming extras within `scope`.

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.model import Code, Reason
-from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.admission import topology_placement
 from edl.planner.passes.admission.claim_sources import ClaimSources
@@ -196,28 +195,19 @@ class GangClaims:
         if quota:
             self._above_budget(found, request, quota)
             return False
-        reason = gang_fit_error(self.snapshot, found, self._reach(found, scope))
+        reason = gang_fit_error(self.snapshot, found, self.sources.reach(found, scope))
         self._refused[_question(found, scope)] = reason
         less = scope.priority < ReclaimPriority(job.priority)
         self.expects_shrinks = self.expects_shrinks or less
         self._pass_over(found, reason)
         return False
 
-    def _reach(self, found: Gang, scope: ReclaimScope | None = None) -> Ints:
-        """Future idle capacity including the extras within the gang's reach.
-
-        Its own priority counts even during `reclaim_delay`. int64[resources, nodes].
-        """
-        scope, usual = scope or self.sources.scope_of(found), ReclaimPriority(found.job.priority)
-        most = scope._replace(priority=max(scope.priority, usual))
-        return self.sources.reclaimable.capacity.with_idle(most)
-
     def _pass_over(self, found: Gang, reason: Reason) -> None:
         """Enqueue a gang that does not fit; others may start before it (backfill).
 
         After `queue_patience` it becomes a head, which later gangs may not delay.
         """
-        reason, until = self.nodes.request(found, reason, partial(self._reach, found))
+        reason, until = self.nodes.request(found, reason, partial(self.sources.reach, found))
         counts = found.quota_request is not NOT_COUNTED
         if counts and found.job.key in self.decisions.requests:
             self._refused.clear()  # requested pods count in quotas, so others' reasons may change

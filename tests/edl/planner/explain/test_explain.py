@@ -34,6 +34,7 @@ from edl.model.blockers import (
     TimedHold,
 )
 from edl.model.reason_codes import Code
+from edl.model.scarcity import Shortage
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.explain.explanation import Explanation, explain
@@ -97,6 +98,35 @@ def test_room_says_which_resource_on_which_nodes_and_how_much() -> None:
         "that it may use"
     )
     assert messages.remedy(blocker) == "500m CPU more free on b"
+
+
+def _fitting(found: Explanation) -> tuple[int, int]:
+    """How many pods of the gang `big` fit: in the queue, and by the blocker of its start."""
+    (held,) = (one for one in found.plan.held if one.job.name == "big")
+    assert isinstance(held.reason.about, Shortage)
+    assert found.start_blockers is not None
+    blocker = found.start_blockers.blockers[0]
+    assert isinstance(blocker, InsufficientResources)
+    return held.reason.about.fitting, blocker.fitting
+
+
+def test_what_rebalancing_gives_a_higher_priority_in_the_same_plan_still_fits_the_gang() -> None:
+    """The gang comes first once it fits, so it needs no capacity instead of those replicas."""
+    low, high = ([name for name in names for _ in range(4)] for names in ("abc", "de"))
+    nodes = [node(name, 4) for name in "abcde"]
+    jobs = (worker("low", 1, 40, on=low), worker("vip", 1, 40, on=high, priority=1000))
+    big = worker("big", 5, 5, shape=shape(4), queued=-60)
+    found = explained("big", *nodes, *jobs, big)
+    assert any(one.job.name == "low" and one.after < one.before for one in found.plan.resizes)
+    assert _fitting(found) == (2, 2)
+
+
+def test_what_a_later_job_takes_by_backfill_still_fits_the_gang() -> None:
+    nodes = (*(node(name, 4) for name in "abc"), busy(node("d", 4), room(4)))
+    jobs = [worker("big", 4, 4, shape=shape(4), queued=-60), worker("small", 1, 1, queued=-30)]
+    found = explained("big", *nodes, *jobs)
+    assert [one.job.name for one in found.plan.admissions] == ["small"]
+    assert _fitting(found) == (3, 3)
 
 
 def test_two_resources_that_no_node_has_together_are_said_so() -> None:
