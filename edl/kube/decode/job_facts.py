@@ -9,7 +9,8 @@ import msgspec
 from edl import contract, device_templates, frameworks
 from edl.annotations import failed_attempts, role_record
 from edl.errors import Denied
-from edl.kube.decode import gpu_sharing, job_status
+from edl.kube.cluster import ObjectKey
+from edl.kube.decode import gpu_sharing, job_status, volume_claims
 from edl.kube.decode.admission_inputs import admission_inputs
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.decode.runtime_classes import RuntimeReference
@@ -70,6 +71,8 @@ class JobFacts(msgspec.Struct, frozen=True, gc=False):
     """The part of its pod template that admission depends on (`admission_inputs`)."""
     unprovisioned: FailedAttempt | None = None
     """The last time that requested nodes did not arrive."""
+    claims: tuple[ObjectKey, ...] = ()
+    """The PersistentVolumeClaims that its pod template names."""
     execs: bool = False
     """Its pods run commands in workers' pods, which its namespace must allow."""
 
@@ -97,6 +100,7 @@ def job(raw: bytes, shapes: ShapeInterner) -> JobFacts:
         paused=notes.get(contract.PAUSED) == contract.TRUE,
         started_at=timestamp(notes.get(contract.STARTED_AT, "")),
         unprovisioned=failed_attempts.read_failure(notes.get(contract.PROVISIONING_FAILED, "")),
+        claims=volume_claims.of_template(metadata["namespace"], _pod_spec(manifest)),
         execs=bool(spec and frameworks.execs(spec)),
     )
 

@@ -5,12 +5,14 @@ it names does not exist, is being deleted, or is bound to a volume that is gone.
 unbound refuses nothing: its volume may be created where the pod runs.
 """
 
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
 
 from edl.kube.cluster import ObjectKey
 from edl.kube.decode.schemas import PersistentVolumeClaimObject, RawJson, Volume
+from edl.writes import Json
 
 _claims: Final = msgspec.json.Decoder(PersistentVolumeClaimObject)
 _volumes: Final = msgspec.json.Decoder(list[Volume] | None)
@@ -27,5 +29,24 @@ def claim(raw: bytes) -> ObjectKey | None:
 
 def named(namespace: str, volumes: RawJson) -> tuple[ObjectKey, ...]:
     """The claims that a pod's volumes name. Claims of generic ephemeral volumes are left out."""
-    sources = (one.persistent_volume_claim for one in _volumes.decode(volumes) or ())
+    return _named(namespace, _volumes.decode(volumes) or ())
+
+
+def of_template(namespace: str, pod_spec: Json) -> tuple[ObjectKey, ...]:
+    """As `named`, for the pod template of a Job."""
+    volumes = msgspec.convert(pod_spec.get("volumes"), list[Volume] | None)
+    return _named(namespace, volumes or ())
+
+
+def _named(namespace: str, volumes: Iterable[Volume]) -> tuple[ObjectKey, ...]:
+    sources = (one.persistent_volume_claim for one in volumes)
     return tuple(ObjectKey(namespace, source.claim_name) for source in sources if source)
+
+
+def refusals(missing: Iterable[ObjectKey]) -> Iterator[str]:
+    """Why no node takes a pod that names claims with which no pod can be placed."""
+    for one in missing:
+        yield (
+            f'there is no PersistentVolumeClaim "{one.name}" to place its pods with, or it is '
+            "being deleted, or has lost its volume: create it, or name another"
+        )

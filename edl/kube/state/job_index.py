@@ -109,7 +109,12 @@ class JobIndex:
             self._requests.setdefault(change.after.job, {})[change.name] = change.after
 
     def claims(self, changes: Sequence[Delta[ObjectKey]], *, read: bool) -> None:
-        self._demands.claims(changes, read=read)
+        touched = {change.name for change in changes}
+        everything = self._demands.claims(changes, read=read)
+        for key, jobs in self._jobs.items() if touched or everything else ():
+            named = {claim for job in jobs.values() for claim in job.claims}
+            if named and (everything or not named.isdisjoint(touched)):
+                self._stale.add(key)
 
     def tag(self, change: Delta[OwnedObjectRef]) -> None:
         before, after = change.before, change.after
@@ -163,6 +168,7 @@ class JobIndex:
             kubexec=key.namespace in scope.kubexec,
             priorities=[scope.priority(job) for job in jobs],
             classes=[runtime_classes.named(job.runtime, scope.runtimes) for job in jobs],
+            missing_claims=self._demands.missing(claim for job in jobs for claim in job.claims),
             rules=scope.rules.get(key.namespace, NO_RULES),
             devices=self._devices,
             requests=[one for job in jobs for one in _within(key, self._requests.get(job.uid, {}))],

@@ -60,17 +60,25 @@ class PendingDemands:
         self._naming: dict[ObjectKey, dict[str, PodFacts]] = {}
         """By claim, the pods that name it."""
 
-    def claims(self, changes: Sequence[Delta[ObjectKey]], *, read: bool) -> None:
-        """Add and remove PersistentVolumeClaims; `read`: all have been listed."""
+    def claims(self, changes: Sequence[Delta[ObjectKey]], *, read: bool) -> bool:
+        """Add and remove PersistentVolumeClaims; `read`: all have been listed.
+
+        Returns whether `read` has changed.
+        """
         touched = {change.name for change in changes}
         for change in changes:
             (self._claims.add if change.after else self._claims.discard)(change.name)
-        if read != self._claims_read:
-            self._claims_read = read
+        before, self._claims_read = self._claims_read, read
+        if read != before:
             touched = set(self._naming)
         for claim in touched:
             for pod in self._naming.get(claim, {}).values():
                 self._judge(pod)
+        return read != before
+
+    def missing(self, claims: Iterable[ObjectKey]) -> list[ObjectKey]:
+        """Those of these claims with which no pod can be placed, sorted; none before a listing."""
+        return sorted(set(claims) - self._claims) if self._claims_read else []
 
     def devices(self, view: DeviceView | None) -> None:
         """Set the devices by which ResourceClaims of pods are resolved."""

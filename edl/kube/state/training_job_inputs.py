@@ -7,7 +7,8 @@ import msgspec
 
 from edl import contract
 from edl.frameworks import FRAMEWORKS
-from edl.kube.decode import gpu_sharing, runtime_classes
+from edl.kube.cluster import ObjectKey
+from edl.kube.decode import gpu_sharing, runtime_classes, volume_claims
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.namespace_quotas import (
     NO_RULES,
@@ -46,6 +47,8 @@ class TrainingJobInputs(msgspec.Struct, frozen=True):
     """None if the PriorityClass does not exist."""
     classes: Sequence[RuntimeClassFacts | None]
     """RuntimeClasses; None for one that does not exist."""
+    missing_claims: Sequence[ObjectKey] = ()
+    """The PersistentVolumeClaims that its Jobs name and no pod can be placed with."""
     rules: NamespaceConstraints = NO_RULES
     """Quotas, LimitRanges and settings of its namespace."""
     devices: DeviceView | None = None
@@ -163,6 +166,7 @@ def _refused(around: TrainingJobInputs) -> Iterator[str]:
         if around.rules != NO_RULES:
             refusals = pod_admission.admit(job.template, around.rules, share(job)).refusals
             yield from (f"{job.role.name if job.role else job.name}: {one}" for one in refusals)
+    yield from volume_claims.refusals(around.missing_claims)
 
 
 def _unclaimed(job: JobFacts) -> Iterator[str]:

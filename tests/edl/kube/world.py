@@ -116,6 +116,7 @@ def jobs() -> Iterator[Json]:
         {"metadata": LEAVING},
         {"pod": {"priorityClassName": "high"}},
         {"pod": {"runtimeClassName": "kata"}},
+        {"pod": with_claim("data")},
     )
     for stage, again in itertools.product(stages, (False, True)):
         yield job("alone", "", again=again, **stage)

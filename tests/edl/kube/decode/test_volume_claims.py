@@ -83,3 +83,36 @@ def test_a_pod_without_a_claim_waits_for_none(world: World) -> None:
     world.delete("Pod", "p1")
     world.delete("Pod", "p2")
     assert asking(incremental, world) == ["web/p3"]
+
+
+def problem(incremental: IncrementalState, world: World) -> str:
+    state = incremental.state(NOW)
+    assert state.jobs == observe(world.stores.snapshot(), NOW).jobs
+    (job,) = state.jobs
+    return job.problem
+
+
+def test_a_job_waits_for_the_claims_of_its_template_with_the_reason(world: World) -> None:
+    """Its start would fail, and then back off, although it fits."""
+    job = manifests.member("worker", pod=with_claim("data", "data", "logs"))
+    incremental = IncrementalState(world.stores)
+    world.tell("Job", world.write("Job", job))
+    tell(world, claim("logs"))
+    assert problem(incremental, world) == ""  # claims are not listed yet, or may not be
+    world.relist(KIND)
+    assert problem(incremental, world) == (
+        'there is no PersistentVolumeClaim "data" to place its pods with, or it is being deleted, '
+        "or has lost its volume: create it, or name another"
+    )
+    tell(world, claim("data", "Pending"))  # bound once the pod has a node
+    assert problem(incremental, world) == ""
+    world.delete(KIND, "data")
+    assert problem(incremental, world).startswith("there is no PersistentVolumeClaim")
+
+
+def test_a_job_that_runs_is_resized_whatever_becomes_of_its_claims(world: World) -> None:
+    job = manifests.member("worker", pod=with_claim("data"), suspend=False)
+    incremental = IncrementalState(world.stores)
+    world.tell("Job", world.write("Job", job))
+    world.relist(KIND)
+    assert problem(incremental, world) == ""
