@@ -102,13 +102,19 @@ def gang_backoff(snapshot: Snapshot, job: TrainingJob) -> tuple[Reason, datetime
         if last and wait and stopped and not snapshot.has_passed(stopped, wait):
             return reasons.after_loss(last), stopped + wait
     failed = failed_starts(job.live)
-    if not failed or job.started_at is None:
+    if not failed or job.started_at is None or _resumed_since(job, job.started_at):
         return None
     taken = any(last_resizes.nodes_were_taken(role) for role in job.live)
     wait = (_TAKEN if taken else 2 * snapshot.limits.gang_limit) * (1 << failed - 1)
     if snapshot.has_passed(job.started_at, wait):
         return None
     return reasons.GANG_AGAIN_LATER, job.started_at + wait
+
+
+def _resumed_since(job: TrainingJob, started: datetime) -> bool:
+    """Whether its user has ended a pause after that start: the next start is tried at once."""
+    times = (role.record.resumed_at for role in job.roles)
+    return job.just_resumed or any(time > started for time in times if time)
 
 
 def failed_starts(roles: Iterable[Role]) -> int:

@@ -315,6 +315,41 @@ def test_a_gang_that_comes_to_nothing_again_waits_twice_as_long() -> None:
     assert waits == [timedelta(minutes=4), timedelta(minutes=8), timedelta(minutes=16)]
 
 
+def failed_start(**fields: Any) -> ClusterState:  # noqa: ANN401 - of the role
+    """A start of 130 s ago failed, and there is room again."""
+    given = {"last": reasons.GANG_PENDING, "started_at": at(-130)} | fields
+    return cluster(node("a", 9), worker("mnist", 1, 1, **given))
+
+
+@pytest.mark.parametrize(
+    "resumed", [{"reason": Code.PAUSED}, {"resumed_at": at(-5)}], ids=["just now", "recorded"]
+)
+def test_a_resumption_after_a_failed_start_ends_its_back_off(resumed: dict[str, Any]) -> None:
+    """Its user has mended what made the start fail, and says so."""
+    assert held(plan_for(failed_start())) == {"mnist": reasons.GANG_AGAIN_LATER}
+    assert started(plan_for(failed_start(**resumed))) == {"mnist": {"worker": 1}}
+
+
+def test_a_resumption_is_one_start_and_a_failure_of_that_doubles_the_back_off() -> None:
+    state = failed_start(resumed_at=at(-5))
+    state = act(state, plan_for(state), after=timedelta(seconds=1))
+    state = replace(state, jobs=tuple(unbound(one) for one in state.jobs))
+    state = replace(state, observed_at=state.observed_at + timedelta(seconds=121))
+    state = act(state, plan_for(state), after=timedelta(seconds=1))
+    (found,) = plan_for(state).held
+    (mine,) = state.jobs
+    assert mine.started_at
+    assert (found.reason, found.until) == (
+        reasons.GANG_AGAIN_LATER,
+        mine.started_at + timedelta(minutes=8),
+    )
+
+
+def test_a_resumption_before_a_failed_start_ends_no_back_off() -> None:
+    plan = plan_for(failed_start(resumed_at=at(-131)))
+    assert held(plan) == {"mnist": reasons.GANG_AGAIN_LATER}
+
+
 def begun(started: float, *pods: Pod, **fields: Any) -> TrainingJob:  # noqa: ANN401 - of a role
     """A gang of two gated pods, which was started then."""
     usual = {"suspended": False, "size": 2, "pods": pods, "gated": True, "started_at": at(started)}
