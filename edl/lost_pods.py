@@ -13,7 +13,8 @@ from edl.backoff import Backoff
 from edl.frameworks import needs_minimum
 from edl.model import Code, Pod, PodPhase, Reason, Role, TrainingJob
 
-_BACKOFF: Final = Backoff(timedelta(seconds=10), timedelta(minutes=10))
+LONGEST_BACKOFF: Final = timedelta(minutes=10)
+_BACKOFF: Final = Backoff(timedelta(seconds=10), LONGEST_BACKOFF)
 """`DefaultJobPodFailureBackOff` and `MaxJobPodFailureBackOff` of kube-controller-manager."""
 _MOVES: Final = frozenset(
     {Code.NODE_TERMINATING, Code.NODE_UNSCHEDULABLE, Code.NODE_UNNEEDED, Code.NODE_FULL}
@@ -42,11 +43,26 @@ def _lost_of(role: Role, replicas: int) -> int:
 
 
 def delayed_until(role: Role, now: datetime) -> datetime | None:
-    """Until when the Job controller may create no pods if the role is stopped now; None: at once.
+    """Until when the Job controller may create no pods of a started role; None: no pod is lost.
 
     An upper bound, as the time of the last failure is not known.
     """
-    return now + recreated_within(role) if _lost_of(role, role.status.size) else None
+    if not _lost_of(role, role.status.size):
+        return None
+    recorded, latest = role.record.delayed_until, now + recreated_within(role)
+    return latest if recorded is None or _has_new_failures(role) else min(recorded, latest)
+
+
+def pods_delayed_until(job: TrainingJob, now: datetime) -> datetime | None:
+    """Until when at the latest the Job controller creates no pod of some role; None: at once.
+
+    A suspended role has recorded it when it was stopped.
+    """
+    found = (
+        role.record.delayed_until if role.status.suspended else delayed_until(role, now)
+        for role in job.live
+    )
+    return max((until for until in found if until and until > now), default=None)
 
 
 def recreated_within(role: Role) -> timedelta:
@@ -89,8 +105,11 @@ def has_lost_any(role: Role) -> bool:
     """Whether pods were lost since the start, or before it and the back-off continued."""
     if role.record.reason in _MOVES:
         return False
-    delayed = role.record.delayed_until is not None
-    return delayed or role.status.failures > role.record.failures_at_start
+    return role.record.delayed_until is not None or _has_new_failures(role)
+
+
+def _has_new_failures(role: Role) -> bool:
+    return role.status.failures > role.record.failures_at_start
 
 
 def _there(role: Role) -> list[Pod]:

@@ -48,6 +48,7 @@ GANG_PENDING: Final = Reason(Code.GANG_UNSCHEDULABLE)
 NODES_TAKEN: Final = Reason(Code.GANG_UNSCHEDULABLE, Attempt(Attempted.PLACEMENT))
 NOT_COMPLETED: Final = Reason(Code.GANG_UNSCHEDULABLE, Attempt(Attempted.COMPLETION))
 GANG_AGAIN_LATER: Final = Reason(Code.BACK_OFF, Attempt(Attempted.GANG))
+AFTER_LOSS: Final = Reason(Code.BACK_OFF, Attempt(Attempted.RECREATION))
 GROWS_LATER: Final = Reason(Code.BACK_OFF, Attempt(Attempted.GROWTH))
 RECLAIM_UNUSED: Final = Reason(Code.BACK_OFF, Attempt(Attempted.RECLAMATION))
 COOLDOWN: Final = Reason(Code.COOLDOWN)
@@ -119,11 +120,6 @@ def lost_minimum(lost: int, of: int, back_off: timedelta, *, confined: bool = Fa
     """Why a gang that cannot train until that back-off ends goes back to the queue."""
     about = LostPods(lost, of, back_off.total_seconds(), confined)
     return Reason(Code.GANG_UNSCHEDULABLE, about)
-
-
-def after_loss(last: Reason) -> Reason:
-    """Why a job that was stopped by `lost_minimum` does not start yet."""
-    return Reason(Code.BACK_OFF, last.about)
 
 
 def minimum_pending(key: JobKey) -> Reason:

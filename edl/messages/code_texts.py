@@ -62,6 +62,7 @@ ATTEMPTS: Final[Mapping[Attempted, str]] = {
     Attempted.GANG: "back-off: not all pods of its last start could be scheduled",
     Attempted.GROWTH: "back-off: a larger size could not be scheduled",
     Attempted.RECLAMATION: "back-off: it was scaled down for a job that could not start",
+    Attempted.RECREATION: "back-off: after lost pods the Job controller creates no pod",
     Attempted.COMPLETION: "its remaining roles do not fit beside those that run: requeued",
     Attempted.PLACEMENT: "its nodes were removed or taken by other pods: requeued",
 }

@@ -168,8 +168,6 @@ def _waiting(pods: int) -> str:
 
 def _lost_pods(about: LostPods, code: Code) -> str:
     up_to = f"up to {about.seconds:g} s"
-    if code is Code.BACK_OFF:
-        return f"back-off: after lost pods the Job controller creates no pod for {up_to}"
     one = f"1 of {about.of} pods of its minimum is missing"
     many = f"{about.count} of {about.of} pods of its minimum are missing"
     missing = one if about.count == 1 else many

@@ -127,13 +127,12 @@ class Pods(msgspec.Struct, frozen=True, tag=True):
 
 
 class LostPods(msgspec.Struct, frozen=True, tag=True):
-    """Lost pods of the minimum, not recreated yet; `seconds`: the Job controller's back-off."""
+    """Lost pods, recreated within `seconds`. `confined`: its domain cannot hold its minimum."""
 
     count: int
     of: int
     seconds: Annotated[float, msgspec.Meta(ge=0, le=600)]
     confined: bool = False
-    """Its required topology domain can no longer hold its minimum."""
 
 
 class Awaiting(msgspec.Struct, frozen=True, tag=True):
@@ -144,11 +143,10 @@ class Awaiting(msgspec.Struct, frozen=True, tag=True):
 
 
 class PodsOf(msgspec.Struct, frozen=True, tag=True):
-    """Pods of these training jobs."""
+    """Pods of these training jobs; `others`: pods of more jobs come first too."""
 
     jobs: tuple[JobKey, ...]
     others: bool = False
-    """Whether pods of more jobs come first."""
 
 
 class PodNames(msgspec.Struct, frozen=True, tag=True):
@@ -222,7 +220,7 @@ class AboveBudget(msgspec.Struct, frozen=True, tag=True):
 
 
 class Attempted(StrEnum):
-    """The kind of a failed attempt."""
+    """The kind of a failed attempt, or RECREATION: of the Job controller, after lost pods."""
 
     GANG = "Gang"
     GROWTH = "Growth"
@@ -232,6 +230,7 @@ class Attempted(StrEnum):
     """Other pods took the nodes of a start, or the nodes are gone."""
     COMPLETION = "Completion"
     """Suspended roles did not fit beside roles of the same training job that run."""
+    RECREATION = "Recreation"
 
 
 class Attempt(msgspec.Struct, frozen=True, tag=True):

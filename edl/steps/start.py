@@ -7,7 +7,7 @@ from edl import contract, messages
 from edl.annotations import job_history
 from edl.annotations.job_history import HistoryEntry, Operation
 from edl.frameworks import FRAMEWORKS
-from edl.model import FailedAttempt, Reason, ResizePolicy, Role, TrainingJob
+from edl.model import FailedAttempt, Reason, ResizePolicy, Restart, Role, TrainingJob
 from edl.planner.plan import Admission, Suspension
 from edl.planner.snapshot import last_resizes
 from edl.spec import addresses
@@ -165,6 +165,6 @@ def _stopped(role: Role, reason: Reason, now: datetime) -> dict[str, str]:
     entry = HistoryEntry(
         now, Operation.SUSPENDED, role.status.size, role.status.size, reason.code, message
     )
-    timed = last_resizes.is_timed(reason)
+    timed = reason.restart is Restart.STOPPED
     since = {contract.RESIZED_AT: preconditioned_patches.timestamp(now)} if timed else {}
     return job_history.annotation(role, [entry]) | since

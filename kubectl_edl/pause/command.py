@@ -1,11 +1,13 @@
 """`kubectl edl pause` and `resume`."""
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Final
 
 import click
 
 from edl import contract
+from edl.lost_pods import pods_delayed_until
 from edl.model import ObjectRef, Role, TrainingJob
 from edl.phases import ending
 from edl.writes import Json, Patch
@@ -13,7 +15,7 @@ from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import print_changed
 from kubectl_edl.cli.options import Writing, everywhere, writing
-from kubectl_edl.client.cluster_view import Survey, selected, survey_jobs
+from kubectl_edl.client.cluster_view import Survey, selected, survey_training
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.patcher import Patcher
 from kubectl_edl.client.reconciler_lease import unattended
@@ -37,6 +39,8 @@ class Switch:
     unattended: str
     """Instead of `done` if no reconciler leads."""
     already: str
+    delayed: str
+    """What it means for the job during the Job controller's back-off after lost pods."""
     queued: str = ""
     """Instead of `done` for a job without pods; empty to use `done`."""
 
@@ -49,7 +53,7 @@ def flip(
     Raises Missing before anything is written.
     """
     connection = cli.connect(scope)
-    survey = survey_jobs(connection, cli.now())
+    survey = survey_training(connection, "", cli.now())
     chosen = _chosen(choice, survey, connection)
     if none_found(cli, connection.namespace, chosen):
         return
@@ -57,6 +61,8 @@ def flip(
     hints = unattended(connection, cli.now(), writing.dry_run)
     if hints:
         switch = replace(switch, done=switch.unattended)
+    known = [] if survey.hints else chosen  # pods that may not be listed count as lost
+    delays = [found for job in known if (found := _delay(job, switch, scope, cli.now()))]
     done: list[tuple[str, list[Json]]] = []
     try:
         each(cli, chosen, lambda job: done.append(_flip(job, switch, patcher, scope)))
@@ -64,7 +70,7 @@ def flip(
         if done:
             sentences = "\n".join(sentence for sentence, _ in done)
             manifests = [manifest for _, found in done for manifest in found]
-            print_changed(cli, writing.output, sentences, manifests, hints)
+            print_changed(cli, writing.output, sentences, manifests, (*hints, *delays))
 
 
 def _chosen(
@@ -92,6 +98,16 @@ def _flip(
     manifests = [patcher.patch(_patch(job, role, switch)) for role in job.live]
     done = switch.queued if job.suspended and switch.queued else switch.done
     return f"{name}: {done.format(job=named)}{patcher.remark}", manifests
+
+
+def _delay(job: TrainingJob, switch: Switch, scope: Scope, now: datetime) -> str:
+    """What the Job controller's back-off after lost pods means for the job; empty without one."""
+    until = pods_delayed_until(job, now)
+    if not until or ending(job) or job.paused is switch.paused:
+        return ""
+    delay = f"the Job controller creates no pod until {until:%H:%M:%S} UTC at the latest"
+    name = shown(job.key, scope)
+    return f"warning: {name} lost pods, and {delay}: {switch.delayed}"
 
 
 def _patch(job: TrainingJob, role: Role, switch: Switch) -> Patch:
@@ -125,6 +141,7 @@ _PAUSE: Final = Switch(
     "kubectl edl resume {job}",
     queued="paused, it leaves the queue and waits for: kubectl edl resume {job}",
     already="is paused already; it waits for: kubectl edl resume {job}",
+    delayed="its other pods end too, and once resumed it waits in the queue until then",
 )
 _RESUME_HELP: Final = """Resume paused training jobs: they queue again.
 
@@ -145,6 +162,7 @@ _RESUME: Final = Switch(
     unattended="resumed: once a reconciler runs, it starts when its minimum fits: "
     "kubectl edl status {job}",
     already="is not paused; what it does now: kubectl edl status {job}",
+    delayed="it waits in the queue until then",
 )
 
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from edl.lost_pods import LONGEST_BACKOFF
 from edl.model import Role, TrainingJob
 
 AHEAD: Final = timedelta(minutes=1)
@@ -32,6 +33,7 @@ def set_right(jobs: tuple[TrainingJob, ...], now: datetime) -> tuple[TrainingJob
 def _is_wrong(job: TrainingJob, latest: datetime) -> bool:
     return _later(job.started_at, latest) or any(
         _later(role.record.resized_at, latest)
+        or _later(role.record.delayed_until, latest + LONGEST_BACKOFF)
         or (role.request.scaling and _later(role.request.scaling.since, latest))
         for role in job.roles
     )
@@ -46,6 +48,7 @@ def _roles(roles: Sequence[Role], now: datetime) -> tuple[Role, ...]:
     return tuple(
         role.changed(
             resized_at=_moment(role.record.resized_at, now),
+            delayed_until=_moment(role.record.delayed_until, now, LONGEST_BACKOFF),
             scaling=role.request.scaling
             and replace(role.request.scaling, since=_moment(role.request.scaling.since, now)),
         )
@@ -53,8 +56,10 @@ def _roles(roles: Sequence[Role], now: datetime) -> tuple[Role, ...]:
     )
 
 
-def _moment(moment: datetime | None, now: datetime) -> datetime | None:
-    return now - LONG_AGO if _later(moment, now + AHEAD) else moment
+def _moment(
+    moment: datetime | None, now: datetime, wait: timedelta = timedelta()
+) -> datetime | None:
+    return now - LONG_AGO if _later(moment, now + AHEAD + wait) else moment
 
 
 def _later(moment: datetime | None, latest: datetime) -> bool:

@@ -1,9 +1,8 @@
 """Facts about a role's last resize, read from its recorded reason."""
 
-from datetime import timedelta
 from typing import TypeAlias
 
-from edl.model import Code, JobKey, Reason, Restart, Role
+from edl.model import Code, JobKey, Restart, Role
 from edl.model.reason_codes import About, Attempt, Attempted, ForeignJob, LostPods, Minimum, Other
 
 JobReference: TypeAlias = JobKey | str
@@ -32,24 +31,14 @@ def removed_pending_extras(role: Role) -> bool:
 def gang_was_unschedulable(role: Role) -> bool:
     """Whether the last start failed because kube-scheduler did not place the whole gang."""
     last = role.record.last
-    return _code(role) is Code.GANG_UNSCHEDULABLE and stopped_for_lost_pods(last) is None
-
-
-def stopped_for_lost_pods(last: Reason | None) -> timedelta | None:
-    """How long the Job controller creates no pods after this stop, if that was for lost pods."""
-    about = last.about if last and last.code is Code.GANG_UNSCHEDULABLE else None
-    return timedelta(seconds=about.seconds) if isinstance(about, LostPods) else None
+    about = last.about if last else None
+    return _code(role) is Code.GANG_UNSCHEDULABLE and not isinstance(about, LostPods)
 
 
 def nodes_were_taken(role: Role) -> bool:
     """Whether the last start failed because other owners' pods took the planned nodes first."""
     last = role.record.last
     return last is not None and last.about == Attempt(Attempted.PLACEMENT)
-
-
-def is_timed(stop: Reason) -> bool:
-    """Whether the time of this stop is needed: the job restarts at once, or after a back-off."""
-    return stop.restart is Restart.STOPPED or stopped_for_lost_pods(stop) is not None
 
 
 def was_unschedulable(role: Role) -> bool:

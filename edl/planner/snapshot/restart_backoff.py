@@ -18,6 +18,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from edl import reasons
+from edl.lost_pods import pods_delayed_until
 from edl.model import Reason, Restart, Role, TrainingJob
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -96,11 +97,9 @@ def gang_failure(
 
 def gang_backoff(snapshot: Snapshot, job: TrainingJob) -> tuple[Reason, datetime] | None:
     """Why and until when a gang waits after failed starts or lost pods; None if it need not."""
-    for role in job.live:
-        last, stopped = role.record.last, role.record.resized_at
-        wait = last_resizes.stopped_for_lost_pods(last) if role.status.suspended else None
-        if last and wait and stopped and not snapshot.has_passed(stopped, wait):
-            return reasons.after_loss(last), stopped + wait
+    later = pods_delayed_until(job, snapshot.observed_at)
+    if later and not snapshot.has_passed(later, timedelta()):
+        return reasons.AFTER_LOSS, later
     failed = failed_starts(job.live)
     if not failed or job.started_at is None or _resumed_since(job, job.started_at):
         return None

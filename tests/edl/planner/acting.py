@@ -25,12 +25,12 @@ from edl.model import (
     Node,
     Pod,
     PodPhase,
+    Restart,
     Role,
     Shape,
     TrainingJob,
 )
 from edl.planner.plan import NodeAssignment, Plan
-from edl.planner.snapshot import last_resizes
 from edl.quantities import Resources
 from tests.roles import planned
 
@@ -119,7 +119,7 @@ def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> Trai
             if part.name in resizes and resizes[part.name].nodes:
                 changed = changed.changed(assigned=Assignment(0, resizes[part.name].nodes))
         elif stopped:
-            timed = last_resizes.is_timed(stopped[0].reason)
+            timed = stopped[0].reason.restart is Restart.STOPPED
             at = now if timed else part.record.resized_at
             changed = part.changed(suspended=True, suspended_at=now)
             changed = changed.changed(resized_at=at, last=stopped[0].reason)

@@ -1,6 +1,7 @@
 import pytest
 
 from edl import contract
+from edl.model import ObjectRef
 from edl.writes import Json
 from tests.kubectl_edl.cluster_wrappers import overtaken
 from tests.kubectl_edl.stage import Stage, job, mnist
@@ -104,3 +105,22 @@ def test_an_ended_job_keeps_no_other_paused(stage: Stage) -> None:
     assert stage.run("resume", "mnist").out == (
         "mnist: is not paused; what it does now: kubectl edl status mnist\n"
     )
+
+
+def test_pausing_and_resuming_a_job_with_lost_pods_warns_of_the_job_controllers_back_off(
+    stage: Stage,
+) -> None:
+    notes = {contract.FAILURES_AT_START: "0"}
+    stage.patch("mnist-worker", {"metadata": {"annotations": notes}, "status": {"failed": 5}})
+    assert stage.run("pause", "mnist").err == ""
+    stage.run("resume", "mnist")
+    stage.cluster.delete(ObjectRef("Pod", "default", "mnist-worker-3-x3"))
+    lost = "warning: mnist lost pods, and the Job controller creates no pod until "
+    latest = "12:02:40 UTC at the latest: "
+    assert stage.run("pause", "mnist").err == (
+        f"{lost}{latest}its other pods end too, and once resumed it waits in the queue until then\n"
+    )
+    notes = {contract.DELAYED_UNTIL: "2026-11-21T12:02:40Z"}
+    stage.patch("mnist-worker", {"metadata": {"annotations": notes}, "spec": {"suspend": True}})
+    assert stage.run("resume", "mnist").err == (f"{lost}{latest}it waits in the queue until then\n")
+    assert stage.run("resume", "mnist").err == ""

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from edl.kube.state.clock_skew import AHEAD, set_right
+from edl.lost_pods import LONGEST_BACKOFF
 from edl.model import ClusterState, Node, ScaleDeadline, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
@@ -55,3 +56,13 @@ def test_so_does_the_clock_of_a_manual_size() -> None:
     since = right.roles[0].request.scaling and right.roles[0].request.scaling.since
     assert since is not None
     assert since <= LONG_AGO
+
+
+def test_so_does_a_back_off_that_ends_later_than_any_can() -> None:
+    longest = NOW + AHEAD + LONGEST_BACKOFF
+    kept = training(role("worker", 1, 4, delayed_until=longest))
+    assert set_right((kept,), NOW)[0] is kept
+    (right,) = set_right((training(role("worker", 1, 4, delayed_until=TOMORROW)),), NOW)
+    until = right.roles[0].record.delayed_until
+    assert until is not None
+    assert until <= LONG_AGO

@@ -7,16 +7,16 @@ import pytest
 from msgspec.structs import replace
 
 from edl import reasons
+from edl.lost_pods import delayed_until
 from edl.messages import message
 from edl.model import Code, JobKey, TrainingJob
-from edl.model.reason_codes import LostPods, Reason, Restart
+from edl.model.reason_codes import Reason, Restart
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import ALL, held, plan_for, started, told
 from tests.edl.planner.states import at, cluster, demand, node, pod, shape, worker
 from tests.edl.planner.teams import of, team, with_teams
 
 SECOND = timedelta(seconds=1)
-BACK_OFF = reasons.after_loss(reasons.lost_minimum(2, 4, timedelta(seconds=160)))
 
 
 def lacking(lost: int = 2, **fields: Any) -> TrainingJob:  # noqa: ANN401 - of a role
@@ -97,10 +97,10 @@ def test_it_starts_again_when_the_job_controller_may_make_its_pods() -> None:
         waits += [one for one in plan.held if one.job.name == "low" and one.position]
     assert stopped == 1
     assert quiet(plan)
-    assert waits[-1].reason == BACK_OFF
+    assert waits[-1].reason == reasons.AFTER_LOSS
     assert waits[-1].until == at(160)
     free = replace(state, nodes=(*state.nodes, node("b", 4)))
-    assert held(plan_for(free))["low"] == BACK_OFF
+    assert held(plan_for(free))["low"] == reasons.AFTER_LOSS
     later = replace(free, observed_at=at(160))
     assert started(plan_for(later)) == {"low": {"worker": 4}}
 
@@ -148,7 +148,25 @@ def test_lost_pods_come_before_claims_of_their_own_priority_and_below() -> None:
     assert started(plan_for(cluster(node("a", 2), node("b", 5), mine, high(), web)))
 
 
-def test_the_message_of_the_wait_names_the_back_off() -> None:
-    assert message(Reason(Code.BACK_OFF, LostPods(2, 4, 160))) == (
-        "back-off: after lost pods the Job controller creates no pod for up to 160 s"
+def test_the_message_of_the_wait_names_the_back_off_and_its_latest_end() -> None:
+    assert message(reasons.AFTER_LOSS, at(160)) == (
+        "back-off: after lost pods the Job controller creates no pod (until 12:02:40 UTC)"
     )
+
+
+def test_a_paused_job_that_lost_pods_waits_for_the_back_off_after_its_resume() -> None:
+    """Started before, it would hold the nodes of all its replicas without a pod."""
+    elastic = worker("low", 2, 9, suspended=False, size=4, pods=(pod(0, "a"), pod(1, "a")),
+                     failures=5)  # fmt: skip
+    state = cluster(node("a", 9), replace(elastic, paused=True))
+    paused = act(state, plan_for(state), after=SECOND)
+    resumed = replace(paused, jobs=tuple(replace(one, paused=False) for one in paused.jobs))
+    (wait,) = plan_for(resumed).held
+    assert (wait.reason, wait.until) == (reasons.AFTER_LOSS, at(160))
+    assert "low" in started(plan_for(replace(resumed, observed_at=at(160))))
+
+
+def test_a_second_pause_prolongs_no_back_off() -> None:
+    (again,) = lacking(failures_at_start=5, delayed_until=at(7)).roles
+    assert delayed_until(again, at(3)) == at(7)
+    assert delayed_until(again.changed(failures=6), at(3)) == at(323)
