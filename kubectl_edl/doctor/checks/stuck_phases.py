@@ -59,7 +59,7 @@ def _unreadable(job: TrainingJob, now: datetime) -> CheckResult | None:
 
 def _incomplete(job: TrainingJob, now: datetime) -> CheckResult | None:
     waits = now - job.queued_at
-    if phase(job) is not Phase.INCOMPLETE or waits < _ROLES:
+    if phase(job) is not Phase.INCOMPLETE:
         return None
     if not job.suspended:
         return warning(
@@ -70,6 +70,8 @@ def _incomplete(job: TrainingJob, now: datetime) -> CheckResult | None:
                 f"kubectl edl delete {job.key.name} -n {job.key.namespace}"
             ),
         )
+    if waits < _ROLES:
+        return None
     return warning(
         f"{job.key} has waited {duration(waits)} for the Jobs of {', '.join(job.missing)}: "
         "no role starts before the Jobs of all roles exist",

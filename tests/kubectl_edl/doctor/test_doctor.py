@@ -502,8 +502,11 @@ def test_a_list_of_roles_with_a_missing_role_is_stuck(stage: Stage) -> None:
     assert one["remediation"] == "kubectl get jobs -n default -l edl.dev/job=mnist"
 
 
-def test_a_running_job_whose_chief_was_deleted_is_stuck(stage: Stage) -> None:
+@pytest.mark.parametrize("created", ["2026-11-21T11:55:00Z", "2026-11-21T11:59:50Z"])
+def test_a_running_job_whose_chief_was_deleted_is_stuck(stage: Stage, created: str) -> None:
     mnist(stage)
+    for name in ("mnist-ps", "mnist-worker"):
+        stage.patch(name, {"metadata": {"creationTimestamp": created}})
     stage.delete("mnist-chief")
     (one,) = checked(stage)["stuck"]
     assert (one["result"], one["message"], one["remediation"]) == (
