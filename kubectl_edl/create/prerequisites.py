@@ -2,12 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Final
 
 from edl.errors import ClusterError, NotFound
 from edl.inject.warnings import request_warnings
-from edl.model import ObjectRef
+from edl.model import ObjectRef, TrainingJob
+from edl.quantities import MEMORY
 from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection
+
+_LEAST_MEMORY: Final = 2**20
+"""Bytes; no program fits into less."""
 
 
 def hints(
@@ -32,6 +37,15 @@ def hints(
             return
         for role in request_warnings.roles(job):
             yield f"hint: {request_warnings.no_requests(role.name, role.spec.max)}; {remedy}"
+        yield from _tiny_memory(job)
+
+
+def _tiny_memory(job: TrainingJob) -> Iterator[str]:
+    """A quantity without a unit is bytes: `--memory 4`."""
+    for role in job.live:
+        amount = role.template.shape.requests.get(MEMORY)
+        if 0 < amount < _LEAST_MEMORY:
+            yield f"hint: pods of {role.name} request {amount} bytes of memory: is a unit missing?"
 
 
 def _claims(connection: ClusterConnection, stored: Sequence[Json]) -> Iterator[str]:

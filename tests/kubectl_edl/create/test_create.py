@@ -375,6 +375,14 @@ def test_create_hints_at_a_missing_leader() -> None:
     assert counted == UNREQUESTED
 
 
+@pytest.mark.parametrize(("memory", "hinted"), [("4", True), ("1Mi", False)])
+def test_memory_without_a_unit_is_a_hint(memory: str, *, hinted: bool) -> None:
+    stage = Stage(wrapped=completing())
+    found = stage.run("create", *MNIST, "--cpu", "1", "--memory", f"ps={memory}", *COMMAND)
+    hint = "hint: pods of ps request 4 bytes of memory: is a unit missing?\n"
+    assert (hint in found.err) is hinted
+
+
 def test_a_priority_class_that_is_not_there_is_a_hint() -> None:
     stage = Stage(wrapped=completing())
     high = ObjectRef("PriorityClass", "", "high")
