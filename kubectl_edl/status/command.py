@@ -23,7 +23,7 @@ _HELP: Final = """Show training jobs: replicas, limits, and what they wait for.
 ROLES reads role=NOW/MIN..MAX: worker=4/1..12 has 4 workers and may have 1 to 12, chief=1/1 is never
 resized, and the Job of ps=0/? does not exist. PENDING counts requested pods that do not run; for a
 queued job, its minimum.
-With JOB (a training job, or one of its Jobs) it shows the tree of its roles and pods, the last
+With one JOB (a training job, or one of its Jobs) it shows the tree of its roles and pods, the last
 decisions, and its blockers with their fixes. In a bar, █ (or #) is running, ░ (or :) is starting,
 and · is free up to max; the line behind it shows the sizes of the last minutes or hours.
 
@@ -38,6 +38,8 @@ Examples:
   kubectl edl status
   # Show one with its pods, last decisions and blockers
   kubectl edl status mnist
+  # List two
+  kubectl edl status mnist resnet
   # Watch all namespaces
   kubectl edl status -A -w
   # Wait until it has succeeded, at most five hours
@@ -57,15 +59,19 @@ or Starting here, and its Suspended is Paused.
 
 
 @click.command("status", help=_HELP, epilog=EXIT_CODES)
-@click.argument("job", required=False, shell_complete=job_names)
+@click.argument("names", metavar="[JOB]...", nargs=-1, shell_complete=job_names)
 @everywhere
 @reading
 @waiting
 @click.pass_obj
 def status(
-    cli: CliContext, job: str | None, scope: Scope, reading: OutputOptions, wanted: AwaitedPhase
+    cli: CliContext,
+    names: tuple[str, ...],
+    scope: Scope,
+    reading: OutputOptions,
+    wanted: AwaitedPhase,
 ) -> None:
-    _check(job, reading, wanted)
+    _check(names, reading, wanted)
     connection = cli.connect(scope)
     asked = PrefetchedLists(connection, lease=True)
     from kubectl_edl.cli import watch_report
@@ -76,11 +82,11 @@ def status(
 
     def read() -> Report:
         now = cli.now()
-        if job is None:
-            above = f"{load.text(now)}\n" if load else ""
-            found, report = view.listed(asked, reading.selector, now, above.lstrip())
+        if len(names) == 1:
+            found, report = view.detailed(asked, names[0], now)
         else:
-            found, report = view.detailed(asked, job, now)
+            above = f"{load.text(now)}\n" if load else ""
+            found, report = view.listed(asked, reading.selector, names, now, above.lstrip())
         wait.check(found)
         return report
 
@@ -105,7 +111,7 @@ def _load(connection: ClusterConnection) -> ClusterLoad:
     return ClusterLoad(connection)
 
 
-def _check(job: str | None, reading: OutputOptions, wanted: AwaitedPhase) -> None:
-    not_both(job, reading)
+def _check(names: tuple[str, ...], reading: OutputOptions, wanted: AwaitedPhase) -> None:
+    not_both("".join(names), reading)
     if wanted.timeout is not None and not (wanted.goals or reading.watch):
         raise click.UsageError("--timeout ends a wait: add --for PHASE or -w.")

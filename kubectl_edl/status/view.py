@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from kubectl_edl.client import reconciler_lease
 from kubectl_edl.client.cluster_view import survey_training
+from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.model.training_job_view import document, view
 from kubectl_edl.output.age import age
 from kubectl_edl.output.color import meaning
@@ -102,11 +103,15 @@ def _started(job: TrainingJob, now: datetime) -> str:
 
 
 def listed(
-    asked: PrefetchedLists, selector: str, now: datetime, above: str = ""
+    asked: PrefetchedLists, selector: str, names: Sequence[str], now: datetime, above: str = ""
 ) -> tuple[tuple[JobView, ...], Report]:
-    """All selected training jobs; `above` is printed above them when watched."""
+    """All selected training jobs, or those of the names; `above` is printed above them if watched.
+
+    Raises errors as `training_job` does.
+    """
     survey = survey_training(asked.connection, selector, now, asked)
-    views = tuple(view(job) for job in survey.jobs)
+    chosen = {training_job(name, survey, asked.connection).key for name in names}
+    views = tuple(view(job) for job in survey.jobs if not names or job.key in chosen)
     lead = reconciler_lease.read(asked.connection, asked.lease, now)
     report = list_report(views, now, asked.connection.namespace, above, lead.settings)
     return views, report.with_hints((*survey.hints, *lead.hints))

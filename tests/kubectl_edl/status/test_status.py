@@ -323,3 +323,14 @@ def test_a_long_autoscaler_message_is_truncated_only_in_the_table() -> None:
     (one,) = json.loads(stage.run("status", "-o", "json").out)["items"]
     assert told.strip() in json.dumps(one)
     assert told.strip() in " ".join(stage.run("status", "resnet").out.split())
+
+
+def test_several_names_are_listed() -> None:
+    stage = Stage()
+    for name in ("bert", "norec", "sweep"):
+        stage.put(job(name, framework="none", min="1", max="1"))
+    found = stage.run("status", "sweep", "bert", "-o", "json")
+    assert [one["metadata"]["name"] for one in json.loads(found.out)["items"]] == ["bert", "sweep"]
+    missing = stage.run("status", "bert", "swee")
+    assert (missing.code, missing.out) == (3, "")
+    assert "did you mean sweep?" in missing.err
