@@ -22,6 +22,8 @@ LENT is the team's part of what others borrow of guarantees. USED counts request
 does; kubectl edl top shows real usage. -o wide adds SHARE, the largest part of the cluster that a
 team borrows, by its weight: among siblings, the team with the smallest share is next. Teams are
 stored in the ConfigMap edl-teams in edl-system; change them with set and delete, or kubectl edit.
+The figures are computed from all nodes, pods and Jobs: you need the ClusterRole edl-viewer in the
+whole cluster, also with -n.
 
 \b
 Examples:
