@@ -86,9 +86,10 @@ def allocate(snapshot: Snapshot, decisions: Decisions, ceiling: GrowthCeiling) -
         vacating.keep_growth_to_needed_nodes()
     stuck = grow(snapshot, ceiling)
     if snapshot.policy.balances:
-        teams = snapshot.teams
-        team = TeamRebalance(snapshot, ceiling, teams).run(stuck) if teams else NO_TEAM
-        Rebalance(snapshot, ceiling, team).run(stuck)
+        balance = snapshot.teams
+        teams = TeamRebalance(snapshot, ceiling, balance) if balance else None
+        team = teams.run(stuck) if teams else NO_TEAM
+        Rebalance(snapshot, ceiling, team, teams).run(stuck)
     SchedulingTurns(snapshot, decisions).run()
 
 

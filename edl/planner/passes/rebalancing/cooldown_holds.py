@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from edl.feasibility.horizon import FUTURE_IDLE
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.growth import GrowthCeiling, could_reserve
+from edl.planner.passes.reclaim import Reservation
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import RoleAllocation
 
@@ -51,6 +53,16 @@ class CooldownHolds:
         return any(
             could_reserve(self.ceiling, one, soon + kept) for one, kept in self._found.values()
         )
+
+    def would_take(self, reservation: Reservation) -> bool:
+        """Whether it would reserve what a move to one recipient has freed."""
+        ((node, *_), *_), (request, *_) = reservation.nodes, reservation.requests
+        request.pod_class.future_idle.release(node)
+        reservation.quota_request.release(FUTURE_IDLE)
+        would = self.would_reserve()
+        request.pod_class.future_idle.reserve(node)
+        reservation.quota_request.reserve(FUTURE_IDLE)
+        return would
 
 
 def _kept(allocation: RoleAllocation) -> Iterator[tuple[int, int]]:

@@ -19,11 +19,12 @@ from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
-from edl.planner.passes.growth import GrowthCeiling, RoleGrowth
+from edl.planner.passes.growth import GrowthCeiling, RoleGrowth, could_reserve
 from edl.planner.passes.pending_turns import defer_growth
 from edl.planner.passes.rebalancing.cooldown_holds import CooldownHolds
 from edl.planner.passes.rebalancing.defragment import defragment_for
 from edl.planner.passes.rebalancing.donors import Donors
+from edl.planner.passes.rebalancing.team_rebalance import TeamRebalance
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -47,6 +48,8 @@ class Rebalance:
     ceiling: GrowthCeiling
     team: int = NO_TEAM
     """The team of donors and recipients; NO_TEAM if no teams are configured."""
+    teams: TeamRebalance | None = None
+    """Moves between teams; None if no teams are configured."""
     donors: Donors = field(init=False)
     _looks: int = _LOOKS
     _repacks: int = _REPACKS
@@ -54,6 +57,7 @@ class Rebalance:
     _hopeless: set[PodClass] = field(default_factory=set)
     """Pod classes for which a search for several donors failed."""
     _deferred: CooldownHolds = field(init=False)
+    _recipients: list[RoleAllocation] = field(default_factory=list)
     _took: bool = False
     """Whether any replica has moved."""
     _failed_shares: dict[tuple[PodClass, int], float] = field(default_factory=dict)
@@ -68,6 +72,7 @@ class Rebalance:
             if recipient.resizable and recipient.team == self.team
         ]
         heapify(heap)
+        self._recipients = [recipient for _, _, recipient in heap]
         self._deferred = CooldownHolds(self.snapshot, self.ceiling)
         if any(not recipient.hold.reason for _, _, recipient in heap):
             donors = [
@@ -200,6 +205,10 @@ class Rebalance:
             and recipient.quota_request.allows(IDLE)
         )
         recipient.place(placement.node, IDLE if at_once else FUTURE_IDLE)
+        if self._others_would_give(recipient, recipient.size, [donor]):
+            recipient.evict()
+            donor.restore(placement)
+            return False
         self._gave(recipient, [donor])
         return True
 
@@ -232,11 +241,12 @@ class Rebalance:
             if recipient.quota_request.allows(FUTURE_IDLE):
                 self._hopeless.add(recipient.pod_class)
             return False
-        if snapshot.policy.only_if_larger and not _is_larger(recipient, reservation):
-            reservation.discard(reclaimable)
-            self._hopeless.add(recipient.pod_class)
-            return False
-        if self._deferred_would_take(reservation):
+        smaller = snapshot.policy.only_if_larger and not _is_larger(recipient, reservation)
+        if (
+            smaller
+            or self._deferred.would_take(reservation)
+            or self._others_would_give(recipient, recipient.size + 1, reservation.evicted)
+        ):
             reservation.discard(reclaimable)
             self._hopeless.add(recipient.pod_class)
             return False
@@ -244,14 +254,23 @@ class Rebalance:
         self._gave(recipient, reservation.evicted)
         return True
 
-    def _deferred_would_take(self, reservation: Reservation) -> bool:
-        ((node, *_), *_), (request, *_) = reservation.nodes, reservation.requests
-        request.pod_class.future_idle.release(node)
-        reservation.quota_request.release(FUTURE_IDLE)
-        would = self._deferred.would_reserve()
-        request.pod_class.future_idle.reserve(node)
-        reservation.quota_request.reserve(FUTURE_IDLE)
-        return would
+    def _others_would_give(
+        self, recipient: RoleAllocation, size: int, donors: Iterable[RoleAllocation]
+    ) -> bool:
+        """Whether another team would replace what donors gave and no role of this team can use.
+
+        `size`: of the recipient after the move, for which capacity is reserved.
+        """
+        larger = [one for one in donors if one.pod_class is not recipient.pod_class]
+        if not self.teams or not any(map(self.teams.would_take, larger)):
+            return False
+        soon, sizes = self.snapshot.capacity.future_idle, {recipient: size}
+        asking = {
+            one.pod_class: one
+            for one in self._recipients
+            if sizes.get(one, one.size) < one.max_replicas
+        }
+        return not any(could_reserve(self.ceiling, one, soon) for one in asking.values())
 
     def _least(self, donor: RoleAllocation, before: float) -> int:
         share, sizes = self.snapshot.policy.satisfaction, range(donor.min_replicas, donor.size)

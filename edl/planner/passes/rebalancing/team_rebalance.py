@@ -7,7 +7,7 @@ nothing.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -47,14 +47,20 @@ class TeamRebalance:
     """Teams that have started roles."""
     _donors: defaultdict[_Kind, list[RoleAllocation]] = field(init=False)
     """Roles that may donate a replica."""
+    _cooling: defaultdict[_Kind, list[RoleAllocation]] = field(init=False)
+    """Roles that may donate one after their cooldown."""
 
     def __post_init__(self) -> None:
         self._teams = {one.team for one in self.snapshot.allocations}
-        self._donors = defaultdict(list)
+        self._donors, self._cooling = defaultdict(list), defaultdict(list)
         for one in self.snapshot.allocations:
             charge = one.quota_request.team
-            if charge is not None and one.may_donate and not one.starts:
+            if charge is None or one.starts:
+                continue
+            if one.may_donate:
                 self._donors[charge.team, charge.amounts].append(one)
+            elif one.hold.cooling_down and one.resizable and not one.manual:
+                self._cooling[charge.team, charge.amounts].append(one)
 
     def run(self, stuck: Sequence[RoleAllocation]) -> int:
         """Make the moves. Returns the team with the smallest share that could still grow."""
@@ -112,7 +118,35 @@ class TeamRebalance:
         """Whether the recipient may grow now, and some team has anything to donate."""
         return not recipient.hold.reason and any(map(teams.have_more, self._teams))
 
+    def would_take(self, recipient: RoleAllocation) -> bool:
+        """Whether a replica of another team would move to this role, at the latest soon."""
+        teams = self._donors_for(recipient)
+        donors = [*self._giving(self._donors, teams), *self._giving(self._cooling, teams)]
+        made = self._reserve(recipient, teams, donors) if donors else None
+        if made is None:
+            return False
+        evicts = bool(made[0].evicted)
+        made[0].discard(made[1])
+        return evicts
+
     def _serve(self, recipient: RoleAllocation, teams: "TeamDonors") -> bool:
+        made = self._reserve(recipient, teams, self._giving(self._donors, teams))
+        if made is None:
+            return False
+        reservation, _ = made
+        self.balance.changes += 1
+        recipient.place_pipelined(reservation.nodes[0][0])
+        self.snapshot.moves.recipients[recipient.job.key] = recipient.team
+        for donor in reservation.evicted:
+            if donor.size < donor.role.status.size:
+                code = self.snapshot.policy.rebalance_code
+                donor.reason = donor.reason or reasons.gave(code, recipient.job.key)
+        return True
+
+    def _reserve(
+        self, recipient: RoleAllocation, teams: "TeamDonors", donors: Iterable[RoleAllocation]
+    ) -> tuple[Reservation, Reclaimable] | None:
+        """Capacity for one replica more, and its donors; None, and no change, if not enough."""
         reservation = Reservation(
             self.snapshot.capacity,
             [PodSetRequest(recipient.pod_class, 1)],
@@ -122,24 +156,18 @@ class TeamRebalance:
         charge = recipient.quota_request.team
         teams.reserved = charge.amounts if charge else ()
         order = ReclaimOrder(teams.min_replicas, reclaim_order(self.snapshot).key)
-        donors = [
-            one
-            for found in self._donors.values()
-            if (charge := found[0].quota_request.team) and teams.give(charge)
-            for one in found
-            if one.size > one.min_replicas
-        ]
-        reclaimable = Reclaimable(self.snapshot, donors, order)
-        if not reserve_capacity(reservation, reclaimable, ALL_IN_REACH, whole=True):
-            return False
-        self.balance.changes += 1
-        recipient.place_pipelined(reservation.nodes[0][0])
-        self.snapshot.moves.recipients[recipient.job.key] = recipient.team
-        for donor in reservation.evicted:
-            if donor.size < donor.role.status.size:
-                code = self.snapshot.policy.rebalance_code
-                donor.reason = donor.reason or reasons.gave(code, recipient.job.key)
-        return True
+        reclaimable = Reclaimable(self.snapshot, [*donors], order)
+        found = reserve_capacity(reservation, reclaimable, ALL_IN_REACH, whole=True)
+        return (reservation, reclaimable) if found else None
+
+    @staticmethod
+    def _giving(
+        kinds: Mapping[_Kind, list[RoleAllocation]], teams: "TeamDonors"
+    ) -> Iterator[RoleAllocation]:
+        """Roles of these whose teams may donate a replica."""
+        for found in kinds.values():
+            if (charge := found[0].quota_request.team) and teams.give(charge):
+                yield from (one for one in found if one.size > one.min_replicas)
 
     def _let_recipients_go_first(self) -> None:
         """Growth beside the moves keeps its capacity, and waits until they are done."""

@@ -154,12 +154,25 @@ def head_that_a_guarantee_covers_once_extras_are_gone() -> ClusterState:
     return in_teams(cluster(node("n", 4), *jobs), teams)
 
 
+def team_that_gives_more_than_it_can_use() -> ClusterState:
+    """Of what a replica of `big` frees, `small` takes a half, and no job of `a` needs the rest.
+
+    Then `a` has less than `c`, which would give a replica, and take one of `small` back.
+    """
+    big = worker("big", 1, 7, on=["n"] * 6)
+    small = worker("small", 1, 3, shape=shape(0.5), on=["n"] * 2)
+    other = worker("other", 1, 21, on=["n"] * 21)
+    teams = Teams.of((team("a"), team("b"), team("c", weight=3)))
+    return in_teams(cluster(node("n", 28.1), *of("a", big, small), *of("c", other)), teams)
+
+
 LOOPS = (
     large_job_between_a_borrower_and_a_job_within_its_teams_guarantee(),
     borrower_of_gpus_that_waits_longer_than_their_owner(),
     borrower_of_gpus_in_a_team_with_cpu_left(),
     borrower_before_a_job_that_fits_no_node(),
     head_that_a_guarantee_covers_once_extras_are_gone(),
+    team_that_gives_more_than_it_can_use(),
 )
 
 
@@ -190,6 +203,7 @@ def stops(plans: Sequence[Plan]) -> Counter[str]:
 @example(state=LOOPS[2], preempt=True, lingering=False)
 @example(state=LOOPS[3], preempt=True, lingering=False)
 @example(state=LOOPS[4], preempt=False, lingering=False)
+@example(state=LOOPS[5], preempt=False, lingering=False)
 @drawn(state=contended(), preempt=st.booleans(), lingering=st.booleans())
 def test_no_job_is_stopped_again_and_again_and_all_come_to_rest(
     reached: Reached,
