@@ -20,7 +20,6 @@ from edl.planner.passes.drain import is_movable, quota_allows_replacement
 from edl.planner.passes.reclaim_choice import move_last
 from edl.planner.passes.scale_down.needed_nodes import (
     given_up,
-    lost_positions,
     others,
     provisional,
     required,
@@ -80,8 +79,8 @@ class Vacating:
     def keep_growth_to_needed_nodes(self) -> None:
         """Restrict the growth of extras to needed nodes: not to those that requests give up.
 
-        kube-scheduler knows neither this restriction nor what is reserved for lost pods, so ungated
-        roles grow only while none of the other nodes fits their pods.
+        kube-scheduler knows neither this restriction nor what is reserved for lost pods and queued
+        gangs, so ungated roles grow only while none of the other nodes fits their pods.
         """
         schedulable = self.snapshot.capacity.schedulable
         free = self._unrequested & ~self._given_up & schedulable
@@ -98,14 +97,13 @@ class Vacating:
                 self._confine(allocation, free, seen)
 
     def _as_scheduled(self) -> Ints:
-        """Future idle capacity, with what is reserved for lost pods; int64[resources, nodes]."""
-        room = self.snapshot.capacity.future_idle.copy()
-        for allocation in self.snapshot.unsettled:
-            lost = lost_positions(allocation)
-            places = enumerate(allocation.placements)
-            nodes = [placement.node for position, placement in places if position in lost]
-            allocation.pod_class.release_from(room, nodes)
-        return room
+        """Future idle capacity, with what is reserved for pods that do not exist.
+
+        int64[resources, nodes]
+        """
+        capacity = self.snapshot.capacity
+        found: Ints = np.maximum(capacity.future_idle, capacity.observed_idle + capacity.releasing)
+        return found
 
     def _confine(self, allocation: RoleAllocation, free: Mask, seen: Ints) -> None:
         pod_class = allocation.pod_class

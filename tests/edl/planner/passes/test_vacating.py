@@ -10,6 +10,7 @@ from edl import contract, reasons
 from edl.model import (
     Assignment,
     ClusterState,
+    Code,
     Node,
     ProvisionalPod,
     Provisioning,
@@ -70,6 +71,17 @@ def test_a_node_that_was_not_known_to_be_unneeded_is_looked_at_again_in_time() -
     first = plan(state)
     assert first.resizes == ()
     assert first.recheck_after == NEEDED.idle_node_after
+
+
+def test_ungated_roles_do_not_grow_while_a_node_for_a_gang_that_waits_for_nodes_fits_them() -> None:
+    """kube-scheduler binds their pods there, where they may not stay, again and again."""
+    gang = worker("gang", 2, 2, shape=shape(node_selector=(("zone", "u"),)))
+    nodes = (node("home", 3), node("u", 1, labels={"zone": "u"}))
+    state = replace(cluster(*nodes, elastic("home"), gang), autoscaled=True)
+    found = plan(state, "u", after=0)
+    assert sizes(found) == {}
+    assert held(found)["job"] == reasons.NEEDED_NODES_ONLY
+    assert held(found)["gang"].code is Code.WAITING_FOR_NODES
 
 
 @pytest.mark.parametrize("growth", [GrowthMode.ANY_NODE, GrowthMode.AUTOSCALER])
