@@ -19,7 +19,7 @@ from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
-from edl.planner.passes.growth import GrowthCeiling, RoleGrowth, could_reserve
+from edl.planner.passes.growth import GrowthCeiling, RoleGrowth
 from edl.planner.passes.pending_turns import defer_growth
 from edl.planner.passes.rebalancing.cooldown_holds import CooldownHolds
 from edl.planner.passes.rebalancing.defragment import defragment_for
@@ -205,7 +205,7 @@ class Rebalance:
             and recipient.quota_request.allows(IDLE)
         )
         recipient.place(placement.node, IDLE if at_once else FUTURE_IDLE)
-        if self._others_would_give(recipient, recipient.size, [donor]):
+        if self._others_would_give(recipient, [donor], placed=True):
             recipient.evict()
             donor.restore(placement)
             return False
@@ -245,7 +245,7 @@ class Rebalance:
         if (
             smaller
             or self._deferred.would_take(reservation)
-            or self._others_would_give(recipient, recipient.size + 1, reservation.evicted)
+            or self._others_would_give(recipient, reservation.evicted, placed=False)
         ):
             reservation.discard(reclaimable)
             self._hopeless.add(recipient.pod_class)
@@ -255,22 +255,23 @@ class Rebalance:
         return True
 
     def _others_would_give(
-        self, recipient: RoleAllocation, size: int, donors: Iterable[RoleAllocation]
+        self, recipient: RoleAllocation, donors: Iterable[RoleAllocation], *, placed: bool
     ) -> bool:
-        """Whether another team would replace what donors gave and no role of this team can use.
+        """Whether another team would replace what donors gave beyond the need of this team.
 
-        `size`: of the recipient after the move, for which capacity is reserved.
+        `placed`: whether the recipient has the replica, or only its capacity.
         """
         larger = [one for one in donors if one.pod_class is not recipient.pod_class]
-        if not self.teams or not any(map(self.teams.would_take, larger)):
+        if not (self.teams and larger):
             return False
-        soon, sizes = self.snapshot.capacity.future_idle, {recipient: size}
-        asking = {
-            one.pod_class: one
-            for one in self._recipients
-            if sizes.get(one, one.size) < one.max_replicas
-        }
-        return not any(could_reserve(self.ceiling, one, soon) for one in asking.values())
+        asking = (
+            (one, one.max_replicas - (one is recipient and not placed)) for one in self._recipients
+        )
+        if not self.teams.would_replace(larger, asking):
+            return False
+        kind = recipient.pod_class, recipient.job.priority
+        self._failed_shares[kind] = self.snapshot.satisfaction(recipient, -placed)
+        return True
 
     def _least(self, donor: RoleAllocation, before: float) -> int:
         share, sizes = self.snapshot.policy.satisfaction, range(donor.min_replicas, donor.size)

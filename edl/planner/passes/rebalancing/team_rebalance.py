@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE
 from edl.planner.packing.pod_class import PodSetRequest
-from edl.planner.passes.growth import GrowthCeiling
+from edl.planner.passes.growth import GrowthCeiling, RoleGrowth
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.passes.team_growth import growth_order
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -118,8 +118,26 @@ class TeamRebalance:
         """Whether the recipient may grow now, and some team has anything to donate."""
         return not recipient.hold.reason and any(map(teams.have_more, self._teams))
 
-    def would_take(self, recipient: RoleAllocation) -> bool:
-        """Whether a replica of another team would move to this role, at the latest soon."""
+    def would_replace(
+        self, donors: Sequence[RoleAllocation], asking: Iterable[tuple[RoleAllocation, int]]
+    ) -> bool:
+        """Whether another team would soon replace what donors gave to a role of their own team.
+
+        Not if `asking` use it: roles of the team, in order, up to a size each.
+        """
+        if not any(map(self._would_take, donors)):
+            return False
+        grown: list[RoleAllocation] = []
+        for one, most in asking:
+            growth = RoleGrowth(self.snapshot, self.ceiling, one)
+            while one.size < most and growth.add_replica():
+                grown.append(one)
+        would = any(map(self._would_take, donors))
+        for one in reversed(grown):
+            one.evict()
+        return would
+
+    def _would_take(self, recipient: RoleAllocation) -> bool:
         teams = self._donors_for(recipient)
         donors = [*self._giving(self._donors, teams), *self._giving(self._cooling, teams)]
         made = self._reserve(recipient, teams, donors) if donors else None
