@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass
+from edl.planner.passes.reclaim import Reservation
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
@@ -130,3 +132,25 @@ class Donors:
         share = self._share[places]
         best = places[share == share.max()]
         return self.allocations[int(best[np.argmax(self._rank[best])])]
+
+
+def place_freed(snapshot: Snapshot, recipient: RoleAllocation, reservation: Reservation) -> None:
+    """Add the replica of a reservation: at once if no pod has to leave for it, else pipelined.
+
+    Donors of replicas that this plan creates lose no pod.
+    """
+    node, request = reservation.nodes[0][0], recipient.quota_request
+    at_once = not (
+        recipient.hold.reason
+        or recipient.gave_replicas
+        or snapshot.waits_for_moves(recipient, recipient.size)
+    )
+    if at_once and all(
+        placement.holds_idle for evicted in reservation.evicted.values() for placement in evicted
+    ):
+        recipient.pod_class.future_idle.release(node)
+        request.release(FUTURE_IDLE)
+        fits = recipient.pod_class.idle.fits(node) and request.allows(IDLE)
+        recipient.place(node, IDLE if fits else FUTURE_IDLE)
+    else:
+        recipient.place_pipelined(node)

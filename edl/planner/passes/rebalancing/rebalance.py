@@ -23,7 +23,7 @@ from edl.planner.passes.growth import GrowthCeiling, RoleGrowth
 from edl.planner.passes.pending_turns import defer_growth
 from edl.planner.passes.rebalancing.cooldown_holds import CooldownHolds
 from edl.planner.passes.rebalancing.defragment import defragment_for
-from edl.planner.passes.rebalancing.donors import Donors
+from edl.planner.passes.rebalancing.donors import Donors, place_freed
 from edl.planner.passes.rebalancing.team_rebalance import TeamRebalance
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot import last_resizes
@@ -250,7 +250,7 @@ class Rebalance:
             reservation.discard(reclaimable)
             self._hopeless.add(recipient.pod_class)
             return False
-        recipient.place_pipelined(reservation.nodes[0][0])
+        place_freed(self.snapshot, recipient, reservation)
         self._gave(recipient, reservation.evicted)
         return True
 

@@ -16,6 +16,7 @@ from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.growth import GrowthCeiling, RoleGrowth
+from edl.planner.passes.rebalancing.donors import place_freed
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.passes.team_growth import growth_order
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -153,7 +154,7 @@ class TeamRebalance:
             return False
         reservation, _ = made
         self.balance.changes += 1
-        recipient.place_pipelined(reservation.nodes[0][0])
+        place_freed(self.snapshot, recipient, reservation)
         self.snapshot.moves.recipients[recipient.job.key] = recipient.team
         for donor in reservation.evicted:
             if donor.size < donor.role.status.size:

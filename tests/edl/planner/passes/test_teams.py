@@ -651,3 +651,15 @@ def test_a_team_gives_no_more_for_its_own_job_than_its_jobs_can_use(
     )
     state = with_teams(cluster(node("n1", 43), *jobs), team("a"), team("c"))
     assert sizes(plan_for(state)) == after
+
+
+def test_what_a_plan_adds_for_one_team_and_moves_to_another_is_created_at_once() -> None:
+    """Else each plan adds the replica of `small` again, and `other` waits for no pod."""
+    jobs = (
+        *of("a", running("small", 1, 2, ["n1"], shape=shape(0.5))),
+        *of("a", running("large", 1, 9, ["n1"] * 4, shape=shape(2))),
+        *of("c", running("other", 1, 30, ["n1"] * 9)),
+        *of("c", running("fixed", 1, 1, ["n1"], shape=shape(0.2))),
+    )
+    state = with_teams(cluster(node("n1", 21.1), *jobs), team("a"), team("c"))
+    assert sizes(plan_for(state)) == {"other": 10}
