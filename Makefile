@@ -189,8 +189,8 @@ audit: $(VENV)/audit ## known vulnerabilities of the pinned packages; asks PyPI'
 $(VENV)/audit:
 	@$(PYTHON) -m venv $@ && $@/bin/pip install -q --disable-pip-version-check 'pip-audit>=2.9' || { rm -rf $@; exit 1; }
 
-down: setup ## end every sandbox of this user and remove its state
-	@$(BIN)/python -m sandbox down --all
+down: setup ## end the sandboxes that this checkout started and remove their state; ALL=1: every sandbox of this user
+	@$(BIN)/python -m sandbox down $(if $(ALL),--all,--checkout)
 
 clean: ## remove what make set up here (not the cache of binaries)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

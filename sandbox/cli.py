@@ -161,23 +161,32 @@ def up(name: str, kubernetes: str | None, karpenter: bool, pool: NodePool, **sha
     click.echo(f"export KUBECONFIG={sandbox.kubeconfig}")
 
 
-@main.command(epilog=_examples("down --name other", "down --all"))
+@main.command(epilog=_examples("down --name other", "down --checkout", "down --all"))
 @_name
+@click.option("--checkout", is_flag=True, help="Stop all that this checkout started.")
 @click.option("--all", "every", is_flag=True, help="Stop every sandbox in EDL_STATE.")
-def down(name: str, every: bool) -> None:  # noqa: FBT001 - click passes flags so
+def down(name: str, checkout: bool, every: bool) -> None:  # noqa: FBT001 - click passes flags so
     """Stop a sandbox and remove its files, in whatever state it is."""
-    names = status.names(_root()) if every else [name]
+    several = checkout or every
+    found = status.names(_root()) if several else [name]
+    kept = {} if every or not several else status.of_other_checkouts(_root(), found)
+    for each, origin in kept.items():
+        click.echo(f"sandbox {each} stays: {origin}; --all ends it, too")
+    names = [each for each in found if each not in kept]
+    if several and names:
+        click.echo(f"ending {', '.join(names)}")
     for each in names:
         done = "is down" if _sandbox(each).down() else "was not up"
         click.echo(f"sandbox {each} {done}")
-    if not names:
+    if not found:
         click.echo("no sandbox is up")
 
 
 @main.command("status")
-def show_status() -> None:
+@click.option("--name", help="Only show this sandbox.")
+def show_status(name: str | None) -> None:
     """List sandboxes and their processes, with the end of the log of those that exited."""
-    sandboxes = [_sandbox(name) for name in status.names(_root())]
+    sandboxes = [_sandbox(each) for each in status.names(_root()) if name in (None, each)]
     click.echo("\n".join(status.describe(sandbox) for sandbox in sandboxes) or "no sandbox is up")
     if any(sandbox.dead() for sandbox in sandboxes):
         sys.exit(1)

@@ -64,6 +64,7 @@ class Facts:
 
     settled: its first nodes were created. network: the number of its real node's network, if it has
     one. release: of Kubernetes, such as 1.35; None if it runs the user's own binaries.
+    checkout: the folder of the project from which it was started.
     """
 
     api_port: int
@@ -71,6 +72,7 @@ class Facts:
     settled: bool = False
     network: int | None = None
     release: str | None = None
+    checkout: str | None = None
 
 
 def checked_name(name: str) -> str:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 STAGES = HERE / "stages"
+CHECKOUT = HERE.parent
+"""The folder from which sandboxes are started."""
 PROJECT = "kubectl-edl"
 
 

@@ -1,9 +1,11 @@
 """Descriptions of sandboxes for the user."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from sandbox.cluster import Sandbox
-from sandbox.layout import NAME
+from sandbox.layout import NAME, Layout, read_facts
+from sandbox.paths import CHECKOUT
 from sandbox.processes import ownership
 
 
@@ -13,6 +15,17 @@ def names(root: Path) -> list[str]:
     owners = {Path(process.folder) for process in ownership.live()}
     found = folders | {owner.name for owner in owners if owner.parent == root}
     return sorted(name for name in found if NAME.fullmatch(name))
+
+
+def of_other_checkouts(root: Path, found: Iterable[str]) -> dict[str, str]:
+    """Where sandboxes that this checkout has not started come from."""
+    facts = {name: read_facts(Layout(root / name).facts) for name in found}
+    origins = {name: (one and one.checkout) or "" for name, one in facts.items()}
+    return {
+        name: f"started from {origin}" if origin else "its origin is unknown"
+        for name, origin in origins.items()
+        if origin != str(CHECKOUT)
+    }
 
 
 def describe(sandbox: Sandbox) -> str:

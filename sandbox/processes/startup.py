@@ -10,6 +10,7 @@ from sandbox.layout import Facts, Layout, free_ports, write_facts
 from sandbox.objects import admission, nodes, volumes
 from sandbox.objects.api import Api
 from sandbox.objects.nodes import NodeGroup
+from sandbox.paths import CHECKOUT
 from sandbox.processes import components, pki, readiness
 from sandbox.processes.components import ComponentInputs
 from sandbox.processes.kubeconfig import kubeconfig
@@ -29,7 +30,7 @@ def make(layout: Layout, supervisor: Supervisor, release: str | None, *, real: b
     api_port, etcd_port = free_ports(2)
     network = Network(free_number()) if real else None
     number = network.number if network else None
-    facts = Facts(api_port, etcd_port, network=number, release=release)
+    facts = Facts(api_port, etcd_port, network=number, release=release, checkout=str(CHECKOUT))
     write_facts(layout.facts, facts)
     addresses = (network.host, network.node) if network else ()
     pki.issue(layout.pki, dt.datetime.now(dt.UTC), *addresses)

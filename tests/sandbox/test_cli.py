@@ -9,6 +9,9 @@ from click.testing import CliRunner
 
 from sandbox.builds.progress import Progress, elapsed
 from sandbox.cli import main
+from sandbox.layout import Facts, Layout, read_facts, write_facts
+from sandbox.paths import CHECKOUT
+from sandbox.processes import startup
 from sandbox.processes.supervisor import Launch, Supervisor
 
 if TYPE_CHECKING:
@@ -64,8 +67,37 @@ def test_status_shows_the_living_and_the_last_words_of_the_dead(tmp_path: Path) 
     assert asked.exit_code == 1
     assert f"  living                      {pid}\n" in asked.output
     assert asked.output.endswith("dead.log:\nfarewell\n")
-    assert run(tmp_path, "down", "--all").output == "sandbox demo is down\n"
+    assert run(tmp_path, "down", "--all").output == "ending demo\nsandbox demo is down\n"
     assert run(tmp_path, "status").output == "no sandbox is up\n"
+
+
+def test_down_ends_only_what_its_checkout_started(tmp_path: Path) -> None:
+    for name, checkout in (("mine", str(CHECKOUT)), ("theirs", "/home/ann/edl"), ("old", None)):
+        write_facts(tmp_path / "sandboxes" / name / "sandbox.json", Facts(1, 2, checkout=checkout))
+    assert run(tmp_path, "down", "--checkout").output == (
+        "sandbox old stays: its origin is unknown; --all ends it, too\n"
+        "sandbox theirs stays: started from /home/ann/edl; --all ends it, too\n"
+        "ending mine\n"
+        "sandbox mine is down\n"
+    )
+    assert run(tmp_path, "down", "--all").output == (
+        "ending old, theirs\nsandbox old is down\nsandbox theirs is down\n"
+    )
+
+
+def test_a_new_sandbox_records_its_checkout(tmp_path: Path) -> None:
+    layout = Layout(tmp_path / "demo")
+    made = startup.make(layout, Supervisor(layout.folder, os.environ), None, real=False)
+    assert made.checkout == str(CHECKOUT)
+    assert read_facts(layout.facts) == made
+
+
+def test_status_of_one_sandbox(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write_facts(tmp_path / "sandboxes" / name / "sandbox.json", Facts(1, 2))
+    shown = run(tmp_path, "status", "--name", "two").output
+    assert shown.startswith("sandbox two: 0 processes")
+    assert "sandbox one" not in shown
 
 
 def test_a_component_without_a_log_is_said_with_those_that_have_one(tmp_path: Path) -> None:
