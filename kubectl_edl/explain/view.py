@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from edl.domain_counts import DomainCounts
-from edl.frameworks.base import Cooldown
 from edl.inject.warnings import request_warnings
 from edl.messages.device_messages import caveat
 from edl.model import Caveat, Reason, Role
@@ -135,7 +134,7 @@ def _manual_size(role: Role) -> str:
     )
 
 
-def _cooldown(explained: Explained) -> Cooldown | None:
+def _cooldown(explained: Explained) -> resize_limits.Pace | None:
     limits = explained.deciding.settings.limits
     seconds = [one.total_seconds() for one in (limits.growth_cooldown, limits.restart_cooldown)]
     return resize_limits.pace(explained.view.job, resize_limits.ReconcilerCooldowns(*seconds))

@@ -6,15 +6,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 import msgspec
-from msgspec.structs import replace
 
 from edl import contract
 from edl.cooldowns import cooldown
+from edl.frameworks.base import Cooldown
 from edl.model import ResizePolicy
 from kubectl_edl.output.age import duration
 
 if TYPE_CHECKING:
-    from edl.frameworks.base import Cooldown
     from edl.model import TrainingJob
     from kubectl_edl.output.documents.shared_documents import CooldownDocument
 
@@ -43,26 +42,38 @@ def published(settings: str | None) -> ReconcilerCooldowns:
     return found if all(0 <= seconds <= _LONGEST for seconds in known) else ReconcilerCooldowns()
 
 
-def pace(job: TrainingJob, usual: ReconcilerCooldowns) -> Cooldown | None:
+class Pace(Cooldown, frozen=True):
+    """A job's cooldown between resizes, and its source.
+
+    `after_start`: the time from its start to its first resize; None if unknown.
+    """
+
+    after_start: timedelta | None = None
+
+
+def pace(job: TrainingJob, usual: ReconcilerCooldowns) -> Pace | None:
     """The job's cooldown and its source; None if it is never resized, or if that is unknown."""
     ways = {role.spec.resizing for role in job.live} - {ResizePolicy.FIXED}
     seconds = usual.restart_cooldown if ResizePolicy.RESTART in ways else usual.growth_cooldown
     found = cooldown(job, timedelta(seconds=seconds or 0))
     if not ways or (not found.source and seconds is None):
         return None
-    return replace(found, source=found.source or _RECONCILER)
+    first = None if seconds is None else min(found.least, timedelta(seconds=seconds))
+    return Pace(found.least, found.source or _RECONCILER, first)
 
 
-def text(found: Cooldown | None) -> str:
-    """`resizes at most every 60s (torchrun's default)`; empty for None."""
+def text(found: Pace | None) -> str:
+    """`resizes at most every 60s (torchrun's default), first 10s after a start`; empty for None."""
     if found is None:
         return ""
     source, own = found.source, found.source == contract.COOLDOWN
     whose = source if own else f"{'the ' * (source == _RECONCILER)}{source}'s default"
-    return f"resizes at most every {duration(found.least)} ({whose})"
+    first = found.after_start or found.least
+    sooner = f", first {duration(first)} after a start" if first < found.least else ""
+    return f"resizes at most every {duration(found.least)} ({whose}){sooner}"
 
 
-def document(found: Cooldown | None) -> CooldownDocument | None:
+def document(found: Pace | None) -> CooldownDocument | None:
     """The document for `-o json`."""
     if found is None:
         return None

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from edl.annotations.job_history import OperationPhase
 from edl.domain_counts import DomainCounts
-from edl.frameworks.base import Cooldown
 from edl.kube.event_facts import EventFacts
 from kubectl_edl.history.view import operation_document
 from kubectl_edl.model import resize_limits, topology_view
@@ -48,7 +47,7 @@ class Detail:
     changes: Sequence[EventFacts]
     blockers: tuple[JobBlocker, ...] = ()
     why: Mapping[str, str] | None = None
-    cooldown: Cooldown | None = None
+    cooldown: resize_limits.Pace | None = None
     """The limit on resizes; None if it is unknown or the job is never resized."""
     domains: tuple[DomainCounts, ...] | None = ()
     """Topology domains of its pods; None if nodes may not be read."""

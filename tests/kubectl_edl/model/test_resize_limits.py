@@ -35,12 +35,12 @@ def cooldown(stage: Stage, command: str) -> str:
 def test_status_names_the_source_of_the_cooldown(command: str) -> None:
     stage = Stage()
     stage.put(torch())
-    assert cooldown(stage, command) == TORCHRUN
+    assert cooldown(stage, command) == f"{TORCHRUN}, first 10s after a start"
     lease(stage, '{"limits": {"growth_cooldown": 120}}')
     assert cooldown(stage, command) == SLOWER
     stage.delete("bert")
     stage.put(torch(cooldown="5m"))
-    assert cooldown(stage, command) == OWN
+    assert cooldown(stage, command) == f"{OWN}, first 2m after a start"
 
 
 @pytest.mark.parametrize("command", ["status", "explain"])
