@@ -4,11 +4,13 @@ from datetime import datetime
 
 from edl import reasons
 from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.last_resizes import stopped_to_resize
 
 
 def hold_growth_until_quiet(snapshot: Snapshot, *, asked: bool) -> None:
     """Hold the growth of all roles, except manual sizes and unmet minimums.
 
+    A job that was stopped to resize does not grow by returning to the size that it was stopped for.
     `asked`: running jobs will soon scale down for a queued job.
     """
     idle = snapshot.policy.quiet_period
@@ -16,7 +18,8 @@ def hold_growth_until_quiet(snapshot: Snapshot, *, asked: bool) -> None:
     if not idle or not (asked or _moved(snapshot)):
         return
     for allocation in snapshot.allocations:
-        if not allocation.manual and allocation.size >= allocation.role.spec.min:
+        exempt = allocation.manual or stopped_to_resize(allocation.role)
+        if not exempt and allocation.size >= allocation.role.spec.min:
             allocation.hold.reason = allocation.hold.reason or reasons.not_idle(idle)
             allocation.hold.reserves_capacity = False
 

@@ -136,3 +136,14 @@ def test_work_items_that_leave_by_name_create_no_pods_at_the_same_time(*, spread
     plans, state = lived(WAYS["fair"], state, ROUNDS, spreading=spreading)
     assert rests(plans[-1]), last_sizes(plans)
     assert sizes(state) == {"items": 4, "large": 2}
+
+
+@under_every_policy
+def test_a_job_whose_pods_terminate_slowly_restarts_at_the_size_it_was_stopped_for(
+    way: Way,
+) -> None:
+    """Else it starts at its minimum, and restarts to grow again after its back-off, for ever."""
+    grows = worker("grows", 2, 4, shape=shape(2), on=["a"] * 2, resizing=ResizePolicy.RESTART)
+    plans, state = lived(way, cluster(node("a", 9), grows), ROUNDS, lingering=True)
+    assert rests(plans[-1]), last_sizes(plans)
+    assert sizes(state) == {"grows": 4}
