@@ -14,7 +14,7 @@ from edl import reasons
 from edl.contract import DISRUPTED
 from edl.feasibility.horizon import IDLE
 from edl.frameworks import FRAMEWORKS, resizing
-from edl.model import JobKey, Node, Pod, ResizePolicy, Role
+from edl.model import JobKey, Node, Pod, ResizePolicy, Role, TrainingJob
 from edl.planner.passes.pending_turns import pending_gated_pods, pending_ungated_pods
 from edl.planner.plan import Drain
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -99,9 +99,14 @@ def _interruption(node: Node) -> str:
 
 def is_movable(allocation: RoleAllocation) -> bool:
     """Whether one pod of a role may be replaced while the others train."""
-    job, role = allocation.job, allocation.role
+    role = allocation.role
     if role.status.suspended or role.request.removing:
         return False
+    return may_lose_pods(allocation.job, role)
+
+
+def may_lose_pods(job: TrainingJob, role: Role) -> bool:
+    """Whether the framework continues without one pod of the role."""
     live = resizing(job.framework, job.mode, [one.name for one in job.roles]) is ResizePolicy.LIVE
     return live and FRAMEWORKS[job.framework].kinds[role.name].resizable
 

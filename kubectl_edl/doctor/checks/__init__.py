@@ -71,6 +71,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
             Check("requests", stuck_jobs.unrequested),
             Check("never", stuck_jobs.never),
             Check("topology", stuck_jobs.topologies),
+            Check("drain", stuck_jobs.drains),
             Check("kubexec", stuck_jobs.consent),
             Check("namespaces", misplaced_keys.namespaces),
             Check("default-priority", stuck_jobs.default_priorities),

@@ -118,6 +118,36 @@ def topologies(context: CheckContext) -> CheckResults:
     yield from first(results, _ALL, "nodes have each label of the jobs' topologies")
 
 
+def drains(context: CheckContext) -> CheckResults:
+    """Pods on cordoned nodes that the reconciler does not move, as the training needs each."""
+    from edl.planner.passes.drain import may_lose_pods, nodes_that_go
+
+    try:
+        listing = context.connection.cluster.list(ListOptions("Node"))
+    except Forbidden:
+        return  # `never` names the missing right
+    cordoned = nodes_that_go(map(node, listing.items)).cordoned
+    staying = [
+        (job, pod)
+        for job in _jobs(context).jobs
+        for role in job.live
+        if not may_lose_pods(job, role)
+        for pod in role.status.pods
+        if pod.node in cordoned and pod.active
+    ]
+    yield from first(
+        [
+            warning(
+                f"{job.key}: {pod.name} stays on the cordoned node {pod.node}, and its "
+                "PodDisruptionBudget blocks a drain until the job is paused or ends",
+                FixCommand(f"kubectl edl pause {job.key.name} -n {job.key.namespace}"),
+            )
+            for job, pod in staying
+        ],
+        _ALL,
+    )
+
+
 def _unlabelled(job: TrainingJob, label: str, known: Collection[str]) -> CheckResult:
     required = label in (one for _, one in job.topology.required)
     name = contract.REQUIRED_TOPOLOGY if required else contract.PREFERRED_TOPOLOGY

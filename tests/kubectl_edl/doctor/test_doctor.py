@@ -980,6 +980,26 @@ def test_a_topology_label_that_no_node_has_is_named(stage: Stage) -> None:
     ]
 
 
+def test_a_chief_that_blocks_the_drain_of_a_cordoned_node_is_named(stage: Stage) -> None:
+    mnist(stage)
+    assert "drain" not in checked(stage)
+    cordon = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+    for name in ("node-1", "node-2"):
+        stage.create(node(name))
+    assert "drain" not in checked(stage)
+    stage.create(node("node-3") | {"spec": {"unschedulable": True, "taints": [cordon]}})
+    stage.patch("mnist-chief-0-x0", {"spec": {"nodeName": "node-3"}}, "Pod")
+    stage.patch("mnist-worker-0-x0", {"spec": {"nodeName": "node-3"}}, "Pod")
+    assert only(stage, "drain") == (
+        "warning",
+        (
+            "default/mnist: mnist-chief-0-x0 stays on the cordoned node node-3, and its "
+            "PodDisruptionBudget blocks a drain until the job is paused or ends"
+        ),
+        "kubectl edl pause mnist -n default",
+    )
+
+
 def test_topologies_with_labels_of_nodes_pass(stage: Stage) -> None:
     stage.create(node("node-1", rack="r1"))
     manifest = job("mnist", framework="none")
