@@ -126,10 +126,6 @@ def sbom(output: Path, dpkg_status: TextIO | None) -> None:
         stream.write(found)
 
 
-if __name__ == "__main__":
-    sbom(prog_name="python -m manifests.sbom")
-
-
 _INSTALLED: Final = " ok installed"
 """The end of the `Status` field of an installed package; before it stands `install` or `hold`."""
 _NEEDED: Final = ("Package", "Version", "Architecture")
@@ -166,3 +162,7 @@ def _paragraphs(status: str) -> Iterator[dict[str, str]]:
         if lines:
             pairs = (line.partition(":") for line in lines)
             yield {name: value.strip() for name, _, value in pairs}
+
+
+if __name__ == "__main__":
+    sbom(prog_name="python -m manifests.sbom")

@@ -190,6 +190,15 @@ def test_debian_packages_of_an_image_are_in_it_as_its_own_list_has_them() -> Non
     assert set(debian) <= set(ours["dependsOn"])
 
 
+def test_the_command_lists_the_debian_packages_that_it_reads() -> None:
+    command = (sys.executable, "-m", "manifests.sbom", "--dpkg-status", "-", "--output", "-")
+    done = subprocess.run(
+        command, input=DPKG_STATUS, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "pkg:deb/debian/libc6@2.36-9%2Bdeb12u13?arch=amd64" in done.stdout
+
+
 def test_another_file_than_dpkgs_is_refused() -> None:
     with pytest.raises(ValueError, match="no package is installed according to it"):
         sbom.text("# fstab\n/dev/sda1 / ext4\n")
