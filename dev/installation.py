@@ -84,7 +84,8 @@ def apply_manifests(installation: Installation, rendered: Documents | None = Non
 
 
 def start_webhook(installation: Installation, name: str = "webhook") -> None:
-    installation.cluster.launch(name, webhook_command(installation))
+    port = installation.webhook_port
+    installation.cluster.launch(name, webhook_command(installation), port=port)
     _await_ready(f"https://127.0.0.1:{installation.webhook_port}/readyz", name, installation)
 
 
@@ -102,8 +103,9 @@ def webhook_command(installation: Installation) -> list[str]:
 
 def start_reconciler(installation: Installation, name: str, *options: str) -> None:
     """Start another reconciler; all of them compete for the same Lease."""
-    installation.cluster.launch(name, [*reconciler_command(installation, name), *options])
     port = installation.reconcilers[name]
+    command = [*reconciler_command(installation, name), *options]
+    installation.cluster.launch(name, command, port=port)
     _await_ready(f"http://127.0.0.1:{port}/readyz", name, installation)
 
 

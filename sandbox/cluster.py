@@ -151,12 +151,14 @@ class Sandbox(Cluster):
             self._real_node().await_part(component)
         return pid
 
-    def launch(self, name: str, argv: Sequence[str], env: Mapping[str, str] | None = None) -> int:
+    def launch(
+        self, name: str, argv: Sequence[str], env: Mapping[str, str] | None = None, *, port: int = 0
+    ) -> int:
         if name in startup.COMPONENTS:
             raise SandboxError(
                 f"{name} is a component of the sandbox: launch yours under another name"
             )
-        return super().launch(name, argv, env)
+        return super().launch(name, argv, env, port=port)
 
     @property
     def real(self) -> bool:

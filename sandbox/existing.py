@@ -61,14 +61,18 @@ class Cluster(ABC):
         """Variables with which kubectl and client libraries use this cluster."""
         return kubectl.environment(self.environ, self.kubeconfig, self.folder)
 
-    def launch(self, name: str, argv: Sequence[str], env: Mapping[str, str] | None = None) -> int:
+    def launch(
+        self, name: str, argv: Sequence[str], env: Mapping[str, str] | None = None, *, port: int = 0
+    ) -> int:
         """Run a further program under supervision; returns its pid.
 
         It is logged, reported when it dies, and ended with the cluster. It inherits `environ`, and
-        gets KUBECONFIG and `env` in addition. A running program of this name is kept.
+        gets KUBECONFIG and `env` in addition. A running program of this name is kept. `port`: on
+        which it listens; the next `up` that restarts it waits for that.
         """
         added = {"KUBECONFIG": str(self.kubeconfig), **(env or {})}
-        return self._supervisor.launch(Launch(checked_name(name), tuple(argv), added))
+        program = Launch(checked_name(name), tuple(argv), added, port=port)
+        return self._supervisor.launch(program)
 
     def stop(self, component: str) -> None:
         """End a component; it is not expected to run until start()."""

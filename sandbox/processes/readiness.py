@@ -1,5 +1,6 @@
 """Waits until the control plane can be used."""
 
+import socket
 import time
 from collections.abc import Callable
 from http import HTTPStatus
@@ -7,6 +8,7 @@ from http import HTTPStatus
 from sandbox.errors import SandboxError
 from sandbox.objects.api import Api
 from sandbox.objects.nodes import unready
+from sandbox.processes.components import LOOPBACK
 
 PAUSE = 0.05  # seconds between checks
 API_WITHIN = 120.0
@@ -33,6 +35,17 @@ def api_gap(api: Api) -> str:
         answer = api.get(path)
         if answer.status != HTTPStatus.OK:
             return f"kube-apiserver: {path}: {answer.status or answer.body.decode()}"
+    return ""
+
+
+def port_gap(name: str, port: int) -> str:
+    """Whether the program listens on its port, if it has one; empty if it does."""
+    if not port:
+        return ""
+    try:
+        socket.create_connection((LOOPBACK, port), timeout=1).close()
+    except OSError:
+        return f"{name}: no connection to port {port}"
     return ""
 
 

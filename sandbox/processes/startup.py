@@ -4,6 +4,7 @@ import datetime as dt
 import shutil
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from functools import partial
 
 from sandbox.files import write_whole
 from sandbox.layout import Facts, Layout, free_ports, write_facts
@@ -69,10 +70,22 @@ def start_missing(
         if node:
             node.await_part(name)  # without containerd the kubelet exits
     held = {name: pid for name, pid in alive.items() if before.get(name) != pid}
-    programs = [name for name in supervisor.dead() if name not in COMPONENTS]
+    return (*held, *missing, *restart_programs(supervisor))
+
+
+def restart_programs(supervisor: Supervisor) -> tuple[str, ...]:
+    """Restart launched programs that should run and do not, and wait until they listen.
+
+    Returns their names. Raises ComponentDied, or SandboxError after a time.
+    """
+    programs = tuple(name for name in supervisor.dead() if name not in COMPONENTS)
     for name in programs:
         supervisor.start(name)
-    return (*held, *missing, *programs)
+    launches = supervisor.launches()
+    for name in programs:
+        gap = partial(readiness.port_gap, name, launches[name].port)
+        readiness.wait_for(gap, _checker(supervisor, (name,)), readiness.API_WITHIN)
+    return programs
 
 
 def settle(

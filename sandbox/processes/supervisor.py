@@ -23,6 +23,7 @@ class Launch:
     """How to start a component, and whether it should run.
 
     env: added to the starter's environment. outlived: its children keep running when it is stopped.
+    port: of this machine, on which it accepts connections once it is ready; 0: unknown.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Launch:
     env: dict[str, str] = field(default_factory=dict)
     wanted: bool = True
     outlived: bool = False
+    port: int = 0
 
 
 class Supervisor:

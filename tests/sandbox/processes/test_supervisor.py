@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox.errors import ComponentDied, SandboxError
-from sandbox.processes import ownership
+from sandbox.layout import free_ports
+from sandbox.processes import ownership, readiness, startup
 from sandbox.processes.supervisor import Launch, Supervisor
 from tests.waiting import until
 
@@ -31,6 +32,20 @@ def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
 
 def shell(name: str, line: str) -> Launch:
     return Launch(name, ("sh", "-c", line))
+
+
+def test_a_restarted_program_listens_before_the_sandbox_is_ready(supervisor: Supervisor) -> None:
+    (port,) = free_ports(1)
+    listen = (
+        f"import socket; s = socket.create_server(('127.0.0.1', {port})); s.accept(); s.accept()"
+    )
+    late = ("sh", "-c", f'sleep 0.5; exec {sys.executable} -c "{listen}"')
+    supervisor.launch(Launch("late", late, port=port))
+    supervisor.launch(Launch("silent", SLEEP))
+    supervisor.kill("late")
+    supervisor.kill("silent")
+    assert sorted(startup.restart_programs(supervisor)) == ["late", "silent"]
+    assert readiness.port_gap("late", port) == ""
 
 
 def test_what_is_launched_runs_and_is_known_to_others(supervisor: Supervisor) -> None:
