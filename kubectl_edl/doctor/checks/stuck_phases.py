@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from edl import contract
 from edl.lost_pods import longest_wait, why_missing
 from edl.messages import message
-from edl.model import Phase, TrainingJob
+from edl.model import Code, Phase, TrainingJob
 from edl.phases import below_minimum, ending, phase, why_below_minimum
 from kubectl_edl.doctor.checks.check import CheckResult, FixCommand, failure, warning
 from kubectl_edl.model.training_job_view import why
@@ -40,6 +40,7 @@ def stuck_rules(log: str, gang_limit: timedelta) -> tuple[StuckRule, ...]:
         _incomplete,
         partial(_unnoticed, log),
         _unprovisioned,
+        _backing_off,
         _half_started,
         partial(_lacking_lost_pods, gang_limit),
         _below_minimum,
@@ -108,6 +109,15 @@ def _unprovisioned(job: TrainingJob, now: datetime) -> CheckResult | None:
         f"{job.key} requested nodes {times}, last {ago} ago{detail}",
         explanation(job),
     )
+
+
+def _backing_off(job: TrainingJob, now: datetime) -> CheckResult | None:
+    """A start that failed: unless its cause is removed, the next one fails as well."""
+    del now
+    reason = job.roles[0].record.reason if job.roles else None
+    if phase(job) is not Phase.QUEUED or reason is not Code.BACK_OFF:
+        return None
+    return warning(f"{job.key}: {why(job).message}", explanation(job))
 
 
 def _half_started(job: TrainingJob, now: datetime) -> CheckResult | None:

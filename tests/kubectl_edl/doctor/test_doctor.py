@@ -1078,6 +1078,19 @@ def test_a_failed_node_request_shows_the_autoscalers_message(stage: Stage) -> No
     )
 
 
+def test_a_job_whose_start_failed_is_reported_with_the_cause(stage: Stage) -> None:
+    mnist(stage)
+    why = "back-off: not all pods of its last start could be created"
+    notes = {contract.REASON: "BackOff", contract.MESSAGE: why}
+    for name in ("mnist-chief", "mnist-ps", "mnist-worker"):
+        stage.patch(name, {"spec": {"suspend": True}, "metadata": {"annotations": notes}})
+    (one,) = checked(stage)["stuck"]
+    assert (one["message"], one["remediation"]) == (
+        f"default/mnist: {why}",
+        "kubectl edl explain mnist -n default",
+    )
+
+
 def test_requests_for_nodes_need_their_api(stage: Stage) -> None:
     assert "provisioner" not in checked(stage), "it asks by provisional pods"
     provisioning = ProvisionerSettings(Provisioner.REQUEST)
