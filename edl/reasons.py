@@ -45,6 +45,7 @@ MANUAL: Final = Reason(Code.MANUAL_SIZE)
 ABOVE_MAX: Final = Reason(Code.ABOVE_MAX)
 STAYED_PENDING: Final = Reason(Code.UNSCHEDULABLE)
 GANG_PENDING: Final = Reason(Code.GANG_UNSCHEDULABLE)
+NOT_CREATED: Final = Reason(Code.GANG_UNSCHEDULABLE, Attempt(Attempted.CREATION))
 NODES_TAKEN: Final = Reason(Code.GANG_UNSCHEDULABLE, Attempt(Attempted.PLACEMENT))
 NOT_COMPLETED: Final = Reason(Code.GANG_UNSCHEDULABLE, Attempt(Attempted.COMPLETION))
 GANG_AGAIN_LATER: Final = Reason(Code.BACK_OFF, Attempt(Attempted.GANG))
@@ -120,6 +121,12 @@ def lost_minimum(lost: int, of: int, back_off: timedelta, *, confined: bool = Fa
     """Why a gang that cannot train until that back-off ends goes back to the queue."""
     about = LostPods(lost, of, back_off.total_seconds(), confined)
     return Reason(Code.GANG_UNSCHEDULABLE, about)
+
+
+def after_failed_start(last: Reason | None) -> Reason:
+    """Why a job whose start failed for this reason is not started again yet."""
+    about = last.about if last else None
+    return Reason(Code.BACK_OFF, about) if isinstance(about, Attempt) else GANG_AGAIN_LATER
 
 
 def minimum_pending(key: JobKey) -> Reason:

@@ -23,7 +23,7 @@ _REASONS: Final[Mapping[StrEnum, str]] = {
     Code.GUARANTEE_RECLAIMED: "It was suspended: a team with `reclaim: jobs` needed its guarantee.",
     Code.PAUSED: "`kubectl edl pause` suspended it.",
     Code.UNSCHEDULABLE: "Pods above its minimum remained unschedulable and were removed.",
-    Code.GANG_UNSCHEDULABLE: "Pods of its minimum were unschedulable or lost: it was requeued.",
+    Code.GANG_UNSCHEDULABLE: "Pods of its minimum were unschedulable, refused or lost: requeued.",
     Code.GROWTH_UNSCHEDULABLE: "It restarted smaller: its new size could not be scheduled.",
     Code.NODE_TERMINATING: "Its pods move off a node that is being removed.",
     Code.NODE_UNSCHEDULABLE: "Its pods move off a cordoned node.",

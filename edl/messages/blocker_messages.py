@@ -21,7 +21,7 @@ from edl.model.blockers import (
     TimedHold,
     TooLarge,
 )
-from edl.model.reason_codes import Reason, Roles
+from edl.model.reason_codes import Attempt, Attempted, Reason, Roles
 from edl.model.scarcity import NodeRule, Scarce
 from edl.model.topology_domains import is_one_node
 from edl.quantities import Resources, amount_text, shown_amounts
@@ -70,6 +70,8 @@ def remedy(found: Blocker) -> str:
             return f"a larger max of {role}"
         case AtBound(role, SizeBound.MANUAL):
             return f"another manual size of {role}, or none (scale --auto)"
+        case TimedHold(Reason(about=Attempt(Attempted.GANG | Attempted.CREATION))):
+            return "its cause removed; then kubectl edl pause and resume, for a start at once"
         case Outranked():
             return "enough capacity for those as well"
         case OwnCondition(JobCondition.MISSING, Reason(about=Roles(names))):

@@ -59,12 +59,13 @@ SUSPENDED_FOR: Final[Mapping[Code, str]] = {
 }
 ENDED: Final[Mapping[Code, str]] = {Code.COMPLETE: "is done", Code.FAILED: "has failed"}
 ATTEMPTS: Final[Mapping[Attempted, str]] = {
-    Attempted.GANG: "back-off: not all pods of its last start could be scheduled",
-    Attempted.GROWTH: "back-off: a larger size could not be scheduled",
-    Attempted.RECLAMATION: "back-off: it was scaled down for a job that could not start",
-    Attempted.RECREATION: "back-off: after lost pods the Job controller creates no pod",
-    Attempted.COMPLETION: "its remaining roles do not fit beside those that run: requeued",
-    Attempted.PLACEMENT: "its nodes were removed or taken by other pods: requeued",
+    Attempted.GANG: "not all pods of its last start could be scheduled",
+    Attempted.CREATION: "not all pods of its last start could be created",
+    Attempted.GROWTH: "a larger size could not be scheduled",
+    Attempted.RECLAMATION: "it was scaled down for a job that could not start",
+    Attempted.RECREATION: "after lost pods the Job controller creates no pod",
+    Attempted.COMPLETION: "its remaining roles do not fit beside those that run",
+    Attempted.PLACEMENT: "its nodes were removed or taken by other pods",
 }
 UNNAMED_POD: Final = "a pod of another namespace"
 """Replaces the name of a pod that the reader may not see."""

@@ -123,7 +123,8 @@ def _about(about: About, code: Code) -> str:
         case Period():
             return f"scaled up when nothing has been started or resized for {about.seconds:g} s"
         case Attempt():
-            return ATTEMPTS[about.what]
+            what = ATTEMPTS[about.what]
+            return f"back-off: {what}" if code is Code.BACK_OFF else f"{what}: requeued"
         case QuotedText():
             return about.text
         case Pods() | LostPods() | Awaiting() | PodNames() | OffNodes():

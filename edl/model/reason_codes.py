@@ -223,6 +223,7 @@ class Attempted(StrEnum):
     """The kind of a failed attempt, or RECREATION: of the Job controller, after lost pods."""
 
     GANG = "Gang"
+    CREATION = "Creation"  # the API server refused pods of a start
     GROWTH = "Growth"
     RECLAMATION = "Reclamation"
     """Its replicas were reclaimed for a training job that then could not start."""

@@ -9,6 +9,7 @@ from edl import reasons
 from edl.kube.create_failures import CreateFailure, create_failure
 from edl.kube.event_facts import EventFacts
 from edl.model import Code, Phase, Pod, PodPhase
+from edl.planner.snapshot.last_resizes import pods_were_not_created
 from kubectl_edl.client.pending_pods import NO_IMAGE, WaitingPod
 from kubectl_edl.client.reconciler_lease import LeaseView
 from kubectl_edl.model.training_job_view import JobView, RoleView, pod_status
@@ -150,7 +151,9 @@ def _never_ready(pod: Pod, now: datetime) -> bool:
 
 
 def lacks_pods(shown: RoleView) -> bool:
-    """Whether pods of this role do not exist."""
+    """Whether pods of this role do not exist, or did not when its start failed."""
+    if shown.role.status.suspended:
+        return pods_were_not_created(shown.role)
     items = shown.role.status.remaining
     return len(shown.role.replicas) < (shown.size if items is None else min(shown.size, items))
 
@@ -162,14 +165,21 @@ def uncreated_pods(
     for shown in view.roles:
         role = shown.role
         warnings = [one for one in changes if one.warning and one.name == role.job]
-        if not lacks_pods(shown) or not warnings or _is_old(warnings[-1], now):
+        failed = role.status.suspended  # the last Event says why, for as long as it backs off
+        if not lacks_pods(shown) or not warnings or not (failed or _is_recent(warnings[-1], now)):
             continue
+        remedy = _CREATION_REMEDIES[create_failure(warnings[-1].message)].format(
+            job=role.job, there=_there(view)
+        )
         yield JobBlocker(
             f"{role.job}: {warnings[-1].reason}: {warnings[-1].message}",
-            _CREATION_REMEDIES[create_failure(warnings[-1].message)].format(
-                job=role.job, there=_there(view)
-            ),
+            f"{remedy}; then, for a start at once: {_retry(view)}" if failed else remedy,
         )
+
+
+def _retry(view: JobView) -> str:
+    """The commands that end the back-off of a failed start."""
+    return f"kubectl edl pause {_flags(view)} and kubectl edl resume {_flags(view)}"
 
 
 _CREATION_REMEDIES: Final = {
@@ -189,8 +199,8 @@ _CREATION_REMEDIES: Final = {
 }
 
 
-def _is_old(event: EventFacts, now: datetime) -> bool:
-    return event.last is None or now - event.last > _LATELY
+def _is_recent(event: EventFacts, now: datetime) -> bool:
+    return event.last is not None and now - event.last <= _LATELY
 
 
 def _of_waiting(

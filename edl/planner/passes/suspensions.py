@@ -4,6 +4,7 @@ Causes: pauses, failed starts, lost pods, manual sizes, a lowered max, unschedul
 exceeded quotas that take capacity back: extras yield for these, minimums stay.
 """
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from edl import phases, reasons
@@ -16,7 +17,7 @@ from edl.planner.snapshot.decisions import Decisions, record_eviction
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
 from edl.planner.snapshot.growth_gates import has_succeeded_pods
 from edl.planner.snapshot.restart_backoff import gang_failure, with_attempts
-from edl.planner.snapshot.role_allocation import RoleAllocation, most_replicas
+from edl.planner.snapshot.role_allocation import RoleAllocation, Unscheduled, most_replicas
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH
 
 
@@ -33,8 +34,9 @@ def suspend_jobs(snapshot: Snapshot, decisions: Decisions) -> None:
         ):
             decisions.suspended.setdefault(allocation.job.key, why)
         elif _minimum_pending(snapshot, allocation):
+            cause = _failed_start(snapshot, allocation.job)
             decisions.suspended.setdefault(
-                allocation.job.key, gang_failure(snapshot, allocation.job)
+                allocation.job.key, gang_failure(snapshot, allocation.job, cause)
             )
     drop_suspended(snapshot, decisions)
     if decisions.held:
@@ -109,11 +111,27 @@ def _minimum_pending(snapshot: Snapshot, allocation: RoleAllocation) -> bool:
 
     This includes replacements of a running gang's lost pods, from the new pod's creation.
     """
-    return not allocation.job.problem and any(
-        since is not None and snapshot.has_passed(since, _patience(snapshot, allocation.job, pod))
-        for position, since, pod in allocation.unscheduled
-        if position < allocation.min_replicas
+    return not allocation.job.problem and any(_late(snapshot, allocation))
+
+
+def _late(snapshot: Snapshot, allocation: RoleAllocation) -> Iterator[Unscheduled]:
+    """Replicas of the minimum that have waited for scheduling longer than their limit."""
+    return (
+        one
+        for one in allocation.unscheduled
+        if one.position < allocation.min_replicas and one.since is not None
+        if snapshot.has_passed(one.since, _patience(snapshot, allocation.job, one.pod))
     )
+
+
+def _failed_start(snapshot: Snapshot, job: TrainingJob) -> Reason:
+    """Why the minimum of a start was not scheduled: the API server refused pods, or no node fits.
+
+    Pods of all roles count: those that exist are not placed while others are missing.
+    """
+    roles = (found for found in snapshot.unsettled if found.job.key == job.key)
+    late = (one for found in roles for one in _late(snapshot, found))
+    return reasons.GANG_PENDING if all(one.pod for one in late) else reasons.NOT_CREATED
 
 
 def _patience(snapshot: Snapshot, job: TrainingJob, pod: Pod | None) -> timedelta:

@@ -41,6 +41,12 @@ def nodes_were_taken(role: Role) -> bool:
     return last is not None and last.about == Attempt(Attempted.PLACEMENT)
 
 
+def pods_were_not_created(role: Role) -> bool:
+    """Whether the last start failed because the API server refused its pods."""
+    last = role.record.last
+    return last is not None and last.about == Attempt(Attempted.CREATION)
+
+
 def was_unschedulable(role: Role) -> bool:
     """Whether the last resize removed unschedulable replicas, with or without a restart."""
     return _code(role) is Code.UNSCHEDULABLE

@@ -107,7 +107,8 @@ def gang_backoff(snapshot: Snapshot, job: TrainingJob) -> tuple[Reason, datetime
     wait = (_TAKEN if taken else 2 * snapshot.limits.gang_limit) * (1 << failed - 1)
     if snapshot.has_passed(job.started_at, wait):
         return None
-    return reasons.GANG_AGAIN_LATER, job.started_at + wait
+    causes = (one.record.last for one in job.live if last_resizes.gang_was_unschedulable(one))
+    return reasons.after_failed_start(next(causes, None)), job.started_at + wait
 
 
 def _resumed_since(job: TrainingJob, started: datetime) -> bool:

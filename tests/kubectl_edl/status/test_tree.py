@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edl import contract
+from edl import contract, reasons
+from edl.annotations.json_text import json_text
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.output.alternate_screen import LEAVE, cut, fitted
@@ -249,6 +250,25 @@ def test_a_missing_service_account_is_to_be_created(stage: Stage) -> None:
     stage.create(event("poor", "FailedCreate", refused, minutes_ago=2, warning=True))
     way_out = "create the ServiceAccount: kubectl create serviceaccount NAME -n default"
     assert blockers_section(stage, "poor") == [(f"poor: FailedCreate: {refused}", way_out)]
+
+
+def test_what_refused_the_pods_of_a_failed_start_stays_while_the_job_backs_off(
+    stage: Stage,
+) -> None:
+    why = {contract.REASON: "BackOff", contract.MESSAGE: "back-off: not all pods …"}
+    stage.put(job("poor", framework="none", min="1", max="2"))
+    stage.patch("poor", {"metadata": {"annotations": why}})
+    refused = 'error looking up service account default/nope: serviceaccount "nope" not found'
+    stage.create(event("poor", "FailedCreate", refused, minutes_ago=40, warning=True))
+    assert [what for what, _ in blockers_section(stage, "poor")] == [why[contract.MESSAGE]]
+    last = {contract.LAST_CHANGE: json_text(reasons.NOT_CREATED)}
+    stage.patch("poor", {"metadata": {"annotations": last}})
+    way_out = (
+        "create the ServiceAccount: kubectl create serviceaccount NAME -n default; then, for a "
+        "start at once: kubectl edl pause poor -n default and kubectl edl resume poor -n default"
+    )
+    assert blockers_section(stage, "poor")[1] == (f"poor: FailedCreate: {refused}", way_out)
+    assert f"poor: FailedCreate: {refused}" in stage.run("explain", "poor").out
 
 
 def test_a_completed_work_item_does_not_hide_that_no_pod_can_be_made(stage: Stage) -> None:

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl import reasons
+from edl.messages import message
 from edl.model import (
     ClusterState,
     Code,
@@ -155,6 +156,8 @@ def test_a_gang_that_never_ran_goes_back_to_the_queue_whatever_its_size(
         state = replace(state, jobs=tuple(_unbound(one, made=made) for one in state.jobs))
         state = replace(state, nodes=(node("a", room_left),))
     assert [len(plan.suspensions) for plan in plans] == [0] * 12 + [1]
+    (suspension,) = plans[-1].suspensions
+    assert suspension.reason == (reasons.GANG_PENDING if made else reasons.NOT_CREATED)
     assert not [one for plan in plans for one in plan.resizes if one.after > one.before]
 
 
@@ -315,6 +318,18 @@ def test_a_gang_that_comes_to_nothing_again_waits_twice_as_long() -> None:
     assert waits == [timedelta(minutes=4), timedelta(minutes=8), timedelta(minutes=16)]
 
 
+def test_pods_that_were_not_created_stay_the_reason_while_the_job_backs_off() -> None:
+    """One role's ServiceAccount does not exist; the other role's pods wait for its pods."""
+    gated = [pod(0, created_at=at(-121), gates=("edl.dev/placement",))]
+    chief = role("chief", 1, 1, suspended=False, pods=tuple(gated))
+    late = job("tf", chief, role("worker", 2, 2, suspended=False, size=2), started_at=at(-121))
+    state = cluster(node("a", 9), late)
+    plan = plan_for(state)
+    assert [one.reason for one in plan.suspensions] == [reasons.NOT_CREATED]
+    (found,) = plan_for(act(state, plan, after=timedelta(seconds=1))).held
+    assert message(found.reason) == "back-off: not all pods of its last start could be created"
+
+
 def failed_start(**fields: Any) -> ClusterState:  # noqa: ANN401 - of the role
     """A start of 130 s ago failed, and there is room again."""
     given = {"last": reasons.GANG_PENDING, "started_at": at(-130)} | fields
@@ -371,7 +386,7 @@ def test_a_gang_that_loses_its_nodes_at_its_start_goes_back_at_once(
         state = act(state, plan_for(state), after=timedelta(seconds=1))
         (mine,) = state.jobs
         (found,) = plan_for(state).held
-        assert found.reason == reasons.GANG_AGAIN_LATER
+        assert message(found.reason) == ("back-off: its nodes were removed or taken by other pods")
         assert mine.started_at
         assert found.until
         waits.append(found.until - mine.started_at)
