@@ -138,6 +138,13 @@ def gave(gives: Code, key: JobKey) -> Reason:
     return Reason(gives, Other(key))
 
 
+def moving(recipient: JobKey | None, key: JobKey) -> Reason:
+    """Why the job of this key waits while replicas move, to a recipient if that is known."""
+    if recipient is None or recipient == key:
+        return MOVING
+    return Reason(Code.REBALANCING, Other(recipient))
+
+
 def off_nodes(pods: Sequence[str], nodes: Iterable[str], taints: Iterable[str] = ()) -> Reason:
     """Pods move off nodes with these taints; without taints, off cordoned nodes."""
     about = OffNodes(tuple(pods), tuple(sorted(nodes)), tuple(sorted(taints)))

@@ -51,6 +51,7 @@ BALANCED: Final[Mapping[Code, str]] = {
 TO: Final[Mapping[Code, str]] = {
     **BALANCED,
     Code.RECLAIMED: RECLAIMED,
+    Code.REBALANCING: "waiting for replicas to move to",
 }
 """The words before the name of the training job that gets the capacity."""
 SUSPENDED_FOR: Final[Mapping[Code, str]] = {

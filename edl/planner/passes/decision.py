@@ -6,7 +6,7 @@ from operator import attrgetter
 
 from edl import phases, reasons
 from edl.feasibility.horizon import FUTURE_IDLE
-from edl.model import Reason
+from edl.model import Code, Reason
 from edl.planner.decision_limits import ATOMIC_CLASS, Limits, Provisioner
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.passes.fit_errors import no_node_error, scarcest
@@ -117,12 +117,14 @@ class Decision:
             self.decisions.hold(key, unready)
         elif allocation.planned_size < allocation.max_replicas:
             reason = allocation.hold.reason or self.why_no_more(allocation)
-            self.decisions.hold(key, reason, allocation.hold.until)
+            moving = reason.code is Code.REBALANCING
+            until = self.snapshot.moves.until if moving else allocation.hold.until
+            self.decisions.hold(key, reason, until)
 
     def why_no_more(self, allocation: RoleAllocation) -> Reason:
         """The reason why a role below its max, which is not held, does not grow further."""
         if allocation.pipelined and self.snapshot.waits_for_moves(allocation, allocation.allocated):
-            return reasons.MOVING
+            return reasons.moving(self.snapshot.moves.recipient, allocation.job.key)
         if allocation.pipelined:
             return reasons.leaving(allocation.pipelined)
         if quota := allocation.quota_request.exceeded(FUTURE_IDLE):

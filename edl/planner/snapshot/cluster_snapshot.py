@@ -41,6 +41,10 @@ class MovingReplicas:
     A more satisfied role would have to donate next, and kube-scheduler might bind its new pod to
     capacity that was freed for the recipient.
     """
+    recipient: JobKey | None = None
+    """The job for which the role that sets the limit donated; None if it is gone."""
+    until: datetime | None = None
+    """The end of that role's cooldown; None if unknown."""
     recipients: dict[JobKey, int] = field(default_factory=dict)
     """The teams of jobs for which other teams donated replicas. Until these jobs have grown, no
     started job of a team with a larger share grows: its pods could take the donors' places."""

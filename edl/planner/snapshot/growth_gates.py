@@ -1,11 +1,11 @@
 """How far a plan may resize a started role: bounds, cooldowns and sizes that failed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from edl import phases, reasons
 from edl.cooldowns import cooldown, resized_at
-from edl.model import JobKey, PodPhase, Reason, Role, TrainingJob
+from edl.model import PodPhase, Reason, Role, TrainingJob
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import PodsOnNodes, existing_placements, is_lost
@@ -119,8 +119,9 @@ def _set_cooldown(snapshot: Snapshot, allocation: RoleAllocation, changed: datet
         allocation.hold.reserves_capacity = left <= usual_cooldown(snapshot, allocation)
         # A role restarted smaller for a claim would retake the capacity before the claim starts.
         at_once = allocation.manual and not last_resizes.was_reclaimed(role)
-        _rest(snapshot, allocation, None if at_once else reasons.COOLDOWN)
-        allocation.hold.until = None if at_once else snapshot.observed_at + left
+        until = snapshot.observed_at + left
+        _rest(snapshot, allocation, None if at_once else reasons.COOLDOWN, until)
+        allocation.hold.until = None if at_once else until
     elif _still_gives(snapshot, allocation, changed):
         _rest(snapshot, allocation, reasons.COOLDOWN)
 
@@ -139,28 +140,35 @@ def _still_gives(snapshot: Snapshot, allocation: RoleAllocation, changed: dateti
     )
 
 
-def _rest(snapshot: Snapshot, allocation: RoleAllocation, held: Reason | None) -> None:
+def _rest(
+    snapshot: Snapshot,
+    allocation: RoleAllocation,
+    held: Reason | None,
+    until: datetime | None = None,
+) -> None:
+    """Start a cooldown, which ends at `until`; None if unknown."""
     allocation.hold.cooling_down, allocation.hold.reason = True, held
     if not last_resizes.gave_replica(snapshot.policy.rebalance_code, allocation.role):
         return
-    if recipient := _recipient_in_another_team(snapshot, allocation):
-        snapshot.moves.recipients |= recipient
+    to, moves = last_resizes.given_to(allocation.role), snapshot.moves
+    recipient = snapshot.referenced_jobs.get(to) if to else None
+    if recipient and (team := _other_team(snapshot, allocation, recipient)) is not None:
+        moves.recipients[recipient.key] = team
+    elif (satisfaction := snapshot.satisfaction(allocation)) < moves.growth_limit:
+        moves.growth_limit = satisfaction
     else:
-        snapshot.moves.growth_limit = min(
-            snapshot.moves.growth_limit, snapshot.satisfaction(allocation)
-        )
+        return
+    moves.recipient, moves.until = recipient.key if recipient else None, until
 
 
-def _recipient_in_another_team(
-    snapshot: Snapshot, allocation: RoleAllocation
-) -> Mapping[JobKey, int]:
-    """The job for which it donated a replica, with its team; empty if that is its own team."""
-    to = last_resizes.given_to(allocation.role) if snapshot.teams else None
-    job = snapshot.referenced_jobs.get(to) if to else None
-    if job is None or snapshot.teams is None:
-        return {}
-    team = snapshot.teams.number(snapshot.state.team_of(job.key.namespace))
-    return {job.key: team} if team != allocation.team else {}
+def _other_team(
+    snapshot: Snapshot, allocation: RoleAllocation, recipient: TrainingJob
+) -> int | None:
+    """The recipient's team if it is not the donor's; None without teams."""
+    if snapshot.teams is None:
+        return None
+    team = snapshot.teams.number(snapshot.state.team_of(recipient.key.namespace))
+    return team if team != allocation.team else None
 
 
 def cool_down_after_restart(snapshot: Snapshot, allocation: RoleAllocation) -> None:

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl import reasons
+from edl.messages import message
 from edl.model import Code, JobKey, Node, PodPhase, Quota, QuotaCharge, ResizePolicy
 from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan, Resize
@@ -300,6 +301,10 @@ def test_no_job_grows_beyond_the_donor_while_replicas_move() -> None:
     other = worker("other", 1, 9, on=["b"] * 4)
     plan = plan_for(cluster(node("a", 4), node("b", 9), gave, other))
     assert held(plan)["other"] == reasons.MOVING
+    full = worker("x", 1, 1, on=["b"])
+    plan = plan_for(cluster(node("a", 4), node("b", 9), gave, other, full))
+    assert message(held(plan)["other"]) == "waiting for replicas to move to ns/x"
+    assert [one.until for one in plan.held if one.job.name == "other"] == [at(9)]
     assert sizes(plan_for(cluster(node("a", 4), node("b", 9), gave, other, seconds=10)))
 
 
