@@ -169,7 +169,7 @@ def uncreated_pods(
         if not lacks_pods(shown) or not warnings or not (failed or _is_recent(warnings[-1], now)):
             continue
         remedy = _CREATION_REMEDIES[create_failure(warnings[-1].message)].format(
-            job=role.job, there=_there(view)
+            job=role.job, there=_there(view), flags=view.flags
         )
         yield JobBlocker(
             f"{role.job}: {warnings[-1].reason}: {warnings[-1].message}",
@@ -186,15 +186,15 @@ _CREATION_REMEDIES: Final = {
     CreateFailure.SERVICE_ACCOUNT: "create the ServiceAccount: kubectl create serviceaccount NAME "
     "{there}",
     CreateFailure.PRIORITY_CLASS: "create the PriorityClass: kubectl create priorityclass NAME "
-    "--value=VALUE",
+    "--value=VALUE{flags}",
     CreateFailure.RUNTIME_CLASS: "create the RuntimeClass, or delete the Jobs and apply them with "
-    "one of: kubectl get runtimeclass",
-    CreateFailure.QUOTA: "kubectl describe job/{job} resourcequota {there}",
-    CreateFailure.LIMIT_RANGE: "kubectl describe job/{job} limitrange {there}",
+    "one of: kubectl get runtimeclass{flags}",
+    CreateFailure.QUOTA: "kubectl describe resourcequota {there}",
+    CreateFailure.LIMIT_RANGE: "kubectl describe limitrange {there}",
     CreateFailure.POD_SECURITY: "delete the Jobs and apply them with a securityContext that the "
     "namespace allows, or relax its pod-security.kubernetes.io labels",
     CreateFailure.WEBHOOK: "kubectl describe job/{job} {there}; "
-    "kubectl get mutatingwebhookconfiguration,validatingwebhookconfiguration",
+    "kubectl get mutatingwebhookconfiguration,validatingwebhookconfiguration{flags}",
     CreateFailure.OTHER: "kubectl describe job/{job} {there}",
 }
 

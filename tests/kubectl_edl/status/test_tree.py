@@ -219,15 +219,38 @@ def test_a_pod_that_never_becomes_ready_is_named(stage: Stage) -> None:
 
 
 def test_the_way_out_of_a_blocker_reaches_the_same_cluster(stage: Stage) -> None:
-    quota = event("poor", "FailedCreate", "exceeded quota: team", minutes_ago=2, warning=True)
-    stage.put(job("poor", framework="none"), suspend=False)
-    stage.create(quota)
-    poor = stage.run("status", "poor", "--context", "prod").out
-    assert "kubectl describe job/poor resourcequota -n default --context prod\n" in poor
     owner = stage.put(job("slow", framework="none"), suspend=False)
     stage.create(pod(owner, 0, conditions=[]))
     slow = stage.run("status", "slow", "--context", "prod").out
     assert "kubectl describe pod slow-0-x0 -n default --context prod\n" in slow
+
+
+@pytest.mark.parametrize(
+    ("refused", "commands"),
+    [
+        ("exceeded quota: team", ["describe resourcequota -n default"]),
+        ("maximum cpu usage per Container is 1", ["describe limitrange -n default"]),
+        ('no PriorityClass with name "a" was found', ["create priorityclass NAME --value=VALUE"]),
+        ('pod rejected: RuntimeClass "a" not found', ["get runtimeclass"]),
+        (
+            'admission webhook "a" denied the request',
+            [
+                "describe job/poor -n default",
+                "get mutatingwebhookconfiguration,validatingwebhookconfiguration",
+            ],
+        ),
+        ("something else", ["describe job/poor -n default"]),
+    ],
+)
+def test_the_way_out_for_a_refused_pod_reaches_the_same_cluster(
+    stage: Stage, refused: str, commands: list[str]
+) -> None:
+    stage.put(job("poor", framework="none"), suspend=False)
+    stage.create(event("poor", "FailedCreate", refused, minutes_ago=2, warning=True))
+    *_, fix = stage.run("status", "poor", "--context", "prod").out.splitlines()
+    assert [one.rstrip("; ") for one in fix.split("kubectl ")[1:]] == [
+        f"{command} --context prod" for command in commands
+    ]
 
 
 def test_pods_that_cannot_be_made_are_named_by_the_event(stage: Stage) -> None:
@@ -235,7 +258,7 @@ def test_pods_that_cannot_be_made_are_named_by_the_event(stage: Stage) -> None:
     quota = "pods is forbidden: exceeded quota: team"
     stage.create(event("poor", "FailedCreate", quota, minutes_ago=2, warning=True))
     assert blockers_section(stage, "poor") == [
-        (f"poor: FailedCreate: {quota}", "kubectl describe job/poor resourcequota -n default")
+        (f"poor: FailedCreate: {quota}", "kubectl describe resourcequota -n default")
     ]
     stage.create(pod(stage.job("poor"), 0))
     assert blockers_section(stage, "poor") == []
