@@ -141,7 +141,7 @@ _PAUSE: Final = Switch(
     "kubectl edl resume {job}",
     queued="paused, it leaves the queue and waits for: kubectl edl resume {job}",
     already="is paused already; it waits for: kubectl edl resume {job}",
-    delayed="its other pods end too, and once resumed it waits in the queue until then",
+    delayed="once resumed, it waits in the queue until then",
 )
 _RESUME_HELP: Final = """Resume paused training jobs: they queue again.
 

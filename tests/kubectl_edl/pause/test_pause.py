@@ -118,9 +118,12 @@ def test_pausing_and_resuming_a_job_with_lost_pods_warns_of_the_job_controllers_
     lost = "warning: mnist lost pods, and the Job controller creates no pod until "
     latest = "12:02:40 UTC at the latest: "
     assert stage.run("pause", "mnist").err == (
-        f"{lost}{latest}its other pods end too, and once resumed it waits in the queue until then\n"
+        f"{lost}{latest}once resumed, it waits in the queue until then\n"
     )
     notes = {contract.DELAYED_UNTIL: "2026-11-21T12:02:40Z"}
     stage.patch("mnist-worker", {"metadata": {"annotations": notes}, "spec": {"suspend": True}})
     assert stage.run("resume", "mnist").err == (f"{lost}{latest}it waits in the queue until then\n")
     assert stage.run("resume", "mnist").err == ""
+    queued = stage.run("pause", "mnist")
+    assert "pods end" not in queued.err
+    assert queued.err.endswith("once resumed, it waits in the queue until then\n")
