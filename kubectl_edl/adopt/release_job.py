@@ -28,6 +28,7 @@ from kubectl_edl.client.patcher import Patcher, with_fresh_state
 from kubectl_edl.client.pending_pods import REMOVE_GATES
 from kubectl_edl.client.prefetched_lists import jobs_of
 from kubectl_edl.install.job_restore import own_fields, start_fields, with_gates
+from kubectl_edl.model.job_selection import each
 from kubectl_edl.resources.source_manifest import has_ended
 
 _PLACES: Final = ("labels", "annotations")
@@ -86,15 +87,20 @@ def release_job(
 ) -> None:
     """Remove all that is ours from every Job of the training job, retrying on write conflicts.
 
+    Released Jobs are reported even if others fail: a second release does not find them again.
     Raises Missing, Refused, ClusterError.
     """
     patcher = Patcher(connection.cluster, writing.dry_run)
     jobs = _jobs_of(name, connection, cli)
-    pairs = [_released(job, cli, patcher) for job in jobs]
-    done = _done(pairs, connection.scope.flags, patcher.remark)
-    print_changed(cli, writing.output, done.sentence, done.manifests)
-    for hint in (*done.hints, *_delete_budgets(connection, done, writing)):
-        cli.warn(hint)
+    pairs: list[tuple[Json, Json]] = []
+    try:
+        each(cli, jobs, lambda job: pairs.append(_released(job, cli, patcher)))
+    finally:
+        if pairs:
+            done = _done(pairs, connection.scope.flags, patcher.remark)
+            print_changed(cli, writing.output, done.sentence, done.manifests)
+            for hint in (*done.hints, *_delete_budgets(connection, done, writing)):
+                cli.warn(hint)
 
 
 def _metadata(manifest: Json) -> Iterator[Json]:

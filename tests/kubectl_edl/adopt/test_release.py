@@ -165,6 +165,25 @@ def test_a_change_in_the_middle_ends_with_all_jobs_released(stage: Stage, name: 
     assert [ours(stage, line.partition(":")[0]) for line in found.out.splitlines()] == [[], [], []]
 
 
+def test_a_job_that_cannot_be_released_keeps_the_others_neither_labelled_nor_unreported(
+    stage: Stage,
+) -> None:
+    """A second release does not find the others, so that their hints would never be shown."""
+    budget(stage, "mnist-chief")
+    stage.wrapped = overtaken(6, after=1)
+    found = stage.run("release", "mnist")
+    assert found.code == 1
+    assert [line.partition(":")[0] for line in found.out.splitlines()] == [
+        "mnist-chief",
+        "mnist-worker",
+    ]
+    assert "new pods of mnist-chief, mnist-worker stay gated" in found.err
+    assert "error: " in found.err
+    assert ours(stage, "mnist-ps")
+    assert ours(stage, "mnist-worker") == []
+    assert stage.cluster.list(ListOptions("PodDisruptionBudget")).manifests() == []
+
+
 def test_a_budget_that_is_gone_already_causes_no_error(stage: Stage) -> None:
     budget(stage, "mnist-ps")
     stage.wrapped = late_deletions
