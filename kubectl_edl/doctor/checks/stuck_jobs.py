@@ -119,7 +119,7 @@ def topologies(context: CheckContext) -> CheckResults:
 
 
 def drains(context: CheckContext) -> CheckResults:
-    """Pods on cordoned nodes that the reconciler does not move, as the training needs each."""
+    """Pods of minimums on cordoned nodes that the reconciler does not move; extras do not block."""
     from edl.planner.passes.drain import may_lose_pods, nodes_that_go
 
     try:
@@ -133,7 +133,7 @@ def drains(context: CheckContext) -> CheckResults:
         for role in job.live
         if not may_lose_pods(job, role)
         for pod in role.status.pods
-        if pod.node in cordoned and pod.active
+        if pod.node in cordoned and pod.active and pod.index < role.spec.min
     ]
     yield from first(
         [

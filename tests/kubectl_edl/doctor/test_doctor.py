@@ -1000,6 +1000,19 @@ def test_a_chief_that_blocks_the_drain_of_a_cordoned_node_is_named(stage: Stage)
     )
 
 
+def test_an_extra_of_a_job_that_restarts_for_each_size_blocks_no_drain(stage: Stage) -> None:
+    """The PodDisruptionBudget selects the indexes of the minimum."""
+    cordon = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+    stage.create(node("node-3") | {"spec": {"unschedulable": True, "taints": [cordon]}})
+    manifest = job("digits", framework="paddle", min="2", max="3")
+    manifest["metadata"]["annotations"] = {contract.MODE: "collective"}
+    owner = stage.put(manifest, suspend=False, parallelism=3, completions=3)
+    for index in range(3):
+        stage.create(pod(owner, index, "node-1" if index == 0 else "node-3"))
+    _, what, _ = only(stage, "drain")
+    assert what.startswith("default/digits: digits-1-x1 stays on the cordoned node node-3, ")
+
+
 def test_topologies_with_labels_of_nodes_pass(stage: Stage) -> None:
     stage.create(node("node-1", rack="r1"))
     manifest = job("mnist", framework="none")
