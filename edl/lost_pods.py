@@ -28,6 +28,11 @@ def lost_pods(role: Role) -> int:
     return _lost_of(role, _least(role))
 
 
+def missing_pods(role: Role) -> int:
+    """How many pods of the role, extras included, were lost and are not recreated yet."""
+    return _lost_of(role, role.status.size)
+
+
 def _lost_of(role: Role, replicas: int) -> int:
     """How many of this number of replicas were lost and are not recreated yet."""
     status = role.status
@@ -47,7 +52,7 @@ def delayed_until(role: Role, now: datetime) -> datetime | None:
 
     An upper bound, as the time of the last failure is not known.
     """
-    if not _lost_of(role, role.status.size):
+    if not missing_pods(role):
         return None
     recorded, latest = role.record.delayed_until, now + recreated_within(role)
     return latest if recorded is None or _has_new_failures(role) else min(recorded, latest)
@@ -80,6 +85,22 @@ def why_missing(job: TrainingJob) -> Reason | None:
     """The reason for pods missing from the job's minimum; None if no pod was lost."""
     lost = sum(map(lost_pods, job.live))
     return reasons.missing(lost, _minimum(job), longest_wait(job)) if lost else None
+
+
+def why_any_missing(job: TrainingJob) -> Reason | None:
+    """The reason for missing pods, of the minimum or extras; None if no pod was lost."""
+    return why_missing(job) or _why_extras_missing(job)
+
+
+def _why_extras_missing(job: TrainingJob) -> Reason | None:
+    lost, size = sum(map(missing_pods, job.live)), sum(role.status.size for role in job.live)
+    return reasons.missing(lost, size, longest_back_off(job), extras=True) if lost else None
+
+
+def longest_back_off(job: TrainingJob) -> timedelta:
+    """How long any pods of the job may be missing, extras included; zero if none is missing."""
+    waits = (recreated_within(role) for role in job.live if missing_pods(role))
+    return max(waits, default=timedelta())
 
 
 def stands_still(job: TrainingJob) -> bool:

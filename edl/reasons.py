@@ -112,9 +112,13 @@ def below_minimum(lacks: int) -> Reason:
     return Reason(Code.BELOW_MIN, Pods(lacks))
 
 
-def missing(lost: int, of: int, back_off: timedelta) -> Reason:
-    """Pods of a minimum were lost, and the Job controller's back-off delays their replacements."""
-    return Reason(Code.PODS_MISSING, LostPods(lost, of, back_off.total_seconds()))
+def missing(lost: int, of: int, back_off: timedelta, *, extras: bool = False) -> Reason:
+    """Pods were lost, and the Job controller's back-off delays their replacements.
+
+    `extras`: `of` is the size of the job, whose minimum is complete; else it is the minimum.
+    """
+    about = LostPods(lost, of, back_off.total_seconds(), extras=extras)
+    return Reason(Code.PODS_MISSING, about)
 
 
 def lost_minimum(lost: int, of: int, back_off: timedelta, *, confined: bool = False) -> Reason:

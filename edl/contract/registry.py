@@ -112,7 +112,8 @@ _TABLE: Final = f"""
 {keys.CLUSTER} | JSON or a list | the addresses at the start
 {keys.WORKERS} | whole number | number of workers at the start
 {keys.STARTED_AT} | RFC 3339 time | when the training job was last started
-{keys.FAILURES_AT_START} | whole number | failed pods at the start: more mean a lost pod
+{keys.FAILURES_AT_START} | whole number | failed pods at the last start or scale-up: more mean \
+    a lost pod
 {keys.DELAYED_UNTIL} | RFC 3339 time | pods had been lost when it stopped: until then at the \
     latest the Job controller creates none
 {keys.RESIZED_AT} | RFC 3339 time | when the size last changed

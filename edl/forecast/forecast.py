@@ -16,6 +16,7 @@ from edl.forecast.contention import Contention
 from edl.forecast.estimate import HORIZON, Certainty, Estimate, rounded
 from edl.forecast.never_fits import hopeless
 from edl.forecast.remaining_work import Basis, RemainingWork, left
+from edl.lost_pods import missing_pods
 from edl.model import ClusterState, Code, JobKey, Reason, TrainingJob
 from edl.phases import ending
 from edl.planner.plan import Plan
@@ -142,9 +143,10 @@ class _Estimates(msgspec.Struct, frozen=True):
             return Estimate(Certainty.UNKNOWN, reason=self._why(key, endless))
         if not after:
             return Estimate(Certainty.NOW, self.now)
-        at = rounded(self.now, timedelta(seconds=after), up=bool(endless))
-        if endless:
-            return Estimate(Certainty.LATEST, at, f"sooner if {_names(endless)} ends")
+        sooner = f"{_names(endless)} ends" if endless else _ends_earlier(job)
+        at = rounded(self.now, timedelta(seconds=after), up=bool(sooner))
+        if sooner:
+            return Estimate(Certainty.LATEST, at, f"sooner if {sooner}")
         return Estimate(Certainty.ABOUT, at)
 
     def _endless(self, key: JobKey, before: float | None) -> list[JobKey]:
@@ -185,6 +187,13 @@ class _Estimates(msgspec.Struct, frozen=True):
         """The last reason, without figures, which would be those of a simulated time."""
         reason = self.seen.reason.get(key)
         return messages.lasting(reason) if reason else ""
+
+
+def _ends_earlier(job: TrainingJob) -> str:
+    """What would make growth sooner: the simulated back-off is the longest possible one."""
+    if not any(map(missing_pods, job.live)):
+        return ""
+    return "the Job controller's back-off after lost pods ends earlier"
 
 
 def _own(job: TrainingJob) -> str:

@@ -169,9 +169,9 @@ def _waiting(pods: int) -> str:
 
 def _lost_pods(about: LostPods, code: Code) -> str:
     up_to = f"up to {about.seconds:g} s"
-    one = f"1 of {about.of} pods of its minimum is missing"
-    many = f"{about.count} of {about.of} pods of its minimum are missing"
-    missing = one if about.count == 1 else many
+    one = "pods is missing" if about.extras else "pods of its minimum is missing"
+    many = "pods are missing" if about.extras else "pods of its minimum are missing"
+    missing = f"{about.count} of {about.of} {one if about.count == 1 else many}"
     if code is Code.GANG_UNSCHEDULABLE:
         then = f"the Job controller creates no pod for {up_to}"
         why = "its topology domain has too few nodes" if about.confined else "others need its nodes"

@@ -133,6 +133,7 @@ class LostPods(msgspec.Struct, frozen=True, tag=True):
     of: int
     seconds: Annotated[float, msgspec.Meta(ge=0, le=600)]
     confined: bool = False
+    extras: bool = False
 
 
 class Awaiting(msgspec.Struct, frozen=True, tag=True):

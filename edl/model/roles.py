@@ -201,7 +201,7 @@ class RoleRecord(msgspec.Struct, frozen=True):
     refusal: StartRefusal | None = None
     """The API server's refusal of the last start, if any."""
     failures_at_start: int = 0
-    """`RoleStatus.failures` at the last start."""
+    """`RoleStatus.failures` at the last start or scale-up."""
     delayed_until: datetime | None = None
     """The latest end of the Job controller's back-off that its last start did not wait for."""
     consumed: str = ""

@@ -76,6 +76,14 @@ def delay(role: Role, now: datetime) -> dict[str, str | None]:
     return {contract.DELAYED_UNTIL: timestamp(until) if until else None}
 
 
+def none_missing(role: Role) -> dict[str, str | None]:
+    """The annotations by which pods that a scale-up adds do not count as lost; {} if unchanged."""
+    if lost_pods.missing_pods(role) or not lost_pods.has_lost_any(role):
+        return {}
+    failures: dict[str, str | None] = {contract.FAILURES_AT_START: str(role.status.failures)}
+    return failures | ({contract.DELAYED_UNTIL: None} if role.record.delayed_until else {})
+
+
 def job_target(key: JobKey, role: Role) -> ObjectRef:
     return ObjectRef("Job", key.namespace, role.job)
 

@@ -64,6 +64,8 @@ def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str |
     if resize and resize.nodes:
         first = 0 if resize.restart else resize.before
         annotations |= preconditioned_patches.assigned(role, first, resize.nodes)
+    if resize and resize.after > resize.before:
+        annotations |= preconditioned_patches.none_missing(role)
     if resize or role.request.removing:
         annotations[contract.RESIZED_AT] = preconditioned_patches.timestamp(now)
     return annotations

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from edl import reasons
-from edl.lost_pods import why_missing
+from edl.lost_pods import why_any_missing, why_missing
 from edl.messages import message
 from edl.model import Code, Phase, Pod, PodPhase, Reason, ResizePolicy, Role, TrainingJob
 from edl.phases import ending, phase, unready, why_below_minimum, why_unscheduled
@@ -105,14 +105,15 @@ class Why(NamedTuple):
 
 
 def why(job: TrainingJob) -> Why:
-    """The first of: its end, an error, what its minimum lacks, why it waits, a role's size."""
+    """The first of: its end, an error, missing pods, why it waits, a role's size."""
     end = ending(job)
     if end is not None:
         return why_of(reasons.ended(job, end))
     if found := unready(job):
         return why_of(found)
-    if lacks := why_missing(job) or why_below_minimum(job) or why_unscheduled(job):
-        return why_of(lacks)
+    for lacks in (why_missing, why_below_minimum, why_unscheduled, why_any_missing):
+        if found := lacks(job):
+            return why_of(found)
     first = min(_role_reasons(job), key=lambda found: found[0], default=None)
     if first is not None:
         return first[1]

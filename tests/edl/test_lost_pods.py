@@ -4,7 +4,14 @@ from datetime import timedelta
 
 import pytest
 
-from edl.lost_pods import longest_wait, lost_pods, recreated_within, why_missing
+from edl.lost_pods import (
+    longest_back_off,
+    longest_wait,
+    lost_pods,
+    recreated_within,
+    why_any_missing,
+    why_missing,
+)
 from edl.messages import message
 from edl.model import PodPhase
 from tests.edl.planner.states import pod, role, worker
@@ -71,3 +78,17 @@ def test_a_job_says_how_many_pods_of_its_minimum_are_missing() -> None:
         "its back-off, up to 10 s"
     )
     assert why_missing(worker("low", 1, 2, on=["a"])) is None
+
+
+def test_a_job_says_how_many_extras_are_missing_beside_a_whole_minimum() -> None:
+    lacking = worker("low", 4, 60, suspended=False, size=20, failures=12,
+                     pods=tuple(pod(index, "a") for index in range(8)))  # fmt: skip
+    assert why_missing(lacking) is None
+    said = why_any_missing(lacking)
+    assert said is not None
+    assert message(said) == (
+        "12 of 20 pods are missing: the Job controller creates them again after its back-off, "
+        "up to 600 s"
+    )
+    assert longest_back_off(lacking) == timedelta(minutes=10)
+    assert why_any_missing(worker("low", 1, 2, on=["a"])) is None

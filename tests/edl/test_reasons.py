@@ -52,7 +52,7 @@ STORED = {
     "ForeignJob": ("uid", "team", "minimum"),
     "PendingPods": ("example", "priority"),
     "Pods": ("count", "manual"),
-    "LostPods": ("count", "of", "seconds", "confined"),
+    "LostPods": ("count", "of", "seconds", "confined", "extras"),
     "Awaiting": ("pods", "givers"),
     "PodsOf": ("jobs", "others"),
     "PodNames": ("names",),

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from edl import phases, reasons
 from edl.cooldowns import cooldown, resized_at
+from edl.lost_pods import why_any_missing
 from edl.model import PodPhase, Reason, Role, TrainingJob
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -99,7 +100,8 @@ def _cool(snapshot: Snapshot, allocation: RoleAllocation) -> None:
     if held_back and not allocation.manual:
         # During the Job controller's back-off, further replicas would get no pods either.
         lost = any(map(is_lost, held_back))
-        allocation.hold.reason = reasons.REPLICAS_MISSING if lost else reasons.REPLICAS_GATED
+        missing = why_any_missing(job) or reasons.REPLICAS_MISSING
+        allocation.hold.reason = missing if lost else reasons.REPLICAS_GATED
         allocation.hold.reserves_capacity = False
         allocation.hold.until = None
 

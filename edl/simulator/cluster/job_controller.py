@@ -1,12 +1,13 @@
 """The training jobs of a simulation: their Job controller, kubelets and programs."""
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 
 from msgspec.structs import replace
 
 from edl import phases
-from edl.lost_pods import lost_pods, recreated_within
+from edl.lost_pods import delayed_until, recreated_within
 from edl.model import JobKey, Pod, PodPhase, TrainingJob
 from edl.simulator.cluster.scheduler import PendingPod
 from edl.simulator.cluster.simulated_job import SimulatedJob, simulate_job
@@ -47,8 +48,8 @@ class JobController:
         for part in sim_job.parts.values():
             for pod in list(part.pods.values()):
                 self._adopt(sim_job, part, pod)
-            if lost_pods(part.role):
-                self._back_off(sim_job, part)
+            if until := delayed_until(part.role, self.env.moment):
+                self._back_off(sim_job, part, until - self.env.moment)
         if phases.ending(training.job) is not None:
             sim_job.track.ended = self.env.now
         self.touch(sim_job)
@@ -186,14 +187,14 @@ class JobController:
     def _fail(self, sim_job: SimulatedJob, part: SimulatedRole, count: int) -> None:
         role = part.role
         part.write(role.changed(failures=role.status.failures + count, lost=sim_job.together))
-        self._back_off(sim_job, part)
+        self._back_off(sim_job, part, recreated_within(part.role))
         sim_job.track.pod_stops += count
         if sim_job.together:
             sim_job.progress.fall_back(self.env.now)
 
-    def _back_off(self, sim_job: SimulatedJob, part: SimulatedRole) -> None:
+    def _back_off(self, sim_job: SimulatedJob, part: SimulatedRole, wait: timedelta) -> None:
         """Its controller makes no pod for a time: of past failures, as long as it may be."""
-        seconds = recreated_within(part.role).total_seconds()
+        seconds = max(wait.total_seconds(), 0)
         part.makes_from = self.env.now + seconds
         self.env.after(seconds, partial(self._make_again, sim_job, part))
 

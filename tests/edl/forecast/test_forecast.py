@@ -19,7 +19,19 @@ from edl.model import (
 )
 from edl.planner.decision_limits import Autoscaler, Limits
 from edl.planner.published_settings import Settings
-from tests.edl.planner.states import NOON, at, busy, cluster, job, node, role, room, shape, worker
+from tests.edl.planner.states import (
+    NOON,
+    at,
+    busy,
+    cluster,
+    job,
+    node,
+    pod,
+    role,
+    room,
+    shape,
+    worker,
+)
 
 MINUTE = timedelta(minutes=1)
 WAITS = JobKey("ns", "waits")
@@ -237,3 +249,14 @@ def test_nodes_of_an_autoscaler_are_not_asked_for_again_and_again() -> None:
     settings = Settings(limits=Limits(autoscaler=Autoscaler.PRESENT))
     found = forecast(cluster(node("a", 4), worker("waits", 9, 9)), settings, [WAITS])
     assert found.starts[WAITS].reason.startswith("Insufficient cpu")
+
+
+def test_a_job_whose_extras_are_lost_grows_after_the_back_off_of_the_job_controller() -> None:
+    pods = tuple(pod(index, "a") for index in range(2))
+    lost = {"suspended": False, "size": 4, "pods": pods, "failures": 6}
+    lacking = worker("lacking", 1, 9, started_at=at(-600), **lost)
+    found = forecast(cluster(node("a", 9), lacking), Settings(), [lacking.key]).grows[lacking.key]
+    assert found.certainty is Certainty.LATEST
+    assert found.reason == "sooner if the Job controller's back-off after lost pods ends earlier"
+    assert found.at is not None
+    assert 5 * MINUTE <= found.at - NOON <= 8 * MINUTE

@@ -16,7 +16,7 @@ from edl import reasons
 from edl.annotations import cleared_nodes, unneeded_nodes
 from edl.contract import PLACEMENT_GATE
 from edl.feasibility.eligibility import Eligibility
-from edl.lost_pods import delayed_until, has_lost_any
+from edl.lost_pods import delayed_until, has_lost_any, missing_pods
 from edl.model import (
     Assignment,
     ClusterState,
@@ -30,7 +30,7 @@ from edl.model import (
     Shape,
     TrainingJob,
 )
-from edl.planner.plan import NodeAssignment, Plan
+from edl.planner.plan import NodeAssignment, Plan, Resize
 from edl.quantities import Resources
 from tests.roles import planned
 
@@ -133,10 +133,7 @@ def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> Trai
             changed = changed.changed(assigned=Assignment(0, nodes.get(part.name, ())))
         elif part.name in resizes:
             one = resizes[part.name]
-            assert one.before == part.status.size
-            changed = part.changed(size=one.after, resized_at=now, last=one.reason)
-            if one.nodes:
-                changed = changed.changed(assigned=Assignment(one.before, one.nodes))
+            changed = _resized(part, one, now)
         if nodes_cleared := clears.get(part.name):
             changed = changed.changed(cleared=cleared_nodes.cleared(part, nodes_cleared, now))
         if given := placed.get(part.name):
@@ -145,6 +142,14 @@ def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> Trai
         gone = _lingering(part, kept) if lingering else ()
         roles.append(changed.changed(pods=(*_numbered(changed, kept), *gone)))
     return replace(found, roles=tuple(roles), started_at=now if sizes else found.started_at)
+
+
+def _resized(part: Role, one: Resize, now: datetime) -> Role:
+    assert one.before == part.status.size
+    changed = part.changed(size=one.after, resized_at=now, last=one.reason)
+    if one.after > one.before and not missing_pods(part):
+        changed = changed.changed(failures_at_start=part.status.failures, delayed_until=None)
+    return changed.changed(assigned=Assignment(one.before, one.nodes)) if one.nodes else changed
 
 
 def _placed(part: Role, given: NodeAssignment, now: datetime) -> Role:

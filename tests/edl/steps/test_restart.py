@@ -1,8 +1,10 @@
 from msgspec.structs import replace
 
 from edl import contract
+from edl.lost_pods import missing_pods
 from edl.model import Assignment, ResizePolicy
 from edl.planner.plan import Resize
+from edl.simulator.cluster.apply_patches import patched_role
 from edl.steps.running_jobs import live
 from tests.edl.trainings import (
     KEY,
@@ -46,6 +48,20 @@ def test_a_restart_is_told_once() -> None:
     assert note.action == "Restarting"
     assert note.message == "worker 2 → 3: restarts: idle capacity: 3 of 3 fit"
     assert recheck is None
+
+
+def test_pods_that_a_scale_up_adds_after_a_recovered_loss_are_not_lost() -> None:
+    whole = role("worker", 1, 4, size=2, failures=7, pods=pods("worker", range(2)))
+    up = Resize(KEY, "worker", 2, 4, because("idle capacity"))
+    step, _ = live(training(whole), [up], NOW)
+    (patch,) = patches(step)
+    grown = patched_role(whole, patch)
+    assert (grown.status.size, missing_pods(grown)) == (4, 0)
+    assert missing_pods(grown.changed(failures=8)) == 2
+    lacking = whole.changed(pods=pods("worker", range(1)))
+    step, _ = live(training(lacking), [up], NOW)
+    (patch,) = patches(step)
+    assert missing_pods(patched_role(lacking, patch)) == 3
 
 
 def test_a_suspended_role_stays_suspended() -> None:

@@ -780,6 +780,18 @@ def test_a_minimum_that_lacks_lost_pods_for_longer_than_the_gang_limit_is_a_warn
     assert one["message"].startswith(lacks) == (result == "warning")
 
 
+def test_lost_extras_that_stay_missing_for_longer_than_the_gang_limit_are_a_warning(
+    stage: Stage,
+) -> None:
+    owner = stage.put(job("half", framework="none", max="3"), suspend=False, parallelism=3)
+    stage.create(pod(owner, 0))
+    notes = {contract.FAILURES_AT_START: "0", contract.STARTED_AT: NOW.isoformat()}
+    stage.patch("half", {"metadata": {"annotations": notes}, "status": {"failed": 5}})
+    (one,) = checked(stage)["stuck"]
+    assert one["result"] == "warning"
+    assert one["message"].startswith("default/half: 2 of 3 pods are missing: ")
+
+
 def test_a_job_below_its_raised_minimum_is_a_warning_and_does_not_count_as_running(
     stage: Stage,
 ) -> None:

@@ -61,6 +61,12 @@ def test_lost_pods_of_the_minimum_precede_the_reason_of_the_start() -> None:
     assert why(found).message.startswith("2 of 2 pods of its minimum are missing: ")
 
 
+def test_lost_extras_precede_the_reason_of_the_size() -> None:
+    told = {"reason": Code.RECLAIMED, "message": "to make room for a pod that is long gone"}
+    found = training(role("worker", 1, 4, size=3, failures=1, pods=(pod("worker", 0),), **told))
+    assert why(found).message.startswith("2 of 3 pods are missing: the Job controller creates them")
+
+
 def test_a_replacement_of_the_minimum_without_a_node_precedes_the_reason_of_the_start() -> None:
     told = {"reason": Code.ADMITTED, "message": "all 2 pods of its minimum fit"}
     pending = {"node": "", "phase": PodPhase.PENDING, "ready": False}

@@ -39,7 +39,8 @@ def test_a_role_with_lost_pods_does_not_grow_before_they_are_recreated() -> None
     mine = worker("mnist", 1, 9, size=2, suspended=False, pods=lost, failures=2)
     plan = plan_for(cluster(node("a", 16), mine))
     assert plan.resizes == ()
-    assert told(plan) == {"mnist": "waiting for its lost pods to be recreated"}
+    message = "1 of 1 pods of its minimum is missing: the Job controller creates it again after its"
+    assert told(plan) == {"mnist": f"{message} back-off, up to 20 s"}
     held_to = worker("mnist", 1, 9, size=2, suspended=False, pods=lost, failures=2, replicas=4)
     assert sizes(plan_for(cluster(node("a", 16), held_to))) == {"mnist": 4}
 
