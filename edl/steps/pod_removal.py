@@ -20,6 +20,8 @@ _MOVES: Final = frozenset(
     {Code.NODE_TERMINATING, Code.NODE_UNSCHEDULABLE, Code.NODE_UNNEEDED, Code.RECLAIMED}
 )
 """Reasons for which pods are recreated on other nodes at the same size."""
+_LONGEST: Final = 64 * 1024
+"""Characters of the record of pods: all annotations of a Job may have 256 KiB together."""
 
 
 def evacuated(job: TrainingJob, evacuations: Mapping[tuple[JobKey, str], Drain]) -> TrainingJob:
@@ -49,10 +51,13 @@ def recorded(role: Role) -> dict[str, str | None]:
     """The annotations that turn names to remove into pods to delete; {} if none are named.
 
     The record comes before the deletions: after a crash between them, it names what is left to do.
+    Of more pods than it holds, those that remain are then chosen by a new plan.
     """
     if not role.request.removing:
         return {}
     names = ",".join(sorted(pod.name for pod in going(role)))
+    if len(names) > _LONGEST:
+        names = names[:_LONGEST].rpartition(",")[0]
     return {contract.REMOVE: None, contract.REMOVED_PODS: names or None}
 
 

@@ -1,4 +1,4 @@
-"""All changes of one role in one round, as one patch of its Job: size, outcomes and history."""
+"""All changes of one role in one round, as few patches of its Job: outcomes, history and size."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -33,12 +33,16 @@ def change(job: TrainingJob, role: Role, resize: Resize | None, now: datetime) -
     if not annotations:
         return RoleChange(ends)
     spec = preconditioned_patches.size(role, size) if resize else {}
-    patch = preconditioned_patches.job(job.key, role, spec, annotations)
+    # For a smaller size the Job controller at once deletes work items, the youngest, in addition.
+    later = spec if ends and not role.spec.indexed else {}
+    patch = preconditioned_patches.job(job.key, role, {} if later else spec, annotations)
     notes = (*_size_note(job, role, resize), *outcome_notes(job, role, now))
+    relied = pod_removal.relied_on(role)
     # Requests with a timeout are the user's, too: the patch may remove an answered one.
     if ends and role.request.evacuated and not role.request.scaling:
-        patch = replace(patch, unless_changed=pod_removal.relied_on(role))
-    return RoleChange((patch, *ends), notes)
+        patch = replace(patch, unless_changed=relied)
+    last = replace(preconditioned_patches.job(job.key, role, later, {}), unless_changed=relied)
+    return RoleChange((patch, *ends, *([last] if later else [])), notes)
 
 
 def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str | None]:

@@ -182,6 +182,42 @@ def test_a_named_work_item_is_ended_whatever_its_index() -> None:
     assert [target.name for target in deleted(step)] == [named]
 
 
+@pytest.mark.parametrize("by_plan", [True, False], ids=["by the plan", "by its user"])
+def test_only_named_work_items_end_whenever_the_job_controller_counts(*, by_plan: bool) -> None:
+    """It counts at once when the size changes, and deletes the youngest that are too many."""
+    found = pods("worker", range(4))
+    oldest = (found[0].name, found[1].name)
+    asked = frozenset() if by_plan else frozenset(oldest)
+    items = role("worker", 1, 4, indexed=False, size=4, pods=found, removing=asked)
+    job = training(items, framework="none")
+    if by_plan:
+        drain = Drain(KEY, "worker", oldest, reasons.room_for_job(KEY))
+        job = evacuated(job, {(KEY, "worker"): drain})
+    step, _ = live(job, [Resize(KEY, "worker", 4, 2, reasons.room_for_job(KEY))], NOW)
+    size, active = 4, [one.name for one in found]
+    for write in step.writes:
+        if isinstance(write, Delete):
+            active.remove(write.target.name)
+        elif isinstance(write, Patch):
+            size = (write.body.get("spec") or {}).get("parallelism", size)
+        active = active[:size]
+    assert (size, active) == (2, [found[2].name, found[3].name])
+    assert contract.HISTORY in written(patches(step)[0]), "recorded before a pod ends"
+
+
+def test_the_record_of_thousands_of_removed_pods_fits_into_annotations() -> None:
+    found = pods("worker", range(9000))
+    items = role("worker", 1, 9000, indexed=False, size=9000, pods=found)
+    names = tuple(one.name for one in found[:8999])
+    drain = Drain(KEY, "worker", names, reasons.room_for_job(KEY))
+    chosen = evacuated(training(items, framework="none"), {(KEY, "worker"): drain})
+    step, _ = live(chosen, [Resize(KEY, "worker", 9000, 1, reasons.room_for_job(KEY))], NOW)
+    recorded = written(patches(step)[0])[contract.REMOVED_PODS]
+    assert len(recorded) <= 64 * 1024
+    assert {*recorded.split(",")} < {*names}, "whole names"
+    assert len(deleted(step)) == 8999
+
+
 def test_the_job_controller_lets_go_of_a_pod_before_it_is_ended_by_name() -> None:
     """What it does not track, it does not count as failed."""
     tracked = ("example.com/own", contract.JOB_TRACKING)
@@ -205,13 +241,14 @@ def test_only_a_removal_that_the_plan_chose_survives_changes_of_the_status() -> 
     resize = Resize(KEY, "worker", 3, 2, reasons.room_for_job(KEY))
     chosen = evacuated(training(kept, framework="none"), {(KEY, "worker"): drain})
     step, _ = live(chosen, [resize], NOW)
-    assert patches(step)[-1].unless_changed == {
+    relied = {
         "metadata": {"uid": kept.uid, "annotations": {contract.REMOVE: None}},
         "spec": {"parallelism": 3, "suspend": False},
     }
+    assert [one.unless_changed for one in patches(step)] == [relied, relied]
     named = kept.changed(removing=frozenset({NAMED}))
     step, _ = live(training(named, framework="none"), [resize], NOW)
-    assert patches(step)[-1].unless_changed is None
+    assert patches(step)[0].unless_changed is None
 
 
 def test_a_removal_that_answers_a_timed_scale_up_forgets_no_newer_one() -> None:
