@@ -158,6 +158,8 @@ def _rest(
         moves.recipients[recipient.key] = team
     elif (satisfaction := snapshot.satisfaction(allocation)) < moves.growth_limit:
         moves.growth_limit = satisfaction
+        if moves.recipients:  # growth waits for those alone
+            return
     else:
         return
     moves.recipient, moves.until = recipient.key if recipient else None, until

@@ -5,10 +5,12 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
+from edl import reasons
 from edl.messages import message
 from edl.model import (
     ClusterState,
     Code,
+    JobKey,
     Quota,
     QuotaCharge,
     Reclaim,
@@ -24,7 +26,7 @@ from edl.quantities import Resources
 from tests.edl.planner import teams
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import ALL, held, plan_for, sizes, started
-from tests.edl.planner.states import cluster, demand, node, shape, worker
+from tests.edl.planner.states import at, cluster, demand, node, shape, worker
 from tests.edl.planner.teams import of, team, with_teams
 
 GPU = "nvidia.com/gpu"
@@ -281,6 +283,22 @@ def test_what_another_team_gave_comes_before_other_growth_however_satisfied_its_
         after = act(state, plan, after=timedelta(seconds=seconds), lingering=True)
         state = replace(after, **teams_of)
     assert found == [{"b1": 8, "c1": 2}, {}, {"a1": 4}, {"d1": 6}]
+
+
+def test_growth_that_waits_for_another_team_names_its_job_beside_moves_inside_a_team() -> None:
+    gave = [
+        {"resized_at": at(-2), "last": reasons.gave(Code.FAIR_SHARING, JobKey(*to))}
+        for to in (("a", "a1"), ("b", "b3"))
+    ]
+    jobs = [
+        *of("a", running("a1", 1, 4, ["n1"] * 3, shape=shape(1, gpu=1))),
+        *of("b", running("b1", 1, 40, ["n1"] * 8, **gave[0])),
+        *of("b", running("b2", 1, 40, ["n4"] * 2, **gave[1]), running("b3", 1, 2, ["n4"])),
+        *of("d", running("d1", 5, 6, ["n3"] * 5)),
+    ]
+    state = cluster(node("n1", 12, gpu=40), node("n3", 6), node("n4", 4), *jobs)
+    plan = plan_for(with_teams(state, team("a"), team("b"), team("d")))
+    assert held(plan)["d1"] == reasons.moving(JobKey("a", "a1"), JobKey("d", "d1"))
 
 
 def test_a_queued_job_starts_on_what_moves_to_another_team_beyond_its_guarantee() -> None:
