@@ -128,13 +128,14 @@ def waiting_pods(cluster: Cluster, namespace: str, jobs: Collection[str]) -> tup
     found = (
         _unplaced(pod, owner, causes)
         for pod in listing.manifests()
-        for owner in _owners(pod)
+        for owner in owning_jobs(pod)
         if owner in jobs
     )
     return tuple(sorted((one for one in found if one), key=lambda one: one.name))
 
 
-def _owners(pod: Json) -> Iterator[str]:
+def owning_jobs(pod: Json) -> Iterator[str]:
+    """The names of the Jobs that own a pod: one at most."""
     references = pod["metadata"].get("ownerReferences") or ()
     return (one["name"] for one in references if (one["apiVersion"], one["kind"]) == JOB_TYPE)
 

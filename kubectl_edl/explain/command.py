@@ -1,5 +1,6 @@
 """`kubectl edl explain`."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -18,6 +19,7 @@ from kubectl_edl.cli.watch_report import show
 from kubectl_edl.client import reconciler_lease
 from kubectl_edl.client.cluster_view import allowed, survey_cluster, survey_ruled
 from kubectl_edl.client.event_reader import jobs_of, last_changes
+from kubectl_edl.client.failed_pods import failed_pods
 from kubectl_edl.client.job_lookup import named_role, training_job
 from kubectl_edl.client.pending_pods import waiting_pods
 from kubectl_edl.client.reconciler_settings import (
@@ -31,7 +33,12 @@ from kubectl_edl.model.published_queue import PublishedView, estimate_of, read_p
 from kubectl_edl.model.role_history import past
 from kubectl_edl.model.training_job_view import JobView, view
 from kubectl_edl.output.report import Report
-from kubectl_edl.status.job_blockers import JobBlocker, lacks_pods, uncreated_pods
+from kubectl_edl.status.job_blockers import (
+    JobBlocker,
+    failure_blockers,
+    lacks_pods,
+    uncreated_pods,
+)
 
 if TYPE_CHECKING:
     from edl.forecast.estimate import Estimate
@@ -112,7 +119,10 @@ def _report(
         deciding=by,
         waiting_pods=tuple(pods),
         past=past(job)[-_PAST:],
-        uncreated=_uncreated(connection, shown, now, hints),
+        uncreated=(
+            *_uncreated(connection, shown, now, hints),
+            *_failures(connection, shown, now),
+        ),
     )
     if state:
         explained = _with_cluster(cli, explained, state)
@@ -136,6 +146,12 @@ def _uncreated(
         hints,
     )
     return tuple(uncreated_pods(shown, changes, now))
+
+
+def _failures(connection: ClusterConnection, shown: JobView, now: datetime) -> Iterator[JobBlocker]:
+    """Why pods failed; pods that may not be listed are hinted at elsewhere."""
+    failed = allowed(lambda: failed_pods(connection.cluster, shown.job), "", [])
+    return failure_blockers(shown, failed, now)
 
 
 def _as_published(

@@ -45,7 +45,7 @@ class Explained:
     waiting_pods: tuple[WaitingPod, ...]
     past: tuple[PastOperation, ...]
     uncreated: tuple[JobBlocker, ...] = ()
-    """Why pods of started roles cannot be created, by the Job controller's Events."""
+    """Why pods of started roles cannot be created, by the Job controller's Events, or failed."""
     explanation: Explanation | None = None
     estimate: Estimate | None = None
     caveats: tuple[tuple[str, Caveat], ...] = ()

@@ -11,6 +11,7 @@ from edl.phases import waits
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.cluster_view import Survey, allowed
 from kubectl_edl.client.event_reader import jobs_of, last_changes
+from kubectl_edl.client.failed_pods import failed_pods
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.pending_pods import waiting_pods
 from kubectl_edl.client.reconciler_lease import LeaseView
@@ -26,7 +27,7 @@ from kubectl_edl.model.training_job_view import JobView, view
 from kubectl_edl.output.age import duration
 from kubectl_edl.output.report import Report
 from kubectl_edl.status.detail_view import Detail, detail_report
-from kubectl_edl.status.job_blockers import job_blockers
+from kubectl_edl.status.job_blockers import failure_blockers, job_blockers
 
 _CHANGES_SHOWN: Final = 10
 
@@ -50,9 +51,13 @@ def job_detail(
         hints,
     )
     pods = allowed(lambda: waiting_pods(connection.cluster, found.key.namespace, jobs), "", [])
+    failed = allowed(lambda: failed_pods(connection.cluster, found), "", [])
     shown = view(found, connection.scope.cluster_flags)
-    stuck = job_blockers(shown, pods, changes, lead, now)
-    why = {pod.name: pod.why for pod in pods}
+    stuck = (
+        *job_blockers(shown, pods, changes, lead, now),
+        *failure_blockers(shown, failed, now),
+    )
+    why = {pod.name: pod.why for pod in pods} | {pod.name: pod.why for pod in failed}
     queue = _published(found, connection, now)
     detail = Detail(
         shown,

@@ -10,6 +10,7 @@ from edl.kube.create_failures import CreateFailure, create_failure
 from edl.kube.event_facts import EventFacts
 from edl.model import Code, Phase, Pod, PodPhase
 from edl.planner.snapshot.last_resizes import pods_were_not_created
+from kubectl_edl.client.failed_pods import FailedPod
 from kubectl_edl.client.pending_pods import NO_IMAGE, WaitingPod
 from kubectl_edl.client.reconciler_lease import LeaseView
 from kubectl_edl.model.training_job_view import JobView, RoleView, pod_status
@@ -25,6 +26,8 @@ _DOCTOR: Final = "kubectl edl doctor"
 _CORRECT: Final = "correct its file and apply it again; where that is refused, delete the Job first"
 _DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
 """The Job controller's reason for a Job that ran longer than its `activeDeadlineSeconds`."""
+_OUT_OF_MEMORY: Final = "OOMKilled"
+"""The kubelet's reason for a container that exceeded its memory limit."""
 _CONFIG: Final = frozenset({"CreateContainerConfigError", "CreateContainerError"})
 
 
@@ -227,6 +230,35 @@ def _pod_remedy(view: JobView, pod: WaitingPod) -> str:
             f"run {pod.scheduler}, or delete its Jobs and apply them with a schedulerName that runs"
         )
     return describe if pod.node else f"kubectl edl explain {_flags(view)}"
+
+
+def failure_blockers(
+    view: JobView, failed: Sequence[FailedPod], now: datetime
+) -> Iterator[JobBlocker]:
+    """Recent failures of pods, grouped by reason, with the number that fails the Job."""
+    for shown in view.roles if view.phase not in _OVER else ():
+        role = shown.role
+        found = [pod for pod in failed if pod.job == role.job and not _is_past(view, pod, now)]
+        for why in dict.fromkeys(pod.why for pod in found):
+            same = [pod for pod in found if pod.why == why]
+            named = f"{same[0].name} failed" if len(same) == 1 else f"{len(same)} pods failed"
+            counted = f"{role.status.failures} failures of {role.job}"
+            limit = f"more than {role.spec.backoff_limit} fail it"
+            yield JobBlocker(f"{named}: {why} ({counted}; {limit})", _failure_remedy(view, same[0]))
+
+
+def _is_past(view: JobView, pod: FailedPod, now: datetime) -> bool:
+    """Whether a pod failed a while ago; in a failed job, no failure is past."""
+    if view.phase is Phase.FAILED or pod.finished is None:
+        return False
+    return now - pod.finished > _LATELY
+
+
+def _failure_remedy(view: JobView, pod: FailedPod) -> str:
+    logs = f"kubectl logs {pod.name} {_there(view)}"
+    if pod.reason == _OUT_OF_MEMORY:
+        return f"its container needs a higher memory limit, or less memory: {logs}"
+    return f"{logs} shows why"
 
 
 def _pods(count: int) -> str:

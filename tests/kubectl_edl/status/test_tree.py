@@ -166,6 +166,22 @@ def test_an_image_that_cannot_be_pulled_is_named_with_the_way_out(stage: Stage) 
     ]
 
 
+def test_a_failed_pod_is_shown_with_the_reason_of_its_container_and_the_count(stage: Stage) -> None:
+    owner = stage.put(job("crash", framework="none", min="1", max="2"), suspend=False)
+    ended = {"reason": "OOMKilled", "exitCode": 137, "finishedAt": "2026-11-21T11:59:00Z"}
+    statuses = [{"name": "main", "state": {"terminated": ended}}]
+    stage.create(pod(owner, 0, phase="Failed", conditions=[], containerStatuses=statuses))
+    stage.patch("crash", {"status": {"failed": 3}})
+    why = "container main: OOMKilled, exit code 137"
+    limit = stage.job("crash")["spec"]["backoffLimit"]
+    message = f"crash-0-x0 failed: {why} (3 failures of crash; more than {limit} fail it)"
+    remedy = "its container needs a higher memory limit, or less memory: kubectl logs crash-0-x0"
+    assert blockers_section(stage, "crash")[-1] == (message, f"{remedy} -n default")
+    stage.width = 200
+    assert any("Failed" in line and why in line for line in frame(stage, "crash"))
+    assert message in stage.run("explain", "crash").out
+
+
 def test_a_running_job_without_its_chief_shows_that_it_cannot_complete(stage: Stage) -> None:
     stage.delete("mnist-chief")
     assert blockers_section(stage, "mnist")[0] == (
