@@ -58,7 +58,7 @@ def _claims(connection: ClusterConnection, stored: Sequence[Json]) -> Iterator[s
         except NotFound:
             yield (
                 f'hint: there is no PersistentVolumeClaim "{name}" in namespace '
-                f"{connection.namespace}: its pods stay Pending until it is created"
+                f"{connection.namespace}: the job waits in the queue until it is created"
             )
         except ClusterError:
             continue

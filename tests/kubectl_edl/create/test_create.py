@@ -448,7 +448,7 @@ def test_a_claim_that_is_not_there_is_a_hint() -> None:
     other = (MNIST[0], "other", *MNIST[2:])
     assert stage.run("create", *other, *usual, "nope:/data", *COMMAND).err == (
         'hint: there is no PersistentVolumeClaim "nope" in namespace default: '
-        "its pods stay Pending until it is created\n"
+        "the job waits in the queue until it is created\n"
     )
 
 
