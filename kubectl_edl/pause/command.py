@@ -62,7 +62,7 @@ def flip(
     if hints:
         switch = replace(switch, done=switch.unattended)
     known = [] if survey.hints else chosen  # pods that may not be listed count as lost
-    delays = [found for job in known if (found := _delay(job, switch, scope, cli.now()))]
+    warnings = [found for job in known if (found := _warning(job, switch, scope, cli.now()))]
     done: list[tuple[str, list[Json]]] = []
     try:
         each(cli, chosen, lambda job: done.append(_flip(job, switch, patcher, scope)))
@@ -70,7 +70,7 @@ def flip(
         if done:
             sentences = "\n".join(sentence for sentence, _ in done)
             manifests = [manifest for _, found in done for manifest in found]
-            print_changed(cli, writing.output, sentences, manifests, (*hints, *delays))
+            print_changed(cli, writing.output, sentences, manifests, (*hints, *warnings))
 
 
 def _chosen(
@@ -100,14 +100,17 @@ def _flip(
     return f"{name}: {done.format(job=named)}{patcher.remark}", manifests
 
 
-def _delay(job: TrainingJob, switch: Switch, scope: Scope, now: datetime) -> str:
-    """What the Job controller's back-off after lost pods means for the job; empty without one."""
-    until = pods_delayed_until(job, now)
-    if not until or ending(job) or job.paused is switch.paused:
+def _warning(job: TrainingJob, switch: Switch, scope: Scope, now: datetime) -> str:
+    """What delays the job's next start; empty if nothing is known."""
+    if ending(job) or job.paused is switch.paused:
         return ""
-    delay = f"the Job controller creates no pod until {until:%H:%M:%S} UTC at the latest"
     name = shown(job.key, scope)
-    return f"warning: {name} lost pods, and {delay}: {switch.delayed}"
+    if job.problem and not switch.paused:
+        return f"warning: {name} does not start before its problem is fixed: {job.problem}"
+    if until := pods_delayed_until(job, now):
+        delay = f"the Job controller creates no pod until {until:%H:%M:%S} UTC at the latest"
+        return f"warning: {name} lost pods, and {delay}: {switch.delayed}"
+    return ""
 
 
 def _patch(job: TrainingJob, role: Role, switch: Switch) -> Patch:

@@ -127,3 +127,21 @@ def test_pausing_and_resuming_a_job_with_lost_pods_warns_of_the_job_controllers_
     queued = stage.run("pause", "mnist")
     assert "pods end" not in queued.err
     assert queued.err.endswith("once resumed, it waits in the queue until then\n")
+
+
+def test_resuming_a_job_that_cannot_start_says_why(stage: Stage) -> None:
+    other = ObjectRef("PriorityClass", "", "other")
+    stage.cluster.create(other, {"metadata": {"name": "other"}, "value": 5})
+    late = job("late", framework="none")
+    late["spec"]["template"]["spec"]["priorityClassName"] = "nope"
+    stage.put(late)
+    assert stage.run("pause", "late").err == ""
+    found = stage.run("resume", "late")
+    assert (found.code, contract.PAUSED in stage.job("late")["metadata"]["annotations"]) == (
+        0,
+        False,
+    )
+    assert found.err.startswith(
+        "warning: late does not start before its problem is fixed: "
+        'there is no PriorityClass "nope": create it'
+    )
