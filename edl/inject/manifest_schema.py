@@ -80,7 +80,7 @@ _SPECS: Final[dict[str, _Shape]] = {"Job": _JOB, "Pod": _POD, "Namespace": _MAP}
 
 
 def _whole(spec: _Shape) -> _Shape:
-    return {"kind": str, "metadata": _META, "spec": spec}
+    return {"kind": str, "metadata": _META, "spec": spec, "status": {"failed": int}}
 
 
 def _compiled(shape: _Shape) -> Any:  # noqa: ANN401 - a type

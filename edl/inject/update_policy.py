@@ -10,7 +10,7 @@ from edl.frameworks import FRAMEWORKS
 from edl.inject import namespace_limits, peer_counts
 from edl.inject.manifest_parts import annotated, annotations, labels, template
 from edl.inject.pods import gpus, scheduling_gates
-from edl.inject.pods.pod_failure_policy import own_limits
+from edl.inject.pods.pod_failure_policy import has_own_limit
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.parsing.parser import parse
 from edl.parsing.yaml_values import whole
@@ -219,12 +219,13 @@ def _left_out(spec: Json, old: Json) -> Json:
     kubectl removes such fields when server-side apply takes over from `kubectl apply`.
     """
     before = old.get("spec") or {}
-    made = [("backoffLimit", RETRIES, own_limits(old))]
-    indexed = [("completionMode", "NonIndexed", ("Indexed",))] if is_ranked(old) else []
+    ranked = is_ranked(old) and before.get("completionMode") == "Indexed"
+    made = (
+        ("backoffLimit", RETRIES, has_own_limit(old)),
+        ("completionMode", "NonIndexed", ranked),
+    )
     return {
-        name: before[name]
-        for name, default, ours in (*made, *indexed)
-        if spec.get(name) == default and before.get(name) in ours
+        name: before[name] for name, default, ours in made if ours and spec.get(name) == default
     }
 
 

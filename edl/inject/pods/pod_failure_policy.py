@@ -50,16 +50,18 @@ def with_retries(job: Json, spec: JobSpec) -> Json:
     return job | rules | {"podReplacementPolicy": "Failed"}
 
 
-def own_limits(job: Json) -> range:
-    """The values of a completed Job's `backoffLimit` that no user has set.
+def has_own_limit(job: Json) -> bool:
+    """Whether no user has set the `backoffLimit` of a completed Job.
 
     The reconciler raises the webhook's value by the number of failures.
     """
-    notes, status = annotations(job), job.get("status") or {}
-    if notes.get(contract.RESTART) == RestartPolicy.NEVER:
-        return range(1)
+    notes = annotations(job)
+    limit: int | None = (job.get("spec") or {}).get("backoffLimit")
+    if limit is None or notes.get(contract.RESTART) == RestartPolicy.NEVER:
+        return limit == 0
     retries = RETRIES * (whole(notes.get(contract.INJECTED_MAX, "")) or 1)
-    return range(retries, retries + (status.get("failed") or 0) + 1)
+    failures: int = (job.get("status") or {}).get("failed") or 0
+    return 0 <= limit - retries <= failures
 
 
 def _with_policy(template: Json, policy: str) -> Json:

@@ -33,6 +33,8 @@ def findings(manifest: Json) -> list[str]:
         ("spec parallelism", "2", 'spec.parallelism: "2"; a whole number belongs here'),
         ("spec parallelism", True, "spec.parallelism: true; a whole number belongs here"),
         ("spec suspend", 0.5, "spec.suspend: 0.5; true or false belongs here"),
+        ("status", ["a"], "status: a list; an object belongs here"),
+        ("status failed", "3", 'status.failed: "3"; a whole number belongs here'),
         (
             "spec template spec containers",
             {"name": "a"},

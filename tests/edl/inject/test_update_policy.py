@@ -235,6 +235,14 @@ def test_retries_that_the_reconciler_has_raised_by_the_failures_stay(
     assert verdict.manifest["spec"]["backoffLimit"] == stored
 
 
+def test_a_number_of_failures_costs_no_time() -> None:
+    """A client that poses as the API server may send any number; this one was once counted to."""
+    old = created(job(framework="pytorch", max="4")) | {"status": {"failed": 2**62}}
+    unset = changed(old, "spec backoffLimit", None)
+    found = update(changed(old, "spec backoffLimit", 6), unset)
+    assert found.manifest["spec"]["backoffLimit"] == 6
+
+
 def test_work_items_are_put_back_too() -> None:
     old = created(job("r", framework="none", max="4", spec={"completions": 8}))
     verdict = update(changed(old, "spec parallelism", 3), old)
