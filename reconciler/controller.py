@@ -171,9 +171,9 @@ class Controller:
 
 def _without_lost_lead(report: StepReport) -> StepReport:
     """The report with steps that the loss of the leadership ended as left, not as failed."""
-    lost = [one for one in report.failed if isinstance(one.error, NotLeading)]
-    failed = tuple(one for one in report.failed if one not in lost)
-    return replace(report, failed=failed, left=(*report.left, *(one.step for one in lost)))
+    lost = [one.step for one in report.failed if isinstance(one.error, NotLeading)]
+    failed = tuple(one for one in report.failed if not isinstance(one.error, NotLeading))
+    return replace(report, failed=failed, left=(*report.left, *lost))
 
 
 def _never_heard() -> float | None:
