@@ -59,6 +59,14 @@ def test_a_pod_that_moves_is_ended_though_its_node_may_stay() -> None:
     assert plan.drains == (Drain(KEY, "worker", ("worker-1",), WEB),)
 
 
+def test_a_pod_whose_removal_is_recorded_is_not_removed_once_more() -> None:
+    """A crash came between the record and its deletion: the history would have it twice."""
+    found = hvd(gone(1, size=4))
+    launcher, workers = found.roles
+    recorded = workers.changed(removed=frozenset({"worker-1"}))
+    assert plan_for(replace(found, roles=(launcher, recorded))).drains == ()
+
+
 def test_a_size_between_ends_the_rest_by_name() -> None:
     found = hvd(gone(2, 3, size=2))
     launcher, workers = found.roles
