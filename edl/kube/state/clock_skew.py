@@ -21,7 +21,7 @@ LONG_AGO: Final = timedelta(days=1)
 
 
 def set_right(jobs: tuple[TrainingJob, ...], now: datetime) -> tuple[TrainingJob, ...]:
-    """The jobs without start or resize times in the future; usually the same tuple."""
+    """The jobs without times of our own in the future; usually the same tuple."""
     latest = now + AHEAD
     wrong = [job for job in jobs if _is_wrong(job, latest)]
     if not wrong:
@@ -33,6 +33,7 @@ def set_right(jobs: tuple[TrainingJob, ...], now: datetime) -> tuple[TrainingJob
 def _is_wrong(job: TrainingJob, latest: datetime) -> bool:
     return _later(job.started_at, latest) or any(
         _later(role.record.resized_at, latest)
+        or _later(role.record.resumed_at, latest)
         or _later(role.record.delayed_until, latest + LONGEST_BACKOFF)
         or (role.request.scaling and _later(role.request.scaling.since, latest))
         for role in job.roles
@@ -48,6 +49,7 @@ def _roles(roles: Sequence[Role], now: datetime) -> tuple[Role, ...]:
     return tuple(
         role.changed(
             resized_at=_moment(role.record.resized_at, now),
+            resumed_at=_moment(role.record.resumed_at, now),
             delayed_until=_moment(role.record.delayed_until, now, LONGEST_BACKOFF),
             scaling=role.request.scaling
             and replace(role.request.scaling, since=_moment(role.request.scaling.since, now)),

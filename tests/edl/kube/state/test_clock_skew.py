@@ -66,3 +66,11 @@ def test_so_does_a_back_off_that_ends_later_than_any_can() -> None:
     until = right.roles[0].record.delayed_until
     assert until is not None
     assert until <= LONG_AGO
+
+
+def test_a_pause_that_ends_in_the_future_has_ended_long_ago() -> None:
+    """Each failed start would be tried again without a back-off until then."""
+    (right,) = set_right((training(role("worker", 1, 4, resumed_at=TOMORROW)),), NOW)
+    resumed = right.roles[0].record.resumed_at
+    assert resumed
+    assert resumed < NOW
