@@ -73,6 +73,8 @@ class Life:
         job = elastic(name, cpu="500m", labels=size, parallelism=len(NODES), pod=pod)
         indexed = {"suspend": True, "completions": len(NODES), "completionMode": "Indexed"}
         job["spec"] |= indexed
+        completed = {contract.INJECTED_MAX: size["max"]}
+        job["metadata"]["annotations"] = job["metadata"].get("annotations", {}) | completed
         self.api.create(self.target, job)
 
     @property
