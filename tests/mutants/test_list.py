@@ -2,11 +2,12 @@
 
 import ast
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from tests.mutants.__main__ import Fate, fate
-from tests.mutants.listed import PACKAGES, ROOT, Mutant, read
+from tests.mutants.listed import LIST, PACKAGES, ROOT, Mutant, read, record
 
 MUTANTS = read()
 
@@ -32,6 +33,27 @@ def test_a_mutant_is_another_program(mutant: Mutant) -> None:
     (changed, *_) = (number for number, (old, new) in enumerate(lines, 1) if old != new)
     assert statement(other, changed) != statement(text, changed)
     assert all((ROOT / tests).is_dir() for tests in mutant.tests)
+
+
+def test_each_recorded_test_is_there() -> None:
+    recorded = {mutant.killed_by for mutant in MUTANTS if mutant.killed_by}
+    places = [killed_by.split("::") for killed_by in recorded]
+    missing = [
+        f"{file}::{name}"
+        for file, name in places
+        if f"def {name}(" not in (ROOT / file).read_text()
+    ]
+    assert missing == []
+    assert len(recorded) > 100
+
+
+def test_a_recorded_list_is_read_as_it_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "mutants.toml"
+    path.write_text(LIST.read_text())
+    record({MUTANTS[0]: "tests/certs/test_issue.py::test_quotes"}, path)
+    (first, *others) = read(path)
+    assert first.killed_by == "tests/certs/test_issue.py::test_quotes"
+    assert others == list(MUTANTS[1:])
 
 
 @pytest.mark.parametrize(
