@@ -114,7 +114,7 @@ test-kind: setup binaries ## the integration tests on a kind cluster; needs a co
 torture: setup binaries ## a thousand faults during churn, a million generated reviews; half an hour
 	$(BIN)/pytest -q -m torture
 
-mutants: setup ## does a test fail for each of the listed changes of one line? ten minutes
+mutants: setup ## does a test fail for each of the listed changes of one line? half an hour
 	$(BIN)/python -m tests.mutants
 
 # Where no real node can run, the tests say so themselves. Without `binaries`: packages are fetched while Go compiles.
