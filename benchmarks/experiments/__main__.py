@@ -134,7 +134,12 @@ def write_report() -> None:
     rows = json.loads(_MIXES.read_text()) if _MIXES.exists() else []
     mixes = [MixFigures(**row | {"setting": Setting(**row["setting"])}) for row in rows]
     aside = [figures.figures(record) for record in load_all(ASIDE)]
-    drawn = records or load_all(COURSES)
+    replayed = {one.circumstances.experiment for one in records}
+    simulated = load_all(COURSES)
+    drawn = [
+        *records,
+        *(one for one in simulated if one.circumstances.experiment not in replayed),
+    ]
     for path in (*draw(drawn, mixes, RESULTS), report.write(found, aside, mixes)):
         print(path)
 

@@ -47,7 +47,8 @@ def write(found: Sequence[Figures], aside: Sequence[Figures], mixes: Sequence[Mi
             mix_told=_told({(one.date, one.commit) for one in mixes}),
             settings=tables.settings(mixes),
             replays=_replays(found, aside),
-            drawn=_drawn(found),
+            t1_drawn=_drawn(found, T1.name),
+            t2_drawn=_drawn(found, T2.name),
         )
     )
     return README
@@ -71,8 +72,10 @@ def _horizons() -> str:
     return ", ".join(f"{one.name} {one.horizon:.0f} s" for one in (T1, T2))
 
 
-def _drawn(found: Sequence[Figures]) -> str:
-    replayed = any(one.circumstances.source == "replay" for one in found)
+def _drawn(found: Sequence[Figures], experiment: str) -> str:
+    """Which runs of an experiment its plot shows."""
+    told = (one.circumstances for one in found)
+    replayed = any(one.source == "replay" and one.experiment == experiment for one in told)
     return "all replays" if replayed else "the first simulated run of each arm"
 
 

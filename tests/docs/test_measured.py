@@ -74,3 +74,13 @@ def test_how_fast_jobs_are_released_is_what_was_measured() -> None:
         f"at {ratio('bare pool'):.2f} times the rate of a bare pool of patching clients, and "
         f"{ratio('Kueue'):.1f} times Kueue's"
     ) in words(PERFORMANCE)
+
+
+def test_how_long_jobs_waited_in_the_replays_is_what_was_measured() -> None:
+    report = (ROOT / "benchmarks" / "experiments" / "README.md").read_text()
+    row = next(line for line in report.splitlines() if line.startswith("| mean wait, s |"))
+    ours, theirs, fixed = [cell.split()[0] for cell in row.split("|")[5:8]]
+    assert (
+        f"the mean wait was {ours} s with kubectl-edl, {theirs} s with EDL's algorithm and "
+        f"{fixed} s at fixed sizes"
+    ) in words(PERFORMANCE)
