@@ -13,7 +13,7 @@ from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework
 from edl.kube.option_group import argument, option, option_group
 from edl.parsing.parser import parse
-from edl.spec.job_spec import RoleBounds
+from edl.spec.job_spec import POD_POLICIES, RoleBounds
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import MisusedOptions
 from kubectl_edl.create.pod_options import Details, RolePodOptions, details
@@ -204,11 +204,13 @@ def _pod(draft: _Draft, bounds: RoleBounds, command: tuple[str, ...]) -> Json:
     volumes = [
         {"name": _volume(claim), "persistentVolumeClaim": {"claimName": claim}} for claim in claims
     ]
+    restart = given.settings.get(contract.RESTART, contract.RestartPolicy.ON_FAILURE)
+    policies = (policy for asked, policy in POD_POLICIES.items() if asked == restart)
     return _without_empty(
         {
             "priorityClassName": draft.request.options.priority_class,
             "nodeSelector": dict(given.node_selector),
-            "restartPolicy": "OnFailure",
+            "restartPolicy": next(policies, "OnFailure"),
             "containers": [_without_empty(container)],
             "volumes": volumes,
         }

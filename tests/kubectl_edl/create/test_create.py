@@ -15,6 +15,7 @@ from edl.kube.cluster import Cluster, ListOptions, RawList
 from edl.model import ObjectRef
 from edl.parsing.namespace_policy import SILENT, NamespacePolicy
 from edl.parsing.parser import parse
+from edl.spec.job_spec import POD_POLICIES
 from edl.writes import Json
 from kubectl_edl.cli.completion_main import answer
 from kubectl_edl.cli.context import ClusterConnection, Scope
@@ -311,6 +312,14 @@ def test_every_user_annotation_can_be_set() -> None:
     lines = found.err.splitlines()
     assert lines[0].startswith('error: --set: "colour" is not a setting; one of ')
     assert lines[1].startswith('error: --set clean-up: unknown "Some"; one of Running, All')
+
+
+@pytest.mark.parametrize("restart", contract.RestartPolicy)
+def test_pods_have_the_restart_policy_that_the_setting_needs(
+    restart: contract.RestartPolicy,
+) -> None:
+    for job in written(*MNIST, "--set", f"restart={restart}"):
+        assert job["spec"]["template"]["spec"]["restartPolicy"] == POD_POLICIES[restart]
 
 
 def test_a_command_that_no_role_would_run_is_refused() -> None:
