@@ -75,9 +75,10 @@ def recreated_within(role: Role) -> timedelta:
     return _BACKOFF.after(role.status.failures)
 
 
-def longest_wait(job: TrainingJob) -> timedelta:
-    """How long pods of the job's minimum may be missing; zero if none is missing."""
-    waits = (recreated_within(role) for role in job.live if lost_pods(role))
+def longest_wait(job: TrainingJob, *, extras: bool = False) -> timedelta:
+    """How long pods of the job's minimum, or any pods, may be missing; zero if none is missing."""
+    missing = missing_pods if extras else lost_pods
+    waits = (recreated_within(role) for role in job.live if missing(role))
     return max(waits, default=timedelta())
 
 
@@ -94,13 +95,8 @@ def why_any_missing(job: TrainingJob) -> Reason | None:
 
 def _why_extras_missing(job: TrainingJob) -> Reason | None:
     lost, size = sum(map(missing_pods, job.live)), sum(role.status.size for role in job.live)
-    return reasons.missing(lost, size, longest_back_off(job), extras=True) if lost else None
-
-
-def longest_back_off(job: TrainingJob) -> timedelta:
-    """How long any pods of the job may be missing, extras included; zero if none is missing."""
-    waits = (recreated_within(role) for role in job.live if missing_pods(role))
-    return max(waits, default=timedelta())
+    longest = longest_wait(job, extras=True)
+    return reasons.missing(lost, size, longest, extras=True) if lost else None
 
 
 def stands_still(job: TrainingJob) -> bool:

@@ -5,7 +5,6 @@ from datetime import timedelta
 import pytest
 
 from edl.lost_pods import (
-    longest_back_off,
     longest_wait,
     lost_pods,
     recreated_within,
@@ -90,5 +89,5 @@ def test_a_job_says_how_many_extras_are_missing_beside_a_whole_minimum() -> None
         "12 of 20 pods are missing: the Job controller creates them again after its back-off, "
         "up to 600 s"
     )
-    assert longest_back_off(lacking) == timedelta(minutes=10)
+    assert longest_wait(lacking, extras=True) == timedelta(minutes=10)
     assert why_any_missing(worker("low", 1, 2, on=["a"])) is None

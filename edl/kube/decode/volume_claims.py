@@ -47,6 +47,6 @@ def refusals(missing: Iterable[ObjectKey]) -> Iterator[str]:
     """Why no node takes a pod that names claims with which no pod can be placed."""
     for one in missing:
         yield (
-            f'there is no PersistentVolumeClaim "{one.name}" to place its pods with, or it is '
-            "being deleted, or has lost its volume: create it, or name another"
+            f'PersistentVolumeClaim "{one.name}" does not exist, is being deleted, or has lost its '
+            "volume: create it, or name another"
         )

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from edl import contract
-from edl.lost_pods import longest_back_off, why_any_missing
+from edl.lost_pods import longest_wait, why_any_missing
 from edl.messages import message
 from edl.model import Code, Phase, TrainingJob
 from edl.phases import below_minimum, ending, phase, why_below_minimum
@@ -140,7 +140,7 @@ def _lacking_lost_pods(
 ) -> CheckResult | None:
     del now
     lacks = why_any_missing(job)
-    if lacks is None or ending(job) or longest_back_off(job) <= gang_limit:
+    if lacks is None or ending(job) or longest_wait(job, extras=True) <= gang_limit:
         return None
     return warning(f"{job.key}: {message(lacks)}", explanation(job))
 

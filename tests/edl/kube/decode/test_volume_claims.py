@@ -101,13 +101,13 @@ def test_a_job_waits_for_the_claims_of_its_template_with_the_reason(world: World
     assert problem(incremental, world) == ""  # claims are not listed yet, or may not be
     world.relist(KIND)
     assert problem(incremental, world) == (
-        'there is no PersistentVolumeClaim "data" to place its pods with, or it is being deleted, '
-        "or has lost its volume: create it, or name another"
+        'PersistentVolumeClaim "data" does not exist, is being deleted, or has lost its volume: '
+        "create it, or name another"
     )
     tell(world, claim("data", "Pending"))  # bound once the pod has a node
     assert problem(incremental, world) == ""
     world.delete(KIND, "data")
-    assert problem(incremental, world).startswith("there is no PersistentVolumeClaim")
+    assert problem(incremental, world).startswith('PersistentVolumeClaim "data" does not exist')
 
 
 def test_a_job_that_runs_is_resized_whatever_becomes_of_its_claims(world: World) -> None:
