@@ -222,9 +222,12 @@ class _Case:
     def _first(self, role: str, recipients: Mapping[Subject, int]) -> Sequence[Blocker]:
         """The jobs or sibling roles that got the capacity which removing blockers freed.
 
-        `role` "" stands for the whole job.
+        `role` "" stands for the whole job. Empty if this role got, or reserved, capacity too: what
+        others have got besides is not in its way.
         """
         key = self.job.key
+        if (key, role) in recipients:
+            return ()
         own = tuple((name, size) for (job, name), size in recipients.items() if job == key)
         siblings = tuple(one for one in own if role not in ("", one[0]))
         jobs = tuple(dict.fromkeys(job for job, _ in recipients if job != key))

@@ -129,6 +129,25 @@ def test_what_a_later_job_takes_by_backfill_still_fits_the_gang() -> None:
     assert _fitting(found) == (3, 3)
 
 
+def test_what_others_get_beside_a_head_of_the_queue_that_fits_is_not_in_its_way() -> None:
+    """With two more nodes the gang reserves its capacity, and no longer blocks the job behind it.
+
+    That job's start, and the growth of roles that had yielded, hinder the gang no more.
+    """
+    one, two, left = list("aaaabbbbcc"), list("ccddddee"), list("ee")
+    jobs = [worker("one", 1, 40, on=one), worker("two", 1, 40, on=two), worker("s", 2, 2, on=left)]
+    big = worker("big", 4, 4, shape=shape(4), queued=-400)
+    queue = (big, worker("late", 1, 3, queued=-30))
+    nodes = [node(name, 4) for name in "abcde"]
+    found = explained("big", *nodes, *jobs, *queue, limits=Limits())
+    assert _fitting(found) == (2, 2)
+    assert found.start_blockers is not None
+    short, then = found.start_blockers.blockers
+    assert messages.remedy(short) == "room for 2 more pods of 4 CPU, on nodes like a"
+    more = situation(*nodes, node("f", 4), node("g", 4), *jobs, *queue, limits=Limits()).decided()
+    assert then == InProgress(more.decisions.held[big.key])
+
+
 def test_two_resources_that_no_node_has_together_are_said_so() -> None:
     gpu = shape(2, gpu=1)
     things = (node("a", 1, gpu=1), node("b", 8), worker("mnist", 1, 1, shape=gpu))
