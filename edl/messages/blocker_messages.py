@@ -90,7 +90,7 @@ def remedy(found: Blocker) -> str:
             more = amount_text(name, found.needed + found.kept - found.idle)
             return f"a load ceiling of {found.enough * 100:g} %, or {more} more idle in the cluster"
         case QuotaExceeded(quota):
-            return f"{quota.text(quota.hard + found.lacks)} {quota.unit} in {quota.place}"
+            return f"{quota.place} raised to {quota.text(quota.hard + found.lacks)} {quota.unit}"
     return ""  # the text of a problem includes its fix
 
 

@@ -215,7 +215,7 @@ def _figures(reason: Reason) -> str:
         return ""
     match reason.about:
         case Awaiting(givers=givers) if givers:
-            return f"{listed(givers)} {'makes' if len(givers) == 1 else 'make'} room"
+            return f"those of {listed(givers)}"
         case PodsOf(jobs, others):
             return f"those of {listed(jobs)}{' and others' if others else ''}"
         case Usage(budget, amount, used):

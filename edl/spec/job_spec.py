@@ -32,6 +32,9 @@ class Gpu(msgspec.Struct, frozen=True):
 RETRIES: Final = 6
 """The API's default `backoffLimit`, which counts for a whole Job; here it counts per replica."""
 
+UNLIMITED: Final = 2**31 - 1
+"""The largest `backoffLimit`: no number of failures fails the Job."""
+
 HELD_TTL: Final = 2**31 - 1
 """`ttlSecondsAfterFinished` while the user's own value is kept in
 `edl.dev/ttl-seconds-after-finished`: the largest that the API accepts, so that a removed field can

@@ -17,7 +17,7 @@ from enum import IntEnum
 from typing import Final
 
 from edl import contract
-from edl.errors import Denied, EdlError, NotFound
+from edl.errors import ClusterError, Denied, EdlError, NotFound
 from kubectl_edl.cli.context import ClusterConnection
 
 
@@ -99,11 +99,31 @@ def exit_code(error: EdlError) -> Exit:
 
 
 def no_such_job(name: str, known: Sequence[str], connection: ClusterConnection) -> Missing:
-    """The error for an unknown training job; suggests the closest names among `known`."""
+    """The error for an unknown training job; suggests the closest names among `known`.
+
+    Namespaces that have a job of this name are suggested instead, if the user may read that.
+    """
     where = f"in namespace {connection.namespace}" if connection.namespace else "in any namespace"
     found = f'no training job "{name}" {where}'
+    if connection.namespace and (elsewhere := _namespaces_of(name, connection)):
+        return Missing(f"{found}; it is in: {', '.join(f'-n {one}' for one in elsewhere)}")
     every = f"kubectl edl status -A{connection.scope.edl_flags}"
     return Missing(f"{found}; {_nearest(name, known)}all of them: {every}")
+
+
+def _namespaces_of(name: str, connection: ClusterConnection) -> list[str]:
+    """The first namespaces with a training job of this name; empty if that may not be read."""
+    from edl.dns_names import is_label_value
+    from edl.kube.cluster import ListOptions
+
+    if not is_label_value(name):
+        return []
+    selector = f"{contract.FRAMEWORK},{contract.JOB}={name}"
+    try:
+        found = connection.cluster.list(ListOptions("Job", labels=selector)).manifests()
+    except ClusterError:
+        return []
+    return sorted({job["metadata"]["namespace"] for job in found})[:_SUGGESTIONS]
 
 
 def no_such_plain_job(name: str, known: Sequence[str], connection: ClusterConnection) -> Missing:

@@ -48,6 +48,8 @@ class Listed(click.Group):
 
     renamed: ClassVar[Mapping[str, str]] = {}
     """New names by old names; an old name still works, with a warning."""
+    meant: ClassVar[Mapping[str, str]] = {}
+    """What other programs' commands are called here, for the error: `pause or delete` for stop."""
 
     def __init__(
         self,
@@ -86,7 +88,8 @@ class Listed(click.Group):
         if args and args[0] not in self._lines:
             from difflib import get_close_matches
 
-            close = get_close_matches(args[0], self._lines, n=1)
+            known = self.meant.get(args[0])
+            close = [known] if known else get_close_matches(args[0], self._lines, n=1)
             few = f"; one of {', '.join(self._lines)}" if len(self._lines) <= _FEW else ""
             meant = f"; did you mean {close[0]}?" if close else few
             ctx.fail(f'unknown {self._noun} "{args[0]}" for "{ctx.command_path}"{meant}')

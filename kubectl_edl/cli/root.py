@@ -52,6 +52,22 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
 _RENAMED: Final[Mapping[str, str]] = {"label": "adopt", "unlabel": "release"}
 """New names by old names; 0.2 removes the old ones."""
 
+_MEANT: Final[Mapping[str, str]] = {
+    "apply": "create",
+    "cancel": "delete",
+    "describe": "status or explain",
+    "get": "status",
+    "list": "status",
+    "ls": "status",
+    "resize": "scale",
+    "run": "create",
+    "start": "resume",
+    "stop": "pause or delete",
+    "submit": "create",
+    "suspend": "pause",
+}
+"""Commands here by commands of kubectl and of other queues, for the error of an unknown one."""
+
 _HELP: Final = """Elastic training on ordinary Kubernetes Jobs: a few labels, no CRD.
 
 Commands that read a cluster take kubectl's --context, --kubeconfig, --cluster, --user, --as,
@@ -78,6 +94,7 @@ def _load(name: str) -> click.Command:
 
 class _Commands(Listed):
     renamed = _RENAMED
+    meant = _MEANT
 
 
 CLI: Final = _Commands(

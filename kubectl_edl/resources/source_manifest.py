@@ -62,11 +62,13 @@ def source_of(manifest: Json) -> Json:
 def _applied(manifest: Json) -> Json | None:
     """Its manifest of the last `kubectl apply`; None without one that can be read.
 
-    A copy that a user made of a Job still has that of the original.
+    A copy that a user made of a Job, here or in another namespace, still has that of the original.
     """
     try:
         found: Json = json.loads(_annotations(manifest).get(LAST_APPLIED, ""))
-        return found if found["metadata"]["name"] == manifest["metadata"]["name"] else None
+        source, live = found["metadata"], manifest["metadata"]
+        here = source.get("namespace") or live["namespace"]
+        return found if (source["name"], here) == (live["name"], live["namespace"]) else None
     except (ValueError, TypeError, KeyError):
         return None
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 from edl import reasons
 from edl.kube.create_failures import CreateFailure, create_failure
 from edl.kube.event_facts import EventFacts
-from edl.model import Code, Phase, Pod, PodPhase
+from edl.model import Code, Phase, Pod, PodPhase, Role
 from edl.planner.snapshot.last_resizes import pods_were_not_created
+from edl.spec.job_spec import UNLIMITED
 from kubectl_edl.client.failed_pods import FailedPod
 from kubectl_edl.client.pending_pods import NO_IMAGE, WaitingPod
 from kubectl_edl.client.reconciler_lease import LeaseView
@@ -238,20 +239,30 @@ def failure_blockers(
     """Recent failures of pods, grouped by reason, with the number that fails the Job."""
     for shown in view.roles if view.phase not in _OVER else ():
         role = shown.role
-        found = [pod for pod in failed if pod.job == role.job and not _is_past(view, pod, now)]
+        found = [
+            pod for pod in failed if pod.job == role.job and not _is_past(view, shown, pod, now)
+        ]
         for why in dict.fromkeys(pod.why for pod in found):
             same = [pod for pod in found if pod.why == why]
             named = f"{same[0].name} failed" if len(same) == 1 else f"{len(same)} pods failed"
-            counted = f"{role.status.failures} failures of {role.job}"
-            limit = f"more than {role.spec.backoff_limit} fail it"
-            yield JobBlocker(f"{named}: {why} ({counted}; {limit})", _failure_remedy(view, same[0]))
+            yield JobBlocker(f"{named}: {why} ({_failures(role)})", _failure_remedy(view, same[0]))
 
 
-def _is_past(view: JobView, pod: FailedPod, now: datetime) -> bool:
-    """Whether a pod failed a while ago; in a failed job, no failure is past."""
-    if view.phase is Phase.FAILED or pod.finished is None:
+def _failures(role: Role) -> str:
+    """`1 failure of mnist-worker; more than 72 fail it`."""
+    count, limit = role.status.failures, role.spec.backoff_limit
+    counted = f"{count} failure{'s' * (count != 1)} of {role.job}"
+    return f"{counted}; {'no number fails' if limit == UNLIMITED else f'more than {limit} fail'} it"
+
+
+def _is_past(view: JobView, shown: RoleView, pod: FailedPod, now: datetime) -> bool:
+    """Whether a pod failed a while ago, or is replaced; in a failed job, no failure is past."""
+    if view.phase is Phase.FAILED:
         return False
-    return now - pod.finished > _LATELY
+    replaced = shown.size > 0 and not shown.pending
+    if pod.finished is None:
+        return replaced
+    return now - pod.finished > (_SOON if replaced else _LATELY)
 
 
 def _failure_remedy(view: JobView, pod: FailedPod) -> str:

@@ -65,6 +65,13 @@ def test_a_name_like_no_other_gets_no_suggestion(stage: Stage) -> None:
     )
 
 
+def test_a_job_of_another_namespace_is_named(stage: Stage) -> None:
+    found = (stage.run(command, "mnist", "-n", "team").err for command in ("status", "delete"))
+    assert [*found] == [
+        'error: no training job "mnist" in namespace team; it is in: -n default\n'
+    ] * 2
+
+
 class Away(ClusterWrapper):
     """An API server that cannot reach the webhook."""
 
@@ -160,6 +167,8 @@ def test_ctrl_c_is_130() -> None:
     ("arguments", "words"),
     [
         (["statu"], 'unknown command "statu" for "kubectl edl"; did you mean status?'),
+        (["stop"], 'unknown command "stop" for "kubectl edl"; did you mean pause or delete?'),
+        (["get", "x"], 'unknown command "get" for "kubectl edl"; did you mean status?'),
         (["fly"], 'unknown command "fly" for "kubectl edl"'),
         (["help", "fly"], 'unknown command "fly" for "kubectl edl"'),
     ],

@@ -1,18 +1,18 @@
 """Restart policies of the source operators, expressed as fields of a Job.
 
-The operators count failures over the whole training job, a Job over its own pods; and the
-operators recreate a deleted or evicted pod without counting it. A Job does that with a
-`podFailurePolicy`, which requires `restartPolicy: Never` (docs/kubernetes.md 16).
+The operators count failures over the whole training job, a Job over its own pods. They restart
+without limit unless one is set; a Job fails after 6 retries. And they recreate a deleted or evicted
+pod without counting it. A Job does that with a `podFailurePolicy`, which requires
+`restartPolicy: Never` (docs/kubernetes.md 16).
 """
 
 from typing import Final
 
 from edl.convert.tracked_object import Fields
+from edl.spec.job_spec import UNLIMITED
 from edl.writes import Json
 
 POLICIES: Final = ("Always", "OnFailure", "Never", "ExitCode")
-UNLIMITED: Final = 2**31 - 1
-"""The operators restart without limit unless one is set; a Job fails after 6 retries."""
 
 _UNDISTURBED: Final = {
     "action": "Ignore",

@@ -29,6 +29,10 @@ _OF_NAMESPACES: Final = frozenset(
     for entry in ENTRIES
     if entry.kind in (EntryKind.NAMESPACE, EntryKind.NAMESPACE_ANNOTATION)
 )
+_PRIORITY: Final = frozenset(
+    contract.PREFIX + name for name in ("priority", "priority-class", "priorityClassName")
+)
+"""Names of a setting that Kubernetes already has."""
 
 _MOST: Final = 10
 """Names that are reported: each unknown name is compared with all known ones."""
@@ -171,6 +175,8 @@ def _text_of(name: str, kind: EntryKind) -> str:
         return f"{name} belongs on a namespace: it does nothing here"
     if len(name) > _LONGEST:
         return f"{name[:_LONGEST]}… is unknown, and does nothing"
+    if name in _PRIORITY:
+        return f"{name} is unknown, and does nothing: a priority is the pods' priorityClassName"
     question = f": did you mean {meant}?" if meant else ""
     return f"{name} is unknown, and does nothing{question}"
 

@@ -84,7 +84,8 @@ def refusals(
     `shape` is the template's, before or after `admitted`.
     """
     if found is None:
-        yield f'there is no RuntimeClass "{template.name}": create it, or name another'
+        remedy = "create it, or recreate the Jobs with another"
+        yield f'there is no RuntimeClass "{template.name}": {remedy}'
         return
     unread = template.name and not found.name
     if template.overhead and template.overhead != found.overhead and not unread:

@@ -48,5 +48,5 @@ def refusals(missing: Iterable[ObjectKey]) -> Iterator[str]:
     for one in missing:
         yield (
             f'PersistentVolumeClaim "{one.name}" does not exist, is being deleted, or has lost its '
-            "volume: create it, or name another"
+            "volume: create it, or recreate the Jobs with another"
         )

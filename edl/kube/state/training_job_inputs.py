@@ -1,7 +1,7 @@
 """The inputs of one training job, and the problems for which it cannot be planned or started."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -26,6 +26,7 @@ from edl.kube.decode.runtime_classes import Known, RuntimeClassFacts
 from edl.kube.dra.claim_resolution import DeviceView, ResolvedShape, resolve
 from edl.kube.provisioning.request_facts import CapacityRequestFacts
 from edl.kube.state import pod_admission
+from edl.messages.scarcity_messages import NAMED, listed
 from edl.model import JobKey, Role
 from edl.parsing import namespace_policy
 from edl.quantities import SHARED_GPU
@@ -158,7 +159,8 @@ def _refused(around: TrainingJobInputs) -> Iterator[str]:
         if priority is None:
             name = job.priority_class
             create = f"kubectl create priorityclass {name} --value=VALUE"
-            yield f'there is no PriorityClass "{name}": create it ({create}), or name another'
+            remedy = f"create it ({create}), or recreate the Jobs with another"
+            yield f'there is no PriorityClass "{name}": {remedy}'
         if job.role:
             yield from runtime_classes.refusals(job.role.template.shape, job.runtime, of)
             yield from resolution(job.role, job.key.namespace, around.devices).problems
@@ -192,10 +194,9 @@ def resolution(role: Role, namespace: str, devices: DeviceView | None) -> Resolv
 
 def _never_meet(specs: Sequence[JobSpec]) -> Iterator[str]:
     """Differences between Jobs by which their pods would never find each other."""
-    if len({spec.mode for spec in specs}) > 1:
-        yield f"its Jobs disagree on {contract.MODE}: recreate them with the same"
-    if len({spec.port for spec in specs}) > 1:
-        yield f"its Jobs disagree on {contract.PORT}: recreate them with the same"
+    same = "recreate them with the same"
+    yield from _differing(contract.MODE, specs, lambda spec: spec.mode, same)
+    yield from _differing(contract.PORT, specs, lambda spec: str(spec.port), same)
 
 
 def _ended_before(around: TrainingJobInputs) -> Iterator[str]:
@@ -219,20 +220,47 @@ def share(job: JobFacts) -> int:
 
 
 def _disagreements(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Iterator[str]:
-    if len({spec.framework for spec in specs}) > 1:
-        yield f"its Jobs disagree on {contract.FRAMEWORK}: write the same on each"
+    same = "write the same on each"
+    yield from _differing(contract.FRAMEWORK, specs, lambda spec: spec.framework, same)
     names = [spec.role for spec in specs]
     if several := sorted({name for name in names if names.count(name) > 1}):
         for name in several:
             jobs = [job.name for job in around.jobs if job.spec and job.spec.role == name]
             yield f"several Jobs are its {name}: {', '.join(jobs)}; delete all but one"
         return
-    if len({spec.all_roles for spec in specs}) > 1:
-        yield f"its Jobs disagree on {contract.ROLES}: write the same on each"
+    if found := [*_differing(contract.ROLES, specs, _roles_text, same)]:
+        yield from found
         return
-    if len({spec.scheduling.topology for spec in specs if spec.scheduling.topology}) > 1:
-        either = f"{contract.REQUIRED_TOPOLOGY} or {contract.PREFERRED_TOPOLOGY}"
-        yield f"its Jobs disagree on {either}: write the same on each that has one"
+    either = f"{contract.REQUIRED_TOPOLOGY} or {contract.PREFERRED_TOPOLOGY}"
+    near = [spec for spec in specs if spec.scheduling.topology]
+    yield from _differing(either, near, _topology_text, f"{same} that has one")
+
+
+def _differing(
+    key: str, specs: Sequence[JobSpec], value: Callable[[JobSpec], str], remedy: str
+) -> Iterator[str]:
+    """The problem of Jobs with different values of one key, with each value and its Jobs."""
+    jobs: defaultdict[str, list[str]] = defaultdict(list)
+    for spec in specs:
+        jobs[value(spec)].append(spec.name)
+    if len(jobs) > 1:
+        values = [f"{text or 'none'} on {listed(names)}" for text, names in sorted(jobs.items())]
+        yield f"its Jobs disagree on {key}: {'; '.join(values[:NAMED])}: {remedy}"
+
+
+def _roles_text(spec: JobSpec) -> str:
+    """The roles as in `edl.dev/roles`: `chief=1,worker=1..4`."""
+    sizes = ((one.role, one.min, one.max) for one in spec.all_roles)
+    return ",".join(
+        f"{name}={low}" if low == high else f"{name}={low}..{high}" for name, low, high in sizes
+    )
+
+
+def _topology_text(spec: JobSpec) -> str:
+    """The topology as in the annotations: `rack`, `worker=rack`."""
+    found = spec.scheduling.topology
+    required = (f"{role}={label}" if role else label for role, label in found.required)
+    return ",".join((*required, *found.preferred))
 
 
 def grouped(role: Role) -> Role:

@@ -274,7 +274,14 @@ def test_an_elastic_job_of_unknown_source_is_not_guessed(stage: Stage) -> None:
     assert stage.cluster.get(ObjectRef("Job", "default", "bert"))
 
 
-@pytest.mark.parametrize("applied", [json.dumps(job("original")), "{", "[]", "{}"])
+def elsewhere(manifest: "Json") -> "Json":
+    return manifest | {"metadata": manifest["metadata"] | {"namespace": "elsewhere"}}
+
+
+@pytest.mark.parametrize(
+    "applied",
+    [json.dumps(one) for one in (job("original"), elsewhere(job("copy")), [], {})] + ["{"],
+)
 def test_a_copy_is_not_replaced_by_its_original(stage: Stage, applied: str) -> None:
     copy = job("copy", framework="none", min="1", max="2")
     copy["metadata"]["annotations"] = {LAST_APPLIED: applied}

@@ -402,7 +402,7 @@ def test_a_priority_class_that_is_not_there_is_a_hint() -> None:
     assert found.code == 0
     assert found.err == (
         'hint: nothing starts: there is no PriorityClass "nope": create it '
-        "(kubectl create priorityclass nope --value=VALUE), or name another\n"
+        "(kubectl create priorityclass nope --value=VALUE), or recreate the Jobs with another\n"
     )
 
 

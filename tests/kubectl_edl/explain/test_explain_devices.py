@@ -69,7 +69,10 @@ def test_a_template_that_is_missing_is_named(stage: Stage) -> None:
     assert "Devices:" not in stage.run("explain", "train").out
     stage.cluster.delete(ObjectRef("ResourceClaimTemplate", "default", "gpu"))
     found = stage.run("explain", "train").out
-    assert 'there is no ResourceClaimTemplate "gpu": create it, or name another' in found
+    assert (
+        'there is no ResourceClaimTemplate "gpu": create it, or recreate the Jobs with another'
+        in found
+    )
 
 
 def test_a_cluster_without_dynamic_resource_allocation_is_explained_as_before(stage: Stage) -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from edl import contract, reasons
 from edl.annotations.json_text import json_text
 from edl.model import ObjectRef
+from edl.spec.job_spec import UNLIMITED
 from edl.writes import Json
 from kubectl_edl.output.alternate_screen import LEAVE, cut, fitted
 from kubectl_edl.output.table import Layout
@@ -180,6 +181,24 @@ def test_a_failed_pod_is_shown_with_the_reason_of_its_container_and_the_count(st
     stage.width = 200
     assert any("Failed" in line and why in line for line in frame(stage, "crash"))
     assert message in stage.run("explain", "crash").out
+    stage.patch("crash", {"status": {"failed": 1}, "spec": {"backoffLimit": UNLIMITED}})
+    ((what, _),) = [one for one in blockers_section(stage, "crash") if why in one[0]]
+    assert what.endswith("(1 failure of crash; no number fails it)")
+
+
+def test_the_failure_of_a_pod_whose_replacement_runs_is_past(stage: Stage) -> None:
+    owner = stage.put(job("crash", framework="none", min="1", max="2"), suspend=False)
+    ended = {"reason": "Error", "exitCode": 1, "finishedAt": "2026-11-21T11:59:00Z"}
+    statuses = [{"name": "main", "state": {"terminated": ended}}]
+    stage.create(pod(owner, 0, phase="Failed", conditions=[], containerStatuses=statuses))
+    size = stage.job("crash")["spec"]["parallelism"]
+    for index in range(1, size + 1):
+        assert any("failed" in what for what, _ in blockers_section(stage, "crash"))
+        stage.create(pod(owner, index))
+    assert blockers_section(stage, "crash") == []
+    ended["finishedAt"] = "2026-11-21T11:59:45Z"
+    stage.create(pod(owner, 9, phase="Failed", conditions=[], containerStatuses=statuses))
+    assert [what.split()[0] for what, _ in blockers_section(stage, "crash")] == ["crash-9-x9"]
 
 
 def test_a_running_job_without_its_chief_shows_that_it_cannot_complete(stage: Stage) -> None:

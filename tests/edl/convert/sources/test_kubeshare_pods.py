@@ -6,7 +6,7 @@ from edl import contract
 from edl.convert import convert
 from edl.convert.diagnostics import Malformed
 from edl.convert.parts import gpu_share_labels
-from edl.convert.parts.restart_policy import UNLIMITED
+from edl.spec.job_spec import UNLIMITED
 from edl.writes import Json
 from tests.edl.convert.documents import admitted, jobs, only, paths
 

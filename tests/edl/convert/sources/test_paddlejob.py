@@ -3,7 +3,7 @@ import pytest
 from edl import contract
 from edl.convert import convert
 from edl.convert.diagnostics import Malformed
-from edl.convert.parts.restart_policy import UNLIMITED
+from edl.spec.job_spec import UNLIMITED
 from edl.writes import Json
 from tests.edl.convert.documents import admitted, by_role, jobs, paths
 

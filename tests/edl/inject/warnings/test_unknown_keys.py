@@ -57,6 +57,14 @@ def told(**fields: Json) -> tuple[str, ...]:
         ),
         ("labels", "time", "edl.dev/time is unknown, and does nothing"),
         ("annotations", "prioritty", "edl.dev/prioritty is unknown, and does nothing"),
+        (
+            "annotations",
+            "priority",
+            (
+                "edl.dev/priority is unknown, and does nothing: "
+                "a priority is the pods' priorityClassName"
+            ),
+        ),
         ("annotations", "zzzzzzzzzzzz", "edl.dev/zzzzzzzzzzzz is unknown, and does nothing"),
         (
             "annotations",

@@ -102,7 +102,7 @@ def test_a_job_waits_for_the_claims_of_its_template_with_the_reason(world: World
     world.relist(KIND)
     assert problem(incremental, world) == (
         'PersistentVolumeClaim "data" does not exist, is being deleted, or has lost its volume: '
-        "create it, or name another"
+        "create it, or recreate the Jobs with another"
     )
     tell(world, claim("data", "Pending"))  # bound once the pod has a node
     assert problem(incremental, world) == ""

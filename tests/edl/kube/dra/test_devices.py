@@ -358,9 +358,18 @@ def test_a_training_job_asks_for_the_devices_of_its_templates() -> None:
 @pytest.mark.parametrize(
     ("spec", "problem"),
     [
-        (claiming("gpu"), 'there is no ResourceClaimTemplate "gpu": create it, or name another'),
-        (claiming(claims=("own",)), 'there is no ResourceClaim "own": create it, or name another'),
-        (claiming("other"), 'there is no DeviceClass "other": create it, or name another'),
+        (
+            claiming("gpu"),
+            'there is no ResourceClaimTemplate "gpu": create it, or recreate the Jobs with another',
+        ),
+        (
+            claiming(claims=("own",)),
+            'there is no ResourceClaim "own": create it, or recreate the Jobs with another',
+        ),
+        (
+            claiming("other"),
+            'there is no DeviceClass "other": create it, or recreate the Jobs with another',
+        ),
     ],
 )
 def test_a_training_job_says_what_its_claims_lack(spec: Json, problem: str) -> None:

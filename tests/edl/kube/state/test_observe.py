@@ -275,7 +275,7 @@ def test_a_priority_class_that_is_missing_is_to_be_created() -> None:
     found = only(look(snapshot(all_roles)))
     assert found.problem == (
         'there is no PriorityClass "x": create it (kubectl create priorityclass x --value=VALUE), '
-        "or name another"
+        "or recreate the Jobs with another"
     )
 
 
@@ -316,7 +316,10 @@ def test_a_foreign_service_with_the_jobs_name_is_a_problem() -> None:
     [
         (
             [member("chief"), member("ps", notes={"edl.dev/roles": "chief=1,ps=2"})],
-            "its Jobs disagree on edl.dev/roles",
+            (
+                "its Jobs disagree on edl.dev/roles: chief=1,ps=1,worker=1..4 on mnist-chief; "
+                "chief=1,ps=2 on mnist-ps: write the same on each"
+            ),
         ),
         (
             [

@@ -397,8 +397,8 @@ def test_each_limit_of_a_quota_is_told_by_itself() -> None:
     assert found is not None
     assert found.start_blockers is not None
     assert [messages.remedy(blocker) for blocker in found.start_blockers.blockers] == [
-        f"8 limits.cpu in {QUOTA} of namespace ns",
-        f"8 requests.cpu in {QUOTA} of namespace ns",
+        f"{QUOTA} of namespace ns raised to 8 limits.cpu",
+        f"{QUOTA} of namespace ns raised to 8 requests.cpu",
     ]
     assert found.start_blockers.complete
 
@@ -414,8 +414,8 @@ def test_extras_that_yield_count_for_each_limit_of_a_quota_alike() -> None:
     assert found is not None
     assert found.start_blockers is not None
     assert [messages.remedy(blocker) for blocker in found.start_blockers.blockers[:2]] == [
-        f"10 pods in {QUOTA} of namespace ns",
-        f"10 requests.cpu in {QUOTA} of namespace ns",
+        f"{QUOTA} of namespace ns raised to 10 pods",
+        f"{QUOTA} of namespace ns raised to 10 requests.cpu",
     ]
 
 
@@ -434,7 +434,7 @@ def test_room_that_is_being_freed_is_promised() -> None:
     (blocker,) = start("high", node("a", 4), runs("mnist", 4), high)
     assert isinstance(blocker, InProgress)
     assert (messages.cause(blocker), messages.remedy(blocker)) == (
-        "2 pods wait for other pods to terminate; ns/mnist makes room",
+        "2 pods wait for other pods to terminate; those of ns/mnist",
         "",
     )
 
@@ -487,7 +487,7 @@ def test_a_budget_says_how_much_is_left_and_needed() -> None:
     assert messages.cause(blocker) == (
         'ResourceQuota "team" of namespace ns allows 4 requests.cpu: needs 1; 4 used, 0 left'
     )
-    assert messages.remedy(blocker) == '5 requests.cpu in ResourceQuota "team" of namespace ns'
+    assert messages.remedy(blocker) == f"{QUOTA} of namespace ns raised to 5 requests.cpu"
 
 
 def test_a_quota_of_pods_lacks_one_where_one_more_is_needed() -> None:

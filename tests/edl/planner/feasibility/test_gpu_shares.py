@@ -205,7 +205,7 @@ def test_extras_yield_on_the_device_that_helps() -> None:
     whole = worker("whole", 1, 1, shape=part(1000))
     plan = plan_for(state_of(used, rich, whole))
     assert sizes(plan) == {"rich": 2}
-    assert told(plan)["whole"] == "1 pod waits for other pods to terminate; ns/rich makes room"
+    assert told(plan)["whole"] == "1 pod waits for other pods to terminate; those of ns/rich"
 
 
 def test_no_replica_is_reclaimed_for_a_gpu_that_stays_shared() -> None:

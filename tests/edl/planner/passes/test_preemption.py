@@ -36,7 +36,7 @@ def test_only_when_switched_on() -> None:
 def test_the_capacity_of_a_victim_is_kept_for_its_preemptor() -> None:
     state = cluster(node("a", 2), fixed("low", 2, on=["a"] * 2), fixed("high", 1, priority=1))
     plan = plan_for(state, PREEMPT)
-    assert told(plan) == {"high": "1 pod waits for other pods to terminate; ns/low makes room"}
+    assert told(plan) == {"high": "1 pod waits for other pods to terminate; those of ns/low"}
     left = act(state, plan, after=SECOND, lingering=True)
     waiting = plan_for(left, PREEMPT)
     assert quiet(waiting)

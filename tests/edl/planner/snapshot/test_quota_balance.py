@@ -134,7 +134,7 @@ def test_extras_of_its_own_namespace_make_room_in_a_budget() -> None:
     plan = plan_for(state)
     assert sizes(plan) == {"rich": 2}
     assert plan.resizes[0].reason == reasons.room_for_job(new.key)
-    assert told(plan)["new"] == "2 pods wait for other pods to terminate; ns/rich makes room"
+    assert told(plan)["new"] == "2 pods wait for other pods to terminate; those of ns/rich"
 
 
 def test_extras_of_other_namespaces_would_not_help_and_stay() -> None:
