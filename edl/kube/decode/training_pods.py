@@ -45,7 +45,9 @@ def pod(found: PodObject, alone: BarePod | None) -> Pod:
     notes = found.metadata.annotations
     rank = alone.spec.rank if alone else None
     conditions = found.status.conditions or ()
-    ready = next((one for one in conditions if one.type == "Ready" and one.status == _TRUE), None)
+    # The condition is outdated once the pod has ended without its kubelet, as on a lost node.
+    is_ready = (one for one in conditions if one.type == "Ready" and one.status == _TRUE)
+    ready = next(is_ready, None) if found.status.phase == PodPhase.RUNNING else None
     gates = tuple(gate.name for gate in found.spec.scheduling_gates or ())
     return Pod(
         name=found.metadata.name,

@@ -133,6 +133,15 @@ def test_a_pod_of_a_job_tells_its_index_gates_and_hosts() -> None:
     assert found.pod.ready_since == datetime(2026, 1, 1, 0, 0, 7, tzinfo=UTC)
 
 
+def test_a_pod_that_has_ended_is_not_ready_whatever_its_condition_says() -> None:
+    """A lost node's pods are failed by the garbage collector, which leaves the condition."""
+    ready = [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:07Z"}]
+    body = manifests.job_pod("train-0", 0, "train", phase="Failed", status={"conditions": ready})
+    found = pod_facts(body)
+    assert found.pod is not None
+    assert (found.pod.ready, found.pod.ready_since) == (False, None)
+
+
 def test_a_host_list_counts_only_once_it_was_published() -> None:
     body = manifests.job_pod("p", 0, "train", notes={"edl.dev/hostfile": ""})
     found = pod_facts(body).pod
