@@ -87,7 +87,12 @@ def _waiting(job: TrainingJob) -> Phase:
 
 
 def runs(role: Role) -> bool:
-    """Whether the role's minimum of replicas is ready, or has already ended for good.
+    """Whether the role's minimum of replicas is ready, or has already ended for good."""
+    return not role.status.suspended and not unready_minimum(role)
+
+
+def unready_minimum(role: Role) -> int:
+    """How many replicas of the role's minimum are neither ready nor have ended for good.
 
     Once a work item is complete one replica suffices, as others may be between two items.
     """
@@ -98,7 +103,7 @@ def runs(role: Role) -> bool:
     at_work = sum(
         pod.ready or pod.phase is PodPhase.SUCCEEDED for pod in replicas if not pod.terminating
     )
-    return not role.status.suspended and at_work + _gone(role) >= least
+    return max(least - at_work - _gone(role), 0)
 
 
 def below_minimum(role: Role) -> int:

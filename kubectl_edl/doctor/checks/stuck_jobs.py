@@ -41,11 +41,7 @@ _SIMILAR: Final = 0.9
 def stuck(context: CheckContext) -> CheckResults:
     """Jobs stuck in a phase: an unmet wait, an incomplete start, an end that does not come."""
     jobs = _jobs(context).jobs
-    by = deciding(context.connection, SettingsOverrides(), context.now)
-    rules = stuck_rules(
-        reconciler_health.reconciler_remedy(context),
-        by.settings.limits.gang_limit,
-    )
+    rules = stuck_rules(reconciler_health.reconciler_remedy(context))
     bad = [found for job in jobs if (found := _stuck(job, rules, context.now))]
     yield from first(bad, _ALL, f"none of {len(jobs)} is stuck" if jobs else "there are none yet")
 

@@ -6,10 +6,10 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from edl import contract
-from edl.lost_pods import longest_wait, why_any_missing
+from edl.lost_pods import longest_wait, why_any_missing, why_missing
 from edl.messages import message
 from edl.model import Code, Phase, TrainingJob
-from edl.phases import below_minimum, ending, phase, why_below_minimum
+from edl.phases import below_minimum, ending, phase, unready_minimum, why_below_minimum
 from kubectl_edl.doctor.checks.check import CheckResult, FixCommand, failure, warning
 from kubectl_edl.model.training_job_view import why
 from kubectl_edl.output.age import duration
@@ -23,6 +23,10 @@ _NOTICED: Final = timedelta(minutes=1)
 _SLOW: Final = timedelta(minutes=10)
 
 
+_LONG: Final = timedelta(minutes=2)
+"""Extras that are missing for longer are reported, although the job runs without them."""
+
+
 _RAISED: Final = timedelta(minutes=2)
 """Pods that give room for a raised minimum have ended by then, unless their grace is longer."""
 
@@ -30,10 +34,10 @@ _RAISED: Final = timedelta(minutes=2)
 StuckRule: TypeAlias = Callable[[TrainingJob, datetime], CheckResult | None]
 
 
-def stuck_rules(log: str, gang_limit: timedelta) -> tuple[StuckRule, ...]:
+def stuck_rules(log: str) -> tuple[StuckRule, ...]:
     """The rules in order: only the first that applies is reported.
 
-    `log` says where to look if the reconciler does nothing; `gang_limit` is its setting.
+    `log` says where to look if the reconciler does nothing.
     """
     return (
         _unreadable,
@@ -42,7 +46,7 @@ def stuck_rules(log: str, gang_limit: timedelta) -> tuple[StuckRule, ...]:
         _unprovisioned,
         _backing_off,
         _half_started,
-        partial(_lacking_lost_pods, gang_limit),
+        _lacking_lost_pods,
         _below_minimum,
         _starting,
         _scaling,
@@ -135,12 +139,11 @@ def _half_started(job: TrainingJob, now: datetime) -> CheckResult | None:
     )
 
 
-def _lacking_lost_pods(
-    gang_limit: timedelta, job: TrainingJob, now: datetime
-) -> CheckResult | None:
+def _lacking_lost_pods(job: TrainingJob, now: datetime) -> CheckResult | None:
+    """Lost pods of the minimum, without which it does not run; extras if they are long missing."""
     del now
-    lacks = why_any_missing(job)
-    if lacks is None or ending(job) or longest_wait(job, extras=True) <= gang_limit:
+    lacks = why_any_missing(job) if longest_wait(job, extras=True) > _LONG else why_missing(job)
+    if lacks is None or ending(job):
         return None
     return warning(f"{job.key}: {message(lacks)}", explanation(job))
 
@@ -158,15 +161,19 @@ def _below_minimum(job: TrainingJob, now: datetime) -> CheckResult | None:
 
 
 def _starting(job: TrainingJob, now: datetime) -> CheckResult | None:
-    if phase(job) is not Phase.STARTING or job.started_at is None or now - job.started_at < _SLOW:
+    """A minimum that is not ready long after the creation of its pods, or after the start."""
+    lacks = sum(map(unready_minimum, job.live))
+    if phase(job) is not Phase.STARTING or job.started_at is None or not lacks:
         return None
     pods = [pod for role in job.live for pod in role.status.pods if not (pod.ready or pod.ended)]
+    if now - min((pod.created_at for pod in pods), default=job.started_at) < _SLOW:
+        return None
+    of = sum(min(role.spec.min, role.status.size) for role in job.live)
+    chosen = f"pods -n {job.key.namespace} -l {contract.JOB}={job.key.name}"
     return warning(
-        f"{job.key} has been starting for {duration(now - job.started_at)}: {len(pods)} of its "
-        "pods are not ready",
-        FixCommand(
-            f"kubectl describe pods -n {job.key.namespace} -l {contract.JOB}={job.key.name}"
-        ),
+        f"{job.key} does not run {duration(now - job.started_at)} after its start: {lacks} of {of} "
+        f"pods of its minimum {'is' if lacks == 1 else 'are'} not ready",
+        FixCommand(f"kubectl describe {chosen}") if pods else explanation(job),
     )
 
 

@@ -760,36 +760,34 @@ def test_a_gang_that_is_half_started_is_a_failure(stage: Stage) -> None:
     assert one["message"] == "default/mnist is half started: worker still suspended after 20m"
 
 
-@pytest.mark.parametrize(
-    ("failures", "gang_limit", "result"),
-    [(4, 120, "ok"), (5, 120, "warning"), (5, 300, "ok"), (4, 60, "warning")],
-)
-def test_a_minimum_that_lacks_lost_pods_for_longer_than_the_gang_limit_is_a_warning(
-    stage: Stage, failures: int, gang_limit: int, result: str
-) -> None:
-    """The limit is the reconciler's own, as its Lease says it."""
-    limits = Limits(gang_limit=timedelta(seconds=gang_limit))
-    lease(stage, render(Settings(limits=limits)))
-    stage.put(job("half", framework="none"), suspend=False)
-    notes = {contract.FAILURES_AT_START: "0", contract.STARTED_AT: NOW.isoformat()}
-    status = {"failed": failures}
-    stage.patch("half", {"metadata": {"annotations": notes}, "status": status})
-    (one,) = checked(stage)["stuck"]
-    assert one["result"] == result
-    lacks = "default/half: 1 of 1 pods of its minimum is missing: the Job controller"
-    assert one["message"].startswith(lacks) == (result == "warning")
-
-
-def test_lost_extras_that_stay_missing_for_longer_than_the_gang_limit_are_a_warning(
+def test_lost_pods_of_a_minimum_are_a_warning_whatever_the_back_off_and_the_age(
     stage: Stage,
+) -> None:
+    """A job that has run for long does not start: its pods are missing, and none is unready."""
+    stage.put(job("half", framework="none"), suspend=False)
+    started = (NOW - timedelta(minutes=28)).isoformat()
+    notes = {contract.FAILURES_AT_START: "0", contract.STARTED_AT: started}
+    stage.patch("half", {"metadata": {"annotations": notes}, "status": {"failed": 1}})
+    (one,) = checked(stage)["stuck"]
+    assert (one["result"], one["remediation"]) == ("warning", "kubectl edl explain half -n default")
+    assert one["message"] == (
+        "default/half: 1 of 1 pods of its minimum is missing: the Job controller creates it again "
+        "after its back-off, up to 10 s"
+    )
+
+
+@pytest.mark.parametrize(("failures", "result"), [(4, "ok"), (5, "warning")])
+def test_lost_extras_are_a_warning_only_if_they_are_missing_for_long(
+    stage: Stage, failures: int, result: str
 ) -> None:
     owner = stage.put(job("half", framework="none", max="3"), suspend=False, parallelism=3)
     stage.create(pod(owner, 0))
     notes = {contract.FAILURES_AT_START: "0", contract.STARTED_AT: NOW.isoformat()}
-    stage.patch("half", {"metadata": {"annotations": notes}, "status": {"failed": 5}})
+    stage.patch("half", {"metadata": {"annotations": notes}, "status": {"failed": failures}})
     (one,) = checked(stage)["stuck"]
-    assert one["result"] == "warning"
-    assert one["message"].startswith("default/half: 2 of 3 pods are missing: ")
+    assert one["result"] == result
+    lacks = "default/half: 2 of 3 pods are missing: "
+    assert one["message"].startswith(lacks) == (result == "warning")
 
 
 def test_a_job_below_its_raised_minimum_is_a_warning_and_does_not_count_as_running(
@@ -825,16 +823,41 @@ def test_a_minimum_that_was_raised_a_moment_ago_raises_no_warning_yet(
     assert one["result"] == result
 
 
-def test_a_start_that_takes_too_long_is_a_warning(stage: Stage) -> None:
-    chief = stage.put(job("slow", framework="none"), suspend=False)
+def _started_long_ago(stage: Stage, name: str) -> Json:
+    """A Job with two pods, started 20 minutes ago."""
+    owner = stage.put(job(name, framework="none", min="2", max="2"), suspend=False, parallelism=2)
     started = (NOW - timedelta(minutes=20)).isoformat()
-    stage.patch("slow", {"metadata": {"annotations": {contract.STARTED_AT: started}}})
-    assert chief["metadata"]["name"] == "slow"
+    stage.patch(name, {"metadata": {"annotations": {contract.STARTED_AT: started}}})
+    return owner
+
+
+def test_a_start_that_takes_too_long_is_a_warning(stage: Stage) -> None:
+    stage.minutes_ago = 20
+    owner = _started_long_ago(stage, "slow")
+    stage.create(pod(owner, 0))
+    stage.create(pod(owner, 1, node="", phase="Pending", conditions=[]))
     (one,) = checked(stage)["stuck"]
-    assert (one["result"], one["message"]) == (
+    assert (one["result"], one["message"], one["remediation"]) == (
         "warning",
-        "default/slow has been starting for 20m: 0 of its pods are not ready",
+        "default/slow does not run 20m after its start: 1 of 2 pods of its minimum is not ready",
+        "kubectl describe pods -n default -l edl.dev/job=slow",
     )
+
+
+def test_pods_that_were_never_created_have_nothing_to_describe(stage: Stage) -> None:
+    _started_long_ago(stage, "slow")
+    (one,) = checked(stage)["stuck"]
+    assert (one["message"], one["remediation"]) == (
+        "default/slow does not run 20m after its start: 2 of 2 pods of its minimum are not ready",
+        "kubectl edl explain slow -n default",
+    )
+
+
+def test_a_pod_that_was_replaced_a_moment_ago_raises_no_warning_yet(stage: Stage) -> None:
+    owner = _started_long_ago(stage, "fast")
+    stage.create(pod(owner, 0))
+    stage.create(pod(owner, 1, node="", phase="Pending", conditions=[]))
+    assert only(stage, "stuck")[0] == "ok"
 
 
 def test_labels_that_make_no_sense_are_a_warning(stage: Stage) -> None:
