@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Final
 
 from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, Horizon
@@ -21,6 +23,9 @@ from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order, 
 from edl.planner.snapshot.growth_gates import has_succeeded_pods
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH, ReclaimPriority, ReclaimScope
+
+_COMPARED: Final = 4
+"""Most required domains whose evictions are compared for one claim."""
 
 
 @dataclass(slots=True)
@@ -71,16 +76,35 @@ class ClaimSources:
     def reserve(self, found: Gang, scope: ReclaimScope) -> Reservation | None:
         """Reserve future idle capacity for the whole gang, reclaiming extras within `scope`.
 
-        Required domains are respected, preferred ones tried first. None, and no change, if it does
-        not fit.
+        Of the tightest required domains, the one where the fewest replicas yield; preferred domains
+        are tried first. None, and no change, if it does not fit.
         """
         snapshot, topology, reclaimable = self.snapshot, found.job.topology, self.reclaimable
         reach = reclaimable.capacity.with_idle(scope) if topology else snapshot.capacity.future_idle
+        fewest: list[tuple[int, Gang]] = []
         for kept in topology_placement.restricted_to_domains(snapshot, found, reach, FUTURE_IDLE):
-            for requests in topology_placement.in_preferred_domains(snapshot, kept, reach):
-                reservation = self._reservation(found, requests)
-                if reserve_capacity(reservation, reclaimable, scope, whole=True):
-                    return reservation
+            reservation = self._reserve_close(kept, scope, reach)
+            if reservation is None:
+                continue
+            if not (topology.required and reservation.evicted):
+                return reservation
+            fewest.append((sum(map(len, reservation.evicted.values())), kept))
+            reservation.discard(reclaimable)
+            if len(fewest) == _COMPARED:
+                break
+        if not fewest:
+            return None
+        return self._reserve_close(min(fewest, key=itemgetter(0))[1], scope, reach)
+
+    def _reserve_close(self, kept: Gang, scope: ReclaimScope, reach: Ints) -> Reservation | None:
+        """Reserve for a gang in its required domains: in few preferred ones, if that is possible.
+
+        `reach`: what its claim may use; int64[resources, nodes].
+        """
+        for requests in topology_placement.in_preferred_domains(self.snapshot, kept, reach):
+            reservation = self._reservation(kept, requests)
+            if reserve_capacity(reservation, self.reclaimable, scope, whole=True):
+                return reservation
         return None
 
     def claim(self, found: Gang, scope: ReclaimScope) -> Reservation | None:

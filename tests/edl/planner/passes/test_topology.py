@@ -142,6 +142,15 @@ def test_extras_of_others_yield_in_one_domain() -> None:
     assert len({name[:2] for name in nodes(state)}) == 1
 
 
+def test_the_domain_where_the_fewest_replicas_yield_is_chosen() -> None:
+    """The highest indexes leave first, and those are in the second rack."""
+    indexes = [f"r{rack}-{name}" for rack in range(2) for name in "ab" for _ in range(4)]
+    for resizing in ResizePolicy.LIVE, ResizePolicy.RESTART:
+        runs = worker("runs", 2, 16, queued=-9999, on=indexes, resizing=resizing)
+        (resize,) = plan_for(cluster(*racks(4, 4), runs, asking(in_one(), 6))).resizes
+        assert (resize.before, resize.after) == (16, 10), resizing
+
+
 def nodes(state: ClusterState, name: str = "mnist") -> list[str]:
     found = next(one for one in state.jobs if one.key.name == name)
     return [pod.node for part in found.roles for pod in part.status.pods if pod.node]
