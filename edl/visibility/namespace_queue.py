@@ -78,6 +78,8 @@ class PublishedJob(msgspec.Struct, frozen=True, rename=_JSON_NAMES, omit_default
     """None if it was not computed."""
     start: PublishedStops | None = None
     """None if it was not computed, which takes long in a large cluster."""
+    priority: Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)] | None = None
+    """The value of its PriorityClass; None in a document of an earlier release."""
 
 
 class NamespaceQueue(msgspec.Struct, frozen=True, rename=_JSON_NAMES, omit_defaults=True):

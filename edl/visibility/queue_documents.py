@@ -56,11 +56,15 @@ def documents(
             ahead[one.job] = _counted(teams) if one.position else ()
         queued[one.job.namespace].append(one)
         teams[team_of(one.job.namespace)] += bool(one.position)
+    priorities = {job.key: job.priority for job in state.jobs}
     shares = weighted_shares(state, own_usage(state)) if queued and state.teams else {}
     found = {}
     for namespace, held in queued.items():
         reader = QueueReader(namespace, team_of)
-        jobs = (_job(one, ahead[one.job], insights, reader) for one in held[:MOST_JOBS])
+        jobs = (
+            _job(one, priorities.get(one.job), ahead[one.job], insights, reader)
+            for one in held[:MOST_JOBS]
+        )
         items, team = tuple(_bounded(jobs)), team_of(namespace)
         share = round(shares[team], _SHARE_DIGITS) if team in shares else None
         found[namespace] = NamespaceQueue(state.observed_at, len(held), items, team, share)
@@ -96,6 +100,7 @@ def _bounded(jobs: Iterator[PublishedJob]) -> Iterator[PublishedJob]:
 
 def _job(
     held: Held,
+    priority: int | None,
     ahead: tuple[TeamCount, ...],
     insights: Mapping[JobKey, Insight],
     reader: QueueReader,
@@ -109,6 +114,7 @@ def _job(
         ahead=ahead,
         estimate=_estimate(insight.estimate),
         start=_stops(insight.start, reader) if insight.start else None,
+        priority=priority,
     )
 
 

@@ -17,7 +17,7 @@ from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.decode import job_facts, object_facts
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.namespace_quotas import limit_range, quota
-from edl.kube.decode.object_facts import NamespaceFacts, PriorityClassFacts
+from edl.kube.decode.object_facts import NamespaceFacts, PodFacts, PriorityClassFacts
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.observe import observe
 from edl.model import ClusterState, ObjectRef, TrainingJob
@@ -37,6 +37,8 @@ class Survey(msgspec.Struct, frozen=True):
     hints: tuple[str, ...] = ()
     bare: tuple[TrainingJob, ...] = ()
     """Training jobs that consist of bare pods."""
+    unranked: frozenset[str] = frozenset()
+    """Those of the hints that say that priorities of queued jobs are unknown."""
 
 
 def survey_jobs(connection: ClusterConnection, now: datetime) -> Survey:
@@ -55,15 +57,19 @@ def survey_training(
     `asked`: lists that are already requested. Raises Forbidden if the Jobs may not be listed.
     """
     hints: list[str] = []
-    found = _observed(_training(asked or PrefetchedLists(connection), hints), now)
-    return Survey(selected(found.jobs, connection, selector), tuple(hints))
+    unranked: list[str] = []
+    found = _observed(_training(asked or PrefetchedLists(connection), hints, unranked), now)
+    jobs = selected(found.jobs, connection, selector)
+    return Survey(jobs, (*hints, *unranked), unranked=frozenset(unranked))
 
 
 def survey_ruled(connection: ClusterConnection, now: datetime) -> Survey:
     """The same, including the effects of their namespaces' quotas and LimitRanges."""
     hints: list[str] = []
-    found = _observed(_ruled(connection, _training(PrefetchedLists(connection), hints), hints), now)
-    return Survey(found.jobs, tuple(hints), found.bare_jobs)
+    unranked: list[str] = []
+    read = _training(PrefetchedLists(connection), hints, unranked)
+    found = _observed(_ruled(connection, read, hints), now)
+    return Survey(found.jobs, (*unranked, *hints), found.bare_jobs, frozenset(unranked))
 
 
 def survey_created(connection: ClusterConnection, jobs: Sequence[Json], now: datetime) -> Survey:
@@ -96,7 +102,8 @@ def _namespace(connection: ClusterConnection, hints: list[str]) -> Sequence[Name
     )
 
 
-def _training(asked: PrefetchedLists, hints: list[str]) -> ClusterFacts:
+def _training(asked: PrefetchedLists, hints: list[str], unranked: list[str]) -> ClusterFacts:
+    """The Jobs and their pods; `unranked` gets the hint that priorities are not known."""
     shapes = ShapeInterner()
     listed = asked.answers()
     jobs = [job_facts.job(raw, shapes) for raw in listed.jobs()]
@@ -107,8 +114,8 @@ def _training(asked: PrefetchedLists, hints: list[str]) -> ClusterFacts:
     )
     priorities = allowed(
         lambda: list(map(object_facts.priority, listed.priorities())),
-        "priorities are assumed to be 0",
-        hints if any(job.priority_class for job in jobs) else [],
+        "priorities of queued jobs are assumed to be 0",
+        unranked if _unranked(jobs, pods) else [],
     )
     return ClusterFacts(pods=pods, jobs=jobs, priorities=priorities)
 
@@ -165,16 +172,30 @@ def allowed(
 
 def _observed(found: ClusterFacts, now: datetime) -> ClusterState:
     """Assume valid values for objects that the user may not read, so that jobs show no problem."""
-    known = {priority.name for priority in found.priorities}
-    unread = {job.priority_class for job in found.jobs} - known - {""}
-    assumed = tuple(PriorityClassFacts(name, 0, default=False) for name in unread)
     policies = [NamespacePolicy(job.key.namespace, kubexec=True) for job in found.jobs]
     whole = replace(
         found,
-        priorities=found.priorities or assumed,
+        priorities=found.priorities or _assumed(found),
         namespaces=found.namespaces or [NamespaceFacts(one.namespace, one) for one in policies],
     )
     return observe(whole, now)
+
+
+def _unranked(jobs: Sequence[JobFacts], pods: Sequence[PodFacts]) -> bool:
+    """Whether a Job names a PriorityClass that no pod of these Jobs has."""
+    having = {pod.job for pod in pods if pod.pod}
+    known = {job.priority_class for job in jobs if job.uid in having}
+    return any(job.priority_class not in {"", *known} for job in jobs)
+
+
+def _assumed(found: ClusterFacts) -> tuple[PriorityClassFacts, ...]:
+    """The PriorityClasses that Jobs name, with the priority of their pods; 0 without pods."""
+    values = dict.fromkeys((job.priority_class for job in found.jobs if job.priority_class), 0)
+    classes = {job.uid: job.priority_class for job in found.jobs if job.priority_class}
+    values |= {
+        classes[pod.job]: pod.priority for pod in found.pods if pod.pod and pod.job in classes
+    }
+    return tuple(PriorityClassFacts(name, value, default=False) for name, value in values.items())
 
 
 def selected(

@@ -29,7 +29,7 @@ from kubectl_edl.client.reconciler_settings import (
     deciding,
     unattended,
 )
-from kubectl_edl.model.published_queue import PublishedView, estimate_of, read_published
+from kubectl_edl.model.published_queue import PublishedView, estimate_of, ranked, read_published
 from kubectl_edl.model.role_history import past
 from kubectl_edl.model.training_job_view import JobView, view
 from kubectl_edl.output.report import Report
@@ -112,6 +112,7 @@ def _report(
     )
     state, more = _cluster(cli, connection)
     published = None if state else _published(connection, job, now, more)
+    survey = ranked(survey, published)
     named, shown = named_role(name, job), view(job, connection.scope.cluster_flags)
     explained = Explained(
         view=shown,

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 from edl.domain_counts import DomainCounts
 from edl.inject.warnings import request_warnings
 from edl.messages.device_messages import caveat
 from edl.model import Caveat, Reason, Role
-from edl.planner.explain.explanation import Explanation, RoleExplanation
+from edl.planner.explain.explanation import Explanation
 from kubectl_edl.client.pending_pods import WaitingPod
 from kubectl_edl.explain.blocker_documents import published_document, stops_document
 from kubectl_edl.explain.explained_job import (
@@ -19,13 +19,14 @@ from kubectl_edl.explain.explained_job import (
     other_blockers,
     stop_sections,
 )
+from kubectl_edl.explain.role_sizes import sizes_table, why_this_size
 from kubectl_edl.history.view import operation_document
 from kubectl_edl.model import resize_limits, topology_view
 from kubectl_edl.model.published_queue import counts_document
 from kubectl_edl.model.role_history import PastOperation
 from kubectl_edl.model.start_estimates import document as when_document
 from kubectl_edl.model.start_estimates import when
-from kubectl_edl.model.training_job_view import Why, time_text, why_of, why_of_role
+from kubectl_edl.model.training_job_view import time_text
 from kubectl_edl.output.age import age
 from kubectl_edl.output.documents import API_VERSION
 from kubectl_edl.output.documents.decision_documents import (
@@ -42,6 +43,11 @@ from kubectl_edl.output.table import Column, Table
 from kubectl_edl.status.job_blockers import blocker_documents, blockers_section
 
 _LABEL: Final = 13
+_PREEMPTS: Final = (
+    "only replicas above other jobs' minimum; whole jobs of lower priority too, which makes room "
+    "for it, with: kubectl edl upgrade{} --set reconciler.planning.preempt=true"
+)
+"""Why a job waits although a lower priority runs, where preemption would give it capacity."""
 
 
 def explain_report(explained: Explained, now: datetime) -> Report:
@@ -49,7 +55,7 @@ def explain_report(explained: Explained, now: datetime) -> Report:
     return Report(
         sections=(
             _header(explained, now),
-            Table.of(_ROLES, _sizes(explained)),
+            sizes_table(explained),
             topology_view.table(_domains(explained) or ()),
             *stop_sections(explained),
             blockers_section(other_blockers(explained)),
@@ -72,6 +78,7 @@ def _header(explained: Explained, now: datetime) -> str:
         "Guaranteed": guaranteed_text(explained.capacity),
         "Borrowed": borrowed_text(explained.capacity),
         "Reclaims": _reclaims(explained),
+        "Preempts": _PREEMPTS.format(explained.view.flags) if found and found.preempts else "",
         "Queue": explained.place,
         "Nearest": topology_view.nearest(_waits_for(explained)),
         **_when(explained, now),
@@ -178,38 +185,6 @@ def _when(explained: Explained, now: datetime) -> dict[str, str]:
     return {"Grows": when(explained.estimate, now)} if may_grow else {}
 
 
-class _RoleSize(NamedTuple):
-    role: Role
-    now: int
-    next: int
-    why: Why
-
-
-_ROLES: Final[tuple[Column[_RoleSize], ...]] = (
-    Column("ROLE", lambda one: one.role.name),
-    Column("NOW", lambda one: str(one.now)),
-    Column("NEXT", lambda one: str(one.next)),
-    Column("MIN", lambda one: str(one.role.spec.min)),
-    Column("MAX", lambda one: str(one.role.spec.max)),
-    Column("WHY THIS SIZE", lambda one: one.why.message, shrinks=True),
-)
-
-
-def _sizes(explained: Explained) -> Iterator[_RoleSize]:
-    planned = (
-        {one.role: one for one in explained.explanation.roles} if explained.explanation else {}
-    )
-    for shown in explained.view.roles:
-        role, one = shown.role, planned.get(shown.role.name)
-        if role.name in explained.roles:
-            sizes = (one.before, one.after) if one else (shown.size, shown.size)
-            yield _RoleSize(role, *sizes, _why(role, one))
-
-
-def _why(role: Role, one: RoleExplanation | None) -> Why:
-    return why_of(one.reason) if one and one.reason else why_of_role(role)
-
-
 def _pods(now: datetime) -> tuple[Column[WaitingPod], ...]:
     return (
         Column("PENDING POD", lambda pod: pod.name),
@@ -281,7 +256,7 @@ def _role_documents(explained: Explained, found: Explanation) -> list[ExplainedR
             "name": one.role,
             "replicas": one.before,
             "nextReplicas": one.after,
-            **_why(roles[one.role], one).document,
+            **why_this_size(roles[one.role], one).document,
             "scaleUp": stops_document(one.blockers),
         }
         for one in found.roles

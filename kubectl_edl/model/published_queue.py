@@ -13,6 +13,7 @@ from edl.errors import ClusterError, Forbidden, NotFound
 from edl.forecast.estimate import Certainty, Estimate
 from edl.model import Code, JobKey, ObjectRef
 from edl.model.reason_codes import code_of
+from edl.phases import waits
 from edl.visibility.namespace_queue import (
     CONFIG_MAP,
     KEY,
@@ -22,6 +23,7 @@ from edl.visibility.namespace_queue import (
     parse,
 )
 from kubectl_edl.cli.context import ClusterConnection
+from kubectl_edl.client.cluster_view import Survey
 from kubectl_edl.client.reconciler_lease import leadership
 from kubectl_edl.model.training_job_view import Why
 from kubectl_edl.output.age import duration
@@ -80,6 +82,22 @@ def read_published(
     as_of = max(queue.changed_at, _confirmed(connection, now) or queue.changed_at)
     ago = now + connection.cluster.clock_ahead() - as_of
     return PublishedView(target.namespace, queue, as_of, max(ago, timedelta()))
+
+
+def ranked(survey: Survey, published: PublishedView | None) -> Survey:
+    """The survey with the published priorities, and without the hint if no queued job lacks one."""
+    if not (survey.unranked and published):
+        return survey
+    named = {JobKey(published.namespace, one.name): one.priority for one in published.queue.items}
+    known = {key: value for key, value in named.items() if value is not None}
+    jobs = tuple(
+        structs.replace(job, priority=known[job.key]) if job.key in known else job
+        for job in survey.jobs
+    )
+    if all(job.key in known for job in jobs if waits(job)):
+        hints = tuple(one for one in survey.hints if one not in survey.unranked)
+        survey = structs.replace(survey, hints=hints)
+    return structs.replace(survey, jobs=jobs)
 
 
 def _harmless(value: object) -> object:

@@ -103,11 +103,13 @@ def _whole_queue(
 def _own_queue(
     connection: ClusterConnection, own: Survey, now: datetime, error: Forbidden
 ) -> tuple[Sequence[WaitingJob], tuple[str, ...]]:
-    from kubectl_edl.model.published_queue import read_published
+    from kubectl_edl.model.published_queue import ranked, read_published
     from kubectl_edl.queue.waiting_jobs import by_arrival
 
-    hints = [*own.hints, *reconciler_lease.unattended(connection, now)]
+    hints = [*reconciler_lease.unattended(connection, now)]
     published = read_published(connection, now, hints) if connection.namespace else None
+    own = ranked(own, published)
+    hints = [*own.hints, *hints]
     if published:
         hints.append(f"{published.hint}: {error}")
         if more := published.queue.jobs - len(published.queue.items):

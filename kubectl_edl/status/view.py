@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from edl.model import TrainingJob
+    from kubectl_edl.client.cluster_view import Survey
     from kubectl_edl.client.prefetched_lists import PrefetchedLists
     from kubectl_edl.model.training_job_view import JobView
     from kubectl_edl.output.documents.training_job_documents import TrainingJobDocument
@@ -109,12 +110,21 @@ def listed(
 
     Raises errors as `training_job` does.
     """
-    survey = survey_training(asked.connection, selector, now, asked)
+    survey = _ranked(survey_training(asked.connection, selector, now, asked), asked, now)
     chosen = {training_job(name, survey, asked.connection).key for name in names}
     views = tuple(view(job) for job in survey.jobs if not names or job.key in chosen)
     lead = reconciler_lease.read(asked.connection, asked.lease, now)
     report = list_report(views, now, asked.connection.namespace, above, lead.settings)
     return views, report.with_hints((*survey.hints, *lead.hints))
+
+
+def _ranked(survey: Survey, asked: PrefetchedLists, now: datetime) -> Survey:
+    """The survey with published priorities, which are read only if others are not known."""
+    if not (survey.unranked and asked.connection.namespace):
+        return survey
+    from kubectl_edl.model.published_queue import ranked, read_published
+
+    return ranked(survey, read_published(asked.connection, now, []))
 
 
 def detailed(
@@ -123,7 +133,7 @@ def detailed(
     """The training job of this name."""
     from kubectl_edl.status.detail import job_detail
 
-    survey = survey_training(asked.connection, "", now, asked)
+    survey = _ranked(survey_training(asked.connection, "", now, asked), asked, now)
     lead = reconciler_lease.read(asked.connection, asked.lease, now)
     shown, report = job_detail(name, survey, asked.connection, now, lead)
     return (shown,), report.with_hints((*survey.hints, *lead.hints))

@@ -171,6 +171,17 @@ def reclaiming_team(given: DecisionInput, decided: Decision, job: TrainingJob) -
     return name if _gets_room(given.changed(teams=teams).decided(), job) else ""
 
 
+def preempts(given: DecisionInput, decided: Decision, job: TrainingJob) -> bool:
+    """Whether preemption, which is off, would give the job capacity; `decided` as above."""
+    others = (one for one in given.state.jobs if one.priority < job.priority)
+    if given.limits.preempt or not any(not one.suspended for one in others):
+        return False
+    if _gets_room(decided, job):
+        return False
+    preempting = replace(given, limits=replace(given.limits, preempt=True))
+    return _gets_room(preempting.decided(), job)
+
+
 def _gets_room(found: Decision, job: TrainingJob) -> bool:
     held = found.decisions.held.get(job.key)
     return job.key in found.decisions.admitted or (held is not None and reasons.promises(held))

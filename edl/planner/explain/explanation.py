@@ -32,6 +32,7 @@ from edl.planner.explain.diagnosis import (
     Subject,
     allocation_of,
     growth_blockers,
+    preempts,
     reclaiming_team,
     start_blockers,
 )
@@ -83,6 +84,7 @@ class Explanation(msgspec.Struct, frozen=True):
     """One training job. `start_blockers` is None unless it waits.
 
     `reclaiming_team`: the team whose `reclaim: jobs` would give it capacity; "" if none would.
+    `preempts`: whether preemption, which is off, would.
     """
 
     job: JobKey
@@ -92,6 +94,7 @@ class Explanation(msgspec.Struct, frozen=True):
     position: int = 0
     ahead: tuple[JobKey, ...] = ()
     reclaiming_team: str = ""
+    preempts: bool = False
 
     @property
     def may_gain(self) -> bool:
@@ -123,6 +126,7 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
         position=held.position if held else 0,
         ahead=held.ahead if held else (),
         reclaiming_team=reclaiming_team(given, decided, job) if waits else "",
+        preempts=waits and preempts(given, decided, job),
     )
 
 

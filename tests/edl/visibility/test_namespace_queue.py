@@ -45,6 +45,7 @@ JOBS = st.builds(
             st.builds(PublishedCause, type=WORDS, message=WORDS, remediation=WORDS), max_size=3
         ).map(tuple),
     ),
+    priority=st.none() | st.integers(-(2**31), 2**31 - 1),
 )
 QUEUES = st.builds(
     NamespaceQueue,
@@ -91,6 +92,11 @@ def test_fields_of_a_later_release_are_ignored() -> None:
         ("items", [{}] * 1001, "$.items"),
         ("items", [{"name": "a" * 254, "reason": "", "message": ""}], "$.items[0].name"),
         ("items", [{"name": "a", "reason": "", "message": "x" * 3000}], "$.items[0].message"),
+        (
+            "items",
+            [{"name": "a", "reason": "", "message": "", "priority": 2**31}],
+            "$.items[0].priority",
+        ),
         ("team", ["vision"], "$.team"),
         ("share", -1, "$.share"),
     ],

@@ -54,6 +54,12 @@ def test_jobs_ahead_are_counted_by_team() -> None:
     assert (queue.jobs, queue.team) == (2, "vision")
 
 
+def test_a_job_has_the_priority_of_its_class() -> None:
+    waits = worker("job-1", 1, 1, priority=1000)
+    (one,) = documents(cluster(waits), held(waits.key), {})["ns"].items
+    assert one.priority == 1000
+
+
 def test_the_share_of_the_namespaces_own_team_is_told_and_no_other_ones() -> None:
     """Of 10 CPU vision borrows 3.3333, with the weight 2."""
     teams = Teams.of([Team("vision", weight=2.0), Team("deals")])

@@ -306,6 +306,7 @@ def incomplete(*, suspended: bool) -> Stage:
 
 def test_an_incomplete_job_names_the_missing_job_and_the_remedy() -> None:
     found = incomplete(suspended=True).run("explain", "mnist").out
+    assert "\nchief    0     0      ?     ?     its Job does not exist\n" in found
     assert found.endswith(
         "Why mnist does not start:\n"
         "  1. waiting for the Jobs of chief\n"
@@ -332,6 +333,24 @@ def test_without_the_right_to_read_the_cluster_the_missing_jobs_are_still_named(
         "  1. it waits for its Job mnist-chief\n"
         "     fix: kubectl apply the Job: without, no role starts\n"
     )
+
+
+def test_explain_names_the_preemption_that_would_help() -> None:
+    stage = Stage()
+    lease(stage)
+    stage.create(node("node-1", cpu="16"))
+    stage.create({"kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000})
+    low = stage.put(job("low", framework="none", min="7", max="7"), suspend=False, parallelism=7)
+    for index in range(7):
+        stage.create(pod(low, index))
+    high = job("high", framework="none", min="4", max="4")
+    high["spec"]["template"]["spec"]["priorityClassName"] = "high"
+    stage.put(high)
+    assert (
+        "Preempts:    only replicas above other jobs' minimum; whole jobs of lower priority too, "
+        "which makes room for it, with: kubectl edl upgrade --context prod --set "
+        "reconciler.planning.preempt=true\n"
+    ) in stage.run("explain", "high", "--context", "prod").out
 
 
 def test_a_job_that_has_ended_has_nothing_in_its_way() -> None:

@@ -99,6 +99,24 @@ def test_the_share_of_the_team_is_the_published_one(stage: Stage) -> None:
     assert " 16.7% " in stage.run("queue", "-o", "wide").out
 
 
+@pytest.mark.parametrize("published", [1000, None], ids=["now", "an earlier release"])
+def test_a_priority_that_may_not_be_read_is_the_published_one(
+    stage: Stage, published: int | None
+) -> None:
+    spec = {"template": {"spec": {"priorityClassName": "high"}}}
+    for name in ("bert-chief", "bert-ps", "bert-worker"):
+        stage.patch(name, {"spec": spec})
+    publish(stage, "bert", position=1, priority=published)
+    stage.wrapped = fenced("Node", "PriorityClass")
+    hint = "hint: priorities of queued jobs are assumed to be 0"
+    for words in (("queue",), ("status", "bert"), ("status",)):
+        found = stage.run(*words, "-o", "json")
+        shown = json.loads(found.out)
+        of = {one["metadata"]["name"]: one["priority"] for one in shown.get("items", [shown])}
+        assert of["bert"] == (published or 0)
+        assert (hint in found.err) is (published is None)
+
+
 def test_a_confirmed_queue_has_the_age_of_its_confirmation(stage: Stage) -> None:
     publish(stage, "bert", position=2, seconds_ago=3600)
     notes = {contract.QUEUE_AS_OF: "2026-11-21T11:59:55+00:00"}
@@ -206,6 +224,7 @@ def publish(
         ahead,
         changed.pop("estimate", PublishedEstimate(Certainty.ABOUT, NOW + timedelta(minutes=30))),
         PublishedStops(complete=True, blockers=(cause,)),
+        changed.pop("priority", None),
     )
     moment = NOW - timedelta(seconds=seconds_ago)
     put_queue(stage, render(NamespaceQueue(moment, 1, (one,), team, share)))

@@ -247,8 +247,14 @@ def test_a_missing_right_on_priorities_is_a_hint_only_if_one_is_used(stage: Stag
     manifest["spec"]["template"]["spec"]["priorityClassName"] = "high"
     stage.put(manifest)
     found = stage.run("status")
-    assert "hint: priorities are assumed to be 0" in found.err
+    assert "hint: priorities of queued jobs are assumed to be 0" in found.err
     assert "no PriorityClass" not in found.out
+    owner = stage.patch("urgent", {"spec": {"suspend": False}})
+    running = pod(owner, 0)
+    running["spec"]["priority"] = 1000
+    stage.create(running)
+    found = stage.run("status", "urgent", "-o", "json")
+    assert (json.loads(found.out)["priority"], found.err) == (1000, "")
 
 
 def test_a_missing_right_to_list_jobs_is_named(stage: Stage) -> None:

@@ -89,6 +89,25 @@ def runs(name: str, pods: int, low: int = 1, high: int = 8, **fields: object) ->
     return worker(name, low, high, on=["a"] * pods, **fields)
 
 
+@pytest.mark.parametrize(
+    ("priority", "preempt", "low", "helps"),
+    [
+        (1000, False, 4, True),
+        (1000, True, 4, False),
+        (0, False, 4, False),
+        (1000, False, 1, False),
+    ],
+    ids=["a lower priority keeps its minimum", "preemption is on", "equals", "extras suffice"],
+)
+def test_preemption_is_named_where_only_it_would_help(
+    priority: int, low: int, *, preempt: bool, helps: bool
+) -> None:
+    waits = worker("high", 3, 3, priority=priority)
+    limits = replace(ALL, preempt=preempt)
+    found = explained("high", node("a", 4), runs("low", 4, low), waits, limits=limits)
+    assert found.preempts is helps
+
+
 def test_room_says_which_resource_on_which_nodes_and_how_much() -> None:
     (blocker,) = growth("mnist", node("a", 4), busy(node("b", 4), room(3.5)), runs("mnist", 4))
     assert isinstance(blocker, InsufficientResources)
