@@ -22,7 +22,7 @@ _REASONS: Final[Mapping[StrEnum, str]] = {
     Code.PREEMPTED: "It was suspended for a higher priority (`--preempt`) and waits in the queue.",
     Code.GUARANTEE_RECLAIMED: "It was suspended: a team with `reclaim: jobs` needed its guarantee.",
     Code.PAUSED: "`kubectl edl pause` suspended it.",
-    Code.UNSCHEDULABLE: "Pods above its minimum remained unschedulable and were removed.",
+    Code.UNSCHEDULABLE: "Pods above its minimum were unschedulable or refused, and were removed.",
     Code.GANG_UNSCHEDULABLE: "Pods of its minimum were unschedulable, refused or lost: requeued.",
     Code.GROWTH_UNSCHEDULABLE: "It restarted smaller: its new size could not be scheduled.",
     Code.NODE_TERMINATING: "Its pods move off a node that is being removed.",

@@ -26,8 +26,14 @@ class CreateFailure(StrEnum):
 
 
 _TEXTS: Final = (
-    (CreateFailure.SERVICE_ACCOUNT, r"error looking up service account \S+: "),
-    (CreateFailure.PRIORITY_CLASS, r"no PriorityClass with name \S+ was found"),
+    (
+        CreateFailure.SERVICE_ACCOUNT,
+        r"error looking up service account \S+/(?P<name>[-a-z0-9.]+): ",
+    ),
+    (
+        CreateFailure.PRIORITY_CLASS,
+        r'no PriorityClass with name "?(?P<name>[-a-z0-9.]+)"? was found',
+    ),
     (CreateFailure.RUNTIME_CLASS, r"pod rejected: RuntimeClass \S+ not found"),
     (CreateFailure.QUOTA, r"(exceeded|failed|status unknown for) quota: "),
     (
@@ -41,6 +47,20 @@ _TEXTS: Final = (
 
 def create_failure(message: str) -> CreateFailure:
     """What refused the pod, by the Event's message; OTHER if the message is not known."""
-    return next(
-        (failure for failure, text in _TEXTS if re.search(text, message)), CreateFailure.OTHER
-    )
+    return _read(message)[0]
+
+
+def missing_name(message: str) -> str:
+    """The name of the missing ServiceAccount or PriorityClass; NAME if the message has none."""
+    return _read(message)[1]
+
+
+def refusal(message: str) -> str:
+    """The message without the name of the pod, which differs at each attempt."""
+    return message.rpartition(" is forbidden: ")[2]
+
+
+def _read(message: str) -> tuple[CreateFailure, str]:
+    found = ((failure, re.search(text, message)) for failure, text in _TEXTS)
+    known = ((failure, match.groupdict().get("name", "NAME")) for failure, match in found if match)
+    return next(known, (CreateFailure.OTHER, "NAME"))

@@ -10,6 +10,7 @@ from edl.messages.code_texts import (
     ATTEMPTS,
     BALANCED,
     ENDED,
+    NEVER_CREATED,
     PLAIN,
     RECLAIMED,
     RESTART,
@@ -33,6 +34,7 @@ from edl.model.reason_codes import (
     About,
     AboveBudget,
     Attempt,
+    Attempted,
     Awaiting,
     Code,
     FixedSize,
@@ -123,14 +125,19 @@ def _about(about: About, code: Code) -> str:
         case Period():
             return f"scaled up when nothing has been started or resized for {about.seconds:g} s"
         case Attempt():
-            what = ATTEMPTS[about.what]
-            return f"back-off: {what}" if code is Code.BACK_OFF else f"{what}: requeued"
+            return _attempt(about.what, code)
         case QuotedText():
             return about.text
         case Pods() | LostPods() | Awaiting() | PodNames() | OffNodes():
             return _about_pods(about, code)
         case _:
             return _about_capacity(about, code)
+
+
+def _attempt(what: Attempted, code: Code) -> str:
+    if code is Code.UNSCHEDULABLE:
+        return NEVER_CREATED
+    return f"back-off: {ATTEMPTS[what]}" if code is Code.BACK_OFF else f"{ATTEMPTS[what]}: requeued"
 
 
 def _for_job(name: str, code: Code) -> str:

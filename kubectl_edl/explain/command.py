@@ -1,6 +1,6 @@
 """`kubectl edl explain`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -18,7 +18,6 @@ from kubectl_edl.cli.options import OutputOptions, one_namespace, printing
 from kubectl_edl.cli.watch_report import show
 from kubectl_edl.client import reconciler_lease
 from kubectl_edl.client.cluster_view import allowed, survey_cluster, survey_ruled
-from kubectl_edl.client.event_reader import jobs_of, last_changes
 from kubectl_edl.client.failed_pods import failed_pods
 from kubectl_edl.client.job_lookup import named_role, training_job
 from kubectl_edl.client.pending_pods import waiting_pods
@@ -29,16 +28,12 @@ from kubectl_edl.client.reconciler_settings import (
     deciding,
     unattended,
 )
+from kubectl_edl.model.creation_failures import JobBlocker, creation_failures
 from kubectl_edl.model.published_queue import PublishedView, estimate_of, ranked, read_published
 from kubectl_edl.model.role_history import past
 from kubectl_edl.model.training_job_view import JobView, view
 from kubectl_edl.output.report import Report
-from kubectl_edl.status.job_blockers import (
-    JobBlocker,
-    failure_blockers,
-    lacks_pods,
-    uncreated_pods,
-)
+from kubectl_edl.status.job_blockers import failure_blockers
 
 if TYPE_CHECKING:
     from edl.forecast.estimate import Estimate
@@ -46,7 +41,6 @@ if TYPE_CHECKING:
     from kubectl_edl.explain.explained_job import Explained
 
 _PAST: Final = 5
-_EVENTS: Final = 20
 _HELP: Final = """Explain one training job: its size, why it gets no more, and what would change it.
 
 With the name of one of its Jobs, only that role is explained. NEXT is the size after the next step
@@ -136,17 +130,13 @@ def _report(
 
 def _uncreated(
     connection: ClusterConnection, shown: JobView, now: datetime, hints: list[str]
-) -> tuple[JobBlocker, ...]:
-    """Why the Job controller cannot create pods of started roles; its Events are read for that."""
-    if not any(map(lacks_pods, shown.roles)):
-        return ()
-    key, jobs = shown.job.key, jobs_of([shown.job])
-    changes = allowed(
-        lambda: last_changes(connection.cluster, key.namespace, jobs, _EVENTS),
+) -> Sequence[JobBlocker]:
+    """Why pods cannot be created."""
+    return allowed(
+        lambda: creation_failures(connection.cluster, shown, now),
         "why pods cannot be created is missing",
         hints,
     )
-    return tuple(uncreated_pods(shown, changes, now))
 
 
 def _failures(connection: ClusterConnection, shown: JobView, now: datetime) -> Iterator[JobBlocker]:

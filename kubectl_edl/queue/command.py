@@ -10,18 +10,22 @@ import click
 from edl import contract
 from edl.errors import Forbidden
 from edl.kube.cluster import ListOptions
+from edl.kube.create_failures import refusal
+from edl.model import Code
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import time_limit
 from kubectl_edl.cli.options import OutputOptions, everywhere, reading
 from kubectl_edl.cli.watch_report import printed
 from kubectl_edl.client import reconciler_lease
-from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_training
+from kubectl_edl.client.cluster_view import Survey, allowed, survey_cluster, survey_training
 from kubectl_edl.client.reconciler_settings import (
     EffectiveSettings,
     SettingsOverrides,
     deciding,
     unattended,
 )
+from kubectl_edl.model.creation_failures import creation_failures
+from kubectl_edl.model.training_job_view import view
 from kubectl_edl.output.report import Report
 from kubectl_edl.queue.view import WaitingJob, queue_report
 
@@ -81,8 +85,18 @@ def _report(cli: CliContext, connection: ClusterConnection, selector: str) -> Re
     except Forbidden as error:
         waiting, hints = _own_queue(connection, own, now, error)
     keys = {job.key for job in own.jobs}
-    shown = [one for one in waiting if one.job.key in keys]
+    shown = [_with_cause(connection, one, now) for one in waiting if one.job.key in keys]
     return queue_report(shown, now, connection.namespace).with_hints(hints)
+
+
+def _with_cause(connection: ClusterConnection, one: WaitingJob, now: datetime) -> WaitingJob:
+    """A job that backs off because pods were not created says what refused them."""
+    if one.why.reason is not Code.BACK_OFF:
+        return one
+    shown = view(one.job)
+    found = allowed(lambda: creation_failures(connection.cluster, shown, now), "", [])
+    causes = [refusal(failure.what) for failure in found][:1]
+    return replace(one, why=one.why._replace(message=": ".join((one.why.message, *causes))))
 
 
 def _whole_queue(

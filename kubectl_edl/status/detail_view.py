@@ -13,6 +13,7 @@ from edl.domain_counts import DomainCounts
 from edl.kube.event_facts import EventFacts
 from kubectl_edl.history.view import operation_document
 from kubectl_edl.model import resize_limits, topology_view
+from kubectl_edl.model.creation_failures import JobBlocker
 from kubectl_edl.model.role_history import PastOperation, past
 from kubectl_edl.model.training_job_view import JobView, RoleView, document, time_text
 from kubectl_edl.output.age import age
@@ -20,7 +21,7 @@ from kubectl_edl.output.printer import print_report
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.safe_text import labelled
 from kubectl_edl.output.table import Column, Layout, Table
-from kubectl_edl.status.job_blockers import JobBlocker, blocker_documents, blockers_section
+from kubectl_edl.status.job_blockers import blocker_documents, blockers_section
 from kubectl_edl.status.tree import Depth, Forest, lines, tree
 
 if TYPE_CHECKING:

@@ -1,19 +1,22 @@
 """Blockers of a training job, each with its remedy."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from edl import reasons
-from edl.kube.create_failures import CreateFailure, create_failure
 from edl.kube.event_facts import EventFacts
 from edl.model import Code, Phase, Pod, PodPhase, Role
-from edl.planner.snapshot.last_resizes import pods_were_not_created
 from edl.spec.job_spec import UNLIMITED
 from kubectl_edl.client.failed_pods import FailedPod
 from kubectl_edl.client.pending_pods import NO_IMAGE, WaitingPod
 from kubectl_edl.client.reconciler_lease import LeaseView
+from kubectl_edl.model.creation_failures import (
+    JobBlocker,
+    job_argument,
+    namespace_option,
+    uncreated_pods,
+)
 from kubectl_edl.model.training_job_view import JobView, RoleView, pod_status
 from kubectl_edl.output.safe_text import harmless
 
@@ -30,14 +33,6 @@ _DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
 _OUT_OF_MEMORY: Final = "OOMKilled"
 """The kubelet's reason for a container that exceeded its memory limit."""
 _CONFIG: Final = frozenset({"CreateContainerConfigError", "CreateContainerError"})
-
-
-@dataclass(frozen=True, slots=True)
-class JobBlocker:
-    """One blocker in a sentence, and the remedy; empty if the sentence contains it."""
-
-    what: str
-    remedy: str
 
 
 def job_blockers(
@@ -73,14 +68,6 @@ def blocker_documents(found: Iterable[JobBlocker]) -> "list[JobBlockerDocument]"
     return [{"message": one.what, "remediation": one.remedy} for one in found]
 
 
-def _flags(view: JobView) -> str:
-    return f"{view.job.key.name} {_there(view)}"
-
-
-def _there(view: JobView) -> str:
-    return f"-n {view.job.key.namespace}{view.flags}"
-
-
 def _problem(view: JobView) -> Iterator[JobBlocker]:
     if view.job.problem:
         # If no label can be read, the findings lack a remedy.
@@ -105,7 +92,7 @@ def incomplete(view: JobView) -> Iterator[JobBlocker]:
     running = _pods(sum(shown.running for shown in view.roles))
     yield JobBlocker(
         f"its {noun} {names} {they} gone, and {running} cannot complete the training without",
-        f"kubectl apply the {noun} again, or: kubectl edl delete {_flags(view)}",
+        f"kubectl apply the {noun} again, or: kubectl edl delete {job_argument(view)}",
     )
 
 
@@ -115,14 +102,14 @@ def _queued(view: JobView, now: datetime) -> Iterator[JobBlocker]:
         return
     # `explain` makes its own decision, so it explains a new job before the reconciler has seen it.
     unseen = why.reason is Code.UNOBSERVED and not new
-    way = f"{_DOCTOR}{view.flags}" if unseen else f"kubectl edl explain {_flags(view)}"
+    way = f"{_DOCTOR}{view.flags}" if unseen else f"kubectl edl explain {job_argument(view)}"
     # The message of an invalid job already contains the remedy.
     yield JobBlocker(why.message, "" if why.reason is Code.INVALID else way)
 
 
 def _paused(view: JobView, now: datetime) -> Iterator[JobBlocker]:
     del now
-    yield JobBlocker("it is paused", f"kubectl edl resume {_flags(view)}")
+    yield JobBlocker("it is paused", f"kubectl edl resume {job_argument(view)}")
     yield from incomplete(view)
 
 
@@ -132,7 +119,7 @@ def _failed(view: JobView, now: datetime) -> Iterator[JobBlocker]:
     if failure and failure.reason == _DEADLINE_EXCEEDED:
         remedy = "delete its Jobs and apply them with a longer activeDeadlineSeconds"
     else:
-        logs = f"kubectl edl logs {_flags(view)} shows why"
+        logs = f"kubectl edl logs {job_argument(view)} shows why"
         remedy = f"{logs}; delete its Jobs and apply them to try again"
     yield JobBlocker(view.why.message, remedy)
 
@@ -145,66 +132,13 @@ def _of_pods(view: JobView, now: datetime) -> Iterator[JobBlocker]:
         if late and view.phase not in _OVER:
             yield JobBlocker(
                 f"{_pods(len(late))} of {role.role.name} {are} not ready: {late[0].name}",
-                f"kubectl describe pod {late[0].name} {_there(view)}",
+                f"kubectl describe pod {late[0].name} {namespace_option(view)}",
             )
 
 
 def _never_ready(pod: Pod, now: datetime) -> bool:
     unready = pod.phase is PodPhase.RUNNING and pod_status(pod) == "NotReady"
     return unready and now - pod.created_at > _SOON
-
-
-def lacks_pods(shown: RoleView) -> bool:
-    """Whether pods of this role do not exist, or did not when its start failed."""
-    if shown.role.status.suspended:
-        return pods_were_not_created(shown.role)
-    items = shown.role.status.remaining
-    return len(shown.role.replicas) < (shown.size if items is None else min(shown.size, items))
-
-
-def uncreated_pods(
-    view: JobView, changes: Sequence[EventFacts], now: datetime
-) -> Iterator[JobBlocker]:
-    """Pods that the Job controller cannot create; its Event has the reason."""
-    for shown in view.roles:
-        role = shown.role
-        warnings = [one for one in changes if one.warning and one.name == role.job]
-        failed = role.status.suspended  # the last Event says why, for as long as it backs off
-        if not lacks_pods(shown) or not warnings or not (failed or _is_recent(warnings[-1], now)):
-            continue
-        remedy = _CREATION_REMEDIES[create_failure(warnings[-1].message)].format(
-            job=role.job, there=_there(view), flags=view.flags
-        )
-        yield JobBlocker(
-            f"{role.job}: {warnings[-1].reason}: {warnings[-1].message}",
-            f"{remedy}; then, for a start at once: {_retry(view)}" if failed else remedy,
-        )
-
-
-def _retry(view: JobView) -> str:
-    """The commands that end the back-off of a failed start."""
-    return f"kubectl edl pause {_flags(view)} and kubectl edl resume {_flags(view)}"
-
-
-_CREATION_REMEDIES: Final = {
-    CreateFailure.SERVICE_ACCOUNT: "create the ServiceAccount: kubectl create serviceaccount NAME "
-    "{there}",
-    CreateFailure.PRIORITY_CLASS: "create the PriorityClass: kubectl create priorityclass NAME "
-    "--value=VALUE{flags}",
-    CreateFailure.RUNTIME_CLASS: "create the RuntimeClass, or delete the Jobs and apply them with "
-    "one of: kubectl get runtimeclass{flags}",
-    CreateFailure.QUOTA: "kubectl describe resourcequota {there}",
-    CreateFailure.LIMIT_RANGE: "kubectl describe limitrange {there}",
-    CreateFailure.POD_SECURITY: "delete the Jobs and apply them with a securityContext that the "
-    "namespace allows, or relax its pod-security.kubernetes.io labels",
-    CreateFailure.WEBHOOK: "kubectl describe job/{job} {there}; "
-    "kubectl get mutatingwebhookconfiguration,validatingwebhookconfiguration{flags}",
-    CreateFailure.OTHER: "kubectl describe job/{job} {there}",
-}
-
-
-def _is_recent(event: EventFacts, now: datetime) -> bool:
-    return event.last is not None and now - event.last <= _LATELY
 
 
 def _of_waiting(
@@ -219,18 +153,18 @@ def _of_waiting(
 
 
 def _pod_remedy(view: JobView, pod: WaitingPod) -> str:
-    describe = f"kubectl describe pod {pod.name} {_there(view)}"
+    describe = f"kubectl describe pod {pod.name} {namespace_option(view)}"
     if pod.reason in NO_IMAGE:
         return f"is the image's name right, and may this cluster pull it? {describe}"
     if pod.reason in _CONFIG:
         return f"a ConfigMap or Secret that it names is missing: {describe}"
     if pod.claims:
-        return f"kubectl get pvc,storageclass {_there(view)}"
+        return f"kubectl get pvc,storageclass {namespace_option(view)}"
     if pod.scheduler:
         return (
             f"run {pod.scheduler}, or delete its Jobs and apply them with a schedulerName that runs"
         )
-    return describe if pod.node else f"kubectl edl explain {_flags(view)}"
+    return describe if pod.node else f"kubectl edl explain {job_argument(view)}"
 
 
 def failure_blockers(
@@ -266,7 +200,7 @@ def _is_past(view: JobView, shown: RoleView, pod: FailedPod, now: datetime) -> b
 
 
 def _failure_remedy(view: JobView, pod: FailedPod) -> str:
-    logs = f"kubectl logs {pod.name} {_there(view)}"
+    logs = f"kubectl logs {pod.name} {namespace_option(view)}"
     if pod.reason == _OUT_OF_MEMORY:
         return f"its container needs a higher memory limit, or less memory: {logs}"
     return f"{logs} shows why"

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from edl import phases, reasons
 from edl.contract import Provision
 from edl.frameworks import restarts_together
-from edl.model import Pod, Reason, TrainingJob
+from edl.model import Code, Pod, Reason, TrainingJob
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions, record_eviction
@@ -155,31 +155,34 @@ def shrink_to_limits(snapshot: Snapshot) -> None:
             reason = reasons.MANUAL if allocation.manual else reasons.ABOVE_MAX
             _shrink_to(allocation, most_replicas(allocation.role), reason)
             pending = _pending_extras(snapshot, allocation)
-            _shrink_to(allocation, allocation.size - pending, reasons.STAYED_PENDING)
+            created = all(one.pod for one in pending)
+            why = reasons.STAYED_PENDING if created else reasons.NEVER_CREATED
+            _shrink_to(allocation, allocation.size - len(pending), why)
 
 
 def _shrink_to(allocation: RoleAllocation, size: int, reason: Reason) -> None:
     if allocation.size > max(size, allocation.min_replicas):
         record_eviction([allocation], reason)
-        allocation.hold.reserves_capacity = reason != reasons.STAYED_PENDING
+        allocation.hold.reserves_capacity = reason.code is not Code.UNSCHEDULABLE
         while allocation.size > max(size, allocation.min_replicas):
             allocation.evict()
         allocation.forget_evicted_pods()
 
 
-def _pending_extras(snapshot: Snapshot, allocation: RoleAllocation) -> int:
-    """The number of replicas above the minimum that have waited longer than the pending limit.
+def _pending_extras(snapshot: Snapshot, allocation: RoleAllocation) -> list[Unscheduled]:
+    """The replicas above the minimum that have waited longer than the pending limit.
 
     The highest indexes are removed, whichever is pending; a pending pod then uses their capacity.
-    0 while a scale request with its own timeout is in progress.
+    None while a scale request with its own timeout is in progress.
     """
     if allocation.role.request.scaling and allocation.role.request.scaling.timeout:
-        return 0
-    return sum(
-        snapshot.has_passed(since, snapshot.limits.pending_limit)
-        for position, since, _ in allocation.unscheduled
-        if allocation.min_replicas <= position < allocation.size
-    )
+        return []
+    return [
+        one
+        for one in allocation.unscheduled
+        if allocation.min_replicas <= one.position < allocation.size
+        if snapshot.has_passed(one.since, snapshot.limits.pending_limit)
+    ]
 
 
 def reclaim_quotas(snapshot: Snapshot) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from datetime import datetime
 from difflib import get_close_matches
+from functools import partial
 from typing import Final
 
 from edl import contract, frameworks
@@ -17,7 +18,7 @@ from edl.model import ObjectRef, Phase, TrainingJob
 from edl.parsing import namespace_policy
 from edl.phases import ending, phase
 from kubectl_edl.cli.completion_candidates import object_name
-from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_ruled
+from kubectl_edl.client.cluster_view import Survey, allowed, survey_cluster, survey_ruled
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
 from kubectl_edl.doctor.checks import reconciler_health
 from kubectl_edl.doctor.checks.check import (
@@ -30,6 +31,8 @@ from kubectl_edl.doctor.checks.check import (
     warning,
 )
 from kubectl_edl.doctor.checks.stuck_phases import StuckRule, explanation, stuck_rules
+from kubectl_edl.model.creation_failures import creation_failures
+from kubectl_edl.model.training_job_view import view
 
 _SHOWN: Final = 10
 _ALL: Final = FixCommand("kubectl edl status -A")
@@ -41,9 +44,16 @@ _SIMILAR: Final = 0.9
 def stuck(context: CheckContext) -> CheckResults:
     """Jobs stuck in a phase: an unmet wait, an incomplete start, an end that does not come."""
     jobs = _jobs(context).jobs
-    rules = stuck_rules(reconciler_health.reconciler_remedy(context))
+    rules = stuck_rules(reconciler_health.reconciler_remedy(context), partial(_uncreated, context))
     bad = [found for job in jobs if (found := _stuck(job, rules, context.now))]
     yield from first(bad, _ALL, f"none of {len(jobs)} is stuck" if jobs else "there are none yet")
+
+
+def _uncreated(context: CheckContext, job: TrainingJob, now: datetime) -> CheckResult | None:
+    """Pods that the API server refuses, with the Job controller's message."""
+    shown = view(job, context.flags)
+    found = allowed(lambda: creation_failures(context.connection.cluster, shown, now), "", [])
+    return next((warning(f"{job.key}: {one.what}", one.remedy) for one in found), None)
 
 
 def unrequested(context: CheckContext) -> CheckResults:

@@ -34,16 +34,18 @@ _RAISED: Final = timedelta(minutes=2)
 StuckRule: TypeAlias = Callable[[TrainingJob, datetime], CheckResult | None]
 
 
-def stuck_rules(log: str) -> tuple[StuckRule, ...]:
+def stuck_rules(log: str, uncreated: StuckRule) -> tuple[StuckRule, ...]:
     """The rules in order: only the first that applies is reported.
 
-    `log` says where to look if the reconciler does nothing.
+    `log` says where to look if the reconciler does nothing. `uncreated` reads Events for pods that
+    could not be created.
     """
     return (
         _unreadable,
         _incomplete,
         partial(_unnoticed, log),
         _unprovisioned,
+        uncreated,
         _backing_off,
         _half_started,
         _lacking_lost_pods,

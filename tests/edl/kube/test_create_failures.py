@@ -2,7 +2,7 @@
 
 import pytest
 
-from edl.kube.create_failures import CreateFailure, create_failure
+from edl.kube.create_failures import CreateFailure, create_failure, missing_name, refusal
 
 FORBIDDEN = 'Error creating: pods "a-0-x" is forbidden: '
 MESSAGES = {
@@ -37,3 +37,18 @@ def test_each_message_of_the_api_server_has_its_code(failure: CreateFailure, mes
 )
 def test_other_texts_of_the_same_plugins(failure: CreateFailure, message: str) -> None:
     assert create_failure(f"{FORBIDDEN}{message}") is failure
+
+
+def test_the_name_of_a_missing_object_is_read_for_its_remedy() -> None:
+    assert missing_name(MESSAGES[CreateFailure.SERVICE_ACCOUNT]) == "nope"
+    assert missing_name(MESSAGES[CreateFailure.PRIORITY_CLASS]) == "high"
+    assert missing_name(MESSAGES[CreateFailure.QUOTA]) == "NAME"
+    hostile = "error looking up service account lab/$(reboot): no"
+    assert missing_name(hostile) == "NAME", "whoever may create Events may write any"
+
+
+def test_a_refusal_has_no_name_of_a_pod() -> None:
+    found = refusal(MESSAGES[CreateFailure.PRIORITY_CLASS])
+    assert found == "no PriorityClass with name high was found"
+    other = MESSAGES[CreateFailure.WEBHOOK]
+    assert refusal(other) == other

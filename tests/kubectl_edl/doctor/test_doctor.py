@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from edl import contract
+from edl import contract, reasons
 from edl.annotations.json_text import json_text
 from edl.errors import Forbidden, Invalid, Unreachable
 from edl.kube.auth.access_review import MissingRights
@@ -22,6 +22,7 @@ from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed, targe
 from tests.kubectl_edl.stage import (
     NOW,
     Stage,
+    event,
     job,
     lease,
     limit_range,
@@ -1137,6 +1138,30 @@ def test_a_job_whose_start_failed_is_reported_with_the_cause(stage: Stage) -> No
         f"default/mnist: {why}",
         "kubectl edl explain mnist -n default",
     )
+
+
+NO_ACCOUNT = (
+    'Error creating: pods "poor-0-" is forbidden: error looking up service account '
+    'default/nope: serviceaccount "nope" not found'
+)
+
+
+@pytest.mark.parametrize("suspended", [False, True], ids=["starting", "backing off"])
+def test_what_refuses_the_pods_of_a_start_is_reported_at_once_and_while_it_backs_off(
+    stage: Stage, *, suspended: bool
+) -> None:
+    stage.put(job("poor", framework="none"), suspend=suspended)
+    last = {contract.LAST_CHANGE: json_text(reasons.NOT_CREATED)} if suspended else {}
+    why = {contract.REASON: "BackOff", contract.MESSAGE: "back-off: …"}
+    stage.patch("poor", {"metadata": {"annotations": why | last}})
+    stage.create(event("poor", "FailedCreate", NO_ACCOUNT, minutes_ago=1, warning=True))
+    (one,) = checked(stage)["stuck"]
+    assert (one["result"], one["message"]) == (
+        "warning",
+        f"default/poor: poor: FailedCreate: {NO_ACCOUNT}",
+    )
+    create = "create the ServiceAccount: kubectl create serviceaccount nope -n default"
+    assert one["remediation"].startswith(create)
 
 
 def test_requests_for_nodes_need_their_api(stage: Stage) -> None:

@@ -398,7 +398,7 @@ def test_why_pods_of_a_started_job_cannot_be_created_is_explained(stage: Stage) 
     refused = 'pods "small-" is forbidden: no PriorityClass with name high was found'
     stage.create(event("small", "FailedCreate", refused, minutes_ago=1, warning=True))
     found = stage.run("explain", "small").out
-    way_out = "create the PriorityClass: kubectl create priorityclass NAME --value=VALUE"
+    way_out = "create the PriorityClass: kubectl create priorityclass high --value=VALUE"
     assert f"Blockers:\n  1. small: FailedCreate: {refused}\n     fix: {way_out}\n" in found
     (blocker,) = json.loads(stage.run("explain", "small", "-o", "json").out)["blockers"]
     assert blocker == {"message": f"small: FailedCreate: {refused}", "remediation": way_out}

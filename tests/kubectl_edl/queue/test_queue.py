@@ -5,7 +5,7 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from edl import contract
+from edl import contract, reasons
 from edl.annotations.json_text import json_text
 from edl.model import (
     ClusterState,
@@ -31,7 +31,7 @@ from kubectl_edl.output.table import Layout
 from kubectl_edl.queue.view import queue_report
 from kubectl_edl.queue.waiting_jobs import by_arrival, in_plan
 from tests.kubectl_edl.cluster_wrappers import fenced
-from tests.kubectl_edl.stage import NOW, Stage, job, lease, mnist, node, role_manifests
+from tests.kubectl_edl.stage import NOW, Stage, event, job, lease, mnist, node, role_manifests
 from tests.reasons import because
 
 WORKER = Role(
@@ -287,3 +287,24 @@ def test_without_the_right_to_list_quotas_the_queue_is_shown_with_a_hint(stage: 
         "hint: what a ResourceQuota adds or forbids is unknown: "
         '"ann" may not list ResourceQuota (kubectl auth can-i …)\n'
     )
+
+
+@pytest.mark.parametrize("readable", [True, False])
+def test_a_job_whose_pods_were_refused_says_what_refused_them(
+    stage: Stage, *, readable: bool
+) -> None:
+    stage.put(job("poor", framework="none"))
+    notes = {
+        contract.STARTED_AT: (NOW - timedelta(minutes=2)).isoformat(),
+        contract.LAST_CHANGE: json_text(reasons.NOT_CREATED),
+    }
+    stage.patch("poor", {"metadata": {"annotations": notes}})
+    account = 'error looking up service account default/nope: serviceaccount "nope" not found'
+    refused = f'Error creating: pods "poor-0-" is forbidden: {account}'
+    stage.create(event("poor", "FailedCreate", refused, minutes_ago=1, warning=True))
+    if not readable:
+        stage.wrapped = fenced("Event")
+    rows = json.loads(stage.run("queue", "-o", "json").out)["items"]
+    (row,) = (one for one in rows if one["metadata"]["name"] == "poor")
+    why = "back-off: not all pods of its last start could be created"
+    assert (row["reason"], row["message"]) == ("BackOff", f"{why}: {account}" if readable else why)

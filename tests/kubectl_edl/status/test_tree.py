@@ -265,7 +265,7 @@ def test_the_way_out_of_a_blocker_reaches_the_same_cluster(stage: Stage) -> None
     [
         ("exceeded quota: team", ["describe resourcequota -n default"]),
         ("maximum cpu usage per Container is 1", ["describe limitrange -n default"]),
-        ('no PriorityClass with name "a" was found', ["create priorityclass NAME --value=VALUE"]),
+        ('no PriorityClass with name "a" was found', ["create priorityclass a --value=VALUE"]),
         ('pod rejected: RuntimeClass "a" not found', ["get runtimeclass"]),
         (
             'admission webhook "a" denied the request',
@@ -306,7 +306,7 @@ def test_a_missing_service_account_is_to_be_created(stage: Stage) -> None:
         'default/nope: serviceaccount "nope" not found'
     )
     stage.create(event("poor", "FailedCreate", refused, minutes_ago=2, warning=True))
-    way_out = "create the ServiceAccount: kubectl create serviceaccount NAME -n default"
+    way_out = "create the ServiceAccount: kubectl create serviceaccount nope -n default"
     assert blockers_section(stage, "poor") == [(f"poor: FailedCreate: {refused}", way_out)]
 
 
@@ -322,7 +322,7 @@ def test_what_refused_the_pods_of_a_failed_start_stays_while_the_job_backs_off(
     last = {contract.LAST_CHANGE: json_text(reasons.NOT_CREATED)}
     stage.patch("poor", {"metadata": {"annotations": last}})
     way_out = (
-        "create the ServiceAccount: kubectl create serviceaccount NAME -n default; then, for a "
+        "create the ServiceAccount: kubectl create serviceaccount nope -n default; then, for a "
         "start at once: kubectl edl pause poor -n default and kubectl edl resume poor -n default"
     )
     assert blockers_section(stage, "poor")[1] == (f"poor: FailedCreate: {refused}", way_out)

@@ -93,6 +93,15 @@ def test_extras_that_stay_pending_are_given_back() -> None:
     assert plan_for(pending(-29)).recheck_after == timedelta(seconds=1)
 
 
+def test_extras_that_were_never_created_are_given_back_as_such() -> None:
+    """The API server refuses them: a ServiceAccount is missing, or a quota is exceeded."""
+    for pods in ((), (pod(0, "a"),), (pod(0, "a"), pod(1, "a"), pod(2, created_at=at(-31)))):
+        mine = worker("mnist", 1, 9, suspended=False, size=4, pods=pods, started_at=at(-31))
+        (resize,) = plan_for(cluster(node("a", 4), mine)).resizes
+        assert resize.reason == reasons.NEVER_CREATED
+        assert message(resize.reason) == "pods above its minimum could not be created"
+
+
 def test_extras_that_must_come_in_a_time_of_their_own_have_that_time() -> None:
     state = pending(-31)
     (mine,) = state.jobs

@@ -1,0 +1,97 @@
+"""Why pods of a training job could not be created, by the Events of its Jobs."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from edl.kube.cluster import Cluster
+from edl.kube.create_failures import CreateFailure, create_failure, missing_name
+from edl.kube.event_facts import EventFacts
+from edl.planner.snapshot.last_resizes import pods_were_not_created
+from kubectl_edl.client.event_reader import jobs_of, last_changes
+from kubectl_edl.model.training_job_view import JobView, RoleView
+
+_LATELY: Final = timedelta(minutes=10)
+_EVENTS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class JobBlocker:
+    """One blocker in a sentence, and the remedy; empty if the sentence contains it."""
+
+    what: str
+    remedy: str
+
+
+def creation_failures(cluster: Cluster, view: JobView, now: datetime) -> tuple[JobBlocker, ...]:
+    """Empty, without a request, unless pods are missing, or were when the last start failed.
+
+    Raises Forbidden.
+    """
+    if not any(map(_lacks_pods, view.roles)):
+        return ()
+    changes = last_changes(cluster, view.job.key.namespace, jobs_of([view.job]), _EVENTS)
+    return tuple(uncreated_pods(view, changes, now))
+
+
+def job_argument(view: JobView) -> str:
+    return f"{view.job.key.name} {namespace_option(view)}"
+
+
+def namespace_option(view: JobView) -> str:
+    return f"-n {view.job.key.namespace}{view.flags}"
+
+
+def _lacks_pods(shown: RoleView) -> bool:
+    """Whether pods of this role do not exist, or did not when its start failed."""
+    if shown.role.status.suspended:
+        return pods_were_not_created(shown.role)
+    items = shown.role.status.remaining
+    return len(shown.role.replicas) < (shown.size if items is None else min(shown.size, items))
+
+
+def uncreated_pods(
+    view: JobView, changes: Sequence[EventFacts], now: datetime
+) -> Iterator[JobBlocker]:
+    """Pods that the Job controller cannot create; its Event has the reason."""
+    for shown in view.roles:
+        role = shown.role
+        warnings = [one for one in changes if one.warning and one.name == role.job]
+        failed = role.status.suspended  # the last Event says why, for as long as it backs off
+        if not _lacks_pods(shown) or not warnings or not (failed or _is_recent(warnings[-1], now)):
+            continue
+        text = warnings[-1].message
+        remedy = _CREATION_REMEDIES[create_failure(text)].format(
+            job=role.job, name=missing_name(text), there=namespace_option(view), flags=view.flags
+        )
+        yield JobBlocker(
+            f"{role.job}: {warnings[-1].reason}: {text}",
+            f"{remedy}; then, for a start at once: {_retry(view)}" if failed else remedy,
+        )
+
+
+def _retry(view: JobView) -> str:
+    """The commands that end the back-off of a failed start."""
+    return f"kubectl edl pause {job_argument(view)} and kubectl edl resume {job_argument(view)}"
+
+
+_CREATION_REMEDIES: Final = {
+    CreateFailure.SERVICE_ACCOUNT: "create the ServiceAccount: kubectl create serviceaccount "
+    "{name} {there}",
+    CreateFailure.PRIORITY_CLASS: "create the PriorityClass: kubectl create priorityclass {name} "
+    "--value=VALUE{flags}",
+    CreateFailure.RUNTIME_CLASS: "create the RuntimeClass, or delete the Jobs and apply them with "
+    "one of: kubectl get runtimeclass{flags}",
+    CreateFailure.QUOTA: "kubectl describe resourcequota {there}",
+    CreateFailure.LIMIT_RANGE: "kubectl describe limitrange {there}",
+    CreateFailure.POD_SECURITY: "delete the Jobs and apply them with a securityContext that the "
+    "namespace allows, or relax its pod-security.kubernetes.io labels",
+    CreateFailure.WEBHOOK: "kubectl describe job/{job} {there}; "
+    "kubectl get mutatingwebhookconfiguration,validatingwebhookconfiguration{flags}",
+    CreateFailure.OTHER: "kubectl describe job/{job} {there}",
+}
+
+
+def _is_recent(event: EventFacts, now: datetime) -> bool:
+    return event.last is not None and now - event.last <= _LATELY
