@@ -119,9 +119,8 @@ def _about(about: About, code: Code) -> str:
             return f"idle capacity: {about.size} of {about.max} fit"
         case FixedSize():
             return f"{about.role} always has {about.size}"
-        case Growth(wanted, before, seconds):
-            limit = f" within {seconds:g} s" if seconds is not None else ""
-            return f"reverted to {before}: {wanted} not ready{limit}"
+        case Growth():
+            return _reverted(about)
         case Period():
             return f"scaled up when nothing has been started or resized for {about.seconds:g} s"
         case Attempt():
@@ -144,6 +143,12 @@ def _for_job(name: str, code: Code) -> str:
     if code is Code.QUEUE_ORDER:
         return f"{name} is ahead of it in the queue and starts first"
     return f"{TO[code]} {name}" if code in TO else UNKNOWN
+
+
+def _reverted(about: Growth) -> str:
+    limit = f" within {about.timeout_seconds:g} s" if about.timeout_seconds is not None else ""
+    why = f" ({about.held})" if about.held else ""
+    return f"reverted to {about.before}: {about.wanted} not ready{limit}{why}"
 
 
 def _about_pods(about: Pods | LostPods | Awaiting | PodNames | OffNodes, code: Code) -> str:

@@ -102,13 +102,12 @@ class Minimum(msgspec.Struct, frozen=True, tag=True):
 class ForeignJob(msgspec.Struct, frozen=True, tag=True):
     """A training job of another namespace, without its name, which users here may not read.
 
-    `uid`: the uid of one of its Jobs. `team`: empty where no teams are configured.
+    `uid`: of one of its Jobs. `team`: empty without teams. `minimum`: it is about its minimum.
     """
 
     uid: str
     team: str = ""
     minimum: bool = False
-    """Whether the reason is about its minimum."""
 
 
 class PendingPods(msgspec.Struct, frozen=True, tag=True):
@@ -177,11 +176,12 @@ class FixedSize(msgspec.Struct, frozen=True, tag=True):
 
 
 class Growth(msgspec.Struct, frozen=True, tag=True):
-    """A manual size that was not reached in time, and the size that replaces it."""
+    """A manual size that was not reached in time, the size that replaces it, and what held it."""
 
     wanted: int | None
     before: int
     timeout_seconds: float | None = None
+    held: str = ""
 
 
 class OffNodes(msgspec.Struct, frozen=True, tag=True):

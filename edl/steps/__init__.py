@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from edl import contract, messages, phases
 from edl.model import ClusterState, JobKey, TrainingJob
 from edl.planner.plan import Admission, NodeAssignment, Plan, Resize, Suspension
-from edl.steps import preconditioned_patches
+from edl.steps import preconditioned_patches, scale_deadline
 from edl.steps.dependents import dependents_of
 from edl.steps.host_lists import publish
 from edl.steps.pod_placement import placed
@@ -110,9 +110,11 @@ def _lives(plan: Plan, state: ClusterState, quiet: UnchangedJobs) -> _Makers[_Du
         yield suspension.job, partial(_stopped, jobs[suspension.job], suspension, now)
     leaving = {(entry.job, entry.role): entry for entry in plan.drains}
     asked = resizes.keys() | {entry.job for entry in plan.drains}
-    for key, job in jobs.items():
-        if key in moved or job.problem:
+    held = {entry.job: entry.reason for entry in plan.held}
+    for key, found in jobs.items():
+        if key in moved or found.problem:
             continue
+        job = scale_deadline.held(found, held.get(key), now)
         if job.refusal and job.refused and phases.ending(job) is None:
             yield key, partial(refused, job, job.refusal, now)
             continue

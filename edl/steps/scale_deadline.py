@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from edl import contract, reasons
+from msgspec.structs import replace
+
+from edl import contract, messages, reasons
 from edl.model import Reason, ResizePolicy, Role, TrainingJob
 from edl.model.reason_codes import Growth
 from edl.planner.plan import Resize
@@ -30,6 +32,20 @@ def limited(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> list[
     return kept + [_back(job, role) for role in late.values() if role.status.size > before(role)]
 
 
+def held(job: TrainingJob, reason: Reason | None, now: datetime) -> TrainingJob:
+    """The job, its overdue roles with the plan's reason why they are not scaled up further."""
+    if reason is None or not any(role.request.scaling and overdue(role, now) for role in job.live):
+        return job
+    return replace(job, roles=tuple(_held(role, reason) for role in job.roles))
+
+
+def _held(role: Role, reason: Reason) -> Role:
+    scaling = role.request.scaling
+    if scaling is None or role.status.size >= (role.request.replicas or 0):
+        return role
+    return role.changed(scaling=replace(scaling, held=reason))
+
+
 def _back(job: TrainingJob, role: Role) -> Resize:
     # A job already stopped for the restart need not be stopped again.
     restart = role.spec.resizing is ResizePolicy.RESTART and not role.status.suspended
@@ -46,7 +62,9 @@ def failure(role: Role) -> Reason:
     """The reason of reverting a scale-up."""
     timeout = role.request.scaling.timeout if role.request.scaling else None
     seconds = timeout.total_seconds() if timeout else None
-    return reasons.scale_failed(Growth(role.request.replicas, before(role), seconds))
+    why = role.request.scaling.held if role.request.scaling else None
+    text = messages.message(why) if why else ""
+    return reasons.scale_failed(Growth(role.request.replicas, before(role), seconds, text))
 
 
 def overdue(role: Role, now: datetime) -> bool:

@@ -6,7 +6,8 @@ import click
 
 from edl import reasons
 from edl.errors import Forbidden
-from edl.phases import ending
+from edl.model import Code
+from edl.phases import ending, waits
 from edl.planner.plan import Held
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import OutputOptions, everywhere, printing
@@ -25,7 +26,7 @@ _HELP: Final = """Show what the reconciler would do now, which jobs wait, and wh
 
 This is one step; kubectl edl simulate --live shows what follows. Planning needs the right to read
 the whole cluster; only training jobs of the namespace are shown. Nothing is changed. Without that
-right you see the reasons that the reconciler last wrote to your jobs.
+right you see why your jobs wait, as the reconciler last wrote it.
 
 \b
 ACTION is one of
@@ -54,6 +55,13 @@ Examples:
 
 -o json prints a Plan; its fields: docs/reference/outputs.md
 """
+
+_OUTCOMES: Final = frozenset(
+    {Code.ADMITTED, Code.IDLE_CAPACITY, Code.RECLAIMED, Code.PODS_REMOVED, Code.ABOVE_MAX}
+    | {Code.FAIR_SHARING, Code.FIFO_ORDER, Code.UTILIZATION}
+    | {Code.SCALE_FAILED, Code.SCALE_SUCCEEDED}
+)
+"""Codes that say of a running job why its size was changed, but not why it is not larger now."""
 
 
 @click.command("plan", help=_HELP)
@@ -102,16 +110,16 @@ def _report(
 def _last_reasons(
     cli: CliContext, connection: ClusterConnection, by: EffectiveSettings, error: Forbidden
 ) -> Report:
-    """A report without a plan: the reasons that the reconciler last wrote on the user's jobs."""
+    """A report without a plan: the last written reasons why the user's jobs wait."""
     from kubectl_edl.plan.view import Planned, plan_report
 
     now = cli.now()
     survey = survey_training(connection, "", now)
-    reasons_of_jobs = ((job.key, why(job)) for job in survey.jobs if not ending(job))
+    reasons_of_jobs = ((job, why(job)) for job in survey.jobs if not ending(job))
     held = tuple(
-        Held(key, reasons.quoted(one.reason, one.message))
-        for key, one in reasons_of_jobs
-        if one.reason
+        Held(job.key, reasons.quoted(one.reason, one.message))
+        for job, one in reasons_of_jobs
+        if one.reason and (waits(job) or one.reason not in _OUTCOMES)
     )
     hint = f"hint: a plan needs the whole cluster; these are the reasons of the last one: {error}"
     planned = Planned(now, connection.namespace, by, (), held, complete=False)

@@ -185,8 +185,10 @@ def _check_fewest(
 
 def _anew(role: Role, request: SizeRequest, manifest: Json, many: str, bound: str) -> str:
     if contract.ROLES in _annotations(manifest):
+        job = manifest["metadata"]["labels"].get(contract.JOB, role.job)
         return (
-            f"{many} takes a new training job, with {many} in edl.dev/roles on each of its Jobs: "
+            f"{many} takes a new training job: kubectl edl delete {job}{request.flags}, and create "
+            f"it again with {many}; or, with {many} in edl.dev/roles on each of its Jobs: "
             "kubectl edl adopt -f FILE --roles … | kubectl replace --force -f -"
         )
     return f"{many} takes a new Job: kubectl edl adopt {role.job}{request.flags} {bound} --recreate"

@@ -59,7 +59,7 @@ STORED = {
     "Roles": ("names",),
     "Size": ("size", "max"),
     "FixedSize": ("role", "size"),
-    "Growth": ("wanted", "before", "timeout_seconds"),
+    "Growth": ("wanted", "before", "timeout_seconds", "held"),
     "OffNodes": ("pods", "nodes", "taints"),
     "Load": ("share", "resource"),
     "Period": ("seconds",),

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from edl import contract, reasons
-from edl.model import ResizePolicy, Role, ScaleDeadline
-from edl.planner.plan import Resize
+from edl.model import ClusterState, ResizePolicy, Role, ScaleDeadline
+from edl.planner.plan import Held, Plan, Resize
+from edl.steps import steps
 from edl.steps.host_lists import LEAVE
 from edl.steps.running_jobs import live
 from edl.writes import Step
@@ -113,6 +114,15 @@ def test_a_growth_for_which_there_was_never_room_is_answered_too() -> None:
     assert notes(step) == ANSWERED | {contract.REPLICAS: None}
     assert job_patches(step) == {"mnist-worker": {}}
     assert [note.reason for note in step.notes] == ["ScaleFailed"]
+
+
+def test_a_growth_that_the_plan_holds_back_names_the_reason() -> None:
+    job = training(PS, worker(4, 4, since(60)))
+    plan = Plan(held=(Held(KEY, because("Insufficient cpu")),))
+    (step,) = steps(plan, ClusterState(NOW, (), (job,))).steps
+    told = "reverted to 4: 6 not ready within 60 s (Insufficient cpu)"
+    assert [note.message for note in step.notes] == [f"worker: {told}"]
+    assert written(patches(step)[0])[contract.MESSAGE] == told
 
 
 def test_the_plan_does_not_grow_what_is_taken_back() -> None:

@@ -167,10 +167,14 @@ def test_without_the_right_to_read_the_cluster_the_last_reasons_are_shown() -> N
     stage = Stage()
     lease(stage)
     mnist(stage)
+    stage.put(job("bert", framework="none"))
+    notes = {contract.REASON: "InsufficientCapacity", contract.MESSAGE: "Insufficient cpu"}
+    stage.patch("bert", {"metadata": {"annotations": notes}})
     stage.wrapped = fenced("Node")
     found = stage.run("plan")
     assert found.code == 0
-    assert "mnist   idle capacity: 4 of 12 fit" in found.out
+    assert "bert   Insufficient cpu" in found.out
+    assert "mnist" not in found.out, "why it runs does not say why it is not scaled up"
     assert "Nothing to do" not in found.out
     assert found.err == (
         "hint: a plan needs the whole cluster; these are the reasons of the last one: "

@@ -167,9 +167,9 @@ def test_size_and_bounds_change_in_one_patch(stage: Stage) -> None:
             ["mnist", "13"],
             (
                 "mnist: worker takes 12 at most, its pods were made for that many "
-                "(edl.dev/injected-max); more takes a new training job, with more in "
-                "edl.dev/roles on each of its Jobs: kubectl edl adopt -f FILE --roles … "
-                "| kubectl replace --force -f -"
+                "(edl.dev/injected-max); more takes a new training job: kubectl edl delete mnist, "
+                "and create it again with more; or, with more in edl.dev/roles on each of its "
+                "Jobs: kubectl edl adopt -f FILE --roles … | kubectl replace --force -f -"
             ),
         ),
         (["resnet", "--min", "5"], "resnet: worker cannot have min 5 above max 4"),
