@@ -49,6 +49,14 @@ def unready(job: TrainingJob) -> Reason | None:
     return reasons.incomplete(job.missing) if job.missing else None
 
 
+def why_kept(job: TrainingJob) -> Reason | None:
+    """Why roles keep their sizes: the API server still refuses new ones; None if it does not."""
+    found = job.refusal
+    if found is None or found.lifted or not found.sizes:
+        return None
+    return reasons.quoted(Code.WRITE_REFUSED, str(found))
+
+
 def phase(job: TrainingJob) -> Phase:
     """The phase that users see."""
     end = ending(job)

@@ -18,7 +18,7 @@ from edl.writes import Step
 from reconciler.job_backoff import AFTER_CONFLICT, AFTER_FAILURE, JobBackoff
 from reconciler.leader_election import Clocks, LeaderState
 from reconciler.leader_only_cluster import NotLeading
-from reconciler.memory.unrecorded_refusals import RefusedStarts
+from reconciler.memory.unrecorded_refusals import RefusedWrites
 from reconciler.metrics.decision_log import DecisionLog
 from reconciler.metrics.state_metrics import LastDecision
 from reconciler.trigger import DebouncedTrigger
@@ -72,7 +72,7 @@ class Controller:
         self._decisions = decisions
         self._clocks = clocks
         self._postponed = JobBackoff()
-        self._refusals = RefusedStarts()
+        self._refusals = RefusedWrites()
         self._errors = 0
         self._rest = 0.0
         self._since_event: Callable[[], float | None] = _never_heard
@@ -90,7 +90,7 @@ class Controller:
             else:
                 self._decisions.follows()
                 self._pipeline.follow()
-                self._refusals = RefusedStarts()  # others may have started these jobs meanwhile
+                self._refusals = RefusedWrites()  # others may have started these jobs meanwhile
                 trigger.wait(FOLLOWING)
 
     def round(self, ended: Callable[[], bool] = never) -> float:
@@ -162,11 +162,11 @@ class Controller:
         # Several steps of one job may meet the same error: that counts as one failure.
         for job in {step.job for step in report.conflicts}:
             self._postponed.postpone(job, AFTER_CONFLICT, now)
-        for job in {failure.step.job for failure in report.failed if not failure.step.starts}:
+        for job in {one.step.job for one in report.failed if not one.step.is_planned}:
             self._postponed.postpone(job, AFTER_FAILURE, now)
         for failure in report.failed:
-            if failure.step.starts:
-                self._refusals.note(failure.step.job, str(failure.error), self._clocks.now())
+            if failure.step.is_planned:
+                self._refusals.note(failure.step, str(failure.error), self._clocks.now())
 
 
 def _without_lost_lead(report: StepReport) -> StepReport:

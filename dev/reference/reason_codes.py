@@ -38,7 +38,7 @@ _REASONS: Final[Mapping[StrEnum, str]] = {
     Code.FAILED: "The training job has failed.",
     Code.INCOMPLETE: "Jobs of its roles do not exist yet.",
     Code.INVALID: "Its Jobs or their annotations are invalid; the message says why.",
-    Code.WRITE_REFUSED: "The API server rejects a change of its Jobs.",
+    Code.WRITE_REFUSED: "The API server rejects a change of its Jobs; it is retried with back-off.",
     Code.START_REFUSED: "The API server rejects its start; it is retried with back-off.",
     Code.WAITING_FOR_NODES: "It has requested nodes from an autoscaler.",
     Code.NODES_NOT_PROVISIONED: "Requested nodes did not arrive in time; retried with back-off.",

@@ -12,30 +12,28 @@ from msgspec.structs import replace
 
 from edl.annotations.json_text import read_json
 from edl.backoff import Backoff
-from edl.model import FailedAttempt, StartRefusal
+from edl.model import FailedAttempt, WriteRefusal
 
 _MOST_ATTEMPTS: Final = 10**6
 """The largest count of attempts that is accepted."""
 MOST: Final = 1024
 """Characters of a quoted message that are kept: as many as an Event holds."""
 _failures: Final = msgspec.json.Decoder(FailedAttempt)
-_refusals: Final = msgspec.json.Decoder(StartRefusal)
+_refusals: Final = msgspec.json.Decoder(WriteRefusal)
 _Attempt = TypeVar("_Attempt", bound=FailedAttempt)
 
 
-STARTS: Final = Backoff(timedelta(seconds=1), timedelta(minutes=1))
-"""A quota on Services, an admission webhook or a missing permission that refuses one job's start
-says nothing about other jobs. The job therefore leaves the plan until a dry run of its start
-succeeds."""
+WRITES: Final = Backoff(timedelta(seconds=1), timedelta(minutes=1))
+"""A quota on Services, an admission webhook or a missing permission that refuses one job's start or
+new size says nothing about other jobs. Plans therefore leave out the start, or keep the size, until
+a dry run of these writes succeeds."""
 NODES: Final = Backoff(timedelta(minutes=1), timedelta(minutes=30))
 """As Kueue does with ProvisioningRequests (backoffBaseSeconds 60, backoffMaxSeconds 1800)."""
 
 
-def failed(
-    kind: type[_Attempt], before: FailedAttempt | None, message: str, now: datetime
-) -> _Attempt:
+def failed(before: FailedAttempt | None, message: str, now: datetime) -> FailedAttempt:
     """One more failure, after those that `before` counts."""
-    return kind(now, before.attempts + 1 if before else 1, quoted(message))
+    return FailedAttempt(now, before.attempts + 1 if before else 1, quoted(message))
 
 
 def quoted(message: str) -> str:
@@ -50,8 +48,8 @@ def read_failure(annotation: str) -> FailedAttempt | None:
     return _read(annotation, _failures)
 
 
-def read_refusal(annotation: str) -> StartRefusal | None:
-    """The refused start in an annotation; None if it is missing or invalid."""
+def read_refusal(annotation: str) -> WriteRefusal | None:
+    """The refused writes in an annotation; None if it is missing or invalid."""
     return _read(annotation, _refusals)
 
 

@@ -32,6 +32,7 @@ from edl.model.roles import (
     EndCondition,
     JobEnd,
     PodTemplate,
+    RefusedSize,
     ResizePolicy,
     Role,
     RoleRecord,
@@ -39,7 +40,7 @@ from edl.model.roles import (
     RoleSpec,
     RoleStatus,
     ScaleDeadline,
-    StartRefusal,
+    WriteRefusal,
 )
 from edl.model.selectors import Labels, Requirement, Selector, Selectors
 from edl.model.teams import DEFAULT_TEAM, Reclaim, Team, Teams
@@ -83,6 +84,7 @@ __all__ = [
     "QuotaCharge",
     "Reason",
     "Reclaim",
+    "RefusedSize",
     "RequestState",
     "Requirement",
     "ResizePolicy",
@@ -97,7 +99,6 @@ __all__ = [
     "Selectors",
     "Shape",
     "Share",
-    "StartRefusal",
     "Taint",
     "Team",
     "Teams",
@@ -105,4 +106,5 @@ __all__ = [
     "Topology",
     "TopologySpread",
     "TrainingJob",
+    "WriteRefusal",
 ]

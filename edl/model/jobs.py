@@ -14,7 +14,7 @@ from edl.contract import CleanUp
 from edl.model.object_refs import JobKey, ObjectRef, Owner
 from edl.model.pods import Leaving, Provisioning
 from edl.model.reason_codes import Code
-from edl.model.roles import EndCondition, JobEnd, Role, StartRefusal
+from edl.model.roles import EndCondition, JobEnd, RefusedSize, ResizePolicy, Role, WriteRefusal
 from edl.model.topology_domains import Topology
 
 
@@ -48,8 +48,8 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     started_at: datetime | None = None
     problem: str = ""
     """Why the job cannot be planned (Jobs with different `edl.dev/roles`, a foreign Service, …)."""
-    refusal: StartRefusal | None = None
-    """The API server's refusal of the last start; None once the job has started."""
+    refusal: WriteRefusal | None = None
+    """The writes that the API server last refused; None once they have no more effect."""
     provisioning: Provisioning = Provisioning()
     mode: str = ""
     clean_up: CleanUp = CleanUp.RUNNING
@@ -67,7 +67,27 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     @property
     def refused(self) -> bool:
         """Whether the API server still refuses the job's start."""
-        return self.refusal is not None and not self.refusal.lifted
+        found = self.refusal
+        return found is not None and found.starts and not found.lifted
+
+    def refuses(self, role: Role, size: int) -> bool:
+        """Whether the API server still refuses sizes of this kind for a running role.
+
+        A restart for a new size stops all roles.
+        """
+        found = self.refusal
+        if found is None or found.lifted or size == role.status.size:
+            return False
+        if self.keeps_running and role.spec.resizing is ResizePolicy.RESTART:
+            return True
+        wanted = RefusedSize(role.name, size, size > role.status.size)
+        return any(one.kind == wanted.kind for one in found.sizes)
+
+    @property
+    def keeps_running(self) -> bool:
+        """Whether the API server still refuses to stop one of its roles."""
+        found = self.refusal
+        return found is not None and not found.lifted and any(not one.size for one in found.sizes)
 
     @cached_property
     def owners(self) -> tuple[Owner, ...]:

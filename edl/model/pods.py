@@ -28,7 +28,7 @@ class ProvisionalPod(msgspec.Struct, frozen=True):
 
 
 class FailedAttempt(msgspec.Struct, frozen=True):
-    """A failed request for nodes, or a refused start, to be retried after a back-off."""
+    """A failed request for nodes, or a refused write, to be retried after a back-off."""
 
     at: datetime
     attempts: int

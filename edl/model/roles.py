@@ -72,14 +72,36 @@ class Clearing(msgspec.Struct, frozen=True):
     """The time of the last move."""
 
 
-class StartRefusal(FailedAttempt, frozen=True):
-    """The API server refused a write of a training job's start."""
+class RefusedSize(msgspec.Struct, frozen=True):
+    """A size that the API server refused to write for a running role; 0: it refused to stop it."""
 
+    role: str
+    size: int
+    grows: bool
+    """Whether it was larger than the role's size then."""
+
+    @property
+    def kind(self) -> tuple[str, bool, bool]:
+        """Writes of one kind are refused together: scale-ups, scale-downs or stops of a role."""
+        return self.role, self.grows, self.size == 0
+
+
+class WriteRefusal(FailedAttempt, frozen=True, omit_defaults=True):
+    """The API server refused a write of a training job: of its start, or of new sizes."""
+
+    sizes: tuple[RefusedSize, ...] = ()
+    """The last one of each kind."""
+    starts: bool = False
+    """Whether it refused the start."""
     lifted: bool = False
-    """Whether the API server has since accepted all writes of the start in a dry run."""
+    """Whether the API server has since accepted all of these writes in a dry run."""
 
     def __str__(self) -> str:
-        return f"the API server refuses its start: {self.message}"
+        if self.starts:
+            return f"the API server refuses its start: {self.message}"
+        if any(not one.size for one in self.sizes):
+            return f"the API server refuses to suspend it: {self.message}"
+        return f"the API server refuses its new size: {self.message}"
 
 
 class RoleSpec(msgspec.Struct, frozen=True):
@@ -199,8 +221,8 @@ class RoleRecord(msgspec.Struct, frozen=True):
     """Pods of its last removal by name: it is recorded, and they may be yet to be deleted."""
     cleared: tuple[Clearing, ...] = ()
     """Nodes that were recently cleared of its replicas for other pods."""
-    refusal: StartRefusal | None = None
-    """The API server's refusal of the last start, if any."""
+    refusal: WriteRefusal | None = None
+    """The writes that the API server last refused, of this role or its training job."""
     failures_at_start: int = 0
     """`RoleStatus.failures` at the last start or scale-up."""
     delayed_until: datetime | None = None

@@ -18,7 +18,7 @@ from edl.steps.host_lists import publish
 from edl.steps.pod_placement import placed
 from edl.steps.pod_removal import evacuated
 from edl.steps.provisioning import provisioning_steps
-from edl.steps.refused_start import refused
+from edl.steps.refused_write import retried
 from edl.steps.running_jobs import live
 from edl.steps.start import start, stop
 from edl.steps.unchanged_jobs import UnchangedJobs
@@ -70,6 +70,7 @@ def steps(
         return [*_made(((key, make) for key, make in makers if not waits(key)), broken)]
 
     due = made(_lives(plan, state, quiet or UnchangedJobs()))
+    due += made(_retries(plan, state))
     pods = chain.from_iterable(made(_placements(plan, state)))
     starts = made(_starts(plan, state))
     provisional = made(provisioning_steps.rounds(plan, state))
@@ -112,16 +113,24 @@ def _lives(plan: Plan, state: ClusterState, quiet: UnchangedJobs) -> _Makers[_Du
     asked = resizes.keys() | {entry.job for entry in plan.drains}
     held = {entry.job: entry.reason for entry in plan.held}
     for key, found in jobs.items():
-        if key in moved or found.problem:
+        if key in moved or found.problem or (found.refused and phases.ending(found) is None):
             continue
         job = scale_deadline.held(found, held.get(key), now)
-        if job.refusal and job.refused and phases.ending(job) is None:
-            yield key, partial(refused, job, job.refusal, now)
-            continue
         if key in asked:
             yield key, partial(live, evacuated(job, leaving), resizes.get(key, ()), now)
         elif job not in quiet:
             yield key, partial(_lived, job, now, quiet)
+
+
+def _retries(plan: Plan, state: ClusterState) -> _Makers[_Due]:
+    """Step makers of jobs of which the API server refused a write."""
+    stopped = {entry.job for entry in plan.suspensions}
+    for job in state.jobs:
+        found = job.refusal
+        if not found or found.lifted or job.problem or job.key in stopped:
+            continue
+        if phases.ending(job) is None:
+            yield job.key, partial(retried, job, found, state.observed_at)
 
 
 def _placements(plan: Plan, state: ClusterState) -> _Makers[tuple[Step, ...]]:

@@ -45,4 +45,4 @@ def restart(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Step:
         job.key, running[0], Action.RESTARTING, why, f"{sizes}: {messages.message(why)}"
     )
     beside = (outcome_notes(job, role, now) for role in running)
-    return Step(job.key, writes, (note, *chain.from_iterable(beside)))
+    return Step(job.key, writes, (note, *chain.from_iterable(beside)), sizes=tuple(after.items()))

@@ -26,7 +26,12 @@ def live(
     if end is not None:
         step = finish(job, end, now)
         return replace(step, writes=(*freed(job), *step.writes)), None
-    resizes = scale_deadline.limited(job, planned, now)
+    roles = {role.name: role for role in job.live}
+    resizes = [
+        resize
+        for resize in scale_deadline.limited(job, planned, now)
+        if not job.refuses(roles[resize.role], resize.after)
+    ]
     if any(resize.restart for resize in resizes):
         return restart(job, resizes, now), None
     resizes = [resize for resize in resizes if not leaves_no_worker(job, resize)]
@@ -38,7 +43,8 @@ def live(
     writes = (*published.writes, *(write for found in changes for write in found.writes), *around)
     writes = (*host_lists.new_worker_patches(job), *freed(job), *writes)
     notes = tuple(note for found in changes for note in found.notes)
-    return Step(job.key, writes, notes), _recheck(job, published, now)
+    sizes = tuple((resize.role, resize.after) for resize in resizes)
+    return Step(job.key, writes, notes, sizes=sizes), _recheck(job, published, now)
 
 
 def _change(

@@ -73,7 +73,7 @@ def _begun(role: Role, now: datetime, failure: FailedAttempt | None) -> dict[str
     moment = preconditioned_patches.timestamp(now)
     delay = role.record.delayed_until
     over = {
-        contract.START_REFUSED: role.record.refusal,
+        contract.WRITE_REFUSED: role.record.refusal,
         contract.PROVISIONING_FAILED: failure,
         contract.DELAYED_UNTIL: delay if delay and delay <= now else None,
     }
@@ -140,7 +140,7 @@ def stop(job: TrainingJob, suspension: Suspension, now: datetime) -> Step:
 
     The timeout of a scale-up in progress begins anew after the next start.
     """
-    running = [role for role in job.live if not role.status.suspended]
+    running = [] if job.keeps_running else [r for r in job.live if not r.status.suspended]
     writes = tuple(
         preconditioned_patches.job(
             job.key,
@@ -157,7 +157,7 @@ def stop(job: TrainingJob, suspension: Suspension, now: datetime) -> Step:
         preconditioned_patches.note(job.key, role, Action.SUSPENDED, suspension.reason)
         for role in running
     )
-    return Step(job.key, writes, notes)
+    return Step(job.key, writes, notes, sizes=tuple((role.name, 0) for role in running))
 
 
 def _stopped(role: Role, reason: Reason, now: datetime) -> dict[str, str]:

@@ -10,7 +10,7 @@ from edl import reasons
 from edl.lost_pods import why_any_missing, why_missing
 from edl.messages import message
 from edl.model import Code, Phase, Pod, PodPhase, Reason, ResizePolicy, Role, TrainingJob
-from edl.phases import ending, phase, unready, why_below_minimum, why_unscheduled
+from edl.phases import ending, phase, unready, why_below_minimum, why_kept, why_unscheduled
 from kubectl_edl.output.documents import API_VERSION
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def why(job: TrainingJob) -> Why:
         return why_of(reasons.ended(job, end))
     if found := unready(job):
         return why_of(found)
-    for lacks in (why_missing, why_below_minimum, why_unscheduled, why_any_missing):
+    for lacks in (why_kept, why_missing, why_below_minimum, why_unscheduled, why_any_missing):
         if found := lacks(job):
             return why_of(found)
     first = min(_role_reasons(job), key=lambda found: found[0], default=None)

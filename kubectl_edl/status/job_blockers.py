@@ -72,8 +72,9 @@ def _problem(view: JobView) -> Iterator[JobBlocker]:
     if view.job.problem:
         # If no label can be read, the findings lack a remedy.
         yield JobBlocker(view.job.problem, "" if view.job.roles else _CORRECT)
-    if view.job.refusal and view.job.refused:
-        yield JobBlocker(str(view.job.refusal), "change what refuses it: its start is tried again")
+    if view.job.refusal and not view.job.refusal.lifted:
+        what = "its start is" if view.job.refused else "the write is"
+        yield JobBlocker(str(view.job.refusal), f"change what refuses it: {what} tried again")
 
 
 def incomplete(view: JobView) -> Iterator[JobBlocker]:

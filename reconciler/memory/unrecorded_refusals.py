@@ -1,34 +1,42 @@
-"""Refused starts that the Jobs do not record (yet)."""
+"""Refused writes that the Jobs do not record (yet)."""
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from edl.annotations import failed_attempts, start_refusals
-from edl.model import ClusterState, JobKey, StartRefusal, TrainingJob
+from edl.annotations import write_refusals
+from edl.model import ClusterState, JobKey, TrainingJob
+from edl.writes import Step
+
+if TYPE_CHECKING:
+    from edl.model import WriteRefusal
 
 
-class RefusedStarts:
+class RefusedWrites:
     """Refusals kept between rounds. Those written to the Jobs outlive the process."""
 
     def __init__(self) -> None:
-        self._known: dict[JobKey, StartRefusal] = {}
-        self._waiting: dict[JobKey, TrainingJob] = {}
+        self._known: dict[JobKey, WriteRefusal] = {}
+        self._jobs: dict[JobKey, TrainingJob] = {}
         self.unseen = False
         """Whether a refusal was added that the last state does not include."""
 
     def seen(self, state: ClusterState) -> ClusterState:
         """The state with these refusals; unchanged if there are none."""
         jobs = tuple(map(self._with, state.jobs)) if self._known else state.jobs
-        self._waiting = {job.key: job for job in jobs if start_refusals.waits(job)}
-        self._known = {key: self._known[key] for key in self._known.keys() & self._waiting}
+        self._jobs = {job.key: job for job in jobs}
+        refused = {job.key: job.refusal for job in jobs if job.key in self._known}
+        self._known = {key: one for key, one in refused.items() if one and not one.lifted}
         self.unseen = False
         return state if jobs == state.jobs else replace(state, jobs=jobs)
 
-    def note(self, key: JobKey, message: str, now: datetime) -> None:
-        """Records a refused start; ignored if the job has started meanwhile."""
-        if job := self._waiting.get(key):
-            self._known[key] = failed_attempts.failed(StartRefusal, job.refusal, message, now)
+    def note(self, step: Step, message: str, now: datetime) -> None:
+        """Records that a start or a new size was refused; ignored for a job that is gone."""
+        if job := self._jobs.get(step.job):
+            self._known[step.job] = write_refusals.refused(
+                job, step.sizes, message, now, starts=step.starts
+            )
             self.unseen = True
 
     def forget(self, key: JobKey) -> None:
@@ -36,4 +44,4 @@ class RefusedStarts:
 
     def _with(self, job: TrainingJob) -> TrainingJob:
         known = self._known.get(job.key)
-        return start_refusals.with_refusal(job, known) if known else job
+        return write_refusals.with_refusal(job, known) if known else job

@@ -107,8 +107,9 @@ class DecisionLog:
         if job is not None and job.roles:
             code = Code.START_REFUSED if failure.step.starts else Code.WRITE_REFUSED
             why = reasons.quoted(code, str(failure.error))
-            note = preconditioned_patches.note(job.key, job.roles[0], Action.REFUSED, why)
-            self._announce(note)
+            resized = dict(failure.step.sizes)
+            role = next((role for role in job.roles if role.name in resized), job.roles[0])
+            self._announce(preconditioned_patches.note(job.key, role, Action.REFUSED, why))
 
     def left_out(self, broken: StepError) -> None:
         self._metrics.api.failures.labels("steps").inc()

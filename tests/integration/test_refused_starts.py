@@ -1,4 +1,4 @@
-"""A start that the API server refuses concerns its own job alone, which says why.
+"""A start or a size that the API server refuses concerns its own job alone, which says why.
 
 The cluster has four nodes with 8 CPU each; the refused job has a namespace of its own.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dev.installation import Installation
-    from edl.model import StartRefusal
+    from edl.model import WriteRefusal
     from edl.writes import Json
     from tests.integration.support.stage import Stage
 
@@ -80,9 +80,9 @@ def policy(cluster: Stage, accepts: str) -> Iterator[None]:
             cluster.api.delete(ObjectRef(kind, "", name))
 
 
-def refusal(cluster: Stage, job: str) -> StartRefusal | None:
+def refusal(cluster: Stage, job: str) -> WriteRefusal | None:
     notes = cluster.job(job)["metadata"].get("annotations", {})
-    return failed_attempts.read_refusal(notes.get(contract.START_REFUSED, ""))
+    return failed_attempts.read_refusal(notes.get(contract.WRITE_REFUSED, ""))
 
 
 def events(cluster: Stage) -> set[tuple[str, str]]:
@@ -139,3 +139,40 @@ def test_where_no_job_may_be_written_an_event_says_so_and_others_start(
         installed.until_runs("next-worker", 2)
         assert other.message("refused-chief") == ""
     other.until_runs("refused-worker", 2)
+
+
+def work(cluster: Stage, name: str, least: int, most: int) -> None:
+    """A job of work items with 1 CPU each."""
+    bounds = {"min": str(least), "max": str(most)}
+    cluster.apply(elastic(name, labels=bounds, parallelism=least))
+
+
+def test_capacity_of_a_scale_up_that_a_policy_refuses_goes_to_others(
+    installed: Stage, other: Stage
+) -> None:
+    work(other, "kept", 1, 40)
+    other.annotate("kept", replicas="2")
+    other.until_runs("kept", 2)
+    with policy(other, "object.spec.parallelism <= 2"):
+        other.annotate("kept", replicas=None)
+        other.until(lambda: refusal(other, "kept"), "its scale-up was refused")
+        work(installed, "fill", 1, 40)
+        installed.until(lambda: installed.size("fill") >= 28, "the other job gets what is left")
+        assert other.size("kept") == 2
+        other.until(lambda: ("WriteRefused", "kept") in events(other), "an Event")
+    other.until(lambda: other.size("kept") > 2, "it is scaled up once that is accepted")
+    assert refusal(other, "kept") is None
+
+
+def test_another_job_yields_where_a_policy_refuses_a_scale_down(
+    installed: Stage, other: Stage
+) -> None:
+    work(other, "kept", 1, 16)
+    other.until_runs("kept", 16)
+    work(installed, "fill", 1, 16)
+    installed.until(lambda: installed.size("fill") >= 15, "the cluster is full")
+    with policy(other, "object.spec.parallelism >= 16"):
+        work(installed, "next", 3, 3)
+        installed.until_runs("next", 3)
+        assert other.size("kept") == 16
+        assert ("WriteRefused", "kept") in events(other)

@@ -7,7 +7,16 @@ import pytest
 
 from edl.errors import Invalid
 from edl.kube.writer.executor import StepFailure, StepReport, never
-from edl.model import ClusterState, Code, JobKey, ObjectRef, Role, StartRefusal, TrainingJob
+from edl.model import (
+    ClusterState,
+    Code,
+    JobKey,
+    ObjectRef,
+    RefusedSize,
+    Role,
+    TrainingJob,
+    WriteRefusal,
+)
 from edl.planner.plan import Held, Plan, Resize
 from edl.steps import StepError, Steps
 from edl.writes import Action, Note, Step
@@ -16,6 +25,7 @@ from reconciler.controller import (
     LONGEST_REST,
     MOST_DECIDING,
     RESYNC,
+    SOONEST,
     STALEST,
     Controller,
     DecisionPipeline,
@@ -39,8 +49,8 @@ PLAN = Plan(
 )
 
 
-def waiting(key: JobKey) -> Role:
-    return role("worker", 1, 4, job=f"{key.name}-worker", suspended=True)
+def worker(key: JobKey, *, suspended: bool) -> Role:
+    return role("worker", 1, 4, job=f"{key.name}-worker", suspended=suspended)
 
 
 class Hand:
@@ -93,7 +103,8 @@ class World:
         self.grows = True
         self.deciding = 0.0
         self.starts = False
-        self.refusals: list[StartRefusal | None] = []
+        self.sizes: tuple[tuple[str, int], ...] = ()
+        self.refusals: list[WriteRefusal | None] = []
         """Of job A, round by round."""
         self.events: list[Note] = []
         self.followed = 0
@@ -107,7 +118,10 @@ class World:
             raise ZeroDivisionError("a bug")
         self.time.seconds += self.deciding
         jobs, bare = (
-            tuple(TrainingJob(key, "none", (waiting(key),), now) for key in keys)
+            tuple(
+                TrainingJob(key, "none", (worker(key, suspended=not self.sizes),), now)
+                for key in keys
+            )
             for keys in (self.jobs, self.bare)
         )
         return ClusterState(now, (), jobs, bare_jobs=bare, orphans=self.orphans)
@@ -121,7 +135,8 @@ class World:
         ]
         jobs = [key for key in keys if key not in self.odd and not waits(key)]
         good = tuple(
-            Step(job, (), (self.note(job),) if self.grows else (), self.starts) for job in jobs
+            Step(job, (), (self.note(job),) if self.grows else (), self.starts, self.sizes)
+            for job in jobs
         )
         bad = tuple(StepError(job, ZeroDivisionError("a bug")) for job in self.odd)
         return Steps(good, self.recheck, bad)
@@ -174,13 +189,27 @@ def test_a_refused_start_is_part_of_the_next_state_and_postpones_nothing_else(
     world.hand.fails[A] = Invalid("exceeded quota", 422)
     world.loop.round()
     world.loop.round()
-    assert world.refusals == [None, StartRefusal(world.time.now(), 1, "exceeded quota")]
+    assert world.refusals == [
+        None,
+        WriteRefusal(world.time.now(), 1, "exceeded quota", starts=True),
+    ]
     world.time.seconds += 1
     world.loop.round()
-    assert world.refusals[-1] == StartRefusal(
-        world.time.now() - timedelta(seconds=1), 2, "exceeded quota"
+    assert world.refusals[-1] == WriteRefusal(
+        world.time.now() - timedelta(seconds=1), 2, "exceeded quota", starts=True
     )
     assert world.hand.rounds == [[A, B]] * 3
+
+
+def test_a_refused_size_is_part_of_the_next_state_and_postpones_nothing_else(world: World) -> None:
+    world.sizes = (("worker", 3),)
+    world.hand.fails[A] = Invalid("denied by a policy", 422)
+    assert world.loop.round() == SOONEST
+    world.loop.round()
+    sizes = (RefusedSize("worker", 3, grows=True),)
+    assert world.refusals == [None, WriteRefusal(world.time.now(), 1, "denied by a policy", sizes)]
+    assert world.hand.rounds == [[A, B]] * 2
+    assert {note.reason for note in world.events} == {Code.WRITE_REFUSED}
 
 
 def test_a_start_that_succeeds_is_refused_no_more(world: World) -> None:

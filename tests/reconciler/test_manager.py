@@ -115,7 +115,7 @@ def test_a_refused_start_is_explained_and_retried_until_it_is_accepted(
     assert spec(fake)["suspend"] is True
     until(lambda: "StartRefused" in events(fake))
     until(lambda: spec(fake)["suspend"] is False)
-    assert "edl.dev/start-refused" not in annotations(fake)
+    assert "edl.dev/write-refused" not in annotations(fake)
 
 
 def test_that_a_start_is_refused_is_an_event_where_not_even_the_reason_may_be_written(
@@ -127,6 +127,63 @@ def test_that_a_start_is_refused_is_an_event_where_not_even_the_reason_may_be_wr
     start(Manager(cluster, PLAN, CLOCKS))
     until(lambda: {"StartRefused", "WriteRefused"} <= events(fake))
     assert "edl.dev/reason" not in annotations(fake)
+
+
+class SizePolicy(FaultyCluster):
+    """Refuses new sizes of running Jobs, and other patches of them if `all_patches`."""
+
+    def __init__(self, cluster: FakeCluster) -> None:
+        super().__init__(cluster)
+        self.refuses, self.all_patches = False, False
+        self.refused: list[tuple[int | None, bool]] = []
+        """(parallelism, dry run) of refused patches."""
+
+    def patch(self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        size = body.get("spec", {}).get("parallelism")
+        if self.refuses and target == JOB and (size is not None or self.all_patches):
+            self.refused.append((size, dry_run))
+            raise Forbidden("denied by a policy", 403)
+        return super().patch(target, body, dry_run=dry_run)
+
+
+def resize(fake: FakeCluster, size: int) -> None:
+    fake.patch(JOB, {"metadata": {"annotations": {"edl.dev/replicas": str(size)}}})
+
+
+def test_a_refused_size_is_tried_as_a_dry_run_until_it_is_accepted(
+    fake: FakeCluster, start: Callable[[Manager], Manager]
+) -> None:
+    cluster = SizePolicy(fake)
+    submit(fake, JOB)
+    start(Manager(cluster, PLAN, CLOCKS))
+    until(lambda: spec(fake)["suspend"] is False)
+    size = spec(fake)["parallelism"]
+    cluster.refuses = True
+    resize(fake, wanted := 1 if size > 1 else 3)
+    until(lambda: "denied by a policy" in annotations(fake).get("edl.dev/write-refused", ""))
+    until(lambda: "WriteRefused" in events(fake))
+    until(lambda: (wanted, True) in cluster.refused)
+    assert spec(fake)["parallelism"] == size
+    assert cluster.refused.count((wanted, False)) == 1
+    cluster.refuses = False
+    until(lambda: spec(fake)["parallelism"] == wanted)
+    assert "edl.dev/write-refused" not in annotations(fake)
+
+
+def test_a_refused_size_is_tried_once_where_not_even_the_refusal_may_be_written(
+    fake: FakeCluster, start: Callable[[Manager], Manager]
+) -> None:
+    cluster = SizePolicy(fake)
+    submit(fake, JOB)
+    start(Manager(cluster, PLAN, CLOCKS))
+    until(lambda: spec(fake)["suspend"] is False)
+    size = spec(fake)["parallelism"]
+    cluster.refuses = cluster.all_patches = True
+    resize(fake, wanted := 1 if size > 1 else 3)
+    until(lambda: (None, False) in cluster.refused[1:])
+    assert cluster.refused.count((wanted, False)) == 1
+    cluster.refuses = False
+    until(lambda: spec(fake)["parallelism"] == wanted)
 
 
 def test_a_job_is_told_no_name_of_another_namespaces_job(

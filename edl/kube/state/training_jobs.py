@@ -6,7 +6,7 @@ from operator import attrgetter
 from msgspec.structs import replace
 
 from edl import contract
-from edl.annotations import start_refusals
+from edl.annotations import write_refusals
 from edl.contract import Provision
 from edl.kube.cluster import ObjectKey
 from edl.kube.decode import runtime_classes
@@ -59,7 +59,7 @@ def gather(key: JobKey, around: TrainingJobInputs) -> TrainingJob:
         existing_dependents={tag.target: tag.uid for tag in around.tags if tag.job == key.name}
         | dict.fromkeys(_templates(key, roles, around.devices), ""),
     )
-    return replaced_pods.with_replacements(start_refusals.with_refusal(found))
+    return replaced_pods.with_replacements(write_refusals.with_refusal(found))
 
 
 def _provisioning(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Provisioning:

@@ -61,7 +61,7 @@ def growth_blockers(
     now: DecisionInput, found: Decision, allocation: RoleAllocation
 ) -> Sequence[Blocker]:
     """The blockers of one more replica for a role that is started, or starts in this plan."""
-    if itself := _itself(allocation.job) or _fixed(allocation):
+    if itself := _itself(allocation.job) or _fixed(allocation) or _kept(allocation):
         return [itself]
     if allocation.planned_size >= allocation.max_replicas:
         return [_bound(allocation.role)]
@@ -106,6 +106,12 @@ def _fixed(allocation: RoleAllocation) -> OwnCondition | None:
     if allocation.hold.reason and allocation.hold.reason.code in _KEEPING:
         return OwnCondition(JobCondition.NEARLY_DONE, allocation.hold.reason)
     return None
+
+
+def _kept(allocation: RoleAllocation) -> OwnCondition | None:
+    reason = allocation.hold.reason
+    kept = reason is not None and reason.code is Code.WRITE_REFUSED
+    return OwnCondition(JobCondition.PROBLEM, reason) if reason and kept else None
 
 
 def _bound(role: Role) -> AtBound:

@@ -113,8 +113,8 @@ class Decision:
         key = allocation.job.key
         if allocation.reason or allocation.starts or key in self.decisions.held:
             return
-        if unready := phases.unready(allocation.job):
-            self.decisions.hold(key, unready)
+        if why := phases.unready(allocation.job) or phases.why_kept(allocation.job):
+            self.decisions.hold(key, why)
         elif allocation.planned_size < allocation.max_replicas:
             reason = allocation.hold.reason or self.why_no_more(allocation)
             moving = reason.code is Code.REBALANCING

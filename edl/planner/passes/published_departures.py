@@ -21,12 +21,17 @@ def departed(state: ClusterState) -> ClusterState:
 
 
 def _departed(job: TrainingJob, leaving: Leaving) -> TrainingJob:
-    roles = (_without(role, leaving) if _concerns(leaving, role) else role for role in job.roles)
+    roles = (
+        _without(role, leaving) if _concerns(job, leaving, role) else role for role in job.roles
+    )
     return replace(job, roles=tuple(roles))
 
 
-def _concerns(leaving: Leaving, role: Role) -> bool:
-    return role.status.ending is None and any(pod.name in leaving.pods for pod in role.status.pods)
+def _concerns(job: TrainingJob, leaving: Leaving, role: Role) -> bool:
+    """Whether pods of the role depart: not while the API server refuses its smaller size."""
+    if role.status.ending is not None or job.refuses(role, role.status.size - 1):
+        return False
+    return any(pod.name in leaving.pods for pod in role.status.pods)
 
 
 def _without(role: Role, leaving: Leaving) -> Role:
@@ -57,7 +62,7 @@ def with_departures(plan: Plan, state: ClusterState) -> Plan:
         for job in state.jobs
         if job.leaving and not job.problem and job.key not in stopped
         for role in job.live
-        if _concerns(job.leaving, role)
+        if _concerns(job, job.leaving, role)
     ]
     for job, role, leaving in found:
         plan = _with(plan, job, role, leaving)

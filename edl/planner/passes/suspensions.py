@@ -22,11 +22,16 @@ from edl.planner.teams.reclaim_priority import ALL_IN_REACH
 
 
 def suspend_jobs(snapshot: Snapshot, decisions: Decisions) -> None:
-    """Suspend paused jobs, failed starts and jobs that lost a pod; they leave the plan."""
+    """Suspend paused jobs, failed starts and jobs that lost a pod; they leave the plan.
+
+    A job that the API server refuses to suspend keeps its capacity.
+    """
     for job in snapshot.jobs:
         if job.paused:
             decisions.hold(job.key, reasons.PAUSED)
     for allocation in snapshot.unsettled:
+        if allocation.job.keeps_running:
+            continue
         if allocation.job.paused:
             decisions.suspended[allocation.job.key] = reasons.PAUSED
         elif (

@@ -49,6 +49,22 @@ def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
         allocation.hold.nearly_done = True
     else:
         _cool(snapshot, allocation)
+    _keep_refused(allocation)
+
+
+def _keep_refused(allocation: RoleAllocation) -> None:
+    """Keep the size of a role whose new size, or whose stop, the API server refuses.
+
+    Unless a scale-down was refused, its extras still yield to claims.
+    """
+    job, role, size = allocation.job, allocation.role, allocation.role.status.size
+    kept = size > 1 and job.refuses(role, size - 1)
+    if kept:
+        allocation.min_replicas = size
+        allocation.max_replicas = max(allocation.max_replicas, size)
+    if kept or job.keeps_running or job.refuses(role, size + 1):
+        allocation.hold.reason = phases.why_kept(job)
+        allocation.hold.reserves_capacity, allocation.hold.until = False, None
 
 
 def hold_incomplete_gang(allocations: Sequence[RoleAllocation]) -> None:

@@ -21,7 +21,6 @@ from edl.model import (
     CapacityRequest,
     ClusterState,
     Code,
-    FailedAttempt,
     JobKey,
     ObjectRef,
     ProvisionalPod,
@@ -138,7 +137,7 @@ def _withdrawn(job: TrainingJob) -> _Round:
 def _given_up(job: TrainingJob, now: datetime) -> _Round:
     """Records on the first Job that nodes did not join in time, then deletes the request."""
     asked, role = job.provisioning, job.roles[0]
-    failure = failed_attempts.failed(FailedAttempt, asked.failure, asked.message, now)
+    failure = failed_attempts.failed(asked.failure, asked.message, now)
     reason = reasons.not_provisioned(failure.message)
     annotations: dict[str, str | None] = {contract.PROVISIONING_FAILED: json_text(failure)}
     explained = preconditioned_patches.reason_annotations(reason)

@@ -9,14 +9,23 @@ from hypothesis import strategies as st
 from edl.annotations import failed_attempts
 from edl.annotations.failed_attempts import MOST, NODES
 from edl.annotations.json_text import json_text
-from edl.model import FailedAttempt, StartRefusal
+from edl.model import FailedAttempt, RefusedSize, WriteRefusal
 from tests.edl.trainings import NOW
 
 
-def refusals() -> st.SearchStrategy[StartRefusal]:
+def refusals() -> st.SearchStrategy[WriteRefusal]:
     moments = st.integers(0, 10**9).map(lambda past: NOW - timedelta(seconds=past))
     words = st.text().map(failed_attempts.quoted)
-    return st.builds(StartRefusal, moments, st.integers(1, 99), words, st.booleans())
+    sizes = st.builds(RefusedSize, st.text(), st.integers(0, 9), st.booleans())
+    return st.builds(
+        WriteRefusal,
+        moments,
+        st.integers(1, 99),
+        words,
+        st.lists(sizes).map(tuple),
+        st.booleans(),
+        st.booleans(),
+    )
 
 
 def read(text: str) -> FailedAttempt | None:
@@ -28,7 +37,7 @@ def written(message: str) -> str:
 
 
 @given(refusals())
-def test_an_attempt_is_read_as_it_was_written(refusal: StartRefusal) -> None:
+def test_an_attempt_is_read_as_it_was_written(refusal: WriteRefusal) -> None:
     assert failed_attempts.read_refusal(json_text(refusal)) == refusal
 
 
@@ -43,14 +52,14 @@ def test_a_malformed_attempt_counts_as_none() -> None:
 def test_each_failure_doubles_the_pause_up_to_the_longest() -> None:
     failure, minutes = None, []
     for _ in range(7):
-        failure = failed_attempts.failed(FailedAttempt, failure, "no capacity", NOW)
+        failure = failed_attempts.failed(failure, "no capacity", NOW)
         minutes.append(NODES.after(failure.attempts) / timedelta(minutes=1))
     assert minutes == [1, 2, 4, 8, 16, 30, 30]
 
 
 def test_a_message_is_kept_on_one_line_and_not_at_any_length() -> None:
     long = "denied:\n  one\n" + "x" * 200_000
-    for found in (failed_attempts.failed(FailedAttempt, None, long, NOW), read(written(long))):
+    for found in (failed_attempts.failed(None, long, NOW), read(written(long))):
         assert found is not None
         assert found.message.startswith("denied: one xxx")
         assert len(found.message) == MOST

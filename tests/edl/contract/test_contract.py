@@ -53,7 +53,7 @@ def test_our_annotations_are_exactly_those_that_no_user_sets() -> None:
         contract.REMOVED_PODS,
         contract.MESSAGE,
         contract.LAST_CHANGE,
-        contract.START_REFUSED,
+        contract.WRITE_REFUSED,
         contract.CONSUMED_REQUEST,
         contract.LEAVING,
         contract.CLUSTER,

@@ -25,7 +25,7 @@ from edl.planner.policies import POLICIES
 from edl.quantities import Resources
 from edl.steps import steps
 from edl.writes import Json
-from reconciler.memory.unrecorded_refusals import RefusedStarts
+from reconciler.memory.unrecorded_refusals import RefusedWrites
 from tests.edl import manifests
 from tests.fake_cluster.cluster import FakeCluster
 
@@ -60,7 +60,7 @@ class AutoscaledCluster:
         self.writes: list[Write] = []
         self.refuses: Callable[[Write], bool] = lambda _write: False
         """What its API server refuses."""
-        self._refusals = RefusedStarts()
+        self._refusals = RefusedWrites()
         self._coming: list[datetime] = []
 
     def create(self, kind: str, namespace: str, body: Json) -> Json:
@@ -144,7 +144,7 @@ class AutoscaledCluster:
                     self._write(write, crash_after)
             except Forbidden as error:
                 if step.starts:
-                    self._refusals.note(step.job, str(error), self.now)
+                    self._refusals.note(step, str(error), self.now)
 
     def _write(self, write: "Write", crash_after: int | None) -> None:
         if crash_after is not None and len(self.writes) >= crash_after:

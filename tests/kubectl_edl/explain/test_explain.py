@@ -94,6 +94,26 @@ def test_explain_names_why_a_running_job_is_not_scaled_up(stage: Stage) -> None:
     )
 
 
+def test_a_scale_up_that_the_api_server_refuses_is_the_blocker_in_explain_and_status(
+    stage: Stage,
+) -> None:
+    sizes = [{"role": "worker", "size": 8, "grows": True}]
+    refusal = {"at": "2026-11-21T11:59:00Z", "attempts": 3, "message": "denied by a policy"}
+    notes = {contract.WRITE_REFUSED: json.dumps(refusal | {"sizes": sizes})}
+    for role in ("chief", "ps", "worker"):
+        stage.delete(f"bert-{role}")
+    stage.patch("small", {"metadata": {"annotations": notes}})
+    said = "the API server refuses its new size: denied by a policy"
+    assert (
+        f"Why not one more worker (now 6, next 6):\n  1. {said}\n"
+        in stage.run("explain", "small").out
+    )
+    shown = json.loads(stage.run("status", "small", "-o", "json").out)
+    assert (shown["reason"], shown["message"]) == ("WriteRefused", said)
+    blockers = f"  1. {said}\n     fix: change what refuses it: the write is tried again\n"
+    assert blockers in stage.run("status", "small").out
+
+
 def test_the_job_ahead_is_named(stage: Stage) -> None:
     stage.minutes_ago = 1
     stage.put(job("late", framework="none", min="8", max="8"), parallelism=8)

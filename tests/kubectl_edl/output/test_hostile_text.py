@@ -12,6 +12,7 @@ STEERS = "\x1b]0;title\x07\x9b31m\u202e\u2028"
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2028\u2029]")
 WHO = {"namespace": f"d{STEERS}", "name": f"n{STEERS}"}
 FAILURE = {"at": "2026-11-21T11:59:00Z", "attempts": 3, "message": f"no {STEERS}"}
+SIZES = [{"role": "worker", "size": 3, "grows": True}, {"role": STEERS, "size": 1, "grows": True}]
 NOTES = {
     contract.REASON: f"Reclaimed{STEERS}",
     contract.MESSAGE: f"for others {STEERS}",
@@ -19,7 +20,7 @@ NOTES = {
     contract.LAST_CHANGE: json.dumps(
         {"code": "Reclaimed", "about": {"type": "TrainingJob", "job": WHO}}
     ),
-    contract.START_REFUSED: json.dumps(FAILURE),
+    contract.WRITE_REFUSED: json.dumps(FAILURE | {"starts": True, "sizes": SIZES}),
     contract.PROVISIONING_FAILED: json.dumps(FAILURE),
 }
 

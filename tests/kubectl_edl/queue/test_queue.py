@@ -19,10 +19,10 @@ from edl.model import (
     RoleSpec,
     RoleStatus,
     Shape,
-    StartRefusal,
     Team,
     Teams,
     TrainingJob,
+    WriteRefusal,
 )
 from edl.planner.plan import Admission, Held, Plan
 from edl.quantities import Resources
@@ -142,10 +142,10 @@ def stage() -> Stage:
 
 
 def test_a_refused_start_is_last_in_the_queue_and_shown_in_status(stage: Stage) -> None:
-    refusal = json_text(StartRefusal(NOW, 3, "exceeded quota: team"))
+    refusal = json_text(WriteRefusal(NOW, 3, "exceeded quota: team", starts=True))
     for manifest in role_manifests("atlas", "chief=1,ps=1,worker=1..2"):
         stage.put(manifest)
-    annotations = {contract.START_REFUSED: refusal}
+    annotations = {contract.WRITE_REFUSED: refusal}
     stage.patch("atlas-chief", {"metadata": {"annotations": annotations}})
     said = "the API server refuses its start: exceeded quota: team"
     queue = json.loads(stage.run("queue", "-o", "json").out)["items"]

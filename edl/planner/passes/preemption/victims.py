@@ -62,8 +62,12 @@ class Victim:
 def victim_candidates(
     allocations: Iterable[RoleAllocation], movable: AbstractSet[RoleAllocation]
 ) -> Iterator[Victim]:
-    """Completely started jobs, in the total order."""
-    started = [found for found in allocations if not (found.starts or found.job.problem)]
+    """Completely started jobs that the API server does not refuse to suspend, in total order."""
+    started = [
+        found
+        for found in allocations
+        if not (found.starts or found.job.problem or found.job.keeps_running)
+    ]
     started.sort(key=lambda found: found.rank)
     for _, group in groupby(started, key=lambda found: found.queue_rank):
         roles = list(group)

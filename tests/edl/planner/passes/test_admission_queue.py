@@ -20,8 +20,8 @@ from edl.model import (
     Requirement,
     ResizePolicy,
     Selector,
-    StartRefusal,
     TrainingJob,
+    WriteRefusal,
 )
 from edl.model.reason_codes import Roles
 from edl.planner.decide import decide
@@ -83,7 +83,7 @@ def test_all_roles_start_at_once_in_the_order_of_the_listed_roles() -> None:
     assert admission.sizes == (("ps", 2), ("worker", 3))
 
 
-QUOTA = StartRefusal(at(-1), 1, "exceeded quota: team")
+QUOTA = WriteRefusal(at(-1), 1, "exceeded quota: team", starts=True)
 REFUSED = "the API server refuses its start: exceeded quota: team"
 
 

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.messages import message
-from edl.model import Code, JobKey, Leaving, TrainingJob
+from edl.model import Code, JobKey, Leaving, RefusedSize, TrainingJob, WriteRefusal
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.passes.published_departures import with_departures
@@ -51,6 +51,17 @@ def test_the_room_of_those_who_leave_is_for_others() -> None:
         message(plan_for(found, late, roomy=5).held[0].reason)
         == "2 pods wait for other pods to terminate"
     )
+
+
+def test_room_of_those_who_leave_is_not_counted_while_the_smaller_size_is_refused() -> None:
+    refused = (RefusedSize("worker", 2, grows=False),)
+    found = replace(hvd(gone(2, 3, size=2)), refusal=WriteRefusal(at(-1), 1, "no", refused))
+    plan = plan_for(found, worker("late", 2, 2, is_leader=False), roomy=5)
+    assert plan.resizes == ()
+    assert [one.reason.code for one in plan.held] == [
+        Code.INSUFFICIENT_CAPACITY,
+        Code.WRITE_REFUSED,
+    ]
 
 
 def test_a_pod_that_moves_is_ended_though_its_node_may_stay() -> None:

@@ -1,0 +1,107 @@
+"""Refused writes: which refusal counts, and when the writes are tried again."""
+
+from msgspec.structs import replace
+
+from edl.annotations import write_refusals
+from edl.model import RefusedSize, ResizePolicy, TrainingJob, WriteRefusal
+from tests.edl.trainings import NOW, role, seconds, training
+
+QUOTA = 'services "mnist" is forbidden: exceeded quota: team'
+GROWN = RefusedSize("worker", 8, grows=True)
+
+
+def started(refusal: WriteRefusal | None = None, size: int = 3) -> TrainingJob:
+    """A running job whose worker's Job records `refusal`."""
+    workers = role("worker", 1, 9, size=size, refusal=refusal)
+    return write_refusals.with_refusal(training(role("chief"), workers))
+
+
+def test_each_refusal_doubles_the_wait_up_to_a_minute() -> None:
+    job, waits = training(role("worker", 2, 4, suspended=True)), []
+    for _ in range(9):
+        refusal = write_refusals.refused(job, (), QUOTA, NOW, starts=True)
+        job = replace(job, refusal=refusal)
+        left = write_refusals.time_left(refusal, NOW)
+        waits.append(left.total_seconds() if left else 0)
+    assert waits == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+
+
+def test_a_start_is_due_when_its_wait_is_over_or_began_in_the_future() -> None:
+    third = WriteRefusal(NOW, 3, QUOTA)
+    assert write_refusals.time_left(third, NOW + seconds(3)) == seconds(1)
+    assert write_refusals.time_left(third, NOW + seconds(4)) is None
+    assert write_refusals.time_left(third, NOW - seconds(60)) is None
+
+
+def test_the_latest_refusal_of_a_start_counts_until_the_job_runs() -> None:
+    written = WriteRefusal(NOW, 1, "first", starts=True)
+    known = WriteRefusal(NOW + seconds(1), 2, "second", starts=True)
+    waiting = training(role("worker", 2, 4, suspended=True, refusal=written))
+    assert write_refusals.with_refusal(waiting).refusal == written
+    assert write_refusals.with_refusal(waiting, known).refusal == known
+    running = training(role("worker", 2, 4, refusal=written))
+    assert write_refusals.with_refusal(running, known).refusal is None
+
+
+def test_a_refusal_of_a_clock_that_is_ahead_does_not_hide_the_next_one() -> None:
+    """Else the start would be tried without a pause until that time has come."""
+    ahead = WriteRefusal(NOW + seconds(3600), 4, QUOTA, starts=True)
+    waiting = training(role("worker", 2, 4, suspended=True, refusal=ahead), refusal=ahead)
+    again = write_refusals.refused(waiting, (), QUOTA, NOW, starts=True)
+    found = write_refusals.with_refusal(waiting, again).refusal
+    assert found == again
+    assert write_refusals.time_left(again, NOW) == seconds(16)
+
+
+def test_a_refused_size_counts_until_the_role_has_it_or_stops() -> None:
+    refusal = WriteRefusal(NOW, 1, QUOTA, (GROWN,))
+    assert started(refusal).refusal == refusal
+    assert started(refusal, size=2).refusal == refusal
+    assert started(refusal, size=8).refusal is None
+    stopped = training(role("worker", 1, 9, size=3, suspended=True, refusal=refusal))
+    assert write_refusals.with_refusal(stopped).refusal is None
+
+
+def test_a_role_remembers_the_last_refused_size_of_each_kind() -> None:
+    job = started()
+    for size in (6, 8, 2, 1, 0):
+        refusal = write_refusals.refused(job, (("worker", size),), QUOTA, NOW)
+        job = replace(job, refusal=refusal)
+    sizes = (GROWN, *(RefusedSize("worker", size, grows=False) for size in (1, 0)))
+    assert job.refusal == WriteRefusal(NOW, 5, QUOTA, sizes)
+
+
+def test_sizes_that_a_dry_run_accepted_are_refused_no_more_but_count_as_attempts() -> None:
+    job = started(WriteRefusal(NOW, 3, QUOTA, (GROWN,), lifted=True))
+    again = write_refusals.refused(job, (("worker", 2),), "no", NOW)
+    assert again == WriteRefusal(NOW, 4, "no", (RefusedSize("worker", 2, grows=False),))
+
+
+def test_what_was_accepted_replaces_the_same_refusal_in_memory() -> None:
+    known = WriteRefusal(NOW, 3, QUOTA, (GROWN,))
+    lifted = replace(known, lifted=True)
+    job = write_refusals.with_refusal(started(lifted), known)
+    assert job.refusal == lifted
+    assert not job.refuses(job.roles[1], 8)
+
+
+def test_a_size_is_refused_for_its_role_with_all_of_its_kind() -> None:
+    job = started(WriteRefusal(NOW, 1, QUOTA, (GROWN,)))
+    chief, workers = job.roles
+    assert [job.refuses(workers, size) for size in (0, 2, 3, 4, 9)] == [False] * 3 + [True] * 2
+    assert not job.refuses(chief, 2)
+    smaller = RefusedSize("worker", 2, grows=False)
+    job = replace(job, refusal=WriteRefusal(NOW, 1, QUOTA, (smaller,)))
+    assert [job.refuses(workers, size) for size in (0, 1, 2, 3, 4)] == [False, True, True] + [
+        False
+    ] * 2
+    assert not job.keeps_running
+
+
+def test_a_job_that_the_api_server_refuses_to_stop_cannot_restart_for_a_new_size() -> None:
+    stop = RefusedSize("chief", 0, grows=False)
+    job = replace(started(), refusal=WriteRefusal(NOW, 1, QUOTA, (stop,)))
+    assert job.keeps_running
+    workers = job.roles[1]
+    assert not job.refuses(workers, 4)
+    assert job.refuses(workers.changed(resizing=ResizePolicy.RESTART), 4)
