@@ -15,11 +15,11 @@ from edl.contract import DISRUPTED
 from edl.feasibility.horizon import IDLE
 from edl.frameworks import FRAMEWORKS, resizing
 from edl.model import JobKey, Node, Pod, ResizePolicy, Role, TrainingJob
-from edl.planner.passes.pending_turns import pending_gated_pods, pending_ungated_pods
 from edl.planner.plan import Drain
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.role_allocation import RoleAllocation
+from edl.planner.snapshot.unbound_pods import pending_gated_pods, pending_ungated_pods
 from edl.spec import addresses
 
 CORDONED: Final = "node.kubernetes.io/unschedulable"

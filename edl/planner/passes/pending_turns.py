@@ -3,16 +3,18 @@
 kube-scheduler binds an ungated pod to any node that fits. It does not know of claims, whose pods do
 not exist yet, nor of the nodes that gated pods are about to be assigned; and of several shapes,
 small pods may take the nodes that a large one needs. Starts take precedence over growth.
+
+Nor do jobs yield to a gang while ungated pods ahead of it could take the capacity that they free.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 from edl import reasons
 from edl.feasibility.horizon import Horizon
-from edl.lost_pods import has_lost_any
 from edl.model import JobKey, Reason
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.passes.admission.precedence import Precedence, max_displaced
@@ -20,8 +22,8 @@ from edl.planner.passes.quiet_period import change_times
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions, PipelinedPods
-from edl.planner.snapshot.existing_placements import is_lost
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, Unscheduled
+from edl.planner.snapshot.role_allocation import RoleAllocation
+from edl.planner.snapshot.unbound_pods import pending_gated_pods, pending_ungated_pods
 
 _NAMED: Final = 3
 """The most jobs that a reason to wait names."""
@@ -48,32 +50,43 @@ class SchedulingTurns:
     """By classes that wait, the reason, until other jobs come first (`_first`)."""
     _postponed: list[PipelinedPods] = field(default_factory=list)
     """Deferred starts, with the capacity that stays reserved for them."""
+    _left_out: set[RoleAllocation] = field(default_factory=set)
+    """The roles of deferred starts."""
 
     def run(self) -> None:
-        growing = _growing(self.snapshot)
+        growing, claims = _growing(self.snapshot), self.decisions.pipelined
         starts = [
             (number, key, allocations)
             for number, (key, (_, allocations)) in enumerate(self.decisions.admitted.items())
             if not all(one.role.template.gated for one in allocations)
         ]
-        if not (growing or starts):
+        if not (growing or starts or any(claim.clears for claim in claims)):
             return
         self._ahead, gated = pending_ungated_pods(self.snapshot), pending_gated_pods(self.snapshot)
+        if not (growing or starts or self._ahead):
+            return
         coming = self._ahead + gated
-        self._come_first(one for one in self.snapshot.unsettled if one.pod_class in coming)
-        self._come_first(
-            one for one in self.snapshot.allocations if one.starts and one.role.template.gated
-        )
-        self._start(starts, gated)
-        self._grow(growing, gated)
+        waiting = (one for one in self.snapshot.unsettled if one.pod_class in coming)
+        begun = (one for one in self.snapshot.allocations if one.starts and one.role.template.gated)
+        self._come_first((one.pod_class, one.job.key) for one in chain(waiting, begun))
+        under_way = claims if claims and _is_on_its_way(self.snapshot, self.decisions) else []
+        # Other owners' pods that come too late claim again: only with preemption a job loses work.
+        all_claims = claims if self.snapshot.limits.preempt else under_way
+        waited_for = [one for one in all_claims if one.key or self.snapshot.limits.preempt]
+        self._start(starts, gated, waited_for)
+        self._grow(growing, gated, under_way)
 
     def _start(
-        self, starts: Sequence[tuple[int, JobKey, list[RoleAllocation]]], gated: Counter[PodClass]
+        self,
+        starts: Sequence[tuple[int, JobKey, list[RoleAllocation]]],
+        gated: Counter[PodClass],
+        claims: Sequence[PipelinedPods],
     ) -> None:
-        # Without preemption, losing its capacity only delays a claim; no job loses work.
-        claims = self.decisions.pipelined if self.snapshot.limits.preempt else []
-        kept = Precedence(self.snapshot, [*claims], gated, self._cost)
+        """Check starts and claims in the order in which they were served."""
+        kept, left = Precedence(self.snapshot, claims, gated, self._cost), deque(enumerate(claims))
         for number, key, allocations in starts:
+            while left and left[0][1].admitted_before <= number:
+                self._claim(kept, *left.popleft())
             pods: Counter[PodClass] = Counter()
             for one in allocations:
                 pods[one.pod_class] += one.allocated
@@ -81,12 +94,31 @@ class SchedulingTurns:
                 self._postpone(key, allocations, number)
             else:
                 self._ahead += pods
-                self._come_first(allocations)
+            self._come_first((one.pod_class, key) for one in allocations)
+        while left:
+            self._claim(kept, *left.popleft())
+        self._queue_postponed()
 
-    def _grow(self, growing: Sequence[RoleAllocation], gated: Counter[PodClass]) -> None:
+    def _claim(self, kept: Precedence, index: int, claim: PipelinedPods) -> None:
+        """Put off what jobs would yield to a claim, if pods ahead of it could take that."""
+        if claim.key is None:
+            return
+        classes = [request.pod_class for request in claim.requests]
+        ahead = self._ahead.copy()
+        for request in chain.from_iterable(one.requests for one in self._postponed):
+            ahead[request.pod_class] += request.pods
+        if claim.clears and kept.takes(index, ahead, {}):
+            self.decisions.put_off(claim.key, self.snapshot.allocations, self._why(classes))
+        self._come_first((pod_class, claim.key) for pod_class in classes)
+
+    def _grow(
+        self,
+        growing: Sequence[RoleAllocation],
+        gated: Counter[PodClass],
+        claims: Sequence[PipelinedPods],
+    ) -> None:
         if not growing:
             return
-        claims = self.decisions.pipelined if _is_on_its_way(self.snapshot, self.decisions) else []
         promises = [one._replace(admitted_before=0) for one in (*claims, *self._postponed)]
         kept = Precedence(self.snapshot, promises, gated, self._cost)
         refused: dict[PodClass, int] = {}
@@ -96,10 +128,10 @@ class SchedulingTurns:
             waits = one.created >= refused.get(one.pod_class, one.created + 1)
             if waits or kept.hinders(0, pods, self._ahead) or self._collides(pods):
                 refused[one.pod_class] = min(one.created, refused.get(one.pod_class, one.created))
-                defer_growth(one, self._why([one]))
+                defer_growth(one, self._why([one.pod_class]))
             else:
                 self._ahead += pods
-                self._come_first([one])
+                self._come_first([(one.pod_class, one.job.key)])
 
     def _in_turn(self, growing: Sequence[RoleAllocation]) -> list[RoleAllocation]:
         """The order of growth: first roles whose pods may not fit beside all others.
@@ -121,16 +153,16 @@ class SchedulingTurns:
 
         return sorted(growing, key=turn)
 
-    def _come_first(self, allocations: Iterable[RoleAllocation]) -> None:
-        for one in allocations:
-            found = self._first[one.pod_class]
+    def _come_first(self, jobs: Iterable[tuple[PodClass, JobKey]]) -> None:
+        for pod_class, key in jobs:
+            found = self._first[pod_class]
             if len(found) <= _NAMED:
-                found[one.job.key] = None
+                found[key] = None
                 self._reasons.clear()
 
-    def _why(self, waiting: Iterable[RoleAllocation]) -> Reason:
+    def _why(self, waiting: Iterable[PodClass]) -> Reason:
         """The reason to wait, with jobs whose pods may use the same nodes and come first."""
-        classes = frozenset(one.pod_class for one in waiting)
+        classes = frozenset(waiting)
         if classes not in self._reasons:
             found: dict[JobKey, None] = {}
             for other, jobs in self._first.items():
@@ -173,19 +205,22 @@ class SchedulingTurns:
     def _postpone(self, key: JobKey, allocations: Sequence[RoleAllocation], number: int) -> None:
         """Defer a start: the job is queued again, and its capacity stays reserved in this plan."""
         del self.decisions.admitted[key]
-        reason = self._why(allocations)
-        self._come_first(allocations)
         nodes = [
             [placement.node for placement in one.placements if placement.holds_idle]
             for one in allocations
         ]
         requests = [PodSetRequest(one.pod_class, one.allocated) for one in allocations]
         self._postponed.append(PipelinedPods(requests, nodes, number))
+        self._left_out.update(allocations)
+        self.decisions.enqueue(key, self._why(one.pod_class for one in allocations))
+
+    def _queue_postponed(self) -> None:
+        if not self._left_out:
+            return
         self.snapshot.allocations = [
-            one for one in self.snapshot.allocations if one not in allocations
+            one for one in self.snapshot.allocations if one not in self._left_out
         ]
         self.snapshot.rechecks.append(self.snapshot.limits.pending_limit)
-        self.decisions.enqueue(key, reason)
         self.decisions.queue.sort(key=self.snapshot.queue_ranks.__getitem__)
 
 
@@ -206,64 +241,6 @@ def defer_growth(allocation: RoleAllocation, reason: Reason = reasons.PLACED_FIR
     """Turn its growth into pipelined replicas, until jobs with precedence have their nodes."""
     allocation.hold.reason = allocation.hold.reason or reason
     allocation.defer(allocation.growth)
-
-
-def pending_ungated_pods(snapshot: Snapshot) -> Counter[PodClass]:
-    """Pods that kube-scheduler has yet to bind, by class.
-
-    Those that do not come soon (`_comes_soon`) wait for capacity, and are left out.
-    """
-    coming: Counter[PodClass] = Counter()
-    for one in snapshot.unsettled:
-        coming[one.pod_class] += sum(
-            not _is_placed(one, found) and _comes_soon(snapshot, one, found)
-            for found in one.unscheduled
-        )
-    return +coming
-
-
-def pending_gated_pods(snapshot: Snapshot) -> Counter[PodClass]:
-    """Gated pods on idle capacity that do not exist yet or are not bound, by class.
-
-    Those that do not come soon are left out: their capacity stays reserved, but nothing waits.
-    """
-    coming: Counter[PodClass] = Counter()
-    for one in snapshot.allocations:
-        if one.role.template.gated and (one.starts or one.unscheduled):
-            left = {
-                found.position
-                for found in one.unscheduled
-                if not (_is_placed(one, found) and _comes_soon(snapshot, one, found))
-            }
-            coming[one.pod_class] += sum(
-                placement.holds_idle and placement.node != NO_NODE and position not in left
-                for position, placement in enumerate(one.placements)
-            )
-    return +coming
-
-
-def _comes_soon(snapshot: Snapshot, allocation: RoleAllocation, found: Unscheduled) -> bool:
-    """Whether a pod has waited for scheduling for less than `pending_limit`.
-
-    A lost pod does not: the Job controller creates it again after up to ten minutes. Another that
-    is not created yet has waited since the last change of its role.
-    """
-    role, since = allocation.role, found.since
-    if is_lost(found) and not has_lost_any(role):
-        since = role.record.resized_at or allocation.job.started_at
-    return since is not None and not snapshot.has_passed(since, snapshot.limits.pending_limit)
-
-
-def _is_placed(allocation: RoleAllocation, found: Unscheduled) -> bool:
-    """Whether the plan chooses the replica's node.
-
-    False for ungated roles, and for a gated role's pod that was ungated without a node, so that an
-    autoscaler sees it pending.
-    """
-    pod = found.pod
-    return allocation.role.template.gated and (
-        pod is None or pod.unplaced or bool(pod.planned.name)
-    )
 
 
 def _is_on_its_way(snapshot: Snapshot, decisions: Decisions) -> bool:

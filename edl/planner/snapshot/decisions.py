@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from edl import reasons
 from edl.model import JobKey, Pod, Reason
+from edl.model.reason_codes import Minimum, Other
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.plan import Held
 from edl.planner.snapshot.role_allocation import RoleAllocation
@@ -22,6 +23,10 @@ class PipelinedPods(NamedTuple):
     """For each request, the nodes on which its capacity is reserved."""
     admitted_before: int
     """How many jobs had been admitted before."""
+    key: JobKey | None = None
+    """The gang that claims it; None for other owners' pods."""
+    clears: bool = False
+    """Whether running jobs yield replicas for it in this plan."""
 
 
 class ReplicaMove(NamedTuple):
@@ -66,8 +71,26 @@ class Decisions:
         self.hold(key, reason, until)
         self.queue.append(key)
 
-    def pipeline(self, requests: Sequence[PodSetRequest], placed: Sequence[Sequence[int]]) -> None:
-        self.pipelined.append(PipelinedPods(requests, placed, len(self.admitted)))
+    def pipeline(
+        self,
+        requests: Sequence[PodSetRequest],
+        placed: Sequence[Sequence[int]],
+        key: JobKey | None = None,
+        *,
+        clears: bool = False,
+    ) -> None:
+        self.pipelined.append(PipelinedPods(requests, placed, len(self.admitted), key, clears))
+
+    def put_off(self, key: JobKey, allocations: Iterable[RoleAllocation], reason: Reason) -> None:
+        """Let a gang wait before any job yields to it; the capacity stays reserved in this plan."""
+        for one in allocations:
+            if one.reason and _is_for(one.reason, key):
+                one.reason, one.hold.reason, one.changed = None, reason, False
+        self.suspended = {
+            victim: why for victim, why in self.suspended.items() if not _is_for(why, key)
+        }
+        self.held[key] = reason
+        self.held_until.pop(key, None)
 
     def held_jobs(self) -> tuple[Held, ...]:
         """Queued jobs in queue order, then running jobs; `ahead` omits jobs that never start."""
@@ -94,3 +117,8 @@ def record_eviction(allocations: Iterable[RoleAllocation], reason: Reason) -> No
         allocation.reason = allocation.reason or reason
         allocation.hold.reason = allocation.hold.reason or reason
         allocation.hold.cooling_down = True
+
+
+def _is_for(reason: Reason, key: JobKey) -> bool:
+    """Whether a role or a job yields to the claim of this job."""
+    return isinstance(reason.about, Other | Minimum) and reason.about.job == key

@@ -159,8 +159,8 @@ class RoleAllocation:
     def planned_size(self) -> int:
         """The size to write to its Job; a restart to grow waits until all capacity is idle."""
         lasting, before = self.allocated, self.role.status.size
-        waits = self.restarts_to_resize and not self.starts and lasting > before and self.pipelined
-        return before if waits else lasting
+        waits = self.restarts_to_resize and lasting > before and self.pipelined
+        return before if not self.starts and (waits or not self.changed) else lasting
 
     @property
     def manual(self) -> bool:

@@ -89,7 +89,7 @@ class GangClaims:
                 self._admit(*placed, found.reason)
             return placed is not None
         if returns := self._reserved_again(found, anew=anew):
-            self.decisions.pipeline(*returns)
+            self.decisions.pipeline(*returns, key)
             self.decisions.hold(key, reasons.PREVIOUS_PODS)
         return returns is not None
 
@@ -184,9 +184,10 @@ class GangClaims:
             return False
         suspended = len(self.decisions.suspended)
         if reservation := self.sources.claim(found, scope):
-            self.decisions.pipeline(reservation.requests, reservation.nodes)
             victims = [*self.decisions.suspended][suspended:]
             donors = {one.job.key for one in reservation.evicted}.union(victims) - {job.key}
+            placed = reservation.requests, reservation.nodes
+            self.decisions.pipeline(*placed, job.key, clears=bool(donors))
             previous = has_previous_pods(self.snapshot, found)
             reason = reasons.PREVIOUS_PODS if previous else reasons.leaving(found.pods, donors)
             self.decisions.enqueue(job.key, reason)

@@ -7,10 +7,12 @@ capacity.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from edl.feasibility.horizon import Horizon
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
@@ -27,7 +29,7 @@ class Precedence:
     """Checks starts against the reservations of one plan, once all replicas have placements."""
 
     snapshot: Snapshot
-    pipelined: list[PipelinedPods]
+    pipelined: Sequence[PipelinedPods]
     gated: Mapping[PodClass, int]
     """Gated pods that are not bound yet, by class."""
     cost: Callable[[PodClass, PodClass], int]
@@ -60,20 +62,43 @@ class Precedence:
 
         `starts`: its pods by class. `ahead`: ungated pods by class that are not bound yet.
         """
-        for index, pipelined in enumerate(self.pipelined):
-            for position, request in enumerate(
-                pipelined.requests if pipelined.admitted_before <= number else ()
-            ):
-                if harm := self._harm(request.pod_class, starts.items()):
-                    others = (other for other in pipelined.requests if other is not request)
-                    harm += self._harm(request.pod_class, chain(others, ahead.items()))
-                    if self._capacity(index)[position] - harm < request.pods:
-                        return True
+        if any(
+            claim.admitted_before <= number and self.takes(index, starts, ahead)
+            for index, claim in enumerate(self.pipelined)
+        ):
+            return True
         return any(
             harm + self._harm(pod_class, ahead.items()) > spare
             for pod_class, spare in self._spare.items()
             if (harm := self._harm(pod_class, starts.items()))
         )
+
+    def takes(
+        self, index: int, pods: Mapping[PodClass, int], ahead: Mapping[PodClass, int]
+    ) -> bool:
+        """Whether these pods, beside those ahead, may take capacity of one reservation."""
+        requests = self.pipelined[index].requests
+        for position, request in enumerate(requests):
+            if harm := self._harm(request.pod_class, pods.items()):
+                others = (other for other in requests if other is not request)
+                harm += self._harm(request.pod_class, chain(others, ahead.items()))
+                if self._capacity(index)[position] - harm < request.pods:
+                    return not self._fit_beside(index, [*pods.items(), *ahead.items()])
+        return False
+
+    def _fit_beside(self, index: int, pods: Iterable[tuple[PodClass, int]]) -> bool:
+        """Whether each node of a reservation has enough left over for those that may use it."""
+        requests = self.pipelined[index].requests
+        nodes = np.array([*chain(*self.pipelined[index].nodes)], dtype=np.int64)
+        left = self.snapshot.capacity.future_idle[:, nodes]
+        for pod_class, count in pods:
+            may = pod_class.eligible[nodes]
+            classes = [pod_class, *(one.pod_class for one in requests)]
+            if may.any() and not all(one.is_unconstrained for one in classes):
+                return False
+            for row, amount in pod_class.amounts:
+                left[row] -= count * amount * may
+        return nodes.size > 0 and not (left < 0).any()
 
     def _harm(
         self, pod_class: PodClass, pods: Iterable[tuple[PodClass, int] | PodSetRequest]

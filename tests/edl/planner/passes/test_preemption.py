@@ -64,7 +64,7 @@ def test_no_job_is_placed_in_capacity_reserved_for_a_preemptor() -> None:
     assert list(suspended(plan)) == ["low"]
     assert held(plan) == {
         "high": reasons.leaving(2, [JobKey("ns", "low")]),
-        "small": reasons.PLACED_FIRST,
+        "small": reasons.placed_after([JobKey("ns", "high")]),
     }
     stopped = list(suspended(plan))
     for _ in range(8):

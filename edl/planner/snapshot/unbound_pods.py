@@ -1,0 +1,67 @@
+"""Pods that kube-scheduler has yet to bind, soon, by class."""
+
+from collections import Counter
+
+from edl.lost_pods import has_lost_any
+from edl.planner.packing.pod_class import PodClass
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.existing_placements import is_lost
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, Unscheduled
+
+
+def pending_ungated_pods(snapshot: Snapshot) -> Counter[PodClass]:
+    """Pods that kube-scheduler has yet to bind, by class.
+
+    Those that do not come soon (`_comes_soon`) wait for capacity, and are left out.
+    """
+    coming: Counter[PodClass] = Counter()
+    for one in snapshot.unsettled:
+        coming[one.pod_class] += sum(
+            not _is_placed(one, found) and _comes_soon(snapshot, one, found)
+            for found in one.unscheduled
+        )
+    return +coming
+
+
+def pending_gated_pods(snapshot: Snapshot) -> Counter[PodClass]:
+    """Gated pods on idle capacity that do not exist yet or are not bound, by class.
+
+    Those that do not come soon are left out: their capacity stays reserved, but nothing waits.
+    """
+    coming: Counter[PodClass] = Counter()
+    for one in snapshot.allocations:
+        if one.role.template.gated and (one.starts or one.unscheduled):
+            left = {
+                found.position
+                for found in one.unscheduled
+                if not (_is_placed(one, found) and _comes_soon(snapshot, one, found))
+            }
+            coming[one.pod_class] += sum(
+                placement.holds_idle and placement.node != NO_NODE and position not in left
+                for position, placement in enumerate(one.placements)
+            )
+    return +coming
+
+
+def _comes_soon(snapshot: Snapshot, allocation: RoleAllocation, found: Unscheduled) -> bool:
+    """Whether a pod has waited for scheduling for less than `pending_limit`.
+
+    A lost pod does not: the Job controller creates it again after up to ten minutes. Another that
+    is not created yet has waited since the last change of its role.
+    """
+    role, since = allocation.role, found.since
+    if is_lost(found) and not has_lost_any(role):
+        since = role.record.resized_at or allocation.job.started_at
+    return since is not None and not snapshot.has_passed(since, snapshot.limits.pending_limit)
+
+
+def _is_placed(allocation: RoleAllocation, found: Unscheduled) -> bool:
+    """Whether the plan chooses the replica's node.
+
+    False for ungated roles, and for a gated role's pod that was ungated without a node, so that an
+    autoscaler sees it pending.
+    """
+    pod = found.pod
+    return allocation.role.template.gated and (
+        pod is None or pod.unplaced or bool(pod.planned.name)
+    )

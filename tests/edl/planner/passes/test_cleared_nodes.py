@@ -1,0 +1,148 @@
+"""Nodes that jobs clear for a gang go to the gang, not to pods whose nodes kube-scheduler chooses.
+
+kube-scheduler does not know that they are reserved. A small pod on one of them would keep the gang
+out: the jobs would have yielded their replicas for nothing, and grow back.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from edl import reasons
+from edl.model import ClusterState, Code, Node, TrainingJob
+from edl.planner.decision_limits import Limits
+from tests.edl.planner.acting import act, key, quiet
+from tests.edl.planner.plans import held, plan_for, sizes, started, told
+from tests.edl.planner.states import at, cluster, node, pod, room, shape, worker
+
+SECOND = timedelta(seconds=1)
+
+
+def small(**fields: Any) -> TrainingJob:  # noqa: ANN401 - of its workers
+    low, high = fields.pop("low", 1), fields.pop("high", 2)
+    return worker("small", low, high, **({"queued": -10} | fields))
+
+
+def gang(**fields: Any) -> TrainingJob:  # noqa: ANN401 - of its workers
+    return worker("gang", 2, 2, shape=shape(5), **({"queued": -20} | fields))
+
+
+def contested(*jobs: TrainingJob) -> ClusterState:
+    """A gang fits on a and b once sweep has left them; they have 2 CPUs idle, and c has 1."""
+    sweep = worker("sweep", 1, 7, on=["c", "a", "a", "a", "b", "b", "b"])
+    fixed = worker("fixed", 2, 2, on=["c", "c"])
+    return cluster(node("a", 5), node("b", 5), node("c", 4), sweep, fixed, *jobs)
+
+
+def pending(**fields: Any) -> TrainingJob:  # noqa: ANN401 - of its pod
+    """The small job, begun five seconds ago; kube-scheduler has yet to bind its pod."""
+    pods = (pod(0, created_at=at(-5), **fields),)
+    return small(size=1, high=1, suspended=False, pods=pods, started_at=at(-5))
+
+
+def test_a_start_behind_a_gang_waits_while_nodes_are_cleared_for_it() -> None:
+    plan = plan_for(contested(gang(), small()))
+    assert (started(plan), sizes(plan)) == ({}, {"sweep": 1})
+    assert held(plan)["small"] == reasons.placed_after([key("gang")])
+    assert told(plan)["small"] == "waiting for pods ahead of it to be scheduled; those of ns/gang"
+
+
+@pytest.mark.parametrize("gated", [False, True])
+def test_a_gang_takes_the_nodes_that_were_cleared_for_it_and_the_small_job_starts_after_it(
+    gated: bool,  # noqa: FBT001
+) -> None:
+    state = contested(gang(gated=gated), small())
+    shrunk, begun = [], []
+    for _ in range(8):
+        plan = plan_for(state)
+        shrunk += [found.job.name for found in plan.resizes if found.after < found.before]
+        begun += started(plan)
+        state = act(state, plan, after=SECOND, lingering=True, spreading=True)
+    assert quiet(plan)
+    assert (shrunk, begun) == (["sweep"], ["gang", "small"])
+
+
+def test_a_start_ahead_of_a_gang_goes_first_and_nothing_is_cleared_before_its_pods_are_bound() -> (
+    None
+):
+    plan = plan_for(contested(gang(), small(queued=-30, high=1)))
+    assert (started(plan), sizes(plan)) == ({"small": {"worker": 1}}, {})
+    assert held(plan)["gang"] == reasons.placed_after([key("small")])
+    assert "sweep" not in held(plan)
+
+
+def test_nothing_is_cleared_while_kube_scheduler_may_bind_a_pod_there() -> None:
+    plan = plan_for(contested(gang(), pending()))
+    assert (sizes(plan), held(plan)["gang"]) == ({}, reasons.placed_after([key("small")]))
+    assert plan.recheck_after == timedelta(seconds=25)
+
+
+def test_nodes_are_cleared_once_such_pods_are_bound_elsewhere() -> None:
+    bound = small(low=1, high=1, on=["c"])
+    assert sizes(plan_for(contested(gang(), bound))) == {"sweep": 1}
+
+
+def test_nothing_is_cleared_for_a_gang_that_no_longer_fits() -> None:
+    there = small(low=1, high=1, on=["a"])
+    assert quiet(plan_for(contested(gang(), there)))
+
+
+def test_pods_that_have_been_pending_for_long_do_not_keep_jobs_from_yielding() -> None:
+    late = pending().roles[0].changed(pods=(pod(0, created_at=at(-40)),))
+    waiting = small(size=1, high=1, suspended=False, pods=late.status.pods, started_at=at(-40))
+    assert "sweep" in sizes(plan_for(contested(gang(), waiting)))
+
+
+def test_no_job_is_preempted_before_pods_ahead_are_bound() -> None:
+    low = worker("low", 2, 2, shape=shape(3), priority=-1, on=["a", "b"])
+    nodes = (node("a", 5), node("b", 5), node("c", 1))
+    limits = Limits(load_ceiling=1, preempt=True)
+    first = plan_for(cluster(*nodes, low, gang(), small(queued=-30, high=1)), limits)
+    assert (list(started(first)), first.suspensions) == (["small"], ())
+    bound = small(high=1, on=["c"])
+    then = plan_for(cluster(*nodes, low, gang(), bound), limits)
+    assert [one.job.name for one in then.suspensions] == ["low"]
+
+
+def test_a_start_that_the_cleared_nodes_do_not_admit_does_not_wait() -> None:
+    elsewhere = small(shape=shape(node_selector=(("pool", "c"),)), high=1)
+    nodes = contested(gang(), elsewhere)
+    labelled = [
+        node(name, cpu, labels={"pool": name}) for name, cpu in zip("abc", (5, 5, 4), strict=True)
+    ]
+    plan = plan_for(cluster(*labelled, *nodes.jobs))
+    assert (list(started(plan)), sizes(plan)) == (["small"], {"sweep": 1})
+
+
+def test_a_start_does_not_wait_where_the_gang_leaves_room_for_it() -> None:
+    """The gang needs the GPUs of a and b, and a few of their CPUs."""
+    low = worker("low", 1, 3, shape=shape(1, gpu=1), on=["c", "a", "b"])
+    high = worker("gang", 2, 2, shape=shape(1, gpu=1), queued=-20)
+    nodes = [node(name, gpu=1) for name in "abc"]
+    plan = plan_for(cluster(*nodes, low, high, small(high=1)))
+    assert (list(started(plan)), sizes(plan)) == (["small"], {"low": 1})
+    crowd = [worker(f"small-{n}", 1, 1, shape=shape(3), queued=-9) for n in range(2)]
+    assert not started(plan_for(cluster(*nodes, low, high, *crowd)))
+
+
+@pytest.mark.parametrize(("since", "waits"), [(-5, True), (-301, False)])
+def test_a_start_waits_for_pods_that_terminate_for_a_gang_but_not_for_ever(
+    since: float,
+    waits: bool,  # noqa: FBT001
+) -> None:
+    leaving = [pod(n, on, terminating=True) for n, on in enumerate("aaabbb", 1)]
+    pods = (pod(0, "c"), *leaving)
+    fields = {"suspended": False, "size": 1, "pods": pods, "resized_at": at(since)}
+    sweep = worker("sweep", 1, 9, **fields)
+    limits = Limits(load_ceiling=1)
+    there = [_holding(one, 3) for one in (node("a", 5), node("b", 5))]
+    plan = plan_for(cluster(*there, node("c"), sweep, gang(), small(high=1)), limits)
+    assert held(plan)["gang"].code is Code.PODS_TERMINATING
+    assert list(started(plan)) == ([] if waits else ["small"])
+
+
+def _holding(one: Node, cpu: int) -> Node:
+    """A node on which pods that terminate hold this much."""
+    return replace(one, releasing=room(cpu, pods=cpu))
