@@ -18,10 +18,14 @@ _EVENTS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class JobBlocker:
-    """One blocker in a sentence, and the remedy; empty if the sentence contains it."""
+    """One blocker in a sentence, and the remedy; empty if the sentence contains it.
+
+    `explained`: the remedy is `explain`, which names what would help.
+    """
 
     what: str
     remedy: str
+    explained: bool = False
 
 
 def creation_failures(cluster: Cluster, view: JobView, now: datetime) -> tuple[JobBlocker, ...]:

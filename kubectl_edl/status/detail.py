@@ -1,5 +1,7 @@
 """One training job in detail: its pods, its last changes and its blockers."""
 
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -15,6 +17,7 @@ from kubectl_edl.client.failed_pods import failed_pods
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.pending_pods import waiting_pods
 from kubectl_edl.client.reconciler_lease import LeaseView
+from kubectl_edl.model.creation_failures import JobBlocker
 from kubectl_edl.model.published_queue import (
     PublishedView,
     estimate_of,
@@ -30,6 +33,8 @@ from kubectl_edl.status.detail_view import Detail, detail_report
 from kubectl_edl.status.job_blockers import failure_blockers, job_blockers
 
 _CHANGES_SHOWN: Final = 10
+_SHORT: Final = 100
+"""The most characters of a published remedy that fits beside a command."""
 
 
 def job_detail(
@@ -53,12 +58,12 @@ def job_detail(
     pods = allowed(lambda: waiting_pods(connection.cluster, found.key.namespace, jobs), "", [])
     failed = allowed(lambda: failed_pods(connection.cluster, found), "", [])
     shown = view(found, connection.scope.cluster_flags)
+    queue = _published(found, connection, now)
     stuck = (
-        *job_blockers(shown, pods, changes, lead, now),
+        *_explained(job_blockers(shown, pods, changes, lead, now), found, queue),
         *failure_blockers(shown, failed, now),
     )
     why = {pod.name: pod.why for pod in pods} | {pod.name: pod.why for pod in failed}
-    queue = _published(found, connection, now)
     detail = Detail(
         shown,
         changes,
@@ -77,6 +82,20 @@ def _published(
 ) -> PublishedView | None:
     """The published queue; None if the job does not wait or nothing is published."""
     return read_published(connection, now, [], job.key.namespace) if waits(job) else None
+
+
+def _explained(
+    found: Iterable[JobBlocker], job: TrainingJob, view: PublishedView | None
+) -> Iterator[JobBlocker]:
+    """The blockers; one whose remedy is `explain` has what that says, if it is one short remedy."""
+    published_job = view.job(job.key) if view else None
+    start = published_job.start if published_job else None
+    helps = [one.remediation for one in start.blockers] if start and start.complete else []
+    for one in found:
+        if one.explained and len(helps) == 1 and 0 < len(helps[0]) <= _SHORT:
+            yield replace(one, remedy=f"{helps[0]}; see {one.remedy}")
+        else:
+            yield one
 
 
 def _place(job: TrainingJob, view: PublishedView | None, now: datetime) -> str:

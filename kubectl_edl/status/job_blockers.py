@@ -103,9 +103,12 @@ def _queued(view: JobView, now: datetime) -> Iterator[JobBlocker]:
         return
     # `explain` makes its own decision, so it explains a new job before the reconciler has seen it.
     unseen = why.reason is Code.UNOBSERVED and not new
-    way = f"{_DOCTOR}{view.flags}" if unseen else f"kubectl edl explain {job_argument(view)}"
-    # The message of an invalid job already contains the remedy.
-    yield JobBlocker(why.message, "" if why.reason is Code.INVALID else way)
+    if why.reason is Code.INVALID:  # the message already contains the remedy
+        yield JobBlocker(why.message, "")
+    elif unseen:
+        yield JobBlocker(why.message, f"{_DOCTOR}{view.flags}")
+    else:
+        yield JobBlocker(why.message, f"kubectl edl explain {job_argument(view)}", explained=True)
 
 
 def _paused(view: JobView, now: datetime) -> Iterator[JobBlocker]:

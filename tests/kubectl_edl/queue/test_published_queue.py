@@ -117,6 +117,24 @@ def test_a_priority_that_may_not_be_read_is_the_published_one(
         assert (hint in found.err) is (published is None)
 
 
+@pytest.mark.parametrize(
+    ("remediation", "fix"),
+    [
+        ("smaller pods, or a node with 6 CPU", "smaller pods, or a node with 6 CPU; see "),
+        ("x" * 101, ""),
+        ("", ""),
+    ],
+)
+def test_the_fix_of_a_blocker_is_the_published_remedy_if_it_is_short(
+    stage: Stage, remediation: str, fix: str
+) -> None:
+    notes = {contract.REASON: "NeverFits", contract.MESSAGE: "Insufficient cpu"}
+    stage.patch("bert-chief", {"metadata": {"annotations": notes}})
+    publish(stage, "bert", position=None, remediation=remediation)
+    (blocker,) = json.loads(stage.run("status", "bert", "-o", "json").out)["blockers"]
+    assert blocker["remediation"] == f"{fix}kubectl edl explain bert -n default"
+
+
 def test_a_confirmed_queue_has_the_age_of_its_confirmation(stage: Stage) -> None:
     publish(stage, "bert", position=2, seconds_ago=3600)
     notes = {contract.QUEUE_AS_OF: "2026-11-21T11:59:55+00:00"}
@@ -211,9 +229,8 @@ def publish(
     **changed: Any,  # noqa: ANN401 (fields of the job)
 ) -> None:
     """The ConfigMap as the reconciler leaves it, with one job."""
-    cause = PublishedCause(
-        "InsufficientResources", "Insufficient CPU for 3 worker", "room for 3 more pods"
-    )
+    remediation = changed.pop("remediation", "room for 3 more pods")
+    cause = PublishedCause("InsufficientResources", "Insufficient CPU for 3 worker", remediation)
     seconds_ago = changed.pop("seconds_ago", 40)
     team, share = changed.pop("team", ""), changed.pop("share", None)
     one = PublishedJob(
