@@ -4,13 +4,14 @@ A user who may read only the Jobs and pods of one namespace still gets a survey,
 what is missing.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
+from edl.annotations.last_change import with_name
 from edl.errors import Forbidden
 from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.cluster import Cluster, ListOptions
@@ -20,7 +21,8 @@ from edl.kube.decode.namespace_quotas import limit_range, quota
 from edl.kube.decode.object_facts import NamespaceFacts, PodFacts, PriorityClassFacts
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.observe import observe
-from edl.model import ClusterState, ObjectRef, TrainingJob
+from edl.messages import message
+from edl.model import ClusterState, JobKey, ObjectRef, Role, TrainingJob
 from edl.parsing.namespace_policy import NamespacePolicy, allow_kubexec
 from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection
@@ -59,7 +61,7 @@ def survey_training(
     hints: list[str] = []
     unranked: list[str] = []
     found = _observed(_training(asked or PrefetchedLists(connection), hints, unranked), now)
-    jobs = selected(found.jobs, connection, selector)
+    jobs = selected(_named(found.jobs), connection, selector)
     return Survey(jobs, (*hints, *unranked), unranked=frozenset(unranked))
 
 
@@ -196,6 +198,22 @@ def _assumed(found: ClusterFacts) -> tuple[PriorityClassFacts, ...]:
         classes[pod.job]: pod.priority for pod in found.pods if pod.pod and pod.job in classes
     }
     return tuple(PriorityClassFacts(name, value, default=False) for name, value in values.items())
+
+
+def _named(jobs: Sequence[TrainingJob]) -> Iterator[TrainingJob]:
+    """The jobs; a message about a job of another namespace names it if it is one of them."""
+    keys = {role.uid: job.key for job in jobs for role in job.roles}
+    for job in jobs:
+        roles = tuple(_with_name(role, keys) for role in job.roles)
+        yield replace(job, roles=roles) if roles != job.roles else job
+
+
+def _with_name(role: Role, keys: Mapping[str, JobKey]) -> Role:
+    last = role.record.last
+    if last is None or (named := with_name(last, keys)) is last:
+        return role
+    is_last = role.record.message == message(last)  # else it is why the job waits now
+    return role.changed(message=message(named)) if is_last else role
 
 
 def selected(

@@ -53,6 +53,7 @@ ALLOWED = {
     "edl/kube/create_failures.py:refusal": "a text is shortened and then only shown",
     "edl/kube/api/api_errors.py:_without_objects": "a text is shortened and then only shown",
     "edl/steps/__init__.py:_explanations": "a patch that would change nothing is not written",
+    "kubectl_edl/client/cluster_view.py:_with_name": "a text gets a name and then is only shown",
     "kubectl_edl/history/command.py:_distinct": "Events with the same text are shown once",
 }
 

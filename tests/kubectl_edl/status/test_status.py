@@ -3,7 +3,9 @@ import json
 import pytest
 import yaml
 
-from edl import contract
+from edl import contract, reasons
+from edl.model import JobKey
+from edl.steps.preconditioned_patches import changed
 from tests.kubectl_edl.cluster_wrappers import fenced
 from tests.kubectl_edl.stage import Stage, event, job, mnist, pod, role_manifests
 
@@ -255,6 +257,16 @@ def test_a_missing_right_on_priorities_is_a_hint_only_if_one_is_used(stage: Stag
     stage.create(running)
     found = stage.run("status", "urgent", "-o", "json")
     assert (json.loads(found.out)["priority"], found.err) == (1000, "")
+
+
+def test_all_namespaces_name_the_job_that_got_the_capacity(stage: Stage) -> None:
+    owner = job("urgent", framework="none", min="1", max="2")
+    owner["metadata"]["namespace"] = "team"
+    uid = stage.put(owner)["metadata"]["uid"]
+    last = reasons.of_foreign_job(reasons.room_for_job(JobKey("team", "urgent")), uid, "")
+    stage.patch("mnist-worker", {"metadata": {"annotations": changed(last)}})
+    assert "to make room for a job of another namespace" in stage.run("status").out
+    assert "to make room for team/urgent" in stage.run("status", "-A").out
 
 
 def test_a_missing_right_to_list_jobs_is_named(stage: Stage) -> None:
