@@ -134,7 +134,7 @@ def test_a_growth_that_never_gets_ready_is_taken_back(installed: Stage) -> None:
     installed.until_runs("mnist-worker", 3)
     before = installed.uids("mnist-worker")
     said = edl(installed, "scale", "mnist", "6", "--timeout", "8s", "--wait", code=4)
-    assert "reverted to 3: 6 not ready within 8 s" in said
+    assert "reverted to 3: 6 not ready within 8 s (Insufficient nodes that satisfy its pod" in said
     installed.until_runs("mnist-worker", 3)
     assert installed.uids("mnist-worker") == before, "who trained was not touched"
     kept = notes(installed, "mnist-worker")
