@@ -104,8 +104,3 @@ class Step(msgspec.Struct, frozen=True):
     """The step starts the job, so the job cannot start while the API server refuses the step."""
     sizes: tuple[tuple[str, int], ...] = ()
     """(role, replicas) of running roles that the step resizes; 0: it stops the role."""
-
-    @property
-    def is_planned(self) -> bool:
-        """Whether plans count on the step: it starts the job, or resizes its roles."""
-        return self.starts or bool(self.sizes)

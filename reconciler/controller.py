@@ -1,6 +1,7 @@
 """The loop: observe → decide → act, whenever something changed."""
 
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
@@ -10,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.backoff import Backoff
-from edl.kube.writer.executor import StepExecutor, StepReport, never
+from edl.kube.writer.executor import StepExecutor, StepFailure, StepReport, never
 from edl.model import ClusterState, JobKey
 from edl.planner.plan import Plan
 from edl.steps import StepError, Steps
@@ -162,11 +163,12 @@ class Controller:
         # Several steps of one job may meet the same error: that counts as one failure.
         for job in {step.job for step in report.conflicts}:
             self._postponed.postpone(job, AFTER_CONFLICT, now)
-        for job in {one.step.job for one in report.failed if not one.step.is_planned}:
-            self._postponed.postpone(job, AFTER_FAILURE, now)
+        failed = defaultdict[JobKey, list[StepFailure]](list)
         for failure in report.failed:
-            if failure.step.is_planned:
-                self._refusals.note(failure.step, str(failure.error), self._clocks.now())
+            failed[failure.step.job].append(failure)
+        for job, failures in failed.items():
+            if not self._refusals.note(job, failures, self._clocks.now()):
+                self._postponed.postpone(job, AFTER_FAILURE, now)
 
 
 def _without_lost_lead(report: StepReport) -> StepReport:

@@ -56,6 +56,11 @@ def with_refusal(job: TrainingJob, known: WriteRefusal | None = None) -> Trainin
     return job if found == job.refusal else replace(job, refusal=found)
 
 
+def concerns(job: TrainingJob, refusal: WriteRefusal) -> bool:
+    """Whether a role of the job has yet to start, or to get a size, that was refused."""
+    return _concerning(job, refusal) is not None
+
+
 def _concerning(job: TrainingJob, refusal: WriteRefusal) -> WriteRefusal | None:
     """The refusal without a start that has been made, and without sizes that have been reached."""
     roles = {role.name: role for role in job.live}

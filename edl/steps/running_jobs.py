@@ -43,7 +43,7 @@ def live(
     writes = (*published.writes, *(write for found in changes for write in found.writes), *around)
     writes = (*host_lists.new_worker_patches(job), *freed(job), *writes)
     notes = tuple(note for found in changes for note in found.notes)
-    sizes = tuple((resize.role, resize.after) for resize in resizes)
+    sizes = tuple((one.role, one.after) for one in resizes if not roles[one.role].status.suspended)
     return Step(job.key, writes, notes, sizes=sizes), _recheck(job, published, now)
 
 

@@ -1,13 +1,15 @@
 """Refused writes that the Jobs do not record (yet)."""
 
+from collections.abc import Sequence
 from datetime import datetime
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from edl.annotations import write_refusals
+from edl.kube.writer.executor import StepFailure
 from edl.model import ClusterState, JobKey, TrainingJob
-from edl.writes import Step
 
 if TYPE_CHECKING:
     from edl.model import WriteRefusal
@@ -31,13 +33,23 @@ class RefusedWrites:
         self.unseen = False
         return state if jobs == state.jobs else replace(state, jobs=jobs)
 
-    def note(self, step: Step, message: str, now: datetime) -> None:
-        """Records that a start or a new size was refused; ignored for a job that is gone."""
-        if job := self._jobs.get(step.job):
-            self._known[step.job] = write_refusals.refused(
-                job, step.sizes, message, now, starts=step.starts
-            )
-            self.unseen = True
+    def note(self, key: JobKey, failures: Sequence[StepFailure], now: datetime) -> bool:
+        """Records the failed start or new sizes of a job, as one refusal.
+
+        False if there are none: nothing that plans count on has failed, or the job is gone.
+        """
+        job = self._jobs.get(key)
+        starts = any(one.step.starts for one in failures)
+        sizes = tuple(chain.from_iterable(one.step.sizes for one in failures))
+        planned = [one.error for one in failures if one.step.starts or one.step.sizes]
+        if job is None or not planned:
+            return False
+        found = write_refusals.refused(job, sizes, str(planned[0]), now, starts=starts)
+        if not write_refusals.concerns(job, found):
+            return False
+        self._known[key] = found
+        self.unseen = True
+        return True
 
     def forget(self, key: JobKey) -> None:
         self._known.pop(key, None)

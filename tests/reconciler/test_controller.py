@@ -104,6 +104,8 @@ class World:
         self.deciding = 0.0
         self.starts = False
         self.sizes: tuple[tuple[str, int], ...] = ()
+        self.twice = False
+        """Whether each job has a further step, which stops its role."""
         self.refusals: list[WriteRefusal | None] = []
         """Of job A, round by round."""
         self.events: list[Note] = []
@@ -138,6 +140,8 @@ class World:
             Step(job, (), (self.note(job),) if self.grows else (), self.starts, self.sizes)
             for job in jobs
         )
+        if self.twice:
+            good += tuple(Step(job, (), (), sizes=(("worker", 0),)) for job in jobs)
         bad = tuple(StepError(job, ZeroDivisionError("a bug")) for job in self.odd)
         return Steps(good, self.recheck, bad)
 
@@ -210,6 +214,28 @@ def test_a_refused_size_is_part_of_the_next_state_and_postpones_nothing_else(wor
     assert world.refusals == [None, WriteRefusal(world.time.now(), 1, "denied by a policy", sizes)]
     assert world.hand.rounds == [[A, B]] * 2
     assert {note.reason for note in world.events} == {Code.WRITE_REFUSED}
+
+
+def test_several_refused_steps_of_a_job_are_one_refusal(world: World) -> None:
+    world.sizes = (("worker", 3),)
+    world.twice = True
+    world.hand.fails[A] = Invalid("denied by a policy", 422)
+    world.loop.round()
+    world.loop.round()
+    found = world.refusals[-1]
+    assert found is not None
+    assert (found.attempts, found.starts, len(found.sizes)) == (1, False, 2)
+
+
+def test_a_failure_that_leaves_nothing_undone_which_plans_count_on_postpones_the_job(
+    world: World,
+) -> None:
+    world.sizes = (("worker", 1),)
+    world.hand.fails[A] = Invalid("denied by a policy", 422)
+    assert world.loop.round() == AFTER_FAILURE.first
+    world.loop.round()
+    assert world.refusals == [None, None]
+    assert world.hand.rounds == [[A, B], [B]]
 
 
 def test_a_start_that_succeeds_is_refused_no_more(world: World) -> None:

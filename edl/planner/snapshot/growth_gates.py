@@ -49,7 +49,8 @@ def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
         allocation.hold.nearly_done = True
     else:
         _cool(snapshot, allocation)
-    _keep_refused(allocation)
+    if allocation.job.refusal:
+        _keep_refused(allocation)
 
 
 def _keep_refused(allocation: RoleAllocation) -> None:

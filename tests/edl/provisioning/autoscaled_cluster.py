@@ -16,7 +16,7 @@ from edl.errors import Forbidden
 from edl.kube.cache.watched_kinds import read_once
 from edl.kube.cluster import ListOptions
 from edl.kube.state.observe import observe
-from edl.kube.writer.executor import perform
+from edl.kube.writer.executor import StepFailure, perform
 from edl.model import ClusterState, ObjectRef
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
@@ -143,8 +143,7 @@ class AutoscaledCluster:
                 for write in step.writes:
                     self._write(write, crash_after)
             except Forbidden as error:
-                if step.starts:
-                    self._refusals.note(step, str(error), self.now)
+                self._refusals.note(step.job, [StepFailure(step, error)], self.now)
 
     def _write(self, write: "Write", crash_after: int | None) -> None:
         if crash_after is not None and len(self.writes) >= crash_after:
