@@ -27,7 +27,7 @@ from edl.planner.teams.reclaim_priority import NONE_IN_REACH, ReclaimPriority, R
 from edl.planner.teams.team_balance import NO_TEAM
 
 _Question: TypeAlias = tuple[Hashable, ReclaimPriority, tuple[int, int] | None]
-"""(what a gang needs, priority of its claim, its team and the guarantee that covers it)"""
+"""(what a gang needs, priority of its claim, its team and the guarantee that covers it, or None)"""
 
 
 @dataclass(slots=True)
@@ -132,7 +132,7 @@ class GangClaims:
         elif reserved_for and self._may_ever_start(found):
             self.decisions.enqueue(key, reasons.goes_first(reserved_for))
         elif not found.job.provisioning.has_requests and (
-            refused := self._refused.get(_question(found, self.sources.scope_of(found, ())))
+            refused := self._refused.get(self._question(found, self.sources.scope_of(found, ())))
         ):
             self._pass_over(found, refused)
         else:
@@ -197,7 +197,7 @@ class GangClaims:
             self._above_budget(found, request, quota)
             return False
         reason = gang_fit_error(self.snapshot, found, self.sources.reach(found, scope))
-        self._refused[_question(found, scope)] = reason
+        self._refused[self._question(found, scope)] = reason
         less = scope.priority < ReclaimPriority(job.priority)
         self.expects_shrinks = self.expects_shrinks or less
         self._pass_over(found, reason)
@@ -220,11 +220,20 @@ class GangClaims:
 
     def _may_ever_start(self, found: Gang) -> bool:
         """Whether it fits nodes without training jobs, or an autoscaler may add nodes for it."""
-        if found.signature not in self._fits_empty:
-            self._fits_empty[found.signature] = topology_placement.fits_empty_cluster(
-                self.snapshot, found
-            )
-        return self._fits_empty[found.signature] or self.nodes.may_request(found)
+        return self._fits_empty_cluster(found) or self.nodes.may_request(found)
+
+    def _fits_empty_cluster(self, found: Gang) -> bool:
+        known, signature = self._fits_empty, found.signature
+        if signature not in known:
+            known[signature] = topology_placement.fits_empty_cluster(self.snapshot, found)
+        return known[signature]
+
+    def _question(self, found: Gang, scope: ReclaimScope) -> _Question:
+        """Nodes that are too small, or not eligible, refuse a gang whatever its team may take."""
+        right, team = scope.right, None
+        if right and (found.quota_request.is_bounded or self._fits_empty_cluster(found)):
+            team = right.team, right.covered_by
+        return found.signature, scope.priority, team
 
     def _above_budget(self, found: Gang, request: QuotaRequest, quota: QuotaLine) -> None:
         """Enqueue a gang that exceeds a quota; after `queue_patience` the quota is reserved for it.
@@ -246,8 +255,3 @@ class GangClaims:
         allocations = admit_roles(self.snapshot, found, placed)
         self.snapshot.allocations.extend(allocations)
         self.decisions.admitted[found.job.key] = (reason, allocations)
-
-
-def _question(found: Gang, scope: ReclaimScope) -> _Question:
-    right = scope.right
-    return found.signature, scope.priority, right and (right.team, right.covered_by)

@@ -168,15 +168,15 @@ def evened_out(size: int) -> ClusterState:
     return in_areas(cluster(*(node(f"node-{n:04}", sizes[n]) for n in sizes), *jobs), 48)
 
 
-def reaching(size: int) -> ClusterState:
-    """In each team a job has extras, and one waits for more than all of them."""
+def reaching(size: int, pods: int) -> ClusterState:
+    """In each team a job has extras, and one of this many pods waits for more than all of them."""
     jobs = [
         one
         for n in range(size)
         for one in of(
             f"t{n}",
             worker(f"job-{n}", 1, 4, on=[f"node-{n:04}"] * 4),
-            worker(f"wait-{n}", 9 * size, 9 * size),
+            worker(f"wait-{n}", pods, pods, queued=-n),
         )
     ]
     return in_areas(cluster(*(node(f"node-{n:04}", 4) for n in range(size)), *jobs), size)
@@ -267,8 +267,18 @@ def test_four_times_the_cluster_is_about_four_times_the_work(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("made", "size", "most"),
-    [(growing, 60, 1.65), (evened_out, 480, 2.1), (reaching, 60, 5.5)],
-    ids=["growth", "moves between teams", "claims that reach all teams' extras"],
+    [
+        (growing, 60, 1.65),
+        (evened_out, 480, 2.1),
+        (partial(reaching, pods=4 * 60), 60, 4.5),
+        (partial(reaching, pods=9 * 60), 60, 1.8),
+    ],
+    ids=[
+        "growth",
+        "moves between teams",
+        "claims that reach all teams' extras",
+        "claims that fit no empty cluster",
+    ],
 )
 def test_teams_cost_a_bounded_multiple_of_the_decision_without_them(
     made: Callable[[int], ClusterState], size: int, most: float
