@@ -19,10 +19,11 @@ from edl.model import JobKey, Reason
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.drain import is_movable, keeping_one_ready, quota_allows_replacement
 from edl.planner.passes.reclaim import Reservation
-from edl.planner.passes.reclaim_choice import clearing, lacking_least, move_last
+from edl.planner.passes.reclaim_choice import lacking_least, move_last
 from edl.planner.plan import Drain
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import ReplicaMove
+from edl.planner.snapshot.extras.node_search import clearing
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation, first_placement
 from edl.planner.teams.reclaim_priority import ReclaimScope

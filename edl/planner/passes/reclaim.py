@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,8 +19,9 @@ from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.planner.packing.best_fit import CursorPosition
 from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack, still_missing
-from edl.planner.passes.reclaim_choice import NodeSearch, RemovalChoice
+from edl.planner.passes.reclaim_choice import RemovalChoice
 from edl.planner.snapshot.extras.minimum_nodes import leaves_by_name
+from edl.planner.snapshot.extras.node_search import NodeSearch, nodes_for_one
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
@@ -89,13 +91,15 @@ class Reservation:
             self._pass(search, quota.within_quota)
         if not self.all_placed():
             room = reclaimable.capacity.with_idle(scope)
-            helps = (one.pods_per_node(room, Horizon.EMPTY) > 0 for one in self._lacking())
+            helps = (nodes_for_one(one, room) for one in self._lacking())
             nodes: Mask = reduce(np.logical_or, helps)
-            frees = nodes.tolist()
+            frees: Sequence[bool] = memoryview(nodes)  # type: ignore[arg-type]
 
             def is_useful(one: RoleAllocation) -> bool:
-                first = least(one) if leaves_by_name(one) else one.size - 1
-                return _on(one, first, frees)
+                if leaves_by_name(one):
+                    return _on(one, least(one), frees)
+                node = one.placements[-1].node
+                return node != NO_NODE and frees[node]
 
             search = NodeSearch(reclaimable, scope, is_useful, nodes, self._first_missing)
             self._pass(search, self.complete, RemovalChoice(self.capacity, reclaimable, scope))
@@ -112,20 +116,70 @@ class Reservation:
         if not self._allowed() or any(pod_class.constraints for pod_class in missing):
             return NodeSearch(reclaimable, scope, lambda _: True)
         nodes: Mask = reduce(np.logical_or, (pod_class.eligible for pod_class in missing))
-        usable, least = nodes.tolist(), reclaimable.min_replicas
+        usable: Sequence[bool] = memoryview(nodes)  # type: ignore[arg-type]
+        least = reclaimable.min_replicas
         return NodeSearch(reclaimable, scope, lambda one: _on(one, least(one), usable), nodes)
 
     def _pass(
         self, search: NodeSearch, done: Callable[[], bool], choice: RemovalChoice | None = None
     ) -> None:
-        while not done() and (allocation := search.next()):
+        while not done() and not (choice and self._clears_a_node(search)):
+            if not (allocation := search.next()):
+                break
             if choice and leaves_by_name(allocation) and (missing := self._first_missing()):
                 choice.bring_last(allocation, missing)
-            placement = search.reclaimable.evict(allocation)
-            self.evicted.setdefault(allocation, []).append(placement)
+            placement = self._evict(search.reclaimable, allocation)
             placed = self._place_missing(placement.node)
             search.evicted(allocation, placement.node, placed=placed)
         search.close()
+
+    def _evict(self, reclaimable: Reclaimable, allocation: RoleAllocation) -> Placement:
+        placement = reclaimable.evict(allocation)
+        self.evicted.setdefault(allocation, []).append(placement)
+        return placement
+
+    def _clears_a_node(self, search: NodeSearch) -> bool:
+        """Place the last missing pod on the node that the search would choose; whether it did so.
+
+        Of the replicas that the search would evict, only those are evicted which the reservation
+        would keep. If it stops before a node is cleared, all are, and it goes on.
+        """
+        if not (search.is_fresh and search.nodes is not None and self._lacks_one_plain_pod()):
+            return False
+        compared = search.compared(search.nodes, self._lacking()[0])
+        node, steps = compared.run(), compared.ahead.steps
+        compared.ahead.undo()
+        used = {node, *chain.from_iterable(self.nodes)}
+        last = {
+            allocation: number
+            for number, (allocation, placement) in enumerate(steps)
+            if node == NO_NODE or placement.node in used
+        }
+        for number, (allocation, placement) in enumerate(steps):
+            if number <= last.get(allocation, -1):
+                self._evict(search.reclaimable, allocation)
+                search.evicted(allocation, placement.node, placed=False)
+            else:
+                allocation.changed = True
+                self.capacity.freed_nodes += [placement.node] if placement.node != NO_NODE else []
+        search.resume(compared)
+        return node != NO_NODE and self._place_missing(node)
+
+    def _lacks_one_plain_pod(self) -> bool:
+        """Whether only capacity for one more pod is missing, which amounts alone decide.
+
+        Not if replicas were evicted that a quota may keep from returning: which of them, may depend
+        on what else is evicted.
+        """
+        if self.evicted and self.quota_request.is_bounded:
+            return False
+        missing = [one for one in self.missing if one.pods]
+        return (
+            [one.pods for one in missing] == [1]
+            and missing[0].pod_class.is_unconstrained
+            and self.condition is _always
+            and self._allowed()
+        )
 
     def _first_missing(self) -> PodSetRequest | None:
         return next((request for request in self.missing if request.pods), None)

@@ -37,9 +37,9 @@ class AnchorNodes:
                 if placement.node != NO_NODE and placement.node not in nodes
             ]
 
-    def last_is_elsewhere(self, allocation: RoleAllocation) -> bool:
-        """Whether the role's last replica, which is removed first, is on none of these nodes."""
-        return allocation.placements[-1].node not in self._nodes[allocation.job.key]
+    def last_is_elsewhere(self, allocation: RoleAllocation, fewer: int = 0) -> bool:
+        """Whether the replica that is removed after `fewer` others is on none of these nodes."""
+        return allocation.placements[-1 - fewer].node not in self._nodes[allocation.job.key]
 
     def node_for(self, allocation: RoleAllocation, horizon: Horizon) -> int:
         """A node of the job's indispensable pods where one more replica fits, or NO_NODE."""

@@ -28,10 +28,10 @@ from edl.planner.passes.rebalancing.team_rebalance import TeamRebalance
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.extras.reclaimable import Reclaimable, ReclaimOrder
+from edl.planner.snapshot.extras.reclaimable import Reclaimable, order_by_satisfaction
 from edl.planner.snapshot.quota_balance import NOT_COUNTED
 from edl.planner.snapshot.role_allocation import RoleAllocation
-from edl.planner.teams.reclaim_priority import ALL_IN_REACH, NONE_RECLAIMABLE
+from edl.planner.teams.reclaim_priority import ALL_IN_REACH
 from edl.planner.teams.team_balance import NO_TEAM
 
 _LOOKS: Final = 8_192
@@ -226,10 +226,7 @@ class Rebalance:
         snapshot, before = self.snapshot, self.snapshot.satisfaction(recipient)
         donors = [self.donors.allocations[place] for place in places]
         least = {donor: self._least(donor, before) for donor in donors}
-        rules = ReclaimOrder(
-            min_replicas=lambda donor: min(least[donor], donor.size),
-            key=lambda donor: (NONE_RECLAIMABLE, False, -snapshot.satisfaction(donor)),
-        )
+        rules = order_by_satisfaction(snapshot, lambda donor: min(least[donor], donor.size))
         reclaimable = Reclaimable(snapshot, donors, rules)
         reservation = Reservation(
             snapshot.capacity,

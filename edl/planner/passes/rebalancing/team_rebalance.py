@@ -20,7 +20,8 @@ from edl.planner.passes.rebalancing.donors import place_freed
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.passes.team_growth import growth_order
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.extras.reclaimable import Reclaimable, ReclaimOrder, reclaim_order
+from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
+from edl.planner.snapshot.extras.yield_order import ReclaimOrder
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.kept_capacity import Amounts
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH, ALL_RECLAIMABLE, Reach, TeamRight

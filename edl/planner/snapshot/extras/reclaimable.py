@@ -1,16 +1,8 @@
-"""Replicas above the minimum that claims may take: their order, and the capacity they hold.
-
-Roles of the lowest priority yield first, among these the role with the highest satisfaction, from
-its last replica. Between teams, borrowed capacity returns to its owner first, from the team
-furthest above its guarantee.
-"""
+"""Extras: replicas above the minimum that claims may take. Their order, and what they hold."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from heapq import heapify, heappop, heappush, heapreplace
-from typing import NamedTuple, TypeAlias
 
-import msgspec
 import numpy as np
 
 from edl.feasibility.eligibility import Mask
@@ -20,33 +12,15 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import AnchorNodes
 from edl.planner.snapshot.extras.minimum_nodes import MinimumNodes
 from edl.planner.snapshot.extras.reclaimable_capacity import ReclaimableCapacity, ReclaimableQuotas
+from edl.planner.snapshot.extras.yield_order import ReclaimOrder, YieldKey
+from edl.planner.snapshot.extras.yield_queue import YieldQueue
 from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
 from edl.planner.teams.reclaim_priority import (
-    ALL_RECLAIMABLE,
     NONE_RECLAIMABLE,
     Margin,
-    Reach,
     ReclaimPriority,
     ReclaimScope,
 )
-from edl.planner.teams.team_balance import NO_TEAM, TeamBalance
-
-YieldKey: TypeAlias = tuple[ReclaimPriority, bool, float]
-"""(reclaim priority, whether its last replica is near its job's anchors, negated satisfaction)"""
-_Class: TypeAlias = tuple[bool, ReclaimPriority]
-"""(whether it is not the claim's own capacity that returns, priority else): the first parts of a
-rank, which come before the shares of teams."""
-_Rank: TypeAlias = tuple[bool, ReclaimPriority, tuple[float, ...], bool, float, int]
-
-
-class ReclaimOrder(msgspec.Struct, frozen=True):
-    """The size down to which each role yields, and the order in which roles yield."""
-
-    min_replicas: Callable[[RoleAllocation], int]
-    key: Callable[[RoleAllocation], YieldKey]
-    """Smallest first; `YieldQueue.next` compares its first part with a claim's priority."""
-    gathers_minimums: bool = False
-    """Whether interchangeable minimums are kept together where a claim fits only then."""
 
 
 def reclaim_order(snapshot: Snapshot) -> ReclaimOrder:
@@ -57,11 +31,22 @@ def reclaim_order(snapshot: Snapshot) -> ReclaimOrder:
     """
     anchors = AnchorNodes(snapshot.allocations) if snapshot.policy.colocate else None
 
-    def key(allocation: RoleAllocation) -> YieldKey:
-        near = anchors is not None and not anchors.last_is_elsewhere(allocation)
-        return allocation.reclaim_priority, near, -snapshot.satisfaction(allocation)
+    def key(allocation: RoleAllocation, fewer: int) -> YieldKey:
+        near = anchors is not None and not anchors.last_is_elsewhere(allocation, fewer)
+        return allocation.reclaim_priority, near, -snapshot.satisfaction(allocation, -fewer)
 
     return ReclaimOrder(lambda allocation: allocation.min_replicas, key, gathers_minimums=True)
+
+
+def order_by_satisfaction(
+    snapshot: Snapshot, min_replicas: Callable[[RoleAllocation], int]
+) -> ReclaimOrder:
+    """The order in which donors yield down to `min_replicas`: the most satisfied first."""
+
+    def key(allocation: RoleAllocation, fewer: int) -> YieldKey:
+        return NONE_RECLAIMABLE, False, -snapshot.satisfaction(allocation, -fewer)
+
+    return ReclaimOrder(min_replicas, key)
 
 
 def reclaim_priority_of(snapshot: Snapshot, job: TrainingJob) -> ReclaimPriority:
@@ -76,150 +61,6 @@ def reclaim_priority_of(snapshot: Snapshot, job: TrainingJob) -> ReclaimPriority
     if snapshot.any_nearly_done and snapshot.has_waited(job, snapshot.limits.queue_patience):
         return ReclaimPriority(job.priority, Margin.NEARLY_DONE)
     return ReclaimPriority(job.priority)
-
-
-class _Entry(NamedTuple):
-    key: YieldKey
-    last: int
-    """Negated rank: among equals the last in the total order yields first."""
-    serial: int
-    allocation: RoleAllocation
-
-
-class YieldQueue:
-    """Roles with extras, the next to yield first."""
-
-    def __init__(
-        self, teams: TeamBalance | None, rules: ReclaimOrder, roles: Sequence[RoleAllocation]
-    ) -> None:
-        self._order, self._teams, self._unsorted = rules, teams, roles
-        self._heaps: defaultdict[int, list[_Entry]] = defaultdict(list)
-        """By team; only NO_TEAM if no teams are configured."""
-        self._latest: dict[RoleAllocation, int] = {}
-        self._scope: ReclaimScope | None = None
-        self._turns: list[tuple[_Rank, int]] = []
-        """Heap of teams in the order in which they yield to `_scope`; entries may be outdated."""
-        self._queued: dict[int, _Rank] = {}
-        self._requeued: set[int] = set()
-        """Teams with roles that were queued again since `_turns` was updated."""
-        self._yielding: _Class = (True, ALL_RECLAIMABLE)
-        """The class of the role that `next` has returned last."""
-        self._common = 0
-        """The number of levels of the team tree that all teams of `_heaps` have in common."""
-
-    def next(self, scope: ReclaimScope) -> RoleAllocation | None:
-        """Remove and return the role that yields next to a claim, or None."""
-        if self._unsorted:
-            self._sort()
-        if self._teams is not None:
-            return self._next_of_teams(scope)
-        heap = self._heaps[NO_TEAM]
-        while heap and heap[0].key[0] <= scope.priority:
-            entry = heappop(heap)
-            if self._latest[entry.allocation] == entry.serial:
-                self._yielding = True, entry.key[0]
-                return entry.allocation
-        return None
-
-    def first_of(
-        self, roles: Iterable[RoleAllocation], scope: ReclaimScope
-    ) -> RoleAllocation | None:
-        """Like `next`, of these roles; None if all are of a later class than the last one."""
-        ranked = ((self._rank(self._entry(one), scope), one) for one in roles)
-        first = min(
-            ((rank, one) for rank, one in ranked if rank and rank[:2] <= self._yielding),
-            default=None,
-        )
-        if first is None:
-            return None
-        self.remove(first[1])
-        return first[1]
-
-    def may_yield(self, allocation: RoleAllocation, scope: ReclaimScope) -> bool:
-        """Whether a role's class is not later than that of the role that `next` returned last."""
-        rank = self._rank(self._entry(allocation), scope)
-        return rank is not None and rank[:2] <= self._yielding
-
-    def remove(self, allocation: RoleAllocation) -> None:
-        """Take a role out of the queue until it is queued again."""
-        self._latest[allocation] = self._latest.get(allocation, 0) + 1
-
-    def _next_of_teams(self, scope: ReclaimScope) -> RoleAllocation | None:
-        self._update_turns(scope)
-        turns = self._turns
-        while turns:
-            before, team = turns[0]
-            rank = self._turn(team, scope)
-            if rank is None:
-                heappop(turns)
-                self._queued.pop(team, None)
-            elif rank > before:
-                heapreplace(turns, (rank, team))
-                self._queued[team] = rank
-            else:
-                self._yielding = rank[:2]
-                return heappop(self._heaps[team]).allocation
-        return None
-
-    def _update_turns(self, scope: ReclaimScope) -> None:
-        """Update `_turns` where teams may yield earlier; turns that are due later stay."""
-        if self._scope is not scope:
-            self._scope = scope
-            self._common = self._teams.common_levels(self._heaps) if self._teams else 0
-            self._requeued = set(self._heaps)
-            self._turns, self._queued = [], {}
-        for team in self._requeued:
-            if rank := self._turn(team, scope):
-                known = self._queued.get(team)
-                if known is None or rank < known:
-                    heappush(self._turns, (rank, team))
-                    self._queued[team] = rank
-        self._requeued.clear()
-
-    def _turn(self, team: int, scope: ReclaimScope) -> _Rank | None:
-        """Sort key of a team's turn to yield; None if this claim may take nothing from it."""
-        heap = self._heaps[team]
-        while heap and self._is_past(heap[0]):
-            heappop(heap)
-        return self._rank(heap[0], scope) if heap else None
-
-    def _rank(self, entry: "_Entry", scope: ReclaimScope) -> _Rank | None:
-        """Sort key of a role among those of all teams; None if this claim may not take from it."""
-        team, (priority, near, satisfied), last = entry.allocation.team, entry.key, entry.last
-        reach = scope.reach(team)
-        if reach is Reach.NONE or (reach is Reach.BY_PRIORITY and priority > scope.priority):
-            return None
-        # Shares of common levels are left out: equal for all teams, they only outdate entries.
-        shares = self._teams.shares(team)[self._common :] if self._teams else ()
-        above = tuple(-share for share in shares)
-        owned = reach is Reach.ALL
-        return not owned, NONE_RECLAIMABLE if owned else priority, above, near, satisfied, last
-
-    def _is_past(self, entry: "_Entry") -> bool:
-        """Whether the entry is outdated, or its role is down to the minimum."""
-        one = entry.allocation
-        return self._latest[one] != entry.serial or one.size <= self._order.min_replicas(one)
-
-    def _sort(self) -> None:
-        """Build the heaps. This is done on first use, because most claims take nothing."""
-        for allocation in self._unsorted:
-            self.remove(allocation)
-            if allocation.size > self._order.min_replicas(allocation):
-                self._heaps[allocation.team].append(self._entry(allocation))
-        for heap in self._heaps.values():
-            heapify(heap)
-        self._unsorted = ()
-
-    def _entry(self, allocation: RoleAllocation) -> "_Entry":
-        serial = self._latest.get(allocation, 0)
-        return _Entry(self._order.key(allocation), -allocation.rank, serial, allocation)
-
-    def requeue(self, allocation: RoleAllocation) -> None:
-        """Queue a role with its current key; its older entry becomes outdated."""
-        self.remove(allocation)
-        if allocation.size > self._order.min_replicas(allocation):
-            heappush(self._heaps[allocation.team], self._entry(allocation))
-            self._requeued.add(allocation.team)
 
 
 class Reclaimable:

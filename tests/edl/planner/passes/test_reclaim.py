@@ -16,7 +16,8 @@ from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.existing_placements import keeping_order
-from edl.planner.snapshot.extras.reclaimable import Reclaimable, ReclaimOrder, reclaim_order
+from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
+from edl.planner.snapshot.extras.yield_order import ReclaimOrder
 from edl.planner.snapshot.role_allocation import Placement
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH

@@ -1,0 +1,180 @@
+"""The node that a claim clears for its next pod.
+
+If a pod needs the capacity of several replicas, only a few nodes are compared; otherwise each claim
+would evict, and restore, a replica on every node before one has enough.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edl.feasibility.eligibility import Mask
+from edl.feasibility.horizon import Horizon
+from edl.planner.packing.node_capacity import Ints, NodeCapacity
+from edl.planner.packing.pod_class import PodClass, PodSetRequest
+from edl.planner.snapshot.extras.minimum_nodes import leaves_by_name
+from edl.planner.snapshot.extras.reclaimable import Reclaimable
+from edl.planner.snapshot.extras.yield_ahead import NodeComparison, YieldAhead
+from edl.planner.snapshot.extras.yield_queue import YieldQueue
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.teams.reclaim_priority import ReclaimScope
+
+_NODES_COMPARED: Final = 32
+"""Nodes to choose from for a pod that needs the capacity of several extras."""
+_DEEPEST: Final = 32
+"""The most replicas of one role to evict for one that is on a chosen node."""
+_Extra: TypeAlias = tuple[RoleAllocation, int]
+"""A role, and the position of one of its extras or its distance from the last."""
+
+
+def nodes_for_one(pod_class: PodClass, room: Ints) -> Mask:
+    """Nodes on which one pod fits into `room`: bool[nodes] for int64[resources, nodes]."""
+    if not pod_class.is_unconstrained:
+        return pod_class.pods_per_node(room, Horizon.EMPTY) > 0
+    found = pod_class.eligible.copy()
+    for row, amount in pod_class.amounts:  # faster than by divisions
+        found &= room[row] >= amount
+    return found
+
+
+def lack(capacity: NodeCapacity, pod_class: PodClass, nodes: Ints) -> NDArray[np.float64]:
+    """How much future idle capacity each node lacks for one more pod, in fractions of the pod.
+
+    The fractions are summed over resources. int64[nodes] -> float64[nodes].
+    """
+    soon, found = capacity.future_idle, np.zeros(len(nodes))
+    for row, amount in pod_class.amounts:
+        found += np.maximum(amount - soon[row, nodes], 0) / amount
+    return found
+
+
+def clearing(
+    capacity: NodeCapacity, pod_class: PodClass, node: int, extras: Iterable[_Extra]
+) -> list[_Extra]:
+    """The first of a node's extras that clear it for one more pod; [] if all do not suffice."""
+    soon, found = capacity.future_idle, list[_Extra]()
+    lacks = {row: amount - int(soon[row, node]) for row, amount in pod_class.amounts}
+    for one in extras:
+        amounts = dict(one[0].pod_class.amounts)
+        if any(lacks[row] > 0 for row in lacks.keys() & amounts):
+            found.append(one)
+            lacks = {row: amount - amounts.get(row, 0) for row, amount in lacks.items()}
+        if max(lacks.values(), default=0) <= 0:
+            return found
+    return []
+
+
+@dataclass(slots=True)
+class NodeSearch:
+    """Searches a queue for roles whose next replica is of use to a claim."""
+
+    reclaimable: Reclaimable
+    scope: ReclaimScope
+    is_useful: Callable[[RoleAllocation], bool]
+    nodes: Mask | None = None
+    """The nodes on which extras are of use; None: all. bool[nodes]"""
+    missing: Callable[[], PodSetRequest | None] | None = None
+    """The pods for which to clear one of `nodes`; None: useful roles are taken in order."""
+    queue: YieldQueue = field(init=False)
+    """All roles that may be of use."""
+    is_fresh: bool = True
+    """Whether no replica was evicted since the last pod of the claim was placed."""
+    _begun: set[int] = field(default_factory=set)
+    """Nodes on which replicas were evicted since then."""
+    _most: int = _NODES_COMPARED
+    _due: list[RoleAllocation] = field(default_factory=list)
+    """Roles to take a replica of each, the next one last: so a node is cleared."""
+    _aside: list[RoleAllocation] = field(default_factory=list)
+    _taken: dict[RoleAllocation, None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        found = self.reclaimable
+        self.queue = found.queue if self.nodes is None else found.queue_on(self.nodes)
+
+    def next(self) -> RoleAllocation | None:
+        """Remove and return the role to evict a replica of, or None."""
+        while not self._due and (allocation := self._next_in_order()):
+            if self.is_useful(allocation):
+                return allocation
+            self._aside.append(allocation)
+            self._begun.discard(allocation.placements[-1].node)
+        if not self._due:
+            return None
+        self.queue.remove(self._due[-1])
+        return self._due.pop()
+
+    def evicted(self, allocation: RoleAllocation, node: int, *, placed: bool) -> None:
+        """Queue a role again whose replica on `node` was evicted; `placed`: for pods there."""
+        self.is_fresh = placed
+        if placed:
+            self._begun, self._most, self._due = set(), _NODES_COMPARED, []
+        elif self.missing and node != NO_NODE:
+            self._begun.add(node)
+        self._taken[allocation] = None
+        self.queue.requeue(allocation)
+
+    def compared(self, nodes: Mask, pod_class: PodClass) -> NodeComparison:
+        """A comparison of nodes for the pod that the search begins with."""
+        found = self.reclaimable
+        ahead = YieldAhead(found, self.queue, self.scope)
+        return NodeComparison(ahead, found.nodes, pod_class, nodes, _NODES_COMPARED)
+
+    def resume(self, after: NodeComparison) -> None:
+        """Search on after the replicas that a comparison has read were evicted."""
+        self._begun, self._most = after.begun, after.most
+        for allocation in after.ahead.aside:
+            self.queue.remove(allocation)
+            self._aside.append(allocation)
+
+    def close(self) -> None:
+        """Queue all roles again that the search has passed over or changed."""
+        for allocation in self._aside:
+            self.queue.requeue(allocation)
+        for allocation in self._taken if self.queue is not self.reclaimable.queue else ():
+            self.reclaimable.queue.requeue(allocation)
+
+    def _next_in_order(self) -> RoleAllocation | None:
+        """The role that yields next; once nodes are many, on these, and then on the chosen one.
+
+        None, and `_due` is filled, if a node is cleared that holds no role's last replica.
+        """
+        if len(self._begun) >= self._most:
+            holders = dict.fromkeys(self.reclaimable.holders(self._begun))
+            last = (one for one in holders if one.placements[-1].node in self._begun)
+            if found := self.queue.first_of(last, self.scope):
+                self._begun, self._most = {found.placements[-1].node}, 1
+                return found
+            if self.nodes is not None and (missing := self.missing and self.missing()):
+                self._due = self._fewest(missing.pod_class, np.flatnonzero(self.nodes))
+            if self._due:
+                return None
+            self._most = 2 * max(self._most, _NODES_COMPARED)
+        return self.queue.next(self.scope)
+
+    def _fewest(self, pod_class: PodClass, nodes: Ints) -> list[RoleAllocation]:
+        """The fewest replicas whose eviction clears some node for a pod; or []."""
+        lacks = lack(self.reclaimable.nodes, pod_class, nodes)
+        least = nodes[np.argsort(lacks, kind="stable")[:_NODES_COMPARED]]
+        compared = self._begun.union(least.tolist())
+        by_node: defaultdict[int, list[_Extra]] = defaultdict(list)
+        for one in dict.fromkeys(self.reclaimable.holders(sorted(compared))):
+            if leaves_by_name(one) or not self.queue.may_yield(one, self.scope):
+                continue
+            first = max(self.reclaimable.min_replicas(one), one.size - _DEEPEST)
+            for depth, placement in enumerate(reversed(one.placements[first:]), 1):
+                if placement.node in compared:
+                    by_node[placement.node].append((one, depth))
+        found = (
+            dict(clearing(self.reclaimable.nodes, pod_class, node, sorted(extras, key=_shallowest)))
+            for node, extras in sorted(by_node.items())
+        )
+        depths = min(filter(None, found), key=lambda depths: sum(depths.values()), default={})
+        return [one for one, depth in depths.items() for _ in range(depth)]
+
+
+def _shallowest(extra: _Extra) -> tuple[int, int]:
+    return extra[1], -extra[0].rank

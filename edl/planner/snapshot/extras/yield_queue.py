@@ -1,0 +1,236 @@
+"""Roles with extras, in the order in which they yield to claims (`yield_order`)."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush, heapreplace
+from itertools import count
+from typing import TYPE_CHECKING
+
+from edl.planner.snapshot.extras.yield_order import (
+    Entry,
+    Rank,
+    ReclaimOrder,
+    TeamRank,
+    TeamRanks,
+    YieldTurn,
+)
+from edl.planner.snapshot.role_allocation import RoleAllocation
+from edl.planner.teams.reclaim_priority import (
+    ALL_RECLAIMABLE,
+    NONE_RECLAIMABLE,
+    Reach,
+    ReclaimScope,
+)
+from edl.planner.teams.team_balance import NO_TEAM, TeamBalance
+
+if TYPE_CHECKING:
+    from edl.planner.snapshot.extras.yield_order import YieldClass
+
+
+@dataclass(slots=True)
+class _Sequence:
+    """The replicas of a team as they would yield one after another, as far as that was read."""
+
+    found: list[YieldTurn] = field(default_factory=list)
+    deeper: list[tuple[Entry, int]] = field(default_factory=list)
+    """Heap of the next replicas of roles in `found`."""
+
+
+class YieldQueue:
+    """Roles with extras, the next to yield first."""
+
+    def __init__(
+        self, teams: TeamBalance | None, rules: ReclaimOrder, roles: Sequence[RoleAllocation]
+    ) -> None:
+        self._order, self._teams, self._unsorted = rules, teams, roles
+        self._heaps: defaultdict[int, list[Entry]] = defaultdict(list)
+        """By team; only NO_TEAM if no teams are configured."""
+        self._latest: dict[RoleAllocation, Entry | None] = {}
+        """The entry of each role that is queued; older ones are outdated."""
+        self._serials = count()
+        self._sequences: dict[int, _Sequence] = {}
+        """By team, the sequences that were read since the team's roles were queued last; their
+        first entries of each role are not in `_heaps`."""
+        self._scope: ReclaimScope | None = None
+        self._turns: list[tuple[Rank, int]] = []
+        """Heap of teams in the order in which they yield to `_scope`; entries may be outdated."""
+        self._queued: dict[int, Rank] = {}
+        self._requeued: set[int] = set()
+        """Teams with roles that were queued again since `_turns` was updated."""
+        self.yielding: YieldClass = (True, ALL_RECLAIMABLE)
+        """The class of the role that `next` has returned last."""
+        self._ranks: TeamRanks | None = None
+        """What `_scope` may take of teams; None without teams."""
+
+    def next(self, scope: ReclaimScope) -> RoleAllocation | None:
+        """Remove and return the role that yields next to a claim, or None."""
+        if self._unsorted:
+            self._sort()
+        if self._teams is not None:
+            return self._next_of_teams(scope)
+        self._rewind(NO_TEAM)
+        heap = self._heaps[NO_TEAM]
+        while heap and heap[0].key[0] <= scope.priority:
+            entry = heappop(heap)
+            if self._latest[entry.allocation] is entry:
+                self.yielding = True, entry.key[0]
+                return entry.allocation
+        return None
+
+    def first_of(
+        self, roles: Iterable[RoleAllocation], scope: ReclaimScope
+    ) -> RoleAllocation | None:
+        """Like `next`, of these roles; None if all are of a later class than the last one."""
+        first = self.first_ranked((self.entry(one) for one in roles), scope)
+        if first is not None:
+            self.remove(first)
+        return first
+
+    def first_ranked(self, entries: Iterable[Entry], scope: ReclaimScope) -> RoleAllocation | None:
+        """`first_of` these entries, without removing the role."""
+        ranked = ((self.rank(entry, scope), entry.allocation) for entry in entries)
+        first = min(
+            ((rank, one) for rank, one in ranked if rank and rank[:2] <= self.yielding),
+            default=None,
+        )
+        return first and first[1]
+
+    def may_yield(self, allocation: RoleAllocation, scope: ReclaimScope) -> bool:
+        """Whether a role's class is not later than that of the role that `next` returned last."""
+        rank = self.rank(self.entry(allocation), scope)
+        return rank is not None and rank[:2] <= self.yielding
+
+    def remove(self, allocation: RoleAllocation) -> None:
+        """Take a role out of the queue until it is queued again."""
+        self._latest[allocation] = None
+        self._rewind(allocation.team)
+
+    def begin(self, scope: ReclaimScope) -> Collection[int]:
+        """The teams that may yield to a claim, of which `step` and `team_rank` then tell."""
+        if self._unsorted:
+            self._sort()
+        self._set_scope(scope)
+        return self._heaps.keys()
+
+    def team_rank(self, team: int) -> TeamRank | None:
+        """What `rank` reads of a team: the same object until it changes; None without teams."""
+        return self._ranks.of(team) if self._ranks else None
+
+    def step(self, team: int, index: int) -> YieldTurn | None:
+        """The replica of a team that would yield after `index` others; None if there are fewer."""
+        sequence = self._sequences.get(team) or self._sequences.setdefault(team, _Sequence())
+        while len(sequence.found) <= index:
+            if not self._extend(sequence, self._heaps[team]):
+                return None
+        return sequence.found[index]
+
+    def _extend(self, sequence: _Sequence, heap: list[Entry]) -> bool:
+        while heap and self._is_past(heap[0]):
+            heappop(heap)
+        deeper = sequence.deeper
+        if not (heap or deeper):
+            return False
+        again = not heap or (bool(deeper) and deeper[0][0] < heap[0])
+        entry, fewer = heappop(deeper) if again else (heappop(heap), 0)
+        one, after = entry.allocation, None
+        if one.size - fewer - 1 > self._order.min_replicas(one):
+            after = self._made(one, fewer + 1)
+            heappush(deeper, (after, fewer + 1))
+        sequence.found.append(YieldTurn(entry, fewer, after))
+        return True
+
+    def _rewind(self, team: int) -> None:
+        """Put what `step` has read of a team back into its heap."""
+        if sequence := self._sequences.pop(team, None):
+            for entry, fewer, _ in sequence.found:
+                if not fewer and self._latest[entry.allocation] is entry:
+                    heappush(self._heaps[team], entry)
+
+    def _next_of_teams(self, scope: ReclaimScope) -> RoleAllocation | None:
+        self._update_turns(scope)
+        turns = self._turns
+        while turns:
+            before, team = turns[0]
+            rank = self._turn(team, scope)
+            if rank is None:
+                heappop(turns)
+                self._queued.pop(team, None)
+            elif rank > before:
+                heapreplace(turns, (rank, team))
+                self._queued[team] = rank
+            else:
+                self.yielding = rank[:2]
+                return heappop(self._heaps[team]).allocation
+        return None
+
+    def _update_turns(self, scope: ReclaimScope) -> None:
+        """Update `_turns` where teams may yield earlier; turns that are due later stay."""
+        self._set_scope(scope)
+        for team in self._requeued:
+            if rank := self._turn(team, scope):
+                known = self._queued.get(team)
+                if known is None or rank < known:
+                    heappush(self._turns, (rank, team))
+                    self._queued[team] = rank
+        self._requeued.clear()
+
+    def _set_scope(self, scope: ReclaimScope) -> None:
+        if self._scope is not scope:
+            self._scope = scope
+            self._ranks = TeamRanks(self._teams, scope, self._heaps) if self._teams else None
+            self._requeued = set(self._heaps)
+            self._turns, self._queued = [], {}
+
+    def _turn(self, team: int, scope: ReclaimScope) -> Rank | None:
+        """Sort key of a team's turn to yield; None if this claim may take nothing from it."""
+        self._rewind(team)
+        heap = self._heaps[team]
+        while heap and self._is_past(heap[0]):
+            heappop(heap)
+        return self.rank(heap[0], scope) if heap else None
+
+    def rank(self, entry: Entry, scope: ReclaimScope) -> Rank | None:
+        """Sort key of a role among those of all teams; None if this claim may not take from it."""
+        (priority, near, satisfied), last, _, one = entry
+        ranks = self._ranks
+        reach, above = ranks.of(one.team) if ranks else (scope.reach(one.team), ())
+        if reach is Reach.NONE or (reach is Reach.BY_PRIORITY and priority > scope.priority):
+            return None
+        owned = reach is Reach.ALL
+        return not owned, NONE_RECLAIMABLE if owned else priority, above, near, satisfied, last
+
+    def _is_past(self, entry: Entry) -> bool:
+        """Whether the entry is outdated, or its role is down to the minimum."""
+        one = entry.allocation
+        return self._latest[one] is not entry or one.size <= self._order.min_replicas(one)
+
+    def _sort(self) -> None:
+        """Build the heaps. This is done on first use, because most claims take nothing."""
+        for allocation in self._unsorted:
+            self.remove(allocation)
+            if allocation.size > self._order.min_replicas(allocation):
+                self._heaps[allocation.team].append(self._new_entry(allocation))
+        for heap in self._heaps.values():
+            heapify(heap)
+        self._unsorted = ()
+
+    def entry(self, allocation: RoleAllocation, fewer: int = 0) -> Entry:
+        """The entry of a role once `fewer` of its replicas have yielded."""
+        known = None if fewer else self._latest.get(allocation)
+        return known or self._made(allocation, fewer)
+
+    def _new_entry(self, allocation: RoleAllocation) -> Entry:
+        found = self._latest[allocation] = self._made(allocation)
+        return found
+
+    def _made(self, allocation: RoleAllocation, fewer: int = 0) -> Entry:
+        key = self._order.key(allocation, fewer)
+        return Entry(key, -allocation.rank, next(self._serials), allocation)
+
+    def requeue(self, allocation: RoleAllocation) -> None:
+        """Queue a role with its current key; its older entry becomes outdated."""
+        self.remove(allocation)
+        if allocation.size > self._order.min_replicas(allocation):
+            heappush(self._heaps[allocation.team], self._new_entry(allocation))
+            self._requeued.add(allocation.team)

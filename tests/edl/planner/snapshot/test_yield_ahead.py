@@ -1,0 +1,75 @@
+"""Looking ahead at the replicas that yield to a claim says the same as evicting them."""
+
+import pytest
+from hypothesis import strategies as st
+
+from edl.model import ClusterState
+from edl.planner.decision_limits import Limits
+from edl.planner.policies import POLICIES, Policy
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
+from edl.planner.snapshot.extras.yield_ahead import YieldAhead
+from edl.planner.snapshot.take_snapshot import take_snapshot
+from edl.planner.teams.reclaim_priority import ReclaimPriority, ReclaimScope
+from tests.edl.planner.clusters import ALL_RUN, states
+from tests.edl.planner.laws.test_team_laws import any_state
+from tests.edl.reached import Reached, drawn
+
+pytestmark = pytest.mark.laws
+
+
+def ahead(extras: Reclaimable, scope: ReclaimScope) -> list[tuple[str, int]]:
+    """The jobs that yield, and the nodes of their replicas, without an eviction."""
+    looking, found = YieldAhead(extras, extras.queue, scope), []
+    while allocation := looking.next():
+        found.append((allocation.job.key.name, looking.node_of(allocation)))
+        looking.take(allocation)
+    looking.undo()
+    return found
+
+
+def evicted(extras: Reclaimable, scope: ReclaimScope) -> list[tuple[str, int]]:
+    found = []
+    while allocation := extras.queue.next(scope):
+        found.append((allocation.job.key.name, extras.evict(allocation).node))
+        extras.queue.requeue(allocation)
+    return found
+
+
+def scope_of(snapshot: Snapshot, priority: int, place: int) -> ReclaimScope:
+    """The scope of a claim of one core by some team, if there are any."""
+    teams = snapshot.teams
+    charge = teams.charge(place % len(teams.names), [("cpu", 1000)]) if teams else None
+    return snapshot.reclaim_scope(ReclaimPriority(priority), charge)
+
+
+@drawn(
+    state=st.one_of(any_state(runs=ALL_RUN), states(runs=ALL_RUN)),
+    policy=st.sampled_from(list(POLICIES.values())),
+    priority=st.sampled_from((1, 2, 2)),
+    places=st.tuples(st.integers(0, 4), st.integers(0, 4)),
+)
+def test_replicas_yield_ahead_in_the_order_in_which_they_are_evicted(
+    reached: Reached,
+    state: ClusterState,
+    policy: Policy,
+    priority: int,
+    places: tuple[int, int],
+) -> None:
+    """The second claim looks at what the first has evicted and got back in part."""
+    snapshot = take_snapshot(state, policy, Limits())
+    movable = [one for one in snapshot.allocations if one.resizable]
+    extras = Reclaimable(snapshot, movable, reclaim_order(snapshot))
+    used = snapshot.teams and [list(one) for one in snapshot.teams.used]
+    for place in places:
+        scope = scope_of(snapshot, priority, place)
+        found = ahead(extras, scope)
+        assert used == (snapshot.teams and snapshot.teams.used)
+        before = {one: list(one.placements) for one in movable}
+        assert found == evicted(extras, scope)
+        for one in movable:
+            for placement in before[one][one.size :][: 1 + one.rank % 2]:
+                extras.restore(one, placement)
+            extras.queue.requeue(one)
+        used = snapshot.teams and [list(used) for used in snapshot.teams.used]
+        reached(len(found) > 1)
