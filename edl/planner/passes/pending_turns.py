@@ -100,14 +100,14 @@ class SchedulingTurns:
         self._queue_postponed()
 
     def _claim(self, kept: Precedence, index: int, claim: PipelinedPods) -> None:
-        """Put off what jobs would yield to a claim, if pods ahead of it could take that."""
+        """Put off what jobs would yield to a claim, if pods ahead of it could take that.
+
+        Deferred starts do not count: they may wait for long, for the gangs before them.
+        """
         if claim.key is None:
             return
         classes = [request.pod_class for request in claim.requests]
-        ahead = self._ahead.copy()
-        for request in chain.from_iterable(one.requests for one in self._postponed):
-            ahead[request.pod_class] += request.pods
-        if claim.clears and kept.takes(index, ahead, {}):
+        if claim.clears and kept.takes(index, self._ahead, {}):
             self.decisions.put_off(claim.key, self.snapshot.allocations, self._why(classes))
         self._come_first((pod_class, claim.key) for pod_class in classes)
 

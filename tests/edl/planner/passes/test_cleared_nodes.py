@@ -95,6 +95,12 @@ def test_pods_that_have_been_pending_for_long_do_not_keep_jobs_from_yielding() -
     assert "sweep" in sizes(plan_for(contested(gang(), waiting)))
 
 
+def test_jobs_yield_to_several_gangs_at_once_though_a_start_between_them_waits() -> None:
+    gangs = [worker(f"gang-{n}", 1, 1, shape=shape(5), queued=-20 + 5 * n) for n in range(2)]
+    plan = plan_for(contested(*gangs, small(queued=-18)))
+    assert (started(plan), sizes(plan)) == ({}, {"sweep": 1})
+
+
 def test_no_job_is_preempted_before_pods_ahead_are_bound() -> None:
     low = worker("low", 2, 2, shape=shape(3), priority=-1, on=["a", "b"])
     nodes = (node("a", 5), node("b", 5), node("c", 1))
