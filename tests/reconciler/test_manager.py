@@ -186,6 +186,23 @@ def test_a_refused_size_is_tried_once_where_not_even_the_refusal_may_be_written(
     until(lambda: spec(fake)["parallelism"] == wanted)
 
 
+def test_the_next_reconciler_knows_which_size_was_refused(
+    fake: FakeCluster, start: Callable[[Manager], Manager]
+) -> None:
+    cluster = SizePolicy(fake)
+    submit(fake, JOB)
+    first = start(Manager(cluster, PLAN, CLOCKS))
+    until(lambda: spec(fake)["suspend"] is False)
+    cluster.refuses = True
+    resize(fake, wanted := 1 if spec(fake)["parallelism"] > 1 else 3)
+    until(lambda: "edl.dev/write-refused" in annotations(fake))
+    first.stop()
+    cluster.refused.clear()
+    start(Manager(cluster, PLAN, CLOCKS))
+    until(lambda: bool(cluster.refused))
+    assert set(cluster.refused) == {(wanted, True)}
+
+
 def test_a_job_is_told_no_name_of_another_namespaces_job(
     fake: FakeCluster, start: Callable[[Manager], Manager]
 ) -> None:
