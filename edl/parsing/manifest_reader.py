@@ -1,7 +1,7 @@
 """Reads typed values from a manifest's labels and annotations, and collects findings."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from enum import StrEnum
 from functools import cached_property
@@ -14,6 +14,7 @@ from edl.durations import EXAMPLES, parse_duration
 from edl.errors import Finding
 from edl.parsing.yaml_values import misread, written
 from edl.quantities import quantity
+from edl.similar_names import did_you_mean
 from edl.spec.job_spec import Gpu
 from edl.writes import Json
 
@@ -122,6 +123,17 @@ class ManifestReader:
         if len(self.findings) < _MOST_FINDINGS and finding not in self.findings:
             self.findings.append(finding)
 
+    def unknown(self, path: str, given: str, what: str, known: Iterable[str]) -> None:
+        """A value that is none of the known ones; the finding names the most similar one.
+
+        Names are compared only for new findings, which bounds the cost.
+        """
+        full = len(self.findings) >= _MOST_FINDINGS
+        if full or any((one.path, one.what) == (path, what) for one in self.findings):
+            return
+        names = list(known)
+        self.found(path, what, f"{did_you_mean(given, names)}one of {', '.join(names)}")
+
     def label_path(self, name: str) -> str:
         return f"metadata.labels[{name}]"
 
@@ -190,8 +202,8 @@ class ManifestReader:
         try:
             return choices(text)
         except ValueError:
-            known = ", ".join(choice.value for choice in choices)
-            self.found(self.annotation_path(name), f'unknown "{text}"', f"one of {known}")
+            known = [choice.value for choice in choices]
+            self.unknown(self.annotation_path(name), text, f'unknown "{text}"', known)
             return usual
 
     def gpu(self) -> Gpu | None:

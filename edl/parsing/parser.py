@@ -37,9 +37,8 @@ def parse(manifest: Json) -> JobSpec:
 def _framework(form: ManifestReader) -> Framework | None:
     name = form.labels.get(contract.FRAMEWORK, "")
     if name not in FRAMEWORKS:
-        known = ", ".join(FRAMEWORKS)
         what = f'unknown "{name}"' if name else "missing"
-        form.found(form.label_path(contract.FRAMEWORK), what, f"one of {known}")
+        form.unknown(form.label_path(contract.FRAMEWORK), name, what, FRAMEWORKS)
     return FRAMEWORKS.get(name)
 
 
@@ -129,9 +128,8 @@ def _check(
 def _role(form: ManifestReader, framework: Framework) -> str:
     role = form.labels.get(contract.ROLE, framework.worker)
     if role not in framework.kinds:
-        known = ", ".join(framework.kinds)
-        path = form.label_path(contract.ROLE)
-        form.found(path, f'"{role}" is not a role of {framework.name}', f"one of {known}")
+        what = f'"{role}" is not a role of {framework.name}'
+        form.unknown(form.label_path(contract.ROLE), role, what, framework.kinds)
     return role
 
 

@@ -42,8 +42,7 @@ def _bounds_of(form: ManifestReader, framework: Framework, part: str) -> RoleBou
     high = int(match["max"] or low)
     kind = framework.kinds.get(role)
     if kind is None:
-        known = ", ".join(framework.kinds)
-        form.found(path, f'"{role}" is not a role of {framework.name}', f"one of {known}")
+        form.unknown(path, role, f'"{role}" is not a role of {framework.name}', framework.kinds)
         return None
     if not 1 <= low <= high <= MOST_REPLICAS:
         form.found(path, f'"{part}" is not a range', f"1 ≤ min ≤ max ≤ {MOST_REPLICAS}")

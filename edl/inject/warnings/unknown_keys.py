@@ -1,7 +1,6 @@
 """Labels and annotations with our prefix that have no effect: misspelled, or in the wrong place."""
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Final
 
 from edl import contract
@@ -9,6 +8,7 @@ from edl.contract.registry import ENTRIES, EntryKind, Setter
 from edl.inject.manifest_parts import labels, template
 from edl.inject.manifest_schema import is_labelled
 from edl.inject.update_policy import is_released
+from edl.similar_names import LONGEST, SIMILAR, nearest
 from edl.writes import Json
 
 _PLACES: Final = {"labels": EntryKind.LABEL, "annotations": EntryKind.ANNOTATION}
@@ -39,14 +39,10 @@ _MOST: Final = 10
 _CLOSE: Final = 0.75
 """Similarity from which a name of the same kind is preferred to a more similar one of the other
 kind."""
-_SIMILAR: Final = 0.7
-"""The least similarity of a suggested name; one that begins with a known name may have less."""
 _SHORT: Final = 4
 _SIMILAR_IF_SHORT: Final = 0.55
 """The least similarity of up to `_SHORT` characters of which the first is right (mox, maks: max):
-one wrong character in three is less than `_SIMILAR`."""
-_LONGEST: Final = 63
-"""Characters of names that are compared or quoted: no known name is longer."""
+one wrong character in three is less than `SIMILAR`."""
 
 
 def warnings(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
@@ -148,7 +144,7 @@ def _in_template(manifest: Json) -> tuple[str, ...]:
 
 def _listed(names: Sequence[str]) -> tuple[str, str]:
     """The first of the names, and the verb that fits their number."""
-    shown = ", ".join(name[:_LONGEST] for name in names[:_MOST])
+    shown = ", ".join(name[:LONGEST] for name in names[:_MOST])
     return shown, "does" if len(names) == 1 else "do"
 
 
@@ -173,8 +169,8 @@ def _text_of(name: str, kind: EntryKind) -> str:
         return f"{name} is {_WORDS[own]}, not {_WORDS[kind]}: it does nothing here"
     if name in _OF_NAMESPACES:
         return f"{name} belongs on a namespace: it does nothing here"
-    if len(name) > _LONGEST:
-        return f"{name[:_LONGEST]}… is unknown, and does nothing"
+    if len(name) > LONGEST:
+        return f"{name[:LONGEST]}… is unknown, and does nothing"
     if name in _PRIORITY:
         return f"{name} is unknown, and does nothing: a priority is the pods' priorityClassName"
     question = f": did you mean {meant}?" if meant else ""
@@ -186,7 +182,7 @@ def _meant(name: str, kind: EntryKind) -> tuple[str, EntryKind] | None:
     every = frozenset().union(*_KNOWN.values())
     if name in every:
         found = name
-    elif name in _OF_NAMESPACES or len(name) > _LONGEST:
+    elif name in _OF_NAMESPACES or len(name) > LONGEST:
         return None
     else:
         found = (
@@ -205,13 +201,13 @@ def _alike_short(name: str, known: frozenset[str]) -> frozenset[str]:
     return frozenset(one for one in known if is_short and one.startswith(first))
 
 
-def _nearest(name: str, known: frozenset[str], cutoff: float = _SIMILAR) -> str:
-    """The most similar known name; empty if there is none.
+def _nearest(name: str, known: frozenset[str], cutoff: float = SIMILAR) -> str:
+    """The most similar known name, or the longest with which it begins; empty if there is none.
 
     Names are compared without the prefix, which would make any two of them similar.
     """
     own = name.removeprefix(contract.PREFIX).lower()
     names = sorted(one.removeprefix(contract.PREFIX) for one in known)
-    beginnings = sorted(filter(own.startswith, names), key=len, reverse=True)  # maximum: max
-    near = get_close_matches(own, names, 1, cutoff) or beginnings
-    return f"{contract.PREFIX}{near[0]}" if near else ""
+    begins = max(filter(own.startswith, names), key=len, default="")  # maximum: max
+    near = nearest(own, names, cutoff) or begins
+    return f"{contract.PREFIX}{near}" if near else ""

@@ -154,6 +154,22 @@ def test_a_role_of_another_framework_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
+    ("slip", "meant"),
+    [
+        (job(framework="tensorflow", role="wrker"), "worker"),
+        (job(framework="tensorflow", role="pss"), "ps"),
+        (job(framework="pytroch"), "pytorch"),
+        (job(framework="TensorFlow"), "tensorflow"),
+        (role_manifest("worker", "chief=1,wroker=2,worker=1"), "worker"),
+        (job(framework="none", annotations={"clean-up": "all"}), "All"),
+    ],
+)
+def test_a_misspelt_value_is_told_the_most_similar_one(slip: Json, meant: str) -> None:
+    (found,) = findings(slip)
+    assert found.allowed.startswith(f"did you mean {meant}? one of ")
+
+
+@pytest.mark.parametrize(
     "slip",
     [
         job(framework="paddle", role="worker"),
