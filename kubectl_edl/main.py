@@ -139,6 +139,7 @@ def _connect(scope: Scope) -> ClusterConnection:
         user=scope.user,
         impersonation={name: value for name, value in impersonated.items() if value},
         system_namespace=scope.system_namespace,
+        flags=scope.cluster_flags,
     )
     server = connect(scope.kubeconfig or None, overrides)
     if scope.request_timeout:

@@ -40,13 +40,17 @@ class _Status(msgspec.Struct):
 
 
 class ApiCall(msgspec.Struct, frozen=True):
-    """A request in the terms of RBAC: `verb` (list, patch, …) on `resource` (jobs.batch)."""
+    """A request in the terms of RBAC: `verb` (list, patch, …) on `resource` (jobs.batch).
+
+    `flags` give kubectl the same cluster and user: ` --as ann`.
+    """
 
     verb: str
     resource: str
     namespace: str
     name: str
     server: str
+    flags: str = ""
 
     def __str__(self) -> str:
         return " ".join(part for part in (self.verb, self.resource, self.name, self.where) if part)
@@ -105,7 +109,7 @@ def _question(request: ApiCall, verb: str) -> str:
         asked = f"{resource}/{request.name}" if request.name else resource
         asked += f" --subresource={part}" if part else ""
     scope = f"-n {request.namespace}" if request.namespace else "--all-namespaces"
-    return f"kubectl auth can-i {verb} {asked} {scope}"
+    return f"kubectl auth can-i {verb} {asked} {scope}{request.flags}"
 
 
 def _way_out(request: ApiCall, rule: re.Match[str]) -> str:

@@ -130,7 +130,7 @@ class ApiClient:
 
     def log(self, wanted: LogRequest) -> LineStream[str]:
         pod = wanted.pod
-        request = ApiCall("get", "pods/log", pod.namespace, pod.name, self.server)
+        request = self._request("get", "pods/log", pod.namespace, pod.name)
         url = f"{resource_path(*pod, 'log')}?{urlencode(_log_query(wanted))}"
         return text(self._streamed(request, url, _LOG_SILENCE), request)
 
@@ -172,7 +172,7 @@ class ApiClient:
         self._write("DELETE", self._call("delete", *target), resource_path(*target), options)
 
     def version(self) -> str:
-        request = ApiCall("get", "/version", "", "", self.server)
+        request = self._request("get", "/version", "")
         return str(_object(self._read(request, "/version"))["gitVersion"])
 
     def clock_ahead(self) -> timedelta:
@@ -185,7 +185,10 @@ class ApiClient:
     def _call(self, verb: str, kind: str, namespace: str, name: str = "") -> ApiCall:
         resource = RESOURCES[kind]
         group = f".{resource.group}" if resource.group else ""
-        return ApiCall(verb, resource.plural + group, namespace, name, self.server)
+        return self._request(verb, resource.plural + group, namespace, name)
+
+    def _request(self, verb: str, resource: str, namespace: str, name: str = "") -> ApiCall:
+        return ApiCall(verb, resource, namespace, name, self.server, self._login.flags)
 
     def _streamed(self, request: ApiCall, url: str, silence: float) -> BaseHTTPResponse:
         response = self._transport.stream(url, silence)

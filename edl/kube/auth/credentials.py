@@ -52,6 +52,8 @@ class ClientConfig(msgspec.Struct, frozen=True):
     """Headers of the user that requests impersonate."""
     system_namespace: str = contract.SYSTEM_NAMESPACE
     """The namespace in which kubectl-edl is installed."""
+    flags: str = ""
+    """Options that give kubectl the same cluster and user: ` --as ann`."""
 
 
 def log_in(
@@ -62,7 +64,7 @@ def log_in(
     Raises Unreachable if no cluster can be chosen, or if its credentials cannot be read.
     """
     overrides = overrides or ConfigOverrides()
-    found = _log_in(kubeconfig, overrides, environ)
+    found = replace(_log_in(kubeconfig, overrides, environ), flags=overrides.flags)
     named = overrides.system_namespace or environ.get(contract.SYSTEM_NAMESPACE_ENV)
     return replace(found, system_namespace=named) if named else found
 

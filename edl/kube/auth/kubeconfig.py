@@ -40,7 +40,8 @@ class ConfigOverrides(msgspec.Struct, frozen=True):
     """Command-line settings that override the files, as kubectl's global flags; empty if absent.
 
     `impersonation` has the keys of a kubeconfig's user: `as`, `as-groups`, `as-uid`.
-    `system_namespace` is the namespace in which kubectl-edl is installed.
+    `system_namespace` is the namespace in which kubectl-edl is installed. `flags` are the options
+    as given (` --as ann`), to append to a suggested kubectl command.
     """
 
     context: str = ""
@@ -48,6 +49,7 @@ class ConfigOverrides(msgspec.Struct, frozen=True):
     user: str = ""
     impersonation: KubeconfigSection = msgspec.field(default_factory=dict)
     system_namespace: str = ""
+    flags: str = ""
 
 
 def default_path(kubeconfig: str | None, environ: Mapping[str, str]) -> str:

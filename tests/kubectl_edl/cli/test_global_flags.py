@@ -14,7 +14,7 @@ from kubectl_edl.cli.context import Scope
 from kubectl_edl.cli.lazy_group import command_first
 from kubectl_edl.cli.root import CLI, COMMANDS
 from kubectl_edl.main import run, this_process
-from tests.edl.kube.servers import Answer, Script, serving
+from tests.edl.kube.servers import Answer, Script, serving, status
 from tests.kubectl_edl.stage import Stage, job
 
 NOTHING = Answer(200, {"metadata": {"resourceVersion": "1"}, "items": []})
@@ -79,6 +79,20 @@ def test_every_request_is_made_as_the_user_that_is_named(tmp_path: Path) -> None
             ("Impersonate-Group", "dev"),
             ("Impersonate-Group", "ops"),
         ]
+
+
+def test_a_refusal_is_checked_as_the_user_that_is_named(tmp_path: Path) -> None:
+    message = 'forbidden: User "bob" cannot list resource "jobs" in API group "batch"'
+    with serving(status(403, message)) as (_, address):
+        cli = replace(Stage().cli(), connect=this_process().connect)
+        path = kubeconfig(tmp_path, address)
+        flags = ["--cluster", "there", "--user", "ann", "--as", "bob", "--as-group", "dev"]
+        assert run(["status", *flags, "--kubeconfig", path], cli, {}) == 1
+    assert isinstance(cli.err, io.StringIO)
+    assert (
+        f"kubectl auth can-i list jobs.batch -n default --kubeconfig {path} "
+        "--cluster there --user ann --as bob --as-group dev)" in cli.err.getvalue()
+    )
 
 
 @pytest.mark.parametrize("text", ["5", "5s", "1m"])
