@@ -41,7 +41,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' Makefile | sed 's/:.*## /\t/; s/\$$\$$/$$/g' | expand -t 20
 
-demo: setup ## elastic jobs in 90 seconds; KEEP=1 leaves it up until the next demo, REAL=1 trains on a real node
+demo: setup ## elastic jobs in 90 seconds; KEEP=1 leaves it up until the next demo of this checkout, REAL=1 trains on a real node
 	@$(BIN)/python -m dev.demo $(if $(KEEP),--keep) $(if $(REAL),--real)
 
 # Each run of `make test` draws the same examples; `make laws` by itself draws anew.

@@ -112,6 +112,12 @@ class Sandbox(Cluster):
         return self._layout.folder.exists() or bool(ownership.of_sandbox(self._layout.folder))
 
     @property
+    def checkout(self) -> str | None:
+        """The folder of the project from which it was started; None if that is unknown."""
+        facts = read_facts(self._layout.facts)
+        return facts.checkout if facts else None
+
+    @property
     def server(self) -> str:
         """The API server's URL, constant while the sandbox exists."""
         return components.api_url(self._facts())

@@ -15,6 +15,7 @@ from dev.demo.training import Training
 from dev.installation import install
 from edl.kube.api.client import connect
 from sandbox import NodeGroup, Sandbox, SandboxError
+from sandbox.paths import CHECKOUT
 
 _HELP: Final = """Elastic jobs on a real control plane with 20 simulated nodes, in about a minute.
 
@@ -29,11 +30,21 @@ Examples:
 @click.command(help=_HELP)
 @click.option("--name", default="demo", show_default=True, help="The sandbox's name.")
 @click.option("--real", is_flag=True, help="TensorFlow really trains, on one real node; as root.")
-@click.option("--keep", is_flag=True, help="Leave the sandbox up until the next run.")
+@click.option(
+    "--keep", is_flag=True, help="Leave the sandbox up until the next run of this checkout."
+)
 def demo(name: str, *, real: bool, keep: bool) -> None:
     """The story, or real training; its verdict is the exit code."""
     screen = Screen()
     sandbox = Sandbox(name, say=screen.command)
+    ends = f"{sys.executable} -m sandbox down --name {name}"
+    if sandbox.checkout not in (None, str(CHECKOUT)):
+        options = (" --real" if real else "") + (" --keep" if keep else "")
+        raise click.ClickException(
+            f"sandbox {name} was started from {sandbox.checkout}, and a demo would remove it: "
+            f"{ends} ends it, and "
+            f"{sys.executable} -m dev.demo --name {name}-2{options} leaves it up"
+        )
     sandbox.down()
     try:
         broken = (_train if real else _play)(sandbox, screen)
@@ -49,7 +60,7 @@ def demo(name: str, *, real: bool, keep: bool) -> None:
                 "",
                 f"export KUBECONFIG={sandbox.kubeconfig}",
                 f"export PATH={programs}:$PATH   # kubectl, and kubectl edl",
-                f"{sys.executable} -m sandbox down --name {name}   # ends it",
+                f"{ends}   # ends it",
             ]
         )
     sys.exit(1 if broken else 0)
