@@ -77,6 +77,8 @@ def _place_in_order(requests: Sequence[PodSetRequest]) -> list[list[int]] | None
             break
     else:
         return placed
+    if not any(placed):  # nothing to undo, so the next search goes on where this one ended
+        return None
     for request, nodes in zip(requests, placed, strict=False):
         request.pod_class.idle.unreserve_pods(nodes)
     for request, mark in zip(requests, marks, strict=True):

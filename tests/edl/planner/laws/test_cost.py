@@ -98,15 +98,15 @@ def reclaimed(size: int) -> ClusterState:
     return with_teams(cluster(*found, *jobs), team("area"), owner, *borrowers)
 
 
-def reclaimed_by_distinct_pods(size: int) -> ClusterState:
-    """Borrowers of a few teams fill the nodes; an owner's pods, all different, take two each."""
+def reclaimed_by_distinct_pods(size: int, kinds: int = MOST_REPLICAS) -> ClusterState:
+    """Borrowers of a few teams fill the nodes; an owner's pods, of many kinds, take two each."""
     found = [node(f"node-{n:04}", 4) for n in range(size)]
     jobs = [
         one
         for n in range(size)
         for one in of(f"b{n % 4}", worker(f"low-{n}", 1, 4, on=[f"node-{n:04}"] * 4))
     ]
-    pods = (shape(1.1 + n / 1000) for n in range(size // 2))
+    pods = (shape(1.1 + n % kinds / 1000) for n in range(size // 2))
     jobs += of("owner", *(worker(f"own-{n}", 1, 1, shape=one) for n, one in enumerate(pods)))
     borrowers = [team(f"b{n}") for n in range(4)]
     return with_teams(cluster(*found, *jobs), team("owner", 4 * size), *borrowers)
@@ -237,6 +237,7 @@ STATES: dict[str, Callable[[int], ClusterState]] = {
     "victims of a gang of two roles": partial(preempted, roles=2),
     "claims of many sizes in teams": claiming,
     "claims of distinct pods that reclaim": reclaimed_by_distinct_pods,
+    "claims of a few kinds of pods that reclaim": partial(reclaimed_by_distinct_pods, kinds=6),
     "claims where live replicas alternate between nodes": reclaimed_where_replicas_alternate,
     "claims of racks that reclaim": reclaimed_in_racks,
     "growth behind pending pods": growing_behind_pending_pods,
