@@ -1,6 +1,7 @@
 """Which other jobs a job competes with: only the end of these can let it start or grow."""
 
 from collections import defaultdict
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,8 +28,13 @@ class Contention:
         self._usable_nodes: dict[JobKey, Mask] = {}
         self._held_nodes: dict[JobKey, Mask] = {}
 
-    def competes(self, job: TrainingJob, other: TrainingJob) -> bool:
-        """Whether the end of `other` frees quota or capacity that `job` could use."""
+    def competes(self, job: TrainingJob, other: TrainingJob, lacks: Collection[str] = ()) -> bool:
+        """Whether the end of `other` frees quota or capacity that `job` could use.
+
+        `lacks`: the resources that `job` waits for, "" for others; empty if none are known.
+        """
+        if lacks and not any(_holds(job, other, name) for name in lacks):
+            return False
         if self._share_quota(job, other):
             return True
         if job.key not in self._usable_nodes:
@@ -61,3 +67,11 @@ class Contention:
         found: Mask = np.zeros(len(index), dtype=np.bool_)
         found[nodes] = True
         return found
+
+
+def _holds(job: TrainingJob, other: TrainingJob, resource: str) -> bool:
+    """Whether pods of `other` request it; also if `job` requests no such amount (pods, devices)."""
+    mine, theirs = (
+        any(role.template.shape.requests.get(resource) for role in one.live) for one in (job, other)
+    )
+    return theirs or not mine

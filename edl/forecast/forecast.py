@@ -4,6 +4,7 @@ Jobs without a known end never end in the simulation: so starts that do not need
 found, and starts that do are reported as unknown.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -18,6 +19,7 @@ from edl.forecast.never_fits import hopeless
 from edl.forecast.remaining_work import Basis, RemainingWork, left
 from edl.lost_pods import missing_pods
 from edl.model import ClusterState, Code, JobKey, Reason, TrainingJob
+from edl.model.scarcity import NoRoom, Shortage
 from edl.phases import ending
 from edl.planner.plan import Plan
 from edl.planner.published_settings import Settings
@@ -40,12 +42,17 @@ class _Seen:
     """The first start and growth of each job, in simulated seconds, and its last reason.
 
     `never`: by the first decision, jobs that can never start with the present nodes and quotas.
+    `lacks`: the resources that nodes lacked for each job; "" for another reason that
+    does not pass by itself.
+    `over`: jobs that have ended.
     """
 
     start: dict[JobKey, float] = field(default_factory=dict)
     growth: dict[JobKey, float] = field(default_factory=dict)
     reason: dict[JobKey, Reason] = field(default_factory=dict)
     never: dict[JobKey, Reason] = field(default_factory=dict)
+    lacks: defaultdict[JobKey, set[str]] = field(default_factory=lambda: defaultdict(set))
+    over: frozenset[JobKey] = frozenset()
 
     def note(self, now: float, _state: ClusterState, plan: Plan) -> None:
         if not self.reason:
@@ -56,6 +63,9 @@ class _Seen:
             if resize.after > resize.before:
                 self.growth.setdefault(resize.job, now)
         self.reason = {held.job: held.reason for held in plan.held}
+        for held in plan.held:
+            if held.reason.code not in reasons.TIMED | reasons.PROMISING:
+                self.lacks[held.job].add(_lacked_resource(held.reason))
 
 
 def forecast(
@@ -104,7 +114,16 @@ def _simulated(
         if enough():
             return seen, True
         simulation.run(simulation.next)
+    going = {job.key for job in simulation.state().jobs if ending(job) is None}
+    seen.over = frozenset(key for key in keys if key not in going)
     return seen, False
+
+
+def _lacked_resource(reason: Reason) -> str:
+    match reason.about:
+        case Shortage(lack=lack) | NoRoom(lack=lack):
+            return lack.resource
+    return ""
 
 
 def _never(
@@ -162,7 +181,7 @@ class _Estimates(msgspec.Struct, frozen=True):
                     other in self.seen.start and (before is None or self.seen.start[other] < before)
                 )
             )
-            and self.contention.competes(self.jobs[key], self.jobs[other])
+            and self.contention.competes(self.jobs[key], self.jobs[other], self.seen.lacks[key])
         ]
 
     def _why(self, key: JobKey, endless: list[JobKey]) -> str:
@@ -181,7 +200,8 @@ class _Estimates(msgspec.Struct, frozen=True):
         if endless:
             verb = "have" if len(endless) > 1 else "has"
             return f"{_names(endless)} {verb} no known end"
-        return self._reason(key) or "not before all jobs with a known end have ended"
+        over = "it ends before it can be scaled up" if key in self.seen.over else ""
+        return over or self._reason(key) or "not even once all jobs with a known end have ended"
 
     def _reason(self, key: JobKey) -> str:
         """The last reason, without figures, which would be those of a simulated time."""

@@ -14,6 +14,8 @@ from edl.model import (
     Quota,
     QuotaCharge,
     ResizePolicy,
+    Team,
+    Teams,
     Topology,
     TrainingJob,
 )
@@ -84,6 +86,17 @@ def test_the_end_of_a_job_on_nodes_that_it_cannot_use_is_not_named() -> None:
     assert start(state).reason == "ns/first has no known end"
 
 
+@pytest.mark.parametrize("teams", [Teams(), Teams.of([Team("lab", namespaces=("ns",))])])
+def test_growth_that_lacks_gpus_names_only_jobs_that_hold_some(teams: Teams) -> None:
+    gpu = shape(1, gpu=1)
+    grows, holds = (worker(name, 1, 4, shape=gpu, on=["g"]) for name in ("grows", "holds"))
+    beside = worker("beside", 1, 1, on=["g"])
+    nodes = (node("a", 4), node("g", 9, gpu=2))
+    state = replace(cluster(*nodes, grows, holds, beside, runs("first")), teams=teams)
+    found = forecast(state, Settings(), [grows.key]).grows[grows.key]
+    assert found.reason == "ns/holds has no known end"
+
+
 def test_growth_within_a_topology_domain_depends_on_no_job_of_another() -> None:
     racks = [node(name, 4, labels={"rack": name}) for name in ("a", "b")]
     kept = Topology(required=(("", "rack"),))
@@ -132,7 +145,8 @@ def test_work_items_that_are_nearly_done_never_grow_their_job() -> None:
     items = {"resizing": ResizePolicy.ITEMS, "indexed": False, "remaining": 4, "progress": 0.95}
     late = worker("late", 1, 3, on=["a"], started_at=at(-600), **items)
     found = forecast(cluster(node("a", 4), late), Settings(), [late.key])
-    assert found.grows[late.key].certainty is Certainty.UNKNOWN
+    ends = "it ends before it can be scaled up"
+    assert found.grows[late.key] == Estimate(Certainty.UNKNOWN, None, ends)
 
 
 @pytest.mark.parametrize("fields", [{}, {"duration": 30 * MINUTE}])
