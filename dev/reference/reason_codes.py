@@ -84,6 +84,7 @@ _BLOCKERS: Final[Mapping[StrEnum, str]] = {
 }
 _RULES: Final[Mapping[StrEnum, str]] = {
     NodeRule.UNSCHEDULABLE: "No node is schedulable.",
+    NodeRule.NODE_NAME: "No node has the name that it gives, by `nodeName` or `matchFields`.",
     NodeRule.NODE_SELECTOR: "No node matches its node selector.",
     NodeRule.NODE_AFFINITY: "No node matches its node affinity.",
     NodeRule.TAINTS: "It does not tolerate the taints of the nodes that it selects, or of "

@@ -62,6 +62,12 @@ class Eligibility:
             self._selected[rule] = self._select(shape)
         return self._selected[rule]
 
+    def absent_nodes(self, shape: Shape) -> tuple[str, ...]:
+        """The nodes to which the affinity limits the shape by name, if none of them exists."""
+        terms = [[one.values for one in term if _names(one)] for term in shape.affinity]
+        named = {name for term in terms for values in term for name in values}
+        return () if not all(terms) or named & self._index.keys() else tuple(sorted(named))
+
     def _select(self, shape: Shape) -> Mask:
         found: Mask = np.ones(len(self._nodes), dtype=np.bool_)
         for key, value in shape.node_selector:
@@ -78,7 +84,7 @@ class Eligibility:
         return found
 
     def _matches(self, requirement: Requirement) -> Mask:
-        if requirement.key == NAME_FIELD and requirement.operator == "In":
+        if _names(requirement):
             return self._named(requirement.values)
         values = self.values(requirement.key)
         verdicts = {value: requirement.holds(value) for value in set(values)}
@@ -98,3 +104,7 @@ class Eligibility:
                 for node in self._nodes
             ]
         return self._values[key]
+
+
+def _names(requirement: Requirement) -> bool:
+    return requirement.key == NAME_FIELD and requirement.operator == "In"

@@ -26,6 +26,7 @@ from edl.planner.published_settings import Settings
 from edl.simulator import Elastic, Simulation, Watcher, from_state
 
 _NAMED: Final = 2
+_PASSING: Final = reasons.TIMED | reasons.PROMISING
 _TRIED: Final = 20
 """Most jobs without a simulated start to try in an empty cluster, at a decision each."""
 
@@ -64,7 +65,7 @@ class _Seen:
                 self.growth.setdefault(resize.job, now)
         self.reason = {held.job: held.reason for held in plan.held}
         for held in plan.held:
-            if held.reason.code not in reasons.TIMED | reasons.PROMISING:
+            if held.reason.code not in _PASSING:
                 self.lacks[held.job].add(_lacked_resource(held.reason))
 
 

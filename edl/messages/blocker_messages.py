@@ -55,7 +55,8 @@ def cause(found: Blocker) -> str:
             those = "large enough nodes" if found.rule.large_nodes else "nodes"
             return f"{node_rule(found.rule)}: {found.role} may use none of the {those}"
         case ConstraintsUnsatisfied():
-            return f"{_EXCLUDING[found.rule]} keep one more {found.role} off {_places(found)}"
+            pods = "one" if found.pods == 1 else found.pods
+            return f"{_EXCLUDING[found.rule]} keep {pods} {found.role} off {_places(found)}"
         case LoadCeiling():
             return _above_ceiling(found)
         case QuotaExceeded(quota):
@@ -171,7 +172,8 @@ def _smaller_pods(found: TooLarge) -> str:
 def _usable_node(found: NoUsableNode) -> str:
     labels = ", ".join(label for label, _ in found.rule.selector)
     labelled = f" with the label {labels}" if found.rule.rule is NodeRule.TOPOLOGY else ""
-    node = f"a node{labelled} that {found.role} may use{kept_to(found.domains)}"
+    named = f" named {listed(found.rule.names)}" if found.rule.names else ""
+    node = f"a node{labelled}{named} that {found.role} may use{kept_to(found.domains)}"
     return f"{node}, with {found.requests} free for each pod"
 
 

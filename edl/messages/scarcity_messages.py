@@ -45,6 +45,7 @@ def node_rule(found: NoEligibleNode) -> str:
     taints = f"{'taints' if len(found.taints) > 1 else 'taint'} {listed(found.taints)}"
     return {
         NodeRule.UNSCHEDULABLE: f"{node} is schedulable",
+        NodeRule.NODE_NAME: f"no node is named {listed(found.names)}",
         NodeRule.NODE_SELECTOR: f"{node} matches its node selector {wanted}{kubeshare}",
         NodeRule.NODE_AFFINITY: f"{node} matches its node affinity",
         NodeRule.TOPOLOGY: f"no node that it may use has the label {labels} of its topology",

@@ -60,6 +60,8 @@ class NodeRule(StrEnum):
 
     UNSCHEDULABLE = "Unschedulable"
     """Every node is cordoned."""
+    NODE_NAME = "NodeName"
+    """The nodes that it names do not exist."""
     NODE_SELECTOR = "NodeSelector"
     NODE_AFFINITY = "NodeAffinity"
     TAINTS = "Taints"
@@ -70,7 +72,10 @@ class NodeRule(StrEnum):
 
 
 class NoEligibleNode(msgspec.Struct, frozen=True, tag=True):
-    """No node is eligible for the pods. `selector`: the node selector that no node matches."""
+    """No node is eligible for the pods. `selector`: the node selector that no node matches.
+
+    `names`: the nodes that the pods name, of which none exists.
+    """
 
     rule: NodeRule
     selector: tuple[tuple[str, str], ...] = ()
@@ -79,3 +84,4 @@ class NoEligibleNode(msgspec.Struct, frozen=True, tag=True):
     """The taints that the pods do not tolerate."""
     large_nodes: bool = False
     """Other nodes are eligible, but too small: `rule` excludes those that are large enough."""
+    names: tuple[str, ...] = ()

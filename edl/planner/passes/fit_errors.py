@@ -75,6 +75,9 @@ def _excluding_rule(snapshot: Snapshot, shape: Shape, among: Mask) -> NoEligible
     eligibility = snapshot.eligibility
     if not (snapshot.capacity.schedulable & among).any():
         return NoEligibleNode(NodeRule.UNSCHEDULABLE)
+    names = eligibility.absent_nodes(shape)
+    if names:
+        return NoEligibleNode(NodeRule.NODE_NAME, names=names)
     selected = eligibility.selected(shape) & among
     if not selected.any():
         wanted = shape.node_selector

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl import messages, reasons
+from edl.feasibility.eligibility import NAME_FIELD
 from edl.messages import message
 from edl.model import (
     JobKey,
@@ -295,8 +296,8 @@ def test_unsatisfied_affinity_is_not_reported_as_insufficient_resources() -> Non
     (blocker,) = start("mnist", *nodes, worker("mnist", 3, 3, shape=alone))
     assert isinstance(blocker, ConstraintsUnsatisfied)
     assert messages.cause(blocker) == (
-        "its pod (anti-)affinity or topology spread rules keep one more worker off the 2 "
-        "nodes that it may use"
+        "its pod (anti-)affinity or topology spread rules keep one worker off the 2 nodes that it "
+        "may use"
     )
     assert messages.remedy(blocker) == "one more node like a, with 1 CPU free and no pod there yet"
     running = worker("mnist", 1, 9, on=["a", "b"], shape=alone)
@@ -314,6 +315,12 @@ def test_no_node_at_all_names_the_rule() -> None:
         "no node matches its node selector disk=ssd: worker may use none of the nodes"
     )
     assert messages.remedy(blocker) == "a node that worker may use, with 1 CPU free for each pod"
+    pinned = shape(1, affinity=((Requirement(NAME_FIELD, "In", ("b",)),),))
+    (blocker,) = start("mnist", node("a", 4), worker("mnist", 1, 1, shape=pinned))
+    assert messages.cause(blocker) == "no node is named b: worker may use none of the nodes"
+    assert messages.remedy(blocker) == (
+        "a node named b that worker may use, with 1 CPU free for each pod"
+    )
 
 
 def test_taints_of_the_only_large_enough_nodes_are_named() -> None:

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.contract import CleanUp
+from edl.feasibility.eligibility import NAME_FIELD
 from edl.messages import message
 from edl.model import (
     ClusterState,
@@ -350,6 +351,15 @@ def test_a_selector_that_no_node_matches_is_named() -> None:
         "no node matches its node selector zone=moon"
         in told(plan_for(cluster(node("a"), mine)))["mnist"]
     )
+
+
+@pytest.mark.parametrize("selector", [(), (("zone", "moon"),)])
+def test_a_node_name_that_does_not_exist_is_named(selector: tuple[tuple[str, str], ...]) -> None:
+    """`nodeName` is read as an affinity to that node, which the manifest does not contain."""
+    affinity = ((Requirement(NAME_FIELD, "In", ("node-999",)),),)
+    mine = worker("mnist", 1, 1, shape=shape(1, affinity=affinity, node_selector=selector))
+    said = told(plan_for(cluster(node("a"), mine)))["mnist"]
+    assert said == "no node is named node-999: needs 1 x 1 CPU (worker)"
 
 
 def test_kubeshares_selector_is_explained_to_users_who_never_wrote_it() -> None:
