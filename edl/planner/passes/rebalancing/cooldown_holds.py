@@ -36,7 +36,7 @@ class CooldownHolds:
     def _kept_after(self, one: RoleAllocation) -> Ints:
         turn, share = (self.snapshot.satisfaction(one), one.rank), self.snapshot.policy.satisfaction
         room = np.zeros_like(self.snapshot.capacity.future_idle)
-        for other in self.snapshot.allocations:
+        for other in (one for one in self.snapshot.allocations if one.pipelined):
             for place, node in _kept(other):
                 if (share(other, place), other.rank) > turn:
                     other.pod_class.release_from(room, (node,))

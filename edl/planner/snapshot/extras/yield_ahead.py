@@ -40,8 +40,8 @@ class YieldAhead:
         """The present entries of roles in `steps`; None if they are down to their minimum."""
         self._index: defaultdict[int, int] = defaultdict(int)
         """By team, how far its sequence was read."""
-        self._read: dict[int, TeamRank | None] = {}
-        """By team, from what its turn was read."""
+        self._current: dict[int, tuple[YieldTurn, TeamRank | None]] = {}
+        """By team, its replica that yields next, and from what its rank was read."""
         self._turns: list[tuple[Rank, int]] = []
         """Heap of the teams' turns, which may be due later than that."""
         for team in queue.begin(scope):
@@ -52,20 +52,20 @@ class YieldAhead:
         turns, queue = self._turns, self._queue
         while turns:
             rank, team = turns[0]
-            step = self._step(team)
-            if step and team in self._read and self._read[team] is queue.team_rank(team):
+            current = self._current.get(team)
+            if current and current[1] is queue.team_rank(team):
                 queue.yielding = rank[:2]
-                return step.entry.allocation
+                return current[0].entry.allocation
             heappop(turns)
             self._add_turn(team)
         return None
 
     def _add_turn(self, team: int) -> None:
-        step = self._step(team)
-        rank = step and self._queue.rank(step.entry, self._scope)
-        if rank:
-            self._read[team] = self._queue.team_rank(team)
-            heappush(self._turns, (rank, team))
+        if step := self._step(team):
+            team_rank = self._queue.team_rank(team)
+            if rank := self._queue.rank(step.entry, self._scope, team_rank):
+                self._current[team] = step, team_rank
+                heappush(self._turns, (rank, team))
 
     def _step(self, team: int) -> YieldTurn | None:
         """The replica of a team that yields next."""
@@ -78,15 +78,13 @@ class YieldAhead:
     def pass_over(self, allocation: RoleAllocation) -> None:
         """Let no replica of the role that is next yield."""
         self.aside[allocation] = None
-        self._read.pop(allocation.team, None)
+        del self._current[allocation.team]
 
     def take(self, allocation: RoleAllocation) -> None:
         """Let a replica of the role that is next yield."""
-        team = allocation.team
-        step = self._step(team)
-        self._index[team] += 1
-        self._read.pop(team, None)
-        self._yield(allocation, step and step.after)
+        step, _ = self._current.pop(allocation.team)
+        self._index[allocation.team] += 1
+        self._yield(allocation, step.after)
 
     def first_on(self, nodes: Collection[int]) -> RoleAllocation | None:
         """Like `next`, of the roles whose next replica is on these nodes.
@@ -143,10 +141,15 @@ class NodeComparison:
         default_factory=lambda: defaultdict(lambda: defaultdict(int))
     )
     """What replicas that have yielded hold, by node and resource."""
-    _cells: "list[tuple[memoryview[int], int]]" = field(init=False)
+    _needs: "list[tuple[int, memoryview[int], int]]" = field(init=False)
+    """By resource, future idle capacity by node, and what the pod requests."""
 
     def __post_init__(self) -> None:
-        self._cells = self.capacity.cells_to_compare(self.pod_class.amounts, FUTURE_IDLE)
+        amounts = self.pod_class.amounts
+        cells = self.capacity.cells_to_compare(amounts, FUTURE_IDLE)
+        self._needs = [
+            (row, soon, amount) for (row, amount), (soon, _) in zip(amounts, cells, strict=True)
+        ]
 
     def run(self) -> int:
         """The node on which a pod fits once the replicas of `ahead` are evicted.
@@ -190,7 +193,7 @@ class NodeComparison:
         freed = self._freed[node]
         for row, amount in evicted.amounts:
             freed[row] += amount
-        needs = zip(self._cells, self.pod_class.amounts, strict=True)
-        return bool(self.pod_class.eligible[node]) and all(
-            cells[node] + freed[row] >= amount for (cells, _), (row, amount) in needs
-        )
+        for row, soon, amount in self._needs:
+            if soon[node] + freed[row] < amount:
+                return False
+        return bool(self.pod_class.eligible[node])

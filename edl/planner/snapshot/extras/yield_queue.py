@@ -190,11 +190,16 @@ class YieldQueue:
             heappop(heap)
         return self.rank(heap[0], scope) if heap else None
 
-    def rank(self, entry: Entry, scope: ReclaimScope) -> Rank | None:
-        """Sort key of a role among those of all teams; None if this claim may not take from it."""
+    def rank(
+        self, entry: Entry, scope: ReclaimScope, team_rank: TeamRank | None = None
+    ) -> Rank | None:
+        """Sort key of a role among those of all teams; None if this claim may not take from it.
+
+        `team_rank`: of its team, if it is known.
+        """
         (priority, near, satisfied), last, _, one = entry
-        ranks = self._ranks
-        reach, above = ranks.of(one.team) if ranks else (scope.reach(one.team), ())
+        known = team_rank or self.team_rank(one.team)
+        reach, above = known or (scope.reach(one.team), ())
         if reach is Reach.NONE or (reach is Reach.BY_PRIORITY and priority > scope.priority):
             return None
         owned = reach is Reach.ALL
