@@ -51,8 +51,7 @@ def _lacks_pods(shown: RoleView) -> bool:
     """Whether pods of this role do not exist, or did not when its start failed."""
     if shown.role.status.suspended:
         return pods_were_not_created(shown.role)
-    items = shown.role.status.remaining
-    return len(shown.role.replicas) < (shown.size if items is None else min(shown.size, items))
+    return len(shown.role.replicas) < shown.size
 
 
 def uncreated_pods(

@@ -30,7 +30,10 @@ _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 
 class RoleView(msgspec.Struct, frozen=True):
-    """One role; `size` is its current number of replicas, 0 while suspended and after its end."""
+    """One role; `size` is its current number of replicas, 0 while suspended and after its end.
+
+    Near their end work items have fewer replicas than `parallelism`: one for each remaining item.
+    """
 
     role: Role
     size: int
@@ -209,15 +212,16 @@ def pod_status(pod: Pod) -> str:
 
 def _role(role: Role, now: Phase) -> RoleView:
     gone = role.status.suspended or role.status.ending is not None
-    size = 0 if gone else role.status.size
+    items = role.status.remaining
+    asked = role.status.size if items is None else min(role.status.size, items)
+    size = 0 if gone else asked
     alive = [pod for pod in role.status.pods if not pod.terminating]
     running = sum(pod.phase is PodPhase.RUNNING for pod in alive)
     ended = sum(pod.phase is PodPhase.SUCCEEDED for pod in alive)
     queued = now is Phase.QUEUED and role.status.ending is None
-    items = role.status.remaining
-    wanted = size - ended if items is None else min(size, items)
-    asked = role.spec.min if queued and role.status.suspended else wanted
-    return RoleView(role, size, running, max(0, 0 if now in _OVER else asked - running))
+    wanted = size - ended if items is None else size
+    lacking = role.spec.min if queued and role.status.suspended else wanted
+    return RoleView(role, size, running, max(0, 0 if now in _OVER else lacking - running))
 
 
 def _role_document(shown: RoleView) -> "RoleDocument":

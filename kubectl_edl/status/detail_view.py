@@ -8,7 +8,6 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from edl.annotations.job_history import OperationPhase
 from edl.domain_counts import DomainCounts
 from edl.kube.event_facts import EventFacts
 from kubectl_edl.history.view import operation_document
@@ -195,12 +194,14 @@ def _header(detail: Detail, now: datetime) -> str:
 
 
 def _last(view: JobView, now: datetime) -> str:
-    """The last operation and its outcome."""
+    """The last operation, when it was decided, and what has become of it.
+
+    Its pods are younger: the Job controller creates them after the decision.
+    """
     last = next(reversed(past(view.job)), None)
     if last is None:
         return ""
-    ago = "now" if last.phase is OperationPhase.SCALING else f"{age(last.at, now)} ago"
-    return f"{last.phase} {ago}: {last.operation} {last.text}"
+    return f"{last.operation} {last.text} {age(last.at, now)} ago: {last.phase}"
 
 
 def _held(role: RoleView) -> str:

@@ -113,7 +113,7 @@ def test_a_resize_in_progress_has_the_phase_scaling(stage: Stage) -> None:
     assert [one["phase"] for one in found["operations"]][-2:] == ["Running", "Scaling"]
     shown = stage.run("status", "mnist").out
     assert "Phase:      Scaling" in shown
-    assert "Changed:    Scaling now: ScaledUp worker=3→4" in shown
+    assert "Changed:    ScaledUp worker=3→4 5m ago: Scaling" in shown
 
 
 def test_a_start_that_was_scaled_down_is_starting_until_its_minimum_runs(
@@ -144,7 +144,7 @@ def test_the_end_is_read_from_the_job_status(stage: Stage) -> None:
 
 def test_status_shows_the_outcome_of_the_last_operation(stage: Stage) -> None:
     shown = stage.run("status", "mnist").out
-    assert "Changed:    ScaleSucceeded 5m ago: ScaledUp worker=3→4\n" in shown
+    assert "Changed:    ScaledUp worker=3→4 5m ago: ScaleSucceeded\n" in shown
 
 
 def test_a_job_without_operations_prints_a_message(stage: Stage) -> None:

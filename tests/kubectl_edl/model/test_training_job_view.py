@@ -2,7 +2,7 @@
 
 from edl import contract
 from edl.model import Code, Pod, PodPhase, ResizePolicy, TrainingJob
-from kubectl_edl.model.training_job_view import view, why
+from kubectl_edl.model.training_job_view import document, view, why
 from tests.edl.trainings import LONG_AGO, NOW, pod, role, training
 
 
@@ -96,6 +96,15 @@ def test_a_pod_behind_a_gate_of_its_template_precedes_the_reason_of_the_start() 
 
     assert why(running("example.com/quota")).reason is Code.PODS_GATED
     assert why(running(contract.PLACEMENT_GATE)).reason is Code.ADMITTED
+
+
+def test_near_their_end_work_items_have_fewer_replicas_than_parallelism() -> None:
+    """The Job controller creates no more pods than items remain."""
+    pods = tuple(pod("worker", index) for index in range(4))
+    items = {"size": 6, "remaining": 4, "indexed": False, "pods": pods}
+    shown = view(training(role("worker", 2, 6, resizing=ResizePolicy.ITEMS, **items)))
+    assert (shown.sizes, shown.pending) == ("worker=4/2..6", 0)
+    assert document(shown, None)["roles"][0]["replicas"] == 4
 
 
 def test_an_index_that_has_failed_for_good_is_not_pending() -> None:
