@@ -102,16 +102,20 @@ def runs(role: Role) -> bool:
 def unready_minimum(role: Role) -> int:
     """How many replicas of the role's minimum are neither ready nor have ended for good.
 
-    Once a work item is complete one replica suffices, as others may be between two items.
+    Once a work item is complete one replica suffices, as others may be between two items. Once
+    indexes have ended, one of the others must be ready.
     """
     replicas, least = role.replicas, min(role.spec.min, role.status.size)
-    if role.status.remaining is not None:
+    there = [pod for pod in replicas if not pod.terminating]
+    ended = {pod.index for pod in there if pod.phase is PodPhase.SUCCEEDED}
+    ended |= role.status.finished_indexes
+    if role.status.remaining is None:
+        least = max(least, min(len(ended) + 1, role.status.size))
+    else:
         completed = len(replicas) < len(role.status.pods)
         least = min(1 if completed else least, role.status.remaining)
-    at_work = sum(
-        pod.ready or pod.phase is PodPhase.SUCCEEDED for pod in replicas if not pod.terminating
-    )
-    return max(least - at_work - _gone(role), 0)
+    at_work = sum(pod.ready and pod.index not in ended for pod in there)
+    return max(least - at_work - len(ended), 0)
 
 
 def below_minimum(role: Role) -> int:

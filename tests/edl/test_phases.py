@@ -87,6 +87,19 @@ def test_pods_that_are_done_count_as_their_work() -> None:
     assert runs(WORKER.changed(pods=ended))
 
 
+@pytest.mark.parametrize(
+    ("left", "expected"),
+    [((), Phase.STARTING), (pods("worker", [3]), Phase.RUNNING)],
+)
+def test_a_job_whose_other_pods_are_lost_does_not_run_because_of_pods_that_are_done(
+    left: tuple[Pod, ...], expected: Phase
+) -> None:
+    ended = pods("worker", [0, 1], ready=False, phase=PodPhase.SUCCEEDED)
+    role = WORKER.changed(size=4, finished_indexes=frozenset({0, 1}), resized_at=None)
+    assert phase(training(role.changed(pods=(*ended, *left)))) is expected
+    assert phase(training(role.changed(pods=left))) is expected, "their pods are gone"
+
+
 ITEMS = WORKER.changed(resizing=ResizePolicy.ITEMS, indexed=False, remaining=7)
 COMPLETED = pods("worker", [0, 1, 2], ready=False, phase=PodPhase.SUCCEEDED)
 
