@@ -67,7 +67,7 @@ STORED = {
     "AboveBudget": ("budget",),
     "Shortage": ("needs", "fitting", "lack", "domains"),
     "NoRoom": ("requests", "lack", "domains"),
-    "NoEligibleNode": ("rule", "selector", "needs", "taints", "large_nodes"),
+    "NoEligibleNode": ("rule", "selector", "needs", "taints", "large_nodes", "names"),
     "Attempt": ("what",),
     "NodesAsked": ("pods", "message"),
     "QuotedText": ("text",),
