@@ -160,10 +160,10 @@ class TeamBalance:
         self._owed = [[owed.get(at, 0) for at in range(len(self.resources))] for owed in self.owed]
         self.used = [[0] * len(self.resources) for _ in self.names]
         self._accounts = [tuple(self.used[one] for one in path) for path in self.paths]
+        self._charges: dict[tuple[int, Amounts], TeamCharge] = {}
         self.charged: list[int] = []
         """The teams whose usage has changed, in order."""
-        self._read_tree(teams)
-        self._read_shares(teams)
+        self._read(teams)
         self.changes = 0
         """Incremented when a claim or a move takes replicas; in between, usage only grows."""
         self._common: dict[tuple[int, int], tuple[int, ...]] = {}
@@ -172,7 +172,7 @@ class TeamBalance:
         for name, amounts in sorted(usage.items()):
             self.charge(self.number(name), amounts).reserve(1)
 
-    def _read_tree(self, teams: Teams) -> None:
+    def _read(self, teams: Teams) -> None:
         self.keepers = tuple(
             number for number, name in enumerate(self.names) if not teams[name].lend
         )
@@ -182,15 +182,12 @@ class TeamBalance:
             number for number, name in enumerate(self.names) if teams[name].reclaim is Reclaim.JOBS
         )
         """Teams whose claims may preempt whole jobs of borrowers."""
-
-    def _read_shares(self, teams: Teams) -> None:
-        weights = [
-            [1 / (total * teams[name].weight) if total > 0 else 0.0 for total in self._totals]
-            for name in self.names
-        ]
         self.parts: list[Parts] = [
-            tuple(zip(range(len(self.resources)), *each, strict=True))
-            for each in zip(self._owed, weights, strict=True)
+            tuple(
+                (at, owed, 1 / (total * teams[name].weight) if total > 0 else 0.0)
+                for at, (owed, total) in enumerate(zip(amounts, self._totals, strict=True))
+            )
+            for name, amounts in zip(self.names, self._owed, strict=True)
         ]
 
     @property
@@ -211,12 +208,14 @@ class TeamBalance:
         return self.charge_at(team, self._placed(amounts))
 
     def charge_at(self, team: int, amounts: Mapping[int, int]) -> TeamCharge:
-        """`charge` of amounts by resource index."""
-        return TeamCharge(self, team, tuple(sorted(amounts.items())), self._accounts[team])
+        """`charge` of amounts by resource index. Equal charges are one object."""
+        key = team, tuple(sorted(amounts.items()))
+        if key not in self._charges:
+            self._charges[key] = TeamCharge(self, *key, self._accounts[team])
+        return self._charges[key]
 
     def _placed(self, amounts: Iterable[tuple[str, int]]) -> dict[int, int]:
-        places = self._places
-        return {places[name]: amount for name, amount in amounts if name in places}
+        return {self._places[name]: amount for name, amount in amounts if name in self._places}
 
     def below(self, team: int) -> Iterable[int]:
         """The team itself and all teams below it."""

@@ -7,7 +7,7 @@ nothing.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -30,8 +30,8 @@ from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, TeamCharge
 if TYPE_CHECKING:
     from edl.planner.packing.pod_class import PodClass
 
-_Kind: TypeAlias = tuple[int, Amounts]
-"""(team, what one replica counts in it)"""
+_ByCharge: TypeAlias = defaultdict[TeamCharge, list[RoleAllocation]]
+"""Roles by what one replica counts in their team."""
 _NOTHING: Final = -1.0
 """Below each share."""
 _TRIES: Final = 4
@@ -47,9 +47,9 @@ class TeamRebalance:
     balance: TeamBalance
     _teams: set[int] = field(init=False)
     """Teams that have started roles."""
-    _donors: defaultdict[_Kind, list[RoleAllocation]] = field(init=False)
+    _donors: _ByCharge = field(init=False)
     """Roles that may donate a replica."""
-    _cooling: defaultdict[_Kind, list[RoleAllocation]] = field(init=False)
+    _cooling: _ByCharge = field(init=False)
     """Roles that may donate one after their cooldown."""
 
     def __post_init__(self) -> None:
@@ -60,9 +60,9 @@ class TeamRebalance:
             if charge is None or one.starts:
                 continue
             if one.may_donate:
-                self._donors[charge.team, charge.amounts].append(one)
+                self._donors[charge].append(one)
             elif one.hold.cooling_down and one.resizable and not one.manual:
-                self._cooling[charge.team, charge.amounts].append(one)
+                self._cooling[charge].append(one)
 
     def run(self, stuck: Sequence[RoleAllocation]) -> int:
         """Make the moves. Returns the team with the smallest share that could still grow."""
@@ -111,9 +111,8 @@ class TeamRebalance:
             return False
         quota = recipient.quota_request.exceeded_beside_lending(FUTURE_IDLE)
         return quota is None or any(
-            found[0].quota_request.amount(quota) and charge and teams.give(charge)
-            for found in self._donors.values()
-            for charge in [found[0].quota_request.team]
+            found[0].quota_request.amount(quota) and teams.give(charge)
+            for charge, found in self._donors.items()
         )
 
     def _may_take(self, recipient: RoleAllocation, teams: "TeamDonors") -> bool:
@@ -181,12 +180,10 @@ class TeamRebalance:
         return (reservation, reclaimable) if found else None
 
     @staticmethod
-    def _giving(
-        kinds: Mapping[_Kind, list[RoleAllocation]], teams: "TeamDonors"
-    ) -> Iterator[RoleAllocation]:
+    def _giving(roles: _ByCharge, teams: "TeamDonors") -> Iterator[RoleAllocation]:
         """Roles of these whose teams may donate a replica."""
-        for found in kinds.values():
-            if (charge := found[0].quota_request.team) and teams.give(charge):
+        for charge, found in roles.items():
+            if teams.give(charge):
                 yield from (one for one in found if one.size > one.min_replicas)
 
     def _let_recipients_go_first(self) -> None:
@@ -217,8 +214,8 @@ class TeamDonors:
     borrows where a guarantee covers the replica, else as long as its share stays larger. It keeps
     replicas that a guarantee of its own covers: they would be the first to come back.
 
-    Thousands of roles are checked, but only few kinds of replicas are compared, so results are
-    cached until the balance changes.
+    Thousands of roles are checked, but only few charges are compared, so results are cached until
+    the balance changes.
     """
 
     right: TeamRight
@@ -228,7 +225,7 @@ class TeamDonors:
     """The length of `TeamBalance.charged` for which the answers below hold."""
     _least: dict[int, float] = field(default_factory=dict)
     """By donor team, the share above which it must stay."""
-    _gives: dict[_Kind, bool] = field(default_factory=dict)
+    _gives: dict[TeamCharge, bool] = field(default_factory=dict)
     """Whether a team may donate such a replica."""
 
     def have_more(self, other: int) -> bool:
@@ -247,10 +244,9 @@ class TeamDonors:
             self._least.clear()
             self._gives.clear()
             self._changes = len(self.right.balance.charged)
-        kind = (charge.team, charge.amounts)
-        if kind not in self._gives:
-            self._gives[kind] = self._may_give(charge)
-        return self._gives[kind]
+        if charge not in self._gives:
+            self._gives[charge] = self._may_give(charge)
+        return self._gives[charge]
 
     def _may_give(self, charge: TeamCharge) -> bool:
         least = self._least.get(charge.team)

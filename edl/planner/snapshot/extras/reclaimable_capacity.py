@@ -92,7 +92,7 @@ class ReclaimableCapacity:
     def _reach(self, scope: ReclaimScope) -> None:
         """Add the extras that come into reach to `_reached`, and subtract those that leave it."""
         highest = scope.right.highest(scope.priority) if scope.right and self._nodes else None
-        changes: defaultdict[tuple[PodClass, int], list[Ints]] = defaultdict(list)
+        changes: defaultdict[tuple[PodClass, int], list[int]] = defaultdict(list)
         for team, kinds in self._nodes.items():
             most = highest[team] if highest else scope.priority
             before = self._most.get(team, NONE_RECLAIMABLE)
@@ -102,16 +102,12 @@ class ReclaimableCapacity:
             low, high, into = min(before, most), max(before, most), 1 if most > before else -1
             for (priority, pod_class), held in kinds.items():
                 if low < priority <= high:
-                    changes[pod_class, into].append(np.array(held.nodes, dtype=np.int64))
-                    changes[pod_class, into].append(_repeated(held.changed))
-                    changes[pod_class, -into].append(_repeated(-held.changed))
+                    changes[pod_class, into] += held.nodes
+                    if held.changed:  # fast path: most extras are neither evicted nor restored
+                        changes[pod_class, into] += held.changed.elements()
+                        changes[pod_class, -into] += (-held.changed).elements()
         for (pod_class, sign), nodes in changes.items():
-            pod_class.release_from(self._reached, np.concatenate(nodes), sign)
-
-
-def _repeated(pods: Counter[int]) -> Ints:
-    """Each node as often as it has pods; int64[pods]."""
-    return np.fromiter(pods.elements(), np.int64)
+            pod_class.release_from(self._reached, nodes, sign)
 
 
 @dataclass(slots=True)
