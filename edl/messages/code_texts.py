@@ -62,7 +62,7 @@ ENDED: Final[Mapping[Code, str]] = {Code.COMPLETE: "is done", Code.FAILED: "has 
 ATTEMPTS: Final[Mapping[Attempted, str]] = {
     Attempted.GANG: "not all pods of its last start could be scheduled",
     Attempted.CREATION: "not all pods of its last start could be created",
-    Attempted.GROWTH: "a larger size could not be scheduled",
+    Attempted.GROWTH: "not all pods of a larger size were created and scheduled",
     Attempted.RECLAMATION: "it was scaled down for a job that could not start",
     Attempted.RECREATION: "after lost pods the Job controller creates no pod",
     Attempted.COMPLETION: "its remaining roles do not fit beside those that run",

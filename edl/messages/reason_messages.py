@@ -104,7 +104,7 @@ def _about(about: About, code: Code) -> str:
             return f"{RECLAIMED} the minimum of {name}" if about.minimum else _for_job(name, code)
         case Minimum():
             if code is Code.INSUFFICIENT_CAPACITY:
-                return "pods of its minimum are waiting for a node"
+                return "not all pods of its minimum have a node yet"
             return f"{RECLAIMED} the minimum of {about.job}"
         case PendingPods():
             return f"{RECLAIMED} {about.example or UNNAMED_POD} (priority {about.priority})"

@@ -108,21 +108,21 @@ def _report(
     published = None if state else _published(connection, job, now, more)
     survey = ranked(survey, published)
     named, shown = named_role(name, job), view(job, connection.scope.cluster_flags)
+    refused = tuple(_uncreated(connection, shown, now, hints))
     explained = Explained(
         view=shown,
         roles=(named,) if named else tuple(role.name for role in job.roles),
         deciding=by,
         waiting_pods=tuple(pods),
         past=past(job)[-_PAST:],
-        uncreated=(
-            *_uncreated(connection, shown, now, hints),
-            *_failures(connection, shown, now),
-        ),
+        uncreated=(*refused, *_failures(connection, shown, now)),
     )
     if state:
         explained = _with_cluster(cli, explained, state)
     if published:
         explained = _as_published(explained, published, job)
+    if refused and explained.estimate and not waits(job):
+        explained = replace(explained, estimate=_no_growth())
     leader_hints = by.hints if state else reconciler_lease.unattended(connection, now)
     every_hint = (*survey.hints, *leader_hints, *hints, *more)
     return explain_report(explained, now).with_hints(dict.fromkeys(every_hint))
@@ -137,6 +137,13 @@ def _uncreated(
         "why pods cannot be created is missing",
         hints,
     )
+
+
+def _no_growth() -> "Estimate":
+    """The estimate of a scale-up of a job that lacks pods which the API server refuses."""
+    from edl.forecast.estimate import Certainty, Estimate
+
+    return Estimate(Certainty.UNKNOWN, reason="pods that it lacks cannot be created")
 
 
 def _failures(connection: ClusterConnection, shown: JobView, now: datetime) -> Iterator[JobBlocker]:

@@ -104,7 +104,8 @@ def never(context: CheckContext) -> CheckResults:
         if job.key in reasons
     ]
     count = len(queued)
-    none = f"each of the {count} queued could start" if count else "none waits for capacity"
+    enough = f"the present nodes and quotas suffice for each of the {count} queued"
+    none = enough if count else "none waits for capacity"
     yield from first(unstartable, _ALL, none)
 
 

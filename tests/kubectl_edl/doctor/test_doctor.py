@@ -888,7 +888,10 @@ def test_jobs_that_wait_for_other_jobs_pass(stage: Stage) -> None:
         manifest = job(name, framework="none", min="7", max="7")
         manifest["spec"]["parallelism"] = 7
         stage.put(manifest)
-    assert only(stage, "never")[:2] == ("ok", "each of the 3 queued could start")
+    assert only(stage, "never")[:2] == (
+        "ok",
+        "the present nodes and quotas suffice for each of the 3 queued",
+    )
 
 
 def test_a_job_that_follows_the_pods_of_another_one_passes(stage: Stage) -> None:
@@ -908,7 +911,10 @@ def test_a_job_that_follows_the_pods_of_another_one_passes(stage: Stage) -> None
     for index in range(7):
         stage.create(pod(running, index))
     stage.put(follower)
-    assert only(stage, "never")[:2] == ("ok", "each of the 1 queued could start")
+    assert only(stage, "never")[:2] == (
+        "ok",
+        "the present nodes and quotas suffice for each of the 1 queued",
+    )
 
 
 def test_leftovers_are_counted_beyond_the_first_ten_and_owners_of_other_kinds_exist(

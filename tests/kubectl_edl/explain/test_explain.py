@@ -422,6 +422,7 @@ def test_why_pods_of_a_started_job_cannot_be_created_is_explained(stage: Stage) 
     assert f"Blockers:\n  1. small: FailedCreate: {refused}\n     fix: {way_out}\n" in found
     (blocker,) = json.loads(stage.run("explain", "small", "-o", "json").out)["blockers"]
     assert blocker == {"message": f"small: FailedCreate: {refused}", "remediation": way_out}
+    assert "Grows:       unknown: pods that it lacks cannot be created\n" in found
 
 
 def test_events_are_not_read_for_a_job_with_all_of_its_pods(stage: Stage) -> None:

@@ -77,7 +77,7 @@ def test_a_replacement_of_the_minimum_without_a_node_precedes_the_reason_of_the_
     again = pod("worker", 1, **pending, created_at=NOW)
     assert why(running(pod("worker", 0), again)) == (
         Code.INSUFFICIENT_CAPACITY,
-        "pods of its minimum are waiting for a node",
+        "not all pods of its minimum have a node yet",
     )
     first = pod("worker", 1, **pending, created_at=LONG_AGO)
     assert why(running(pod("worker", 0), first)).reason is Code.ADMITTED, "it has just started"
