@@ -108,7 +108,8 @@ def _insufficient(found: InsufficientResources) -> str:
     lacks = f"Insufficient {' and '.join(scarce(name) for name, _ in shown_amounts(short))} for"
     if found.wanted == 1:
         return f"{lacks} one {found.role} ({found.requests}): {_most(found)}"
-    some = f"{found.pods} of {found.wanted}" if found.fitting else str(found.wanted)
+    rest = found.wanted - found.fitting
+    some = f"{rest} of {found.wanted}" if found.fitting else str(found.wanted)
     beside = f"beside the {found.fitting} that fit, " if found.fitting else ""
     return f"{lacks} {some} {found.role} ({found.requests} each): {beside}{_most(found)}"
 

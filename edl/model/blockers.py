@@ -103,6 +103,7 @@ class OwnCondition(msgspec.Struct, frozen=True):
 class InsufficientResources(msgspec.Struct, frozen=True):
     """No eligible node has enough unreserved capacity for some of the role's pods.
 
+    `fitting` of the `wanted` pods fit; with room for `pods` more, the role gets all of them.
     `free`: for each requested resource, the largest unreserved amount on a single eligible node.
     `node`: the node that comes nearest; `missing`: what one pod lacks there. `domains`: the
     topology domains to which a required topology limits the pods. `most`: how many would fit if
@@ -113,6 +114,7 @@ class InsufficientResources(msgspec.Struct, frozen=True):
     role: str
     wanted: int
     fitting: int
+    pods: int
     requests: Resources
     nodes: int
     free: Resources
@@ -120,11 +122,6 @@ class InsufficientResources(msgspec.Struct, frozen=True):
     missing: Resources
     most: int
     domains: tuple[Domain, ...] = ()
-
-    @property
-    def pods(self) -> int:
-        """How many pods do not fit."""
-        return self.wanted - self.fitting
 
     @property
     def needs_nodes(self) -> bool:

@@ -7,8 +7,8 @@ has verified that removing them suffices.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Final, TypeAlias
+from functools import cache, cached_property
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -18,15 +18,11 @@ from edl.model import Code, JobKey, Reason, ResizePolicy, Role, TrainingJob
 from edl.model.blockers import (
     AtBound,
     Blocker,
-    ConstraintsUnsatisfied,
     InProgress,
-    InsufficientResources,
     JobCondition,
-    NoUsableNode,
     Outranked,
     OwnCondition,
     SizeBound,
-    TooLarge,
 )
 from edl.planner.explain.diagnosis import (
     Subject,
@@ -36,14 +32,12 @@ from edl.planner.explain.diagnosis import (
     reclaiming_team,
     start_blockers,
 )
-from edl.planner.explain.remedies import merged, without_blockers
+from edl.planner.explain.remedies import LackOfRoom, least, merged, without_blockers
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.passes.decision import Decision
 from edl.planner.plan import Plan
 from edl.planner.snapshot.role_allocation import RoleAllocation
 
-_Shortage: TypeAlias = InsufficientResources | NoUsableNode | ConstraintsUnsatisfied | TooLarge
-"""Blockers of a role that more capacity on nodes would remove."""
 _ROUNDS: Final = 16
 """Most decisions to search for one explanation."""
 _FIRST: Final = Code.NOT_PLANNED
@@ -130,6 +124,13 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
     )
 
 
+class _Aim(NamedTuple):
+    """What a search is for: whether a decision has reached it, and what blocks it if not."""
+
+    gained: Callable[[Decision], bool]
+    find: Callable[[DecisionInput, Decision], Sequence[Blocker]]
+
+
 @dataclass(frozen=True)
 class _Case:
     """One training job, an input, and the decision on that input."""
@@ -154,7 +155,7 @@ class _Case:
             allocated = {one.role.job for one in found.snapshot.allocations if one.job.key == key}
             return jobs <= allocated
 
-        return self._search("", started, lambda now, found: start_blockers(now, found, key))
+        return self._search("", _Aim(started, lambda now, found: start_blockers(now, found, key)))
 
     def role(self, role: Role, plan: Plan) -> RoleExplanation:
         now = 0 if role.status.suspended or role.status.ending else role.status.size
@@ -181,23 +182,18 @@ class _Case:
             # A job that starts in this plan may no longer start if a bound is raised.
             return growth_blockers(now, found, there) if there else start_blockers(now, found, key)
 
-        return self._search(role.name, grown, find)
+        return self._search(role.name, _Aim(grown, find))
 
-    def _search(
-        self,
-        role: str,
-        gained: Callable[[Decision], bool],
-        find: Callable[[DecisionInput, Decision], Sequence[Blocker]],
-    ) -> Blockers:
+    def _search(self, role: str, aim: _Aim) -> Blockers:
         blockers: tuple[Blocker, ...] = ()
         now, found = self.situation, self.decided
         before: Decision | None = None
         for _ in range(_ROUNDS):
-            if gained(found):
-                return Blockers(self._needed(blockers, gained))
+            if aim.gained(found):
+                return self._least(blockers, aim)
             first = self._first(role, _recipients(before, found))
             # If the jobs that gained are known blockers, they hold no more; diagnose again.
-            new = first if merged(blockers, first) != blockers else find(now, found)
+            new = first if merged(blockers, first) != blockers else aim.find(now, found)
             if (not new or _asks_again(blockers, new)) and (pods := _pending(now)):
                 new = [Outranked(_FIRST, (), pods)]
             more = merged(blockers, new)
@@ -205,23 +201,28 @@ class _Case:
                 break
             blockers = more
             if any(map(_is_last, blockers)):
-                return Blockers(
-                    blockers, complete=any(isinstance(one, InProgress) for one in blockers)
-                )
+                removed = tuple(one for one in blockers if not isinstance(one, InProgress))
+                if removed == blockers:
+                    break
+                return self._least(removed, aim)
             before = found
             now = without_blockers(self.situation, self.job.key, blockers)
             found = now.decided()
         return Blockers(blockers, complete=False)
 
-    def _needed(
-        self, blockers: tuple[Blocker, ...], gained: Callable[[Decision], bool]
-    ) -> tuple[Blocker, ...]:
-        """The blockers without those that need not be removed if the others are."""
-        for blocker in reversed(blockers[1:]):
-            others = tuple(one for one in blockers if one is not blocker)
-            if gained(without_blockers(self.situation, self.job.key, others).decided()):
-                blockers = others
-        return blockers
+    def _least(self, blockers: tuple[Blocker, ...], aim: _Aim) -> Blockers:
+        """The least of these blockers that suffices, and the operation that then begins."""
+
+        @cache
+        def under_way(removed: Sequence[Blocker]) -> Sequence[Blocker] | None:
+            now = without_blockers(self.situation, self.job.key, removed)
+            found = now.decided()
+            if aim.gained(found):
+                return ()
+            return [one for one in aim.find(now, found) if isinstance(one, InProgress)] or None
+
+        needed = least(blockers, lambda removed: under_way(removed) is not None)
+        return Blockers((*needed, *(under_way(needed) or ())))
 
     def _first(self, role: str, recipients: Mapping[Subject, int]) -> Sequence[Blocker]:
         """The jobs or sibling roles that got the capacity which removing blockers freed.
@@ -253,8 +254,8 @@ def _pending(now: DecisionInput) -> tuple[str, ...]:
 
 def _asks_again(blockers: Sequence[Blocker], new: Sequence[Blocker]) -> bool:
     """Whether a role lacks capacity although a known blocker has already added some for it."""
-    had = {one.role for one in blockers if isinstance(one, _Shortage)}
-    return any(isinstance(one, _Shortage) and one.role in had for one in new)
+    had = {one.role for one in blockers if isinstance(one, LackOfRoom)}
+    return any(isinstance(one, LackOfRoom) and one.role in had for one in new)
 
 
 def _is_last(blocker: Blocker) -> bool:

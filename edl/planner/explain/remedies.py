@@ -1,8 +1,9 @@
 """Removes blockers from the input of a decision, and merges blockers of one kind."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
@@ -27,6 +28,8 @@ from edl.model.scarcity import NodeRule
 from edl.model.topology_domains import is_one_node
 from edl.planner.explain.what_if_state import DecisionInput, node_for
 
+LackOfRoom: TypeAlias = InsufficientResources | NoUsableNode | ConstraintsUnsatisfied | TooLarge
+"""Blockers of a role that room on nodes for `pods` more pods would remove."""
 _MENDED: Final[Mapping[JobCondition, Callable[[TrainingJob], TrainingJob]]] = {
     JobCondition.PAUSED: lambda job: replace(job, paused=False),
     JobCondition.PROBLEM: lambda job: replace(job, problem="", refusal=None),
@@ -144,6 +147,40 @@ def _role(given: DecisionInput, key: JobKey, name: str) -> Role | None:
     return next((role for role in job.roles if role.name == name), None) if job else None
 
 
+def least(
+    blockers: Sequence[Blocker], suffices: Callable[[Sequence[Blocker]], bool]
+) -> tuple[Blocker, ...]:
+    """The first of these blockers, those needed beside it, and the fewest pods that suffice.
+
+    `suffices`: whether removing blockers is enough; true for `blockers`.
+    """
+    found = tuple(blockers)
+    for blocker in reversed(found[1:]):
+        others = tuple(one for one in found if one is not blocker)
+        found = others if suffices(others) else found
+    for place, blocker in enumerate(found):
+        if isinstance(blocker, LackOfRoom):
+            found = _fewest(partial(_with_pods, found, place), blocker.pods, suffices)
+    return found
+
+
+def _with_pods(blockers: Sequence[Blocker], place: int, pods: int) -> tuple[Blocker, ...]:
+    """The blockers, with one that asks for room for this many pods."""
+    return (*blockers[:place], replace(blockers[place], pods=pods), *blockers[place + 1 :])
+
+
+def _fewest(
+    ask: Callable[[int], tuple[Blocker, ...]],
+    most: int,
+    suffices: Callable[[Sequence[Blocker]], bool],
+) -> tuple[Blocker, ...]:
+    """What to ask for with the fewest of 1 to `most` pods; usually `most` is the fewest."""
+    if most == 1 or not suffices(ask(most - 1)):
+        return ask(most)
+    pods = range(1, most - 1)
+    return ask(1 + bisect_left(pods, x=True, key=lambda count: suffices(ask(count))))
+
+
 def merged(blockers: Sequence[Blocker], more: Sequence[Blocker]) -> tuple[Blocker, ...]:
     """Both lists of blockers; those of one kind about the same thing become one."""
     found = list(blockers)
@@ -166,19 +203,13 @@ def _both(old: Blocker, new: Blocker) -> Blocker | None:
 
 
 def _more_room(old: Blocker, new: Blocker) -> Blocker | None:
-    match old, new:
-        case InsufficientResources(), InsufficientResources() if old.role == new.role:
-            fitting = old.fitting - new.pods
-            return replace(
-                old, wanted=max(old.wanted, old.wanted - fitting), fitting=max(fitting, 0)
-            )
-        case ConstraintsUnsatisfied(), ConstraintsUnsatisfied() if old.role == new.role:
-            return replace(old, pods=old.pods + new.pods)
-        case NoUsableNode() | TooLarge(), InsufficientResources() | NoUsableNode() | TooLarge() if (
-            old.role == new.role
-        ):
-            return replace(old, pods=old.pods + new.pods)
-    return None
+    if not (isinstance(old, LackOfRoom) and isinstance(new, LackOfRoom) and old.role == new.role):
+        return None
+    if isinstance(old, NoUsableNode | TooLarge):
+        alike = not isinstance(new, ConstraintsUnsatisfied)
+    else:
+        alike = type(old) is type(new)
+    return replace(old, pods=old.pods + new.pods) if alike else None
 
 
 def _more_leave(old: Blocker, new: Blocker) -> Blocker | None:

@@ -179,6 +179,7 @@ def _room(
         role=role.name,
         wanted=pods,
         fitting=fitting,
+        pods=pods - fitting,
         requests=requests,
         nodes=len(indexes),
         free=Resources.of(

@@ -168,6 +168,31 @@ def test_what_others_get_beside_a_head_of_the_queue_that_fits_is_not_in_its_way(
     assert then == InProgress(more.decisions.held[big.key])
 
 
+def test_a_job_that_preempts_needs_no_room_for_pods_that_its_victim_makes_room_for() -> None:
+    vip, low = list("aaaa"), list("bb")
+    jobs = [worker("vip", 4, 4, on=vip, priority=9), worker("low", 2, 8, on=low, priority=-5)]
+    things = (*(node(name, 4) for name in "ab"), *jobs, worker("big", 5, 5, queued=-60))
+    limits = replace(Limits(), preempt=True)
+    blockers = explained("big", *things, limits=limits).start_blockers
+    assert blockers is not None
+    short, then = blockers.blockers
+    assert messages.remedy(short) == "1 CPU more free on a"
+    more = situation(node("c", 1), *things, limits=limits).decided()
+    assert then == InProgress(more.decisions.held[JobKey("ns", "big")])
+
+
+def test_jobs_that_need_not_wait_are_not_named_beside_a_reservation() -> None:
+    """The running job's growth takes the new nodes, and yields to the gang."""
+    new = worker("new", 2, 9, on=["", ""], started_at=at(-10))
+    jobs = [worker("fills", 1, 9, on=list("aaaa")), new]
+    big = worker("big", 1, 4, shape=shape(6), queued=-300)
+    blockers = explained("big", node("a", 4), *jobs, big, limits=Limits()).start_blockers
+    assert blockers is not None
+    large, then = blockers.blockers
+    assert messages.remedy(large) == "smaller pods, or 3 nodes with 6 CPU each"
+    assert isinstance(then, InProgress)
+
+
 def test_two_resources_that_no_node_has_together_are_said_so() -> None:
     gpu = shape(2, gpu=1)
     things = (node("a", 1, gpu=1), node("b", 8), worker("mnist", 1, 1, shape=gpu))

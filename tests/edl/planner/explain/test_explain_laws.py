@@ -6,16 +6,18 @@ from typing import Any
 import pytest
 from hypothesis import example
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from edl import reasons
 from edl.model import ClusterState, JobKey, TrainingJob
 from edl.model.blockers import InProgress, OwnCondition
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.explain.explanation import Blockers, Explanation, explain
-from edl.planner.explain.remedies import without_blockers
+from edl.planner.explain.remedies import LackOfRoom, without_blockers
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.policies import POLICIES
-from tests.edl.planner.clusters import states
+from tests.edl.planner.clusters import MOST_WAIT, states
 from tests.edl.planner.laws.test_topology_laws import racks
 from tests.edl.planner.states import at, cluster, job, node, role, shape, worker
 from tests.edl.reached import Reached, drawn
@@ -59,6 +61,12 @@ def stopped(found: Explanation) -> Iterator[tuple[str, int, Blockers]]:
 def gets_more(given: DecisionInput, found: Explanation, role: str, stops: Blockers) -> int:
     """Its size with all changed that is named."""
     return size_after(without_blockers(given, found.job, stops.blockers), found.job, role)
+
+
+def starts_or_reserves(given: DecisionInput, key: JobKey) -> bool:
+    decisions = given.decided().decisions
+    held = decisions.held.get(key)
+    return key in decisions.admitted or (held is not None and reasons.promises(held))
 
 
 def is_promised(stops: Blockers) -> bool:
@@ -150,4 +158,37 @@ def test_blockers_are_complete_unless_the_job_itself_is_the_reason(
             assert stops.complete or any(
                 isinstance(blocker, OwnCondition) for blocker in stops.blockers
             )
+    reached(looked)
+
+
+TAKEN_BY_OTHERS = cluster(
+    node("a", 2, gpu=1),
+    worker("first", 1, 9, shape=shape(3), queued=-480),
+    worker("mine", 2, 10, shape=shape(3, gpu=1), queued=-100),
+    job(
+        "grows",
+        role("ps", 1, 5, shape=shape(1, gpu=1)),
+        role("worker", 2, 10, shape=shape(0.5), replicas=0),
+        queued=-98,
+        priority=1,
+    ),
+    worker("vip", 1, 1, shape=shape(3, gpu=1), queued=-1, priority=1),
+)
+"""Each added node goes to another of the jobs, until all of these are known to come first."""
+
+
+@example(state=TAKEN_BY_OTHERS, preempt=False)
+@drawn(60, state=states(7, runs=MOST_WAIT), preempt=st.booleans())
+def test_room_for_one_pod_less_than_it_names_starts_no_job(
+    reached: Reached, state: ClusterState, *, preempt: bool
+) -> None:
+    given, looked = DecisionInput(state, POLICIES["fair"], replace(LIMITS, preempt=preempt)), 0
+    for found in explained(given):
+        every = found.start_blockers.blockers if found.start_blockers else ()
+        for place, one in enumerate(every):
+            if isinstance(one, LackOfRoom) and one.pods > 1:
+                looked += 1
+                less = (*every[:place], replace(one, pods=one.pods - 1), *every[place + 1 :])
+                after = without_blockers(given, found.job, less)
+                assert not starts_or_reserves(after, found.job), (found.job, every)
     reached(looked)
