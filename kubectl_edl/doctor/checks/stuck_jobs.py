@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from difflib import get_close_matches
@@ -14,9 +14,10 @@ from edl.errors import Forbidden
 from edl.kube.cluster import ListOptions
 from edl.kube.decode.object_facts import NamespaceFacts, namespace, node
 from edl.messages import message
-from edl.model import ObjectRef, Phase, TrainingJob
+from edl.model import ClusterState, ObjectRef, Phase, TrainingJob
 from edl.parsing import namespace_policy
 from edl.phases import ending, phase
+from edl.planner.published_settings import Settings
 from kubectl_edl.cli.completion_candidates import object_name
 from kubectl_edl.client.cluster_view import Survey, allowed, survey_cluster, survey_ruled
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
@@ -36,6 +37,7 @@ from kubectl_edl.model.training_job_view import view
 
 _SHOWN: Final = 10
 _ALL: Final = FixCommand("kubectl edl status -A")
+_PENDING: Final = FixCommand("kubectl get pods -A --field-selector status.phase=Pending")
 _CLASSES: Final = FixCommand("kubectl get priorityclasses")
 _SIMILAR: Final = 0.9
 """The least similarity of a label that is proposed: most have a domain in common."""
@@ -82,7 +84,10 @@ def unrequested(context: CheckContext) -> CheckResults:
 
 
 def never(context: CheckContext) -> CheckResults:
-    """Queued jobs that could not start even as the only ones on the present nodes and quotas."""
+    """Queued jobs that could not start even as the only ones on the present nodes and quotas.
+
+    Likewise pending pods of other owners, unless an autoscaler may add nodes for them.
+    """
     from edl.planner.decide import decide
 
     state = survey_cluster(context.connection.cluster, context.now)
@@ -107,6 +112,28 @@ def never(context: CheckContext) -> CheckResults:
     enough = f"the present nodes and quotas suffice for each of the {count} queued"
     none = enough if count else "none waits for capacity"
     yield from first(unstartable, _ALL, none)
+    yield from first(list(_unplaceable(state, by.settings, named)), _PENDING)
+
+
+def _unplaceable(state: ClusterState, settings: Settings, named: str) -> Iterator[CheckResult]:
+    """Pending pods of other owners for which no job scales down, as that would not help."""
+    from edl.feasibility.horizon import Horizon
+    from edl.planner.snapshot.take_snapshot import take_snapshot
+
+    if state.autoscaled or not state.demands:
+        return
+    snapshot = take_snapshot(state, settings.value(), settings.limits)
+    room = snapshot.capacity_without_training_jobs
+    for demand in state.demands:
+        pod_class = snapshot.pod_class(demand.shape)
+        namespace, _, name = demand.example.partition("/")
+        fitting = pod_class.pods_per_node(room, Horizon.EMPTY)
+        if named in ("", namespace) and not fitting.any():
+            yield warning(
+                f"the pending pod {demand.example} fits no node, even if no training job ran: no "
+                "job scales down for it",
+                FixCommand(f"kubectl describe pod {name} -n {namespace}"),
+            )
 
 
 def topologies(context: CheckContext) -> CheckResults:

@@ -882,6 +882,25 @@ def test_a_gang_that_would_not_fit_an_empty_cluster_is_named(stage: Stage) -> No
     assert one["remediation"] == "kubectl edl explain big -n default"
 
 
+def test_a_pending_pod_of_another_owner_that_no_node_holds_is_named(stage: Stage) -> None:
+    """No job scales down for it; a pod that fits beside training jobs is not named."""
+    stage.create(node("node-1", cpu="16"))
+    for name, cpu in (("large", "32"), ("web", "8")):
+        requests = {"requests": {"cpu": cpu}}
+        spec = {"containers": [{"name": "main", "image": "web", "resources": requests}]}
+        metadata = {"name": name, "namespace": "lab"}
+        waits = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+        status = {"phase": "Pending", "conditions": [waits]}
+        stage.create({"kind": "Pod", "metadata": metadata, "spec": spec, "status": status})
+    _, found = checked(stage)["never"]
+    assert found["result"] == "warning"
+    assert found["remediation"] == "kubectl describe pod large -n lab"
+    assert found["message"] == (
+        "the pending pod lab/large fits no node, even if no training job ran: no job scales down "
+        "for it"
+    )
+
+
 def test_jobs_that_wait_for_other_jobs_pass(stage: Stage) -> None:
     stage.create(node("node-1", cpu="16"))
     for name in ("one", "two", "three"):
