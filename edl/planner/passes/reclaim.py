@@ -6,7 +6,6 @@ the claim uses is restored (reprieved), even on an overcommitted node, or if con
 newer than its pod forbid it.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -19,17 +18,17 @@ from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.planner.packing.best_fit import CursorPosition
 from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack, still_missing
-from edl.planner.passes.reclaim_choice import RemovalChoice
+from edl.planner.passes.reclaim_choice import RemovalChoice, TakenNodes
 from edl.planner.snapshot.extras.minimum_nodes import leaves_by_name
 from edl.planner.snapshot.extras.node_search import NodeSearch, nodes_for_one
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 from edl.planner.teams.kept_capacity import LendingBound
-from edl.planner.teams.reclaim_priority import ReclaimScope
+from edl.planner.teams.reclaim_priority import ReclaimScope, TeamRight
+from edl.planner.teams.team_balance import TeamCharge
 
 if TYPE_CHECKING:
-    from edl.feasibility.constraints import ConstraintCount
     from edl.feasibility.eligibility import Mask
 
 
@@ -49,12 +48,18 @@ class Reservation:
     requests: list[PodSetRequest]
     condition: Callable[[], bool] = _always
     quota_request: QuotaRequest = NOT_COUNTED
+    uncounted: TeamCharge | None = None
+    """What each pod counts in its team, unless that is counted otherwise."""
+    preempts: bool = False
+    """Whether jobs are preempted for it."""
     nodes: list[list[int]] = field(init=False)
     """For each request, the nodes of its pods."""
     evicted: dict[RoleAllocation, list[Placement]] = field(default_factory=dict)
     """Evicted placements by role, in the order of eviction: the last replica first."""
     _positions: list[CursorPosition] = field(init=False)
     _lending: LendingBound | None = field(init=False)
+    _right: TeamRight | None = None
+    """Its right to take from other teams; None unless extras of its own team yield before that."""
 
     def __post_init__(self) -> None:
         self._lending = self.quota_request.lending_bound()
@@ -77,15 +82,30 @@ class Reservation:
 
     def _allowed(self) -> bool:
         lent = self._lending is None or self._lending.holds()
-        return lent and self.quota_request.within_quota() and self.condition()
+        return lent and self.quota_request.within_quota() and self.condition() and self._is_owed()
+
+    def _is_owed(self) -> bool:
+        """Whether it takes nothing from other teams beyond what the guarantee covers."""
+        right = self._right
+        if right is None or not self._exceeds(right):
+            return True
+        return not (self.preempts or any(one.team != right.team for one in self.evicted))
+
+    def _exceeds(self, right: TeamRight) -> bool:
+        pods = sum(request.pods for request in self.requests) if self.uncounted else 0
+        return right.exceeds_guarantee(self.uncounted, pods)
+
+    def claim_by(self, right: TeamRight | None) -> None:
+        self._right = right if right and self._exceeds(right) else None
 
     def reclaim(self, reclaimable: Reclaimable, scope: ReclaimScope) -> None:
         """Evict extras until the reservation is complete or none is left.
 
-        First extras that relieve an exceeded quota, then those on nodes where missing pods would
-        fit, then any other.
+        First extras of its own team beyond the guarantee that covers the claim, and those that
+        relieve an exceeded quota, then those on nodes where missing pods would fit, then any other.
         """
         quota, least = self.quota_request, reclaimable.min_replicas
+        self._reclaim_own(reclaimable, scope)
         if not quota.within_quota():
             search = NodeSearch(reclaimable, scope, quota.is_relieved_by)
             self._pass(search, quota.within_quota)
@@ -106,6 +126,15 @@ class Reservation:
         if not self.complete():
             self._pass(self._in_the_way(reclaimable, scope), self.complete)
         self._reprieve(reclaimable)
+
+    def _reclaim_own(self, reclaimable: Reclaimable, scope: ReclaimScope) -> None:
+        """Evict extras of its own team until the guarantee covers the claim."""
+        queue, right = reclaimable.queue, self._right
+        while right and self._exceeds(right) and not self.complete():
+            if not (allocation := queue.next_of(right.team, scope)):
+                break
+            self._place_missing(self._evict(reclaimable, allocation).node)
+            queue.requeue(allocation)
 
     def _in_the_way(self, reclaimable: Reclaimable, scope: ReclaimScope) -> NodeSearch:
         """Searches roles with extras on nodes that are eligible for missing pods.
@@ -168,10 +197,9 @@ class Reservation:
     def _lacks_one_plain_pod(self) -> bool:
         """Whether only capacity for one more pod is missing, which amounts alone decide.
 
-        Not if replicas were evicted that a quota may keep from returning: which of them, may depend
-        on what else is evicted.
+        Not if a quota or a guarantee decides by what else is evicted which replicas return.
         """
-        if self.evicted and self.quota_request.is_bounded:
+        if self.evicted and (self._right or self.quota_request.is_bounded):
             return False
         missing = [one for one in self.missing if one.pods]
         return (
@@ -201,7 +229,7 @@ class Reservation:
 
     def _reprieve(self, reclaimable: Reclaimable) -> None:
         """Restore evicted replicas that the claim does not need, last evicted role first."""
-        met, taken = self.complete(), _Taken(self.requests, self.nodes)
+        met, taken = self.complete(), TakenNodes(self.requests, self.nodes)
         for allocation, placements in reversed(list(self.evicted.items())):
             while placements and self._reprieves(reclaimable, allocation, taken, met=met):
                 placements.pop()
@@ -210,7 +238,7 @@ class Reservation:
                 del self.evicted[allocation]
 
     def _reprieves(
-        self, reclaimable: Reclaimable, allocation: RoleAllocation, taken: "_Taken", *, met: bool
+        self, reclaimable: Reclaimable, allocation: RoleAllocation, taken: TakenNodes, *, met: bool
     ) -> bool:
         placement = self.evicted[allocation][-1]
         if taken.keeps_off(allocation.pod_class, placement):
@@ -235,31 +263,6 @@ class Reservation:
         self.evicted.clear()
 
 
-class _Taken:
-    """The nodes and domains that the claim's pods use."""
-
-    def __init__(self, requests: Sequence[PodSetRequest], placed: Sequence[Sequence[int]]) -> None:
-        self._nodes = {node for nodes in placed for node in nodes}
-        self._domains: defaultdict[ConstraintCount, set[int]] = defaultdict(set)
-        for request, nodes in zip(requests, placed, strict=True):
-            for count in (
-                request.pod_class.constraints.carried if request.pod_class.constraints else ()
-            ):
-                self._domains[count].update(at for node in nodes if (at := count.of[node]) >= 0)
-
-    def keeps_off(self, pod_class: PodClass, placement: Placement) -> bool:
-        """Whether the claim's pods prevent restoring an evicted replica on its node."""
-        if placement.node == NO_NODE:
-            return False
-        if pod_class.constraints is not None and pod_class.constraints.is_repelled_by(
-            placement.node, self._domains
-        ):
-            return True
-        return placement.node in self._nodes and not pod_class.at(placement.horizon).readmits(
-            placement.node, bound=not (placement.is_new or placement.holds_idle)
-        )
-
-
 def _on(allocation: RoleAllocation, first: int, useful: Sequence[bool]) -> bool:
     """Whether a replica from position `first` on is on a useful node."""
     nodes = (allocation.placements[position].node for position in range(first, allocation.size))
@@ -274,6 +277,7 @@ def reserve_capacity(
     `whole`: place all pods, or discard the reservation and return False. Otherwise as many pods as
     possible are placed, and the result is True.
     """
+    reservation.claim_by(scope.right)
     if reservation.complete():
         return True
     missing = reservation.missing

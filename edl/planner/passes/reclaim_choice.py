@@ -1,13 +1,14 @@
-"""Which replica of a role whose replicas are interchangeable a claim takes next.
+"""Which replica of a role whose replicas are interchangeable a claim takes next, and gives back.
 
 A scaled-down Job loses its youngest pods, wherever they run, so making room for one large pod could
 evict most of a role. Replicas that process work items are interchangeable: the plan chooses the
 node, the pods there are deleted, and the smaller size keeps the Job from recreating them.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from edl.planner.snapshot.extras.node_search import lack, nodes_for_one
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimScope
+
+if TYPE_CHECKING:
+    from edl.feasibility.constraints import ConstraintCount
 
 
 def move_last(allocation: RoleAllocation, position: int) -> None:
@@ -127,6 +131,31 @@ def _needs_more_than_one(pod_class: PodClass, evicted: PodClass) -> bool:
     """Whether a pod needs more than what one evicted replica frees, wherever that was."""
     freed = dict(evicted.amounts)
     return any(amount > freed.get(row, 0) for row, amount in pod_class.amounts)
+
+
+class TakenNodes:
+    """The nodes and domains that the claim's pods use."""
+
+    def __init__(self, requests: Sequence[PodSetRequest], placed: Sequence[Sequence[int]]) -> None:
+        self._nodes = {node for nodes in placed for node in nodes}
+        self._domains: defaultdict[ConstraintCount, set[int]] = defaultdict(set)
+        for request, nodes in zip(requests, placed, strict=True):
+            for count in (
+                request.pod_class.constraints.carried if request.pod_class.constraints else ()
+            ):
+                self._domains[count].update(at for node in nodes if (at := count.of[node]) >= 0)
+
+    def keeps_off(self, pod_class: PodClass, placement: Placement) -> bool:
+        """Whether the claim's pods prevent restoring an evicted replica on its node."""
+        if placement.node == NO_NODE:
+            return False
+        if pod_class.constraints is not None and pod_class.constraints.is_repelled_by(
+            placement.node, self._domains
+        ):
+            return True
+        return placement.node in self._nodes and not pod_class.at(placement.horizon).readmits(
+            placement.node, bound=not (placement.is_new or placement.holds_idle)
+        )
 
 
 def drains_of_removals(snapshot: Snapshot) -> Iterator[Drain]:

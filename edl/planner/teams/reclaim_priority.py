@@ -93,6 +93,17 @@ class TeamRight(NamedTuple):
         """Whether a guarantee that the other team has no part in covers what it lacks."""
         return self._owns_what_it_lacks and self.covered_by not in self.balance.paths[team]
 
+    def exceeds_guarantee(self, charge: TeamCharge | None = None, pods: int = 0) -> bool:
+        """Whether more is used, with `pods` more of a charge, than the guarantee that covers it.
+
+        Only of what it lacks; False if no guarantee names that.
+        """
+        if not self._owns_what_it_lacks:
+            return False
+        owed, used = self.balance.owed[self.covered_by], self.balance.used[self.covered_by]
+        more = dict(charge.amounts) if charge else {}
+        return any(used[at] + more.get(at, 0) * pods > owed[at] for at in self.scarce or owed)
+
     def stops(self, job: TeamCharge, *, lower: bool) -> bool:
         """Whether it may preempt a whole job, whose charge the team has just released.
 

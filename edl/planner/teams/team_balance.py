@@ -36,6 +36,8 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
     amounts: Amounts
     accounts: tuple[list[int], ...]
     """`used` of each team on its path."""
+    yielding: Sequence[int]
+    """By resource, what extras of the team use that yield to it: guarantees cover it first."""
 
     def reserve(self, pods: int) -> None:
         balance = self.balance
@@ -52,13 +54,10 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
 
         False if they need a contended resource that the guarantee does not name.
         """
-        owed, used = self.balance.owed[team], self.balance.used[team]
-        if not owed:
-            return False
-        named = False
+        owed, used, named = self.balance.owed[team], self.balance.used[team], False
         for at, amount in self.amounts:
             if at in owed:
-                if used[at] + amount * pods > owed[at]:
+                if used[at] - self.yielding[at] + amount * pods > owed[at]:
                     return False
                 named = True
             elif at in self.balance.contended:
@@ -68,7 +67,8 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
     def pods_within(self, team: int) -> int:
         """How many more pods the guarantee of a team on its path covers."""
         owed, used = self.balance.owed[team], self.balance.used[team]
-        left = (max(owed[at] - used[at], 0) // amount for at, amount in self.amounts if at in owed)
+        named = ((at, amount) for at, amount in self.amounts if at in owed)
+        left = (max(owed[at] - used[at] + self.yielding[at], 0) // amount for at, amount in named)
         return min(left, default=0) if self.is_within(team) else 0
 
     def is_borrowed(self, team: int) -> bool:
@@ -83,7 +83,7 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
                 beyond |= at in self.balance.contended
                 continue
             named = True
-            if used[at] >= owed[at]:
+            if used[at] - self.yielding[at] >= owed[at]:
                 beyond = True
             elif at in self.balance.contended:
                 return False
@@ -96,8 +96,7 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
 
     def places(self, resources: Container[str]) -> tuple[int, ...]:
         """Indexes in the balance of the charged resources among these."""
-        names = self.balance.resources
-        return tuple(at for at, _ in self.amounts if names[at] in resources)
+        return tuple(at for at, _ in self.amounts if self.balance.resources[at] in resources)
 
     def lending_bound(self, pods: int = 1) -> LendingBound | None:
         """What bounds `pods` more; None if a guarantee covers them, or if all teams lend."""
@@ -173,6 +172,7 @@ class TeamBalance:
             self.charge(self.number(name), amounts).reserve(1)
 
     def _read(self, teams: Teams) -> None:
+        self.nothing = (0,) * len(self.resources)
         self.keepers = tuple(
             number for number, name in enumerate(self.names) if not teams[name].lend
         )
@@ -211,7 +211,7 @@ class TeamBalance:
         """`charge` of amounts by resource index. Equal charges are one object."""
         key = team, tuple(sorted(amounts.items()))
         if key not in self._charges:
-            self._charges[key] = TeamCharge(self, *key, self._accounts[team])
+            self._charges[key] = TeamCharge(self, *key, self._accounts[team], self.nothing)
         return self._charges[key]
 
     def _placed(self, amounts: Iterable[tuple[str, int]]) -> dict[int, int]:
@@ -225,8 +225,7 @@ class TeamBalance:
         """The teams on the path of `other` below the lowest common ancestor of both teams."""
         found = self._common.get((team, other))
         if found is None:
-            mine = set(self.paths[team])
-            found = tuple(one for one in self.paths[other] if one not in mine)
+            found = tuple(one for one in self.paths[other] if one not in self.paths[team])
             self._common[team, other] = found
         return found
 

@@ -30,6 +30,7 @@ from edl.planner.passes.suspensions import drop_suspended
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.existing_placements import is_lost
+from edl.planner.snapshot.extras.reclaimable import minimum_priority, reclaim_priority_of
 from edl.planner.snapshot.last_resizes import stopped_to_grow
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.team_balance import NO_TEAM, TeamCharge
@@ -132,8 +133,15 @@ class AdmissionQueue:
         return deque(
             roles
             for roles in _by_job(self.snapshot.unsettled)
-            if roles[0].job.priority < highest and any(map(_yields_lost_pods, roles))
+            if roles[0].job.priority < highest and any(map(self._yields_lost_pods, roles))
         )
+
+    def _yields_lost_pods(self, allocation: RoleAllocation) -> bool:
+        """Whether the room of its lost pods may go to a higher priority."""
+        if not (has_lost_any(allocation.role) and any(map(is_lost, allocation.unscheduled))):
+            return False
+        charge, priority = allocation.quota_request.team, minimum_priority(allocation.job.priority)
+        return not charge or self._sources.charge(priority, charge).covered_by(0) == NO_TEAM
 
     def _place_lost(self, outranked: deque[list[RoleAllocation]]) -> None:
         """Room for the first job of them, unless a claim has taken it off its nodes."""
@@ -156,14 +164,18 @@ class AdmissionQueue:
     def _charge(self, claim: Claim) -> TeamCharge:
         """What the whole claim counts in its team; for other owners' pods, what one pod does."""
         if isinstance(claim, Demand):
-            return self.snapshot.demand_charge(claim, 1)
+            charge = self.snapshot.demand_charge(claim, 1)
+            return self._sources.charge(minimum_priority(claim.priority), charge)
         request = claim.quota_request
         if isinstance(claim, RoleAllocation):
             lacks = max(claim.role.spec.min - claim.size, 0)
             request = self.snapshot.quotas.request_of(claim.job, [(claim.role, lacks)])
+            priority = minimum_priority(claim.job.priority)
+        else:
+            priority = reclaim_priority_of(self.snapshot, claim.job)
         if request.team is None:
             raise ValueError(f"{claim.job.key}: no team")
-        return request.team
+        return self._sources.charge(priority, request.team)
 
     def _startable(self) -> Iterator[TrainingJob]:
         for job in self.snapshot.jobs:
@@ -178,13 +190,3 @@ def _by_job(allocations: Iterable[RoleAllocation]) -> list[list[RoleAllocation]]
     """The allocations of each job, in the total order."""
     ordered = sorted(allocations, key=lambda one: one.rank)
     return [list(found) for _, found in groupby(ordered, key=lambda one: one.queue_rank)]
-
-
-def _yields_lost_pods(allocation: RoleAllocation) -> bool:
-    """Whether the room of its lost pods may go to a higher priority."""
-    charge = allocation.quota_request.team
-    return (
-        has_lost_any(allocation.role)
-        and any(map(is_lost, allocation.unscheduled))
-        and not (charge and charge.covered_by(0) != NO_TEAM)
-    )

@@ -31,7 +31,8 @@ from edl.planner.teams.team_turns import TeamPrecedence, TeamTurns
 
 Claim: TypeAlias = Demand | Gang | RoleAllocation
 _Order: TypeAlias = tuple[int, bool, datetime, tuple[str, ...]]
-_Amounts: TypeAlias = tuple[tuple[int, int], ...]
+_Kind: TypeAlias = tuple[tuple[tuple[int, int], ...], int]
+"""(charged amounts, identity of what yields to the claim): a guarantee covers all claims or none"""
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 
 
@@ -132,6 +133,10 @@ class TeamOrder:
         return queue, place
 
 
+def _kind(charge: TeamCharge) -> _Kind:
+    return charge.amounts, id(charge.yielding)
+
+
 def _references(claim: Gang) -> set[JobReference]:
     return {claim.job.key, *(role.uid for role in claim.job.roles)}
 
@@ -151,16 +156,16 @@ class ClaimingTeam:
     """By index of a claim, the team whose guarantee covered the part that was served last."""
     _served: set[int] = field(default_factory=set)
     """Indexes of served claims after the head."""
-    _alike: defaultdict[_Amounts, deque[int]] = field(init=False)
-    """By charged amounts, the indexes of the waiting claims with that charge."""
-    _hopeful: dict[int, list[tuple[int, _Amounts]]] = field(default_factory=dict)
-    """By team, a heap of (index of the first such claim, amounts) that its guarantee may cover.
-    Amounts that it does not cover are dropped, as usage only grows until `forget`."""
+    _alike: defaultdict[_Kind, deque[int]] = field(init=False)
+    """By kind, the indexes of the waiting claims."""
+    _hopeful: dict[int, list[tuple[int, _Kind]]] = field(default_factory=dict)
+    """By team, a heap of (index of the first such claim, kind) that its guarantee may cover.
+    Kinds that it does not cover are dropped, as usage only grows until `forget`."""
 
     def __post_init__(self) -> None:
         self._alike = defaultdict(deque)
         for place, (_, charge) in enumerate(self.claims):
-            self._alike[charge.amounts].append(place)
+            self._alike[_kind(charge)].append(place)
 
     @property
     def waiting(self) -> bool:
@@ -183,15 +188,15 @@ class ClaimingTeam:
         """The index of the first waiting claim that the guarantee of a team on the path covers."""
         hopeful = self._hopeful.get(team)
         if hopeful is None:
-            places = ((alike[0], amounts) for amounts, alike in self._alike.items() if alike)
+            places = ((alike[0], kind) for kind, alike in self._alike.items() if alike)
             hopeful = self._hopeful[team] = sorted(places)
         while hopeful:
-            place, amounts = hopeful[0]
-            alike = self._alike[amounts]
+            place, kind = hopeful[0]
+            alike = self._alike[kind]
             if not (alike and self.claims[alike[0]][1].is_within(team)):
                 heappop(hopeful)
             elif alike[0] != place:
-                heapreplace(hopeful, (alike[0], amounts))
+                heapreplace(hopeful, (alike[0], kind))
             else:
                 return place
         return None
@@ -202,7 +207,7 @@ class ClaimingTeam:
         if isinstance(claim, Demand) and (part := self._part(place, claim, charge)):
             return part
         self._served.add(place)
-        self._alike[charge.amounts].popleft()
+        self._alike[_kind(charge)].popleft()
         while self.head in self._served:
             self._served.discard(self.head)
             self.head += 1

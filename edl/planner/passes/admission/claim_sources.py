@@ -20,9 +20,11 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions, record_eviction
 from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order, reclaim_priority_of
+from edl.planner.snapshot.extras.team_extras import TeamExtras
 from edl.planner.snapshot.growth_gates import has_succeeded_pods
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH, ReclaimPriority, ReclaimScope
+from edl.planner.teams.team_balance import NO_TEAM, TeamCharge
 
 _COMPARED: Final = 4
 """Most required domains whose evictions are compared for one claim."""
@@ -36,6 +38,7 @@ class ClaimSources:
     decisions: Decisions
     without_jobs: EmptyCluster = field(init=False)
     _reclaimable: Reclaimable | None = None
+    _team_extras: TeamExtras | None = None
     _preempting: Preemption | None = None
     standing_still: frozenset[JobKey] = field(init=False)
     """Gangs that wait for lost pods beyond the gang limit: they yield to any higher priority."""
@@ -61,8 +64,17 @@ class ClaimSources:
             movable = [
                 found for found in self.snapshot.allocations if found.resizable and not found.starts
             ]
-            self._reclaimable = Reclaimable(self.snapshot, movable, reclaim_order(self.snapshot))
+            self._reclaimable = Reclaimable(
+                self.snapshot, movable, reclaim_order(self.snapshot), self._extras
+            )
         return self._reclaimable
+
+    @property
+    def _extras(self) -> TeamExtras | None:
+        snapshot = self.snapshot
+        if self._team_extras is None and snapshot.teams:
+            self._team_extras = TeamExtras(snapshot.teams, snapshot.allocations)
+        return self._team_extras
 
     def reach(self, found: Gang, scope: ReclaimScope | None = None) -> Ints:
         """Future idle capacity including the extras within the gang's reach.
@@ -157,7 +169,7 @@ class ClaimSources:
 
     def forget_reclaimable(self) -> None:
         """Rebuild `reclaimable` on next use, after roles changed in another way than by a claim."""
-        self._reclaimable = None
+        self._reclaimable = self._team_extras = None
 
     @property
     def preemption(self) -> Preemption:
@@ -197,6 +209,25 @@ class ClaimSources:
     ) -> ReclaimScope:
         """The scope of a gang's claim, for the resources that these requests lack (None: all)."""
         priority = reclaim_priority_of(self.snapshot, found.job)
-        return self.snapshot.reclaim_scope(
-            priority, found.quota_request.team, found.requests if requests is None else requests
-        )
+        requests = found.requests if requests is None else requests
+        return self.scope(priority, found.quota_request.team, requests)
+
+    def scope(
+        self,
+        priority: ReclaimPriority,
+        charge: TeamCharge | None,
+        requests: Sequence[PodSetRequest],
+        pods: int = 1,
+    ) -> ReclaimScope:
+        """`Snapshot.reclaim_scope` of a claim."""
+        claimed = self.charge(priority, charge) if charge else None
+        return self.snapshot.reclaim_scope(priority, claimed, requests, pods)
+
+    def is_covered(self, found: Gang) -> bool:
+        """Whether a guarantee covers a gang's claim."""
+        right = self.scope_of(found, ()).right
+        return right is not None and right.covered_by != NO_TEAM
+
+    def charge(self, priority: ReclaimPriority, charge: TeamCharge) -> TeamCharge:
+        """The charge of a claim: a guarantee covers it before extras that yield to it."""
+        return self._extras.beside(charge, priority) if self._extras else charge

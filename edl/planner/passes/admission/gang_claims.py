@@ -24,7 +24,6 @@ from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaLine, QuotaRequest
 from edl.planner.snapshot.restart_backoff import gang_backoff, gang_failure
 from edl.planner.teams.reclaim_priority import NONE_IN_REACH, ReclaimPriority, ReclaimScope
-from edl.planner.teams.team_balance import NO_TEAM
 
 _Question: TypeAlias = tuple[Hashable, ReclaimPriority, tuple[int, int] | None]
 """(what a gang needs, priority of its claim, its team and the guarantee that covers it, or None)"""
@@ -154,8 +153,8 @@ class GangClaims:
         A gang that its team's guarantee covers does not wait for another team's head that borrows.
         """
         mine, theirs = found.quota_request.team, head.quota_request.team
-        if mine and theirs and mine.team != theirs.team and mine.covered_by() != NO_TEAM:
-            return theirs.covered_by() != NO_TEAM and delays(found, head)
+        if mine and theirs and mine.team != theirs.team and self.sources.is_covered(found):
+            return self.sources.is_covered(head) and delays(found, head)
         return delays(found, head)
 
     def _placed(self, found: Gang) -> tuple[Gang, topology_placement.NodesByRequest] | None:

@@ -8,7 +8,7 @@ from typing import Final
 from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.lost_pods import has_lost_any, why_missing
-from edl.model import Demand, Pod, TrainingJob
+from edl.model import Demand, Pod
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.node_requests import NodeRequests
@@ -25,6 +25,7 @@ from edl.planner.passes.named_moves import Displacement
 from edl.planner.passes.preemption.preemption import Preemptor
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot.existing_placements import is_lost
+from edl.planner.snapshot.extras.reclaimable import minimum_priority
 from edl.planner.snapshot.restart_backoff import gang_failure
 from edl.planner.snapshot.role_allocation import (
     NO_NODE,
@@ -32,7 +33,6 @@ from edl.planner.snapshot.role_allocation import (
     RoleAllocation,
     Unscheduled,
 )
-from edl.planner.teams.reclaim_priority import Margin, ReclaimPriority
 
 _STARTS: Final = timedelta(seconds=30)
 """Within this time after a start, a new pod belongs to the start and replaces no lost pod."""
@@ -43,24 +43,30 @@ def place_demand(sources: ClaimSources, demand: Demand) -> None:
     snapshot = sources.snapshot
     pod_class = snapshot.pod_class(demand.shape)
     nodes = pod_class.idle.reserve_pods(demand.count)
+    charge = snapshot.demand_charge(demand, 1) if snapshot.teams else None
+    if charge:
+        charge.reserve(len(nodes))
     if len(nodes) < demand.count:
         requests = [PodSetRequest(pod_class, demand.count - len(nodes))]
         reason = reasons.room_for_demand(demand)
-        priority = ReclaimPriority(demand.priority, Margin.NEARLY_DONE)
-        charge = snapshot.demand_charge(demand, demand.count) if snapshot.teams else None
-        scope = snapshot.reclaim_scope(priority, charge, requests)
-        reservation = Reservation(snapshot.capacity, requests)
+        scope = sources.scope(minimum_priority(demand.priority), charge, requests, requests[0].pods)
+        reservation = Reservation(snapshot.capacity, requests, uncounted=charge)
         moves = Displacement(snapshot, sources.reclaimable, reservation, scope, reason).run()
         sources.decisions.moves += moves
         reserve_capacity(reservation, sources.reclaimable, scope, whole=False)
         moved = (move.allocation for move in moves)
         sources.record_evicted([*reservation.evicted, *moved], reason)
-        nodes += reservation.nodes[0]
-        rest = PodSetRequest(pod_class, demand.count - len(nodes))
+        found = reservation.nodes[0]
+        if charge:
+            charge.reserve(len(found))
+        rest = PodSetRequest(pod_class, demand.count - len(nodes) - len(found))
         if rest.pods and sources.may_preempt(scope):
-            nodes += sources.preemption.as_many_as_possible(Preemptor((rest,), scope, reason))
-    if snapshot.teams:
-        snapshot.demand_charge(demand, 1).reserve(len(nodes))
+            preemptor = Preemptor((rest,), scope, reason, uncounted=charge)
+            more = sources.preemption.as_many_as_possible(preemptor)
+            if charge:
+                charge.reserve(len(more))
+            found = found + more
+        nodes += found
     if nodes:
         sources.decisions.pipeline([PodSetRequest(pod_class, len(nodes))], [nodes])
 
@@ -104,9 +110,9 @@ def _claim_for_minimum(
     roles = sorted(positions, key=lambda one: (one.pod_class.follows_others, -one.cluster_fraction))
     requests = tuple(PodSetRequest(one.pod_class, len(positions[one])) for one in roles)
     charge = quotas.request_of(job, [(one.role, len(positions[one])) for one in roles]).team
-    scope = sources.snapshot.reclaim_scope(_priority(job), charge, requests, 0)
+    scope = sources.scope(minimum_priority(job.priority), charge, requests, 0)
     preemptor = Preemptor(requests, scope, reasons.room_for_minimum(job.key))
-    reservation = preemptor.reservation(sources.snapshot)
+    reservation = preemptor.reservation(sources.snapshot, preempts=False)
     if reserve_capacity(reservation, sources.reclaimable, scope, whole=True):
         sources.record_evicted(reservation.evicted, preemptor.reason)
         nodes = reservation.nodes
@@ -172,7 +178,8 @@ def _place_replacement(sources: ClaimSources, allocation: RoleAllocation, pod: P
     reservation = Reservation(snapshot.capacity, requests)
     if reservation.complete():
         return True
-    scope = snapshot.reclaim_scope(_priority(job), allocation.quota_request.team, requests, 0)
+    priority, charge = minimum_priority(job.priority), allocation.quota_request.team
+    scope = sources.scope(priority, charge, requests, 0)
     may = is_whole(allocation, pod)
     made = may and reserve_capacity(reservation, sources.reclaimable, scope, whole=True)
     if made and not any(one.restarts_to_resize for one in reservation.evicted):
@@ -205,11 +212,6 @@ def _may_be_replaced(allocation: RoleAllocation, pod: Pod) -> bool:
     return others_are_ready(allocation.role, pod) and quota_allows_replacement(allocation)
 
 
-def _priority(job: TrainingJob) -> ReclaimPriority:
-    """The reclaim priority of claims for a started job's minimum."""
-    return ReclaimPriority(job.priority, Margin.NEARLY_DONE)
-
-
 def raise_to_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None:
     """Add replicas up to the minimum, one at a time: on idle capacity, then by reclaiming extras.
 
@@ -223,8 +225,8 @@ def raise_to_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None:
         if not quota_request.allows(FUTURE_IDLE):
             return
         requests = [PodSetRequest(pod_class, 1)]
-        scope = snapshot.reclaim_scope(_priority(job), quota_request.team, requests)
-        reservation = Reservation(snapshot.capacity, requests)
+        scope = sources.scope(minimum_priority(job.priority), quota_request.team, requests)
+        reservation = Reservation(snapshot.capacity, requests, uncounted=quota_request.team)
         if not reserve_capacity(reservation, reclaimable, scope, whole=True):
             return
         sources.record_evicted(reservation.evicted, reasons.room_for_minimum(job.key))

@@ -53,14 +53,21 @@ class Preemptor(NamedTuple):
     reason: Reason
     """The reason recorded on the victims."""
     quota_request: QuotaRequest = NOT_COUNTED
+    uncounted: "TeamCharge | None" = None
+    """What each of its pods counts in its team, unless that is counted otherwise."""
 
     @property
     def priority(self) -> int:
         return self.scope.priority.priority
 
-    def reservation(self, snapshot: Snapshot) -> Reservation:
-        requests = list(self.requests)
-        return Reservation(snapshot.capacity, requests, quota_request=self.quota_request)
+    def reservation(self, snapshot: Snapshot, *, preempts: bool = True) -> Reservation:
+        return Reservation(
+            snapshot.capacity,
+            list(self.requests),
+            quota_request=self.quota_request,
+            uncounted=self.uncounted,
+            preempts=preempts,
+        )
 
 
 @dataclass(slots=True)

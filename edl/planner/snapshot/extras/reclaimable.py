@@ -12,6 +12,7 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import AnchorNodes
 from edl.planner.snapshot.extras.minimum_nodes import MinimumNodes
 from edl.planner.snapshot.extras.reclaimable_capacity import ReclaimableCapacity, ReclaimableQuotas
+from edl.planner.snapshot.extras.team_extras import TeamExtras
 from edl.planner.snapshot.extras.yield_order import ReclaimOrder, YieldKey
 from edl.planner.snapshot.extras.yield_queue import YieldQueue
 from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
@@ -63,13 +64,23 @@ def reclaim_priority_of(snapshot: Snapshot, job: TrainingJob) -> ReclaimPriority
     return ReclaimPriority(job.priority)
 
 
+def minimum_priority(priority: int) -> ReclaimPriority:
+    """The reclaim priority of claims for other owners' pods, and for a started job's minimum."""
+    return ReclaimPriority(priority, Margin.NEARLY_DONE)
+
+
 class Reclaimable:
     """Replicas that may be taken: their roles' order, and what they hold."""
 
     def __init__(
-        self, snapshot: Snapshot, allocations: Sequence[RoleAllocation], rules: ReclaimOrder
+        self,
+        snapshot: Snapshot,
+        allocations: Sequence[RoleAllocation],
+        rules: ReclaimOrder,
+        of_teams: TeamExtras | None = None,
     ) -> None:
-        self._order, self._teams = rules, snapshot.teams
+        """`of_teams` is kept up to date."""
+        self._order, self._teams, self._of_teams = rules, snapshot.teams, of_teams
         self.allocations, self.min_replicas = allocations, rules.min_replicas
         self.nodes, self.named = snapshot.capacity, snapshot.moves.named
         self.queue = YieldQueue(snapshot.teams, rules, allocations)
@@ -124,11 +135,15 @@ class Reclaimable:
     def evict(self, allocation: RoleAllocation) -> Placement:
         placement = allocation.evict()
         self.capacity.add(allocation, placement, -1)
+        if self._of_teams:
+            self._of_teams.count(allocation, placement, -1)
         return placement
 
     def restore(self, allocation: RoleAllocation, placement: Placement) -> None:
         allocation.restore(placement)
         self._add(allocation, placement)
+        if self._of_teams:
+            self._of_teams.count(allocation, placement, 1)
 
     def _add(self, allocation: RoleAllocation, placement: Placement) -> None:
         self.capacity.add(allocation, placement, 1)

@@ -78,6 +78,11 @@ class YieldQueue:
                 return entry.allocation
         return None
 
+    def next_of(self, team: int, scope: ReclaimScope) -> RoleAllocation | None:
+        """Like `next`, of the roles of one team."""
+        self.begin(scope)
+        return heappop(self._heaps[team]).allocation if self._turn(team, scope) else None
+
     def first_of(
         self, roles: Iterable[RoleAllocation], scope: ReclaimScope
     ) -> RoleAllocation | None:

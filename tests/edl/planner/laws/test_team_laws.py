@@ -19,6 +19,7 @@ from edl.planner.passes.team_growth import growth_order
 from edl.planner.policies import POLICIES, Policy
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
+from edl.planner.snapshot.extras.team_extras import TeamExtras
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.planner.teams.reclaim_priority import ReclaimPriority, ReclaimScope
 from edl.planner.teams.team_balance import NO_TEAM, TeamBalance
@@ -238,15 +239,19 @@ def _taker(state: ClusterState, about: object) -> str | None:
 def test_no_borrower_keeps_extras_while_an_owner_waits(
     reached: Reached, state: ClusterState
 ) -> None:
-    """Rebalancing is left out: queued jobs come before what it moves in the next plan."""
-    snapshot, decisions, _ = decided(state, replace(POLICIES["fair"], balances=False))
+    """Its guarantee covers it beside extras of its team that yield to it, which yield first.
+
+    Rebalancing is left out: queued jobs come before what it moves in the next plan.
+    """
+    snapshot, decisions, balance = decided(state, replace(POLICIES["fair"], balances=False))
+    extras = TeamExtras(balance, snapshot.allocations)
     waiting = [
         (job, charge)
         for job in snapshot.jobs
         if decisions.held.get(job.key)
         and decisions.held[job.key].code is Code.INSUFFICIENT_CAPACITY
         and job.key in decisions.queue
-        for charge in [_charge(snapshot, job)]
+        for charge in [extras.beside(_charge(snapshot, job), ReclaimPriority(job.priority))]
         if charge.covered_by() != NO_TEAM
     ]
     reached(waiting or any(one.reason for one in snapshot.allocations))

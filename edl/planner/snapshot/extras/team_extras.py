@@ -1,0 +1,52 @@
+"""What extras use of the guarantee of their team.
+
+A guarantee covers claims of the team before the extras that yield to them, which are those of the
+same or a lower reclaim priority. So coverage is judged both for the order of claims and for what
+they may take from other teams, which they take once such extras beyond the guarantee are evicted.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
+from edl.planner.teams.reclaim_priority import ReclaimPriority
+from edl.planner.teams.team_balance import TeamBalance, TeamCharge
+
+
+class TeamExtras:
+    """Sums over extras by team and reclaim priority, while claims evict and restore extras."""
+
+    def __init__(self, balance: TeamBalance, allocations: Iterable[RoleAllocation]) -> None:
+        self._resources = range(len(balance.resources))
+        self._used: defaultdict[int, dict[ReclaimPriority, list[int]]] = defaultdict(dict)
+        """By team and reclaim priority, amounts by resource."""
+        self._sums: defaultdict[int, dict[ReclaimPriority, list[int]]] = defaultdict(dict)
+        """The same, of all extras up to a priority that was asked for."""
+        for one in allocations:
+            if one.extras:
+                for placement in one.placements[-one.extras :]:
+                    self.count(one, placement, 1)
+
+    def count(self, allocation: RoleAllocation, placement: Placement, pods: int) -> None:
+        """Update the sums after an extra was restored (1) or evicted (-1)."""
+        charge, priority = allocation.quota_request.team, allocation.reclaim_priority
+        if charge is None or not placement.counts_in_quota:
+            return
+        used = self._used[charge.team].setdefault(priority, [0 for _ in self._resources])
+        sums = self._sums[charge.team].items()
+        for found in (used, *(found for most, found in sums if priority <= most)):
+            for at, amount in charge.amounts:
+                found[at] += amount * pods
+
+    def beside(self, charge: TeamCharge, priority: ReclaimPriority) -> TeamCharge:
+        """The charge of a claim with this priority."""
+        sums = self._sums[charge.team]
+        if priority not in sums:
+            sums[priority] = self._sum(charge.team, priority)
+        return TeamCharge(
+            charge.balance, charge.team, charge.amounts, charge.accounts, sums[priority]
+        )
+
+    def _sum(self, team: int, most: ReclaimPriority) -> list[int]:
+        held = [used for priority, used in self._used[team].items() if priority <= most]
+        return [sum(used[at] for used in held) for at in self._resources]
