@@ -66,8 +66,8 @@ def fulfilment(claimant: Claimant, size: int) -> float:
 
     Negative if the minimum was raised above the current size: such a role comes first.
     """
-    role = claimant.role
-    return (size - role.spec.min) / (role.spec.max - role.spec.min or 1)
+    spec = claimant.role.spec
+    return (size - spec.min) / (spec.max - spec.min or 1)
 
 
 FAIR: Final = Policy("fair", fulfilment)

@@ -65,20 +65,36 @@ class CapacityView:
         """The fullest node on which one more pod fits, or NO_NODE."""
         if self._order is None:
             self._start()
-        fits = self._has_room if self._pod_class.share_allocator is None else self.fits
         if self._all:
-            return next(filter(fits, self._all), NO_NODE)
+            return self._find_in_all()
         freed, ahead = self._capacity.freed_nodes, self._ahead
         while self._seen < len(freed):
             node = freed[self._seen]
-            if self._eligible[node] and fits(node):
+            if self._eligible[node] and self.fits(node):
                 return node
             self._seen += 1
+        cells, plain = self._cells, self._pod_class.share_allocator is None
         while ahead or self._look_ahead():
             node = ahead[-1]
-            if fits(node):
-                return node
+            for idle, amount in cells:  # the innermost loop: `fits` would double its cost
+                if idle[node] < amount:
+                    break
+            else:
+                if plain or self.allows(node):
+                    return node
             ahead.pop()
+        return NO_NODE
+
+    def _find_in_all(self) -> int:
+        """`find` among few nodes."""
+        cells, plain = self._cells, self._pod_class.share_allocator is None
+        for node in self._all:
+            for idle, amount in cells:
+                if idle[node] < amount:
+                    break
+            else:
+                if plain or self.allows(node):
+                    return node
         return NO_NODE
 
     @property

@@ -1,7 +1,7 @@
 """Places a gang's shapes in several orders: one shape may use up the nodes of another."""
 
 from collections.abc import Iterator, Sequence
-from itertools import islice, permutations
+from itertools import islice, pairwise, permutations
 from typing import Final
 
 from edl.feasibility.horizon import IDLE, Horizon
@@ -17,11 +17,15 @@ def pack_orders(requests: Sequence[PodSetRequest]) -> Iterator[tuple[int, ...]]:
     if len(requests) == 1:
         return iter([(0,)])
 
-    def follow(order: tuple[int, ...]) -> list[bool]:
-        return [requests[at].pod_class.follows_others for at in order]
-
+    follows = [request.pod_class.follows_others for request in requests]
     every = permutations(range(len(requests)))
-    return islice((one for one in every if follow(one) == sorted(follow(one))), _ORDERS)
+    if any(follows):
+        return islice((one for one in every if _is_ascending(follows, one)), _ORDERS)
+    return islice(every, _ORDERS)
+
+
+def _is_ascending(values: Sequence[bool], order: Sequence[int]) -> bool:
+    return all(values[one] <= values[other] for one, other in pairwise(order))
 
 
 def pack_in_best_order(

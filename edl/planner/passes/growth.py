@@ -1,7 +1,7 @@
 """Growth: idle capacity goes to the least satisfied role, one replica at a time."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
@@ -30,14 +30,22 @@ class GrowthCeiling:
     def allows(self, pod_class: PodClass, horizon: Horizon) -> bool:
         """Whether one more pod stays below the ceiling."""
         capacity = self.snapshot.capacity
-        soon, at_once = (
-            capacity.total_future_idle,
-            capacity.total_idle if horizon is IDLE else capacity.total_future_idle,
-        )
+        soon = capacity.total_future_idle
+        at_once = capacity.total_idle if horizon is IDLE else soon
         for resource, least in self._least[pod_class]:
             if soon[resource] < least or at_once[resource] < least:
                 return False
         return True
+
+    def least_pods(self, largest: Mapping[int, int]) -> int:
+        """How many pods of up to these amounts, by resource, stay below the ceiling at least."""
+        now, soon = self.snapshot.capacity.total_idle, self.snapshot.capacity.total_future_idle
+        counts = (
+            max(min(now[resource], soon[resource]) - kept, 0) // largest[resource]
+            for resource, kept in self._idle_to_keep.items()
+            if resource in largest
+        )
+        return min(counts, default=0)
 
     def exceeded(self, pod_class: PodClass, idle: list[int]) -> str:
         """The resource of which one more pod would exceed the ceiling, or "".
@@ -53,6 +61,32 @@ class GrowthCeiling:
         """Whether the future usage is below the ceiling."""
         idle = self.snapshot.capacity.total_future_idle
         return all(idle[resource] >= least for resource, least in self._idle_to_keep.items())
+
+
+class _CeilingOfGrowth:
+    """`GrowthCeiling.allows` for pods of these classes while only such pods are added.
+
+    Far below the ceiling, the totals are read once per many pods.
+    """
+
+    __slots__ = ("_ceiling", "_changes", "_largest", "_until")
+
+    def __init__(self, ceiling: GrowthCeiling, pod_classes: Iterable[PodClass]) -> None:
+        self._ceiling, self._changes = ceiling, ceiling.snapshot.capacity.changed_nodes
+        self._largest: dict[int, int] = {}
+        """By resource, the most that one pod requests."""
+        for pod_class in pod_classes:
+            for resource, amount in pod_class.amounts:
+                self._largest[resource] = max(amount, self._largest.get(resource, 0))
+        self._until = 0
+        """While there are fewer changes, one more pod of any class is allowed."""
+
+    def allows(self, pod_class: PodClass, horizon: Horizon) -> bool:
+        changes = len(self._changes)
+        if changes < self._until:
+            return True
+        self._until = changes + self._ceiling.least_pods(self._largest)
+        return self._ceiling.allows(pod_class, horizon)
 
 
 class _Least(dict[PodClass, ResourceAmounts]):
@@ -88,8 +122,9 @@ def grow(snapshot: Snapshot, ceiling: GrowthCeiling) -> list[RoleAllocation]:
     }
     stuck = [allocation for allocation in asking if allocation.pod_class in full]
     anchors = AnchorNodes(snapshot.allocations) if snapshot.policy.colocate else None
+    most = _CeilingOfGrowth(ceiling, {allocation.pod_class for allocation in asking})
     rest = {
-        allocation: RoleGrowth(snapshot, ceiling, allocation, anchors)
+        allocation: RoleGrowth(snapshot, most, allocation, anchors)
         for allocation in asking
         if allocation.pod_class not in full
     }
@@ -140,6 +175,7 @@ class RoleGrowth:
         "_ceiling",
         "_counts",
         "_creates",
+        "_min",
         "_near",
         "_snapshot",
         "_waits",
@@ -149,12 +185,12 @@ class RoleGrowth:
     def __init__(
         self,
         snapshot: Snapshot,
-        ceiling: GrowthCeiling,
+        ceiling: GrowthCeiling | _CeilingOfGrowth,
         allocation: RoleAllocation,
         anchors: AnchorNodes | None = None,
     ) -> None:
         self._snapshot, self._ceiling, self.allocation = snapshot, ceiling, allocation
-        self._anchors = anchors
+        self._anchors, self._min = anchors, allocation.role.spec.min
         self._counts = allocation.quota_request.is_bounded
         self._creates = not (allocation.hold.reason or allocation.gave_replicas)
         self._waits = snapshot.any_waits_for_moves and not allocation.starts
@@ -168,12 +204,12 @@ class RoleGrowth:
         """
         allocation = self.allocation
         # A replica that is admitted now needs no check of the future.
-        at_once = self._creates and self._is_allowed(IDLE)
-        if not (at_once or self._is_allowed(FUTURE_IDLE)):
+        if self._creates and self._is_allowed(IDLE):
+            if (node := self._node(IDLE)) != NO_NODE:
+                allocation.place(node, IDLE)
+                return True
+        elif not self._is_allowed(FUTURE_IDLE):
             return False
-        if at_once and (node := self._node(IDLE)) != NO_NODE:
-            allocation.place(node, IDLE)
-            return True
         # A starting job that restarts to resize takes no pipelined replica: it would soon restart.
         restarts = (
             allocation.starts and allocation.restarts_to_resize and not allocation.hold.reason
@@ -188,18 +224,20 @@ class RoleGrowth:
     def _is_allowed(self, horizon: Horizon) -> bool:
         """Whether quotas, moves and the ceiling admit one more replica at this horizon."""
         allocation = self.allocation
-        size = len(allocation.placements)
         if self._counts and not allocation.quota_request.allows(horizon):
             return False
-        if size < allocation.role.spec.min:
+        size = len(allocation.placements)
+        if size < self._min:
             return True
-        waits = self._waits and horizon is IDLE and self._snapshot.waits_for_moves(allocation, size)
-        return not waits and self._ceiling.allows(allocation.pod_class, horizon)
+        if self._waits and horizon is IDLE and self._snapshot.waits_for_moves(allocation, size):
+            return False
+        return self._ceiling.allows(allocation.pod_class, horizon)
 
     def _node(self, horizon: Horizon) -> int:
         """A node near the job's pods if its topology or the policy wants that, else best fit."""
         allocation = self.allocation
-        view = allocation.pod_class.at(horizon)
+        pod_class = allocation.pod_class
+        view = pod_class.idle if horizon is IDLE else pod_class.future_idle
         if self._near is not None and not view.is_exhausted:
             if horizon not in self._near:
                 self._near[horizon] = PreferredDomains(self._snapshot, allocation, horizon)

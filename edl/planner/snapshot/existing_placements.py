@@ -60,8 +60,10 @@ def existing_placements(job: TrainingJob, role: Role, pods: PodsOnNodes) -> Exis
 
 def _nodes_of(job: TrainingJob, role: Role) -> tuple[str, ...]:
     """The nodes of all replicas in order, if the state knows them (the usual case); else ()."""
-    anchors = (home for one, home in zip(job.roles, job.nodes_by_role, strict=True) if one is role)
-    return next(anchors, ())
+    for one, home in zip(job.roles, job.nodes_by_role, strict=True):
+        if one is role:
+            return home
+    return ()
 
 
 def _ranked(job: TrainingJob, role: Role, live: list[Pod], pods: PodsOnNodes) -> ExistingPlacements:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache, partial
-from itertools import islice
 from typing import Final, NamedTuple
 
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
@@ -197,8 +196,10 @@ class RoleAllocation:
         self.changed = True
         self.pod_class.reserve(node, horizon)
         self.placements.append((_on_idle if horizon is IDLE else _pipelined)(node))
-        self.created += horizon is IDLE
-        self.pipelined += horizon is not IDLE
+        if horizon is IDLE:
+            self.created += 1
+        else:
+            self.pipelined += 1
         if self.quota_request is not NOT_COUNTED:  # fast path: growth may place 100,000 replicas
             self.quota_request.reserve(horizon)
 
@@ -234,14 +235,12 @@ class RoleAllocation:
     def defer(self, count: int) -> None:
         """Turn the last `count` created replicas into pipelined ones."""
         placements, count = self.placements, max(min(count, self.created), 0)
-        nodes: list[int] = []
         self.created -= count
         self.pipelined += count
-        places = (at for at in reversed(range(len(placements))) if placements[at].holds_idle)
-        for place in islice(places, count):
-            nodes.append(placements[place].node)
-            placements[place] = _pipelined(nodes[-1])
-        self.pod_class.defer(nodes)
+        places = [at for at, one in enumerate(placements) if one.holds_idle][: -count - 1 : -1]
+        self.pod_class.defer([placements[at].node for at in places])
+        for at in places:
+            placements[at] = _pipelined(placements[at].node)
         self.quota_request.count_terminating(-count)
 
     def _count(self, placement: Placement, pods: int) -> None:

@@ -15,8 +15,9 @@ from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 
 def domain_of(snapshot: Snapshot, job: TrainingJob, role: str, label: str) -> int:
     """The number of the domain with most pods of a started role, "" for all roles; or NO_NODE."""
+    if not (started := _started(job, role)):
+        return NO_NODE
     nodes, numbers = snapshot.capacity.index, snapshot.domains.by_label(label).of_nodes
-    started = _started(job, role)
     pods = [
         pod.node or pod.planned.name for one in started for pod in one.status.pods if pod.active
     ]

@@ -18,7 +18,7 @@ from edl.feasibility.horizon import Horizon
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import PipelinedPods
-from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 
 if TYPE_CHECKING:
     from edl.planner.packing.node_capacity import Ints
@@ -45,7 +45,7 @@ class Precedence:
         self._open = self.snapshot.capacity.future_idle.copy()
         nodes: defaultdict[PodClass, list[int]] = defaultdict(list)
         for allocation in self.snapshot.allocations:
-            nodes[allocation.pod_class] += [placement.node for placement in _loose(allocation)]
+            nodes[allocation.pod_class] += _unbound_nodes(allocation)
         for pod_class, found in nodes.items():
             pod_class.release_from(self._open, found)
         for pod_class, pods in self.gated.items():
@@ -135,13 +135,8 @@ def max_displaced(pod_class: PodClass, other: PodClass) -> int:
     return max((-(-amount // amounts[row]) for row, amount in rows), default=0)
 
 
-def _loose(allocation: RoleAllocation) -> list[Placement]:
-    """Placements of replicas whose pods are not bound yet."""
-    waiting = [
-        allocation.placements[at] for at, _, _ in allocation.unscheduled if at < allocation.size
-    ]
-    return waiting + [
-        placement
-        for placement in allocation.placements
-        if placement.is_new and placement.holds_idle
-    ]
+def _unbound_nodes(allocation: RoleAllocation) -> list[int]:
+    """The nodes of replicas whose pods are not bound yet."""
+    placements, size = allocation.placements, allocation.size
+    waiting = [placements[at].node for at, _, _ in allocation.unscheduled if at < size]
+    return waiting + [one.node for one in placements if one.is_new and one.holds_idle]

@@ -9,7 +9,10 @@ from edl import reasons
 from edl.messages import message
 from edl.model import Code, JobKey, Node, PodPhase, Quota, QuotaCharge, ResizePolicy
 from edl.planner.decision_limits import Limits
+from edl.planner.passes.growth import GrowthCeiling, grow
 from edl.planner.plan import Plan, Resize
+from edl.planner.policies import POLICIES
+from edl.planner.snapshot.take_snapshot import take_snapshot
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import held, plan_for, sizes, told
 from tests.edl.planner.states import (
@@ -88,6 +91,21 @@ def test_the_ceiling_counts_cpu_over_schedulable_nodes() -> None:
 def test_the_ceiling_counts_memory_too() -> None:
     mine = worker("mnist", 1, 99, shape=shape(0.1, "1Gi"), on=["a"])
     assert sizes(plan_for(cluster(node("a", 64), mine), Limits())) == {"mnist": 62}
+
+
+def test_roles_of_unequal_pods_grow_up_to_the_ceiling_together() -> None:
+    large = worker("large", 1, 99, shape=shape(10), on=["a"])
+    small = worker("small", 1, 99, on=["a"])
+    state = cluster(node("a", 100), large, small)
+    snapshot = take_snapshot(state, POLICIES["fair"], Limits())
+    grow(snapshot, GrowthCeiling(snapshot))
+    assert [found.size for found in snapshot.allocations] == [8, 17]
+
+
+def test_pods_that_request_neither_cpu_nor_memory_grow_at_any_load() -> None:
+    full = worker("full", 4, 4, on=["a"] * 4)
+    mine = worker("mnist", 1, 9, shape=shape(0), on=["a"])
+    assert sizes(plan_for(cluster(node("a", 4), full, mine), Limits())) == {"mnist": 9}
 
 
 def test_growth_waits_for_the_cooldown_and_the_plan_is_looked_at_again_then() -> None:
