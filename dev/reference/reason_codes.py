@@ -90,6 +90,9 @@ _RULES: Final[Mapping[StrEnum, str]] = {
     NodeRule.TAINTS: "It does not tolerate the taints of the nodes that it selects, or of "
     "those that are large enough.",
     NodeRule.TOPOLOGY: "No eligible node has the label of the topology that it requires.",
+    NodeRule.TOPOLOGY_SPREAD: "No eligible node has the labels of its topology spread.",
+    NodeRule.POD_AFFINITY: "No pod that its pod affinity requires runs near an eligible node.",
+    NodeRule.POD_ANTI_AFFINITY: "Pod anti-affinity to other owners' pods excludes all nodes.",
     NodeRule.OTHERS_UNSCHEDULABLE: "Every eligible node is cordoned.",
     Scarce.RULES: "Pod (anti-)affinity or topology spread.",
     Scarce.DEVICES: "The GPUs are shared, and none has a large enough free share.",

@@ -171,15 +171,23 @@ def _smaller_pods(found: TooLarge) -> str:
 
 
 def _usable_node(found: NoUsableNode) -> str:
-    labels = ", ".join(label for label, _ in found.rule.selector)
-    labelled = f" with the label {labels}" if found.rule.rule is NodeRule.TOPOLOGY else ""
-    named = f" named {listed(found.rule.names)}" if found.rule.names else ""
+    rule, pairs = found.rule.rule, found.rule.selector
+    labels = ", ".join(label for label, _ in pairs)
+    if rule is NodeRule.TOPOLOGY_SPREAD:
+        return f"the label {labels} on nodes that {found.role} may use (kubectl label node)"
+    if rule is NodeRule.POD_AFFINITY:
+        wanted = ", ".join(f"{key}={value}" if value else key for key, value in pairs)
+        return f"a pod with {wanted} on a node that {found.role} may use"
+    labelled = f" with the label {labels}" if rule is NodeRule.TOPOLOGY else ""
+    named = f" named {listed(found.rule.names)}" if rule is NodeRule.NODE_NAME else ""
+    if rule is NodeRule.POD_ANTI_AFFINITY:
+        named = f" with another {listed(found.rule.names)}"
     node = f"a node{labelled}{named} that {found.role} may use{kept_to(found.domains)}"
     return f"{node}, with {found.requests} free for each pod"
 
 
 def _more_nodes(found: ConstraintsUnsatisfied) -> str:
-    if is_one_node(found.domains, found.node):
+    if not found.node or is_one_node(found.domains, found.node):
         return ""
     noun = "one more node" if found.pods == 1 else f"{found.pods} more nodes"
     each = "" if found.pods == 1 else " on each"

@@ -236,6 +236,8 @@ def _figures(reason: Reason) -> str:
         case Shortage() as about:
             fit = "would fit" if reason.code is Code.NEVER_FITS else "fit"
             pods = sum(need.pods for need in about.needs)
+            if about.fitting == pods:  # by capacity; rules exclude some of them
+                return best(about.domains).strip()
             return f"{about.fitting} of {pods} pods {fit}{best(about.domains)}"
         case NodesAsked(pods) if reason.code is not Code.NODES_NOT_PROVISIONED:
             return f"{_waiting(pods)} for them"

@@ -37,8 +37,9 @@ def scarce(name: str) -> str:
 
 def node_rule(found: NoEligibleNode) -> str:
     """Which rule excludes every node."""
-    wanted = ", ".join(f"{key}={value}" for key, value in found.selector)
+    wanted = ", ".join(f"{key}={value}" if value else key for key, value in found.selector)
     labels = ", ".join(key for key, _ in found.selector)
+    domain = listed(found.names)
     kubeshare = _SHARED if contract.SHARED_GPU_NODE in dict(found.selector) else ""
     node = "no node that is large enough" if found.large_nodes else "no node"
     nodes = "large enough nodes" if found.large_nodes else "nodes that it selects"
@@ -49,6 +50,12 @@ def node_rule(found: NoEligibleNode) -> str:
         NodeRule.NODE_SELECTOR: f"{node} matches its node selector {wanted}{kubeshare}",
         NodeRule.NODE_AFFINITY: f"{node} matches its node affinity",
         NodeRule.TOPOLOGY: f"no node that it may use has the label {labels} of its topology",
+        NodeRule.TOPOLOGY_SPREAD: f"no node that it may use has the label {labels} of its topology "
+        "spread",
+        NodeRule.POD_AFFINITY: f"no pod with {wanted}, which its pod affinity requires, runs in "
+        f"the {domain} of a node that it may use",
+        NodeRule.POD_ANTI_AFFINITY: f"pod anti-affinity to {wanted} excludes it from the {domain} "
+        "of every node that it may use",
         NodeRule.TAINTS: f"it does not tolerate the {taints} of the {nodes}",
         NodeRule.OTHERS_UNSCHEDULABLE: f"{node} that it may use is schedulable",
     }[found.rule]

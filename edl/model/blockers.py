@@ -157,7 +157,10 @@ class NoUsableNode(msgspec.Struct, frozen=True):
 
 
 class ConstraintsUnsatisfied(msgspec.Struct, frozen=True):
-    """The `nodes` eligible nodes have capacity, but `rule` excludes each of them."""
+    """The `nodes` eligible nodes have capacity, but `rule` excludes each of them.
+
+    `node`: one of which more would help; empty if no number of them does.
+    """
 
     kind: ClassVar = BlockerKind.CONSTRAINTS_UNSATISFIED
     role: str

@@ -67,6 +67,12 @@ class NodeRule(StrEnum):
     TAINTS = "Taints"
     TOPOLOGY = "Topology"
     """No node has the label of the required topology."""
+    TOPOLOGY_SPREAD = "TopologySpread"
+    """No node has the labels of its topology spread."""
+    POD_AFFINITY = "PodAffinity"
+    """No pod that its pod affinity requires runs near a node."""
+    POD_ANTI_AFFINITY = "PodAntiAffinity"
+    """Other owners' pods that its pod anti-affinity excludes run near every node."""
     OTHERS_UNSCHEDULABLE = "OthersUnschedulable"
     """Every node that the other constraints permit is cordoned."""
 
@@ -74,7 +80,10 @@ class NodeRule(StrEnum):
 class NoEligibleNode(msgspec.Struct, frozen=True, tag=True):
     """No node is eligible for the pods. `selector`: the node selector that no node matches.
 
-    `names`: the nodes that the pods name, of which none exists.
+    With TOPOLOGY and TOPOLOGY_SPREAD, its keys are the missing labels. With POD_AFFINITY and
+    POD_ANTI_AFFINITY, it selects pods, and `names` is the label whose values are the domains.
+
+    With NODE_NAME, `names` are the nodes that the pods name, of which none exists.
     """
 
     rule: NodeRule

@@ -32,7 +32,13 @@ from edl.planner.explain.diagnosis import (
     reclaiming_team,
     start_blockers,
 )
-from edl.planner.explain.remedies import LackOfRoom, least, merged, without_blockers
+from edl.planner.explain.remedies import (
+    asks_again,
+    least,
+    merged,
+    without_blockers,
+    without_useless_nodes,
+)
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.passes.decision import Decision
 from edl.planner.plan import Plan
@@ -194,7 +200,7 @@ class _Case:
             first = self._first(role, _recipients(before, found))
             # If the jobs that gained are known blockers, they hold no more; diagnose again.
             new = first if merged(blockers, first) != blockers else aim.find(now, found)
-            if (not new or _asks_again(blockers, new)) and (pods := _pending(now)):
+            if (not new or asks_again(blockers, new)) and (pods := _pending(now)):
                 new = [Outranked(_FIRST, (), pods)]
             more = merged(blockers, new)
             if more == blockers:
@@ -208,7 +214,7 @@ class _Case:
             before = found
             now = without_blockers(self.situation, self.job.key, blockers)
             found = now.decided()
-        return Blockers(blockers, complete=False)
+        return Blockers(without_useless_nodes(blockers), complete=False)
 
     def _least(self, blockers: tuple[Blocker, ...], aim: _Aim) -> Blockers:
         """The least of these blockers that suffices, and the operation that then begins."""
@@ -250,12 +256,6 @@ def _recipients(before: Decision | None, now: Decision) -> Mapping[Subject, int]
 def _pending(now: DecisionInput) -> tuple[str, ...]:
     """Example pods of other owners' pending demands."""
     return tuple(sorted(demand.example for demand in now.state.demands))
-
-
-def _asks_again(blockers: Sequence[Blocker], new: Sequence[Blocker]) -> bool:
-    """Whether a role lacks capacity although a known blocker has already added some for it."""
-    had = {one.role for one in blockers if isinstance(one, LackOfRoom)}
-    return any(isinstance(one, LackOfRoom) and one.role in had for one in new)
 
 
 def _is_last(blocker: Blocker) -> bool:

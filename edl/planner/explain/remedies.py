@@ -121,14 +121,21 @@ def _with_room(
 
 
 def _with_usable_nodes(blocker: NoUsableNode, given: DecisionInput, key: JobKey) -> DecisionInput:
-    role = _role(given, key, blocker.role)
+    role, rule = _role(given, key, blocker.role), blocker.rule.rule
     if role is None:
         return given
+    labels = {label: "new" for label, _ in blocker.rule.selector}
+    if rule is NodeRule.TOPOLOGY_SPREAD:
+        return given.with_labels(labels)
+    if rule is NodeRule.POD_AFFINITY:
+        return given.with_pods_everywhere(key.namespace, role.template.shape)
     node = node_for(role.template.shape, "node")
-    labels = dict(node.labels or {}) | {one.label: one.value for one in blocker.domains}
-    if blocker.rule.rule is NodeRule.TOPOLOGY:  # all new nodes are in one new domain per label
-        labels |= {label: "new" for label, _ in blocker.rule.selector}
-    return given.with_nodes(replace(node, labels=labels), blocker.requests, blocker.pods)
+    usual = dict(node.labels or {}) | {one.label: one.value for one in blocker.domains}
+    if rule is NodeRule.POD_ANTI_AFFINITY:
+        usual |= dict.fromkeys(blocker.rule.names, "new")
+    if rule is NodeRule.TOPOLOGY:  # all new nodes are in one new domain per label
+        usual |= labels
+    return given.with_nodes(replace(node, labels=usual), blocker.requests, blocker.pods)
 
 
 def _is_pinned(
@@ -162,6 +169,20 @@ def least(
         if isinstance(blocker, LackOfRoom):
             found = _fewest(partial(_with_pods, found, place), blocker.pods, suffices)
     return found
+
+
+def asks_again(blockers: Sequence[Blocker], new: Sequence[Blocker]) -> bool:
+    """Whether a role lacks capacity although a known blocker has already added some for it."""
+    had = {one.role for one in blockers if isinstance(one, LackOfRoom)}
+    return any(isinstance(one, LackOfRoom) and one.role in had for one in new)
+
+
+def without_useless_nodes(blockers: Sequence[Blocker]) -> tuple[Blocker, ...]:
+    """The blockers of a search that failed: more nodes have satisfied no constraint."""
+    return tuple(
+        replace(one, node="") if isinstance(one, ConstraintsUnsatisfied) else one
+        for one in blockers
+    )
 
 
 def _with_pods(blockers: Sequence[Blocker], place: int, pods: int) -> tuple[Blocker, ...]:

@@ -1,13 +1,23 @@
 """The input of one decision, and changed copies of it."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
 
 from edl.feasibility.eligibility import NAME_FIELD
-from edl.model import ClusterState, JobKey, Node, Quota, Role, Shape, TrainingJob
+from edl.model import (
+    ClusterState,
+    ForeignPods,
+    JobKey,
+    Node,
+    PodConstraints,
+    Quota,
+    Role,
+    Shape,
+    TrainingJob,
+)
 from edl.model.topology_domains import HOSTNAME
 from edl.planner.decide import run_passes, snapshot_at_turn
 from edl.planner.decision_limits import Limits
@@ -15,6 +25,8 @@ from edl.planner.passes.decision import Decision
 from edl.planner.policies import Policy
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.quantities import Resources
+
+_PRESENT: Final = frozenset({"In", "Exists"})
 
 
 class DecisionInput(msgspec.Struct, frozen=True):
@@ -81,6 +93,23 @@ class DecisionInput(msgspec.Struct, frozen=True):
             for name in new
         )
         return self.changed(nodes=(*self.state.nodes, *nodes))
+
+    def with_labels(self, labels: Mapping[str, str]) -> "DecisionInput":
+        """Nodes with these labels, where they have none of that name."""
+        nodes = (
+            replace(node, labels={**labels, **(node.labels or {})}) for node in self.state.nodes
+        )
+        return self.changed(nodes=tuple(nodes))
+
+    def with_pods_everywhere(self, namespace: str, shape: Shape) -> "DecisionInput":
+        """On each node one more pod of other owners that this shape's pod affinity selects."""
+        terms = shape.constraints.affinity if shape.constraints else ()
+        every = [one for term in terms for one in term.selector.requirements]
+        labels = {one.key: next(iter(one.values), "") for one in every if one.operator in _PRESENT}
+        named = (space for term in terms for space in term.selector.namespaces or ())
+        pod = PodConstraints(next(named, namespace), tuple(sorted(labels.items())))
+        pods = (ForeignPods(node.name, pod, 1) for node in self.state.nodes)
+        return self.changed(foreign_pods=(*self.state.foreign_pods, *pods))
 
     def with_quota(self, quota: Quota, more: int) -> "DecisionInput":
         """One quota raised by `more`."""

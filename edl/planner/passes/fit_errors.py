@@ -17,6 +17,7 @@ from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
 from edl.planner.passes.admission.gang import Gang
 from edl.planner.passes.admission.topology_placement import closest_fit, fits_empty_cluster
+from edl.planner.passes.unmet_constraints import unmet_constraint
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 
 
@@ -56,14 +57,14 @@ def no_domain_error(found: Gang, needs: tuple[ResourceNeed, ...] = ()) -> NoElig
 
 
 def no_node_error(snapshot: Snapshot, pod_class: PodClass) -> NoEligibleNode | None:
-    """The node rule that excludes a pod class from every node, or from each that is large enough.
+    """The rule that excludes a pod class from every node, or from each that is large enough.
 
     None if an eligible node is large enough, or no node at all.
     """
     if not pod_class.eligible.any():
         return _excluding_rule(snapshot, pod_class.shape, np.ones_like(pod_class.eligible))
     if pod_class.large_enough.any():
-        return None
+        return unmet_constraint(snapshot, pod_class)
     large = snapshot.capacity.large_enough(pod_class.amounts)
     if not large.any() or (large & snapshot.eligibility.mask(pod_class.shape)).any():
         return None

@@ -9,6 +9,7 @@ from edl import messages, reasons
 from edl.feasibility.eligibility import NAME_FIELD
 from edl.messages import message
 from edl.model import (
+    ForeignPods,
     JobKey,
     PodAffinityTerm,
     PodConstraints,
@@ -19,6 +20,7 @@ from edl.model import (
     ResizePolicy,
     Selector,
     Taint,
+    TopologySpread,
     TrainingJob,
 )
 from edl.model.blockers import (
@@ -330,6 +332,80 @@ def test_unsatisfied_affinity_is_not_reported_as_insufficient_resources() -> Non
     assert isinstance(blocker, ConstraintsUnsatisfied)
     plan = decide(cluster(*nodes, worker("mnist", 3, 3, shape=alone)), POLICIES["fair"], ALL)
     assert "Insufficient nodes that satisfy its pod (anti-)affinity" in message(plan.held[0].reason)
+
+
+CACHE = Selector(("ns",), (Requirement("app", "In", ("cache",)),))
+MINE = (("app", "mnist"),)
+NEAR = PodConstraints("ns", MINE, affinity=(PodAffinityTerm("host", CACHE),))
+SPREAD = PodConstraints("ns", MINE, spread=(TopologySpread("zone", MNIST, 1),))
+APART = PodConstraints("ns", MINE, anti_affinity=(PodAffinityTerm("os", CACHE),))
+
+
+@pytest.mark.parametrize(
+    ("rules", "cause", "remedy"),
+    [
+        (
+            NEAR,
+            (
+                "no pod with app=cache, which its pod affinity requires, runs in the host of a "
+                "node that it may use"
+            ),
+            "a pod with app=cache on a node that worker may use",
+        ),
+        (
+            SPREAD,
+            "no node that it may use has the label zone of its topology spread",
+            "the label zone on nodes that worker may use (kubectl label node)",
+        ),
+        (
+            APART,
+            "pod anti-affinity to app=cache excludes it from the os of every node that it may use",
+            "a node with another os that worker may use, with 1 CPU free for each pod",
+        ),
+    ],
+)
+def test_a_rule_about_other_pods_that_excludes_every_node_is_named(
+    rules: PodConstraints, cause: str, remedy: str
+) -> None:
+    nodes = [node(name, 8, labels={"os": "linux", "host": name}) for name in "ab"]
+    cached = rules is APART
+    pods = (ForeignPods("a", PodConstraints("ns", (("app", "cache"),)), 1),) if cached else ()
+    waits = worker("mnist", 3, 3, shape=shape(1, constraints=rules))
+    given = situation(*nodes, waits).changed(foreign_pods=pods)
+    found = explain(given, waits.key)
+    assert found is not None
+    assert found.start_blockers is not None
+    assert found.start_blockers.complete
+    (blocker,) = found.start_blockers.blockers
+    assert messages.cause(blocker) == f"{cause}: worker may use none of the nodes"
+    assert messages.remedy(blocker) == remedy
+    assert message(found.plan.held[0].reason) == f"{cause}: needs 3 x 1 CPU (worker)"
+
+
+def test_more_nodes_are_not_proposed_where_the_same_pods_exclude_it() -> None:
+    """Every new node is in the same domain as the pod that excludes it."""
+    nodes = [node(name, 8, labels={"os": "linux"}) for name in "ab"]
+    excludes = PodConstraints("ns", (), anti_affinity=(PodAffinityTerm("os", MNIST),))
+    waits = worker("mnist", 3, 3, shape=shape(1, constraints=PodConstraints("ns", MINE)))
+    given = situation(*nodes, waits).changed(foreign_pods=(ForeignPods("a", excludes, 1),))
+    found = explain(given, waits.key)
+    assert found is not None
+    assert found.start_blockers is not None
+    (blocker,) = found.start_blockers.blockers
+    assert isinstance(blocker, ConstraintsUnsatisfied)
+    assert (messages.remedy(blocker), found.start_blockers.complete) == ("", False)
+
+
+def test_a_queued_job_may_bring_the_pods_of_an_affinity() -> None:
+    cache = PodConstraints("ns", (("app", "cache"),))
+    nodes = [node(name, 8, labels={"host": name}) for name in "ab"]
+    follows = worker("mnist", 1, 1, shape=shape(1, constraints=NEAR))
+    leads = worker("c", 1, 1, paused=True, labels=cache.labels, shape=shape(1, constraints=cache))
+    found = explained("mnist", *nodes, follows, leads)
+    assert message(found.plan.held[0].reason) == (
+        "Insufficient nodes that satisfy its pod (anti-)affinity or topology spread rules: "
+        "needs 1 x 1 CPU (worker)"
+    )
 
 
 def test_no_node_at_all_names_the_rule() -> None:
