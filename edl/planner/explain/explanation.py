@@ -33,11 +33,11 @@ from edl.planner.explain.diagnosis import (
     start_blockers,
 )
 from edl.planner.explain.remedies import (
+    as_found,
     asks_again,
     least,
     merged,
     without_blockers,
-    without_useless_nodes,
 )
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.passes.decision import Decision
@@ -192,6 +192,7 @@ class _Case:
 
     def _search(self, role: str, aim: _Aim) -> Blockers:
         blockers: tuple[Blocker, ...] = ()
+        seen: list[Blocker] = []
         now, found = self.situation, self.decided
         before: Decision | None = None
         for _ in range(_ROUNDS):
@@ -202,6 +203,7 @@ class _Case:
             new = first if merged(blockers, first) != blockers else aim.find(now, found)
             if (not new or asks_again(blockers, new)) and (pods := _pending(now)):
                 new = [Outranked(_FIRST, (), pods)]
+            seen += new
             more = merged(blockers, new)
             if more == blockers:
                 break
@@ -214,7 +216,7 @@ class _Case:
             before = found
             now = without_blockers(self.situation, self.job.key, blockers)
             found = now.decided()
-        return Blockers(without_useless_nodes(blockers), complete=False)
+        return Blockers(as_found(blockers, seen), complete=False)
 
     def _least(self, blockers: tuple[Blocker, ...], aim: _Aim) -> Blockers:
         """The least of these blockers that suffices, and the operation that then begins."""

@@ -30,6 +30,8 @@ from edl.planner.explain.what_if_state import DecisionInput, node_for
 
 LackOfRoom: TypeAlias = InsufficientResources | NoUsableNode | ConstraintsUnsatisfied | TooLarge
 """Blockers of a role that room on nodes for `pods` more pods would remove."""
+_WITHOUT_NODES: Final = frozenset({NodeRule.TOPOLOGY_SPREAD, NodeRule.POD_AFFINITY})
+"""Rules that labels or pods on the present nodes satisfy."""
 _MENDED: Final[Mapping[JobCondition, Callable[[TrainingJob], TrainingJob]]] = {
     JobCondition.PAUSED: lambda job: replace(job, paused=False),
     JobCondition.PROBLEM: lambda job: replace(job, problem="", refusal=None),
@@ -177,12 +179,22 @@ def asks_again(blockers: Sequence[Blocker], new: Sequence[Blocker]) -> bool:
     return any(isinstance(one, LackOfRoom) and one.role in had for one in new)
 
 
-def without_useless_nodes(blockers: Sequence[Blocker]) -> tuple[Blocker, ...]:
-    """The blockers of a search that failed: more nodes have satisfied no constraint."""
-    return tuple(
-        replace(one, node="") if isinstance(one, ConstraintsUnsatisfied) else one
-        for one in blockers
-    )
+def as_found(blockers: Sequence[Blocker], seen: Sequence[Blocker]) -> tuple[Blocker, ...]:
+    """The blockers of a search that failed: more room than each first asked for has not helped.
+
+    `seen`: the blockers found, in order. More nodes have satisfied no constraint.
+    """
+
+    def first(blocker: Blocker) -> Blocker:
+        if not isinstance(blocker, LackOfRoom):
+            return blocker
+        alike = (one for one in seen if type(one) is type(blocker) and one.role == blocker.role)
+        pods = next(alike, blocker).pods
+        if isinstance(blocker, ConstraintsUnsatisfied):
+            return replace(blocker, pods=pods, node="")
+        return replace(blocker, pods=pods)
+
+    return tuple(map(first, blockers))
 
 
 def _with_pods(blockers: Sequence[Blocker], place: int, pods: int) -> tuple[Blocker, ...]:
@@ -225,6 +237,8 @@ def _both(old: Blocker, new: Blocker) -> Blocker | None:
 
 def _more_room(old: Blocker, new: Blocker) -> Blocker | None:
     if not (isinstance(old, LackOfRoom) and isinstance(new, LackOfRoom) and old.role == new.role):
+        return None
+    if isinstance(old, NoUsableNode) and old.rule.rule in _WITHOUT_NODES:
         return None
     if isinstance(old, NoUsableNode | TooLarge):
         alike = not isinstance(new, ConstraintsUnsatisfied)

@@ -394,6 +394,14 @@ def test_more_nodes_are_not_proposed_where_the_same_pods_exclude_it() -> None:
     (blocker,) = found.start_blockers.blockers
     assert isinstance(blocker, ConstraintsUnsatisfied)
     assert (messages.remedy(blocker), found.start_blockers.complete) == ("", False)
+    assert blocker.pods == waits.roles[0].spec.min
+
+
+def test_in_a_full_cluster_labels_and_room_are_both_missing() -> None:
+    waits = worker("mnist", 3, 3, shape=shape(1, constraints=SPREAD))
+    labels, space = start("mnist", node("a", 4), runs("other", 4, low=4), waits)
+    assert isinstance(labels, NoUsableNode)
+    assert messages.remedy(space) == "room for 3 more pods of 1 CPU, on nodes like a"
 
 
 def test_a_queued_job_may_bring_the_pods_of_an_affinity() -> None:
