@@ -197,7 +197,7 @@ class _Case:
         before: Decision | None = None
         for _ in range(_ROUNDS):
             if aim.gained(found):
-                return self._least(blockers, aim)
+                return self._least(blockers, (), aim)
             first = self._first(role, _recipients(before, found))
             # If the jobs that gained are known blockers, they hold no more; diagnose again.
             new = first if merged(blockers, first) != blockers else aim.find(now, found)
@@ -209,17 +209,17 @@ class _Case:
                 break
             blockers = more
             if any(map(_is_last, blockers)):
-                removed = tuple(one for one in blockers if not isinstance(one, InProgress))
-                if removed == blockers:
+                then = tuple(one for one in blockers if isinstance(one, InProgress))
+                if not then:
                     break
-                return self._least(removed, aim)
+                return self._least(tuple(one for one in blockers if one not in then), then, aim)
             before = found
             now = without_blockers(self.situation, self.job.key, blockers)
             found = now.decided()
         return Blockers(as_found(blockers, seen), complete=False)
 
-    def _least(self, blockers: tuple[Blocker, ...], aim: _Aim) -> Blockers:
-        """The least of these blockers that suffices, and the operation that then begins."""
+    def _least(self, blockers: tuple[Blocker, ...], then: Sequence[Blocker], aim: _Aim) -> Blockers:
+        """The least of `blockers` that suffices; `then` is the operation without all of them."""
 
         @cache
         def under_way(removed: Sequence[Blocker]) -> Sequence[Blocker] | None:
@@ -230,7 +230,7 @@ class _Case:
             return [one for one in aim.find(now, found) if isinstance(one, InProgress)] or None
 
         needed = least(blockers, lambda removed: under_way(removed) is not None)
-        return Blockers((*needed, *(under_way(needed) or ())))
+        return Blockers((*needed, *(then if needed == blockers else under_way(needed) or ())))
 
     def _first(self, role: str, recipients: Mapping[Subject, int]) -> Sequence[Blocker]:
         """The jobs or sibling roles that got the capacity which removing blockers freed.
