@@ -42,8 +42,15 @@ def _evacuated(
 
 
 def going(role: Role) -> tuple[Pod, ...]:
-    """The named pods that are still active, whether or not their removal is recorded."""
-    names = role.request.removing | role.record.removed
+    """The named pods that are still active, whether or not their removal is recorded.
+
+    Recorded work items that an earlier plan chose are left to this plan: without its smaller size
+    the Job controller would create others at once, where kube-scheduler likes.
+    """
+    last = role.record.last
+    by_user = last is not None and last.code is Code.PODS_REMOVED
+    recorded = role.record.removed if role.spec.indexed or by_user else frozenset[str]()
+    names = role.request.removing | recorded
     return tuple(pod for pod in role.status.pods if pod.name in names and pod.active)
 
 
@@ -91,7 +98,13 @@ def untracked_end(job: TrainingJob, pod: Pod) -> tuple[Write, ...]:
     if contract.JOB_TRACKING not in pod.finalizers:
         return (Delete(target, pod.version),)
     others = [name for name in pod.finalizers if name != contract.JOB_TRACKING]
-    return (Patch(target, pod.version, {"metadata": {"finalizers": others}}), Delete(target))
+    release = Patch(
+        target,
+        pod.version,
+        {"metadata": {"finalizers": others}},
+        unless_changed={"metadata": {"finalizers": [*pod.finalizers]}},
+    )
+    return release, Delete(target)
 
 
 def relied_on(role: Role) -> Json:

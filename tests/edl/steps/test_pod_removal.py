@@ -205,6 +205,41 @@ def test_only_named_work_items_end_whenever_the_job_controller_counts(*, by_plan
     assert contract.HISTORY in written(patches(step)[0]), "recorded before a pod ends"
 
 
+@pytest.mark.parametrize("by_user", [True, False])
+def test_a_plan_chooses_anew_which_work_items_end_but_those_that_a_user_named_do(
+    *, by_user: bool
+) -> None:
+    """A conflict cut the removal short: the pods are recorded, and the size is as before."""
+    found = pods("worker", range(4))
+    why = reasons.removed([NAMED]) if by_user else reasons.room_for_job(KEY)
+    removed = {"removed": frozenset({NAMED}), "last": why}
+    items = role("worker", 1, 4, indexed=False, size=4, pods=found, **removed)
+    step, _ = live(training(items, framework="none"), [], NOW)
+    assert [target.name for target in deleted(step)] == ([NAMED] if by_user else [])
+
+
+@pytest.mark.parametrize(
+    ("change", "done"),
+    [
+        ({"status": {"phase": "Running"}}, True),
+        ({"metadata": {"finalizers": ["example.com/own"]}}, False),
+    ],
+    ids=["status", "finalizers"],
+)
+def test_a_pod_is_removed_in_a_newer_version_with_the_same_finalizers(
+    *, change: Json, done: bool
+) -> None:
+    fake, target = FakeCluster(lambda: NOW), ObjectRef("Pod", KEY.namespace, NAMED)
+    metadata = {"finalizers": [contract.JOB_TRACKING]}
+    version = fake.create(target, {"metadata": metadata})["metadata"]["resourceVersion"]
+    found = replace(pod("worker", 1), version=version, finalizers=(contract.JOB_TRACKING,))
+    fake.patch(target, change)
+    report = ClusterWriter(fake).act(
+        [Step(KEY, untracked_end(training(workers(found, size=2)), found))]
+    )
+    assert (bool(report.done), bool(report.conflicts)) == (done, not done)
+
+
 def test_the_record_of_thousands_of_removed_pods_fits_into_annotations() -> None:
     found = pods("worker", range(9000))
     items = role("worker", 1, 9000, indexed=False, size=9000, pods=found)
