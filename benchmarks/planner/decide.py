@@ -10,7 +10,6 @@ what is decided after one change in the cluster in which there was nothing to do
 """
 
 import argparse
-import gc
 import resource
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
@@ -32,6 +31,7 @@ from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import POLICIES
 from edl.steps import steps
 from edl.steps.unchanged_jobs import UnchangedJobs
+from reconciler.manager import collect_less
 
 SIZES: Final = tuple(Size(nodes, nodes * 10, nodes // 2) for nodes in (1250, 2500, 5000, 10_000))
 LIMITS: Final = Limits()
@@ -121,8 +121,7 @@ def measure_all(size: Size, runs: int, seed: int) -> dict[str, float]:
         "nothing to do": full,
         "a new gang of 32 pods": with_gang(full),
     }
-    gc.collect()
-    gc.freeze()  # as in the reconciler: the collector does not traverse the state again
+    collect_less()
     for name, state in states.items():
         times = measure(lambda: decide(state, POLICY, LIMITS), runs)  # noqa: B023 (called at once)
         found[name] = report(size, name, times, moved(decide(state, POLICY, LIMITS)))
@@ -141,8 +140,7 @@ def measure_all(size: Size, runs: int, seed: int) -> dict[str, float]:
 
 def ruled(size: Size, name: str, situation: Situation, runs: int) -> float:
     state, limits = situation
-    gc.collect()
-    gc.freeze()
+    collect_less()
     times = measure(lambda: decide(state, POLICY, limits), runs)
     return report(size, name, times, moved(decide(state, POLICY, limits)))
 

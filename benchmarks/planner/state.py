@@ -7,7 +7,6 @@ reconciler runs, from a cluster in memory that makes them when they are asked fo
 """
 
 import argparse
-import gc
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
@@ -30,6 +29,7 @@ from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
 from edl.steps import steps
+from reconciler.manager import collect_less
 
 if TYPE_CHECKING:
     from edl.kube.cluster import Cluster
@@ -203,8 +203,7 @@ def main() -> None:
     reading = Reading(Scale(options.nodes, options.pods, options.jobs))
     show("imported", [0.0])
     show("the first list of everything", [timed(reading.start)], "its making included")
-    gc.collect()
-    gc.freeze()
+    collect_less()
     show("the first state", [timed(reading.state)])
     show("the same state again", [timed(reading.state) for _ in range(options.runs)])
     watch_events(reading, options.runs)
