@@ -78,9 +78,10 @@ def test_how_fast_jobs_are_released_is_what_was_measured() -> None:
 
 def test_how_long_jobs_waited_in_the_replays_is_what_was_measured() -> None:
     report = (ROOT / "benchmarks" / "experiments" / "README.md").read_text()
-    row = next(line for line in report.splitlines() if line.startswith("| mean wait, s |"))
-    ours, theirs, fixed = [cell.split()[0] for cell in row.split("|")[5:8]]
-    assert (
-        f"the mean wait was {ours} s with kubectl-edl, {theirs} s with EDL's algorithm and "
-        f"{fixed} s at fixed sizes"
-    ) in words(PERFORMANCE)
+    rows = [line for line in report.splitlines() if line.startswith("| mean wait, s |")]
+    first, second = ([cell.split()[0] for cell in row.split("|")[5:8]] for row in rows)
+    for waits, (ours, theirs, fixed) in (("the mean wait was", first), ("jobs waited", second)):
+        assert (
+            f"{waits} {ours} s with kubectl-edl, {theirs} s with EDL's algorithm and "
+            f"{fixed} s at fixed sizes"
+        ) in words(PERFORMANCE)
