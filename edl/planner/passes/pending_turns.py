@@ -108,7 +108,7 @@ class SchedulingTurns:
             return
         classes = [request.pod_class for request in claim.requests]
         if claim.clears and kept.takes(index, self._ahead, {}):
-            self.decisions.put_off(claim.key, self.snapshot.allocations, self._why(classes))
+            self.decisions.put_off(claim, claim.key, self._why(classes))
         self._come_first((pod_class, claim.key) for pod_class in classes)
 
     def _grow(
@@ -210,7 +210,7 @@ class SchedulingTurns:
             for one in allocations
         ]
         requests = [PodSetRequest(one.pod_class, one.allocated) for one in allocations]
-        self._postponed.append(PipelinedPods(requests, nodes, number))
+        self._postponed.append(PipelinedPods(requests, nodes, number, {}))
         self._left_out.update(allocations)
         self.decisions.enqueue(key, self._why(one.pod_class for one in allocations))
 

@@ -10,7 +10,7 @@ from edl.model import JobKey, Pod, Reason
 from edl.model.reason_codes import Minimum, Other
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.plan import Held
-from edl.planner.snapshot.role_allocation import RoleAllocation
+from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
 
 _SHOWN_AHEAD = 8
 
@@ -23,10 +23,12 @@ class PipelinedPods(NamedTuple):
     """For each request, the nodes on which its capacity is reserved."""
     admitted_before: int
     """How many jobs had been admitted before."""
+    evicted: dict[RoleAllocation, list[Placement]]
+    """Replicas that yield to it in this plan, in the order of eviction."""
     key: JobKey | None = None
     """The gang that claims it; None for other owners' pods."""
     clears: bool = False
-    """Whether running jobs yield replicas for it in this plan."""
+    """Whether running jobs yield to it in this plan."""
 
 
 class ReplicaMove(NamedTuple):
@@ -78,13 +80,21 @@ class Decisions:
         key: JobKey | None = None,
         *,
         clears: bool = False,
+        evicted: dict[RoleAllocation, list[Placement]] | None = None,
     ) -> None:
-        self.pipelined.append(PipelinedPods(requests, placed, len(self.admitted), key, clears))
+        before = len(self.admitted)
+        self.pipelined.append(PipelinedPods(requests, placed, before, evicted or {}, key, clears))
 
-    def put_off(self, key: JobKey, allocations: Iterable[RoleAllocation], reason: Reason) -> None:
-        """Let a gang wait before any job yields to it; the capacity stays reserved in this plan."""
-        for one in allocations:
-            if one.reason and _is_for(one.reason, key):
+    def put_off(self, claim: PipelinedPods, key: JobKey, reason: Reason) -> None:
+        """Let a gang wait before any job yields to it; the capacity stays reserved in this plan.
+
+        A role that yields to it keeps what it yields to claims before it, but not to gangs behind.
+        """
+        behind = reversed(self.pipelined[[one.key for one in self.pipelined].index(key) :])
+        taken = [(one, found.evicted.pop(one, [])) for found in behind for one in [*claim.evicted]]
+        for one, placements in taken:
+            one.placements.extend(reversed(placements))
+            if one.allocated >= one.role.status.size:
                 one.reason, one.hold.reason, one.changed = None, reason, False
         self.suspended = {
             victim: why for victim, why in self.suspended.items() if not _is_for(why, key)

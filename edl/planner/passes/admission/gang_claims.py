@@ -185,8 +185,8 @@ class GangClaims:
         if reservation := self.sources.claim(found, scope):
             victims = [*self.decisions.suspended][suspended:]
             donors = {one.job.key for one in reservation.evicted}.union(victims) - {job.key}
-            placed = reservation.requests, reservation.nodes
-            self.decisions.pipeline(*placed, job.key, clears=bool(donors))
+            placed, evicted = (reservation.requests, reservation.nodes), reservation.evicted
+            self.decisions.pipeline(*placed, job.key, clears=bool(donors), evicted=evicted)
             previous = has_previous_pods(self.snapshot, found)
             reason = reasons.PREVIOUS_PODS if previous else reasons.leaving(found.pods, donors)
             self.decisions.enqueue(job.key, reason)

@@ -152,3 +152,19 @@ def test_a_start_waits_for_pods_that_terminate_for_a_gang_but_not_for_ever(
 def _holding(one: Node, cpu: int) -> Node:
     """A node on which pods that terminate hold this much."""
     return replace(one, releasing=room(cpu, pods=cpu))
+
+
+def test_a_role_yields_to_a_job_ahead_and_not_yet_to_the_gang_behind_it() -> None:
+    sizes_of = {"a": 5, "c": 1, "d": 4}
+    nodes = [node(name, cpu, labels={"pool": name}) for name, cpu in sizes_of.items()]
+    nodes.append(node("b", 1, labels={"pool": "a"}))
+    sweep = worker("sweep", 1, 6, on=["c", "a", "a", "a", "d", "d"])
+    on_d, on_a = (shape(cpu, node_selector=(("pool", one),)) for cpu, one in ((3, "d"), (1, "a")))
+    ahead = worker("ahead", 1, 1, shape=on_d, queued=-30)
+    behind = worker("gang", 1, 1, shape=shape(5), queued=-20)
+    waiting = pending().roles[0].status.pods
+    first = small(size=1, high=1, suspended=False, pods=waiting, shape=on_a, started_at=at(-5))
+    plan = plan_for(cluster(*nodes, sweep, ahead, behind, first))
+    assert sizes(plan) == {"sweep": 5}
+    assert held(plan)["ahead"] == reasons.leaving(1, [key("sweep")])
+    assert held(plan)["gang"] == reasons.placed_after([key("small"), key("ahead")])
