@@ -19,7 +19,7 @@ from edl.planner.packing.best_fit import CursorPosition
 from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack, still_missing
 from edl.planner.passes.reclaim_choice import RemovalChoice, TakenNodes
-from edl.planner.snapshot.extras.minimum_nodes import leaves_by_name
+from edl.planner.snapshot.extras.minimum_nodes import any_may_leave
 from edl.planner.snapshot.extras.node_search import NodeSearch, nodes_for_one
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
@@ -116,7 +116,7 @@ class Reservation:
             frees: Sequence[bool] = memoryview(nodes)  # type: ignore[arg-type]
 
             def is_useful(one: RoleAllocation) -> bool:
-                if leaves_by_name(one):
+                if any_may_leave(one):
                     return _on(one, least(one), frees)
                 node = one.placements[-1].node
                 return node != NO_NODE and frees[node]
@@ -155,7 +155,7 @@ class Reservation:
         while not done() and not (choice and self._clears_a_node(search)):
             if not (allocation := search.next()):
                 break
-            if choice and leaves_by_name(allocation) and (missing := self._first_missing()):
+            if choice and any_may_leave(allocation) and (missing := self._first_missing()):
                 choice.bring_last(allocation, missing)
             placement = self._evict(search.reclaimable, allocation)
             placed = self._place_missing(placement.node)

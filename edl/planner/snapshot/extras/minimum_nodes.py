@@ -1,8 +1,9 @@
 """The nodes on which interchangeable replicas of a minimum are kept.
 
-Replicas that process work items are interchangeable: any of them may be the minimum. If each node
-has a replica of some minimum, evicting all extras empties no node. For a claim that cannot be met
-otherwise, minimums are kept together, where possible on nodes that its pods cannot use.
+Replicas that process work items are interchangeable, and so are those of a role that restarts to
+resize: any of them may be the minimum. If each node has a replica of some minimum, evicting all
+extras empties no node. For a claim that cannot be met otherwise, minimums are kept together, where
+possible on nodes that its pods cannot use.
 """
 
 from collections import defaultdict
@@ -35,6 +36,12 @@ class _Swap(NamedTuple):
 def leaves_by_name(allocation: RoleAllocation) -> bool:
     """Whether any replica may be removed, not only the last: interchangeable and all bound."""
     return allocation.role.spec.resizing is ResizePolicy.ITEMS and not allocation.unscheduled
+
+
+def any_may_leave(allocation: RoleAllocation) -> bool:
+    """Whether the plan chooses which replicas leave: by name, or by the nodes after a restart."""
+    restarts = allocation.restarts_to_resize and allocation.role.template.gated
+    return leaves_by_name(allocation) or (restarts and not allocation.unscheduled)
 
 
 class MinimumNodes:
@@ -89,7 +96,7 @@ class MinimumNodes:
             least = self._least
             found = (one for one in self._allocations if 0 < least(one) < one.size)
             self._roles = sorted(
-                filter(leaves_by_name, found), key=lambda one: (-least(one), one.rank)
+                filter(any_may_leave, found), key=lambda one: (-least(one), one.rank)
             )
         return self._roles
 

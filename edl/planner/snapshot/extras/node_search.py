@@ -16,7 +16,7 @@ from edl.feasibility.eligibility import Mask
 from edl.feasibility.horizon import Horizon
 from edl.planner.packing.node_capacity import Ints, NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
-from edl.planner.snapshot.extras.minimum_nodes import leaves_by_name
+from edl.planner.snapshot.extras.minimum_nodes import any_may_leave
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
 from edl.planner.snapshot.extras.yield_ahead import NodeComparison, YieldAhead
 from edl.planner.snapshot.extras.yield_queue import YieldQueue
@@ -162,7 +162,7 @@ class NodeSearch:
         compared = self._begun.union(least.tolist())
         by_node: defaultdict[int, list[_Extra]] = defaultdict(list)
         for one in dict.fromkeys(self.reclaimable.holders(sorted(compared))):
-            if leaves_by_name(one) or not self.queue.may_yield(one, self.scope):
+            if any_may_leave(one) or not self.queue.may_yield(one, self.scope):
                 continue
             first = max(self.reclaimable.min_replicas(one), one.size - _DEEPEST)
             for depth, placement in enumerate(reversed(one.placements[first:]), 1):

@@ -14,7 +14,7 @@ from edl.feasibility.eligibility import Mask
 from edl.feasibility.horizon import FUTURE_IDLE
 from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.packing.pod_class import PodClass
-from edl.planner.snapshot.extras.minimum_nodes import leaves_by_name
+from edl.planner.snapshot.extras.minimum_nodes import any_may_leave
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
 from edl.planner.snapshot.extras.yield_order import Entry, YieldTurn
 from edl.planner.snapshot.extras.yield_queue import YieldQueue
@@ -171,7 +171,7 @@ class NodeComparison:
         ahead = self.ahead
         while len(self.begun) < self.most:
             allocation = ahead.next()
-            if allocation is None or leaves_by_name(allocation):
+            if allocation is None or any_may_leave(allocation):
                 return
             node = ahead.node_of(allocation)
             if self._is_useful(node):
@@ -180,7 +180,7 @@ class NodeComparison:
             else:
                 ahead.pass_over(allocation)
                 self.begun.discard(node)
-        while (found := ahead.first_on(self.begun)) and not leaves_by_name(found):
+        while (found := ahead.first_on(self.begun)) and not any_may_leave(found):
             node = ahead.node_of(found)
             self.begun, self.most = {node}, 1
             ahead.take_from_node(found)

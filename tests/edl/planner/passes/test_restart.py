@@ -329,3 +329,13 @@ def test_what_gave_a_replica_that_found_no_place_does_not_take_it_again_soon() -
     assert held(plan)["gave"] == reasons.GROWS_LATER
     grew = restarting("taker", 1, 3, on=["b"], shape=on_b, resized_at=at(1 - COOLDOWN))
     assert sizes(plan_for(cluster(*nodes, gave, grew))) == {"gave": 3}
+
+
+def test_a_restart_gives_up_the_replicas_whose_nodes_are_needed_not_the_last_ones() -> None:
+    """All pods are placed anew: one replica less is enough for one pod."""
+    nodes = [node(name, 4, labels={"gpu": str(name == "a")}) for name in "abcdefgh"]
+    runs = worker("runs", 2, 8, on=[*"abcdefgh"], shape=shape(3), resizing=ResizePolicy.RESTART)
+    needs = shape(2, node_selector=(("gpu", "True"),))
+    (resize,) = plan_for(cluster(*nodes, runs, worker("small", 1, 1, shape=needs))).resizes
+    assert (resize.before, resize.after) == (8, 7)
+    assert sorted(resize.nodes) == [*"bcdefgh"]
