@@ -170,12 +170,13 @@ class AdmissionQueue:
         if isinstance(claim, RoleAllocation):
             lacks = max(claim.role.spec.min - claim.size, 0)
             request = self.snapshot.quotas.request_of(claim.job, [(claim.role, lacks)])
-            priority = minimum_priority(claim.job.priority)
-        else:
-            priority = reclaim_priority_of(self.snapshot, claim.job)
-        if request.team is None:
+        if (found := request.team) is None:
             raise ValueError(f"{claim.job.key}: no team")
-        return self._sources.charge(priority, request.team)
+        if not any(found.balance.owed[team] for team in found.balance.paths[found.team]):
+            return found
+        if isinstance(claim, RoleAllocation):
+            return self._sources.charge(minimum_priority(claim.job.priority), found)
+        return self._sources.charge(reclaim_priority_of(self.snapshot, claim.job), found)
 
     def _startable(self) -> Iterator[TrainingJob]:
         for job in self.snapshot.jobs:
