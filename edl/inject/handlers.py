@@ -8,6 +8,7 @@ import msgspec
 from edl import contract
 from edl.errors import Denied, Finding, refuse
 from edl.inject import (
+    immutable_names,
     manifest_schema,
     namespace_defaults,
     namespace_limits,
@@ -254,7 +255,7 @@ def _update(request: AdmissionRequest, old: Json, *, trusted: bool) -> Admission
         return AdmissionVerdict(*update_policy.still_released(manifest))
     if contract.KUEUE_QUEUE not in labels(old):
         refuse(update_policy.other_queues(manifest))
-    update_policy.check_identity(manifest, old)
+    immutable_names.check_identity(manifest, old)
     held, warnings = update_policy.held(ttl_after_finished.hold(manifest, old), old)
     update_policy.check(held, old, request.policy)
     back = restored_fields.warnings(manifest, old, held)

@@ -133,7 +133,7 @@ def still_released(job: Json) -> tuple[Json, tuple[str, ...]]:
     warning = (
         f"{metadata.get('name', '')} was released and stays an ordinary Job, without names of "
         f"{contract.PREFIX}: kubectl edl release -f FILE removes them from its file, "
-        f"{_adoption(job)} makes it elastic again"
+        f"{adoption(job)} makes it elastic again"
     )
     return job | {"metadata": metadata | kept}, (warning,)
 
@@ -153,39 +153,11 @@ def _foreign(found: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in found.items() if not name.startswith(contract.PREFIX)}
 
 
-def _adoption(job: Json) -> str:
+def adoption(job: Json) -> str:
+    """The command that makes an ordinary Job elastic; its options are left to the user."""
     metadata = job.get("metadata") or {}
     where = f" -n {metadata['namespace']}" if metadata.get("namespace") else ""
     return f"kubectl edl adopt {metadata.get('name', '')}{where} --recreate …"
-
-
-def check_identity(new: Json, old: Json) -> None:
-    """Raises Denied for a change of a label or annotation from which the pods were built."""
-    if contract.FRAMEWORK not in labels(old):
-        path = f"metadata.labels[{contract.FRAMEWORK}]"
-        what = "this label only takes effect at creation: the pod template of a Job is immutable"
-        ways = f"{_adoption(old)}, or take the names of {contract.PREFIX} out of its file"
-        raise Denied([Finding(path, what, ways)])
-    findings = [
-        Finding(
-            f"metadata.{place}[{name}]",
-            f'"{after.get(name, "")}" was "{before.get(name, "")}"',
-            f"it cannot change after creation: {_way_out(name, after, old)}",
-        )
-        for place, before, after in (
-            ("labels", labels(old), labels(new)),
-            ("annotations", annotations(old), annotations(new)),
-        )
-        for name in contract.IMMUTABLE
-        if before.get(name) != after.get(name) and not (name in WRITTEN_OUT and name not in after)
-    ]
-    refuse(findings)
-
-
-def _way_out(name: str, after: Mapping[str, str], old: Json) -> str:
-    if name == contract.FRAMEWORK and name not in after:
-        return f"kubectl edl release {_name(old)} removes all edl.dev labels, and the Job runs on"
-    return "delete the Job and recreate it"
 
 
 def held(new: Json, old: Json) -> tuple[Json, tuple[str, ...]]:
@@ -205,7 +177,7 @@ def held(new: Json, old: Json) -> tuple[Json, tuple[str, ...]]:
     if spec.get("suspend") and not old_spec.get("suspend"):
         kept = paused(kept)
         warnings.append(
-            f"paused, as {contract.PAUSED}: kubectl edl resume {_name(old)} continues it"
+            f"paused, as {contract.PAUSED}: kubectl edl resume {name_of(old)} continues it"
         )
     elif old_spec.get("suspend") and not spec.get("suspend"):
         warnings.append(f"spec.suspend stays true: {_why_suspended(old)}")
@@ -250,11 +222,12 @@ def is_ranked(job: Json) -> bool:
 
 def _why_suspended(old: Json) -> str:
     if annotations(old).get(contract.PAUSED) == contract.TRUE:
-        return f"{_name(old)} is paused; kubectl edl resume {_name(old)} continues it"
-    return f"{_name(old)} waits for its turn; see kubectl edl queue"
+        return f"{name_of(old)} is paused; kubectl edl resume {name_of(old)} continues it"
+    return f"{name_of(old)} waits for its turn; see kubectl edl queue"
 
 
-def _name(manifest: Json) -> str:
+def name_of(manifest: Json) -> str:
+    """The name of the training job to which this Job belongs."""
     name = (manifest.get("metadata") or {}).get("name", "")
     return labels(manifest).get(contract.JOB) or name
 

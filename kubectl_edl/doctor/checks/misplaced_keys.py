@@ -6,7 +6,7 @@ from typing import Final
 
 from edl import contract
 from edl.errors import Denied, Forbidden
-from edl.inject import update_policy
+from edl.inject import immutable_names, update_policy
 from edl.inject.manifest_schema import is_labelled
 from edl.inject.warnings import unknown_keys
 from edl.kube.cluster import ListOptions
@@ -75,7 +75,7 @@ def _may_change(manifest: Json) -> bool:
         return False
     meant = unknown_keys.corrected(manifest)
     try:
-        update_policy.check_identity(meant, manifest)
+        immutable_names.check_identity(meant, manifest)
         update_policy.check(meant, manifest, namespace_policy.SILENT)
     except Denied:
         return False

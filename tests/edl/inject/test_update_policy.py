@@ -27,6 +27,7 @@ RUNNING = changed(
     "spec completions",
     2,
 )
+SCALED = "kubectl edl scale mnist --role worker --min 2 --max 3"
 OURS = "is written only by kubectl-edl: your value was dropped"
 
 
@@ -62,6 +63,32 @@ def test_what_pods_were_made_from_never_changes(path: str, value: str | None) ->
     (finding,) = denied.value.findings
     assert finding.path == f"metadata.{place}[{name}]"
     assert finding.what.startswith(f'"{value or ""}" was ')
+
+
+@pytest.mark.parametrize(
+    ("roles", "way"),
+    [
+        (
+            "chief=1,ps=2,worker=2..3",
+            f"{SCALED} changes the bounds; a file with the old edl.dev/roles then keeps them",
+        ),
+        ("chief=1,ps=2,worker=1..4", "delete the Job and recreate it"),
+        ("chief=2,ps=2,worker=1..3", "delete the Job and recreate it"),
+        ("chief=1,worker=1..3", "delete the Job and recreate it"),
+        ("chief=1,ps=2,worker=x", "delete the Job and recreate it"),
+    ],
+)
+def test_bounds_that_a_running_job_can_get_are_changed_by_scale(roles: str, way: str) -> None:
+    with pytest.raises(Denied) as denied:
+        update(changed(RUNNING, "metadata annotations edl.dev/roles", roles), RUNNING)
+    (finding,) = denied.value.findings
+    assert finding.allowed == f"it cannot change after creation: {way}"
+
+
+def test_a_file_with_the_old_roles_keeps_the_bounds_that_scale_has_set() -> None:
+    scaled = changed(RUNNING, "metadata labels edl.dev/min", "2")
+    verdict = update(role_manifest("worker"), scaled)
+    assert labels(verdict.manifest)["edl.dev/min"] == "2"
 
 
 def test_every_forbidden_change_is_named_at_once() -> None:

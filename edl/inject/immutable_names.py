@@ -1,0 +1,69 @@
+"""Labels and annotations that never change after creation, and the way to get what was meant."""
+
+from collections.abc import Mapping, Sequence
+
+from edl import contract
+from edl.errors import Denied, Finding, refuse
+from edl.frameworks import FRAMEWORKS
+from edl.inject.manifest_parts import annotations, labels
+from edl.inject.update_policy import WRITTEN_OUT, adoption, name_of
+from edl.parsing.manifest_reader import ManifestReader
+from edl.parsing.role_bounds import read_roles
+from edl.spec.job_spec import RoleBounds
+from edl.writes import Json
+
+
+def check_identity(new: Json, old: Json) -> None:
+    """Raises Denied for a change of a label or annotation from which the pods were built."""
+    if contract.FRAMEWORK not in labels(old):
+        path = f"metadata.labels[{contract.FRAMEWORK}]"
+        what = "this label only takes effect at creation: the pod template of a Job is immutable"
+        ways = f"{adoption(old)}, or take the names of {contract.PREFIX} out of its file"
+        raise Denied([Finding(path, what, ways)])
+    findings = [
+        Finding(
+            f"metadata.{place}[{name}]",
+            f'"{after.get(name, "")}" was "{before.get(name, "")}"',
+            f"it cannot change after creation: {_way_out(name, after, new, old)}",
+        )
+        for place, before, after in (
+            ("labels", labels(old), labels(new)),
+            ("annotations", annotations(old), annotations(new)),
+        )
+        for name in contract.IMMUTABLE
+        if before.get(name) != after.get(name) and not (name in WRITTEN_OUT and name not in after)
+    ]
+    refuse(findings)
+
+
+def _way_out(name: str, after: Mapping[str, str], new: Json, old: Json) -> str:
+    job = name_of(old)
+    if name == contract.FRAMEWORK and name not in after:
+        return f"kubectl edl release {job} removes all edl.dev labels, and the Job runs on"
+    if name == contract.ROLES and (bounds := _new_bounds(new, old)):
+        commands = " and ".join(
+            f"kubectl edl scale {job} --role {one.role} --min {one.min} --max {one.max}"
+            for one in bounds
+        )
+        return f"{commands} changes the bounds; a file with the old {name} then keeps them"
+    return "delete the Job and recreate it"
+
+
+def _new_bounds(new: Json, old: Json) -> Sequence[RoleBounds]:
+    """The roles with new bounds in `edl.dev/roles`; empty if its Jobs cannot get all of them.
+
+    The pods of a role are configured for the max that was listed at creation.
+    """
+    framework = FRAMEWORKS.get(labels(old)[contract.FRAMEWORK])
+    if framework is None:
+        return ()
+    before, after = ManifestReader(old), ManifestReader(new)
+    listed = {one.role: one for one in read_roles(before, framework)}
+    roles = read_roles(after, framework)
+    if before.findings or after.findings or [*listed] != [one.role for one in roles]:
+        return ()
+    changed = [one for one in roles if one != listed[one.role]]
+    possible = (
+        framework.kinds[one.role].resizable and one.max <= listed[one.role].max for one in changed
+    )
+    return changed if all(possible) else ()
