@@ -31,7 +31,6 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
-from edl.planner.teams.reclaim_priority import ReclaimPriority
 from edl.quantities import DEVICE_CLASS, Resources
 
 _PRECISION = 10_000
@@ -43,9 +42,9 @@ def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
 
     `snapshot`: as this gang's claim left it.
     """
-    if first := gang.quota_request.exceeded(FUTURE_IDLE):
-        yield _gang_quota_shortage(snapshot, gang.quota_request, first, gang.job.priority)
-    room = ClaimSources(snapshot, Decisions()).reach(gang)
+    sources = ClaimSources(snapshot, Decisions())
+    yield from _gang_quota_shortage(sources, gang)
+    room = sources.reach(gang)
     near = closest_fit(snapshot, gang, room, FUTURE_IDLE)
     unlabelled = None if near else no_domain_error(gang)
     gang = near[0] if near else gang
@@ -118,30 +117,16 @@ def quota_shortage(quota: QuotaLine, quota_request: QuotaRequest, comes: int) ->
     )
 
 
-def _gang_quota_shortage(
-    snapshot: Snapshot, quota_request: QuotaRequest, first: QuotaLine, priority: int
-) -> QuotaExceeded:
-    """The first quota that stays exceeded even if extras yield; `first` if none does.
-
-    Extras yield only if the gang then fits into all of its quotas.
-    """
-    comes = {quota: _given_back(snapshot, quota, priority) for quota, _ in quota_request.amounts}
-    short = (
-        quota
-        for quota, cost in quota_request.amounts
-        if cost > quota.future_remaining + comes[quota]
-    )
-    quota = next(short, first)
-    return quota_shortage(quota, quota_request, comes.get(quota, 0))
-
-
-def _given_back(snapshot: Snapshot, quota: QuotaLine, priority: int) -> int:
-    """The amount of a quota that extras yielding to a claim of this priority would release."""
-    return sum(
-        (allocation.size - allocation.min_replicas) * allocation.quota_request.amount(quota)
-        for allocation in snapshot.allocations
-        if allocation.resizable and allocation.reclaim_priority <= ReclaimPriority(priority)
-    )
+def _gang_quota_shortage(sources: ClaimSources, gang: Gang) -> Iterator[QuotaExceeded]:
+    """The first quota that stays exceeded even if all extras within the gang's reach yield."""
+    reclaimable, scope = sources.reclaimable, sources.full_scope(gang)
+    if quota := reclaimable.quotas.exceeded(gang.quota_request, scope):
+        comes = sum(
+            (one.size - reclaimable.min_replicas(one)) * one.quota_request.amount(quota)
+            for one in reclaimable.allocations
+            if scope.includes(one) and one.size > reclaimable.min_replicas(one)
+        )
+        yield quota_shortage(quota, gang.quota_request, comes)
 
 
 def _fill_all(room: Ints, pod_class: PodClass) -> Ints:

@@ -16,6 +16,8 @@ from edl.model import (
     Quota,
     Role,
     Shape,
+    Team,
+    Teams,
     TrainingJob,
 )
 from edl.model.topology_domains import HOSTNAME
@@ -24,6 +26,7 @@ from edl.planner.decision_limits import Limits
 from edl.planner.passes.decision import Decision
 from edl.planner.policies import Policy
 from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.quota_balance import limit_source
 from edl.quantities import Resources
 
 _PRESENT: Final = frozenset({"In", "Exists"})
@@ -112,7 +115,7 @@ class DecisionInput(msgspec.Struct, frozen=True):
         return self.changed(foreign_pods=(*self.state.foreign_pods, *pods))
 
     def with_quota(self, quota: Quota, more: int) -> "DecisionInput":
-        """One quota raised by `more`."""
+        """One quota, or a team's limit, raised by `more`."""
         name = (quota.namespace, quota.source, quota.resource)
         quotas = (
             replace(one, hard=one.hard + more)
@@ -120,7 +123,18 @@ class DecisionInput(msgspec.Struct, frozen=True):
             else one
             for one in self.state.quotas
         )
-        return self.changed(quotas=tuple(quotas))
+        teams = (
+            _with_limit(team, quota.resource, more)
+            if quota.spans_namespaces and quota.source == limit_source(team.name)
+            else team
+            for team in self.state.teams
+        )
+        return self.changed(quotas=tuple(quotas), teams=Teams.of(teams))
+
+
+def _with_limit(team: Team, resource: str, more: int) -> Team:
+    raised = ((name, most + more * (name == resource)) for name, most in team.limit)
+    return replace(team, limit=tuple(raised))
 
 
 def _labels(like: Node, name: str) -> dict[str, str]:

@@ -212,6 +212,11 @@ class QuotaUsage:
             quota_request.count_terminating(pods) if leaving else quota_request.reserve(IDLE, pods)
 
 
+def limit_source(team: str) -> str:
+    """The source of the quotas that stand for a team's limit."""
+    return f"limit of team {team}"
+
+
 def _team_limits(teams: Teams, usage: Mapping[str, Resources]) -> Mapping[str, Sequence[Quota]]:
     """Each team's limits as quotas over its namespaces, less what other workloads use there."""
     held: dict[str, Resources] = {}
@@ -222,7 +227,7 @@ def _team_limits(teams: Teams, usage: Mapping[str, Resources]) -> Mapping[str, S
         team.name: [
             Quota(
                 namespace="",
-                source=f"limit of team {team.name}",
+                source=limit_source(team.name),
                 resource=resource,
                 hard=most,
                 others=held.get(team.name, Resources()).get(resource),

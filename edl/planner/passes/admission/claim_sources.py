@@ -77,13 +77,13 @@ class ClaimSources:
         return self._team_extras
 
     def reach(self, found: Gang, scope: ReclaimScope | None = None) -> Ints:
-        """Future idle capacity including the extras within the gang's reach.
+        """Future idle capacity including the extras in `full_scope`; int64[resources, nodes]."""
+        return self.reclaimable.capacity.with_idle(self.full_scope(found, scope))
 
-        Its own priority counts even during `reclaim_delay`. int64[resources, nodes].
-        """
+    def full_scope(self, found: Gang, scope: ReclaimScope | None = None) -> ReclaimScope:
+        """The scope of a gang's claim, in which its own priority counts even in `reclaim_delay`."""
         scope, usual = scope or self.scope_of(found), ReclaimPriority(found.job.priority)
-        most = scope._replace(priority=max(scope.priority, usual))
-        return self.reclaimable.capacity.with_idle(most)
+        return scope._replace(priority=max(scope.priority, usual))
 
     def reserve(self, found: Gang, scope: ReclaimScope) -> Reservation | None:
         """Reserve future idle capacity for the whole gang, reclaiming extras within `scope`.
