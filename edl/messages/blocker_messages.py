@@ -104,8 +104,8 @@ def _outranking(found: Outranked) -> list[str]:
 
 
 def _insufficient(found: InsufficientResources) -> str:
-    short = _short(found.requests, found.free) or found.missing
-    lacks = f"Insufficient {' and '.join(scarce(name) for name, _ in shown_amounts(short))} for"
+    short = [name for name, _ in shown_amounts(_short(found.requests, found.free))]
+    lacks = f"Insufficient {' and '.join(map(scarce, short or [found.scarce]))} for"
     if found.wanted == 1:
         return f"{lacks} one {found.role} ({found.requests}): {_most(found)}"
     rest = found.wanted - found.fitting

@@ -104,7 +104,8 @@ class InsufficientResources(msgspec.Struct, frozen=True):
     """No eligible node has enough unreserved capacity for some of the role's pods.
 
     `fitting` of the `wanted` pods fit; with room for `pods` more, the role gets all of them.
-    `free`: for each requested resource, the largest unreserved amount on a single eligible node.
+    `nodes`: how many are eligible and large enough; `free`: for each requested resource, the
+    largest unreserved amount on one of them; `scarce`: the resource that admits the fewest pods.
     `node`: the node that comes nearest; `missing`: what one pod lacks there. `domains`: the
     topology domains to which a required topology limits the pods. `most`: how many would fit if
     only this training job ran.
@@ -118,6 +119,7 @@ class InsufficientResources(msgspec.Struct, frozen=True):
     requests: Resources
     nodes: int
     free: Resources
+    scarce: str
     node: str
     missing: Resources
     most: int

@@ -25,13 +25,13 @@ from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.gang import Gang
 from edl.planner.passes.admission.topology_placement import closest_fit
-from edl.planner.passes.fit_errors import no_domain_error, no_node_error
+from edl.planner.passes.fit_errors import no_domain_error, no_node_error, scarce_resource
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
-from edl.quantities import DEVICE_CLASS, Resources
+from edl.quantities import Resources
 
 _PRECISION = 10_000
 """Load ceilings are reported in hundredths of a percent."""
@@ -140,53 +140,57 @@ def _fill_all(room: Ints, pod_class: PodClass) -> Ints:
 def _room(
     snapshot: Snapshot, room: Ints, unplaced: _Unplaced
 ) -> InsufficientResources | ConstraintsUnsatisfied | TooLarge:
-    role, (pod_class, pods), fitting, most, improvable = unplaced
-    if (large := _too_large(snapshot, role, pod_class, pods - fitting)) is not None:
-        return large
-    names, nodes = snapshot.capacity.resources, list(snapshot.capacity.index)
+    role, (pod_class, pods), fitting, *_ = unplaced
+    if (too_large := _too_large(snapshot, role, pod_class, pods - fitting)) is not None:
+        return too_large
     every = pod_class.nodes
     allowed = every[[pod_class.future_idle.allows(int(node)) for node in every]]
-    offering = allowed[_offers(snapshot, pod_class, allowed)]
-    indexes = offering if offering.size else allowed
-    where, requests = snapshot.domains.kept_to(pod_class), pod_class.shape.requests
+    large = allowed[pod_class.large_enough[allowed]]
+    indexes = large if large.size else allowed
     fitting_there = pod_class.pods_by_resources(room[:, indexes], indexes)
     if not pod_class.is_unconstrained and (fitting_there.any() or not indexes.size):
         rule = Scarce.DEVICES if pod_class.constraints is None else Scarce.RULES
         near = indexes if indexes.size else every
-        node = nodes[int(near[_least_missing(snapshot, room, pod_class, near)])]
+        best = int(near[_least_missing(snapshot, room, pod_class, near)])
         return ConstraintsUnsatisfied(
-            role.name, pods - fitting, requests, len(every), rule, node, where
+            role.name,
+            pods - fitting,
+            pod_class.shape.requests,
+            len(every),
+            rule,
+            list(snapshot.capacity.index)[best],
+            snapshot.domains.kept_to(pod_class),
         )
-    likely = (indexes[mask[indexes]] for mask in (improvable, pod_class.large_enough))
-    chosen = next((found for found in likely if found.size), indexes)
+    return _insufficient(snapshot, room, unplaced, indexes)
+
+
+def _insufficient(
+    snapshot: Snapshot, room: Ints, unplaced: _Unplaced, indexes: Ints
+) -> InsufficientResources:
+    """The blocker of pods for which none of the nodes `indexes` has enough capacity left."""
+    role, (pod_class, pods), fitting, most, improvable = unplaced
+    names = snapshot.capacity.resources
+    likely = indexes[improvable[indexes]]
+    chosen = likely if likely.size else indexes
     best = int(chosen[_least_missing(snapshot, room, pod_class, chosen)])
     return InsufficientResources(
         role=role.name,
         wanted=pods,
         fitting=fitting,
         pods=pods - fitting,
-        requests=requests,
+        requests=pod_class.shape.requests,
         nodes=len(indexes),
         free=Resources.of(
             {names[row]: max(int(room[row, indexes].max()), 0) for row, _ in pod_class.amounts}
         ),
-        node=nodes[best],
+        scarce=scarce_resource(snapshot, room, pod_class),
+        node=list(snapshot.capacity.index)[best],
         missing=Resources.of(
             {names[row]: max(amount - int(room[row, best]), 0) for row, amount in pod_class.amounts}
         ),
         most=most,
-        domains=where,
+        domains=snapshot.domains.kept_to(pod_class),
     )
-
-
-def _offers(snapshot: Snapshot, pod_class: PodClass, nodes: Ints) -> Mask:
-    """Which of `nodes` publish devices of each DeviceClass that a pod requests."""
-    names = snapshot.capacity.resources
-    found = np.ones(len(nodes), dtype=np.bool_)
-    for row, _ in pod_class.amounts:
-        if names[row].startswith(DEVICE_CLASS):
-            found &= snapshot.capacity.allocatable[row, nodes] > 0
-    return found
 
 
 def _too_large(snapshot: Snapshot, role: Role, pod_class: PodClass, pods: int) -> TooLarge | None:

@@ -100,8 +100,16 @@ def scarcest(
     ruled = not pod_class.is_unconstrained
     if ruled and int(pod_class.pods_by_resources(room).sum()) >= worst[0].pods:
         return Lack(Scarce.DEVICES if pod_class.constraints is None else Scarce.RULES)
-    there, names = room[:, pod_class.nodes], snapshot.capacity.resources
+    return Lack(Scarce.RESOURCE, scarce_resource(snapshot, room, pod_class))
+
+
+def scarce_resource(snapshot: Snapshot, room: Ints, pod_class: PodClass) -> str:
+    """The resource that admits the fewest pods on nodes that could hold one.
+
+    It is the same however many pods have been placed in `room`, int64[resources, nodes].
+    """
+    there = room[:, pod_class.large_enough if pod_class.large_enough.any() else pod_class.nodes]
     alone = [
         (int(np.maximum(there[row] // amount, 0).sum()), row) for row, amount in pod_class.amounts
     ]
-    return Lack(Scarce.RESOURCE, names[min(alone)[1]])
+    return snapshot.capacity.resources[min(alone)[1]]

@@ -207,8 +207,8 @@ def test_two_resources_that_no_node_has_together_are_said_so() -> None:
 
 def test_two_resources_that_no_node_has_free_together_are_said_so() -> None:
     gpu = shape(2, gpu=1)
-    full = busy(node("a", 2, gpu=1), room(1))
-    (blocker,) = start("mnist", full, node("b", 8), worker("mnist", 1, 1, shape=gpu))
+    full = busy(node("a", 2, gpu=2), room(1)), busy(node("b", 2, gpu=1), room(gpu=1))
+    (blocker,) = start("mnist", *full, worker("mnist", 1, 1, shape=gpu))
     assert messages.cause(blocker) == (
         "Insufficient cpu for one worker (2 CPU, 1 nvidia.com/gpu): none of the 2 nodes that it "
         "may use has all of it free at once"
@@ -740,3 +740,19 @@ def test_room_that_goes_into_gaps_again_is_asked_for_once_more() -> None:
     assert [
         blocker.pods for blocker in stops.blockers if isinstance(blocker, InsufficientResources)
     ] == [2]
+
+
+def test_explain_and_the_queue_name_what_is_scarce_on_nodes_that_could_hold_a_pod() -> None:
+    """GPUs are idle, but other pods have taken the CPU of the nodes that have them."""
+    card = shape(2, gpu=2)
+    nodes = [busy(node(name, 4, gpu=4), room(3)) for name in ("g1", "g2")]
+    nodes += [node(f"c{number}", 4) for number in range(9)]
+    given = situation(*nodes, worker("mnist", 2, 2, shape=card))
+    queued = given.decided().plan().held[0].reason
+    assert isinstance(queued.about, Shortage)
+    assert queued.about.lack.resource == "cpu"
+    (blocker,) = start("mnist", *nodes, worker("mnist", 2, 2, shape=card))
+    assert messages.cause(blocker) == (
+        "Insufficient cpu for 2 worker (2 CPU, 2 nvidia.com/gpu each): at most 1 CPU free on one "
+        "of the 2 nodes that it may use"
+    )
