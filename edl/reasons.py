@@ -93,8 +93,8 @@ def completed(roles: Sequence[str]) -> Reason:
     return Reason(Code.ADMITTED, Roles(tuple(roles)))
 
 
-def grown(size: int, most: int) -> Reason:
-    return Reason(Code.IDLE_CAPACITY, Size(size, most))
+def grown(size: int, most: int, *, minimum: bool = False) -> Reason:
+    return Reason(Code.IDLE_CAPACITY, Pods(size) if minimum else Size(size, most))
 
 
 def room_for_demand(demand: Demand) -> Reason:

@@ -10,7 +10,15 @@ from edl import reasons
 from edl.lost_pods import why_any_missing, why_missing
 from edl.messages import message
 from edl.model import Code, Phase, Pod, PodPhase, Reason, ResizePolicy, Role, TrainingJob
-from edl.phases import ending, phase, unready, why_below_minimum, why_kept, why_unscheduled
+from edl.phases import (
+    below_minimum,
+    ending,
+    phase,
+    unready,
+    why_below_minimum,
+    why_kept,
+    why_unscheduled,
+)
 from kubectl_edl.output.documents import API_VERSION
 
 if TYPE_CHECKING:
@@ -132,13 +140,15 @@ def _role_reasons(job: TrainingJob) -> Iterator[tuple[tuple[bool, bool], Why]]:
 
 
 def why_of_role(role: Role) -> Why:
-    """The error in the user's request, or else the reason on the role's Job.
+    """The error in the user's request, a raised minimum, or else the reason on the role's Job.
 
     No reason is written for a manual size that equals the role's size, because nothing is resized,
     and none when a manual size is removed: the code then is None.
     """
     if role.request.problem:
         return Why(Code.INVALID, role.request.problem)
+    if lacks := below_minimum(role):
+        return why_of(reasons.below_minimum(lacks))
     if (
         role.record.reason is Code.MANUAL_SIZE
         and role.request.replicas is None

@@ -98,9 +98,7 @@ class Decision:
                 continue
             before, after = allocation.role.status.size, allocation.planned_size
             if before != after and not allocation.starts:
-                most, manual = allocation.role.spec.max, allocation.manual
-                grown = reasons.MANUAL if manual else reasons.grown(after, most)
-                reason = (allocation.reason if after < before else None) or grown
+                reason = (allocation.reason if after < before else None) or _grown(allocation)
                 job, restart = allocation.job, allocation.restarts_to_resize
                 if restart:
                     reason = with_attempts(self.snapshot, job, reason)
@@ -149,6 +147,15 @@ class Decision:
         return reasons.no_room(
             pod_class.shape.requests, lacks, self.snapshot.domains.kept_to(pod_class)
         )
+
+
+def _grown(allocation: RoleAllocation) -> Reason:
+    """Why a role gets its planned size, which is larger than its size."""
+    if allocation.manual:
+        return reasons.MANUAL
+    bounds, size = allocation.role.spec, allocation.planned_size
+    minimum = allocation.role.status.size < size <= bounds.min
+    return reasons.grown(size, bounds.max, minimum=minimum)
 
 
 def _created(allocation: RoleAllocation) -> list[Placement]:

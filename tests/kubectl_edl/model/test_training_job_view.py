@@ -2,7 +2,7 @@
 
 from edl import contract
 from edl.model import Code, Pod, PodPhase, ResizePolicy, TrainingJob
-from kubectl_edl.model.training_job_view import document, view, why
+from kubectl_edl.model.training_job_view import document, view, why, why_of_role
 from tests.edl.trainings import LONG_AGO, NOW, pod, role, training
 
 
@@ -52,6 +52,12 @@ def test_a_size_that_a_removal_made_manual_is_shown_as_manual() -> None:
     told = {"reason": Code.PODS_REMOVED, "message": "removed by name: bert-3-vnhtv"}
     found = training(role("worker", 1, 4, size=3, replicas=3, **told))
     assert why(found) == (Code.MANUAL_SIZE, "manual size")
+
+
+def test_a_role_below_its_raised_minimum_does_not_say_that_its_minimum_fits() -> None:
+    fits = {"reason": Code.ADMITTED, "message": "all 2 pods of its minimum fit"}
+    raised = role("worker", 4, 8, size=2, **fits)
+    assert why_of_role(raised) == (Code.BELOW_MIN, "2 below its minimum")
 
 
 def test_lost_pods_of_the_minimum_precede_the_reason_of_the_start() -> None:

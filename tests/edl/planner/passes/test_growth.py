@@ -129,7 +129,8 @@ def test_room_is_kept_for_a_less_fulfilled_job_in_its_cooldown() -> None:
 
 def test_a_min_that_was_raised_is_reached_at_once() -> None:
     mine = worker("mnist", 3, 3, on=["a"], resizing=ResizePolicy.LIVE, resized_at=at(-1))
-    assert sizes(plan_for(cluster(node("a", 3), mine), Limits())) == {"mnist": 3}
+    (resize,) = plan_for(cluster(node("a", 3), mine), Limits()).resizes
+    assert (resize.after, message(resize.reason)) == (3, "all 3 pods of its minimum fit")
 
 
 def test_a_max_that_was_lowered_is_obeyed_at_once() -> None:
