@@ -3,15 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-import numpy as np
-
 from edl.feasibility.horizon import IDLE, Horizon
-from edl.planner.packing.node_capacity import (
-    Ints,
-    NodeCapacity,
-    ResourceAmounts,
-    by_scarcest_resource,
-)
+from edl.planner.packing.node_capacity import ALL_NODES, Ints, NodeCapacity, ResourceAmounts
 
 if TYPE_CHECKING:
     from edl.planner.packing.pod_class import PodClass
@@ -28,7 +21,7 @@ CursorPosition: TypeAlias = tuple[int, ...]
 
 
 class CapacityView:
-    """A cursor over the nodes with capacity for one pod class at one horizon, fullest first.
+    """A cursor over the nodes with capacity for one pod class at one horizon, best fit first.
 
     Capacity only shrinks while pods are placed, so a node that was full is examined again only
     after capacity was freed on it (`NodeCapacity.freed_nodes`). If the nodes are few (`_SCANNED`),
@@ -44,18 +37,27 @@ class CapacityView:
         capacity, pod_class = self._capacity, self._pod_class
         nodes = pod_class.nodes
         few = len(nodes) <= _SCANNED
-        self._order = _fullest_first(
-            pod_class.amounts, nodes if few else self._among(nodes), capacity.future_idle
-        )
+        self._order = pod_class.in_order(nodes if few else self._among(nodes))
         self._all: list[int] = self._order.tolist() if few else []
         """All eligible nodes, if they are few; else empty."""
         self._ahead: list[int] = []
         """The rest of the current batch of nodes with capacity, in reverse order."""
         if not self._all:
-            self._eligible = memoryview(pod_class.eligible)  # type: ignore[arg-type]
+            self._separate_devices()
         self._at = 0
         """The place in the order after the current batch."""
-        self._seen = len(capacity.freed_nodes)
+        # How many freed nodes were examined: before those in the order, and after them.
+        self._seen = self._seen_last = len(capacity.freed_nodes)
+
+    def _separate_devices(self) -> None:
+        """On which nodes freed capacity is searched first, and on which only after all others."""
+        eligible = self._pod_class.eligible
+        kinds = self._pod_class.other_idle_devices(ALL_NODES, self._capacity.future_idle)
+        self._freed_last: memoryview[int] | None = None
+        if kinds is not None:
+            self._freed_last = memoryview(eligible & (kinds > 0))  # type: ignore[arg-type]
+            eligible = eligible & (kinds == 0)
+        self._freed_first = memoryview(eligible)  # type: ignore[arg-type]
 
     def _among(self, nodes: Ints) -> Ints:
         """Those of `nodes` to try, in the same order."""
@@ -70,7 +72,7 @@ class CapacityView:
         freed, ahead = self._capacity.freed_nodes, self._ahead
         while self._seen < len(freed):
             node = freed[self._seen]
-            if self._eligible[node] and self.fits(node):
+            if self._freed_first[node] and self.fits(node):
                 return node
             self._seen += 1
         cells, plain = self._cells, self._pod_class.share_allocator is None
@@ -83,6 +85,16 @@ class CapacityView:
                 if plain or self.allows(node):
                     return node
             ahead.pop()
+        return NO_NODE if self._freed_last is None else self._find_freed(self._freed_last)
+
+    def _find_freed(self, last: "memoryview[int]") -> int:
+        """`find` among the nodes of `last` on which capacity was freed."""
+        freed = self._capacity.freed_nodes
+        while self._seen_last < len(freed):
+            node = freed[self._seen_last]
+            if last[node] and self.fits(node):
+                return node
+            self._seen_last += 1
         return NO_NODE
 
     def _find_in_all(self) -> int:
@@ -105,6 +117,7 @@ class CapacityView:
             and not (self._all or self._ahead)
             and self._at >= len(self._order)
             and self._seen == len(self._capacity.freed_nodes)
+            and (self._freed_last is None or self._seen_last == self._seen)
         )
 
     def _look_ahead(self) -> bool:
@@ -120,10 +133,10 @@ class CapacityView:
         """The position of the search, for `restore` when reservations are undone."""
         if self._order is None:
             self._start()
-        return max(self._at - _MANY, 0), self._seen
+        return max(self._at - _MANY, 0), self._seen, self._seen_last
 
     def restore(self, position: CursorPosition) -> None:
-        self._at, self._seen = position
+        self._at, self._seen, self._seen_last = position
         self._ahead.clear()
 
     def _has_room(self, node: int) -> bool:
@@ -191,10 +204,3 @@ def nodes_that_fit(
         if horizon is IDLE:
             nodes = nodes[capacity.idle[resource, nodes] >= amount]
     return nodes
-
-
-def _fullest_first(amounts: ResourceAmounts, nodes: Ints, room: Ints) -> Ints:
-    if not amounts or not nodes.size:
-        return nodes
-    left = by_scarcest_resource(room[resource, nodes] // amount for resource, amount in amounts)
-    return nodes[np.argsort(left, kind="stable")]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import Node
-from edl.quantities import CPU, MEMORY, Resources
+from edl.quantities import CPU, MEMORY, SHARED_GPU, Resources
 
 if TYPE_CHECKING:
     from edl.feasibility.eligibility import Mask
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 Ints = NDArray[np.int64]
+Counts = NDArray[np.int16]
 ResourceAmounts = tuple[tuple[int, int], ...]
 """(row of the arrays, amount) of each resource that a pod requests; amounts are above 0."""
 
@@ -49,15 +50,21 @@ class NodeCapacity:
         self.index = {name: at for at, name in enumerate(self.node_names)}
         self.schedulable: Mask = np.array([node.schedulable for node in nodes], dtype=np.bool_)
         self._schedulable = self.schedulable.tolist()
-        self.allocatable = self._columns([node.allocatable for node in nodes])
+        allocatable, used, releasing = self._read(nodes)
+        requested = slice(len(self.resources))
+        self.allocatable = allocatable[requested]
         self.totals: list[int] = self.allocatable[:, self.schedulable].sum(axis=1).tolist()
         """Capacity of all schedulable nodes together, by resource."""
-        self.observed_idle = self.allocatable - self._columns([node.used for node in nodes])
+        self.observed_idle = self.allocatable - used[requested]
         """`idle` before this plan reserved anything."""
         self.idle = self.observed_idle.copy()
-        self.releasing = self._columns([node.releasing for node in nodes])
+        self.releasing = releasing[requested]
         """What terminating pods hold, also those of other owners."""
         self.future_idle = self.observed_idle + self.releasing
+        self.devices = [row for row, name in enumerate(self.resources) if _is_device(name)]
+        """The rows of extended resources, devices of DRA and shared GPUs."""
+        self.unrequested_devices = _kinds((allocatable - used + releasing)[len(self.resources) :])
+        """By node, the kinds of idle devices that no pod requests; None if no node offers any."""
         self._idle = [memoryview(resource) for resource in self.idle]
         self._future_idle = [memoryview(resource) for resource in self.future_idle]
         self.topology = topology
@@ -72,10 +79,16 @@ class NodeCapacity:
         self.total_future_idle: list[int] = []
         self.sum_idle()
 
-    def _columns(self, amounts: Sequence[Resources]) -> Ints:
-        by_node = [dict(found.items) for found in amounts]
-        table = [[one.get(name, 0) for one in by_node] for name in self.resources]
-        return _within(table).reshape(len(self.resources), len(by_node))
+    def _read(self, nodes: Sequence[Node]) -> tuple[Ints, Ints, Ints]:
+        """Allocatable, used and releasing: int64[resources, then devices that no pod requests]."""
+        offered = {name for node in nodes for name, _ in node.allocatable.items}
+        others = sorted(filter(_is_device, offered.difference(self.resources)))
+        names = [*self.resources, *others]
+        return (
+            _columns(names, [node.allocatable for node in nodes]),
+            _columns(names, [node.used for node in nodes]),
+            _columns(names, [node.releasing for node in nodes]),
+        )
 
     def sum_idle(self) -> None:
         """Recompute the totals of schedulable nodes after the arrays were changed directly."""
@@ -201,6 +214,21 @@ def by_scarcest_resource(pods: Iterable[Ints]) -> Ints:
 def resource_names(names: Iterable[str]) -> tuple[str, ...]:
     """The rows of the arrays: CPU, memory and these resources, sorted."""
     return tuple(sorted({CPU, MEMORY, *names}))
+
+
+def _is_device(name: str) -> bool:
+    return "/" in name or name == SHARED_GPU
+
+
+def _kinds(idle: Ints) -> Counts | None:
+    """How many kinds of devices each node has idle, of int64[kinds, nodes]; None without kinds."""
+    return (idle > 0).sum(axis=0, dtype=np.int16) if len(idle) else None
+
+
+def _columns(names: Sequence[str], amounts: Sequence[Resources]) -> Ints:
+    by_node = [dict(found.items) for found in amounts]
+    table = [[one.get(name, 0) for one in by_node] for name in names]
+    return _within(table).reshape(len(names), len(by_node))
 
 
 def _within(table: list[list[int]]) -> Ints:

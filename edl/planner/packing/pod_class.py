@@ -2,16 +2,25 @@
 
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from copy import copy
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edl.feasibility.eligibility import Mask
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import Shape
 from edl.planner.packing.best_fit import NO_NODE, CapacityView, nodes_that_fit
 from edl.planner.packing.constrained_fit import ConstrainedView
-from edl.planner.packing.node_capacity import Ints, NodeCapacity, by_scarcest_resource
+from edl.planner.packing.node_capacity import (
+    Counts,
+    Ints,
+    NodeCapacity,
+    by_scarcest_resource,
+)
+
+Floats = NDArray[np.float64]
 
 
 class PodClass:
@@ -21,6 +30,8 @@ class PodClass:
         self.shape = shape
         self.amounts = capacity.amounts(shape.requests)
         self._cells = capacity.cells_to_change(self.amounts)
+        requested = {row for row, _ in self.amounts}
+        self._other_devices = [row for row in capacity.devices if row not in requested]
         parts = ((amount, capacity.totals[resource]) for resource, amount in self.amounts)
         self.cluster_fraction = sum(amount / total for amount, total in parts if total) / len(
             capacity.totals
@@ -101,6 +112,37 @@ class PodClass:
             self.is_unconstrained
             and not nodes_that_fit(self._capacity, self.amounts, FUTURE_IDLE, self.nodes).size
         )
+
+    def in_order(self, nodes: Ints) -> Ints:
+        """`nodes` in the order in which its pods use them, by future idle capacity."""
+        if not self.amounts or not nodes.size:
+            return nodes
+        room = self._capacity.future_idle
+        left = by_scarcest_resource(room[row, nodes] // amount for row, amount in self.amounts)
+        return self.fullest_first(nodes, left, room)
+
+    def fullest_first(self, nodes: Ints, left: Ints | Floats, room: Ints) -> Ints:
+        """`nodes` in the order in which its pods use them: those with least `left` first.
+
+        Before that, those with fewer kinds of idle devices that it does not request: such devices
+        are left to pods that request them. left: [nodes]; room: int64[resources, all nodes].
+        """
+        kinds = self.other_idle_devices(nodes, room)
+        order = np.argsort(left, kind="stable") if kinds is None else np.lexsort((left, kinds))
+        found: Ints = nodes[order]
+        return found
+
+    def other_idle_devices(self, nodes: Ints | slice, room: Ints) -> Counts | None:
+        """How many kinds of idle devices that it does not request each node has; None if 0 on all.
+
+        room: int64[resources, all nodes].
+        """
+        unrequested = self._capacity.unrequested_devices
+        kinds = [(room[row, nodes] > 0).astype(np.int16) for row in self._other_devices]
+        if unrequested is not None:
+            kinds.append(unrequested[nodes])
+        found = reduce(np.add, kinds) if kinds else None
+        return found if found is not None and found.any() else None
 
     def release_from(self, room: Ints, nodes: Iterable[int] | Ints, sign: int = 1) -> None:
         """Add the requests of one pod per entry of `nodes` to `room`; sign -1 subtracts them.
@@ -219,7 +261,7 @@ def lacking_resources(room: Ints, requests: Sequence[PodSetRequest]) -> set[int]
 
 
 def _fill(room: Ints, pod_class: PodClass, capacity: Ints, count: int) -> None:
-    order = np.argsort(capacity, kind="stable")
+    order = pod_class.fullest_first(np.arange(len(capacity)), capacity, room)
     sorted_capacity = capacity[order]
     before = np.cumsum(sorted_capacity) - sorted_capacity
     filled = np.clip(count - before, 0, sorted_capacity)

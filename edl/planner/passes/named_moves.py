@@ -111,10 +111,12 @@ class Displacement:
         if not quota_allows_replacement(allocation):
             return None
         pod_class = allocation.pod_class
-        capacity = pod_class.pods_per_node(self.snapshot.capacity.future_idle, FUTURE_IDLE)
+        room = self.snapshot.capacity.future_idle
+        capacity = pod_class.pods_per_node(room, FUTURE_IDLE)
         nodes = np.flatnonzero((capacity > 0) & allowed)
-        order = nodes[np.argsort(capacity[nodes], kind="stable")].tolist()
-        return first_placement(pod_class, order)
+        return first_placement(
+            pod_class, pod_class.fullest_first(nodes, capacity[nodes], room).tolist()
+        )
 
 
 def _is_narrow(snapshot: Snapshot, pod_class: PodClass) -> bool:

@@ -118,8 +118,8 @@ def _tightest(snapshot: Snapshot, pod_class: PodClass) -> int:
         room[resource, nodes] / (snapshot.capacity.totals[resource] or 1)
         for resource, _ in pod_class.amounts
     ]
-    order = np.argsort(np.sum(parts, axis=0), kind="stable") if parts else np.arange(len(nodes))
-    return int(nodes[order[0]]) if len(nodes) else NO_NODE
+    order = pod_class.fullest_first(nodes, np.sum(parts, axis=0), room) if parts else nodes
+    return int(order[0]) if len(nodes) else NO_NODE
 
 
 def _let_it_go_first(snapshot: Snapshot, recipient: RoleAllocation) -> None:
