@@ -143,7 +143,8 @@ def why_of_role(role: Role) -> Why:
     """The error in the user's request, a raised minimum, or else the reason on the role's Job.
 
     No reason is written for a manual size that equals the role's size, because nothing is resized,
-    and none when a manual size is removed: the code then is None.
+    and none when a manual size is removed, or when fewer work items are left than the role has had
+    replicas: the code then is None.
     """
     if role.request.problem:
         return Why(Code.INVALID, role.request.problem)
@@ -161,6 +162,10 @@ def why_of_role(role: Role) -> Why:
         and not role.status.suspended
     ):
         return why_of(reasons.MANUAL)
+    remaining = role.status.remaining
+    if remaining and remaining < role.status.size and not role.status.suspended:
+        left = "1 work item is" if remaining == 1 else f"{remaining} work items are"
+        return Why(None, f"{left} left, with one pod each")
     return Why(role.record.reason, role.record.message)
 
 

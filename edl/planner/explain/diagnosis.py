@@ -61,7 +61,9 @@ def growth_blockers(
     now: DecisionInput, found: Decision, allocation: RoleAllocation
 ) -> Sequence[Blocker]:
     """The blockers of one more replica for a role that is started, or starts in this plan."""
-    if itself := _itself(allocation.job) or _fixed(allocation) or _kept(allocation):
+    if itself := _itself(allocation.job) or _all_items(allocation):
+        return [itself]
+    if itself := _fixed(allocation) or _kept(allocation):
         return [itself]
     if allocation.planned_size >= allocation.max_replicas:
         return [_bound(allocation.role)]
@@ -97,6 +99,14 @@ def _itself(job: TrainingJob) -> OwnCondition | None:
     if job.missing:
         return OwnCondition(JobCondition.MISSING, reasons.incomplete(job.missing))
     return None
+
+
+def _all_items(allocation: RoleAllocation) -> AtBound | None:
+    """The bound of work items, if each that remains has a pod."""
+    role, remaining = allocation.role, allocation.role.status.remaining
+    if remaining is None or remaining > allocation.planned_size:
+        return None
+    return AtBound(role.name, SizeBound.ITEMS, remaining)
 
 
 def _fixed(allocation: RoleAllocation) -> OwnCondition | None:

@@ -42,7 +42,7 @@ from edl.planner.explain.remedies import (
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.passes.decision import Decision
 from edl.planner.plan import Plan
-from edl.planner.snapshot.role_allocation import RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation, with_work
 
 _ROUNDS: Final = 16
 """Most decisions to search for one explanation."""
@@ -67,7 +67,7 @@ class Blockers(msgspec.Struct, frozen=True):
 
 
 class RoleExplanation(msgspec.Struct, frozen=True):
-    """One role: its size now (0 while it is suspended) and after the plan.
+    """One role: its replicas now (0 while it is suspended) and after the plan.
 
     `reason` is None if the reason recorded on its Job still holds. `blockers` is None for a role
     that waits with its whole training job, or has ended.
@@ -170,8 +170,8 @@ class _Case:
         after = 0 if stopped else allocation.planned_size if allocation else now
         return RoleExplanation(
             role=role.name,
-            before=now,
-            after=after,
+            before=with_work(role, now),
+            after=with_work(role, after),
             reason=_why(plan, self.job, role),
             blockers=self._growth(role, allocation) if allocation and not self.waits else None,
         )

@@ -60,6 +60,16 @@ def test_a_role_below_its_raised_minimum_does_not_say_that_its_minimum_fits() ->
     assert why_of_role(raised) == (Code.BELOW_MIN, "2 below its minimum")
 
 
+def test_a_role_with_fewer_work_items_than_it_had_replicas_says_so() -> None:
+    idle = {"reason": Code.IDLE_CAPACITY, "message": "idle capacity: 6 of 6 fit"}
+
+    def items(remaining: int) -> str:
+        return why_of_role(role("worker", 1, 6, size=6, remaining=remaining, **idle)).message
+
+    assert items(6) == "idle capacity: 6 of 6 fit"
+    assert items(2) == "2 work items are left, with one pod each"
+
+
 def test_lost_pods_of_the_minimum_precede_the_reason_of_the_start() -> None:
     told = {"reason": Code.ADMITTED, "message": "all 2 pods of its minimum fit"}
     found = training(role("worker", 2, 4, size=2, failures=1, pods=(), **told))

@@ -34,6 +34,7 @@ from edl.model.blockers import (
     Outranked,
     OwnCondition,
     QuotaExceeded,
+    SizeBound,
     TimedHold,
 )
 from edl.model.reason_codes import Code
@@ -597,6 +598,14 @@ def test_a_paused_job_is_told_what_it_lacks_besides() -> None:
     blockers = start("mnist", busy(node("a", 4), room(4)), worker("mnist", 1, 1, paused=True))
     assert [blocker.kind for blocker in blockers] == ["OwnCondition", "InsufficientResources"]
     assert messages.remedy(blockers[0]) == "resuming it (kubectl edl resume)"
+
+
+def test_the_last_work_items_bound_a_job_also_if_it_is_nearly_finished() -> None:
+    items = {"resizing": ResizePolicy.ITEMS, "indexed": False, "remaining": 1, "progress": 0.9}
+    (found,) = explained("mnist", node("a", 9), runs("mnist", 6, **items)).roles
+    assert (found.before, found.after) == (1, 1)
+    assert found.blockers is not None
+    assert found.blockers.blockers == (AtBound("worker", SizeBound.ITEMS, 1),)
 
 
 def test_a_fixed_role_always_has_as_many() -> None:
