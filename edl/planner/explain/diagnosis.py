@@ -157,7 +157,7 @@ def _timed(now: DecisionInput, found: Decision, read: Read) -> Blocker:
     wakes = sorted(set(found.snapshot.rechecks))
 
     def past(wait: timedelta) -> bool:
-        return read(now.changed(observed_at=now.state.observed_at + wait).decided()) != known
+        return read(now.at(now.state.observed_at + wait).decided()) != known
 
     place = bisect_left(wakes, x=True, key=past)
     reason = known or reasons.NOT_NOW

@@ -56,7 +56,7 @@ def _mended(cause: Blocker, given: DecisionInput, key: JobKey) -> DecisionInput:
         case AtBound():
             found = given.with_role(key, cause.role, partial(_raised, cause))
         case TimedHold():
-            found = given.changed(observed_at=max(cause.until, given.state.observed_at))
+            found = given.at(max(cause.until, given.state.observed_at))
         case Outranked():
             found = _without_rivals(cause, given, key)
         case OwnCondition() if right := _MENDED.get(cause.what):

@@ -1,6 +1,7 @@
 """The input of one decision, and changed copies of it."""
 
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import msgspec
@@ -12,6 +13,7 @@ from edl.model import (
     ForeignPods,
     JobKey,
     Node,
+    Pod,
     PodConstraints,
     Quota,
     Role,
@@ -49,6 +51,12 @@ class DecisionInput(msgspec.Struct, frozen=True):
     def changed(self, **fields: Any) -> "DecisionInput":  # noqa: ANN401 (of any type)
         """A copy with these fields of the state replaced."""
         return replace(self, state=replace(self.state, **fields))
+
+    def at(self, moment: datetime) -> "DecisionInput":
+        """The same state at a later time; pods without a node have waited no longer than now."""
+        later = moment - self.state.observed_at
+        jobs = (replace(job, roles=_waiting_as_long(job, later)) for job in self.state.jobs)
+        return self.changed(observed_at=moment, jobs=tuple(jobs))
 
     def job(self, key: JobKey) -> TrainingJob | None:
         return next((job for job in self.state.jobs if job.key == key), None)
@@ -130,6 +138,23 @@ class DecisionInput(msgspec.Struct, frozen=True):
             for team in self.state.teams
         )
         return self.changed(quotas=tuple(quotas), teams=Teams.of(teams))
+
+
+def _waiting_as_long(job: TrainingJob, later: timedelta) -> tuple[Role, ...]:
+    """The roles `later`; a pod without a node waits since its start, or since it got a plan."""
+
+    def moved(pod: Pod) -> Pod:
+        if pod.node or not pod.active:
+            return pod
+        since = max(filter(None, (job.started_at, pod.created_at, pod.planned.given_at)))
+        return replace(pod, planned=replace(pod.planned, given_at=since + later))
+
+    return tuple(
+        role
+        if all(pod.node for pod in role.status.pods)
+        else role.changed(pods=tuple(map(moved, role.status.pods)))
+        for role in job.roles
+    )
 
 
 def _with_limit(team: Team, resource: str, more: int) -> Team:

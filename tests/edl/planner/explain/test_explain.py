@@ -608,6 +608,14 @@ def test_the_last_work_items_bound_a_job_also_if_it_is_nearly_finished() -> None
     assert found.blockers.blockers == (AtBound("worker", SizeBound.ITEMS, 1),)
 
 
+def test_pods_that_are_not_scheduled_yet_are_not_said_to_have_remained_so() -> None:
+    pods = tuple(pod(index, created_at=at(-18)) for index in range(4))
+    mine = worker("mnist", 2, 6, on=[""] * 4, pods=pods, started_at=at(-18))
+    codes = {Code.UNSCHEDULABLE, Code.GANG_UNSCHEDULABLE}
+    for blocker in growth("mnist", node("a", 9), mine):
+        assert not (isinstance(blocker, TimedHold | OwnCondition) and blocker.reason.code in codes)
+
+
 def test_a_fixed_role_always_has_as_many() -> None:
     (blocker,) = growth("mnist", node("a", 8), worker("mnist", 2, 2, on=["a", "a"]))
     assert isinstance(blocker, OwnCondition)
