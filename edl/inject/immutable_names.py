@@ -45,7 +45,7 @@ def _way_out(name: str, after: Mapping[str, str], new: Json, old: Json) -> str:
             f"kubectl edl scale {job} --role {one.role} --min {one.min} --max {one.max}"
             for one in bounds
         )
-        return f"{commands} changes the bounds; a file with the old {name} then keeps them"
+        return f"change the bounds by {commands}; a file with the old {name} then keeps them"
     return "delete the Job and recreate it"
 
 

@@ -70,7 +70,7 @@ def test_what_pods_were_made_from_never_changes(path: str, value: str | None) ->
     [
         (
             "chief=1,ps=2,worker=2..3",
-            f"{SCALED} changes the bounds; a file with the old edl.dev/roles then keeps them",
+            f"change the bounds by {SCALED}; a file with the old edl.dev/roles then keeps them",
         ),
         ("chief=1,ps=2,worker=1..4", "delete the Job and recreate it"),
         ("chief=2,ps=2,worker=1..3", "delete the Job and recreate it"),
