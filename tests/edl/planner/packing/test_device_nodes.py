@@ -14,7 +14,19 @@ from edl.planner.policies import POLICIES
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.quantities import SHARED_GPU, Resources
 from tests.edl.planner.plans import plan_for, started
-from tests.edl.planner.states import at, busy, cluster, job, node, pod, role, room, shape, worker
+from tests.edl.planner.states import (
+    at,
+    busy,
+    cluster,
+    demand,
+    job,
+    node,
+    pod,
+    role,
+    room,
+    shape,
+    worker,
+)
 
 GPU_CLASS = "deviceclass.resource.kubernetes.io/gpu.example.com"
 
@@ -98,6 +110,16 @@ def test_a_gated_replacement_comes_to_a_node_without_gpus() -> None:
     state = cluster(*mixed(2, 2), job("loses", part, started_at=at(-60)))
     (found,) = plan_for(state).node_assignments
     assert found.nodes == (("pod-1", "node-003"),)
+
+
+def test_replicas_that_move_leave_the_gpu_node_to_a_gang_that_requests_it() -> None:
+    """Two replicas leave node-2 for `pin`; node-0 and node-1 have room for them."""
+    nodes = [node(f"node-{at}", 3, gpu=int(at == 0), labels={"at": str(at)}) for at in range(3)]
+    moves = job("moves", role("worker", 1, 3, on=["node-2"] * 3), framework="pytorch")
+    pin = demand("pin", shape(2, node_selector=(("at", "2"),)))
+    plan = plan_for(cluster(*nodes, moves, gated("gpus", 1, 3, 1, queued=-10), pin))
+    assert [len(one.pods) for one in plan.drains] == [2]
+    assert (started(plan), plan.resizes) == ({"gpus": {"worker": 1}}, ())
 
 
 def test_a_pack_of_several_shapes_counts_the_gpu_nodes_last() -> None:
