@@ -133,12 +133,3 @@ def test_explain_names_the_team_that_would_get_room_by_stopping_borrowers() -> N
     found = explain(DecisionInput(state, POLICIES["fair"], ALL), JobKey("spe", "s2"))
     assert found is not None
     assert found.reclaiming_team == "spe"
-
-
-def test_a_team_without_a_guarantee_is_not_decided_about_again_sooner() -> None:
-    """After `queue_patience` a claim takes extras of nearly finished jobs, if it needs any."""
-    ends = worker("ends", 1, 2, on=["a"], progress=0.95)
-    state = cluster(node("a", 4), ends, worker("waits", 1, 1, queued=-10))
-    none = plan_for(state)
-    plan = plan_for(with_teams(state, team("ns", 0), team("other", 2)))
-    assert (list(started(plan)), plan.recheck_after) == (["waits"], none.recheck_after)
