@@ -26,6 +26,8 @@ class Patch(msgspec.Struct, frozen=True):
     unless_changed: Mapping[str, Any] | None = None
     """Fields with the values that the patch relies on: if they are unchanged, the patch is retried
     on a newer version of the object."""
+    delay: float = 0.0
+    """Seconds to wait before it, until controllers have seen the writes before it."""
 
 
 class Create(msgspec.Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -16,6 +16,9 @@ from edl.planner.plan import Resize
 from edl.planner.snapshot import last_resizes
 from edl.steps import pod_removal, preconditioned_patches, scale_deadline
 from edl.writes import Action, Note, Write
+
+_SEEN: Final = 0.25
+"""Seconds after which the Job controller has seen deletions of pods; it replaces them after one."""
 
 
 class RoleChange(msgspec.Struct, frozen=True):
@@ -33,7 +36,7 @@ def change(job: TrainingJob, role: Role, resize: Resize | None, now: datetime) -
     if not annotations:
         return RoleChange(ends)
     spec = preconditioned_patches.size(role, size) if resize else {}
-    # For a smaller size the Job controller at once deletes work items, the youngest, in addition.
+    # For a smaller size the Job controller at once deletes the youngest work items that it sees.
     later = spec if ends and not role.spec.indexed else {}
     patch = preconditioned_patches.job(job.key, role, {} if later else spec, annotations)
     notes = (*_size_note(job, role, resize), *outcome_notes(job, role, now))
@@ -41,7 +44,8 @@ def change(job: TrainingJob, role: Role, resize: Resize | None, now: datetime) -
     # Requests with a timeout are the user's, too: the patch may remove an answered one.
     if ends and role.request.evacuated and not role.request.scaling:
         patch = replace(patch, unless_changed=relied)
-    last = replace(preconditioned_patches.job(job.key, role, later, {}), unless_changed=relied)
+    last = preconditioned_patches.job(job.key, role, later, {})
+    last = replace(last, unless_changed=relied, delay=_SEEN)
     return RoleChange((patch, *ends, *([last] if later else [])), notes)
 
 

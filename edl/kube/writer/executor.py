@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import chain, groupby
 from operator import itemgetter
+from time import sleep
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
@@ -77,8 +78,10 @@ class ClusterWriter:
         written: Callable[[str, Json], None] = lambda _kind, _body: None,
         announce: Callable[[Note], None] = lambda _note: None,
         threads: int = THREADS,
+        pause: Callable[[float], object] = sleep,
     ) -> None:
         self._cluster = cluster
+        self._pause = pause
         self._written = written
         self._announce = announce
         self._threads = threads
@@ -157,6 +160,8 @@ class ClusterWriter:
 
     def _write(self, write: Write, ours: dict[ObjectRef, str]) -> None:
         """`ours` has the versions that this step produced, on which its later writes build."""
+        if isinstance(write, Patch) and write.delay:
+            self._pause(write.delay)
         body = perform(self._cluster, write, ours.get(write.target, ""))
         if body is not None:
             ours[write.target] = body["metadata"]["resourceVersion"]

@@ -203,6 +203,8 @@ def test_only_named_work_items_end_whenever_the_job_controller_counts(*, by_plan
         active = active[:size]
     assert (size, active) == (2, [found[2].name, found[3].name])
     assert contract.HISTORY in written(patches(step)[0]), "recorded before a pod ends"
+    waits = [isinstance(write, Patch) and write.delay > 0 for write in step.writes]
+    assert waits == [False] * (len(waits) - 1) + [True], "before the size alone"
 
 
 @pytest.mark.parametrize("by_user", [True, False])

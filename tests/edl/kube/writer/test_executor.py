@@ -64,6 +64,20 @@ def test_later_writes_of_a_step_follow_its_own_versions(
     assert fake.get(JOB)["spec"]["parallelism"] == 5
 
 
+def test_a_patch_waits_until_controllers_have_seen_the_writes_before_it(
+    fake: FakeCluster, cluster: FaultyCluster
+) -> None:
+    paused: list[tuple[float, int]] = []
+
+    def pause(seconds: float) -> None:
+        paused.append((seconds, fake.get(JOB)["spec"]["parallelism"]))
+
+    step = Step(KEY, (resize(fake, 3), replace(resize(fake, 5), delay=0.5)))
+    assert ClusterWriter(cluster, pause=pause).act([step]).done == (step,)
+    assert paused == [(0.5, 3)]
+    assert fake.get(JOB)["spec"]["parallelism"] == 5
+
+
 def test_what_writes_return_is_handed_on(fake: FakeCluster, cluster: FaultyCluster) -> None:
     seen: list[tuple[str, Json]] = []
     service = Create(ObjectRef("Service", "web", "train"), {"spec": {}})
