@@ -82,8 +82,12 @@ class SchedulingTurns:
         gated: Counter[PodClass],
         claims: Sequence[PipelinedPods],
     ) -> None:
-        """Check starts and claims in the order in which they were served."""
-        kept, left = Precedence(self.snapshot, claims, gated, self._cost), deque(enumerate(claims))
+        """Check starts and claims in the order in which they were served.
+
+        Later starts leave the capacity of a deferred one to it, as that of a claim.
+        """
+        first, left = [*claims], deque(enumerate(claims))
+        kept = Precedence(self.snapshot, first, gated, self._cost)
         for number, key, allocations in starts:
             while left and left[0][1].admitted_before <= number:
                 self._claim(kept, *left.popleft())
@@ -91,7 +95,8 @@ class SchedulingTurns:
             for one in allocations:
                 pods[one.pod_class] += one.allocated
             if kept.hinders(number, pods, self._ahead) or (self._ahead and self._collides(pods)):
-                self._postpone(key, allocations, number)
+                # Its replicas have placements, so their capacity is not reserved beside these.
+                first.append(self._postpone(key, allocations, number)._replace(nodes=()))
             else:
                 self._ahead += pods
             self._come_first((one.pod_class, key) for one in allocations)
@@ -202,7 +207,9 @@ class SchedulingTurns:
             self._costs[pair] = max_displaced(pod_class, other) if meet else 0
         return self._costs[pair]
 
-    def _postpone(self, key: JobKey, allocations: Sequence[RoleAllocation], number: int) -> None:
+    def _postpone(
+        self, key: JobKey, allocations: Sequence[RoleAllocation], number: int
+    ) -> PipelinedPods:
         """Defer a start: the job is queued again, and its capacity stays reserved in this plan."""
         del self.decisions.admitted[key]
         nodes = [
@@ -210,9 +217,11 @@ class SchedulingTurns:
             for one in allocations
         ]
         requests = [PodSetRequest(one.pod_class, one.allocated) for one in allocations]
-        self._postponed.append(PipelinedPods(requests, nodes, number, {}))
+        found = PipelinedPods(requests, nodes, number, {})
+        self._postponed.append(found)
         self._left_out.update(allocations)
         self.decisions.enqueue(key, self._why(one.pod_class for one in allocations))
+        return found
 
     def _queue_postponed(self) -> None:
         if not self._left_out:

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,7 +64,7 @@ class Precedence:
         `starts`: its pods by class. `ahead`: ungated pods by class that are not bound yet.
         """
         if any(
-            claim.admitted_before <= number and self.takes(index, starts, ahead)
+            claim.admitted_before <= number and self.takes(index, starts, ahead, self.gated)
             for index, claim in enumerate(self.pipelined)
         ):
             return True
@@ -74,14 +75,22 @@ class Precedence:
         )
 
     def takes(
-        self, index: int, pods: Mapping[PodClass, int], ahead: Mapping[PodClass, int]
+        self,
+        index: int,
+        pods: Mapping[PodClass, int],
+        ahead: Mapping[PodClass, int],
+        gated: Mapping[PodClass, int] = MappingProxyType({}),
     ) -> bool:
-        """Whether these pods, beside those ahead, may take capacity of one reservation."""
+        """Whether these pods, beside those ahead and gated ones, may take what is reserved for one.
+
+        Gated pods take their own nodes, or others if those are taken.
+        """
         requests = self.pipelined[index].requests
         for position, request in enumerate(requests):
             if harm := self._harm(request.pod_class, pods.items()):
                 others = (other for other in requests if other is not request)
-                harm += self._harm(request.pod_class, chain(others, ahead.items()))
+                coming = chain(others, ahead.items(), gated.items())
+                harm += self._harm(request.pod_class, coming)
                 if self._capacity(index)[position] - harm < request.pods:
                     return not self._fit_beside(index, [*pods.items(), *ahead.items()])
         return False

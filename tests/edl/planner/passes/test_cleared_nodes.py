@@ -168,3 +168,17 @@ def test_a_role_yields_to_a_job_ahead_and_not_yet_to_the_gang_behind_it() -> Non
     assert sizes(plan) == {"sweep": 5}
     assert held(plan)["ahead"] == reasons.leaving(1, [key("sweep")])
     assert held(plan)["gang"] == reasons.placed_after([key("small"), key("ahead")])
+
+
+def test_a_start_behind_a_deferred_one_leaves_it_its_nodes() -> None:
+    """The pod of `big` could take the nodes of gated pods, so it waits until these are bound."""
+    big = worker("big", 1, 1, shape=shape(5), queued=-30)
+    gated = worker("gated", 2, 2, shape=shape(2), gated=True, queued=-20)
+    state = cluster(node("a", 5), node("b", 5), node("c", 1), big, gated, small(high=1))
+    plan = plan_for(state)
+    assert list(started(plan)) == ["gated"]
+    assert held(plan)["big"] == reasons.placed_after([key("gated")])
+    assert held(plan)["small"] == reasons.placed_after([key("big"), key("gated")])
+    for _ in range(4):
+        state = act(state, plan_for(state), after=SECOND, spreading=True)
+    assert quiet(plan_for(state))
