@@ -278,11 +278,6 @@ def of_foreign_job(reason: Reason, uid: str, team: str) -> Reason:
     return replace(reason, about=ForeignJob(uid, team, isinstance(reason.about, Minimum)))
 
 
-def of_foreign_pods(reason: Reason, priority: int) -> Reason:
-    """As `of_foreign_job`, for pods."""
-    return replace(reason, about=PendingPods("", priority))
-
-
 def is_never(reason: Reason) -> bool:
     """Whether the job could not start even as the only one on the present nodes and quotas."""
     match reason.about:

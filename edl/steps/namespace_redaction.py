@@ -1,7 +1,8 @@
 """Replaces names of other namespaces' jobs and pods in reasons, before these are written.
 
 Users of a namespace can read the annotations, histories and Events of its Jobs, so a reason names
-only the other job's team. Later decisions identify the other job by the uid of one of its Jobs.
+only the other job's team. Later decisions identify the subject of a reason by the uid of one of its
+Jobs.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,8 +12,9 @@ import msgspec
 from msgspec.structs import replace
 
 from edl import reasons
+from edl.messages.foreign_names import NameRedaction
 from edl.model import ClusterState, JobKey, Reason
-from edl.model.reason_codes import Minimum, Other, PendingPods
+from edl.model.reason_codes import Minimum, Other
 from edl.planner.plan import Admission, Drain, Held, Plan, Resize, Suspension
 
 _Entry = TypeVar("_Entry", Admission, Drain, Held, Resize, Suspension)
@@ -46,9 +48,10 @@ class _Names(msgspec.Struct, frozen=True):
 
     def _reason(self, reason: Reason, namespace: str) -> Reason:
         match reason.about:
+            case None:
+                return reason
             case Other(job) | Minimum(job) if job.namespace != namespace:
                 team = self.state.team_of(job.namespace)
                 return reasons.of_foreign_job(reason, self.uids.get(job, ""), team)
-            case PendingPods(example, priority) if example.partition("/")[0] != namespace:
-                return reasons.of_foreign_pods(reason, priority)
-        return reason
+        about = NameRedaction(namespace, self.state.team_of).allowed(reason.about)
+        return reason if about is reason.about else replace(reason, about=about)

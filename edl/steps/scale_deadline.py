@@ -63,7 +63,7 @@ def failure(role: Role) -> Reason:
     timeout = role.request.scaling.timeout if role.request.scaling else None
     seconds = timeout.total_seconds() if timeout else None
     why = role.request.scaling.held if role.request.scaling else None
-    text = messages.message(why) if why else ""
+    text = messages.lasting(why) if why else ""
     return reasons.scale_failed(Growth(role.request.replicas, before(role), seconds, text))
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from edl.forecast.estimate import Certainty, Estimate
 from edl.messages import cause, message, remedy
+from edl.messages.foreign_names import NameRedaction
 from edl.model import DEFAULT_TEAM, ClusterState, JobKey
 from edl.planner.explain.explanation import Blockers
 from edl.planner.plan import Held, Plan
@@ -25,7 +26,6 @@ from edl.visibility.namespace_queue import (
     TeamCount,
 )
 from edl.visibility.queue_order import waiting
-from edl.visibility.queue_redaction import QueueReader
 from edl.visibility.usage_by_team import own_usage, weighted_shares
 
 _MOST_CAUSES: Final = 8
@@ -60,7 +60,7 @@ def documents(
     shares = weighted_shares(state, own_usage(state)) if queued and state.teams else {}
     found = {}
     for namespace, held in queued.items():
-        reader = QueueReader(namespace, team_of)
+        reader = NameRedaction(namespace, team_of)
         jobs = (
             _job(one, priorities.get(one.job), ahead[one.job], insights, reader)
             for one in held[:MOST_JOBS]
@@ -103,7 +103,7 @@ def _job(
     priority: int | None,
     ahead: tuple[TeamCount, ...],
     insights: Mapping[JobKey, Insight],
-    reader: QueueReader,
+    reader: NameRedaction,
 ) -> PublishedJob:
     reason, insight = reader.allowed(held.reason), insights.get(held.job, _NOTHING)
     return PublishedJob(
@@ -126,7 +126,7 @@ def _estimate(found: Estimate | None) -> PublishedEstimate | None:
     return PublishedEstimate(found.certainty, at)
 
 
-def _stops(found: Blockers, reader: QueueReader) -> PublishedStops:
+def _stops(found: Blockers, reader: NameRedaction) -> PublishedStops:
     causes = [reader.allowed(one) for one in found.blockers[:_MOST_CAUSES]]
     return PublishedStops(
         found.complete and len(found.blockers) <= _MOST_CAUSES,

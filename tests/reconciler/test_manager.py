@@ -203,15 +203,41 @@ def test_the_next_reconciler_knows_which_size_was_refused(
     assert set(cluster.refused) == {(wanted, True)}
 
 
+FALCON = JobKey("secret", "falcon")
+FOREIGN = {
+    "a job of another namespace is ahead of it in the queue and starts first": reasons.goes_first(
+        FALCON
+    ),
+    "waiting for pods ahead of it to be scheduled": reasons.placed_after([FALCON]),
+    "2 pods wait for other pods to terminate": reasons.leaving(2, [FALCON]),
+}
+
+
+@pytest.mark.parametrize("said", FOREIGN)
 def test_a_job_is_told_no_name_of_another_namespaces_job(
-    fake: FakeCluster, start: Callable[[Manager], Manager]
+    fake: FakeCluster, start: Callable[[Manager], Manager], said: str
 ) -> None:
-    why = reasons.goes_first(JobKey("secret", "falcon"))
-    start(Manager(fake, lambda _: Plan(held=(Held(JobKey("web", "items"), why),)), CLOCKS))
+    plan = Plan(held=(Held(JobKey("web", "items"), FOREIGN[said]),))
+    start(Manager(fake, lambda _: plan, CLOCKS))
     submit(fake, JOB)
-    said = "a job of another namespace is ahead of it in the queue and starts first"
     until(lambda: annotations(fake).get("edl.dev/message") == said)
     assert "falcon" not in json.dumps(fake.get(JOB))
+
+
+@pytest.mark.parametrize("said", FOREIGN)
+def test_a_scale_up_that_times_out_names_no_job_of_another_namespace(
+    fake: FakeCluster, start: Callable[[Manager], Manager], said: str
+) -> None:
+    submit(fake, JOB)
+    late = {"edl.dev/replicas": "3", "edl.dev/scale-timeout": "1s"}
+    late["edl.dev/scaling"] = "2026-01-01T12:00:00Z 1 3"
+    fake.patch(JOB, {"spec": {"suspend": False}, "metadata": {"annotations": late}})
+    plan = Plan(held=(Held(JobKey("web", "items"), FOREIGN[said]),))
+    start(Manager(fake, lambda _: plan, CLOCKS))
+    until(lambda: said in annotations(fake).get("edl.dev/message", ""))
+    until(lambda: "ScaleFailed" in events(fake))
+    written = [fake.get(JOB), *map(json.loads, fake.list(ListOptions("Event")).items)]
+    assert "falcon" not in json.dumps(written)
 
 
 def annotations(fake: FakeCluster) -> Mapping[str, str]:

@@ -1,5 +1,7 @@
 """Users of one namespace read no name of another one's jobs and pods in what is written there."""
 
+from datetime import timedelta
+
 import msgspec
 import pytest
 from msgspec.structs import replace
@@ -7,18 +9,23 @@ from msgspec.structs import replace
 from edl import reasons
 from edl.annotations.last_change import read_reason
 from edl.contract import LAST_CHANGE, MESSAGE
-from edl.model import Code, Demand, JobKey, Reason, Team, Teams
+from edl.messages import message
+from edl.model import Code, Demand, JobKey, Reason, ScaleDeadline, Team, Teams
 from edl.model.reason_codes import ForeignJob
 from edl.planner.plan import Admission, Drain, Held, Plan, Resize, Suspension
 from edl.steps import steps
 from edl.steps.namespace_redaction import without_foreign_names
-from tests.edl.planner.states import cluster, shape, worker
+from tests.edl.planner.states import at, cluster, shape, worker
 from tests.edl.trainings import patches, surrounded, written
 
+MINUTE = timedelta(minutes=1)
 OWN = surrounded(worker("own", 1, 4, on=["a"] * 4))
 QUEUED = surrounded(worker("queued", 1, 4))
 FALCON = surrounded(
     replace(worker("falcon", 1, 1, uid="uid-of-falcon"), key=JobKey("secret", "falcon"))
+)
+LATE = surrounded(
+    worker("late", 1, 4, on=["a"], replicas=3, scaling=ScaleDeadline(MINUTE, 1, at(-90), 1))
 )
 STATE = cluster(OWN, QUEUED, FALCON)
 TEAMS = {"ns": "vision", "secret": "deals"}
@@ -32,6 +39,8 @@ WHY = {
     "a guarantee": reasons.guarantee_reclaimed(reasons.room_for_minimum(FALCON.key)),
     "the queue": reasons.goes_first(FALCON.key),
     "pods": reasons.room_for_demand(POD),
+    "the order of placement": reasons.placed_after([FALCON.key, QUEUED.key]),
+    "terminating pods": reasons.leaving(2, [FALCON.key]),
 }
 SAID = {
     "the room of a job": "to make room for a job of team deals",
@@ -42,6 +51,8 @@ SAID = {
     " its team borrows from another team's guarantee",
     "the queue": "a job of team deals is ahead of it in the queue and starts first",
     "pods": "to make room for a pod of another namespace (priority 7)",
+    "the order of placement": "waiting for pods ahead of it to be scheduled",
+    "terminating pods": "2 pods wait for other pods to terminate",
 }
 
 
@@ -58,6 +69,7 @@ def plans(why: Reason) -> dict[str, Plan]:
             admissions=(Admission(QUEUED.key, (("worker", 1),), reasons.restarted(why)),)
         ),
         "wait": Plan(held=(Held(QUEUED.key, why),)),
+        "revert": Plan(held=(Held(LATE.key, why),)),
     }
 
 
@@ -65,10 +77,19 @@ def plans(why: Reason) -> dict[str, Plan]:
 @pytest.mark.parametrize("what", plans(reasons.MANUAL))
 def test_no_write_and_no_event_names_them(what: str, about: str) -> None:
     plan = plans(WHY[about])[what]
-    found = steps(without_foreign_names(plan, TEAMED), TEAMED)
+    state = replace(TEAMED, jobs=(*TEAMED.jobs, LATE)) if what == "revert" else TEAMED
+    found = steps(without_foreign_names(plan, state), state)
     text = msgspec.json.encode(found.steps).decode()
     assert SAID[about] in text
     assert not any(name in text.replace("uid-of-falcon", "") for name in ("secret", "falcon"))
+
+
+def test_the_plan_counts_the_other_namespaces_jobs_among_those_it_names() -> None:
+    found = without_foreign_names(
+        Plan(held=(Held(QUEUED.key, WHY["the order of placement"]),)), STATE
+    )
+    (held,) = found.held
+    assert message(held.reason).endswith("those of ns/queued, a job of another namespace")
 
 
 def test_without_teams_it_is_a_job_of_another_namespace() -> None:
@@ -82,8 +103,9 @@ def test_without_teams_it_is_a_job_of_another_namespace() -> None:
 
 def test_jobs_and_pods_of_the_same_namespace_are_named() -> None:
     mine = reasons.room_for_demand(replace(POD, example="ns/web-1"))
+    ours = [QUEUED.key, OWN.key]
     whys = [reasons.room_for_job(QUEUED.key), reasons.room_for_minimum(QUEUED.key), mine]
-    for why in [*whys, reasons.PAUSED]:
+    for why in [*whys, reasons.placed_after(ours), reasons.leaving(1, ours), reasons.PAUSED]:
         plan = Plan(resizes=(Resize(OWN.key, "worker", 4, 1, why),))
         assert without_foreign_names(plan, TEAMED) == plan
 

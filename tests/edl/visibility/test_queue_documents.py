@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from edl import reasons
 from edl.forecast.estimate import Certainty, Estimate
 from edl.messages import cause, message
+from edl.messages.foreign_names import NameRedaction, UnnamedJobs
 from edl.model import JobKey, Reason, Team, Teams
 from edl.model.blockers import Blocker, Outranked, TimedHold
 from edl.model.reason_codes import About, Code, Minimum, Other, PendingPods
@@ -19,15 +20,14 @@ from edl.planner.plan import Held, Plan
 from edl.quantities import CPU, Resources
 from edl.visibility.namespace_queue import MOST_BYTES, MOST_JOBS, MOST_TEAMS, TeamCount, render
 from edl.visibility.queue_documents import Insight, documents
-from edl.visibility.queue_redaction import QueueReader, UnnamedJobs
 from tests.edl.planner.states import at, cluster, node, worker
 from tests.reasons import because
 
 SECRET = JobKey("acquisitions", "codename-falcon")
 TEAMS = {"ns": "vision", "vision-dev": "vision", "acquisitions": "deals"}
 TEAMED = replace(cluster(), teams=Teams.of([Team("vision"), Team("deals")]), namespace_teams=TEAMS)
-MINE = QueueReader("ns", lambda namespace: TEAMS.get(namespace, ""))
-ALONE = QueueReader("ns", lambda _: "")
+MINE = NameRedaction("ns", lambda namespace: TEAMS.get(namespace, ""))
+ALONE = NameRedaction("ns", lambda _: "")
 
 
 def key(number: int, namespace: str = "ns") -> JobKey:
@@ -156,7 +156,7 @@ def test_a_new_decision_of_the_same_situation_is_the_same_document() -> None:
     ],
 )
 def test_jobs_of_others_are_counted_and_ones_own_are_named(
-    reader: QueueReader, jobs: tuple[JobKey, ...], reads: str
+    reader: NameRedaction, jobs: tuple[JobKey, ...], reads: str
 ) -> None:
     assert cause(reader.allowed(Outranked(Code.NOT_PLANNED, jobs))) == reads
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import structs
 
-from edl.messages import UNNAMED_POD, unnamed_jobs
+from edl.messages.code_texts import UNNAMED_POD, unnamed_jobs
 from edl.model import JobKey
 from edl.model.blockers import Outranked
 from edl.model.reason_codes import PendingPods
@@ -29,20 +29,24 @@ class UnnamedJobs(JobKey):
         return self.name
 
 
-class QueueReader(msgspec.Struct, frozen=True):
-    """The view of one namespace's users; `team_of` returns a namespace's team, "" without teams."""
+class NameRedaction(msgspec.Struct, frozen=True):
+    """For the users of one namespace; `team_of` returns a namespace's team, "" without teams."""
 
     namespace: str
     team_of: Callable[[str], str]
 
     def allowed(self, found: T) -> T:
         """A reason or a blocker without names of other namespaces' jobs and pods."""
-        changed = {name: self._allowed(getattr(found, name)) for name in found.__struct_fields__}
+        changed: dict[str, Any] = {}
+        for name in found.__struct_fields__:
+            value = getattr(found, name)
+            if (new := self._allowed(value)) is not value:
+                changed[name] = new
         if isinstance(found, PendingPods):
             changed["example"] = self._pod(found.example)
         if isinstance(found, Outranked):
             changed["pods"] = tuple(dict.fromkeys(map(self._pod, found.pods)))
-        return structs.replace(found, **changed)
+        return structs.replace(found, **changed) if changed else found
 
     def _allowed(self, value: Any) -> Any:  # noqa: ANN401 (any field of a reason)
         if isinstance(value, JobKey):
