@@ -122,7 +122,7 @@ def why(job: TrainingJob) -> Why:
         return why_of(reasons.ended(job, end))
     if found := unready(job):
         return why_of(found)
-    for lacks in (why_kept, why_missing, why_below_minimum, why_unscheduled, why_any_missing):
+    for lacks in (why_missing, why_kept, why_below_minimum, why_unscheduled, why_any_missing):
         if found := lacks(job):
             return why_of(found)
     first = min(_role_reasons(job), key=lambda found: found[0], default=None)

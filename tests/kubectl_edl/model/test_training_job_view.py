@@ -1,7 +1,15 @@
 """The reason of a training job whose Jobs have different reasons."""
 
 from edl import contract
-from edl.model import Code, Pod, PodPhase, ResizePolicy, TrainingJob
+from edl.model import (
+    Code,
+    Pod,
+    PodPhase,
+    RefusedSize,
+    ResizePolicy,
+    TrainingJob,
+    WriteRefusal,
+)
 from kubectl_edl.model.training_job_view import document, view, why, why_of_role
 from tests.edl.trainings import LONG_AGO, NOW, pod, role, training
 
@@ -74,6 +82,13 @@ def test_lost_pods_of_the_minimum_precede_the_reason_of_the_start() -> None:
     told = {"reason": Code.ADMITTED, "message": "all 2 pods of its minimum fit"}
     found = training(role("worker", 2, 4, size=2, failures=1, pods=(), **told))
     assert why(found).reason is Code.PODS_MISSING
+    assert why(found).message.startswith("2 of 2 pods of its minimum are missing: ")
+
+
+def test_lost_pods_of_the_minimum_precede_a_refused_size() -> None:
+    sizes = (RefusedSize("worker", 8, grows=True),)
+    refusal = WriteRefusal(NOW, 1, "denied by a policy", sizes)
+    found = training(role("worker", 2, 8, failures=2), refusal=refusal)
     assert why(found).message.startswith("2 of 2 pods of its minimum are missing: ")
 
 
