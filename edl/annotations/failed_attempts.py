@@ -16,6 +16,8 @@ from edl.model import FailedAttempt, WriteRefusal
 
 _MOST_ATTEMPTS: Final = 10**6
 """The largest count of attempts that is accepted."""
+_LONGEST: Final = 65_536
+"""Characters of refused writes that are read; longer annotations are invalid."""
 MOST: Final = 1024
 """Characters of a quoted message that are kept: as many as an Event holds."""
 _failures: Final = msgspec.json.Decoder(FailedAttempt)
@@ -49,8 +51,11 @@ def read_failure(annotation: str) -> FailedAttempt | None:
 
 
 def read_refusal(annotation: str) -> WriteRefusal | None:
-    """The refused writes in an annotation; None if it is missing or invalid."""
-    return _read(annotation, _refusals)
+    """The refused writes in an annotation, one size of each kind; None if missing or invalid."""
+    found = _read(annotation, _refusals) if len(annotation) <= _LONGEST else None
+    if found and len({one.kind for one in found.sizes}) < len(found.sizes):
+        return None
+    return found
 
 
 def _read(annotation: str, decoder: "msgspec.json.Decoder[_Attempt]") -> _Attempt | None:

@@ -3,6 +3,7 @@
 import json
 from datetime import timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +23,7 @@ def refusals() -> st.SearchStrategy[WriteRefusal]:
         moments,
         st.integers(1, 99),
         words,
-        st.lists(sizes).map(tuple),
+        st.lists(sizes, unique_by=lambda one: one.kind).map(tuple),
         st.booleans(),
         st.booleans(),
     )
@@ -47,6 +48,24 @@ def test_a_malformed_attempt_counts_as_none() -> None:
     deep = '{"x":' + "[" * 100_000
     texts = ("", "{}", "x", "[1]", naive, many, deep)
     assert [read(text) for text in texts] == [None] * 7
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        [{"role": "worker", "size": -5, "grows": False}],
+        [{"role": "worker", "size": size, "grows": True} for size in (5, 6)],
+        [{"role": f"worker-{number}", "size": 5, "grows": True} for number in range(2000)],
+    ],
+)
+def test_refused_sizes_that_no_reconciler_writes_count_as_none(
+    sizes: list[dict[str, object]],
+) -> None:
+    """A size below 0, two of one kind, and more than a Job's annotation holds."""
+    first = {"at": "2026-01-01T12:00:00Z", "attempts": 1, "message": ""}
+    assert failed_attempts.read_refusal(json_text(first | {"sizes": sizes})) is None
+    good = [{"role": "worker", "size": 5, "grows": True}]
+    assert failed_attempts.read_refusal(json_text(first | {"sizes": good}))
 
 
 def test_each_failure_doubles_the_pause_up_to_the_longest() -> None:
