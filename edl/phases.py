@@ -52,7 +52,7 @@ def unready(job: TrainingJob) -> Reason | None:
 def why_kept(job: TrainingJob) -> Reason | None:
     """Why roles keep their sizes: the API server still refuses new ones; None if it does not."""
     found = job.refusal
-    if found is None or found.lifted or not found.sizes:
+    if found is None or not found.refused_sizes:
         return None
     return reasons.quoted(Code.WRITE_REFUSED, str(found))
 

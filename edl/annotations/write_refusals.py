@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from edl.annotations.failed_attempts import WRITES, quoted
-from edl.model import RefusedSize, Role, TrainingJob, WriteRefusal
+from edl.model import RefusedSize, RequestedSize, Role, TrainingJob, WriteRefusal
 
 
 def time_left(refusal: WriteRefusal, now: datetime) -> timedelta | None:
@@ -32,13 +32,25 @@ def refused(
     Writes that were refused before, and not accepted since, remain refused.
     """
     before = job.refusal or WriteRefusal(now, 0)
-    kept = WriteRefusal(now, 0) if before.lifted else before
-    running = {role.name: role.status.size for role in job.live if not role.status.suspended}
-    new = (RefusedSize(name, size, size > running[name]) for name, size in sizes if name in running)
-    found = {one.kind: one for one in (*kept.sizes, *new)}
+    running = {role.name: role for role in job.live if not role.status.suspended}
+    new = (_refused(job, running[name], size) for name, size in sizes if name in running)
+    found = {one.kind: one for one in (*before.sizes, *new)}
     return WriteRefusal(
-        now, before.attempts + 1, quoted(message), tuple(found.values()), starts or kept.starts
+        now,
+        before.attempts + 1,
+        quoted(message),
+        tuple(found.values()),
+        starts or before.starts,
+        before.lifted and not starts,
     )
+
+
+def _refused(job: TrainingJob, role: Role, size: int) -> RefusedSize:
+    return RefusedSize(role.name, size, size > role.status.size, _request(job, role))
+
+
+def _request(job: TrainingJob, role: Role) -> RequestedSize:
+    return RequestedSize(role.spec.min, role.spec.max, role.request.replicas, job.paused)
 
 
 def with_refusal(job: TrainingJob, known: WriteRefusal | None = None) -> TrainingJob:
@@ -50,7 +62,7 @@ def with_refusal(job: TrainingJob, known: WriteRefusal | None = None) -> Trainin
     concerning = (_concerning(job, one) for one in (*written, known) if one)
     found = max(
         filter(None, concerning),
-        key=lambda one: (one.attempts, one.at, one.lifted),
+        key=lambda one: (one.attempts, one.at, one.lifted, -len(one.refused_sizes)),
         default=None,
     )
     return job if found == job.refusal else replace(job, refusal=found)
@@ -62,16 +74,25 @@ def concerns(job: TrainingJob, refusal: WriteRefusal) -> bool:
 
 
 def _concerning(job: TrainingJob, refusal: WriteRefusal) -> WriteRefusal | None:
-    """The refusal without a start that has been made, and without sizes that have been reached."""
+    """The refusal without a start that has been made, and without sizes that have been reached.
+
+    A size that was refused for an earlier request of the users is left out, too.
+    """
     roles = {role.name: role for role in job.live}
-    sizes = tuple(one for one in refusal.sizes if _lacks(roles.get(one.role), one))
+    sizes = tuple(
+        one
+        for one in refusal.sizes
+        if (role := roles.get(one.role))
+        and _lacks(role, one)
+        and one.request == _request(job, role)
+    )
     starts = refusal.starts and any(role.status.suspended for role in job.live)
     return replace(refusal, sizes=sizes, starts=starts) if sizes or starts else None
 
 
-def _lacks(role: Role | None, refused: RefusedSize) -> bool:
+def _lacks(role: Role, refused: RefusedSize) -> bool:
     """Whether a role runs, and is still smaller, or larger, than the refused size."""
-    if role is None or role.status.suspended:
+    if role.status.suspended:
         return False
     size = role.status.size
     return size < refused.size if refused.grows else size > refused.size

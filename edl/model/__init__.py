@@ -23,7 +23,10 @@ from edl.model.pods import (
     PodPhase,
     ProvisionalPod,
     Provisioning,
+    RefusedSize,
+    RequestedSize,
     RequestState,
+    WriteRefusal,
 )
 from edl.model.quotas import Quota, QuotaCharge
 from edl.model.reason_codes import Code, Reason, Restart
@@ -32,7 +35,6 @@ from edl.model.roles import (
     EndCondition,
     JobEnd,
     PodTemplate,
-    RefusedSize,
     ResizePolicy,
     Role,
     RoleRecord,
@@ -40,7 +42,6 @@ from edl.model.roles import (
     RoleSpec,
     RoleStatus,
     ScaleDeadline,
-    WriteRefusal,
 )
 from edl.model.selectors import Labels, Requirement, Selector, Selectors
 from edl.model.teams import DEFAULT_TEAM, Reclaim, Team, Teams
@@ -86,6 +87,7 @@ __all__ = [
     "Reclaim",
     "RefusedSize",
     "RequestState",
+    "RequestedSize",
     "Requirement",
     "ResizePolicy",
     "Restart",

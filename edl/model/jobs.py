@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from edl.contract import CleanUp
 from edl.model.object_refs import JobKey, ObjectRef, Owner
-from edl.model.pods import Leaving, Provisioning
+from edl.model.pods import Leaving, Provisioning, RefusedSize, WriteRefusal
 from edl.model.reason_codes import Code
-from edl.model.roles import EndCondition, JobEnd, RefusedSize, ResizePolicy, Role, WriteRefusal
+from edl.model.roles import EndCondition, JobEnd, ResizePolicy, Role
 from edl.model.topology_domains import Topology
 
 
@@ -67,8 +67,7 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     @property
     def refused(self) -> bool:
         """Whether the API server still refuses the job's start."""
-        found = self.refusal
-        return found is not None and found.starts and not found.lifted
+        return self.refusal is not None and self.refusal.starts_refused
 
     def refuses(self, role: Role, size: int) -> bool:
         """Whether the API server still refuses sizes of this kind for a running role.
@@ -76,18 +75,18 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
         A restart for a new size stops all roles.
         """
         found = self.refusal
-        if found is None or found.lifted or size == role.status.size:
+        if found is None or size == role.status.size:
             return False
         if self.keeps_running and role.spec.resizing is ResizePolicy.RESTART:
             return True
         wanted = RefusedSize(role.name, size, size > role.status.size)
-        return any(one.kind == wanted.kind for one in found.sizes)
+        return any(one.kind == wanted.kind for one in found.refused_sizes)
 
     @property
     def keeps_running(self) -> bool:
         """Whether the API server still refuses to stop one of its roles."""
         found = self.refusal
-        return found is not None and not found.lifted and any(not one.size for one in found.sizes)
+        return found is not None and any(not one.size for one in found.refused_sizes)
 
     @cached_property
     def owners(self) -> tuple[Owner, ...]:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from edl.model.devices import Caveat, DeviceTemplate
 from edl.model.nodes import Assignment, Shape
-from edl.model.pods import FailedAttempt, Pod, PodPhase
+from edl.model.pods import Pod, PodPhase, WriteRefusal
 from edl.model.quotas import QuotaCharge
 from edl.model.reason_codes import Code, Reason, Restart
 from edl.model.selectors import Labels
@@ -70,38 +70,6 @@ class Clearing(msgspec.Struct, frozen=True):
     """Consecutive moves; kube-scheduler put another replica of the role there after each."""
     at: datetime
     """The time of the last move."""
-
-
-class RefusedSize(msgspec.Struct, frozen=True):
-    """A size that the API server refused to write for a running role; 0: it refused to stop it."""
-
-    role: str
-    size: int
-    grows: bool
-    """Whether it was larger than the role's size then."""
-
-    @property
-    def kind(self) -> tuple[str, bool, bool]:
-        """Writes of one kind are refused together: scale-ups, scale-downs or stops of a role."""
-        return self.role, self.grows, self.size == 0
-
-
-class WriteRefusal(FailedAttempt, frozen=True, omit_defaults=True):
-    """The API server refused a write of a training job: of its start, or of new sizes."""
-
-    sizes: tuple[RefusedSize, ...] = ()
-    """The last one of each kind."""
-    starts: bool = False
-    """Whether it refused the start."""
-    lifted: bool = False
-    """Whether the API server has since accepted all of these writes in a dry run."""
-
-    def __str__(self) -> str:
-        if self.starts:
-            return f"the API server refuses its start: {self.message}"
-        if any(not one.size for one in self.sizes):
-            return f"the API server refuses to suspend it: {self.message}"
-        return f"the API server refuses its new size: {self.message}"
 
 
 class RoleSpec(msgspec.Struct, frozen=True):

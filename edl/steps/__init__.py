@@ -127,7 +127,7 @@ def _retries(plan: Plan, state: ClusterState) -> _Makers[_Due]:
     stopped = {entry.job for entry in plan.suspensions}
     for job in state.jobs:
         found = job.refusal
-        if not found or found.lifted or job.problem or job.key in stopped:
+        if not found or not found.holds or job.problem or job.key in stopped:
             continue
         if phases.ending(job) is None:
             yield job.key, partial(retried, job, found, state.observed_at)

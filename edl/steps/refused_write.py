@@ -1,9 +1,9 @@
 """Records and retries a start, or new sizes, that the API server refused.
 
-The retry is a dry run first, before capacity is reserved for the start or the sizes again.
+The retry is a dry run first, before capacity is reserved for the start or the sizes again. One
+write is retried at a time, each in its turn: a lasting refusal of one says nothing about others.
 """
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from msgspec.structs import replace
@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from edl import contract, phases, reasons
 from edl.annotations import write_refusals
 from edl.annotations.json_text import json_text
-from edl.model import ResizePolicy, Role, TrainingJob, WriteRefusal
+from edl.model import RefusedSize, ResizePolicy, Role, TrainingJob, WriteRefusal
 from edl.planner.plan import Admission
 from edl.steps import preconditioned_patches
 from edl.steps.start import start
-from edl.writes import Json, Patch, Step, Write
+from edl.writes import Json, Patch, Step
 
 
 def retried(
@@ -36,7 +36,7 @@ def _record(job: TrainingJob, refusal: WriteRefusal) -> Patch:
     A waiting job's reason is beside it; a running role keeps the reason of its size.
     """
     explained = preconditioned_patches.reason_annotations(phases.blocked(job))
-    return _noted(job, refusal, explained if refusal.starts else {})
+    return _noted(job, refusal, explained if refusal.starts_refused else {})
 
 
 def _noted(job: TrainingJob, refusal: WriteRefusal, annotations: dict[str, str | None]) -> Patch:
@@ -52,20 +52,32 @@ def _noted(job: TrainingJob, refusal: WriteRefusal, annotations: dict[str, str |
 
 
 def _attempt(job: TrainingJob, refusal: WriteRefusal, now: datetime) -> Step:
-    """The refused writes: patches as dry runs, dependents of a start for real."""
-    writes = [*_resizes(job, refusal)]
-    if refusal.starts:
-        begun = _start(job, now)
-        if not begun.writes:  # the API server does not allow changes of its templates yet
-            return begun
-        writes += begun.writes
-    tried = (replace(one, dry_run=True) if isinstance(one, Patch) else one for one in writes)
-    return Step(
-        job.key,
-        (*tried, _noted(job, replace(refusal, lifted=True), {})),
-        starts=refusal.starts,
-        sizes=tuple((one.role, one.size) for one in refusal.sizes),
+    """The refused write whose turn it is: each failed attempt is followed by that of the next."""
+    sizes = refusal.refused_sizes
+    turn = refusal.attempts % (len(sizes) + refusal.starts_refused)
+    return (
+        _size_attempt(job, refusal, sizes[turn])
+        if turn < len(sizes)
+        else _start_attempt(job, refusal, now)
     )
+
+
+def _start_attempt(job: TrainingJob, refusal: WriteRefusal, now: datetime) -> Step:
+    """The start: patches as dry runs, dependents for real."""
+    begun = _start(job, now)
+    if not begun.writes:  # the API server does not allow changes of its templates yet
+        return begun
+    tried = (replace(one, dry_run=True) if isinstance(one, Patch) else one for one in begun.writes)
+    lifted = _noted(job, replace(refusal, lifted=True), {})
+    return Step(job.key, (*tried, lifted), starts=True)
+
+
+def _size_attempt(job: TrainingJob, refusal: WriteRefusal, tried: RefusedSize) -> Step:
+    role = next(role for role in job.live if role.name == tried.role)
+    patch = preconditioned_patches.job(job.key, role, _spec(role, tried.size), {})
+    sizes = (replace(one, lifted=one.lifted or one == tried) for one in refusal.sizes)
+    lifted = _noted(job, replace(refusal, sizes=tuple(sizes)), {})
+    return Step(job.key, (replace(patch, dry_run=True), lifted), sizes=((tried.role, tried.size),))
 
 
 def _start(job: TrainingJob, now: datetime) -> Step:
@@ -73,13 +85,6 @@ def _start(job: TrainingJob, now: datetime) -> Step:
     sizes = tuple((role.name, role.spec.min) for role in job.live if role.status.suspended)
     why = reasons.started(sum(size for _, size in sizes))
     return start(job, Admission(job.key, sizes, why), now)
-
-
-def _resizes(job: TrainingJob, refusal: WriteRefusal) -> Iterator[Write]:
-    roles = {role.name: role for role in job.live}
-    for one in refusal.sizes:
-        role = roles[one.role]
-        yield preconditioned_patches.job(job.key, role, _spec(role, one.size), {})
 
 
 def _spec(role: Role, size: int) -> Json:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from edl.annotations import write_refusals
+from edl.errors import Forbidden, Invalid
 from edl.kube.writer.executor import StepFailure
 from edl.model import ClusterState, JobKey, TrainingJob
 
@@ -29,19 +30,22 @@ class RefusedWrites:
         jobs = tuple(map(self._with, state.jobs)) if self._known else state.jobs
         self._jobs = {job.key: job for job in jobs}
         refused = {job.key: job.refusal for job in jobs if job.key in self._known}
-        self._known = {key: one for key, one in refused.items() if one and not one.lifted}
+        self._known = {key: one for key, one in refused.items() if one and one.holds}
         self.unseen = False
         return state if jobs == state.jobs else replace(state, jobs=jobs)
 
     def note(self, key: JobKey, failures: Sequence[StepFailure], now: datetime) -> bool:
-        """Records the failed start or new sizes of a job, as one refusal.
+        """Records the failed start or refused sizes of a job, as one refusal.
 
-        False if there are none: nothing that plans count on has failed, or the job is gone.
+        False if there are none: nothing that plans count on has failed, or the job is gone. A
+        size is refused only by an answer of the API server: a write without one is postponed.
         """
         job = self._jobs.get(key)
         starts = any(one.step.starts for one in failures)
-        sizes = tuple(chain.from_iterable(one.step.sizes for one in failures))
-        planned = [one.error for one in failures if one.step.starts or one.step.sizes]
+        refused = [one for one in failures if isinstance(one.error, Invalid | Forbidden)]
+        sizes = tuple(chain.from_iterable(one.step.sizes for one in refused))
+        planned = [one.error for one in failures if one.step.starts]
+        planned += [one.error for one in refused if one.step.sizes]
         if job is None or not planned:
             return False
         found = write_refusals.refused(job, sizes, str(planned[0]), now, starts=starts)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from edl.errors import Invalid
+from edl.errors import Invalid, Unreachable
 from edl.kube.writer.executor import StepFailure, StepReport, never
 from edl.model import (
     ClusterState,
@@ -13,6 +13,7 @@ from edl.model import (
     JobKey,
     ObjectRef,
     RefusedSize,
+    RequestedSize,
     Role,
     TrainingJob,
     WriteRefusal,
@@ -210,7 +211,7 @@ def test_a_refused_size_is_part_of_the_next_state_and_postpones_nothing_else(wor
     world.hand.fails[A] = Invalid("denied by a policy", 422)
     assert world.loop.round() == SOONEST
     world.loop.round()
-    sizes = (RefusedSize("worker", 3, grows=True),)
+    sizes = (RefusedSize("worker", 3, grows=True, request=RequestedSize(1, 4)),)
     assert world.refusals == [None, WriteRefusal(world.time.now(), 1, "denied by a policy", sizes)]
     assert world.hand.rounds == [[A, B]] * 2
     assert {note.reason for note in world.events} == {Code.WRITE_REFUSED}
@@ -236,6 +237,14 @@ def test_a_failure_that_leaves_nothing_undone_which_plans_count_on_postpones_the
     world.loop.round()
     assert world.refusals == [None, None]
     assert world.hand.rounds == [[A, B], [B]]
+
+
+def test_a_size_without_an_answer_of_the_api_server_is_not_refused(world: World) -> None:
+    world.sizes = (("worker", 3),)
+    world.hand.fails[A] = Unreachable("too many requests", 429)
+    assert world.loop.round() == AFTER_FAILURE.first
+    world.loop.round()
+    assert world.refusals == [None, None]
 
 
 def test_a_start_that_succeeds_is_refused_no_more(world: World) -> None:

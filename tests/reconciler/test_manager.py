@@ -130,11 +130,15 @@ def test_that_a_start_is_refused_is_an_event_where_not_even_the_reason_may_be_wr
 
 
 class SizePolicy(FaultyCluster):
-    """Refuses new sizes of running Jobs, and other patches of them if `all_patches`."""
+    """Refuses new sizes of running Jobs, and other patches of them if `all_patches`.
+
+    It also refuses sizes below `least`, and the next `stops` suspensions.
+    """
 
     def __init__(self, cluster: FakeCluster) -> None:
         super().__init__(cluster)
         self.refuses, self.all_patches = False, False
+        self.least = self.stops = 0
         self.refused: list[tuple[int | None, bool]] = []
         """(parallelism, dry run) of refused patches."""
 
@@ -143,6 +147,11 @@ class SizePolicy(FaultyCluster):
         if self.refuses and target == JOB and (size is not None or self.all_patches):
             self.refused.append((size, dry_run))
             raise Forbidden("denied by a policy", 403)
+        if size is not None and size < self.least:
+            raise Forbidden("denied: below the least size", 403)
+        if body.get("spec", {}).get("suspend") and self.stops:
+            self.stops -= 1
+            raise Forbidden("denied: not now", 403)
         return super().patch(target, body, dry_run=dry_run)
 
 
@@ -168,6 +177,36 @@ def test_a_refused_size_is_tried_as_a_dry_run_until_it_is_accepted(
     cluster.refuses = False
     until(lambda: spec(fake)["parallelism"] == wanted)
     assert "edl.dev/write-refused" not in annotations(fake)
+
+
+@pytest.fixture
+def too_small(fake: FakeCluster, start: Callable[[Manager], Manager]) -> SizePolicy:
+    """A job whose user has asked for fewer replicas than a policy allows."""
+    cluster = SizePolicy(fake)
+    submit(fake, JOB)
+    start(Manager(cluster, PLAN, CLOCKS))
+    until(lambda: spec(fake)["suspend"] is False)
+    assert spec(fake)["parallelism"] > 2
+    cluster.least = 2
+    resize(fake, 1)
+    until(lambda: "below the least size" in annotations(fake).get("edl.dev/write-refused", ""))
+    return cluster
+
+
+@pytest.mark.usefixtures("too_small")
+def test_the_correction_of_a_refused_request_takes_effect(fake: FakeCluster) -> None:
+    resize(fake, 2)
+    until(lambda: spec(fake)["parallelism"] == 2)
+    assert "edl.dev/write-refused" not in annotations(fake)
+
+
+def test_a_suspension_that_failed_once_happens_while_a_size_is_refused(
+    fake: FakeCluster, too_small: SizePolicy
+) -> None:
+    too_small.stops = 1
+    fake.patch(JOB, {"metadata": {"annotations": {"edl.dev/paused": "true"}}})
+    until(lambda: spec(fake)["suspend"] is True)
+    assert not too_small.stops
 
 
 def test_a_refused_size_is_tried_once_where_not_even_the_refusal_may_be_written(

@@ -3,16 +3,19 @@
 from msgspec.structs import replace
 
 from edl.annotations import write_refusals
-from edl.model import RefusedSize, ResizePolicy, TrainingJob, WriteRefusal
+from edl.model import RefusedSize, RequestedSize, ResizePolicy, TrainingJob, WriteRefusal
 from tests.edl.trainings import NOW, role, seconds, training
 
 QUOTA = 'services "mnist" is forbidden: exceeded quota: team'
-GROWN = RefusedSize("worker", 8, grows=True)
+ASKED = RequestedSize(1, 9)
+GROWN = RefusedSize("worker", 8, grows=True, request=ASKED)
 
 
-def started(refusal: WriteRefusal | None = None, size: int = 3) -> TrainingJob:
+def started(
+    refusal: WriteRefusal | None = None, size: int = 3, most: int = 9, **fields: object
+) -> TrainingJob:
     """A running job whose worker's Job records `refusal`."""
-    workers = role("worker", 1, 9, size=size, refusal=refusal)
+    workers = role("worker", 1, most, size=size, refusal=refusal, **fields)
     return write_refusals.with_refusal(training(role("chief"), workers))
 
 
@@ -67,19 +70,35 @@ def test_a_role_remembers_the_last_refused_size_of_each_kind() -> None:
     for size in (6, 8, 2, 1, 0):
         refusal = write_refusals.refused(job, (("worker", size),), QUOTA, NOW)
         job = replace(job, refusal=refusal)
-    sizes = (GROWN, *(RefusedSize("worker", size, grows=False) for size in (1, 0)))
+    sizes = (GROWN, *(RefusedSize("worker", size, grows=False, request=ASKED) for size in (1, 0)))
     assert job.refusal == WriteRefusal(NOW, 5, QUOTA, sizes)
 
 
 def test_sizes_that_a_dry_run_accepted_are_refused_no_more_but_count_as_attempts() -> None:
-    job = started(WriteRefusal(NOW, 3, QUOTA, (GROWN,), lifted=True))
+    lifted = replace(GROWN, lifted=True)
+    job = started(WriteRefusal(NOW, 3, QUOTA, (lifted,)))
+    smaller = RefusedSize("worker", 2, grows=False, request=ASKED)
     again = write_refusals.refused(job, (("worker", 2),), "no", NOW)
-    assert again == WriteRefusal(NOW, 4, "no", (RefusedSize("worker", 2, grows=False),))
+    assert again == WriteRefusal(NOW, 4, "no", (lifted, smaller))
+    again = write_refusals.refused(job, (("worker", 8),), "no", NOW)
+    assert again == WriteRefusal(NOW, 4, "no", (GROWN,))
+
+
+def test_another_request_of_the_users_is_not_refused_yet() -> None:
+    """Else only the size of the earlier request would be tried, and a correction never."""
+    first = WriteRefusal(NOW, 3, QUOTA, (replace(GROWN, request=RequestedSize(1, 9, 8)),))
+    assert started(first, replicas=8).refusal == first
+    assert started(first, replicas=8, most=6).refusal is None
+    for size in (6, 9, 3, None):
+        assert started(first, replicas=size).refusal is None
+        assert write_refusals.with_refusal(started(replicas=size), first).refusal is None
+    paused = replace(started(first, replicas=8), paused=True)
+    assert write_refusals.with_refusal(paused).refusal is None
 
 
 def test_what_was_accepted_replaces_the_same_refusal_in_memory() -> None:
     known = WriteRefusal(NOW, 3, QUOTA, (GROWN,))
-    lifted = replace(known, lifted=True)
+    lifted = replace(known, sizes=(replace(GROWN, lifted=True),))
     job = write_refusals.with_refusal(started(lifted), known)
     assert job.refusal == lifted
     assert not job.refuses(job.roles[1], 8)

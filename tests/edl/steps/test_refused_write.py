@@ -16,6 +16,7 @@ from edl.model import (
 from edl.planner.plan import Admission, Held, Plan, Resize, Suspension
 from edl.steps import Steps, steps
 from edl.steps.start import start
+from edl.writes import Step
 from tests.edl.trainings import KEY, NOW, created, patches, pods, role, seconds, training, written
 from tests.reasons import because
 
@@ -150,21 +151,54 @@ def test_a_refused_size_is_recorded_on_the_job_of_its_role_beside_the_reason_of_
 
 
 def test_refused_sizes_are_tried_by_a_dry_run_once_the_back_off_is_over() -> None:
-    job = resized(GROWN, SHRUNK)
-    recorded = resized(GROWN, SHRUNK, written=job.refusal)
+    job = resized(GROWN)
+    recorded = resized(GROWN, written=job.refusal)
     assert steps_at(recorded, after=1).steps == ()
     assert steps_at(recorded, after=1).recheck_after == seconds(1)
     (step,) = steps_at(recorded, after=2).steps
-    assert (step.sizes, step.starts) == ((("worker", 6), ("worker", 1)), False)
-    *asked, lifted = patches(step)
-    assert [(one.body["spec"]["parallelism"], one.dry_run) for one in asked] == [
-        (6, True),
-        (1, True),
-    ]
+    assert (step.sizes, step.starts) == ((("worker", 6),), False)
+    asked, lifted = patches(step)
+    assert (asked.body["spec"]["parallelism"], asked.dry_run) == (6, True)
     assert (lifted.target.name, lifted.dry_run) == ("mnist-worker", False)
     found = failed_attempts.read_refusal(written(lifted)[contract.WRITE_REFUSED])
     assert job.refusal is not None
-    assert found == replace(job.refusal, lifted=True)
+    assert found == replace(job.refusal, sizes=(replace(GROWN, lifted=True),))
+
+
+def attempt(refusal: WriteRefusal, **fields: object) -> Step:
+    """The attempt that follows this refusal, which is recorded on the worker's Job."""
+    job = replace(resized(written=refusal, **fields), refusal=refusal)
+    (step,) = steps_at(job, after=60).steps
+    return step
+
+
+def test_a_lasting_refusal_of_one_size_leaves_others_their_turn() -> None:
+    """A suspension that failed once would else be refused as long as a policy on sizes lasts."""
+    stop = RefusedSize("worker", 0, grows=False)
+    refusal, turns = WriteRefusal(NOW, 2, POLICY, (SHRUNK, stop)), []
+    for attempts in range(2, 6):
+        step = attempt(replace(refusal, attempts=attempts))
+        turns += step.sizes
+        assert len(step.writes) == 2
+    assert turns == [("worker", 1), ("worker", 0)] * 2
+    patch = patches(attempt(replace(refusal, attempts=3)))[-1]
+    found = failed_attempts.read_refusal(written(patch)[contract.WRITE_REFUSED])
+    assert found is not None
+    assert found.refused_sizes == (SHRUNK,)
+    assert attempt(found).sizes == (("worker", 1),)
+
+
+def test_a_refused_start_and_a_refused_size_take_turns() -> None:
+    chief = role("chief", pods=pods("chief", [0]))
+    grown = RefusedSize("chief", 2, grows=True)
+    refusal = WriteRefusal(NOW, 2, POLICY, (grown,), starts=True)
+    for attempts, starts in ((2, False), (3, True)):
+        found = replace(refusal, attempts=attempts)
+        job = training(
+            chief.changed(refusal=found), role("worker", 2, 4, suspended=True), refusal=found
+        )
+        (step,) = steps_of(job, after=60).steps
+        assert (step.starts, bool(step.sizes)) == (starts, not starts)
 
 
 def test_a_refused_suspension_and_a_refused_restart_are_tried_as_such() -> None:
@@ -192,7 +226,7 @@ def test_no_step_writes_a_size_in_a_direction_that_is_refused() -> None:
 
 
 def test_a_new_size_that_was_written_takes_the_refusal_off() -> None:
-    lifted = WriteRefusal(NOW, 2, POLICY, (GROWN,), lifted=True)
+    lifted = WriteRefusal(NOW, 2, POLICY, (replace(GROWN, lifted=True),))
     job = replace(resized(written=lifted), refusal=lifted)
     (step,) = steps_at(job, plan=resize(6)).steps
     (patch,) = patches(step)

@@ -97,7 +97,8 @@ def test_explain_names_why_a_running_job_is_not_scaled_up(stage: Stage) -> None:
 def test_a_scale_up_that_the_api_server_refuses_is_the_blocker_in_explain_and_status(
     stage: Stage,
 ) -> None:
-    sizes = [{"role": "worker", "size": 8, "grows": True}]
+    asked = {"min": 1, "max": 8}
+    sizes = [{"role": "worker", "size": 8, "grows": True, "request": asked}]
     refusal = {"at": "2026-11-21T11:59:00Z", "attempts": 3, "message": "denied by a policy"}
     notes = {contract.WRITE_REFUSED: json.dumps(refusal | {"sizes": sizes})}
     for role in ("chief", "ps", "worker"):

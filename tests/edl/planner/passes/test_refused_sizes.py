@@ -14,16 +14,18 @@ from tests.edl.planner.states import at, cluster, job, node, role, worker
 POLICY = "not at this hour"
 
 
-def grown(job: TrainingJob, size: int, name: str = "worker", **fields: bool) -> TrainingJob:
+def grown(
+    job: TrainingJob, size: int, name: str = "worker", *, lifted: bool = False
+) -> TrainingJob:
     """The job after the API server refused to scale it up."""
-    found = (RefusedSize(name, size, grows=True),)
-    return replace(job, refusal=WriteRefusal(at(-1), 1, POLICY, found, **fields))
+    found = (RefusedSize(name, size, grows=True, lifted=lifted),)
+    return replace(job, refusal=WriteRefusal(at(-1), 1, POLICY, found))
 
 
-def shrunk(job: TrainingJob, size: int, name: str = "worker", **fields: bool) -> TrainingJob:
+def shrunk(job: TrainingJob, size: int, name: str = "worker") -> TrainingJob:
     """The job after the API server refused to scale it down to a size, or, at 0, to suspend it."""
     found = (RefusedSize(name, size, grows=False),)
-    return replace(job, refusal=WriteRefusal(at(-1), 1, POLICY, found, **fields))
+    return replace(job, refusal=WriteRefusal(at(-1), 1, POLICY, found))
 
 
 def preempting(*things: object) -> Plan:
