@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial
 from typing import TypeAlias
 
@@ -128,7 +127,6 @@ class GangClaims:
         if head and self._may_ever_start(found):
             self.decisions.enqueue(key, reasons.goes_first(head.job.key))
         elif later := gang_backoff(self.snapshot, found.job):
-            self._keep_after_loss(found, *later)
             self.decisions.enqueue(key, *later)
         elif reserved_for and self._may_ever_start(found):
             self.decisions.enqueue(key, reasons.goes_first(reserved_for))
@@ -138,13 +136,6 @@ class GangClaims:
             self._pass_over(found, refused)
         else:
             self._start(found)
-
-    def _keep_after_loss(self, found: Gang, reason: Reason, until: datetime) -> None:
-        """Reserve idle capacity for a gang that lost pods and soon starts again, as it ran."""
-        soon = self.snapshot.observed_at + self.snapshot.limits.gang_limit
-        keeps = reason == reasons.AFTER_LOSS and until <= soon
-        if keeps and (made := self.sources.reserve(found, NONE_IN_REACH)):
-            self.decisions.pipeline(made.requests, made.nodes, found.job.key)
 
     def _start(self, found: Gang) -> None:
         """Start or reserve; the gang may use the capacity that its provisional pods hold."""

@@ -148,21 +148,6 @@ def test_lost_pods_come_before_claims_of_their_own_priority_and_below() -> None:
     assert started(plan_for(cluster(node("a", 2), node("b", 5), mine, high(), web)))
 
 
-@pytest.mark.parametrize(("left", "keeps"), [(30, True), (200, False)])
-def test_a_gang_that_lost_pods_keeps_its_room_if_it_may_start_again_soon(
-    left: float,
-    keeps: bool,  # noqa: FBT001
-) -> None:
-    fields = {"failures": 3, "failures_at_start": 3, "last": Reason(Code.POD_LOST)}
-    low = worker("low", 3, 3, queued=-100, delayed_until=at(left), started_at=at(-50), **fields)
-    late = worker("late", 2, 2, queued=-10)
-    plan = plan_for(cluster(node("a", 4), low, late))
-    assert held(plan)["low"] == reasons.AFTER_LOSS
-    assert started(plan) == ({} if keeps else {"late": {"worker": 2}})
-    first = worker("late", 2, 2, queued=-200)
-    assert started(plan_for(cluster(node("a", 4), low, first))) == {"late": {"worker": 2}}
-
-
 def test_the_message_of_the_wait_names_the_back_off_and_its_latest_end() -> None:
     assert message(reasons.AFTER_LOSS, at(160)) == (
         "back-off: after lost pods the Job controller creates no pod (until 12:02:40 UTC)"
