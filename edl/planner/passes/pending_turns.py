@@ -113,7 +113,7 @@ class SchedulingTurns:
             return
         classes = [request.pod_class for request in claim.requests]
         if claim.clears and kept.takes(index, self._ahead, {}):
-            self.decisions.put_off(claim, claim.key, self._why(classes))
+            self.decisions.put_off(claim.key, self._why(classes))
         self._come_first((pod_class, claim.key) for pod_class in classes)
 
     def _grow(

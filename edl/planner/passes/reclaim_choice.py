@@ -165,7 +165,8 @@ def drains_of_removals(snapshot: Snapshot) -> Iterator[Drain]:
     """
     names, named = snapshot.capacity.index, snapshot.moves.named
     for allocation in snapshot.allocations:
-        if not (leaves_by_name(allocation) and allocation.reason and allocation.size > 0):
+        by_name = leaves_by_name(allocation) and not allocation.role.request.removing
+        if not (by_name and allocation.reason and allocation.size > 0):
             continue
         pods = keeping_order(allocation.role.status.pods)
         stays = Counter(one.node for one in allocation.placements if not one.is_new)

@@ -1,16 +1,17 @@
 """Decisions of the passes so far, from which the plan is built."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 from typing import NamedTuple
 
 from edl import reasons
-from edl.model import JobKey, Pod, Reason
+from edl.model import JobKey, Pod, Reason, ResizePolicy
 from edl.model.reason_codes import Minimum, Other
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.plan import Held
-from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
+from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 
 _SHOWN_AHEAD = 8
 
@@ -25,6 +26,8 @@ class PipelinedPods(NamedTuple):
     """How many jobs had been admitted before."""
     evicted: dict[RoleAllocation, list[Placement]]
     """Replicas that yield to it in this plan, in the order of eviction."""
+    sizes: Mapping[RoleAllocation, int] = MappingProxyType({})
+    """The sizes of these roles before."""
     key: JobKey | None = None
     """The gang that claims it; None for other owners' pods."""
     clears: bool = False
@@ -82,20 +85,30 @@ class Decisions:
         clears: bool = False,
         evicted: dict[RoleAllocation, list[Placement]] | None = None,
     ) -> None:
+        taken = evicted or {}
+        sizes = {one: one.allocated + len(placements) for one, placements in taken.items()}
         before = len(self.admitted)
-        self.pipelined.append(PipelinedPods(requests, placed, before, evicted or {}, key, clears))
+        self.pipelined.append(PipelinedPods(requests, placed, before, taken, sizes, key, clears))
 
-    def put_off(self, claim: PipelinedPods, key: JobKey, reason: Reason) -> None:
+    def put_off(self, key: JobKey, reason: Reason) -> None:
         """Let a gang wait before any job yields to it; the capacity stays reserved in this plan.
 
-        A role that yields to it keeps what it yields to claims before it, but not to gangs behind.
+        Roles that yield to it keep what they yield to claims before it. Gangs behind it for which
+        they yield wait, too.
         """
-        behind = reversed(self.pipelined[[one.key for one in self.pipelined].index(key) :])
-        taken = [(one, found.evicted.pop(one, [])) for found in behind for one in [*claim.evicted]]
-        for one, placements in taken:
+        at = [one.key for one in self.pipelined].index(key)
+        claim, behind = self.pipelined[at], self.pipelined[at + 1 :]
+        for later in reversed(behind):
+            if later.key and claim.evicted.keys() & later.evicted.keys():
+                self.put_off(later.key, reason)
+        for one, placements in claim.evicted.items():
             one.placements.extend(reversed(placements))
+            if one.role.spec.resizing is ResizePolicy.LIVE:  # only its last replicas can leave
+                more = max(claim.sizes[one] - one.allocated, 0)
+                one.placements += [Placement(NO_NODE, holds_idle=False, is_new=False)] * more
             if one.allocated >= one.role.status.size:
                 one.reason, one.hold.reason, one.changed = None, reason, False
+        claim.evicted.clear()
         self.suspended = {
             victim: why for victim, why in self.suspended.items() if not _is_for(why, key)
         }

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Final
+from typing import Final, TypeAlias
 
 from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, Horizon
@@ -28,6 +28,18 @@ from edl.planner.teams.team_balance import NO_TEAM, TeamCharge
 
 _COMPARED: Final = 4
 """Most required domains whose evictions are compared for one claim."""
+
+
+_Loss: TypeAlias = tuple[int, int, int]
+"""(the highest priority that yields, roles that restart, replicas)"""
+
+
+def _loss(reservation: Reservation) -> _Loss:
+    """What other jobs lose for a claim that evicts replicas."""
+    evicted = reservation.evicted
+    restarts = sum(one.restarts_to_resize for one in evicted)
+    replicas = sum(map(len, evicted.values()))
+    return max(one.job.priority for one in evicted), restarts, replicas
 
 
 @dataclass(slots=True)
@@ -88,25 +100,25 @@ class ClaimSources:
     def reserve(self, found: Gang, scope: ReclaimScope) -> Reservation | None:
         """Reserve future idle capacity for the whole gang, reclaiming extras within `scope`.
 
-        Of the tightest required domains, the one where the fewest replicas yield; preferred domains
+        Of the tightest required domains, the one where least is lost (`_loss`); preferred domains
         are tried first. None, and no change, if it does not fit.
         """
         snapshot, topology, reclaimable = self.snapshot, found.job.topology, self.reclaimable
         reach = reclaimable.capacity.with_idle(scope) if topology else snapshot.capacity.future_idle
-        fewest: list[tuple[int, Gang]] = []
+        losses: list[tuple[_Loss, Gang]] = []
         for kept in topology_placement.restricted_to_domains(snapshot, found, reach, FUTURE_IDLE):
             reservation = self._reserve_close(kept, scope, reach)
             if reservation is None:
                 continue
             if not (topology.required and reservation.evicted):
                 return reservation
-            fewest.append((sum(map(len, reservation.evicted.values())), kept))
+            losses.append((_loss(reservation), kept))
             reservation.discard(reclaimable)
-            if len(fewest) == _COMPARED:
+            if len(losses) == _COMPARED:
                 break
-        if not fewest:
+        if not losses:
             return None
-        return self._reserve_close(min(fewest, key=itemgetter(0))[1], scope, reach)
+        return self._reserve_close(min(losses, key=itemgetter(0))[1], scope, reach)
 
     def _reserve_close(self, kept: Gang, scope: ReclaimScope, reach: Ints) -> Reservation | None:
         """Reserve for a gang in its required domains: in few preferred ones, if that is possible.

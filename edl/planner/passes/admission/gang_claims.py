@@ -69,7 +69,7 @@ class GangClaims:
         times = (found.job.started_at, *(role.status.suspended_at for role in found.roles))
         since = max(filter(None, times), default=None)
         late = self.snapshot.has_passed(since, self.snapshot.limits.gang_limit)
-        if late:
+        if late := late and not found.job.keeps_running:
             reason = gang_failure(self.snapshot, found.job, reasons.NOT_COMPLETED)
             self.decisions.suspended[found.job.key] = reason
         return late

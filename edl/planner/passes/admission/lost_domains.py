@@ -46,7 +46,8 @@ def _in_lost_domains(
     for one in snapshot.allocations if sources.standing_still else ():
         started[one.queue_rank].append(one)
     for job in snapshot.jobs if sources.standing_still else ():
-        if job.key in sources.standing_still and job.topology.required and not job.problem:
+        stays = job.problem or job.keeps_running or not job.topology.required
+        if job.key in sources.standing_still and not stays:
             allocations = started[snapshot.queue_ranks[job.key]]
             if not _holds_minimum(snapshot, allocations):
                 yield job, allocations

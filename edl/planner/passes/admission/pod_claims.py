@@ -85,7 +85,7 @@ def place_minimum(sources: ClaimSources, roles: Sequence[RoleAllocation]) -> Non
         for found in one.unscheduled
         if found.position < one.min_replicas and one.placements[found.position].node == NO_NODE
     ]
-    if any(_starts_without_room(one, found) for one, found in lacking):
+    if not job.keeps_running and any(_starts_without_room(*found) for found in lacking):
         why = gang_failure(snapshot, job, reasons.NODES_TAKEN)
         sources.decisions.suspended[job.key] = why
     elif lacking:

@@ -11,11 +11,11 @@ import pytest
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.model import ClusterState, Code, Node, TrainingJob
+from edl.model import ClusterState, Code, Node, Shape, TrainingJob
 from edl.planner.decision_limits import Limits
 from tests.edl.planner.acting import act, key, quiet
 from tests.edl.planner.plans import held, plan_for, sizes, started, told
-from tests.edl.planner.states import at, cluster, node, pod, room, shape, worker
+from tests.edl.planner.states import at, cluster, demand, node, pod, room, shape, worker
 
 SECOND = timedelta(seconds=1)
 
@@ -182,3 +182,45 @@ def test_a_start_behind_a_deferred_one_leaves_it_its_nodes() -> None:
     for _ in range(4):
         state = act(state, plan_for(state), after=SECOND, spreading=True)
     assert quiet(plan_for(state))
+
+
+def pooled(*names: str) -> list[Node]:
+    """Nodes with their pool's name and CPUs: `a5` is in pool a. One more CPU is in pool a."""
+    nodes = [node(name, int(name[1:]), labels={"pool": name[0]}) for name in names]
+    return [*nodes, node("z", 1, labels={"pool": "a"})]
+
+
+def unbound() -> TrainingJob:
+    """A pod that kube-scheduler has yet to bind to a node of pool a."""
+    pods = pending().roles[0].status.pods
+    on_a = shape(node_selector=(("pool", "a"),))
+    return small(size=1, high=1, suspended=False, pods=pods, shape=on_a, started_at=at(-5))
+
+
+def on(pool: str, cpu: float) -> Shape:
+    return shape(cpu, node_selector=(("pool", pool),))
+
+
+def test_a_gang_for_which_the_same_role_yields_waits_with_the_one_ahead_of_it() -> None:
+    x, y = (
+        worker("x", 1, 5, on=["c2", "b5", "a5", "a5", "a5"]),
+        worker("y", 1, 3, on=["c2", "b5", "b5"]),
+    )
+    first = worker("gang", 1, 1, shape=on("a", 5), queued=-30)
+    second = worker("next", 1, 1, shape=on("b", 5), queued=-20)
+    alone = plan_for(cluster(*pooled("a5", "b5", "c2"), x, y, first, second))
+    assert sizes(alone) == {"x": 1, "y": 1}
+    plan = plan_for(cluster(*pooled("a5", "b5", "c2"), x, y, first, second, unbound()))
+    assert sizes(plan) == {}
+    assert {held(plan)[name].code for name in ("gang", "next")} == {Code.PLACEMENT_ORDER}
+
+
+def test_a_live_role_keeps_its_last_replicas_while_a_gang_waits_whoever_claims_the_others() -> None:
+    """Only the last replica can leave, and that was to go for the gang."""
+    low = worker("low", 1, 3, on=["c1", "b3", "a3"])
+    first = worker("gang", 1, 1, shape=on("a", 3), queued=-30, priority=1)
+    web = demand("web", on("b", 3), priority=0)
+    state = cluster(*pooled("a3", "b3", "c1"), low, first, unbound(), web)
+    plan = plan_for(state)
+    assert held(plan)["gang"].code is Code.PLACEMENT_ORDER
+    assert sizes(plan) == {}

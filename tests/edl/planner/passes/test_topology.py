@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from edl.contract import PLACEMENT_GATE
 from edl.model import ClusterState, Node, ResizePolicy, Role, Topology, TrainingJob
@@ -228,3 +229,11 @@ def test_jobs_of_one_topology_and_another_are_told_apart_in_the_queue() -> None:
     free = job("free", role("worker", 3, 3))
     plan = plan_for(cluster(*racks(1, 1), held, free))
     assert [one.job.name for one in plan.admissions] == ["free"]
+
+
+def test_a_lower_priority_yields_in_its_domain_before_fewer_replicas_of_a_higher_one() -> None:
+    low = worker("low", 1, 5, queued=-9999, on=["r0-a"] * 3 + ["r0-b"] * 2)
+    high = worker("high", 1, 5, queued=-9999, priority=1, on=["r1-a"] * 3 + ["r1-b"])
+    gang = replace(asking(in_one(), 4), priority=1)
+    (resize,) = plan_for(cluster(*racks(3, 3), low, high, gang)).resizes
+    assert (resize.job.name, resize.after) == ("low", 2)
