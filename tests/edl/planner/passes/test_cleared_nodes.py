@@ -11,11 +11,11 @@ import pytest
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.model import ClusterState, Code, Node, Shape, TrainingJob
+from edl.model import ClusterState, Code, Node, RefusedSize, Shape, TrainingJob, WriteRefusal
 from edl.planner.decision_limits import Limits
 from tests.edl.planner.acting import act, key, quiet
 from tests.edl.planner.plans import held, plan_for, sizes, started, told
-from tests.edl.planner.states import at, cluster, demand, node, pod, room, shape, worker
+from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, room, shape, worker
 
 SECOND = timedelta(seconds=1)
 
@@ -215,7 +215,7 @@ def test_a_gang_for_which_the_same_role_yields_waits_with_the_one_ahead_of_it() 
     assert {held(plan)[name].code for name in ("gang", "next")} == {Code.PLACEMENT_ORDER}
 
 
-def test_a_live_role_keeps_its_last_replicas_while_a_gang_waits_whoever_claims_the_others() -> None:
+def test_a_live_role_keeps_its_last_replicas_while_a_gang_waits_for_pods_ahead() -> None:
     """Only the last replica can leave, and that was to go for the gang."""
     low = worker("low", 1, 3, on=["c1", "b3", "a3"])
     first = worker("gang", 1, 1, shape=on("a", 3), queued=-30, priority=1)
@@ -224,3 +224,19 @@ def test_a_live_role_keeps_its_last_replicas_while_a_gang_waits_whoever_claims_t
     plan = plan_for(state)
     assert held(plan)["gang"].code is Code.PLACEMENT_ORDER
     assert sizes(plan) == {}
+
+
+def test_a_job_that_cannot_be_suspended_is_not_suspended_for_a_start_that_failed() -> None:
+    """Its capacity would be promised to others, who never get it."""
+    refusal = WriteRefusal(at(-1), 1, "not now", (RefusedSize("worker", 0, grows=False),))
+    half = job(
+        "half",
+        role("worker", 2, 2, on=["a", "a"]),
+        role("ps", 2, 2, suspended_at=at(-300)),
+        started_at=at(-300),
+    )
+    state = cluster(node("a", 2), half, worker("next", 2, 2))
+    assert [one.job.name for one in plan_for(state).suspensions] == ["half"]
+    refused = cluster(node("a", 2), replace(half, refusal=refusal), worker("next", 2, 2))
+    plan = plan_for(refused)
+    assert (plan.suspensions, held(plan)["next"].code) == ((), Code.INSUFFICIENT_CAPACITY)
