@@ -28,11 +28,11 @@ class CreateFailure(StrEnum):
 _TEXTS: Final = (
     (
         CreateFailure.SERVICE_ACCOUNT,
-        r"error looking up service account \S+/(?P<name>[-a-z0-9.]+): ",
+        r"error looking up service account \S+/(?P<name>[a-z0-9][-a-z0-9.]*): ",
     ),
     (
         CreateFailure.PRIORITY_CLASS,
-        r'no PriorityClass with name "?(?P<name>[-a-z0-9.]+)"? was found',
+        r'no PriorityClass with name "?(?P<name>[a-z0-9][-a-z0-9.]*)"? was found',
     ),
     (CreateFailure.RUNTIME_CLASS, r"pod rejected: RuntimeClass \S+ not found"),
     (CreateFailure.QUOTA, r"(exceeded|failed|status unknown for) quota: "),
@@ -43,6 +43,9 @@ _TEXTS: Final = (
     (CreateFailure.POD_SECURITY, r"violates PodSecurity "),
     (CreateFailure.WEBHOOK, r'admission webhook "|failed calling webhook "'),
 )
+
+
+_POD: Final = re.compile(r'^.*?pods "[^"]*" is forbidden: ')
 
 
 def create_failure(message: str) -> CreateFailure:
@@ -57,7 +60,7 @@ def missing_name(message: str) -> str:
 
 def refusal(message: str) -> str:
     """The message without the name of the pod, which differs at each attempt."""
-    return message.rpartition(" is forbidden: ")[2]
+    return _POD.sub("", message, count=1)
 
 
 def _read(message: str) -> tuple[CreateFailure, str]:

@@ -53,7 +53,7 @@ _RENAMED: Final[Mapping[str, str]] = {"label": "adopt", "unlabel": "release"}
 """New names by old names; 0.2 removes the old ones."""
 
 _MEANT: Final[Mapping[str, str]] = {
-    "apply": "create",
+    "apply": "kubectl apply -f",
     "cancel": "delete",
     "describe": "status or explain",
     "get": "status",

@@ -190,7 +190,8 @@ def _failures(role: Role) -> str:
     """`1 failure of mnist-worker; more than 72 fail it`."""
     count, limit = role.status.failures, role.spec.backoff_limit
     counted = f"{count} failure{'s' * (count != 1)} of {role.job}"
-    return f"{counted}; {'no number fails' if limit == UNLIMITED else f'more than {limit} fail'} it"
+    then = "failures are not limited" if limit == UNLIMITED else f"more than {limit} fail it"
+    return f"{counted}; {then}"
 
 
 def _is_past(view: JobView, shown: RoleView, pod: FailedPod, now: datetime) -> bool:

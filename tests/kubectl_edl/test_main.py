@@ -169,6 +169,7 @@ def test_ctrl_c_is_130() -> None:
         (["statu"], 'unknown command "statu" for "kubectl edl"; did you mean status?'),
         (["stop"], 'unknown command "stop" for "kubectl edl"; did you mean pause or delete?'),
         (["get", "x"], 'unknown command "get" for "kubectl edl"; did you mean status?'),
+        (["apply"], 'unknown command "apply" for "kubectl edl"; did you mean kubectl apply -f?'),
         (["fly"], 'unknown command "fly" for "kubectl edl"'),
         (["help", "fly"], 'unknown command "fly" for "kubectl edl"'),
     ],

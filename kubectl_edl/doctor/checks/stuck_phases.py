@@ -23,6 +23,10 @@ _NOTICED: Final = timedelta(minutes=1)
 _SLOW: Final = timedelta(minutes=10)
 
 
+_NEVER_READY: Final = timedelta(minutes=30)
+"""A start that has not ended by then is reported even if its pods are replaced again and again."""
+
+
 _LONG: Final = timedelta(minutes=2)
 """Extras that are missing for longer are reported, although the job runs without them."""
 
@@ -168,7 +172,8 @@ def _starting(job: TrainingJob, now: datetime) -> CheckResult | None:
     if phase(job) is not Phase.STARTING or job.started_at is None or not lacks:
         return None
     pods = [pod for role in job.live for pod in role.status.pods if not (pod.ready or pod.ended)]
-    if now - min((pod.created_at for pod in pods), default=job.started_at) < _SLOW:
+    oldest = min((pod.created_at for pod in pods), default=job.started_at)
+    if now - oldest < _SLOW and now - job.started_at < _NEVER_READY:
         return None
     of = sum(min(role.spec.min, role.status.size) for role in job.live)
     chosen = f"pods -n {job.key.namespace} -l {contract.JOB}={job.key.name}"

@@ -45,10 +45,15 @@ def test_the_name_of_a_missing_object_is_read_for_its_remedy() -> None:
     assert missing_name(MESSAGES[CreateFailure.QUOTA]) == "NAME"
     hostile = "error looking up service account lab/$(reboot): no"
     assert missing_name(hostile) == "NAME", "whoever may create Events may write any"
+    for option in ("error looking up service account lab/-n: no", 'name "--token" was found'):
+        found = option.replace("name", "no PriorityClass with name")
+        assert missing_name(found) == "NAME", "kubectl would read it as an option"
 
 
 def test_a_refusal_has_no_name_of_a_pod() -> None:
     found = refusal(MESSAGES[CreateFailure.PRIORITY_CLASS])
     assert found == "no PriorityClass with name high was found"
+    nested = 'admission webhook "x.y" denied it: jobs "b" is forbidden: no'
+    assert refusal(f"mnist-worker: FailedCreate: {FORBIDDEN}{nested}") == nested
     other = MESSAGES[CreateFailure.WEBHOOK]
     assert refusal(other) == other

@@ -824,10 +824,10 @@ def test_a_minimum_that_was_raised_a_moment_ago_raises_no_warning_yet(
     assert one["result"] == result
 
 
-def _started_long_ago(stage: Stage, name: str) -> Json:
+def _started_long_ago(stage: Stage, name: str, minutes: int = 20) -> Json:
     """A Job with two pods, started 20 minutes ago."""
     owner = stage.put(job(name, framework="none", min="2", max="2"), suspend=False, parallelism=2)
-    started = (NOW - timedelta(minutes=20)).isoformat()
+    started = (NOW - timedelta(minutes=minutes)).isoformat()
     stage.patch(name, {"metadata": {"annotations": {contract.STARTED_AT: started}}})
     return owner
 
@@ -859,6 +859,15 @@ def test_a_pod_that_was_replaced_a_moment_ago_raises_no_warning_yet(stage: Stage
     stage.create(pod(owner, 0))
     stage.create(pod(owner, 1, node="", phase="Pending", conditions=[]))
     assert only(stage, "stuck")[0] == "ok"
+
+
+def test_a_start_whose_pods_are_replaced_again_and_again_is_a_warning(stage: Stage) -> None:
+    owner = _started_long_ago(stage, "crashes", minutes=30)
+    stage.create(pod(owner, 0))
+    stage.create(pod(owner, 1, node="", phase="Pending", conditions=[]))
+    verdict, message, _ = only(stage, "stuck")
+    assert verdict == "warning"
+    assert message.startswith("default/crashes does not run 30m after its start: 1 of 2 pods")
 
 
 def test_labels_that_make_no_sense_are_a_warning(stage: Stage) -> None:

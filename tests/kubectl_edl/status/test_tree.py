@@ -183,7 +183,7 @@ def test_a_failed_pod_is_shown_with_the_reason_of_its_container_and_the_count(st
     assert message in stage.run("explain", "crash").out
     stage.patch("crash", {"status": {"failed": 1}, "spec": {"backoffLimit": UNLIMITED}})
     ((what, _),) = [one for one in blockers_section(stage, "crash") if why in one[0]]
-    assert what.endswith("(1 failure of crash; no number fails it)")
+    assert what.endswith("(1 failure of crash; failures are not limited)")
 
 
 def test_the_failure_of_a_pod_whose_replacement_runs_is_past(stage: Stage) -> None:
