@@ -97,10 +97,16 @@ class Decisions:
         they yield wait, too.
         """
         at = [one.key for one in self.pipelined].index(key)
-        claim, behind = self.pipelined[at], self.pipelined[at + 1 :]
-        for later in reversed(behind):
-            if later.key and claim.evicted.keys() & later.evicted.keys():
-                self.put_off(later.key, reason)
+        waiting, roles = [self.pipelined[at]], set(self.pipelined[at].evicted)
+        for claim in self.pipelined[at + 1 :]:
+            if claim.key and not roles.isdisjoint(claim.evicted):
+                waiting.append(claim)
+                roles.update(claim.evicted)
+        for claim in reversed(waiting):
+            self._give_back(claim, reason)
+
+    def _give_back(self, claim: PipelinedPods, reason: Reason) -> None:
+        """Let running jobs keep what they would yield to a claim, the last one first."""
         for one, placements in claim.evicted.items():
             one.placements.extend(reversed(placements))
             if one.role.spec.resizing is ResizePolicy.LIVE:  # only its last replicas can leave
@@ -109,11 +115,12 @@ class Decisions:
             if one.allocated >= one.role.status.size:
                 one.reason, one.hold.reason, one.changed = None, reason, False
         claim.evicted.clear()
+        if claim.key is None:
+            return
         self.suspended = {
-            victim: why for victim, why in self.suspended.items() if not _is_for(why, key)
+            victim: why for victim, why in self.suspended.items() if not _is_for(why, claim.key)
         }
-        self.held[key] = reason
-        self.held_until.pop(key, None)
+        self.held[claim.key] = reason
 
     def held_jobs(self) -> tuple[Held, ...]:
         """Queued jobs in queue order, then running jobs; `ahead` omits jobs that never start."""

@@ -5,7 +5,8 @@ out: the jobs would have yielded their replicas for nothing, and grow back.
 """
 
 from datetime import timedelta
-from typing import Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.structs import replace
@@ -13,9 +14,26 @@ from msgspec.structs import replace
 from edl import reasons
 from edl.model import ClusterState, Code, Node, RefusedSize, Shape, TrainingJob, WriteRefusal
 from edl.planner.decision_limits import Limits
+from edl.planner.policies import POLICIES
+from edl.planner.snapshot.decisions import Decisions
+from edl.planner.snapshot.take_snapshot import take_snapshot
 from tests.edl.planner.acting import act, key, quiet
 from tests.edl.planner.plans import held, plan_for, sizes, started, told
-from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, room, shape, worker
+from tests.edl.planner.states import (
+    at,
+    cluster,
+    demand,
+    job,
+    node,
+    pod,
+    role,
+    room,
+    shape,
+    worker,
+)
+
+if TYPE_CHECKING:
+    from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
 
 SECOND = timedelta(seconds=1)
 
@@ -227,7 +245,7 @@ def test_a_live_role_keeps_its_last_replicas_while_a_gang_waits_for_pods_ahead()
 
 
 def test_a_job_that_cannot_be_suspended_is_not_suspended_for_a_start_that_failed() -> None:
-    """Its capacity would be promised to others, who never get it."""
+    """Other jobs would wait for capacity that never becomes idle."""
     refusal = WriteRefusal(at(-1), 1, "not now", (RefusedSize("worker", 0, grows=False),))
     half = job(
         "half",
@@ -240,3 +258,15 @@ def test_a_job_that_cannot_be_suspended_is_not_suspended_for_a_start_that_failed
     refused = cluster(node("a", 2), replace(half, refusal=refusal), worker("next", 2, 2))
     plan = plan_for(refused)
     assert (plan.suspensions, held(plan)["next"].code) == ((), Code.INSUFFICIENT_CAPACITY)
+
+
+def test_any_number_of_gangs_for_which_a_role_yields_to_two_in_a_row_waits() -> None:
+    count = 1200
+    state = cluster(node("a", count), *[worker(f"low-{n}", 1, 2, on=["a"]) for n in range(count)])
+    roles = take_snapshot(state, POLICIES["fair"], Limits()).allocations
+    decisions = Decisions()
+    for number, pair in enumerate(pairwise(roles)):
+        evicted: dict[RoleAllocation, list[Placement]] = {one: [] for one in pair}
+        decisions.pipeline([], [], key(f"gang-{number}"), clears=True, evicted=evicted)
+    decisions.put_off(key("gang-0"), reasons.PLACED_FIRST)
+    assert decisions.held == {key(f"gang-{n}"): reasons.PLACED_FIRST for n in range(count - 1)}
