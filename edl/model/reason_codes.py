@@ -114,7 +114,7 @@ class PendingPods(msgspec.Struct, frozen=True, tag=True):
     """Pending pods of other owners."""
 
     example: str
-    """`namespace/name` of one, or what replaces it for users who may not read it."""
+    """`namespace/name` of one, or its replacement for users without the right to read it."""
     priority: int
 
 

@@ -210,7 +210,7 @@ def test_a_job_without_its_template_waits_for_it(driver: Driver) -> None:
     stage, name = driver.stage, driver.serve()
     driver.publish(driver.nodes[0], 1)
     stage.apply(train("waits", 1, 1, claiming("later")))
-    missing = 'there is no ResourceClaimTemplate "later"'
+    missing = 'ResourceClaimTemplate "later" does not exist'
     stage.until(lambda: missing in stage.message("waits"), "it says what is missing")
     driver.template("later", asking(1, of=name))
     stage.until_runs("waits", 1)

@@ -85,7 +85,7 @@ def refusals(
     """
     if found is None:
         remedy = "create it, or recreate the Jobs with another"
-        yield f'there is no RuntimeClass "{template.name}": {remedy}'
+        yield f'RuntimeClass "{template.name}" does not exist: {remedy}'
         return
     unread = template.name and not found.name
     if template.overhead and template.overhead != found.overhead and not unread:

@@ -204,4 +204,4 @@ class _Resolution:
 
 
 def _missing(kind: str, name: str) -> str:
-    return f'there is no {kind} "{name}": create it, or recreate the Jobs with another'
+    return f'{kind} "{name}" does not exist: create it, or recreate the Jobs with another'

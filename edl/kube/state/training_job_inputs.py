@@ -160,7 +160,7 @@ def _refused(around: TrainingJobInputs) -> Iterator[str]:
             name = job.priority_class
             create = f"kubectl create priorityclass {name} --value=VALUE"
             remedy = f"create it ({create}), or recreate the Jobs with another"
-            yield f'there is no PriorityClass "{name}": {remedy}'
+            yield f'PriorityClass "{name}" does not exist: {remedy}'
         if job.role:
             yield from runtime_classes.refusals(job.role.template.shape, job.runtime, of)
             yield from resolution(job.role, job.key.namespace, around.devices).problems

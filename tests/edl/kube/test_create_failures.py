@@ -44,7 +44,7 @@ def test_the_name_of_a_missing_object_is_read_for_its_remedy() -> None:
     assert missing_name(MESSAGES[CreateFailure.PRIORITY_CLASS]) == "high"
     assert missing_name(MESSAGES[CreateFailure.QUOTA]) == "NAME"
     hostile = "error looking up service account lab/$(reboot): no"
-    assert missing_name(hostile) == "NAME", "whoever may create Events may write any"
+    assert missing_name(hostile) == "NAME", "any client that may create Events writes this text"
     for option in ("error looking up service account lab/-n: no", 'name "--token" was found'):
         found = option.replace("name", "no PriorityClass with name")
         assert missing_name(found) == "NAME", "kubectl would read it as an option"

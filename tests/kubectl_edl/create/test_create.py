@@ -401,7 +401,7 @@ def test_a_priority_class_that_is_not_there_is_a_hint() -> None:
     found = stage.run("create", *(usual[0], "other", *usual[2:]), "nope", *COMMAND)
     assert found.code == 0
     assert found.err == (
-        'hint: nothing starts: there is no PriorityClass "nope": create it '
+        'hint: nothing starts: PriorityClass "nope" does not exist: create it '
         "(kubectl create priorityclass nope --value=VALUE), or recreate the Jobs with another\n"
     )
 

@@ -70,7 +70,7 @@ def test_a_template_that_is_missing_is_named(stage: Stage) -> None:
     stage.cluster.delete(ObjectRef("ResourceClaimTemplate", "default", "gpu"))
     found = stage.run("explain", "train").out
     assert (
-        'there is no ResourceClaimTemplate "gpu": create it, or recreate the Jobs with another'
+        'ResourceClaimTemplate "gpu" does not exist: create it, or recreate the Jobs with another'
         in found
     )
 

@@ -143,5 +143,5 @@ def test_resuming_a_job_that_cannot_start_says_why(stage: Stage) -> None:
     )
     assert found.err.startswith(
         "warning: late does not start before its problem is fixed: "
-        'there is no PriorityClass "nope": create it'
+        'PriorityClass "nope" does not exist: create it'
     )

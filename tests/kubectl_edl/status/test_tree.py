@@ -394,7 +394,7 @@ def test_a_missing_priority_class_is_to_be_created(stage: Stage) -> None:
     waits["spec"]["template"]["spec"]["priorityClassName"] = "nope"
     stage.put(waits)
     what, way_out = blockers_section(stage, "waits")[0]
-    assert what.startswith('there is no PriorityClass "nope": create it (kubectl create ')
+    assert what.startswith('PriorityClass "nope" does not exist: create it (kubectl create ')
     assert way_out == ""
     assert stage.run("status", "waits").out.endswith(f"Blockers:\n  1. {what}\n")
     first, _, others = stage.run("explain", "waits").out.partition("  1. ")[2].partition("  2. ")

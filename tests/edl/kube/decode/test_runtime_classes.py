@@ -62,7 +62,11 @@ def test_its_node_selector_and_tolerations_are_merged_with_the_templates_own() -
 @pytest.mark.parametrize(
     ("own", "classes", "says"),
     [
-        ({}, (), 'there is no RuntimeClass "kata": create it, or recreate the Jobs with another'),
+        (
+            {},
+            (),
+            'RuntimeClass "kata" does not exist: create it, or recreate the Jobs with another',
+        ),
         (
             {"nodeSelector": {"pool": "red"}},
             (runtime_class(nodeSelector={"pool": "blue"}),),

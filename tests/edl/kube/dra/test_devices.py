@@ -360,15 +360,18 @@ def test_a_training_job_asks_for_the_devices_of_its_templates() -> None:
     [
         (
             claiming("gpu"),
-            'there is no ResourceClaimTemplate "gpu": create it, or recreate the Jobs with another',
+            (
+                'ResourceClaimTemplate "gpu" does not exist: create it, or recreate the Jobs with '
+                "another"
+            ),
         ),
         (
             claiming(claims=("own",)),
-            'there is no ResourceClaim "own": create it, or recreate the Jobs with another',
+            'ResourceClaim "own" does not exist: create it, or recreate the Jobs with another',
         ),
         (
             claiming("other"),
-            'there is no DeviceClass "other": create it, or recreate the Jobs with another',
+            'DeviceClass "other" does not exist: create it, or recreate the Jobs with another',
         ),
     ],
 )

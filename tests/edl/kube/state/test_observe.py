@@ -274,7 +274,8 @@ def test_a_priority_class_that_is_missing_is_to_be_created() -> None:
     all_roles = [member(role, pod={"priorityClassName": "x"}) for role in ("chief", "ps", "worker")]
     found = only(look(snapshot(all_roles)))
     assert found.problem == (
-        'there is no PriorityClass "x": create it (kubectl create priorityclass x --value=VALUE), '
+        'PriorityClass "x" does not exist: '
+        "create it (kubectl create priorityclass x --value=VALUE), "
         "or recreate the Jobs with another"
     )
 
@@ -331,7 +332,7 @@ def test_a_foreign_service_with_the_jobs_name_is_a_problem() -> None:
             ],
             "several Jobs are its worker: copy, m; delete all but one",
         ),
-        ([member("worker", pod={"priorityClassName": "x"})], 'there is no PriorityClass "x"'),
+        ([member("worker", pod={"priorityClassName": "x"})], 'PriorityClass "x" does not exist'),
         (
             [job("bad", labels={"edl.dev/framework": "caffe"})],
             'metadata.labels[edl.dev/framework]: unknown "caffe"',
@@ -383,7 +384,7 @@ def test_a_job_that_runs_goes_on_without_what_only_its_start_needed() -> None:
     found = only(look(snapshot(jobs, pods, tags=stranger)))
     assert (found.problem, found.priority) == ("", 7)
     waits = only(look(snapshot([*jobs[:2], member("worker", **urgent)])))
-    assert 'there is no PriorityClass "deleted"' in waits.problem
+    assert 'PriorityClass "deleted" does not exist' in waits.problem
 
 
 def test_a_job_that_cannot_be_read_hides_no_other() -> None:
