@@ -58,8 +58,9 @@ def test_a_gang_that_only_fits_without_its_overhead_is_not_started(installed: St
 
 
 def test_a_job_of_a_runtime_class_that_does_not_exist_waits_for_it(installed: Stage) -> None:
+    missing = f'RuntimeClass "{installed.namespace}-kata" does not exist'
     installed.apply(kata("mnist", 1, 1, f"{installed.namespace}-kata"))
-    installed.until(lambda: "no RuntimeClass" in installed.message("mnist"), "it says what lacks")
+    installed.until(lambda: missing in installed.message("mnist"), "it says what lacks")
     with runtime_class(installed):
         installed.until_runs("mnist", 1)
         installed.kubectl("delete", "job", "mnist")
