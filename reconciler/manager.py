@@ -38,6 +38,8 @@ _DEAD_AFTER: Final = 600.0
 """Seconds of one round after which liveness fails: longer than a hanging API server can cause."""
 _YOUNG: Final = 50_000
 """Allocations between two garbage collections of young objects; Python's own number is 700."""
+_OLDER: Final = 1_000
+"""Collections of young objects between two of middle-aged ones; the loop itself begins these."""
 
 
 class ProbeAddress(msgspec.Struct, frozen=True):
@@ -71,11 +73,11 @@ def take_turns(turn: Turn, leadership: LeaderState, ended: Event) -> None:
 def collect_less() -> None:
     """Keeps the garbage collector off cached objects, which live long, and off most of a decision.
 
-    A decision creates many objects, and few of them in cycles.
+    A decision creates many objects, and few of them in cycles: `Controller` frees these afterwards.
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(_YOUNG)
+    gc.set_threshold(_YOUNG, _OLDER)
 
 
 class Manager:

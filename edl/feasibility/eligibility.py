@@ -5,7 +5,7 @@ The rules are kube-scheduler's (plugins NodeUnschedulable, TaintToleration and N
 
 from collections.abc import Sequence
 from itertools import compress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,22 @@ NAME_FIELD: Final = "metadata.name"
 """The only matchFields key of Kubernetes; shapes keep it among the label requirements."""
 
 
+class EligibleNodes(NamedTuple):
+    """Nodes that a pod may use; read-only, since all shapes with the same rules share them."""
+
+    mask: Mask
+    """bool[nodes]."""
+    nodes: Ints
+    """The same nodes, ascending."""
+
+    @classmethod
+    def of(cls, mask: Mask) -> "EligibleNodes":
+        found = cls(mask, np.flatnonzero(mask))
+        for array in found:
+            array.setflags(write=False)
+        return found
+
+
 class Eligibility:
     """Masks over the nodes, in their order; each distinct rule is evaluated once."""
 
@@ -32,10 +48,20 @@ class Eligibility:
         self._values: dict[str, list[str | None]] = {}
         self._selected: dict[object, Mask] = {}
         self._tolerated: dict[tuple[Toleration, ...], Mask] = {}
+        self._eligible: dict[object, EligibleNodes] = {}
 
     def mask(self, shape: Shape) -> Mask:
         """True where a pod of this shape may run; bool[nodes]."""
-        return self._schedulable & self.tolerated(shape) & self.selected(shape)
+        return self.eligible(shape).mask
+
+    def eligible(self, shape: Shape) -> EligibleNodes:
+        """The nodes on which a pod of this shape may run."""
+        rules = (shape.tolerations, shape.node_selector, shape.affinity)
+        found = self._eligible.get(rules)
+        if found is None:
+            mask = self._schedulable & self.tolerated(shape) & self.selected(shape)
+            found = self._eligible[rules] = EligibleNodes.of(mask)
+        return found
 
     def tolerated(self, shape: Shape) -> Mask:
         """Nodes whose taints this shape tolerates; bool[nodes]."""

@@ -1,7 +1,9 @@
+import gc
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from threading import Timer
 from typing import TYPE_CHECKING
+from weakref import ref
 
 import pytest
 
@@ -436,6 +438,27 @@ def test_a_loop_is_alive_while_it_waits_but_not_while_a_round_hangs(world: World
     world.deciding = 100.0
     world.loop.run(alarm, AlwaysLeader())
     assert [*beats, world.loop.beat] == [begun, begun + 100.0 + RESYNC]
+
+
+def test_objects_of_a_decision_that_refer_to_each_other_are_freed_before_the_wait(
+    world: World,
+) -> None:
+    alarm = DebouncedTrigger(0)
+    made: list[ref[World]] = []
+
+    def acted() -> None:
+        working_copy = World()
+        working_copy.hand.then = lambda: working_copy
+        made.append(ref(working_copy))
+        alarm.stop()
+
+    world.hand.then = acted
+    gc.disable()
+    try:
+        world.loop.run(alarm, AlwaysLeader())
+        assert [found() for found in made] == [None]
+    finally:
+        gc.enable()
 
 
 class Follower:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edl.feasibility.eligibility import Mask
+from edl.feasibility.eligibility import EligibleNodes, Mask
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import Shape
 from edl.planner.packing.best_fit import NO_NODE, CapacityView, nodes_that_fit
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 class PodClass:
     """Pods of one shape: their requests, their eligible nodes, and a cursor per horizon."""
 
-    def __init__(self, capacity: NodeCapacity, shape: Shape, eligible: Mask) -> None:
+    def __init__(self, capacity: NodeCapacity, shape: Shape, eligible: EligibleNodes) -> None:
         self.shape = shape
         self.amounts = capacity.amounts(shape.requests)
         self._cells = capacity.cells_to_change(self.amounts)
@@ -37,8 +37,8 @@ class PodClass:
             capacity.totals
         )
         """The fraction of all schedulable nodes that one pod uses, averaged over resources."""
-        self._eligible: Mask | None = eligible
-        self.nodes: Ints = np.flatnonzero(eligible)
+        self._eligible: Mask | None = eligible.mask
+        self.nodes: Ints = eligible.nodes
         """Its eligible nodes, ascending."""
         self.constraints = (
             capacity.topology.constraints_of(shape)

@@ -122,7 +122,7 @@ class Snapshot:
             return known
         found = self._pod_classes.get(shape)
         if found is None:
-            found = PodClass(self.capacity, shape, self.eligibility.mask(shape))
+            found = PodClass(self.capacity, shape, self.eligibility.eligible(shape))
             self._pod_classes[shape] = found
         if found.shape is shape:
             self._known[id(shape)] = found

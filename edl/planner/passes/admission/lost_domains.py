@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec.structs import replace
 
+from edl.feasibility.eligibility import EligibleNodes
 from edl.feasibility.horizon import Horizon
 from edl.lost_pods import why_leaves_domain
 from edl.model import TrainingJob
@@ -77,4 +78,4 @@ def _with_unready_nodes(snapshot: Snapshot, pod_class: PodClass) -> PodClass:
     )
     for domain in snapshot.domains.kept_to(pod_class):
         nodes &= snapshot.domains.mask(domain)
-    return PodClass(snapshot.capacity, shape, nodes)
+    return PodClass(snapshot.capacity, shape, EligibleNodes.of(nodes))

@@ -88,6 +88,14 @@ def test_a_selector_needs_every_label() -> None:
     assert names(NODES, shape(node_selector=(("zone", "x"), ("cores", "9")))) == ""
 
 
+def test_shapes_with_the_same_rules_share_one_read_only_array_of_nodes() -> None:
+    """Each of 5,000 distinct jobs had its own, which is 400 MB on 10,000 nodes."""
+    eligibility = Eligibility(NODES)
+    one, other = (shape(cpu, node_selector=(("zone", "x"),)) for cpu in (1, 2))
+    assert eligibility.eligible(one) is eligibility.eligible(other)
+    assert not any(array.flags.writeable for array in eligibility.eligible(one))
+
+
 def test_cordoned_nodes_take_no_pod() -> None:
     assert names((node("a", schedulable=False), node("b")), shape()) == "b"
 
