@@ -84,6 +84,11 @@ class ConstraintCount:
             self._recount(0, 0)
         return self._least
 
+    def beside_others(self, pods: Ints) -> Ints:
+        """`pods` per node, 0 in domains with other owners' pods that stay; int64[nodes]."""
+        found: Ints = np.where(np.isin(self.domains.of_nodes, list(self.fixed)), 0, pods)
+        return found
+
     def _recount(self, before: int, after: int) -> None:
         self._tally[before] -= 1
         self._tally[after] += 1
@@ -245,10 +250,16 @@ class ConstraintState:
         Only permanent conflicts count: with other owners' pods, and among its own pods.
         """
         for count in self.anti_affinity:
-            nodes = count.domains.of_nodes
-            pods = np.where(np.isin(nodes, list(count.fixed)), 0, pods)
+            pods = count.beside_others(pods)
             if count in self.carried:
+                nodes = count.domains.of_nodes
                 pods = np.where(nodes < 0, pods, _one_each(pods, nodes))
+        return pods
+
+    def beside_others(self, pods: Ints) -> Ints:
+        """`pods` per node, 0 where a pod of another owner excludes it; int64[nodes]."""
+        for count in self.anti_affinity:
+            pods = count.beside_others(pods)
         return pods
 
 

@@ -2,7 +2,9 @@
 
 kube-scheduler binds an ungated pod to any node that fits. It does not know of claims, whose pods do
 not exist yet, nor of the nodes that gated pods are about to be assigned; and of several shapes,
-small pods may take the nodes that a large one needs. Starts take precedence over growth.
+small pods may take the nodes that a large one needs. Starts take precedence over growth. Gated
+starts go before ungated ones, until one of these has waited `queue_patience`: then gated ones
+behind it wait until it has its nodes.
 
 Nor do jobs yield to a gang while ungated pods ahead of it could take the capacity that they free.
 """
@@ -16,12 +18,12 @@ from typing import Final
 from edl import reasons
 from edl.feasibility.horizon import Horizon
 from edl.model import JobKey, Reason
-from edl.planner.packing.pod_class import PodClass, PodSetRequest
+from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.admission.precedence import Precedence, max_displaced
 from edl.planner.passes.quiet_period import change_times
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.decisions import Decisions, PipelinedPods
+from edl.planner.snapshot.decisions import Decisions, PipelinedPods, Start
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.snapshot.unbound_pods import pending_gated_pods, pending_ungated_pods
 
@@ -52,18 +54,19 @@ class SchedulingTurns:
     """Deferred starts, with the capacity that stays reserved for them."""
     _left_out: set[RoleAllocation] = field(default_factory=set)
     """The roles of deferred starts."""
+    _gated_starts: defaultdict[PodClass, list[Start]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    """Gated starts by the classes of their pods, in order."""
 
     def run(self) -> None:
         growing, claims = _growing(self.snapshot), self.decisions.pipelined
-        starts = [
-            (number, key, allocations)
-            for number, (key, (_, allocations)) in enumerate(self.decisions.admitted.items())
-            if not all(one.role.template.gated for one in allocations)
-        ]
-        if not (growing or starts or any(claim.clears for claim in claims)):
+        starts = self.decisions.starts
+        ungated = [one for one in starts if not one.is_gated]
+        if not (growing or ungated or any(claim.clears for claim in claims)):
             return
         self._ahead, gated = pending_ungated_pods(self.snapshot), pending_gated_pods(self.snapshot)
-        if not (growing or starts or self._ahead):
+        if not (growing or ungated or self._ahead):
             return
         coming = self._ahead + gated
         waiting = (one for one in self.snapshot.unsettled if one.pod_class in coming)
@@ -73,12 +76,15 @@ class SchedulingTurns:
         # Other owners' pods that come too late claim again: only with preemption a job loses work.
         all_claims = claims if self.snapshot.limits.preempt else under_way
         waited_for = [one for one in all_claims if one.key or self.snapshot.limits.preempt]
-        self._start(starts, gated, waited_for)
+        for start in starts if ungated else ():
+            for pod_class in start.pods if start.is_gated else ():
+                self._gated_starts[pod_class].append(start)
+        self._start(ungated, gated, waited_for)
         self._grow(growing, gated, under_way)
 
     def _start(
         self,
-        starts: Sequence[tuple[int, JobKey, list[RoleAllocation]]],
+        starts: Sequence[Start],
         gated: Counter[PodClass],
         claims: Sequence[PipelinedPods],
     ) -> None:
@@ -88,21 +94,42 @@ class SchedulingTurns:
         """
         first, left = [*claims], deque(enumerate(claims))
         kept = Precedence(self.snapshot, first, gated, self._cost)
-        for number, key, allocations in starts:
-            while left and left[0][1].admitted_before <= number:
+        for start in starts:
+            while left and left[0][1].admitted_before <= start.number:
                 self._claim(kept, *left.popleft())
-            pods: Counter[PodClass] = Counter()
-            for one in allocations:
-                pods[one.pod_class] += one.allocated
+            number, pods = start.number, start.pods
+            behind = self._gated_behind(kept, start) if self._gated_starts else []
+            first += [self._postpone(one, reasons.placed_after([start.key])) for one in behind]
             if kept.hinders(number, pods, self._ahead) or (self._ahead and self._collides(pods)):
-                # Its replicas have placements, so their capacity is not reserved beside these.
-                first.append(self._postpone(key, allocations, number)._replace(nodes=()))
+                first.append(self._postpone(start, self._why(pods)))
             else:
                 self._ahead += pods
-            self._come_first((one.pod_class, key) for one in allocations)
+            for one in (start, *behind):
+                self._come_first((pod_class, one.key) for pod_class in one.pods)
         while left:
             self._claim(kept, *left.popleft())
         self._queue_postponed()
+
+    def _gated_behind(self, kept: Precedence, start: Start) -> list[Start]:
+        """Gated starts behind one that has waited for long and may take their nodes; left out.
+
+        Else gated starts that keep coming would keep it from starting for ever.
+        """
+        displaced, limits = [*kept.displaced(start.pods, self._ahead)], self.snapshot.limits
+        if not (displaced and self.snapshot.has_waited(start.job, limits.queue_patience)):
+            return []
+        found: dict[JobKey, Start] = {}
+        for waiting in map(self._gated_starts.__getitem__, displaced):
+            while waiting and waiting[-1].number > start.number:
+                later = waiting.pop()
+                if later.key in self.decisions.admitted:
+                    found.setdefault(later.key, later)
+        for later in found.values():
+            kept.leave_out(later.pods)
+            for pod_class in later.pods:
+                self._first[pod_class].pop(later.key, None)
+        self._reasons.clear()
+        return [*found.values()]
 
     def _claim(self, kept: Precedence, index: int, claim: PipelinedPods) -> None:
         """Put off what jobs would yield to a claim, if pods ahead of it could take that.
@@ -207,21 +234,17 @@ class SchedulingTurns:
             self._costs[pair] = max_displaced(pod_class, other) if meet else 0
         return self._costs[pair]
 
-    def _postpone(
-        self, key: JobKey, allocations: Sequence[RoleAllocation], number: int
-    ) -> PipelinedPods:
-        """Defer a start: the job is queued again, and its capacity stays reserved in this plan."""
-        del self.decisions.admitted[key]
-        nodes = [
-            [placement.node for placement in one.placements if placement.holds_idle]
-            for one in allocations
-        ]
-        requests = [PodSetRequest(one.pod_class, one.allocated) for one in allocations]
-        found = PipelinedPods(requests, nodes, number, {})
+    def _postpone(self, start: Start, reason: Reason) -> PipelinedPods:
+        """Defer a start: the job is queued again, and its capacity stays reserved in this plan.
+
+        Returns the reservation beside its placements, which hold the capacity already.
+        """
+        del self.decisions.admitted[start.key]
+        found = start.reservation
         self._postponed.append(found)
-        self._left_out.update(allocations)
-        self.decisions.enqueue(key, self._why(one.pod_class for one in allocations))
-        return found
+        self._left_out.update(start.allocations)
+        self.decisions.enqueue(start.key, reason)
+        return found._replace(nodes=())
 
     def _queue_postponed(self) -> None:
         if not self._left_out:

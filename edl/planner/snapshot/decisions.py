@@ -1,5 +1,6 @@
 """Decisions of the passes so far, from which the plan is built."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -7,9 +8,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from edl import reasons
-from edl.model import JobKey, Pod, Reason, ResizePolicy
+from edl.model import JobKey, Pod, Reason, ResizePolicy, TrainingJob
 from edl.model.reason_codes import Minimum, Other
-from edl.planner.packing.pod_class import PodSetRequest
+from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.plan import Held
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 
@@ -32,6 +33,42 @@ class PipelinedPods(NamedTuple):
     """The gang that claims it; None for other owners' pods."""
     clears: bool = False
     """Whether running jobs yield to it in this plan."""
+
+
+class Start(NamedTuple):
+    """A job that this plan starts."""
+
+    number: int
+    """How many were admitted before it."""
+    key: JobKey
+    allocations: Sequence[RoleAllocation]
+
+    @property
+    def job(self) -> TrainingJob:
+        return self.allocations[0].job
+
+    @property
+    def is_gated(self) -> bool:
+        """Whether the plan chooses the nodes of all its pods."""
+        return all(one.role.template.gated for one in self.allocations)
+
+    @property
+    def pods(self) -> Counter[PodClass]:
+        """The pods that are created, by class."""
+        found: Counter[PodClass] = Counter()
+        for one in self.allocations:
+            found[one.pod_class] += one.allocated
+        return found
+
+    @property
+    def reservation(self) -> PipelinedPods:
+        """Its capacity, reserved as that of a claim."""
+        nodes = [
+            [placement.node for placement in one.placements if placement.holds_idle]
+            for one in self.allocations
+        ]
+        requests = [PodSetRequest(one.pod_class, one.allocated) for one in self.allocations]
+        return PipelinedPods(requests, nodes, self.number, {})
 
 
 class ReplicaMove(NamedTuple):
@@ -65,6 +102,12 @@ class Decisions:
     requests: dict[JobKey, dict[str, int]] = field(default_factory=dict)
     """By job and role, the pods for which nodes are requested."""
     unprovisioned: list[JobKey] = field(default_factory=list)
+
+    @property
+    def starts(self) -> list[Start]:
+        """The jobs that this plan starts, in the order in which they were admitted."""
+        admitted = enumerate(self.admitted.items())
+        return [Start(number, key, found) for number, (key, (_, found)) in admitted]
 
     def hold(self, key: JobKey, reason: Reason, until: datetime | None = None) -> None:
         if key not in self.held:

@@ -6,8 +6,8 @@ gang is preempted for the claim, while the first victim starts elsewhere and is 
 capacity.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from types import MappingProxyType
@@ -22,6 +22,7 @@ from edl.planner.snapshot.decisions import PipelinedPods
 from edl.planner.snapshot.role_allocation import RoleAllocation
 
 if TYPE_CHECKING:
+    from edl.feasibility.eligibility import Mask
     from edl.planner.packing.node_capacity import Ints
 
 
@@ -31,16 +32,20 @@ class Precedence:
 
     snapshot: Snapshot
     pipelined: Sequence[PipelinedPods]
-    gated: Mapping[PodClass, int]
+    gated: Counter[PodClass]
     """Gated pods that are not bound yet, by class."""
     cost: Callable[[PodClass, PodClass], int]
     """The most pods of the first class that one pod of the second class may displace."""
     _open: "Ints" = field(init=False)
     """Future idle capacity if no unbound pod were placed; int64[resources, nodes]."""
-
+    _seen: "Ints" = field(init=False)
+    """The same without any reservation, of which kube-scheduler knows nothing."""
     _capacities: dict[int, list[int]] = field(default_factory=dict)
-    _spare: dict[PodClass, int] = field(default_factory=dict)
-    """By pod class, how many more than the gated pods fit; the least over restricted domains."""
+    _spare: dict[PodClass, dict[PodClass, int]] = field(default_factory=lambda: defaultdict(dict))
+    """By pod class, and by its restriction to some domain, how many more than the gated pods fit.
+    """
+    _reached: dict[tuple[PodClass, PodClass], int] = field(default_factory=dict)
+    _nodes_for_one: dict[PodClass, "Mask"] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._open = self.snapshot.capacity.future_idle.copy()
@@ -49,12 +54,14 @@ class Precedence:
             nodes[allocation.pod_class] += _unbound_nodes(allocation)
         for pod_class, found in nodes.items():
             pod_class.release_from(self._open, found)
+        capacity = self.snapshot.capacity
+        self._seen = np.maximum(self._open, capacity.observed_idle + capacity.releasing)
+        for claim in self.pipelined:
+            for request, there in zip(claim.requests, claim.nodes, strict=False):
+                request.pod_class.release_from(self._seen, there)
         for pod_class, pods in self.gated.items():
-            whole, spare = (
-                self.snapshot.pod_class(pod_class.shape),
-                self._room(pod_class) - pods,
-            )
-            self._spare[whole] = min(spare, self._spare.get(whole, spare))
+            spare = int(self._pods_per_node(pod_class).sum()) - pods
+            self._spare[self.snapshot.pod_class(pod_class.shape)][pod_class] = spare
 
     def hinders(
         self, number: int, starts: Mapping[PodClass, int], ahead: Mapping[PodClass, int]
@@ -68,11 +75,28 @@ class Precedence:
             for index, claim in enumerate(self.pipelined)
         ):
             return True
-        return any(
-            harm + self._harm(pod_class, ahead.items()) > spare
-            for pod_class, spare in self._spare.items()
-            if (harm := self._harm(pod_class, starts.items()))
-        )
+        return next(self.displaced(starts, ahead), None) is not None
+
+    def displaced(
+        self, starts: Mapping[PodClass, int], ahead: Mapping[PodClass, int]
+    ) -> Iterator[PodClass]:
+        """Classes of gated pods that these starts, beside pods ahead, may leave without a node."""
+        for whole, spares in self._spare.items():
+            if not (harm := self._harm(whole, starts.items())):
+                continue
+            # Fast path: no node is looked at where the amounts alone leave enough for all of them.
+            if harm + self._harm(whole, ahead.items()) <= min(spares.values()):
+                continue
+            for pod_class, spare in spares.items():
+                harm = self._harm_within_reach(pod_class, starts)
+                if harm and harm + self._harm_within_reach(pod_class, ahead) > spare:
+                    yield pod_class
+
+    def leave_out(self, gated: Mapping[PodClass, int]) -> None:
+        """Count these gated pods no longer: their start is deferred."""
+        for pod_class, pods in gated.items():
+            self.gated[pod_class] -= pods
+            self._spare[self.snapshot.pod_class(pod_class.shape)][pod_class] += pods
 
     def takes(
         self,
@@ -101,7 +125,7 @@ class Precedence:
         nodes = np.array([*chain(*self.pipelined[index].nodes)], dtype=np.int64)
         left = self.snapshot.capacity.future_idle[:, nodes]
         for pod_class, count in pods:
-            may = pod_class.eligible[nodes]
+            may = self._takes_one(pod_class)[nodes]
             classes = [pod_class, *(one.pod_class for one in requests)]
             if may.any() and not all(one.is_unconstrained for one in classes):
                 return False
@@ -114,12 +138,36 @@ class Precedence:
     ) -> int:
         return sum(count * self.cost(pod_class, other) for other, count in pods)
 
-    def _room(self, pod_class: PodClass) -> int:
-        """How many pods of a class fit if no other unbound pod is placed."""
-        if pod_class.share_allocator is not None:
-            return int(pod_class.pods_by_capacity(self._open, Horizon.EMPTY).sum())
+    def _harm_within_reach(self, pod_class: PodClass, pods: Mapping[PodClass, int]) -> int:
+        """`_harm`, but no more than fit on the nodes to which these pods may be bound."""
+        return sum(
+            min(count * self.cost(pod_class, other), self._reach(pod_class, other))
+            for other, count in pods.items()
+        )
+
+    def _reach(self, pod_class: PodClass, other: PodClass) -> int:
+        """How many pods of a class fit on the nodes that one pod of another class may take."""
+        pair = (pod_class, other)
+        if pair not in self._reached:
+            may = self._takes_one(other)[pod_class.nodes]
+            self._reached[pair] = int(self._pods_per_node(pod_class)[may].sum())
+        return self._reached[pair]
+
+    def _takes_one(self, pod_class: PodClass) -> "Mask":
+        """The nodes to which kube-scheduler may bind a pod of a class; bool[nodes]."""
+        if pod_class not in self._nodes_for_one:
+            found = pod_class.pods_by_resources(self._seen)
+            if pod_class.constraints is not None:
+                found = pod_class.constraints.beside_others(found)
+            self._nodes_for_one[pod_class] = found > 0
+        return self._nodes_for_one[pod_class]
+
+    def _pods_per_node(self, pod_class: PodClass) -> "Ints":
+        """How many pods of a class fit if no other unbound pod is placed; int64[its nodes]."""
         nodes = pod_class.nodes
-        return int(pod_class.pods_by_resources(self._open[:, nodes], nodes).sum())
+        if pod_class.share_allocator is not None:
+            return pod_class.pods_by_capacity(self._open, Horizon.EMPTY)[nodes]
+        return pod_class.pods_by_resources(self._open[:, nodes], nodes)
 
     def _capacity(self, index: int) -> list[int]:
         """By request of a reservation, how many pods fit if no other unbound pod is placed."""
