@@ -1,12 +1,16 @@
 """Facts about a role's last resize, read from its recorded reason."""
 
-from typing import TypeAlias
+from collections.abc import Container
+from datetime import datetime
+from typing import Final, TypeAlias
 
 from edl.model import Code, JobKey, Restart, Role
 from edl.model.reason_codes import About, Attempt, Attempted, ForeignJob, LostPods, Minimum, Other
 
 JobReference: TypeAlias = JobKey | str
 """A training job, by its key or by the uid of one of its Jobs."""
+_PREEMPTING: Final = (Code.PREEMPTED, Code.GUARANTEE_RECLAIMED)
+_YIELDING: Final = (Code.RECLAIMED, *_PREEMPTING)
 
 
 def stopped_to_resize(role: Role) -> bool:
@@ -74,9 +78,17 @@ def was_reclaimed(role: Role) -> bool:
 def preempted_for(role: Role) -> JobReference | None:
     """The job for which the role's whole training job was preempted."""
     last = role.record.last
-    if last is None or last.code not in (Code.PREEMPTED, Code.GUARANTEE_RECLAIMED):
+    if last is None or last.code not in _PREEMPTING:
         return None
     return _job(last.about)
+
+
+def yielded_at(role: Role, to: Container[JobReference]) -> datetime | None:
+    """When the role last yielded replicas, or its whole job, to the claim of this job."""
+    last = role.record.last
+    if last is None or last.code not in _YIELDING or _job(last.about) not in to:
+        return None
+    return max(filter(None, (role.record.resized_at, role.status.suspended_at)), default=None)
 
 
 def reclaimed_for(gives: Code, role: Role) -> JobReference | None:

@@ -18,6 +18,7 @@ from edl.planner.passes.admission.node_requests import NodeRequests
 from edl.planner.passes.admission.topology_placement import place_on_assigned_nodes
 from edl.planner.passes.fit_errors import gang_fit_error
 from edl.planner.passes.scale_down.needed_nodes import overdue
+from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import place_on_one_node
 from edl.planner.snapshot.decisions import Decisions
@@ -125,7 +126,8 @@ class GangClaims:
         self.nodes.hold(found)
         head = next((one for one in self._heads if self._waits_for(found, one)), None)
         if head and self._may_ever_start(found):
-            self.decisions.enqueue(key, reasons.goes_first(head.job.key))
+            if not (self._yielded_before(found, head) and self._takes_yielded(found)):
+                self.decisions.enqueue(key, reasons.goes_first(head.job.key))
         elif later := gang_backoff(self.snapshot, found.job):
             self.decisions.enqueue(key, *later)
         elif reserved_for and self._may_ever_start(found):
@@ -156,6 +158,38 @@ class GangClaims:
         if mine and theirs and mine.team != theirs.team and self.sources.is_covered(found):
             return self.sources.is_covered(head) and delays(found, head)
         return delays(found, head)
+
+    def _yielded_before(self, found: Gang, head: Gang) -> bool:
+        """Whether jobs yielded to a gang in the last moments before a head had waited for long.
+
+        If it then waited for the head, they would have yielded for nothing, and would grow back.
+        """
+        limits, job = self.snapshot.limits, found.job
+        since = head.job.waiting_since + limits.queue_patience
+        # Fast path: roles are read for a short time only.
+        if self.snapshot.observed_at - since >= limits.gang_limit:
+            return False
+        to: set[last_resizes.JobReference] = {job.key, *(role.uid for role in job.roles)}
+        roles = (role for one in self.snapshot.all_jobs for role in one.roles)
+        times = [time for role in roles if (time := last_resizes.yielded_at(role, to))]
+        last = max(times, default=None)
+        return bool(last and last < since) and not self.snapshot.has_passed(last, limits.gang_limit)
+
+    def _takes_yielded(self, found: Gang) -> bool:
+        """Start a gang, or reserve what becomes idle soon; no further job yields to it."""
+        if found.quota_request.head or gang_backoff(self.snapshot, found.job):
+            return False
+        previous = has_previous_pods(self.snapshot, found)
+        if not previous and (placed := self._placed(found)):
+            self._admit(*placed, found.reason)
+        elif reservation := self.sources.reserve(found, NONE_IN_REACH):
+            key, placing = found.job.key, (reservation.requests, reservation.nodes)
+            self.decisions.pipeline(*placing, key)
+            why = reasons.PREVIOUS_PODS if previous else reasons.leaving(found.pods)
+            self.decisions.enqueue(key, why)
+        else:
+            return False
+        return True
 
     def _placed(self, found: Gang) -> tuple[Gang, topology_placement.NodesByRequest] | None:
         if not found.quota_request.allows(IDLE):

@@ -30,6 +30,7 @@ from edl.planner.decision_limits import Limits
 from edl.planner.plan import Admission, Held, Plan, Suspension
 from edl.planner.policies import POLICIES
 from edl.quantities import Resources
+from tests.edl.planner.acting import act
 from tests.edl.planner.plans import held, sizes, started, told
 from tests.edl.planner.states import (
     at,
@@ -534,3 +535,48 @@ def test_a_start_says_whether_its_minimum_or_its_manual_size_fits(
     )
     (admission,) = plan.admissions
     assert message(admission.reason) == f"all 5 pods of its {what} fit"
+
+
+def behind_a_head(yielded: float, head: float, extras: int = 0) -> Plan:
+    """The plan where `low` has yielded to the gang; the head fits once `fixed` has ended, too."""
+    low = worker("low", 1, 4, on=["b"] * (1 + extras), resized_at=at(yielded))
+    (part,) = low.roles
+    low = replace(low, roles=(part.changed(last=reasons.room_for_job(JobKey("ns", "gang"))),))
+    gang = worker("gang", 1, 1, shape=shape(3), queued=-100)
+    first = worker("head", 2, 2, shape=shape(4), queued=head)
+    nodes = node("a", 4), node("b", 4)
+    fixed = worker("fixed", 2, 2, on=["a", "a"])
+    return plan_for(cluster(*nodes, low, fixed, first, gang), Limits(load_ceiling=1))
+
+
+def test_a_gang_to_which_jobs_yielded_before_the_head_had_waited_for_long_starts() -> None:
+    assert list(started(behind_a_head(yielded=-5, head=-301))) == ["gang"]
+
+
+@pytest.mark.parametrize(("yielded", "head"), [(-5, -306), (-5, -450), (-120, -301), (-400, -301)])
+def test_a_gang_to_which_jobs_yielded_long_ago_or_later_waits_for_the_head(
+    yielded: float, head: float
+) -> None:
+    plan = behind_a_head(yielded, head)
+    assert held(plan)["gang"] == reasons.goes_first(JobKey("ns", "head"))
+
+
+def test_jobs_yield_no_more_to_a_gang_once_the_head_has_waited_for_long() -> None:
+    plan = behind_a_head(yielded=-5, head=-301, extras=1)
+    assert (sizes(plan), held(plan)["gang"]) == ({}, reasons.goes_first(JobKey("ns", "head")))
+
+
+def test_capacity_that_becomes_idle_stays_reserved_for_a_gang_to_which_jobs_yielded() -> None:
+    """The head becomes patient while the pods terminate."""
+    low = worker("low", 1, 4, on=["b"] * 4)
+    gang = worker("gang", 1, 1, shape=shape(3), queued=-100)
+    head = worker("head", 2, 2, shape=shape(4), queued=-299)
+    fixed = worker("fixed", 2, 2, on=["a", "a"])
+    state = cluster(node("a", 4), node("b", 4), low, fixed, head, gang)
+    plans = []
+    for _ in range(4):
+        plans.append(plan_for(state, Limits(load_ceiling=1)))
+        state = act(state, plans[-1], after=timedelta(seconds=2), lingering=True)
+    assert [sizes(plan) for plan in plans] == [{"low": 1}, {}, {}, {}]
+    assert held(plans[1])["gang"].code is Code.PODS_TERMINATING
+    assert list(started(plans[2])) == ["gang"]
