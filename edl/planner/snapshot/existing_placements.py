@@ -1,10 +1,10 @@
 """Placements of a started role's replicas, read from its pods."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from edl.contract import PLACEMENT_GATE
 from edl.model import Pod, PodPhase, Role, TrainingJob
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 _UNBOUND: Final = Placement(NO_NODE, holds_idle=False, is_new=False)
 _DONE: Final = Placement(NO_NODE, holds_idle=False, is_new=False, counts_in_quota=False)
+
+
+_Replicas: TypeAlias = tuple[Mapping[int, Pod], list[Pod], Container[int], Container[int]]
+"""(pods by position, surplus pods, positions without work left, positions whose pod was lost)"""
 
 
 class ExistingPlacements(NamedTuple):
@@ -55,58 +59,46 @@ def existing_placements(job: TrainingJob, role: Role, pods: PodsOnNodes) -> Exis
         return ExistingPlacements(list(map(pods.placement, home)), [])
     live = [pod for pod in role.status.pods if pod.active]
     ranked = role.spec.indexed and all(pod.index >= 0 for pod in live)
-    return (_ranked if ranked else _unranked)(job, role, live, pods)
+    kept, surplus, done, lost = (_by_index if ranked else _by_age)(role, live)
+    pods.release(role, surplus)
+    found = ExistingPlacements([], [])
+    for position in range(role.status.size):
+        pod = kept.get(position)
+        if pod is not None and pod.node:
+            found.placements.append(pods.placement(pod.node))
+        elif position in done:
+            found.placements.append(_DONE)
+        else:
+            since = _since(job, role, pod, lost=position in lost)
+            found.unscheduled.append(Unscheduled(position, since, pod))
+            found.placements.append(_UNBOUND)
+    return found
 
 
 def _nodes_of(job: TrainingJob, role: Role) -> tuple[str, ...]:
     """The nodes of all replicas in order, if the state knows them (the usual case); else ()."""
-    for one, home in zip(job.roles, job.nodes_by_role, strict=True):
-        if one is role:
-            return home
-    return ()
+    homes = zip(job.roles, job.nodes_by_role, strict=True)
+    return next((home for one, home in homes if one is role), ())
 
 
-def _ranked(job: TrainingJob, role: Role, live: list[Pod], pods: PodsOnNodes) -> ExistingPlacements:
-    """Placements by completion index, since a scale-down removes the highest indexes."""
-    found = ExistingPlacements([], [])
-    by_index = {pod.index: pod for pod in live if pod.index < role.status.size}
-    pods.release(role, (pod for pod in live if pod.index >= role.status.size))
-    ended = {pod.index: pod.phase for pod in role.status.pods if pod.ended}
-    leaving = {pod.index for pod in role.status.pods if pod.terminating}
-    for index in range(role.status.size):
-        at = by_index.get(index)
-        if at is not None and at.node:
-            found.placements.append(pods.placement(at.node))
-        elif at is None and (
-            index in role.status.finished_indexes or ended.get(index) is PodPhase.SUCCEEDED
-        ):
-            found.placements.append(_DONE)
-        else:
-            lost = index in ended or index in leaving
-            found.unscheduled.append(Unscheduled(index, _since(job, role, at, lost=lost), at))
-            found.placements.append(_UNBOUND)
-    return found
+def _by_index(role: Role, live: list[Pod]) -> _Replicas:
+    """By completion index, since a scale-down removes the highest indexes."""
+    size, pods = role.status.size, role.status.pods
+    kept = {pod.index: pod for pod in live if pod.index < size}
+    surplus = [pod for pod in live if pod.index >= size]
+    ended = {pod.index: pod.phase for pod in pods if pod.ended}
+    succeeded = {index for index, phase in ended.items() if phase is PodPhase.SUCCEEDED}
+    leaving = {pod.index for pod in pods if pod.terminating}
+    done = succeeded.union(role.status.finished_indexes) - kept.keys()
+    return kept, surplus, done, leaving.union(ended)
 
 
-def _unranked(
-    job: TrainingJob, role: Role, live: list[Pod], pods: PodsOnNodes
-) -> ExistingPlacements:
-    found, size = ExistingPlacements([], []), role.status.size
-    live = keeping_order(live)
-    pods.release(role, live[size:])
+def _by_age(role: Role, live: list[Pod]) -> _Replicas:
+    ordered, size = keeping_order(live), role.status.size
     # The Job controller replaces an ended pod within about a second.
     lost = any(pod.ended or pod.terminating for pod in role.status.pods)
-    expected = with_work(role, size)
-    for place in range(size):
-        at = live[place] if place < len(live) else None
-        if at is not None and at.node:
-            found.placements.append(pods.placement(at.node))
-        elif place < expected:
-            found.unscheduled.append(Unscheduled(place, _since(job, role, at, lost=lost), at))
-            found.placements.append(_UNBOUND)
-        else:
-            found.placements.append(_DONE)
-    return found
+    done = range(with_work(role, size), size)
+    return dict(enumerate(ordered[:size])), ordered[size:], done, range(size if lost else 0)
 
 
 def keeping_order(pods: Iterable[Pod]) -> list[Pod]:
