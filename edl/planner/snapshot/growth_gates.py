@@ -43,9 +43,9 @@ def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
     allocation.max_replicas = max(allocation.min_replicas, most)
     if allocation.restarts_to_resize and has_succeeded_pods(allocation.job):
         allocation.min_replicas = role.status.size
-        allocation.hold.reason, allocation.hold.reserves_capacity = reasons.NEARLY_DONE, False
+        allocation.hold.keep_size(reasons.NEARLY_DONE)
     elif _finishing(snapshot, allocation):
-        allocation.hold.reason, allocation.hold.reserves_capacity = reasons.LEFT_ALONE, False
+        allocation.hold.keep_size(reasons.LEFT_ALONE)
         allocation.hold.nearly_done = True
     else:
         _cool(snapshot, allocation)
@@ -64,8 +64,7 @@ def _keep_refused(allocation: RoleAllocation) -> None:
         allocation.min_replicas = size
         allocation.max_replicas = max(allocation.max_replicas, size)
     if kept or job.keeps_running or job.refuses(role, size + 1):
-        allocation.hold.reason = phases.why_kept(job)
-        allocation.hold.reserves_capacity, allocation.hold.until = False, None
+        allocation.hold.keep_size(phases.why_kept(job))
 
 
 def hold_incomplete_gang(allocations: Sequence[RoleAllocation]) -> None:
@@ -80,8 +79,7 @@ def hold_incomplete_gang(allocations: Sequence[RoleAllocation]) -> None:
     )
     for allocation in allocations if waits else ():
         if allocation.resizable and not allocation.hold.reason:
-            allocation.hold.reason = reasons.minimum_pending(allocation.job.key)
-            allocation.hold.reserves_capacity = False
+            allocation.hold.keep_size(reasons.minimum_pending(allocation.job.key))
 
 
 def has_succeeded_pods(job: TrainingJob) -> bool:
@@ -107,7 +105,7 @@ def _finishing(snapshot: Snapshot, allocation: RoleAllocation) -> bool:
 def _cool(snapshot: Snapshot, allocation: RoleAllocation) -> None:
     job, role = allocation.job, allocation.role
     if job.problem or job.missing:
-        allocation.hold.reason, allocation.hold.reserves_capacity = phases.unready(job), False
+        allocation.hold.keep_size(phases.unready(job))
         return
     changed = last_change_time(job, role)
     if changed is None or (allocation.min_replicas == allocation.max_replicas == role.status.size):
@@ -118,16 +116,13 @@ def _cool(snapshot: Snapshot, allocation: RoleAllocation) -> None:
         # During the Job controller's back-off, further replicas would get no pods either.
         lost = any(map(is_lost, held_back))
         missing = why_any_missing(job) or reasons.REPLICAS_MISSING
-        allocation.hold.reason = missing if lost else reasons.REPLICAS_GATED
-        allocation.hold.reserves_capacity = False
-        allocation.hold.until = None
+        allocation.hold.keep_size(missing if lost else reasons.REPLICAS_GATED)
 
 
 def _set_cooldown(snapshot: Snapshot, allocation: RoleAllocation, changed: datetime) -> None:
     role = allocation.role
     if later := backoff_of(snapshot, allocation):
-        allocation.hold.reason, allocation.hold.until = later
-        allocation.hold.reserves_capacity = False
+        allocation.hold.keep_size(*later)
         allocation.hold.cooling_down = allocation.restarts_to_resize
     elif (
         role.status.size >= role.spec.min

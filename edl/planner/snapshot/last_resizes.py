@@ -22,6 +22,10 @@ def _code(role: Role) -> Code | None:
     return role.record.last.code if role.record.last else None
 
 
+def _about(role: Role) -> About | None:
+    return role.record.last.about if role.record.last else None
+
+
 def was_admitted(role: Role) -> bool:
     """Whether the last change was a start from the queue."""
     return _code(role) is Code.ADMITTED
@@ -34,21 +38,17 @@ def removed_pending_extras(role: Role) -> bool:
 
 def gang_was_unschedulable(role: Role) -> bool:
     """Whether the last start failed because kube-scheduler did not place the whole gang."""
-    last = role.record.last
-    about = last.about if last else None
-    return _code(role) is Code.GANG_UNSCHEDULABLE and not isinstance(about, LostPods)
+    return _code(role) is Code.GANG_UNSCHEDULABLE and not isinstance(_about(role), LostPods)
 
 
 def nodes_were_taken(role: Role) -> bool:
     """Whether the last start failed because other owners' pods took the planned nodes first."""
-    last = role.record.last
-    return last is not None and last.about == Attempt(Attempted.PLACEMENT)
+    return _about(role) == Attempt(Attempted.PLACEMENT)
 
 
 def pods_were_not_created(role: Role) -> bool:
     """Whether the last start failed because the API server refused its pods."""
-    last = role.record.last
-    return last is not None and last.about == Attempt(Attempted.CREATION)
+    return _about(role) == Attempt(Attempted.CREATION)
 
 
 def was_unschedulable(role: Role) -> bool:
@@ -58,11 +58,9 @@ def was_unschedulable(role: Role) -> bool:
 
 def growth_failed(key: JobKey, role: Role) -> bool:
     """Whether a restart undid growth: it was unschedulable, or took capacity of its own minimum."""
-    last = role.record.last
-    if last is None or last.restart is Restart.NONE:
-        return False
-    in_its_way = last.code is Code.RECLAIMED and last.about == Minimum(key)
-    return in_its_way or last.code is Code.GROWTH_UNSCHEDULABLE
+    in_its_way = _code(role) is Code.RECLAIMED and _about(role) == Minimum(key)
+    undone = in_its_way or _code(role) is Code.GROWTH_UNSCHEDULABLE
+    return undone and role.restart is not Restart.NONE
 
 
 def stopped_for_manual_size(role: Role) -> bool:
@@ -77,35 +75,25 @@ def was_reclaimed(role: Role) -> bool:
 
 def preempted_for(role: Role) -> JobReference | None:
     """The job for which the role's whole training job was preempted."""
-    last = role.record.last
-    if last is None or last.code not in _PREEMPTING:
-        return None
-    return _job(last.about)
+    return given_to(role) if _code(role) in _PREEMPTING else None
 
 
 def yielded_at(role: Role, to: Container[JobReference]) -> datetime | None:
     """When the role last yielded replicas, or its whole job, to the claim of this job."""
-    last = role.record.last
-    if last is None or last.code not in _YIELDING or _job(last.about) not in to:
+    if _code(role) not in _YIELDING or given_to(role) not in to:
         return None
     return max(filter(None, (role.record.resized_at, role.status.suspended_at)), default=None)
 
 
 def reclaimed_for(gives: Code, role: Role) -> JobReference | None:
     """The job for which the role restarted smaller: for its claim, or by rebalancing (`gives`)."""
-    last = role.record.last
-    if last is None or last.restart is not Restart.STARTED:
-        return None
-    return _job(last.about) if last.code in (Code.RECLAIMED, gives) else None
+    yielded = role.restart is Restart.STARTED and _code(role) in (Code.RECLAIMED, gives)
+    return given_to(role) if yielded else None
 
 
 def given_to(role: Role) -> JobReference | None:
     """The job that its last change is about."""
-    return _job(role.record.last.about) if role.record.last else None
-
-
-def _job(about: About | None) -> JobReference | None:
-    match about:
+    match _about(role):
         case Other(job) | Minimum(job):
             return job
         case ForeignJob(uid):

@@ -119,8 +119,8 @@ def _resumed_since(job: TrainingJob, started: datetime) -> bool:
 
 def failed_starts(roles: Iterable[Role]) -> int:
     """The number of failed starts of a gang in a row, at most `_MOST` + 1."""
-    failed = (role.record.last for role in roles if last_resizes.gang_was_unschedulable(role))
-    return max((min(last.attempts, _MOST) + 1 for last in failed if last), default=0)
+    failed = filter(last_resizes.gang_was_unschedulable, roles)
+    return max((_before(role) + 1 for role in failed), default=0)
 
 
 def with_attempts(snapshot: Snapshot, job: TrainingJob, reason: Reason) -> Reason:

@@ -85,6 +85,10 @@ class GrowthHold:
     nearly_done: bool = False
     """It is nearly finished: it keeps its size unless a job of higher priority needs capacity."""
 
+    def keep_size(self, reason: Reason | None, until: datetime | None = None) -> None:
+        """Hold its growth, and reserve no capacity for that."""
+        self.reason, self.until, self.reserves_capacity = reason, until, False
+
 
 @dataclass(slots=True, eq=False)
 class RoleAllocation:
