@@ -22,6 +22,7 @@ from edl.planner.passes.reclaim_choice import RemovalChoice, TakenNodes
 from edl.planner.snapshot.extras.minimum_nodes import any_may_leave
 from edl.planner.snapshot.extras.node_search import NodeSearch, nodes_for_one
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
+from edl.planner.snapshot.extras.yield_ahead import YieldAhead
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 from edl.planner.teams.kept_capacity import LendingBound
@@ -175,9 +176,9 @@ class Reservation:
         """
         if not (search.is_fresh and search.nodes is not None and self._lacks_one_plain_pod()):
             return False
-        compared = search.compared(search.nodes, self._lacking()[0])
-        node, steps = compared.run(), compared.ahead.steps
-        compared.ahead.undo()
+        ahead = YieldAhead(search.reclaimable, search.queue, search.scope)
+        node, steps = search.compare(self._lacking()[0], ahead), ahead.steps
+        ahead.undo()
         used = {node, *chain.from_iterable(self.nodes)}
         last = {
             allocation: number
@@ -187,11 +188,11 @@ class Reservation:
         for number, (allocation, placement) in enumerate(steps):
             if number <= last.get(allocation, -1):
                 self._evict(search.reclaimable, allocation)
-                search.evicted(allocation, placement.node, placed=False)
+                search.requeue(allocation)
             else:
                 allocation.changed = True
                 self.capacity.freed_nodes += [placement.node] if placement.node != NO_NODE else []
-        search.resume(compared)
+        search.pass_over(ahead.aside)
         return node != NO_NODE and self._place_missing(node)
 
     def _lacks_one_plain_pod(self) -> bool:

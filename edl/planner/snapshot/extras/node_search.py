@@ -1,11 +1,12 @@
 """The node that a claim clears for its next pod.
 
 If a pod needs the capacity of several replicas, only a few nodes are compared; otherwise each claim
-would evict, and restore, a replica on every node before one has enough.
+would evict, and restore, a replica on every node before one has enough. Nodes are compared without
+evictions (`YieldAhead`) if resource amounts alone decide.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -18,7 +19,7 @@ from edl.planner.packing.node_capacity import Ints, NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.snapshot.extras.minimum_nodes import any_may_leave
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
-from edl.planner.snapshot.extras.yield_ahead import NodeComparison, YieldAhead
+from edl.planner.snapshot.extras.yield_ahead import YieldAhead
 from edl.planner.snapshot.extras.yield_queue import YieldQueue
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimScope
@@ -109,24 +110,67 @@ class NodeSearch:
 
     def evicted(self, allocation: RoleAllocation, node: int, *, placed: bool) -> None:
         """Queue a role again whose replica on `node` was evicted; `placed`: for pods there."""
-        self.is_fresh = placed
         if placed:
             self._begun, self._most, self._due = set(), _NODES_COMPARED, []
         elif self.missing and node != NO_NODE:
             self._begun.add(node)
+        self.requeue(allocation)
+        self.is_fresh = placed
+
+    def requeue(self, allocation: RoleAllocation) -> None:
+        """Queue a role again; its evicted replica was one of those that `compare` has read."""
+        self.is_fresh = False
         self._taken[allocation] = None
         self.queue.requeue(allocation)
 
-    def compared(self, nodes: Mask, pod_class: PodClass) -> NodeComparison:
-        """A comparison of nodes for the pod that the search begins with."""
-        found = self.reclaimable
-        ahead = YieldAhead(found, self.queue, self.scope)
-        return NodeComparison(ahead, found.nodes, pod_class, nodes, _NODES_COMPARED)
+    def compare(self, pod_class: PodClass, ahead: YieldAhead) -> int:
+        """The node on which one pod fits once the replicas that yield `ahead` are evicted.
 
-    def resume(self, after: NodeComparison) -> None:
-        """Search on after the replicas that a comparison has read were evicted."""
-        self._begun, self._most = after.begun, after.most
-        for allocation in after.ahead.aside:
+        NO_NODE if the search has to evict these to find out more. `pod_class`: resource amounts
+        alone bind it.
+        """
+        cells = self.reclaimable.nodes.cells_to_change(pod_class.amounts)
+        freed: defaultdict[int, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
+        for allocation, node in self._yielding(ahead):
+            if node == NO_NODE:
+                continue
+            there = freed[node]
+            for row, amount in allocation.pod_class.amounts:
+                there[row] += amount
+            for soon, _, row, amount in cells:  # `all` would take longer
+                if soon[node] + there[row] < amount:
+                    break
+            else:
+                if pod_class.eligible[node]:
+                    return node
+            self._begun.add(node)
+        return NO_NODE
+
+    def _yielding(self, ahead: YieldAhead) -> Iterator[tuple[RoleAllocation, int]]:
+        """Let roles yield in order until nodes are many; then those on these, and then on one.
+
+        Yields each of them with the node of its replica.
+        """
+        while len(self._begun) < self._most:
+            allocation = ahead.next()
+            if allocation is None or any_may_leave(allocation):
+                return
+            node = ahead.node_of(allocation)
+            if node != NO_NODE and (self.nodes is None or self.nodes[node]):
+                ahead.take(allocation)
+                yield allocation, node
+            else:
+                ahead.pass_over(allocation)
+                self._begun.discard(node)
+        while (found := ahead.first_on(self._begun)) and not any_may_leave(found):
+            node = ahead.node_of(found)
+            self._begun, self._most = {node}, 1
+            ahead.take_from_node(found)
+            yield found, node
+
+    def pass_over(self, roles: Iterable[RoleAllocation]) -> None:
+        """Take roles out of the queue until the search is closed."""
+        for allocation in roles:
             self.queue.remove(allocation)
             self._aside.append(allocation)
 

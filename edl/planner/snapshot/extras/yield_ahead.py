@@ -1,24 +1,17 @@
-"""Which node a claim would clear for one pod, found without evicting a replica.
+"""Which replicas would yield to a claim one after another, found without evicting any.
 
-Evictions in order compare the nodes on which they are; most of them would be undone. Only the usage
-of teams is changed meanwhile, as it decides which team yields next.
+Only the usage of teams is changed meanwhile, as it decides which team yields next.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
-from edl.feasibility.eligibility import Mask
-from edl.feasibility.horizon import FUTURE_IDLE
-from edl.planner.packing.node_capacity import NodeCapacity
-from edl.planner.packing.pod_class import PodClass
-from edl.planner.snapshot.extras.minimum_nodes import any_may_leave
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
 from edl.planner.snapshot.extras.yield_order import Entry, YieldTurn
 from edl.planner.snapshot.extras.yield_queue import YieldQueue
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimScope
 
 if TYPE_CHECKING:
@@ -122,78 +115,3 @@ class YieldAhead:
         for allocation, placement in self.steps:
             if placement.counts_in_quota:
                 allocation.quota_request.reserve(placement.quota_horizon)
-
-
-@dataclass(slots=True)
-class NodeComparison:
-    """Compares nodes for one pod of a class that resource amounts alone bind."""
-
-    ahead: YieldAhead
-    capacity: NodeCapacity
-    pod_class: PodClass
-    nodes: Mask
-    """The nodes on which extras are of use; bool[nodes]."""
-    most: int
-    """How many nodes are compared before one of them is chosen."""
-    begun: set[int] = field(default_factory=set)
-    """Nodes on which replicas have yielded."""
-    _freed: defaultdict[int, defaultdict[int, int]] = field(
-        default_factory=lambda: defaultdict(lambda: defaultdict(int))
-    )
-    """What replicas that have yielded hold, by node and resource."""
-    _needs: "list[tuple[int, memoryview[int], int]]" = field(init=False)
-    """By resource, future idle capacity by node, and what the pod requests."""
-
-    def __post_init__(self) -> None:
-        amounts = self.pod_class.amounts
-        cells = self.capacity.cells_to_compare(amounts, FUTURE_IDLE)
-        self._needs = [
-            (row, soon, amount) for (row, amount), (soon, _) in zip(amounts, cells, strict=True)
-        ]
-
-    def run(self) -> int:
-        """The node on which a pod fits once the replicas of `ahead` are evicted.
-
-        NO_NODE if the search has to evict these to find out more.
-        """
-        for allocation, node in self._in_order():
-            if node != NO_NODE and self._fits(allocation.pod_class, node):
-                return node
-            if node != NO_NODE:
-                self.begun.add(node)
-        return NO_NODE
-
-    def _in_order(self) -> Iterator[tuple[RoleAllocation, int]]:
-        """Let roles yield in order until nodes are many; then those on these, and then on one.
-
-        Yields each of them with the node of its replica.
-        """
-        ahead = self.ahead
-        while len(self.begun) < self.most:
-            allocation = ahead.next()
-            if allocation is None or any_may_leave(allocation):
-                return
-            node = ahead.node_of(allocation)
-            if self._is_useful(node):
-                ahead.take(allocation)
-                yield allocation, node
-            else:
-                ahead.pass_over(allocation)
-                self.begun.discard(node)
-        while (found := ahead.first_on(self.begun)) and not any_may_leave(found):
-            node = ahead.node_of(found)
-            self.begun, self.most = {node}, 1
-            ahead.take_from_node(found)
-            yield found, node
-
-    def _is_useful(self, node: int) -> bool:
-        return node != NO_NODE and bool(self.nodes[node])
-
-    def _fits(self, evicted: PodClass, node: int) -> bool:
-        freed = self._freed[node]
-        for row, amount in evicted.amounts:
-            freed[row] += amount
-        for row, soon, amount in self._needs:
-            if soon[node] + freed[row] < amount:
-                return False
-        return bool(self.pod_class.eligible[node])

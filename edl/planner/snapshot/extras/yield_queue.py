@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush, heapreplace
+from heapq import heappop, heappush, heapreplace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ from edl.planner.teams.reclaim_priority import (
     Reach,
     ReclaimScope,
 )
-from edl.planner.teams.team_balance import NO_TEAM, TeamBalance
+from edl.planner.teams.team_balance import TeamBalance
 
 if TYPE_CHECKING:
     from edl.planner.snapshot.extras.yield_order import YieldClass
@@ -45,7 +45,7 @@ class YieldQueue:
     ) -> None:
         self._order, self._teams, self._unsorted = rules, teams, roles
         self._heaps: defaultdict[int, list[Entry]] = defaultdict(list)
-        """By team; only NO_TEAM if no teams are configured."""
+        """By team; without teams, all roles are of NO_TEAM."""
         self._latest: dict[RoleAllocation, Entry | None] = {}
         """The entry of each role that is queued; older ones are outdated."""
         self._serials = count()
@@ -65,17 +65,21 @@ class YieldQueue:
 
     def next(self, scope: ReclaimScope) -> RoleAllocation | None:
         """Remove and return the role that yields next to a claim, or None."""
-        if self._unsorted:
-            self._sort()
-        if self._teams is not None:
-            return self._next_of_teams(scope)
-        self._rewind(NO_TEAM)
-        heap = self._heaps[NO_TEAM]
-        while heap and heap[0].key[0] <= scope.priority:
-            entry = heappop(heap)
-            if self._latest[entry.allocation] is entry:
-                self.yielding = True, entry.key[0]
-                return entry.allocation
+        self.begin(scope)
+        self._update_turns(scope)
+        turns = self._turns
+        while turns:
+            before, team = turns[0]
+            rank = self._turn(team, scope)
+            if rank is None:
+                heappop(turns)
+                self._queued.pop(team, None)
+            elif rank > before:
+                heapreplace(turns, (rank, team))
+                self._queued[team] = rank
+            else:
+                self.yielding = rank[:2]
+                return heappop(self._heaps[team]).allocation
         return None
 
     def next_of(self, team: int, scope: ReclaimScope) -> RoleAllocation | None:
@@ -113,9 +117,14 @@ class YieldQueue:
 
     def begin(self, scope: ReclaimScope) -> Collection[int]:
         """The teams that may yield to a claim, of which `step` and `team_rank` then tell."""
-        if self._unsorted:
-            self._sort()
-        self._set_scope(scope)
+        for allocation in self._unsorted:  # on first use, because most claims take nothing
+            self.requeue(allocation)
+        self._unsorted = ()
+        if self._scope is not scope:
+            self._scope = scope
+            self._ranks = TeamRanks(self._teams, scope, self._heaps) if self._teams else None
+            self._requeued = set(self._heaps)
+            self._turns, self._queued = [], {}
         return self._heaps.keys()
 
     def team_rank(self, team: int) -> TeamRank | None:
@@ -152,26 +161,8 @@ class YieldQueue:
                 if not fewer and self._latest[entry.allocation] is entry:
                     heappush(self._heaps[team], entry)
 
-    def _next_of_teams(self, scope: ReclaimScope) -> RoleAllocation | None:
-        self._update_turns(scope)
-        turns = self._turns
-        while turns:
-            before, team = turns[0]
-            rank = self._turn(team, scope)
-            if rank is None:
-                heappop(turns)
-                self._queued.pop(team, None)
-            elif rank > before:
-                heapreplace(turns, (rank, team))
-                self._queued[team] = rank
-            else:
-                self.yielding = rank[:2]
-                return heappop(self._heaps[team]).allocation
-        return None
-
     def _update_turns(self, scope: ReclaimScope) -> None:
         """Update `_turns` where teams may yield earlier; turns that are due later stay."""
-        self._set_scope(scope)
         for team in self._requeued:
             if rank := self._turn(team, scope):
                 known = self._queued.get(team)
@@ -179,13 +170,6 @@ class YieldQueue:
                     heappush(self._turns, (rank, team))
                     self._queued[team] = rank
         self._requeued.clear()
-
-    def _set_scope(self, scope: ReclaimScope) -> None:
-        if self._scope is not scope:
-            self._scope = scope
-            self._ranks = TeamRanks(self._teams, scope, self._heaps) if self._teams else None
-            self._requeued = set(self._heaps)
-            self._turns, self._queued = [], {}
 
     def _turn(self, team: int, scope: ReclaimScope) -> Rank | None:
         """Sort key of a team's turn to yield; None if this claim may take nothing from it."""
@@ -215,24 +199,10 @@ class YieldQueue:
         one = entry.allocation
         return self._latest[one] is not entry or one.size <= self._order.min_replicas(one)
 
-    def _sort(self) -> None:
-        """Build the heaps. This is done on first use, because most claims take nothing."""
-        for allocation in self._unsorted:
-            self.remove(allocation)
-            if allocation.size > self._order.min_replicas(allocation):
-                self._heaps[allocation.team].append(self._new_entry(allocation))
-        for heap in self._heaps.values():
-            heapify(heap)
-        self._unsorted = ()
-
     def entry(self, allocation: RoleAllocation, fewer: int = 0) -> Entry:
         """The entry of a role once `fewer` of its replicas have yielded."""
         known = None if fewer else self._latest.get(allocation)
         return known or self._made(allocation, fewer)
-
-    def _new_entry(self, allocation: RoleAllocation) -> Entry:
-        found = self._latest[allocation] = self._made(allocation)
-        return found
 
     def _made(self, allocation: RoleAllocation, fewer: int = 0) -> Entry:
         key = self._order.key(allocation, fewer)
@@ -242,5 +212,6 @@ class YieldQueue:
         """Queue a role with its current key; its older entry becomes outdated."""
         self.remove(allocation)
         if allocation.size > self._order.min_replicas(allocation):
-            heappush(self._heaps[allocation.team], self._new_entry(allocation))
+            entry = self._latest[allocation] = self._made(allocation)
+            heappush(self._heaps[allocation.team], entry)
             self._requeued.add(allocation.team)
