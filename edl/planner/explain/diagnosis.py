@@ -1,7 +1,7 @@
 """The blockers of a start, or of one more replica, found in one decision."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -28,7 +28,12 @@ from edl.planner.passes.decision import Decision
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import RESIZABLE, RoleAllocation, manual_size
 
-_KEEPING: Final = frozenset({Code.PODS_SUCCEEDED, Code.NEARLY_DONE})
+_KEEPING: Final[Mapping[Code, JobCondition]] = {
+    Code.PODS_SUCCEEDED: JobCondition.NEARLY_DONE,
+    Code.NEARLY_DONE: JobCondition.NEARLY_DONE,
+    Code.WRITE_REFUSED: JobCondition.PROBLEM,
+}
+"""Holds that keep the size of a role for longer than one plan."""
 Subject = tuple[JobKey, str]
 """(training job, role); role "" stands for the whole job."""
 Read = Callable[[Decision], Reason | None]
@@ -61,9 +66,7 @@ def growth_blockers(
     now: DecisionInput, found: Decision, allocation: RoleAllocation
 ) -> Sequence[Blocker]:
     """The blockers of one more replica for a role that is started, or starts in this plan."""
-    if itself := _itself(allocation.job) or _all_items(allocation):
-        return [itself]
-    if itself := _fixed(allocation) or _kept(allocation):
+    if itself := _itself(allocation.job) or _all_items(allocation) or _fixed(allocation):
         return [itself]
     if allocation.planned_size >= allocation.max_replicas:
         return [_bound(allocation.role)]
@@ -110,18 +113,11 @@ def _all_items(allocation: RoleAllocation) -> AtBound | None:
 
 
 def _fixed(allocation: RoleAllocation) -> OwnCondition | None:
-    role = allocation.role
+    role, reason = allocation.role, allocation.hold.reason
     if role.spec.resizing not in RESIZABLE:
         return OwnCondition(JobCondition.FIXED, reasons.fixed(role))
-    if allocation.hold.reason and allocation.hold.reason.code in _KEEPING:
-        return OwnCondition(JobCondition.NEARLY_DONE, allocation.hold.reason)
-    return None
-
-
-def _kept(allocation: RoleAllocation) -> OwnCondition | None:
-    reason = allocation.hold.reason
-    kept = reason is not None and reason.code is Code.WRITE_REFUSED
-    return OwnCondition(JobCondition.PROBLEM, reason) if reason and kept else None
+    condition = _KEEPING.get(reason.code) if reason else None
+    return OwnCondition(condition, reason) if reason and condition else None
 
 
 def _bound(role: Role) -> AtBound:

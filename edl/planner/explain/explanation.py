@@ -8,6 +8,7 @@ has verified that removing them suffices.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import chain
 from typing import Final, NamedTuple
 
 import msgspec
@@ -32,13 +33,7 @@ from edl.planner.explain.diagnosis import (
     reclaiming_team,
     start_blockers,
 )
-from edl.planner.explain.remedies import (
-    as_found,
-    asks_again,
-    least,
-    merged,
-    without_blockers,
-)
+from edl.planner.explain.remedies import as_found, asks_again, least, merged, without_blockers
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.passes.decision import Decision
 from edl.planner.plan import Plan
@@ -286,15 +281,11 @@ def _why(plan: Plan, job: TrainingJob, role: Role) -> Reason | None:
     started = (
         one.reason for one in plan.admissions if one.job == key and role.name in dict(one.sizes)
     )
-    planned = next(iter((*moved, *stopped, *started)), None)
+    planned = next(chain(moved, stopped, started), None)
     said = role.request.problem or role.record.message
-    return planned if planned or said else _usual(role)
-
-
-def _usual(role: Role) -> Reason | None:
-    """The default reason of a role whose Job records none."""
+    if planned or said:
+        return planned
     if role.spec.resizing is ResizePolicy.FIXED:
         return reasons.FIXED
-    return (
-        reasons.AT_MIN if role.status.size == role.spec.min and not role.status.suspended else None
-    )
+    at_min = role.status.size == role.spec.min and not role.status.suspended
+    return reasons.AT_MIN if at_min else None

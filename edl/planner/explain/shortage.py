@@ -119,14 +119,9 @@ def quota_shortage(quota: QuotaLine, quota_request: QuotaRequest, comes: int) ->
 
 def _gang_quota_shortage(sources: ClaimSources, gang: Gang) -> Iterator[QuotaExceeded]:
     """The first quota that stays exceeded even if all extras within the gang's reach yield."""
-    reclaimable, scope = sources.reclaimable, sources.full_scope(gang)
-    if quota := reclaimable.quotas.exceeded(gang.quota_request, scope):
-        comes = sum(
-            (one.size - reclaimable.min_replicas(one)) * one.quota_request.amount(quota)
-            for one in reclaimable.allocations
-            if scope.includes(one) and one.size > reclaimable.min_replicas(one)
-        )
-        yield quota_shortage(quota, gang.quota_request, comes)
+    quotas, scope = sources.reclaimable.quotas, sources.full_scope(gang)
+    if quota := quotas.exceeded(gang.quota_request, scope):
+        yield quota_shortage(quota, gang.quota_request, quotas.released(quota, scope))
 
 
 def _fill_all(room: Ints, pod_class: PodClass) -> Ints:
@@ -150,15 +145,14 @@ def _room(
     fitting_there = pod_class.pods_by_resources(room[:, indexes], indexes)
     if not pod_class.is_unconstrained and (fitting_there.any() or not indexes.size):
         rule = Scarce.DEVICES if pod_class.constraints is None else Scarce.RULES
-        near = indexes if indexes.size else every
-        best = int(near[_least_missing(snapshot, room, pod_class, near)])
+        closest = _closest_node(snapshot, room, pod_class, indexes if indexes.size else every)
         return ConstraintsUnsatisfied(
             role.name,
             pods - fitting,
             pod_class.shape.requests,
             len(every),
             rule,
-            list(snapshot.capacity.index)[best],
+            snapshot.capacity.node_names[closest],
             snapshot.domains.kept_to(pod_class),
         )
     return _insufficient(snapshot, room, unplaced, indexes)
@@ -171,8 +165,7 @@ def _insufficient(
     role, (pod_class, pods), fitting, most, improvable = unplaced
     names = snapshot.capacity.resources
     likely = indexes[improvable[indexes]]
-    chosen = likely if likely.size else indexes
-    best = int(chosen[_least_missing(snapshot, room, pod_class, chosen)])
+    best = _closest_node(snapshot, room, pod_class, likely if likely.size else indexes)
     return InsufficientResources(
         role=role.name,
         wanted=pods,
@@ -184,7 +177,7 @@ def _insufficient(
             {names[row]: max(int(room[row, indexes].max()), 0) for row, _ in pod_class.amounts}
         ),
         scarce=scarce_resource(snapshot, room, pod_class),
-        node=list(snapshot.capacity.index)[best],
+        node=snapshot.capacity.node_names[best],
         missing=Resources.of(
             {names[row]: max(amount - int(room[row, best]), 0) for row, amount in pod_class.amounts}
         ),
@@ -197,25 +190,22 @@ def _too_large(snapshot: Snapshot, role: Role, pod_class: PodClass, pods: int) -
     """The blocker of a role for whose pod no eligible node is large enough; None if one is."""
     if pod_class.large_enough.any():
         return None
-    nodes = pod_class.nodes
-    has = snapshot.capacity.allocatable[:, nodes]
-    names = snapshot.capacity.resources
-    largest = {names[resource]: int(has[resource].max()) for resource, _ in pod_class.amounts}
+    nodes, names = pod_class.nodes, snapshot.capacity.resources
+    offered = snapshot.capacity.allocatable
+    largest = {names[row]: int(offered[row, nodes].max()) for row, _ in pod_class.amounts}
     return TooLarge(
         role=role.name,
         pods=pods,
         requests=pod_class.shape.requests,
         nodes=len(nodes),
         largest=Resources.of(largest),
-        node=list(snapshot.capacity.index)[
-            int(nodes[_least_missing(snapshot, snapshot.capacity.allocatable, pod_class, nodes)])
-        ],
+        node=snapshot.capacity.node_names[_closest_node(snapshot, offered, pod_class, nodes)],
         domains=snapshot.domains.kept_to(pod_class),
     )
 
 
-def _least_missing(snapshot: Snapshot, room: Ints, pod_class: PodClass, nodes: Ints) -> int:
-    """The index in `nodes` of the node that lacks least for one pod.
+def _closest_node(snapshot: Snapshot, room: Ints, pod_class: PodClass, nodes: Ints) -> int:
+    """The one of `nodes` that lacks least for one pod.
 
     Missing amounts are compared as fractions of the cluster's total, by the largest per node.
     """
@@ -224,7 +214,7 @@ def _least_missing(snapshot: Snapshot, room: Ints, pod_class: PodClass, nodes: I
     for resource, amount in pod_class.amounts:
         short = np.maximum(amount - room[resource, nodes], 0)
         lacks = np.maximum(lacks, short / max(totals[resource], 1))
-    return int(np.argmin(lacks))
+    return int(nodes[np.argmin(lacks)])
 
 
 def _ceiling(snapshot: Snapshot, allocation: RoleAllocation, resource: str) -> LoadCeiling:
@@ -232,7 +222,6 @@ def _ceiling(snapshot: Snapshot, allocation: RoleAllocation, resource: str) -> L
     index = capacity.resources.index(resource)
     needed = dict(allocation.pod_class.amounts)[index]
     idle = min(capacity.total_future_idle[index], capacity.total_idle[index])
-    total = snapshot.capacity.totals[index]
     return LoadCeiling(
         role=allocation.role.name,
         resource=resource,
@@ -240,7 +229,7 @@ def _ceiling(snapshot: Snapshot, allocation: RoleAllocation, resource: str) -> L
         idle=idle,
         kept=capacity.idle_to_keep(snapshot.limits.load_ceiling)[index],
         needed=needed,
-        enough=_enough(total, idle - needed),
+        enough=_enough(capacity.totals[index], idle - needed),
     )
 
 

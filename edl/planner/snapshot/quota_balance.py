@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from edl.feasibility.horizon import IDLE, Horizon
-from edl.model import ClusterState, JobKey, Pod, Quota, Role, Teams, TrainingJob
+from edl.model import ClusterState, JobKey, Quota, Role, Teams, TrainingJob
 from edl.planner.teams.kept_capacity import LendingBound
 from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, TeamCharge
 from edl.quantities import Resources
@@ -56,10 +56,10 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
         """Whether any quota, or what teams do not lend, may refuse it."""
         return bool(self.amounts) or (self.team is not None and bool(self.team.balance.keepers))
 
-    def exceeded(self, horizon: Horizon, pods: int = 1) -> QuotaLine | None:
-        """The first quota that does not allow `pods` more, or None."""
-        found = self.exceeded_beside_lending(horizon, pods)
-        return found or (None if self.lends(pods) else self.unlent)
+    def exceeded(self, horizon: Horizon) -> QuotaLine | None:
+        """The first quota that does not allow one more, or None."""
+        found = self.exceeded_beside_lending(horizon)
+        return found or (None if self.allows(horizon) else self.unlent)
 
     def exceeded_beside_lending(self, horizon: Horizon, pods: int = 1) -> QuotaLine | None:
         """`exceeded`, whatever teams do not lend."""
@@ -83,17 +83,15 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
         """Whether it is within every quota if no training job used any of it."""
         return all(cost <= quota.spec.hard - quota.spec.others for quota, cost in self.amounts)
 
-    def lends(self, pods: int = 1) -> bool:
-        """Whether `pods` more stay clear of the capacity that teams do not lend."""
-        return self.team is None or self.team.lends(pods)
-
     def lending_bound(self) -> LendingBound | None:
         """What bounds these pods if teams do not lend; None without a bound."""
         return self.team.lending_bound() if self.team else None
 
     def allows(self, horizon: Horizon, pods: int = 1) -> bool:
         """Whether no quota is exceeded by `pods` more. Growth asks this for each replica."""
-        return self.exceeded_beside_lending(horizon, pods) is None and self.lends(pods)
+        if self.exceeded_beside_lending(horizon, pods):
+            return False
+        return self.team is None or self.team.lends(pods)
 
     def within_quota(self) -> bool:
         """Whether none of its quotas is exceeded once terminating pods are gone."""
@@ -250,12 +248,8 @@ def _line(quota: Quota) -> QuotaLine:
 
 def _leaving(role: Role) -> int:
     """The number of a started role's pods that count in addition to its replicas."""
-    live = [pod for pod in role.status.pods if not pod.ended]
+    live, size = [pod for pod in role.status.pods if not pod.ended], role.status.size
     staying = [pod for pod in live if not pod.terminating]
-    return len(live) - _kept(role, staying)
-
-
-def _kept(role: Role, staying: list[Pod]) -> int:
     if role.spec.indexed and all(pod.index >= 0 for pod in staying):
-        return len({pod.index for pod in staying if pod.index < role.status.size})
-    return min(len(staying), role.status.size)
+        return len(live) - len({pod.index for pod in staying if pod.index < size})
+    return len(live) - min(len(staying), size)

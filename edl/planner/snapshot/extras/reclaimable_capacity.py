@@ -130,7 +130,7 @@ class ReclaimableQuotas:
 
     def _lends(self, quota_request: QuotaRequest, scope: ReclaimScope) -> bool:
         charge, bound = quota_request.team, quota_request.lending_bound()
-        if charge is None or bound is None or quota_request.lends():
+        if charge is None or bound is None or charge.lends():
             return True
         question = (charge.team, charge.amounts)
         refused = self._unlent.get(question)
@@ -158,14 +158,18 @@ class ReclaimableQuotas:
             return True
         if quota.refused and cost >= quota.refused[0] and scope.within(quota.refused[1]):
             return False
-        left = quota.future_remaining + sum(
+        allows = quota.future_remaining + self.released(quota, scope) >= cost
+        if not allows:
+            quota.refused = (cost, scope)
+        return allows
+
+    def released(self, quota: QuotaLine, scope: ReclaimScope) -> int:
+        """What all extras within reach count in a quota."""
+        return sum(
             self._extras(one) * one.quota_request.amount(quota)
             for one in self.allocations
             if scope.includes(one)
         )
-        if left < cost:
-            quota.refused = (cost, scope)
-        return left >= cost
 
     def _extras(self, allocation: RoleAllocation) -> int:
         return max(allocation.size - self.min_replicas(allocation), 0)
