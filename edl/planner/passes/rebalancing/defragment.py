@@ -4,6 +4,7 @@ Growth places one replica after the other on the fullest node, so small ones may
 small for a large one. Here all new placements are placed anew, the largest first.
 """
 
+from itertools import takewhile
 from typing import Final
 
 import numpy as np
@@ -25,13 +26,12 @@ def defragment_for(snapshot: Snapshot, ceiling: GrowthCeiling, recipient: RoleAl
     they might take its capacity.
     """
     given = _given(snapshot)
-    may = (
-        0 < len(given) <= _MOST and recipient.pod_class.constraints is None and not recipient.starts
-    )
-    if (
-        not may
-        or not recipient.quota_request.allows(IDLE)
-        or not ceiling.allows(recipient.pod_class, IDLE)
+    if not (
+        0 < len(given) <= _MOST
+        and recipient.pod_class.constraints is None
+        and not recipient.starts
+        and recipient.quota_request.allows(IDLE)
+        and ceiling.allows(recipient.pod_class, IDLE)
     ):
         return False
     asked = sorted(
@@ -70,31 +70,17 @@ def _given(snapshot: Snapshot) -> list[Replica]:
     """
     given: list[Replica] = []
     for allocation in snapshot.allocations:
-        if (
-            not allocation.changed
-            or allocation.starts
-            or allocation.pod_class.constraints is not None
-        ):
-            continue
-        size = allocation.size
-        given += [
-            (allocation, place) for place in range(size - _fresh(allocation.placements), size)
-        ]
+        if allocation.changed and not (allocation.starts or allocation.pod_class.constraints):
+            last = takewhile(_is_created, reversed(allocation.placements))
+            first = allocation.size - sum(1 for _ in last)
+            given += [(allocation, place) for place in range(first, allocation.size)]
         if len(given) > _MOST:
             break
     return given
 
 
-def _fresh(placements: list[Placement]) -> int:
-    """The number of new placements on idle capacity at the end of the list."""
-    count = 0
-    while (
-        count < len(placements)
-        and placements[-1 - count].is_new
-        and placements[-1 - count].holds_idle
-    ):
-        count += 1
-    return count
+def _is_created(placement: Placement) -> bool:
+    return placement.is_new and placement.holds_idle
 
 
 def _place_all(snapshot: Snapshot, asked: list[Replica]) -> list[int] | None:
@@ -112,7 +98,7 @@ def _place_all(snapshot: Snapshot, asked: list[Replica]) -> list[int] | None:
 
 
 def _tightest(snapshot: Snapshot, pod_class: PodClass) -> int:
-    room = np.minimum(snapshot.capacity.idle, snapshot.capacity.future_idle)
+    room = snapshot.capacity.available()
     nodes = np.flatnonzero(pod_class.pods_per_node(room, IDLE) > 0)
     parts = [
         room[resource, nodes] / (snapshot.capacity.totals[resource] or 1)

@@ -1,14 +1,16 @@
 """Roles that may donate a replica, as arrays, so that one vectorised search finds the best."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.planner.packing.node_capacity import Ints
-from edl.planner.packing.pod_class import PodClass
+from edl.planner.packing.pod_class import PodClass, PodSetRequest
+from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.passes.reclaim import Reservation
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
@@ -24,15 +26,10 @@ class Donors:
     def __init__(self, snapshot: Snapshot, allocations: Sequence[RoleAllocation]) -> None:
         self._snapshot = snapshot
         self.allocations = allocations
-        share, sizes = snapshot.policy.satisfaction, [len(one.placements) for one in allocations]
-        gives = [size > one.min_replicas for one, size in zip(allocations, sizes, strict=True)]
-        self._share = np.array(list(map(share, allocations, sizes)), dtype=np.float64)
-        after = [share(one, size - 1) if may else -inf
-                 for one, size, may in zip(allocations, sizes, gives, strict=True)]  # fmt: skip
-        self._after = np.array(after, dtype=np.float64)
-        nodes = [one.placements[-1].node if may else NO_NODE
-                for one, may in zip(allocations, gives, strict=True)]  # fmt: skip
-        self._node = np.array(nodes, dtype=np.int64)
+        self._share, self._after = np.empty(len(allocations)), np.empty(len(allocations))
+        self._node = np.empty(len(allocations), dtype=np.int64)
+        for place, one in enumerate(allocations):
+            self._read(place, one)
         self._priority = np.array([found.job.priority for found in allocations], dtype=np.int64)
         self._rank = np.array([found.rank for found in allocations], dtype=np.int64)
         self._amounts = self._needs()
@@ -56,18 +53,16 @@ class Donors:
 
     def refresh(self, allocation: RoleAllocation) -> None:
         """Read a role again after its size changed."""
-        place = self._places.get(allocation)
-        self.forget_searches()
-        if place is not None:
-            gives = allocation.size > allocation.min_replicas
-            self._share[place] = self._snapshot.satisfaction(allocation)
-            self._after[place] = self._snapshot.satisfaction(allocation, -1) if gives else -np.inf
-            self._node[place] = allocation.placements[-1].node if gives else NO_NODE
-
-    def forget_searches(self) -> None:
-        """Drop cached searches, because capacity has changed."""
         self._helpful.clear()
         self._most.clear()
+        if (place := self._places.get(allocation)) is not None:
+            self._read(place, allocation)
+
+    def _read(self, place: int, allocation: RoleAllocation) -> None:
+        gives = allocation.size > allocation.min_replicas
+        self._share[place] = self._snapshot.satisfaction(allocation)
+        self._after[place] = self._snapshot.satisfaction(allocation, -1) if gives else -inf
+        self._node[place] = allocation.placements[-1].node if gives else NO_NODE
 
     def any_for(self, recipient: RoleAllocation, pod_class: PodClass | None = None) -> bool:
         """Whether a donor (that helps this pod class) stays more satisfied than the recipient."""
@@ -78,7 +73,7 @@ class Donors:
             if pod_class is not None:
                 places = self._helping(pod_class)
                 after, priority = after[places], priority[places]
-            most = float(np.max(after[priority <= recipient.job.priority], initial=-np.inf))
+            most = float(np.max(after[priority <= recipient.job.priority], initial=-inf))
             self._most[key] = most
         return most > self._snapshot.satisfaction(recipient)
 
@@ -132,6 +127,24 @@ class Donors:
         share = self._share[places]
         best = places[share == share.max()]
         return self.allocations[int(best[np.argmax(self._rank[best])])]
+
+
+def reservation_of_one(ceiling: GrowthCeiling, recipient: RoleAllocation) -> Reservation:
+    """A reservation for one more replica, to be completed by donors."""
+    request = PodSetRequest(recipient.pod_class, 1)
+    capacity = ceiling.snapshot.capacity
+    return Reservation(capacity, [request], ceiling.holds, recipient.quota_request)
+
+
+def record_donations(
+    snapshot: Snapshot, recipient: RoleAllocation, donors: Iterable[RoleAllocation]
+) -> list[RoleAllocation]:
+    """Record the reason of donors that lose a pod; returns these."""
+    code = snapshot.policy.rebalance_code
+    smaller = [donor for donor in donors if donor.size < donor.role.status.size]
+    for donor in smaller:
+        donor.reason = donor.reason or reasons.gave(code, recipient.job.key)
+    return smaller
 
 
 def place_freed(snapshot: Snapshot, recipient: RoleAllocation, reservation: Reservation) -> None:

@@ -15,15 +15,19 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from typing import Final
 
-from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.planner.packing.node_capacity import Ints
-from edl.planner.packing.pod_class import PodClass, PodSetRequest
+from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.growth import GrowthCeiling, RoleGrowth
 from edl.planner.passes.pending_turns import defer_growth
 from edl.planner.passes.rebalancing.cooldown_holds import CooldownHolds
 from edl.planner.passes.rebalancing.defragment import defragment_for
-from edl.planner.passes.rebalancing.donors import Donors, place_freed
+from edl.planner.passes.rebalancing.donors import (
+    Donors,
+    place_freed,
+    record_donations,
+    reservation_of_one,
+)
 from edl.planner.passes.rebalancing.team_rebalance import TeamRebalance
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot import last_resizes
@@ -111,10 +115,8 @@ class Rebalance:
     def _serve(self, recipient: RoleAllocation) -> bool:
         """Add a replica to the recipient by a repack or a move; whether that was possible."""
         # A role that has donated since is less satisfied than when it was put into the heap.
-        kind, share = (
-            (recipient.pod_class, recipient.job.priority),
-            self.snapshot.satisfaction(recipient),
-        )
+        kind = recipient.pod_class, recipient.job.priority
+        share = self.snapshot.satisfaction(recipient)
         if share >= self._failed_shares.get(kind, inf):
             return False
         served = self._repack(recipient) or self._move(recipient)
@@ -183,9 +185,7 @@ class Rebalance:
             ).size:
                 return False
             helpful = self.donors.relieving_quotas(recipient.quota_request, helpful, together=False)
-        if not helpful.size:
-            return self._takes_several(recipient)
-        if self._take_one(recipient, self.donors.most_satisfied(helpful)):
+        if helpful.size and self._take_one(recipient, self.donors.most_satisfied(helpful)):
             self.donors.refresh(recipient)
             return True
         return self._takes_several(recipient)
@@ -228,12 +228,7 @@ class Rebalance:
         least = {donor: self._least(donor, before) for donor in donors}
         rules = order_by_satisfaction(snapshot, lambda donor: min(least[donor], donor.size))
         reclaimable = Reclaimable(snapshot, donors, rules)
-        reservation = Reservation(
-            snapshot.capacity,
-            [PodSetRequest(recipient.pod_class, 1)],
-            self.ceiling.holds,
-            recipient.quota_request,
-        )
+        reservation = reservation_of_one(self.ceiling, recipient)
         if not reserve_capacity(reservation, reclaimable, ALL_IN_REACH, whole=True):
             if recipient.quota_request.allows(FUTURE_IDLE):
                 self._hopeless.add(recipient.pod_class)
@@ -280,18 +275,11 @@ class Rebalance:
         self._keep(recipient)
         for donor in donors:
             self.donors.refresh(donor)
-            if donor.size < donor.role.status.size:
-                donor.reason = donor.reason or reasons.gave(
-                    self.snapshot.policy.rebalance_code, recipient.job.key
-                )
-                self._gave_up.append(donor)
+        self._gave_up += record_donations(self.snapshot, recipient, donors)
 
 
 def _is_larger(recipient: RoleAllocation, reservation: Reservation) -> bool:
     """Whether it uses more of the cluster than the donated replicas did; one of its size may go."""
-    sizes = [
-        donor.cluster_fraction
-        for donor, placements in reservation.evicted.items()
-        for _ in placements
-    ]
+    evicted = reservation.evicted.items()
+    sizes = [donor.cluster_fraction for donor, placements in evicted for _ in placements]
     return len(sizes) == 1 or sum(sizes) < recipient.cluster_fraction

@@ -12,11 +12,14 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.growth import GrowthCeiling, RoleGrowth
-from edl.planner.passes.rebalancing.donors import place_freed
+from edl.planner.passes.rebalancing.donors import (
+    place_freed,
+    record_donations,
+    reservation_of_one,
+)
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.passes.team_growth import growth_order
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -80,7 +83,7 @@ class TeamRebalance:
             if not self._may_have_quota(recipient, teams):
                 hopeless.add(kind)
                 continue
-            if not self._may_take(recipient, teams):
+            if recipient.hold.reason or not any(map(teams.have_more, self._teams)):
                 break
             tries -= 1
             if not self._serve(recipient, teams):
@@ -114,10 +117,6 @@ class TeamRebalance:
             found[0].quota_request.amount(quota) and teams.give(charge)
             for charge, found in self._donors.items()
         )
-
-    def _may_take(self, recipient: RoleAllocation, teams: "TeamDonors") -> bool:
-        """Whether the recipient may grow now, and some team has anything to donate."""
-        return not recipient.hold.reason and any(map(teams.have_more, self._teams))
 
     def would_replace(
         self, donors: Sequence[RoleAllocation], asking: Iterable[tuple[RoleAllocation, int]]
@@ -156,22 +155,14 @@ class TeamRebalance:
         self.balance.changes += 1
         place_freed(self.snapshot, recipient, reservation)
         self.snapshot.moves.recipients[recipient.job.key] = recipient.team
-        for donor in reservation.evicted:
-            if donor.size < donor.role.status.size:
-                code = self.snapshot.policy.rebalance_code
-                donor.reason = donor.reason or reasons.gave(code, recipient.job.key)
+        record_donations(self.snapshot, recipient, reservation.evicted)
         return True
 
     def _reserve(
         self, recipient: RoleAllocation, teams: "TeamDonors", donors: Iterable[RoleAllocation]
     ) -> tuple[Reservation, Reclaimable] | None:
         """Capacity for one replica more, and its donors; None, and no change, if not enough."""
-        reservation = Reservation(
-            self.snapshot.capacity,
-            [PodSetRequest(recipient.pod_class, 1)],
-            self.ceiling.holds,
-            recipient.quota_request,
-        )
+        reservation = reservation_of_one(self.ceiling, recipient)
         charge = recipient.quota_request.team
         teams.reserved = charge.amounts if charge else ()
         order = ReclaimOrder(teams.min_replicas, reclaim_order(self.snapshot).key)

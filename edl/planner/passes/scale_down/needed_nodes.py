@@ -8,7 +8,6 @@ be used like a needed one.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -22,7 +21,6 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, manual_size
 
-_NOTHING: Final[Mapping[JobKey, Mapping[str, int]]] = MappingProxyType({})
 REMOVED_WITHIN: Final = timedelta(minutes=20)
 """A node that still exists this long after its extras had to leave counts as never removed.
 
@@ -52,19 +50,12 @@ def unneeded(snapshot: Snapshot, others: Ints) -> Mask:
     """
     free = _removable(snapshot) & (others <= 0)
     for allocation in snapshot.allocations:
-        lost = lost_positions(allocation)
+        # kube-scheduler and autoscalers see no lost pod; capacity may be reserved for it.
+        lost = {found.position for found in allocation.unscheduled if is_lost(found)}
         for position, placement in enumerate(allocation.placements[: required(allocation)]):
             if placement.node != NO_NODE and position not in lost:
                 free[placement.node] = False
     return free
-
-
-def lost_positions(allocation: RoleAllocation) -> set[int]:
-    """Replicas whose pods are yet to be created: kube-scheduler and autoscalers see none of them.
-
-    Capacity may be reserved for them.
-    """
-    return {found.position for found in allocation.unscheduled if is_lost(found)}
 
 
 def given_up(snapshot: Snapshot) -> Mask:
@@ -109,7 +100,7 @@ def others(snapshot: Snapshot) -> Ints:
     )
 
 
-def provisional(snapshot: Snapshot, kept: Mapping[JobKey, Mapping[str, int]] = _NOTHING) -> Ints:
+def provisional(snapshot: Snapshot, kept: Mapping[JobKey, Mapping[str, int]]) -> Ints:
     """The number of provisional pods on each node, without those that requests keep.
 
     `kept`: the number of pods that are kept, by job and role.

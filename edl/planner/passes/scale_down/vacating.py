@@ -53,7 +53,7 @@ class Vacating:
     def __post_init__(self) -> None:
         self._others = others(self.snapshot)
         self.unneeded = unneeded(self.snapshot, self._others)
-        without = self._others - provisional(self.snapshot)
+        without = self._others - provisional(self.snapshot, kept={})
         self._unrequested = unneeded(self.snapshot, without)
         self._given_up = given_up(self.snapshot)
         self._due = np.zeros_like(self.unneeded)
@@ -67,8 +67,9 @@ class Vacating:
         Restarts cost work: nodes that require none are vacated at once, and only if there are none
         of these, one node that does, the cheapest.
         """
-        self._due[list(self._overdue())] = True
-        found = self._occupied(frozenset(np.flatnonzero(self._due).tolist()))
+        due = list(self._overdue())
+        self._due[due] = True
+        found = self._occupied(frozenset(due))
         cheap = [node for node, roles in found.items() if not _restarted(roles)]
         dear = sorted(found.keys() - set(cheap), key=lambda node: (_cost(found[node]), node))
         nodes = frozenset(cheap or dear[:1])
@@ -89,21 +90,14 @@ class Vacating:
             free &= unneeded(self.snapshot, self._others - given_up_pods)
         if not free.any():
             return
-        seen = self._as_scheduled()
+        capacity = self.snapshot.capacity
+        # With what is reserved for pods that do not exist, which kube-scheduler does not see.
+        seen = np.maximum(capacity.future_idle, capacity.observed_idle + capacity.releasing)
         for allocation in self.snapshot.allocations:
             if allocation.size < required(allocation):
                 allocation.max_replicas = min(allocation.max_replicas, required(allocation))
             elif allocation.size < allocation.max_replicas:
                 self._confine(allocation, free, seen)
-
-    def _as_scheduled(self) -> Ints:
-        """Future idle capacity, with what is reserved for pods that do not exist.
-
-        int64[resources, nodes]
-        """
-        capacity = self.snapshot.capacity
-        found: Ints = np.maximum(capacity.future_idle, capacity.observed_idle + capacity.releasing)
-        return found
 
     def _confine(self, allocation: RoleAllocation, free: Mask, seen: Ints) -> None:
         pod_class = allocation.pod_class
