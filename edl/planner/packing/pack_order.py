@@ -14,14 +14,9 @@ _ORDERS: Final = 6
 
 def pack_orders(requests: Sequence[PodSetRequest]) -> Iterator[tuple[int, ...]]:
     """The orders to try, the given one first; requests with pod affinity to others stay last."""
-    if len(requests) == 1:
-        return iter([(0,)])
-
     follows = [request.pod_class.follows_others for request in requests]
-    every = permutations(range(len(requests)))
-    if any(follows):
-        return islice((one for one in every if _is_ascending(follows, one)), _ORDERS)
-    return islice(every, _ORDERS)
+    orders = permutations(range(len(requests)))
+    return islice((order for order in orders if _is_ascending(follows, order)), _ORDERS)
 
 
 def _is_ascending(values: Sequence[bool], order: Sequence[int]) -> bool:

@@ -13,12 +13,7 @@ from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import Shape
 from edl.planner.packing.best_fit import NO_NODE, CapacityView, nodes_that_fit
 from edl.planner.packing.constrained_fit import ConstrainedView
-from edl.planner.packing.node_capacity import (
-    Counts,
-    Ints,
-    NodeCapacity,
-    by_scarcest_resource,
-)
+from edl.planner.packing.node_capacity import Counts, Ints, NodeCapacity, by_scarcest_resource
 
 Floats = NDArray[np.float64]
 
@@ -32,23 +27,19 @@ class PodClass:
         self._cells = capacity.cells_to_change(self.amounts)
         requested = {row for row, _ in self.amounts}
         self._other_devices = [row for row in capacity.devices if row not in requested]
-        parts = ((amount, capacity.totals[resource]) for resource, amount in self.amounts)
-        self.cluster_fraction = sum(amount / total for amount, total in parts if total) / len(
-            capacity.totals
-        )
+        totals = capacity.totals
+        parts = (amount / totals[row] for row, amount in self.amounts if totals[row])
+        self.cluster_fraction = sum(parts) / len(totals)
         """The fraction of all schedulable nodes that one pod uses, averaged over resources."""
         self._eligible: Mask | None = eligible.mask
         self.nodes: Ints = eligible.nodes
         """Its eligible nodes, ascending."""
+        topology, shares = capacity.topology, capacity.gpu_shares
         self.constraints = (
-            capacity.topology.constraints_of(shape)
-            if capacity.topology and shape.constraints
-            else None
+            topology.constraints_of(shape) if topology and shape.constraints else None
         )
         """Its placement constraints (spread, pod affinity, ports), if any apply to it."""
-        self.share_allocator = (
-            capacity.gpu_shares.allocator_of(shape) if capacity.gpu_shares else None
-        )
+        self.share_allocator = shares.allocator_of(shape) if shares else None
         """Assigns its pods to shared GPUs, if they request GPU shares."""
         self._capacity = capacity
         self._large: Mask | None = None
@@ -178,12 +169,8 @@ class PodClass:
 
     def pods_by_capacity(self, room: Ints, horizon: Horizon) -> Ints:
         """`pods_per_node` without placement constraints."""
-        found = self.pods_by_resources(room)
-        return (
-            found
-            if self.share_allocator is None
-            else self.share_allocator.pods_per_node(found, horizon)
-        )
+        found, shares = self.pods_by_resources(room), self.share_allocator
+        return found if shares is None else shares.pods_per_node(found, horizon)
 
     def pods_by_resources(self, room: Ints, nodes: Ints | None = None) -> Ints:
         """`pods_per_node` by resource amounts alone; `room` has the columns of `nodes`."""

@@ -173,7 +173,7 @@ def quota_allows_replacement(allocation: RoleAllocation) -> bool:
 
 
 def _bound(role: Role) -> list[Pod]:
-    return [pod for pod in role.status.pods if pod.node and not (pod.terminating or pod.ended)]
+    return [pod for pod in role.status.pods if pod.node and pod.active]
 
 
 def is_whole(allocation: RoleAllocation, last: Pod) -> bool:
@@ -188,7 +188,7 @@ def is_whole(allocation: RoleAllocation, last: Pod) -> bool:
         for one in job.roles
         if one.spec.is_leader and FRAMEWORKS[job.framework].publishes == role.name
         for launcher in one.status.pods
-        if not (launcher.ended or launcher.terminating)
+        if launcher.active
     )
 
 

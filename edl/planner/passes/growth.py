@@ -1,8 +1,9 @@
 """Growth: idle capacity goes to the least satisfied role, one replica at a time."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from heapq import heapify, heappop, heappush
 
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
@@ -21,18 +22,24 @@ class GrowthCeiling:
 
     snapshot: Snapshot
     _idle_to_keep: dict[int, int] = field(init=False)
-    _least: "_Least" = field(init=False)
+    _least: Callable[[PodClass], ResourceAmounts] = field(init=False)
 
     def __post_init__(self) -> None:
         self._idle_to_keep = self.snapshot.capacity.idle_to_keep(self.snapshot.limits.load_ceiling)
-        self._least = _Least(self._idle_to_keep)
+        self._least = cache(self._idle_for)
+
+    def _idle_for(self, pod_class: PodClass) -> ResourceAmounts:
+        """The idle CPU and memory that one more pod needs to stay below the ceiling."""
+        kept = self._idle_to_keep
+        needs = ((row, amount + kept[row]) for row, amount in pod_class.amounts if row in kept)
+        return tuple(needs)
 
     def allows(self, pod_class: PodClass, horizon: Horizon) -> bool:
         """Whether one more pod stays below the ceiling."""
         capacity = self.snapshot.capacity
         soon = capacity.total_future_idle
         at_once = capacity.total_idle if horizon is IDLE else soon
-        for resource, least in self._least[pod_class]:
+        for resource, least in self._least(pod_class):
             if soon[resource] < least or at_once[resource] < least:
                 return False
         return True
@@ -52,7 +59,7 @@ class GrowthCeiling:
 
         `idle`: amounts of all schedulable nodes, by resource.
         """
-        for resource, least in self._least[pod_class]:
+        for resource, least in self._least(pod_class):
             if idle[resource] < least:
                 return self.snapshot.capacity.resources[resource]
         return ""
@@ -89,23 +96,6 @@ class _CeilingOfGrowth:
         return self._ceiling.allows(pod_class, horizon)
 
 
-class _Least(dict[PodClass, ResourceAmounts]):
-    """By pod class, the idle CPU and memory that one more pod needs to stay below the ceiling."""
-
-    def __init__(self, kept: dict[int, int]) -> None:
-        self._kept = kept
-
-    def __missing__(self, pod_class: PodClass) -> ResourceAmounts:
-        kept = self._kept
-        found = tuple(
-            (resource, amount + kept[resource])
-            for resource, amount in pod_class.amounts
-            if resource in kept
-        )
-        self[pod_class] = found
-        return found
-
-
 def grow(snapshot: Snapshot, ceiling: GrowthCeiling) -> list[RoleAllocation]:
     """Grow roles on idle capacity. Returns the roles below their max that got no replica."""
     asking = [
@@ -115,14 +105,11 @@ def grow(snapshot: Snapshot, ceiling: GrowthCeiling) -> list[RoleAllocation]:
         and (allocation.hold.reserves_capacity or not allocation.hold.reason)
     ]
     # Idle capacity only shrinks during this pass, so a class without capacity now stays without.
-    full = {
-        pod_class
-        for pod_class in {allocation.pod_class for allocation in asking}
-        if pod_class.is_full()
-    }
+    pod_classes = {allocation.pod_class for allocation in asking}
+    full = {pod_class for pod_class in pod_classes if pod_class.is_full()}
     stuck = [allocation for allocation in asking if allocation.pod_class in full]
     anchors = AnchorNodes(snapshot.allocations) if snapshot.policy.colocate else None
-    most = _CeilingOfGrowth(ceiling, {allocation.pod_class for allocation in asking})
+    most = _CeilingOfGrowth(ceiling, pod_classes)
     rest = {
         allocation: RoleGrowth(snapshot, most, allocation, anchors)
         for allocation in asking

@@ -7,17 +7,9 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import chain
 from math import inf
-from typing import TypeAlias
 
 from edl.feasibility.eligibility import Eligibility
-from edl.model import (
-    ClusterState,
-    Demand,
-    JobKey,
-    ProvisionalPod,
-    Shape,
-    TrainingJob,
-)
+from edl.model import ClusterState, Demand, JobKey, ProvisionalPod, Shape, TrainingJob
 from edl.planner.decision_limits import Autoscaler, Limits, Provisioner
 from edl.planner.packing.domain_capacity import NodeDomains
 from edl.planner.packing.node_capacity import Ints, NodeCapacity
@@ -75,7 +67,7 @@ class Snapshot:
     """Durations after which the clock alone may change the plan."""
     _pod_classes: dict[Shape, PodClass] = field(default_factory=dict)
     _known: dict[int, PodClass] = field(default_factory=dict)
-    """`_pod_classes` by the identity of the shape, because hashing a shape is slow."""
+    """`_pod_classes` by the identity of their shapes, because hashing a shape is slow."""
 
     def __post_init__(self) -> None:
         self.domains = NodeDomains(self.capacity, self.eligibility)
@@ -117,15 +109,12 @@ class Snapshot:
 
     def pod_class(self, shape: Shape) -> PodClass:
         """The pod class of a shape, on all of its eligible nodes."""
-        known = self._known.get(id(shape))
-        if known is not None and known.shape is shape:
-            return known
-        found = self._pod_classes.get(shape)
+        found = self._known.get(id(shape))
         if found is None:
-            found = PodClass(self.capacity, shape, self.eligibility.eligible(shape))
-            self._pod_classes[shape] = found
-        if found.shape is shape:
-            self._known[id(shape)] = found
+            found = self._pod_classes.get(shape)
+            if found is None:
+                found = PodClass(self.capacity, shape, self.eligibility.eligible(shape))
+                self._pod_classes[shape] = self._known[id(shape)] = found
         return found
 
     def satisfaction(self, allocation: RoleAllocation, more: int = 0) -> float:
@@ -221,9 +210,6 @@ class Snapshot:
         return room
 
 
-QueueOrder: TypeAlias = tuple[int, datetime, JobKey]
-
-
-def queue_order(job: TrainingJob) -> QueueOrder:
+def queue_order(job: TrainingJob) -> tuple[int, datetime, JobKey]:
     """The total order: priority, then first come first served."""
     return (-job.priority, job.queued_at, job.key)

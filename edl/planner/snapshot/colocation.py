@@ -15,7 +15,6 @@ from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 
 if TYPE_CHECKING:
     from edl.model import JobKey
-    from edl.planner.packing.node_capacity import Ints
 
 
 class AnchorNodes:
@@ -24,18 +23,10 @@ class AnchorNodes:
     def __init__(self, allocations: Iterable[RoleAllocation]) -> None:
         self._nodes: defaultdict[JobKey, list[int]] = defaultdict(list)
         for allocation in allocations:
-            role = allocation.role
-            placements = (
-                allocation.placements
-                if role.spec.is_service
-                else allocation.placements[: int(role.spec.is_leader)]
-            )
-            nodes = self._nodes[allocation.job.key]
-            nodes += [
-                placement.node
-                for placement in placements
-                if placement.node != NO_NODE and placement.node not in nodes
-            ]
+            spec, nodes = allocation.role.spec, self._nodes[allocation.job.key]
+            count = allocation.size if spec.is_service else int(spec.is_leader)
+            found = (placement.node for placement in allocation.placements[:count])
+            nodes += [node for node in found if node != NO_NODE and node not in nodes]
 
     def last_is_elsewhere(self, allocation: RoleAllocation, fewer: int = 0) -> bool:
         """Whether the replica that is removed after `fewer` others is on none of these nodes."""
@@ -74,7 +65,7 @@ def _roomiest(snapshot: Snapshot, requests: Sequence[PodSetRequest]) -> int:
     eligible = np.all([pod_class.eligible for pod_class, _ in requests], axis=0)
     if not total or not eligible.any():
         return NO_NODE
-    free: Ints = np.minimum(snapshot.capacity.idle, snapshot.capacity.future_idle)
+    free = snapshot.capacity.available()
     times = by_scarcest_resource(free[resource] // amount for resource, amount in total.items())
     times = np.where(eligible, times, 0)
     best = int(np.argmax(times))

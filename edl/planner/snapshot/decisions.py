@@ -167,21 +167,18 @@ class Decisions:
 
     def held_jobs(self) -> tuple[Held, ...]:
         """Queued jobs in queue order, then running jobs; `ahead` omits jobs that never start."""
-        queued, waiting, ahead = [], set(self.queue), list[JobKey]()
+        found, ahead, until = list[Held](), list[JobKey](), self.held_until.get
         for key in self.queue:
-            never = reasons.is_never(self.held[key])
-            first = () if never else tuple(ahead[:_SHOWN_AHEAD])
-            position = 0 if never else len(ahead) + 1
-            queued.append(
-                Held(key, self.held[key], position, first, self.held_until.get(key), never)
-            )
-            if not never:
+            reason = self.held[key]
+            if reasons.is_never(reason):
+                found.append(Held(key, reason, until=until(key), never=True))
+            else:
+                first = tuple(ahead[:_SHOWN_AHEAD])
+                found.append(Held(key, reason, len(ahead) + 1, first, until(key)))
                 ahead.append(key)
+        waiting = set(self.queue)
         rest = sorted(key for key in self.held if key not in waiting)
-        return (
-            *queued,
-            *[Held(key, self.held[key], until=self.held_until.get(key)) for key in rest],
-        )
+        return (*found, *(Held(key, self.held[key], until=until(key)) for key in rest))
 
 
 def record_eviction(allocations: Iterable[RoleAllocation], reason: Reason) -> None:

@@ -63,8 +63,6 @@ class PreferredDomains:
     snapshot: Snapshot
     allocation: RoleAllocation
     horizon: Horizon
-    _nodes: set[int] = field(default_factory=lambda: {NO_NODE})
-    """Nodes of the role that were read."""
     _known: set[tuple[str, int]] = field(default_factory=set)
     _open: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     """By label, a heap of the numbers of domains."""
@@ -101,9 +99,8 @@ class PreferredDomains:
 
     def _add_used(self, labels: Sequence[str]) -> None:
         placements = self.allocation.placements
-        nodes = {one.node for one in placements[self._read :]} - self._nodes
+        nodes = {one.node for one in placements[self._read :]} - {NO_NODE}
         self._read = len(placements)
-        self._nodes |= nodes
         for label in labels if nodes else ():
             numbers = self.snapshot.domains.by_label(label).of_nodes
             for used in {(label, int(numbers[node])) for node in nodes} - self._known:

@@ -70,21 +70,19 @@ def _stand(snapshot: Snapshot, job: TrainingJob, place: int, pods: PodsOnNodes) 
 def _is_whole(allocation: RoleAllocation) -> bool:
     """Whether neither the role's size nor the state of its pods requires an action."""
     job, role = allocation.job, allocation.role
-    if allocation.unscheduled:
-        return False
-    torn = (
-        role.status.lost
+    return not (
+        allocation.unscheduled
+        or role.status.lost
         or job.restarted_in_place
         or any(other.status.suspended for other in job.live)
+        or role.status.size > most_replicas(role)
     )
-    return role.status.size <= most_replicas(role) and not torn
 
 
 def _asked(state: ClusterState) -> set[str]:
     """The names of all resources that any pod requests."""
+    shapes = [role.template.shape for job in state.jobs for role in job.roles]
+    shapes += [demand.shape for demand in state.demands]
     # By identity: most pods of one shape share the object, and hashing a shape is slow.
-    shapes = {
-        id(role.template.shape): role.template.shape for job in state.jobs for role in job.roles
-    }
-    shapes |= {id(demand.shape): demand.shape for demand in state.demands}
-    return {name for shape in shapes.values() for name, _ in shape.requests}
+    distinct = {id(shape): shape for shape in shapes}
+    return {name for shape in distinct.values() for name, _ in shape.requests}
