@@ -262,7 +262,7 @@ def _growing(snapshot: Snapshot) -> list[RoleAllocation]:
         one
         for one in snapshot.allocations
         if one.changed
-        and one.grows
+        and one.growth > 0
         and not (one.starts or one.role.template.gated)
         # A role that restarts to resize gets no pods until all of its growth fits.
         and one.planned_size > one.role.status.size

@@ -22,7 +22,6 @@ from edl.planner.passes.reclaim_choice import RemovalChoice, TakenNodes
 from edl.planner.snapshot.extras.minimum_nodes import any_may_leave
 from edl.planner.snapshot.extras.node_search import NodeSearch, nodes_for_one
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
-from edl.planner.snapshot.extras.yield_ahead import YieldAhead
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 from edl.planner.teams.kept_capacity import LendingBound
@@ -176,16 +175,15 @@ class Reservation:
         """
         if not (search.is_fresh and search.nodes is not None and self._lacks_one_plain_pod()):
             return False
-        ahead = YieldAhead(search.reclaimable, search.queue, search.scope)
-        node, steps = search.compare(self._lacking()[0], ahead), ahead.steps
+        node, ahead = search.compare(self._lacking()[0])
         ahead.undo()
         used = {node, *chain.from_iterable(self.nodes)}
         last = {
             allocation: number
-            for number, (allocation, placement) in enumerate(steps)
+            for number, (allocation, placement) in enumerate(ahead.steps)
             if node == NO_NODE or placement.node in used
         }
-        for number, (allocation, placement) in enumerate(steps):
+        for number, (allocation, placement) in enumerate(ahead.steps):
             if number <= last.get(allocation, -1):
                 self._evict(search.reclaimable, allocation)
                 search.requeue(allocation)

@@ -232,10 +232,6 @@ class RoleAllocation:
         """Replicas beyond both its current size and its min; negative if it scales down."""
         return self.allocated - max(self.role.status.size, self.role.spec.min)
 
-    @property
-    def grows(self) -> bool:
-        return self.growth > 0
-
     def defer(self, count: int) -> None:
         """Turn the last `count` created replicas into pipelined ones."""
         placements, count = self.placements, max(min(count, self.created), 0)

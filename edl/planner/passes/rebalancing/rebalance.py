@@ -154,9 +154,8 @@ class Rebalance:
         Otherwise kube-scheduler might bind the donors' pods to the capacity freed for recipients,
         and the moves would repeat.
         """
-        growing = [
-            one for one in self.snapshot.allocations if one.changed and one.grows and not one.starts
-        ]
+        allocations = (one for one in self.snapshot.allocations if not one.starts)
+        growing = [one for one in allocations if one.changed and one.growth > 0]
         gives = self.snapshot.policy.rebalance_code
         gave = [one for one in growing if last_resizes.gave_replica(gives, one.role)]
         for allocation in gave if len(gave) < len(growing) else ():
@@ -166,7 +165,7 @@ class Rebalance:
         """Defer growth beyond the donors' satisfaction (`MovingReplicas.growth_limit`)."""
         share, calm = self.snapshot.policy.satisfaction, self.snapshot.moves.growth_limit
         for allocation in self.snapshot.allocations:
-            if allocation.grows and not allocation.starts:
+            if allocation.growth > 0 and not allocation.starts:
                 sizes = range(allocation.allocated - allocation.growth, allocation.allocated)
                 less = bisect_left(sizes, calm, key=partial(share, allocation))
                 allocation.defer(len(sizes) - less)

@@ -183,7 +183,7 @@ class TeamRebalance:
         waits: dict[int, bool] = {}
         """By team, whether its roles wait; recipients never do."""
         for one in self.snapshot.allocations if recipients else ():
-            if one.starts or one.job.key in recipients or not one.grows:
+            if one.starts or one.job.key in recipients or one.growth <= 0:
                 continue
             if one.team not in waits:
                 waits[one.team] = self.snapshot.waits_for_moves(one, one.size)

@@ -123,12 +123,13 @@ class NodeSearch:
         self._taken[allocation] = None
         self.queue.requeue(allocation)
 
-    def compare(self, pod_class: PodClass, ahead: YieldAhead) -> int:
-        """The node on which one pod fits once the replicas that yield `ahead` are evicted.
+    def compare(self, pod_class: PodClass) -> tuple[int, YieldAhead]:
+        """The node on which one pod fits once some replicas yield, and these.
 
         NO_NODE if the search has to evict these to find out more. `pod_class`: resource amounts
         alone bind it.
         """
+        ahead = YieldAhead(self.reclaimable, self.queue, self.scope)
         cells = self.reclaimable.nodes.cells_to_change(pod_class.amounts)
         freed: defaultdict[int, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
         for allocation, node in self._yielding(ahead):
@@ -142,9 +143,9 @@ class NodeSearch:
                     break
             else:
                 if pod_class.eligible[node]:
-                    return node
+                    return node, ahead
             self._begun.add(node)
-        return NO_NODE
+        return NO_NODE, ahead
 
     def _yielding(self, ahead: YieldAhead) -> Iterator[tuple[RoleAllocation, int]]:
         """Let roles yield in order until nodes are many; then those on these, and then on one.
