@@ -64,21 +64,28 @@ def cause(found: Blocker) -> str:
             return f"{quota}: needs {quota.text(found.needed)}; {used} used, {left} left"
 
 
-def remedy(found: Blocker) -> str:
-    """What would remove the blocker; empty if it passes by itself."""
+def remedy(found: Blocker, job: str = "") -> str:
+    """What would remove the blocker; empty if it passes by itself.
+
+    `job`: the arguments by which the reader's commands select the job, `mnist -n team`; empty for
+    remedies without commands.
+    """
     match found:
         case AtBound(role, SizeBound.MAX):
             return f"a larger max of {role}"
         case AtBound(role, SizeBound.MANUAL):
-            return f"another manual size of {role}, or none (scale --auto)"
+            none = f": kubectl edl scale {job} --role {role} --auto" if job else ""
+            return f"another manual size of {role}, or none{none}"
         case TimedHold(Reason(about=Attempt(Attempted.GANG | Attempted.CREATION))):
-            return "its cause removed; then kubectl edl pause and resume, for a start at once"
+            again = f"kubectl edl pause {job} && kubectl edl resume {job}"
+            again = again if job else "pausing and resuming it"
+            return f"its cause removed; then, for a start at once: {again}"
         case Outranked():
             return "enough capacity for those as well"
         case OwnCondition(JobCondition.MISSING, Reason(about=Roles(names))):
-            return f"kubectl apply the Job{'s' if len(names) > 1 else ''} of {', '.join(names)}"
+            return f"applying the Job{'s' if len(names) > 1 else ''} of {', '.join(names)}"
         case OwnCondition(JobCondition.PAUSED):
-            return "resuming it (kubectl edl resume)"
+            return f"kubectl edl resume {job}" if job else "resuming it"
         case InsufficientResources():
             return _free_capacity(found)
         case TooLarge():

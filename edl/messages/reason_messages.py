@@ -62,7 +62,8 @@ from edl.model.scarcity import NoEligibleNode, NoRoom, Shortage
 
 def message(reason: Reason, until: datetime | None = None) -> str:
     """The whole sentence. `until` is when the reason ends by itself."""
-    text = "; ".join(filter(None, (lasting(reason), _figures(reason))))
+    named = ": ".join(filter(None, (lasting(reason), _names(reason))))
+    text = "; ".join(filter(None, (named, _figures(reason))))
     return f"{text} (until {until:%H:%M:%S} UTC)" if until else text
 
 
@@ -162,7 +163,7 @@ def _about_pods(about: Pods | LostPods | Awaiting | PodNames | OffNodes, code: C
         case LostPods():
             return _lost_pods(about, code)
         case Awaiting():
-            return f"{_waiting(about.pods)} for other pods to terminate"
+            return f"{_waiting(about.pods)} for others to terminate"
         case PodNames():
             names = ", ".join(about.names)
             if code is Code.INVALID:
@@ -221,15 +222,21 @@ def _about_capacity(
             return f"waiting for nodes from the autoscaler{quoted}"
 
 
+def _names(reason: Reason) -> str:
+    """The training jobs whose pods are meant now."""
+    match reason.about:
+        case Awaiting(givers=givers):
+            return listed(givers)
+        case PodsOf(jobs, others):
+            return f"{listed(jobs)}{' and others' if others else ''}"
+    return ""
+
+
 def _figures(reason: Reason) -> str:
     """Momentary values."""
     if reason.code in SUSPENDED_FOR:
         return ""
     match reason.about:
-        case Awaiting(givers=givers) if givers:
-            return f"those of {listed(givers)}"
-        case PodsOf(jobs, others):
-            return f"those of {listed(jobs)}{' and others' if others else ''}"
         case Usage(budget, amount, used):
             left = f", {budget.text(max(budget.hard - used, 0))} left"
             return f"{budget.text(used)} used{'' if amount > budget.hard else left}"

@@ -23,7 +23,9 @@ class Demand(msgspec.Struct, frozen=True):
     example: str
     """`namespace/name` of one of them, for the reason that users read."""
     team: str = ""
-    """The team of their namespace; empty where no teams are configured."""
+    """The team of their namespaces; empty where no teams are configured."""
+    elsewhere: tuple[str, ...] = ()
+    """The first pod of each other namespace, likewise."""
 
 
 class ClusterState(msgspec.Struct, frozen=True):

@@ -68,7 +68,7 @@ def adopt_job(
     except NotFound:
         raise _unknown(target.name, connection) from None
     if not how.recreate:
-        flags = f"{labels.flags}{connection.scope.flags}".strip()
+        flags = f"{labels.flags}{connection.scope.job_flags}".strip()
         raise Refused(
             f'Job "{target.name}" exists: its spec.template is immutable; delete it '
             f"and create it again with: kubectl edl adopt {target.name} {flags} --recreate"
@@ -83,7 +83,7 @@ def adopt_job(
         fresh = _recreate(cli, connection, target, labels, how.timeout)
         for hint in _hints(cli, connection, fresh):
             cli.warn(hint)
-        _print_created(cli, target.name, fresh, connection.scope.flags)
+        _print_created(cli, target.name, fresh, connection.scope.job_flags)
     else:
         cli.warn(f"{target.name} stays as it is")
 

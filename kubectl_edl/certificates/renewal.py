@@ -30,7 +30,8 @@ from kubectl_edl.output.report import Report
 
 _ELSEWHERE: Final[Mapping[CertificateStore, str]] = {
     # `certs` cannot issue this certificate: only the leader knows the server's names.
-    CertificateStore.LEADER: "kubectl delete secret edl-webhook-tls -n {namespace} has it renewed",
+    CertificateStore.LEADER: "to have it renewed: kubectl delete secret edl-webhook-tls "
+    "-n {namespace}{flags}",
     CertificateStore.CERT_MANAGER: "cmctl renew edl-webhook -n {namespace}",
     CertificateStore.DIRECTORY: "python -m certs issue --dir DIR renews it there",
 }
@@ -84,6 +85,8 @@ def renew(connection: ClusterConnection, now: datetime, *, authority: bool) -> I
         way = f"kubectl edl install --image IMAGE{connection.scope.edl_flags}"
         raise Refused(f"kubectl-edl is not installed here: {way}")
     if (by := certificate_owner(cluster)) is not CertificateStore.RECONCILER:
-        elsewhere = _ELSEWHERE[by].format(namespace=cluster.system_namespace)
+        elsewhere = _ELSEWHERE[by].format(
+            namespace=cluster.system_namespace, flags=connection.scope.cluster_flags
+        )
         raise Refused(f"{by.value} keeps the certificates of this installation: {elsewhere}")
     return (rotate if authority else renewed)(cluster, secrets, now)

@@ -151,5 +151,5 @@ def not_elastic(name: str, connection: ClusterConnection, warnings: Sequence[str
     found = f"it has no label {contract.FRAMEWORK}{''.join(f'; {warning}' for warning in warnings)}"
     return Refused(
         f'Job "{name}" is not elastic: {found}; kubectl edl adopt '
-        f"{name}{connection.scope.flags} --framework … --min 1 --max … --recreate"
+        f"{name}{connection.scope.job_flags} --framework … --min 1 --max … --recreate"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from shlex import quote
 from typing import TYPE_CHECKING, Protocol, TextIO
 
@@ -62,20 +62,34 @@ class Scope:
 
     @property
     def edl_flags(self) -> str:
-        """Options to append to a suggested `kubectl edl` command about the installation."""
+        """The same for a suggested `kubectl edl` command, with `--system-namespace`."""
         there = self.system_namespace
         return self.cluster_flags + (f" --system-namespace {quote(there)}" if there else "")
 
     @property
-    def flags(self) -> str:
-        """The same with the namespace: ` -n team --context prod`, ` -A` or nothing."""
-        if self.all_namespaces:
-            return f" -A{self.cluster_flags}"
-        return self.flags_in(self.namespace) if self.namespace else self.cluster_flags
+    def administrator_flags(self) -> str:
+        """Options for a command of another user on the same cluster: without `--user`, `--as`."""
+        return replace(self, user="", as_user="", as_uid="", as_groups=()).cluster_flags
 
-    def flags_in(self, namespace: str) -> str:
-        """Options for a command about an object in this namespace: ` -n team --context prod`."""
-        return f" -n {namespace}{self.cluster_flags}"
+    @property
+    def flags(self) -> str:
+        """`cluster_flags` with the namespace: ` -n team --context prod`, ` -A` or nothing."""
+        return f"{self._there}{self.cluster_flags}"
+
+    @property
+    def job_flags(self) -> str:
+        """`edl_flags` with the namespace."""
+        return f"{self._there}{self.edl_flags}"
+
+    @property
+    def _there(self) -> str:
+        if self.all_namespaces:
+            return " -A"
+        return f" -n {self.namespace}" if self.namespace else ""
+
+    def within(self, namespace: str) -> Scope:
+        """The scope of one namespace, for commands about an object in it."""
+        return replace(self, namespace=namespace, all_namespaces=False)
 
 
 @dataclass(frozen=True, slots=True)

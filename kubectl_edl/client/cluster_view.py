@@ -99,7 +99,7 @@ def _namespace(connection: ClusterConnection, hints: list[str]) -> Sequence[Name
     return allowed(
         lambda: [object_facts.namespace(msgspec.json.encode(connection.cluster.get(target)))],
         "whether launchers may exec into workers is not known here, and where they may not: "
-        f"{allow_kubexec(name)}",
+        f"{allow_kubexec(name)}{connection.scope.cluster_flags}",
         hints,
     )
 

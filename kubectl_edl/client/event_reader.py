@@ -1,11 +1,14 @@
 """Events about existing training jobs, their Jobs and their pods, ordered by time."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final, NamedTuple, TypeAlias
 
 from edl import contract
+from edl.errors import Forbidden
 from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.event_facts import EventFacts, event_facts
 from edl.model import TrainingJob
@@ -109,5 +112,38 @@ def events_of(
 
 def last_changes(cluster: Cluster, namespace: str, jobs: Jobs, most: int) -> tuple[EventFacts, ...]:
     """The newest `most` Events of these Jobs, newest last. Raises Forbidden."""
-    found = events_of(cluster, namespace, jobs, ours=False)
-    return tuple(one for one in found if one.kind == "Job" and one.reason not in _ONE_A_POD)[-most:]
+    return tuple(filter(_is_change, events_of(cluster, namespace, jobs, ours=False)))[-most:]
+
+
+def changes_by_job(
+    cluster: Cluster, jobs: Jobs, refused: Callable[[Forbidden], None]
+) -> Mapping[tuple[str, str], list[EventFacts]]:
+    """The Events of each of these Jobs, newest last, by (namespace, name).
+
+    One list of Events, if the user may list them in all namespaces or the Jobs are in one; else one
+    per namespace, and `refused` gets the errors.
+    """
+    found: defaultdict[tuple[str, str], list[EventFacts]] = defaultdict(list)
+    listed = event_facts(_listed(cluster, sorted({namespace for namespace, _ in jobs}), refused))
+    for one in filter(_is_change, about(listed, jobs)):
+        found[one.body["metadata"]["namespace"], one.name].append(one)
+    return found
+
+
+def _listed(
+    cluster: Cluster, namespaces: Collection[str], refused: Callable[[Forbidden], None]
+) -> list[bytes]:
+    if len(namespaces) > 1:
+        with suppress(Forbidden):
+            return list(cluster.list(ListOptions("Event")).items)
+    found: list[bytes] = []
+    for namespace in namespaces:
+        try:
+            found += cluster.list(ListOptions("Event", namespace)).items
+        except Forbidden as error:
+            refused(error)
+    return found
+
+
+def _is_change(event: EventFacts) -> bool:
+    return event.kind == "Job" and event.reason not in _ONE_A_POD

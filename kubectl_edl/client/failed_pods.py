@@ -1,7 +1,8 @@
 """Failed pods of a training job, and why their containers terminated."""
 
 import json
-from collections.abc import Collection, Iterator
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,7 +16,9 @@ from kubectl_edl.client.pending_pods import owning_jobs
 
 @dataclass(frozen=True, slots=True)
 class FailedPod:
-    """A failed pod of a Job; `container` is empty if no container of it has terminated.
+    """A pod of a Job that failed, or whose container failed and will be restarted.
+
+    `container` is empty if no container of it has terminated.
 
     `reason` is the kubelet's, of the container (OOMKilled, Error) or of the pod (Evicted).
     """
@@ -26,6 +29,12 @@ class FailedPod:
     container: str = ""
     exit_code: int = 0
     finished: datetime | None = None
+    message: str = ""
+    """The container's termination message."""
+    index: str = ""
+    """The completion index; empty without one."""
+    times: int = 1
+    """How often the container ran: the kubelet may restart it in the same pod."""
 
     @property
     def why(self) -> str:
@@ -41,27 +50,64 @@ def failed_pods(cluster: Cluster, job: TrainingJob) -> tuple[FailedPod, ...]:
     if not any(pod.phase is PodPhase.FAILED for pod in pods):
         return ()
     listing = cluster.list(ListOptions("Pod", job.key.namespace, contract.FRAMEWORK))
-    found = _failed(map(json.loads, listing.items), {role.job for role in job.roles})
+    jobs = {role.job for role in job.roles}
+    found = (
+        _failed(pod, owner)
+        for pod in map(json.loads, listing.items)
+        for owner in owning_jobs(pod)
+        if owner in jobs and _has_failed(pod)
+    )
     return tuple(sorted(found, key=lambda one: one.name))
 
 
-def _failed(pods: Iterator[Json], jobs: Collection[str]) -> Iterator[FailedPod]:
-    for pod in pods:
-        status = pod.get("status") or {}
-        for owner in owning_jobs(pod) if status.get("phase") == PodPhase.FAILED.value else ():
-            if owner in jobs:
-                yield _of(pod["metadata"]["name"], owner, status)
+def crashes_by_job(cluster: Cluster, namespace: str) -> Mapping[tuple[str, str], list[FailedPod]]:
+    """By (namespace, name) of a Job, its failed pods and pods with a container that was restarted.
+
+    One list; an empty `namespace` means all. Raises Forbidden.
+    """
+    found: defaultdict[tuple[str, str], list[FailedPod]] = defaultdict(list)
+    for pod in map(
+        json.loads, cluster.list(ListOptions("Pod", namespace, contract.FRAMEWORK)).items
+    ):
+        for owner in owning_jobs(pod):
+            failed = _failed(pod, owner)
+            if failed.container:
+                found[pod["metadata"]["namespace"], owner].append(failed)
+    return found
 
 
-def _of(name: str, job: str, status: Json) -> FailedPod:
+def _has_failed(pod: Json) -> bool:
+    return bool((pod.get("status") or {}).get("phase") == PodPhase.FAILED.value)
+
+
+def _failed(pod: Json, job: str) -> FailedPod:
     """By the first container that ended with an error, init containers first."""
+    metadata, status = pod["metadata"], pod.get("status") or {}
+    index = (metadata.get("annotations") or {}).get(contract.COMPLETION_INDEX_ANNOTATION) or ""
     containers = (
         *(status.get("initContainerStatuses") or ()),
         *(status.get("containerStatuses") or ()),
     )
     for one in containers:
-        ended = (one.get("state") or {}).get("terminated") or {}
+        ended = _terminated(one)
         if code := ended.get("exitCode"):
-            reason, finished = ended.get("reason") or "Error", ended.get("finishedAt") or ""
-            return FailedPod(name, job, reason, one["name"], code, timestamp(finished))
-    return FailedPod(name, job, status.get("reason") or "no reason given")
+            return FailedPod(
+                name=metadata["name"],
+                job=job,
+                reason=ended.get("reason") or "Error",
+                container=one["name"],
+                exit_code=code,
+                finished=timestamp(ended.get("finishedAt") or ""),
+                message=" ".join((ended.get("message") or "").split()),
+                index=index,
+                times=(one.get("restartCount") or 0) + 1,
+            )
+    return FailedPod(metadata["name"], job, status.get("reason") or "no reason given", index=index)
+
+
+def _terminated(container: Json) -> Json:
+    """The end of its present run, or of the last one if the kubelet waits to start it again."""
+    state = container.get("state") or {}
+    last = container.get("lastState") or {} if "waiting" in state else {}
+    found: Json = state.get("terminated") or last.get("terminated") or {}
+    return found

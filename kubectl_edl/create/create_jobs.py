@@ -90,14 +90,14 @@ def _existing(
     except Forbidden:
         roles = []
     where = f"exists already in namespace {namespace}"
-    remedy = "another NAME, or: kubectl {} {}" + connection.scope.flags_in(namespace)
+    remedy, there = "another NAME, or: kubectl {} {}{}", connection.scope.within(namespace)
     whole = Finding(
         f"training job {job}",
         f"{where}, with {', '.join(roles)}",
-        remedy.format("edl delete", job),
+        remedy.format("edl delete", job, there.job_flags),
     )
     others = [
-        Finding(f"job.batch/{name}", where, remedy.format("delete job", name))
+        Finding(f"job.batch/{name}", where, remedy.format("delete job", name, there.flags))
         for name in taken
         if name not in roles
     ]
@@ -128,7 +128,7 @@ def _taken_back(cli: CliContext, connection: ClusterConnection, created: Sequenc
     ]
     if standing:
         names = " ".join(standing)
-        there = connection.scope.flags_in(connection.namespace)
+        there = connection.scope.within(connection.namespace).flags
         return f"may still be there: kubectl delete job {names}{there} --ignore-not-found"
     if not created:
         return "nothing was created"

@@ -23,11 +23,9 @@ def resize(cli: CliContext, connection: ClusterConnection, request: ResizeReques
     """Resize, and return the confirmation. Raises the errors that `kubectl edl scale` prints."""
     if connection.namespace not in ("", request.namespace):
         raise Refused(f"{request.namespace} is not shown here; only {connection.namespace} is")
-    scope = replace(connection.scope, namespace=request.namespace, all_namespaces=False)
+    scope = connection.scope.within(request.namespace)
     there = replace(connection, namespace=request.namespace, scope=scope)
-    asked = size_validation.SizeRequest(
-        size=request.size, auto=request.size is None, flags=scope.flags
-    )
+    asked = size_validation.SizeRequest(size=request.size, auto=request.size is None, scope=scope)
     silent = replace(cli, out=StringIO(), err=StringIO())
     carry_out(ResizeTask(silent, there, request.name, asked, Writing("none")), ExtraSteps())
     assert isinstance(silent.out, StringIO)  # noqa: S101 (set two lines above)

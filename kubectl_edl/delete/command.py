@@ -97,12 +97,12 @@ def _refuse(name: str, listed: _ByName, connection: ClusterConnection, spared: s
     A Job's name never stands for its whole training job. `spared` ends the sentence: it reports on
     the other names.
     """
-    flags = connection.scope.flags
+    flags, edl_flags = connection.scope.flags, connection.scope.job_flags
     for whole, jobs in listed.items():
         if any(name == job["metadata"]["name"] for job in jobs):
             raise Refused(
                 f'"{name}" is one Job of the training job {whole}: kubectl edl delete '
-                f"{whole}{flags} deletes all of them, kubectl delete job {name}{flags} this one"
+                f"{whole}{edl_flags} deletes all of them, kubectl delete job {name}{flags} this one"
                 f"{spared}"
             )
     try:

@@ -29,10 +29,12 @@ from kubectl_edl.queue.view import quantities, quantity
 NodeBlocker: TypeAlias = InsufficientResources | TooLarge | NoUsableNode | ConstraintsUnsatisfied
 
 
-def stops_document(stops: Blockers | None) -> BlockersDocument | None:
+def stops_document(stops: Blockers | None, job: str) -> BlockersDocument | None:
+    """`job`: the arguments of commands on the training job."""
     if stops is None:
         return None
-    return {"complete": stops.complete, "blockers": [_with_fields(one) for one in stops.blockers]}
+    blockers = [_with_fields(one, job) for one in stops.blockers]
+    return {"complete": stops.complete, "blockers": blockers}
 
 
 def published_document(stops: PublishedStops | None) -> BlockersDocument | None:
@@ -46,9 +48,9 @@ def published_document(stops: PublishedStops | None) -> BlockersDocument | None:
     return {"complete": stops.complete, "blockers": blockers}
 
 
-def _with_fields(one: Blocker) -> BlockerDocument:
+def _with_fields(one: Blocker, job: str) -> BlockerDocument:
     """A blocker's type, its sentences, and the fields of its type."""
-    plain = _plain(one)
+    plain = _plain(one, job)
     match one:
         case TimedHold(reason=reason, until=until):
             return {**plain, "reason": reason.code.value, "notBefore": time_text(until)}
@@ -70,8 +72,8 @@ def _with_fields(one: Blocker) -> BlockerDocument:
             return _of_nodes(one, plain)
 
 
-def _plain(one: Blocker) -> BlockerDocument:
-    return {"type": one.kind.value, "message": cause(one), "remediation": remedy(one)}
+def _plain(one: Blocker, job: str) -> BlockerDocument:
+    return {"type": one.kind.value, "message": cause(one), "remediation": remedy(one, job)}
 
 
 def _of_limit(

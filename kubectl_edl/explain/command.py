@@ -1,6 +1,6 @@
 """`kubectl edl explain`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -107,8 +107,8 @@ def _report(
     state, more = _cluster(cli, connection)
     published = None if state else _published(connection, job, now, more)
     survey = ranked(survey, published)
-    named, shown = named_role(name, job), view(job, connection.scope.cluster_flags)
-    refused = tuple(_uncreated(connection, shown, now, hints))
+    named, shown = named_role(name, job), view(job, connection.scope)
+    refused = creation_failures(connection.cluster, [shown], now, hints).get(job.key, ())
     explained = Explained(
         view=shown,
         roles=(named,) if named else tuple(role.name for role in job.roles),
@@ -126,17 +126,6 @@ def _report(
     leader_hints = by.hints if state else reconciler_lease.unattended(connection, now)
     every_hint = (*survey.hints, *leader_hints, *hints, *more)
     return explain_report(explained, now).with_hints(dict.fromkeys(every_hint))
-
-
-def _uncreated(
-    connection: ClusterConnection, shown: JobView, now: datetime, hints: list[str]
-) -> Sequence[JobBlocker]:
-    """Why pods cannot be created."""
-    return allowed(
-        lambda: creation_failures(connection.cluster, shown, now),
-        "why pods cannot be created is missing",
-        hints,
-    )
 
 
 def _no_growth() -> "Estimate":

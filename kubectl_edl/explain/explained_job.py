@@ -17,7 +17,7 @@ from edl.visibility.namespace_queue import PublishedJob, PublishedStops
 from edl.visibility.team_figures import TeamFigures
 from kubectl_edl.client.pending_pods import WaitingPod
 from kubectl_edl.client.reconciler_settings import EffectiveSettings
-from kubectl_edl.model.creation_failures import JobBlocker
+from kubectl_edl.model.creation_failures import JobBlocker, job_argument
 from kubectl_edl.model.published_queue import place_text
 from kubectl_edl.model.role_history import PastOperation
 from kubectl_edl.model.training_job_view import JobView
@@ -122,7 +122,8 @@ def borrowed_text(found: JobCapacity | None) -> str:
         for team, amounts in borrowed[:_TEAMS_NAMED]
     ]
     rest = sum((amounts for _, amounts in borrowed[_TEAMS_NAMED:]), Resources())
-    more = [f"{rest} from {len(borrowed) - _TEAMS_NAMED} more teams"] if rest else []
+    others = len(borrowed) - _TEAMS_NAMED
+    more = [f"{rest} from {others} more team{'s' * (others > 1)}"] if rest else []
     return "; ".join([*parts, *more])
 
 
@@ -144,7 +145,7 @@ def stop_sections(explained: Explained) -> Iterator[str]:
     if published and published.start:
         yield _published_stops(explained.view.job.key, published.start)
     if found:
-        yield from _decided_stops(found, explained.roles)
+        yield from _decided_stops(found, explained)
 
 
 def other_blockers(explained: Explained) -> Iterator[JobBlocker]:
@@ -154,16 +155,18 @@ def other_blockers(explained: Explained) -> Iterator[JobBlocker]:
     yield from explained.uncreated
 
 
-def _decided_stops(found: Explanation, roles: Sequence[str]) -> Iterator[str]:
-    """Why the job does not start, or why each of these roles does not grow."""
+def _decided_stops(found: Explanation, explained: Explained) -> Iterator[str]:
+    """Why the job does not start, or why each of the roles to show does not grow."""
+    job = job_argument(explained.view)
     if found.start_blockers:
         whole = " as a whole" if any(one.before for one in found.roles) else ""
-        yield _stops(f"Why {found.job.name} does not start{whole}:", found.start_blockers)
+        yield _stops(f"Why {found.job.name} does not start{whole}:", found.start_blockers, job)
     for role in found.roles:
-        if role.blockers and role.role in roles and not _is_fixed(role.blockers):
+        if role.blockers and role.role in explained.roles and not _is_fixed(role.blockers):
             yield _stops(
                 f"Why not one more {role.role} (now {role.before}, next {role.after}):",
                 role.blockers,
+                job,
             )
 
 
@@ -180,8 +183,8 @@ def _is_fixed(stops: Blockers) -> bool:
     )
 
 
-def _stops(title: str, stops: Blockers) -> str:
-    sentences = [(cause(one), remedy(one)) for one in stops.blockers]
+def _stops(title: str, stops: Blockers, job: str) -> str:
+    sentences = [(cause(one), remedy(one, job)) for one in stops.blockers]
     return _listed(title, sentences, complete=stops.complete)
 
 

@@ -22,6 +22,7 @@ from kubectl_edl.explain.explained_job import (
 from kubectl_edl.explain.role_sizes import sizes_table, why_this_size
 from kubectl_edl.history.view import operation_document
 from kubectl_edl.model import resize_limits, topology_view
+from kubectl_edl.model.creation_failures import job_argument
 from kubectl_edl.model.published_queue import counts_document
 from kubectl_edl.model.role_history import PastOperation
 from kubectl_edl.model.start_estimates import document as when_document
@@ -78,7 +79,9 @@ def _header(explained: Explained, now: datetime) -> str:
         "Guaranteed": guaranteed_text(explained.capacity),
         "Borrowed": borrowed_text(explained.capacity),
         "Reclaims": _reclaims(explained),
-        "Preempts": _PREEMPTS.format(explained.view.flags) if found and found.preempts else "",
+        "Preempts": _PREEMPTS.format(explained.view.scope.edl_flags)
+        if found and found.preempts
+        else "",
         "Queue": explained.place,
         "Nearest": topology_view.nearest(_waits_for(explained)),
         **_when(explained, now),
@@ -96,7 +99,7 @@ def _reclaims(explained: Explained) -> str:
     team = explained.explanation.reclaiming_team if explained.explanation else ""
     return team and (
         "only replicas above borrowers' minimum; whole jobs too, which makes room for it, with: "
-        f"kubectl edl teams set {team} --reclaim jobs{explained.view.flags}"
+        f"kubectl edl teams set {team} --reclaim jobs{explained.view.scope.edl_flags}"
     )
 
 
@@ -226,7 +229,7 @@ def _document(explained: Explained) -> TrainingJobExplanationDocument:
             {"role": role, "type": one.code.value, "subject": one.subject, "message": caveat(one)}
             for role, one in _caveats(explained)
         ],
-        "start": stops_document(found.start_blockers)
+        "start": stops_document(found.start_blockers, job_argument(explained.view))
         if found
         else published_document(published.start if published else None),
         "roles": _role_documents(explained, found) if found else [],
@@ -257,7 +260,7 @@ def _role_documents(explained: Explained, found: Explanation) -> list[ExplainedR
             "replicas": one.before,
             "nextReplicas": one.after,
             **why_this_size(roles[one.role], one).document,
-            "scaleUp": stops_document(one.blockers),
+            "scaleUp": stops_document(one.blockers, job_argument(explained.view)),
         }
         for one in found.roles
         if one.role in explained.roles

@@ -1,6 +1,6 @@
 """Why pods of a training job could not be created, by the Events of its Jobs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -8,12 +8,12 @@ from typing import Final
 from edl.kube.cluster import Cluster
 from edl.kube.create_failures import CreateFailure, create_failure, missing_name
 from edl.kube.event_facts import EventFacts
+from edl.model import JobKey
 from edl.planner.snapshot.last_resizes import pods_were_not_created
-from kubectl_edl.client.event_reader import jobs_of, last_changes
+from kubectl_edl.client.event_reader import changes_by_job, jobs_of
 from kubectl_edl.model.training_job_view import JobView, RoleView
 
 _LATELY: Final = timedelta(minutes=10)
-_EVENTS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,23 +28,33 @@ class JobBlocker:
     explained: bool = False
 
 
-def creation_failures(cluster: Cluster, view: JobView, now: datetime) -> tuple[JobBlocker, ...]:
-    """Empty, without a request, unless pods are missing, or were when the last start failed.
+def creation_failures(
+    cluster: Cluster, views: Iterable[JobView], now: datetime, hints: list[str]
+) -> Mapping[JobKey, tuple[JobBlocker, ...]]:
+    """By job that lacks pods, or did when its last start failed; without one, nothing is requested.
 
-    Raises Forbidden.
+    `hints` gets a line if the user may not list Events.
     """
-    if not any(map(_lacks_pods, view.roles)):
-        return ()
-    changes = last_changes(cluster, view.job.key.namespace, jobs_of([view.job]), _EVENTS)
-    return tuple(uncreated_pods(view, changes, now))
+    lacking = [one for one in views if any(map(_lacks_pods, one.roles))]
+    refused: list[str] = []
+    jobs = jobs_of(one.job for one in lacking)
+    changes = changes_by_job(cluster, jobs, lambda error: refused.append(str(error)))
+    hints += [f"hint: why pods cannot be created is missing: {error}" for error in refused[:1]]
+    found: dict[JobKey, tuple[JobBlocker, ...]] = {}
+    for one in lacking:
+        own = [change for job in jobs_of([one.job]) for change in changes.get(job, ())]
+        found[one.job.key] = tuple(uncreated_pods(one, own, now))
+    return found
 
 
 def job_argument(view: JobView) -> str:
-    return f"{view.job.key.name} {namespace_option(view)}"
+    """The job, for `kubectl edl`: `mnist -n team --context prod --system-namespace edl`."""
+    return f"{view.job.key.name}{view.scope.job_flags}"
 
 
 def namespace_option(view: JobView) -> str:
-    return f"-n {view.job.key.namespace}{view.flags}"
+    """The job's namespace, for kubectl: `-n team --context prod`."""
+    return view.scope.flags.strip()
 
 
 def _lacks_pods(shown: RoleView) -> bool:
@@ -66,7 +76,10 @@ def uncreated_pods(
             continue
         text = warnings[-1].message
         remedy = _CREATION_REMEDIES[create_failure(text)].format(
-            job=role.job, name=missing_name(text), there=namespace_option(view), flags=view.flags
+            job=role.job,
+            name=missing_name(text),
+            there=namespace_option(view),
+            flags=view.scope.cluster_flags,
         )
         yield JobBlocker(
             f"{role.job}: {warnings[-1].reason}: {text}",
@@ -76,7 +89,7 @@ def uncreated_pods(
 
 def _retry(view: JobView) -> str:
     """The commands that end the back-off of a failed start."""
-    return f"kubectl edl pause {job_argument(view)} and kubectl edl resume {job_argument(view)}"
+    return f"kubectl edl pause {job_argument(view)} && kubectl edl resume {job_argument(view)}"
 
 
 _CREATION_REMEDIES: Final = {

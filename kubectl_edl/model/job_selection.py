@@ -59,8 +59,8 @@ def shown(key: JobKey, scope: Scope) -> str:
 
 
 def flags(key: JobKey, scope: Scope) -> str:
-    """Options for a suggested command on one training job."""
-    return scope.flags_in(key.namespace) if scope.all_namespaces else scope.flags
+    """Options for a suggested `kubectl edl` command on one training job."""
+    return (scope.within(key.namespace) if scope.all_namespaces else scope).job_flags
 
 
 def each(cli: CliContext, items: Iterable[_Item], do: Callable[[_Item], None]) -> None:

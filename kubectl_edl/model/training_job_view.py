@@ -19,6 +19,7 @@ from edl.phases import (
     why_kept,
     why_unscheduled,
 )
+from kubectl_edl.cli.context import Scope
 from kubectl_edl.output.documents import API_VERSION
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         WhyDocument,
     )
 
+_ANY: Final = Scope()
 NO_REPLICAS: Final = "0/?"
 """Replicas and bounds of a role whose Job does not exist."""
 _BEFORE_MANUAL: Final = frozenset({Code.IDLE_CAPACITY, Code.PODS_REMOVED})
@@ -67,8 +69,8 @@ class JobView(msgspec.Struct, frozen=True):
     job: TrainingJob
     phase: Phase
     roles: tuple[RoleView, ...]
-    flags: str = ""
-    """Options for suggested commands: ` --context prod`."""
+    scope: Scope = _ANY
+    """The cluster and the job's namespace, for options of suggested commands."""
 
     @property
     def name(self) -> str:
@@ -174,10 +176,11 @@ def why_of(reason: Reason) -> Why:
     return Why(reason.code, message(reason))
 
 
-def view(job: TrainingJob, flags: str = "") -> JobView:
+def view(job: TrainingJob, scope: Scope = _ANY) -> JobView:
     """A training job with its figures."""
     now = phase(job)
-    return JobView(job, now, tuple(_role(role, now) for role in job.roles), flags)
+    roles = tuple(_role(role, now) for role in job.roles)
+    return JobView(job, now, roles, scope.within(job.key.namespace))
 
 
 def document(shown: JobView, cooldown: "CooldownDocument | None") -> "TrainingJobDocument":

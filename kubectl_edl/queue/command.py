@@ -17,14 +17,14 @@ from kubectl_edl.cli.interaction import time_limit
 from kubectl_edl.cli.options import OutputOptions, everywhere, reading
 from kubectl_edl.cli.watch_report import printed
 from kubectl_edl.client import reconciler_lease
-from kubectl_edl.client.cluster_view import Survey, allowed, survey_cluster, survey_training
+from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_training
 from kubectl_edl.client.reconciler_settings import (
     EffectiveSettings,
     SettingsOverrides,
     deciding,
     unattended,
 )
-from kubectl_edl.model.creation_failures import creation_failures
+from kubectl_edl.model.creation_failures import JobBlocker, creation_failures
 from kubectl_edl.model.training_job_view import view
 from kubectl_edl.output.report import Report
 from kubectl_edl.queue.view import WaitingJob, queue_report
@@ -85,17 +85,23 @@ def _report(cli: CliContext, connection: ClusterConnection, selector: str) -> Re
     except Forbidden as error:
         waiting, hints = _own_queue(connection, own, now, error)
     keys = {job.key for job in own.jobs}
-    shown = [_with_cause(connection, one, now) for one in waiting if one.job.key in keys]
-    return queue_report(shown, now, connection.namespace).with_hints(hints)
+    own_waiting = [one for one in waiting if one.job.key in keys]
+    unlisted: list[str] = []
+    shown = _with_causes(connection, own_waiting, now, unlisted)
+    return queue_report(shown, now, connection.namespace).with_hints((*hints, *unlisted))
 
 
-def _with_cause(connection: ClusterConnection, one: WaitingJob, now: datetime) -> WaitingJob:
+def _with_causes(
+    connection: ClusterConnection, queue: Sequence[WaitingJob], now: datetime, hints: list[str]
+) -> list[WaitingJob]:
     """A job that backs off because pods were not created says what refused them."""
-    if one.why.reason is not Code.BACK_OFF:
-        return one
-    shown = view(one.job)
-    found = allowed(lambda: creation_failures(connection.cluster, shown, now), "", [])
-    causes = [refusal(failure.what) for failure in found][:1]
+    backing_off = [view(one.job) for one in queue if one.why.reason is Code.BACK_OFF]
+    found = creation_failures(connection.cluster, backing_off, now, hints)
+    return [_with_cause(one, found.get(one.job.key, ())) for one in queue]
+
+
+def _with_cause(one: WaitingJob, failures: Sequence[JobBlocker]) -> WaitingJob:
+    causes = [refusal(failure.what) for failure in failures[:1]]
     return replace(one, why=one.why._replace(message=": ".join((one.why.message, *causes))))
 
 
@@ -127,7 +133,8 @@ def _own_queue(
     if published:
         hints.append(f"{published.hint}: {error}")
         if more := published.queue.jobs - len(published.queue.items):
-            hints.append(f"hint: {more} more jobs are queued behind the published ones")
+            jobs = "1 more job is" if more == 1 else f"{more} more jobs are"
+            hints.append(f"hint: {jobs} queued behind the published ones")
     else:
         what = "positions need the whole cluster, so this is the order of arrival"
         hints.append(f"hint: {what}: {error}")

@@ -126,7 +126,7 @@ def scale(cli: CliContext, job: str, asked: ScaleOptions, scope: Scope, writing:
     asked = _with_size(asked)
     _check(asked)
     script = resize_script.hook(asked.script, asked.env, asked.timeout) if asked.script else None
-    request = replace(asked, flags=scope.flags)
+    request = replace(asked, scope=scope)
     task = ResizeTask(cli, cli.connect(scope), job, request, writing)
     carry_out(task, ExtraSteps(asked.wait, script))
 

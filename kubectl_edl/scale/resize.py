@@ -111,7 +111,7 @@ def _write(task: ResizeTask) -> _Decided:
     decided, manifest = with_fresh_state(change, task.cli.sleep)
     hints = unattended(task.connection, task.cli.now(), task.writing.dry_run)
     then = next_step(decided.scaling, attended=not hints)
-    where = f"kubectl edl status {decided.job.key.name}{task.request.flags}"
+    where = f"kubectl edl status {decided.job.key.name}{task.request.scope.job_flags}"
     sentence = f"{decided.scaling.sentence}; {then}: {where}{patcher.remark}"
     print_changed(task.cli, task.writing.output, sentence, [manifest], hints)
     return decided
@@ -163,7 +163,8 @@ def _revert(task: ResizeTask, decided: _Decided) -> str:
         wait(task.cli, task.connection, decided.job.key, shrink, _REVERT_LIMIT)
         _replace_size(task, decided, before, None)
     except (EdlError, KeyboardInterrupt):
-        command = f"kubectl edl scale {decided.job.key.name}{task.request.flags} --auto"
+        role = f" --role {resize.role.name} --auto"
+        command = f"kubectl edl scale {decided.job.key.name}{task.request.scope.job_flags}{role}"
         return f"set to {before}; back to automatic scaling: {command}"
     return f"reverted to {before}, and to automatic scaling"
 

@@ -15,6 +15,7 @@ from edl.parsing.yaml_values import whole
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.completion_candidates import role_names
+from kubectl_edl.cli.context import Scope
 from kubectl_edl.cli.param_types import Duration
 from kubectl_edl.scale.worker_removal import named_pods
 
@@ -24,7 +25,7 @@ class SizeRequest:
     """A size request: a manual size, or return to automatic scaling (`auto`), and new bounds.
 
     `remove` names workers that leave; without `size`, the remaining number becomes the manual size.
-    `timeout` reverts a scale-up that takes longer. `flags` are appended to suggested commands.
+    `timeout` reverts a scale-up that takes longer. `scope` is that of suggested commands.
     """
 
     size: int | None = None
@@ -37,7 +38,7 @@ class SizeRequest:
         type=Duration(above_zero=True),
         help="Revert a scale-up that is not ready in this time; also limits --wait.",
     )
-    flags: str = ""
+    scope: Scope = Scope()
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,14 +185,15 @@ def _check_fewest(
 
 
 def _anew(role: Role, request: SizeRequest, manifest: Json, many: str, bound: str) -> str:
+    flags, kubectl = request.scope.job_flags, request.scope.flags
     if contract.ROLES in _annotations(manifest):
         job = manifest["metadata"]["labels"].get(contract.JOB, role.job)
         return (
-            f"{many} takes a new training job: kubectl edl delete {job}{request.flags}, and create "
+            f"{many} takes a new training job: kubectl edl delete {job}{flags}, and create "
             f"it again with {many}; or, with {many} in edl.dev/roles on each of its Jobs: "
-            "kubectl edl adopt -f FILE --roles … | kubectl replace --force -f -"
+            f"kubectl edl adopt -f FILE --roles … | kubectl replace --force -f -{kubectl}"
         )
-    return f"{many} takes a new Job: kubectl edl adopt {role.job}{request.flags} {bound} --recreate"
+    return f"{many} takes a new Job: kubectl edl adopt {role.job}{flags} {bound} --recreate"
 
 
 def _annotations(manifest: Json) -> Json:
@@ -200,14 +202,15 @@ def _annotations(manifest: Json) -> Json:
 
 def _outside(job: TrainingJob, request: SizeRequest, held: int, bounds: tuple[int, int]) -> str:
     low, high = bounds
-    command = f"kubectl edl scale {job.key.name}{request.flags}"
+    role = f" --role {request.role}" if request.role else ""
+    command = f"kubectl edl scale {job.key.name}{request.scope.job_flags}{role}"
     if request.size is None:
         return (
             f"has the manual size {held}, outside {low}..{high}; set another size with the new "
             f"bounds, or clear it: {command} --auto"
         )
     if held < 1:
-        remedy = f"to stop it: kubectl edl pause {job.key.name}{request.flags}"
+        remedy = f"to stop it: kubectl edl pause {job.key.name}{request.scope.job_flags}"
     else:
         remedy = f"change the bound: {command} {held} --{'max' if held > high else 'min'} {held}"
     return f"takes {low}..{high}, not {held}; {remedy}"

@@ -57,7 +57,7 @@ def job_detail(
     )
     pods = allowed(lambda: waiting_pods(connection.cluster, found.key.namespace, jobs), "", [])
     failed = allowed(lambda: failed_pods(connection.cluster, found), "", [])
-    shown = view(found, connection.scope.cluster_flags)
+    shown = view(found, connection.scope)
     queue = _published(found, connection, now)
     stuck = (
         *_explained(job_blockers(shown, pods, changes, lead, now), found, queue),

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from edl.domain_counts import DomainCounts
 from edl.kube.event_facts import EventFacts
+from edl.model import Role
 from kubectl_edl.history.view import operation_document
 from kubectl_edl.model import resize_limits, topology_view
-from kubectl_edl.model.creation_failures import JobBlocker
+from kubectl_edl.model.creation_failures import JobBlocker, job_argument
 from kubectl_edl.model.role_history import PastOperation, past
-from kubectl_edl.model.training_job_view import JobView, RoleView, document, time_text
+from kubectl_edl.model.training_job_view import JobView, document, time_text
 from kubectl_edl.output.age import age
 from kubectl_edl.output.printer import print_report
 from kubectl_edl.output.report import Report
@@ -185,7 +186,9 @@ def _header(detail: Detail, now: datetime) -> str:
         "Started": started,
         "Changed": _last(view, now),
         "Manual": ", ".join(
-            _held(role) for role in view.roles if role.role.request.replicas is not None
+            _manual_size(view, shown.role)
+            for shown in view.roles
+            if shown.role.request.replicas is not None
         ),
         "Cooldown": resize_limits.text(detail.cooldown),
         "Reason": view.why.message,
@@ -204,8 +207,9 @@ def _last(view: JobView, now: datetime) -> str:
     return f"{last.operation} {last.text} {age(last.at, now)} ago: {last.phase}"
 
 
-def _held(role: RoleView) -> str:
-    return f"{role.role.name}={role.role.request.replicas} (kubectl edl scale --auto clears it)"
+def _manual_size(view: JobView, role: Role) -> str:
+    clear = f"kubectl edl scale {job_argument(view)} --role {role.name} --auto"
+    return f"{role.name}={role.request.replicas} (to clear it: {clear})"
 
 
 def _event_document(change: EventFacts) -> "JobEventDocument":

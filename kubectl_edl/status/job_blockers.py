@@ -48,7 +48,7 @@ def job_blockers(
     """
     found: Iterable[JobBlocker] = _OF_PHASE.get(view.phase, _of_pods)(view, now)
     if view.phase is Phase.QUEUED and lead.stalled:
-        doctor = f"{_DOCTOR}{view.flags}"
+        doctor = f"{_DOCTOR}{view.scope.edl_flags}"
         found = [JobBlocker(one.what, doctor) if one.remedy else one for one in found]
     missing = uncreated_pods(view, changes, now)
     return (*_problem(view), *found, *missing, *_of_waiting(view, waiting, now))
@@ -83,17 +83,18 @@ def incomplete(view: JobView) -> Iterator[JobBlocker]:
     if not job.missing:
         return
     names = ", ".join(f"{job.key.name}-{role}" for role in job.missing)
-    noun, they = ("Job", "is") if len(job.missing) == 1 else ("Jobs", "are")
+    one = len(job.missing) == 1
+    noun, they, them = ("Job", "is", "it") if one else ("Jobs", "are", "them")
     if job.suspended:
         yield JobBlocker(
             f"it waits for its {noun} {names}",
-            f"kubectl apply the {noun}: without, no role starts",
+            f"apply the {noun}: no role starts without {them}",
         )
         return
     running = _pods(sum(shown.running for shown in view.roles))
     yield JobBlocker(
         f"its {noun} {names} {they} gone, and {running} cannot complete the training without",
-        f"kubectl apply the {noun} again, or: kubectl edl delete {job_argument(view)}",
+        f"apply the {noun} again, or: kubectl edl delete {job_argument(view)}",
     )
 
 
@@ -106,7 +107,7 @@ def _queued(view: JobView, now: datetime) -> Iterator[JobBlocker]:
     if why.reason is Code.INVALID:  # the message already contains the remedy
         yield JobBlocker(why.message, "")
     elif unseen:
-        yield JobBlocker(why.message, f"{_DOCTOR}{view.flags}")
+        yield JobBlocker(why.message, f"{_DOCTOR}{view.scope.edl_flags}")
     else:
         yield JobBlocker(why.message, f"kubectl edl explain {job_argument(view)}", explained=True)
 

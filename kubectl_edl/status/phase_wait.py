@@ -55,7 +55,7 @@ class Wait:
             names = ", ".join(f"{one.job.key.name} is {one.phase.value}" for one in missed)
             goals = " or ".join(goal.value for goal in self._wanted.goals)
             first = missed[0].job.key
-            where = self._scope.flags_in(first.namespace) if self._scope.flags else ""
+            where = self._scope.within(first.namespace).job_flags if self._scope.job_flags else ""
             raise TimedOut(
                 f"not {goals} in time: {names}; see kubectl edl status {first.name}{where}"
             )

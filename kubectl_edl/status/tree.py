@@ -167,11 +167,11 @@ def _goes_well(pod: Pod) -> bool:
 def _counted(pods: Sequence[Pod]) -> _Row:
     """One row for pods of one status."""
     nodes = {pod.node for pod in pods if pod.node}
-    noun, where = ("pod" if len(pods) == 1 else "pods"), f"{len(nodes)} nodes"
+    noun = "pod" if len(pods) == 1 else "pods"
     return _Row(
         f"{len(pods)} {noun}",
         pod_status(pods[0]),
-        node=next(iter(nodes), "") if len(nodes) == 1 else where,
+        node=f"{len(nodes)} nodes" if len(nodes) > 1 else next(iter(nodes), ""),
     )
 
 

@@ -19,9 +19,10 @@ _HELP: Final = """Show what teams are guaranteed, use, borrow and lend, and thei
 
 The figures of a team include those of the teams below it. BORROWED is usage beyond the guarantee;
 LENT is the team's part of what others borrow of guarantees. USED counts requests, as kube-scheduler
-does; kubectl edl top shows real usage. -o wide adds SHARE, the largest part of the cluster that a
-team borrows, by its weight: among siblings, the team with the smallest share is next. Teams are
-stored in the ConfigMap edl-teams in edl-system; change them with set and delete, or kubectl edit.
+does; kubectl edl top shows real usage. QUEUED counts queued jobs. -o wide adds SHARE, the largest
+part of the cluster that a team borrows, by its weight: among siblings, the team with the smallest
+share is next. Teams are stored in the ConfigMap edl-teams in edl-system; change them with set and
+delete, or kubectl edit.
 The figures are computed from all nodes, pods and Jobs: you need the ClusterRole edl-viewer in the
 whole cluster, also with -n.
 

@@ -42,7 +42,7 @@ def _columns(namespaces: Mapping[str, int]) -> tuple[Column[TeamFigures], ...]:
         Column("SHARE", lambda one: fine_percent(one.share), wide=True),
         Column("LEND", lambda one: "yes" if one.team.lend else "no", wide=True),
         Column("RECLAIM", lambda one: one.team.reclaim.value, wide=True),
-        Column("WAITING", lambda one: str(one.waiting)),
+        Column("QUEUED", lambda one: str(one.waiting)),
     )
 
 

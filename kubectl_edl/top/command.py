@@ -74,9 +74,9 @@ _CLUSTER_HELP: Final = """Show totals of the cluster: offered, requested, idle a
 It needs the right to list nodes and all pods. QUEUED is what the minimums of queued jobs request.
 Resource-hours are those of kubectl edl top jobs. Node-hours per hour show what occupies the nodes:
 replicas up to the minimum of their role, extra replicas above it, and pods of other owners; by GPUs
-on nodes that have them, else by CPU. --price adds the costs, and
-those of resource-hours: a GPU, or a CPU, at its mean price on the nodes that have a price now.
---serial compares them with the costs of fixed sizes of max.
+on nodes that have them, else by CPU. --price adds the costs, also of resource-hours: a GPU, or a
+CPU, costs its mean price on the nodes that have a price now. --serial compares these with the costs
+of fixed sizes of max.
 
 \b
 Examples:

@@ -42,7 +42,7 @@ def test_a_real_installation_is_well(shell: Shell) -> None:
     assert (found.returncode, found.stderr) == (0, ""), found.stdout
     assert "the API server reaches it: a labelled Job was mutated in a dry run" in found.stdout
     assert "edl-webhook and edl-reconciler have all rights that they need" in found.stdout
-    assert "none of 1 is stuck" in found.stdout
+    assert "no training job is stuck (1 checked)" in found.stdout
     assert shell.kubectl("get", "jobs", "-n", shell.namespace, "-o", "name").stdout == (
         "job.batch/sweep\n"
     )

@@ -248,7 +248,7 @@ FOREIGN = {
         FALCON
     ),
     "waiting for pods ahead of it to be scheduled": reasons.placed_after([FALCON]),
-    "2 pods wait for other pods to terminate": reasons.leaving(2, [FALCON]),
+    "2 pods wait for others to terminate": reasons.leaving(2, [FALCON]),
 }
 
 

@@ -8,6 +8,7 @@ from edl.contract.registry import ENTRIES, EntryKind, Setter
 from edl.inject.manifest_parts import labels, template
 from edl.inject.manifest_schema import is_labelled
 from edl.inject.update_policy import is_released
+from edl.messages.scarcity_messages import listed
 from edl.similar_names import LONGEST, SIMILAR, nearest
 from edl.writes import Json
 
@@ -54,9 +55,9 @@ def warnings(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
     found = [place for place, text in _misplaced(manifest).items() if before.get(place) != text]
     texts = [_text_of(name, kind) for name, kind in sorted(found)[:_MOST]]
     left = len(found) - len(texts)
-    return (
-        (*texts, f"{left} more names of {contract.PREFIX} do nothing here") if left else (*texts,)
-    )
+    more = "1 more name" if left == 1 else f"{left} more names"
+    does = "does" if left == 1 else "do"
+    return (*texts, f"{more} of {contract.PREFIX} {does} nothing here") if left else (*texts,)
 
 
 def trains(manifest: Json) -> bool:
@@ -144,7 +145,7 @@ def _in_template(manifest: Json) -> tuple[str, ...]:
 
 def _listed(names: Sequence[str]) -> tuple[str, str]:
     """The first of the names, and the verb that fits their number."""
-    shown = ", ".join(name[:LONGEST] for name in names[:_MOST])
+    shown = listed([name[:LONGEST] for name in names])
     return shown, "does" if len(names) == 1 else "do"
 
 

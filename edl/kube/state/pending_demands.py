@@ -3,6 +3,7 @@
 A pod counts only once its PersistentVolumeClaims exist: before, no capacity would help it.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
@@ -130,14 +131,14 @@ class PendingDemands:
         return self._made
 
     def _demands(self) -> Iterator[Demand]:
-        found: dict[_DemandKey, Demand] = {}
+        found: defaultdict[_DemandKey, list[_Group]] = defaultdict(list)
         for (shape, priority, namespace), group in self._groups.items():
             team = "" if self._teams is None else self._teams.get(namespace, DEFAULT_TEAM)
-            key, count, first = _DemandKey(shape, priority, team), len(group.names), group.first()
-            if before := found.get(key):
-                count, first = count + before.count, min(first, before.example)
-            found[key] = Demand(shape, priority, count, first, team)
-        for demand in found.values():
+            found[_DemandKey(shape, priority, team)].append(group)
+        for (shape, priority, team), groups in found.items():
+            count = sum(len(group.names) for group in groups)
+            first, *others = sorted(group.first() for group in groups)
+            demand = Demand(shape, priority, count, first, team, tuple(others))
             yield from _asked(demand, self._devices)
 
 

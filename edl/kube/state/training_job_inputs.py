@@ -26,7 +26,7 @@ from edl.kube.decode.runtime_classes import Known, RuntimeClassFacts
 from edl.kube.dra.claim_resolution import DeviceView, ResolvedShape, resolve
 from edl.kube.provisioning.request_facts import CapacityRequestFacts
 from edl.kube.state import pod_admission
-from edl.messages.scarcity_messages import NAMED, listed
+from edl.messages.scarcity_messages import listed
 from edl.model import JobKey, Role
 from edl.parsing import namespace_policy
 from edl.quantities import SHARED_GPU
@@ -245,7 +245,7 @@ def _differing(
         jobs[value(spec)].append(spec.name)
     if len(jobs) > 1:
         values = [f"{text or 'none'} on {listed(names)}" for text, names in sorted(jobs.items())]
-        yield f"its Jobs disagree on {key}: {'; '.join(values[:NAMED])}: {remedy}"
+        yield f"its Jobs disagree on {key}: {listed(values, '; ')}: {remedy}"
 
 
 def _roles_text(spec: JobSpec) -> str:

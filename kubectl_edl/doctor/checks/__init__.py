@@ -19,9 +19,11 @@ from kubectl_edl.doctor.checks import (
     webhook_trust,
 )
 from kubectl_edl.doctor.checks.check import (
+    AS_ADMINISTRATOR,
     Check,
     CheckContext,
     CheckResult,
+    FixCommand,
     Section,
     SectionResult,
     Verdict,
@@ -136,7 +138,7 @@ def _results_of(check: Check, context: CheckContext) -> Iterator[CheckResult]:
 def _of_error(error: EdlError) -> CheckResult:
     """The finding for an error: a warning if the user lacks a right, otherwise a failure."""
     if isinstance(error, Forbidden) and error.status != 401:  # noqa: PLR2004 - HTTP
-        return warning(f"not checked: {error}", "run kubectl edl doctor as an administrator")
+        return warning(f"not checked: {error}", AS_ADMINISTRATOR)
     if isinstance(error, Unreachable):
-        return failure(str(error), "kubectl cluster-info; kubectl config get-contexts")
-    return failure(str(error), "kubectl config view --minify")
+        return failure(str(error), FixCommand("kubectl config get-contexts; kubectl cluster-info"))
+    return failure(str(error), FixCommand("kubectl config view --minify"))

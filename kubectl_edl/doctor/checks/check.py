@@ -33,6 +33,7 @@ class FixCommand(str):
 
 INSTALL: Final = FixCommand("kubectl edl install --image IMAGE")
 UPGRADE: Final = FixCommand("kubectl edl upgrade")
+AS_ADMINISTRATOR: Final = "run kubectl edl doctor as an administrator"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,8 @@ class CheckResult:
         """Add the check's name, and options by which the fix's command uses this cluster."""
         if not isinstance(self.fix, FixCommand):
             return replace(self, check=check)
-        flags = scope.edl_flags if self.fix.startswith("kubectl edl ") else scope.cluster_flags
+        last = self.fix[self.fix.rfind("kubectl ") :]
+        flags = scope.edl_flags if last.startswith("kubectl edl ") else scope.cluster_flags
         return replace(self, check=check, fix=f"{self.fix}{flags}")
 
 
@@ -93,6 +95,11 @@ class CheckContext:
     def flags(self) -> str:
         """Options for a suggested command to reach this cluster: ` --context prod`."""
         return self.connection.scope.cluster_flags
+
+    @property
+    def edl_flags(self) -> str:
+        """The same for a suggested `kubectl edl` command."""
+        return self.connection.scope.edl_flags
 
     @property
     def system_namespace(self) -> str:

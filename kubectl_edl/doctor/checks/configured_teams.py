@@ -45,7 +45,8 @@ def teams(context: CheckContext) -> CheckResults:
         return
     results = [*_above_nodes(context, found), *_contradictions(context, found)]
     count = sum(1 for team in found if team.name != "default")
-    none = f"{count} teams are configured" if count else _NONE
+    some = "1 team is configured" if count == 1 else f"{count} teams are configured"
+    none = some if count else _NONE
     yield from first(results, FixCommand("kubectl get namespaces --show-labels"), none)
 
 
@@ -68,7 +69,7 @@ def _above_nodes(context: CheckContext, found: Teams) -> Iterator[CheckResult]:
             have = amount_text(resource, there.get(resource, 0))
             yield warning(
                 f"teams are guaranteed {amount_text(resource, amount)}, and the nodes have {have}",
-                f"kubectl edl teams{context.flags}; lower a guarantee, or add nodes",
+                f"kubectl edl teams{context.edl_flags}; lower a guarantee, or add nodes",
             )
 
 

@@ -64,9 +64,11 @@ def _misplaced(context: CheckContext, kind: str, labels: str) -> Iterator[CheckR
 
 def _remedy(manifest: Json) -> str:
     if update_policy.is_released(manifest):
-        return "remove them from its manifest: kubectl edl release -f FILE | kubectl apply -f -"
+        return FixCommand(
+            "remove them from its manifest: kubectl edl release -f FILE | kubectl apply -f -"
+        )
     again = "apply" if _may_change(manifest) else "replace --force"
-    return f"correct its manifest, then: kubectl {again} -f FILE"
+    return FixCommand(f"correct its manifest, then: kubectl {again} -f FILE")
 
 
 def _may_change(manifest: Json) -> bool:
@@ -93,7 +95,7 @@ def _of_cron_jobs(context: CheckContext) -> Iterator[CheckResult]:
             )
             yield _key_warning("CronJob", manifest, (misplaced,), move)
         if warnings := unknown_keys.on_creation(template | {"kind": "Job"}):
-            remedy = (
+            remedy = FixCommand(
                 "correct spec.jobTemplate.metadata of its manifest, then: kubectl apply -f FILE"
             )
             yield _key_warning("CronJob", manifest, warnings, remedy)

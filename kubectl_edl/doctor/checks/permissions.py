@@ -181,7 +181,7 @@ def yours(context: CheckContext) -> CheckResults:
         where = " in the whole cluster" if need.cluster_wide else ""
         yield warning(
             f"you may not {listed(missing)}: {need.commands} need it{where}",
-            _grant(need, me, namespace or "default"),
+            _grant(need, me, namespace or "default", context.connection.scope.administrator_flags),
         )
     if not without:
         yield ok("you have all rights that the plugin needs")
@@ -198,13 +198,13 @@ def _within(
     return AccessRight(right.verb, right.resource, right.group, namespace, right.name)
 
 
-def _grant(need: NeededRight, me: str, namespace: str) -> str:
+def _grant(need: NeededRight, me: str, namespace: str, flags: str) -> str:
     """The administrator's command; the binding is named after the user, which makes it unique."""
     binding = f'"{need.role}-{me.translate(_NOT_IN_NAMES)}"'
     to = f'--clusterrole={need.role} --user="{me}"'
     if need.cluster_wide:
-        return f"kubectl create clusterrolebinding {binding} {to}"
-    return f"kubectl create rolebinding {binding} -n {namespace} {to}"
+        return f"kubectl create clusterrolebinding {binding} {to}{flags}"
+    return f"kubectl create rolebinding {binding} -n {namespace} {to}{flags}"
 
 
 def _subject(namespace: str, account: str) -> Json:

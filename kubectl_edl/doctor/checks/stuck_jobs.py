@@ -2,11 +2,10 @@
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from difflib import get_close_matches
-from functools import partial
 from typing import Final
 
 from edl import contract, frameworks
@@ -14,15 +13,18 @@ from edl.errors import Forbidden
 from edl.kube.cluster import ListOptions
 from edl.kube.decode.object_facts import NamespaceFacts, namespace, node
 from edl.messages import message
-from edl.model import ClusterState, ObjectRef, Phase, TrainingJob
+from edl.messages.scarcity_messages import listed
+from edl.model import ClusterState, Demand, ObjectRef, Phase, TrainingJob
 from edl.parsing import namespace_policy
 from edl.phases import ending, phase
 from edl.planner.published_settings import Settings
 from kubectl_edl.cli.completion_candidates import object_name
-from kubectl_edl.client.cluster_view import Survey, allowed, survey_cluster, survey_ruled
+from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_ruled
+from kubectl_edl.client.failed_pods import FailedPod, crashes_by_job
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
 from kubectl_edl.doctor.checks import reconciler_health
 from kubectl_edl.doctor.checks.check import (
+    AS_ADMINISTRATOR,
     CheckContext,
     CheckResult,
     CheckResults,
@@ -31,11 +33,16 @@ from kubectl_edl.doctor.checks.check import (
     ok,
     warning,
 )
-from kubectl_edl.doctor.checks.stuck_phases import StuckRule, explanation, stuck_rules
+from kubectl_edl.doctor.checks.stuck_phases import (
+    PodFailures,
+    StuckRule,
+    explanation,
+    may_crash_loop,
+    stuck_rules,
+)
 from kubectl_edl.model.creation_failures import creation_failures
 from kubectl_edl.model.training_job_view import view
 
-_SHOWN: Final = 10
 _ALL: Final = FixCommand("kubectl edl status -A")
 _PENDING: Final = FixCommand("kubectl get pods -A --field-selector status.phase=Pending")
 _CLASSES: Final = FixCommand("kubectl get priorityclasses")
@@ -46,16 +53,38 @@ _SIMILAR: Final = 0.9
 def stuck(context: CheckContext) -> CheckResults:
     """Jobs stuck in a phase: an unmet wait, an incomplete start, an end that does not come."""
     jobs = _jobs(context).jobs
-    rules = stuck_rules(reconciler_health.reconciler_remedy(context), partial(_uncreated, context))
+    hints: list[str] = []
+    failures = _pod_failures(context, jobs, hints)
+    rules = stuck_rules(reconciler_health.reconciler_remedy(context), failures)
     bad = [found for job in jobs if (found := _stuck(job, rules, context.now))]
-    yield from first(bad, _ALL, f"none of {len(jobs)} is stuck" if jobs else "there are none yet")
+    yield from (warning(hint.removeprefix("hint: "), AS_ADMINISTRATOR) for hint in hints)
+    none = f"no training job is stuck ({len(jobs)} checked)" if jobs else "there are none yet"
+    yield from first(bad, _ALL, none)
 
 
-def _uncreated(context: CheckContext, job: TrainingJob, now: datetime) -> CheckResult | None:
-    """Pods that the API server refuses, with the Job controller's message."""
-    shown = view(job, context.flags)
-    found = allowed(lambda: creation_failures(context.connection.cluster, shown, now), "", [])
-    return next((warning(f"{job.key}: {one.what}", one.remedy) for one in found), None)
+def _pod_failures(
+    context: CheckContext, jobs: Sequence[TrainingJob], hints: list[str]
+) -> PodFailures:
+    """Events and pods are listed once, if jobs lack pods or have counted failures."""
+    connection = context.connection
+    views = [view(job, connection.scope) for job in jobs]
+    uncreated = creation_failures(connection.cluster, views, context.now, hints)
+    return PodFailures(uncreated, _crashed(context, jobs, hints))
+
+
+def _crashed(
+    context: CheckContext, jobs: Sequence[TrainingJob], hints: list[str]
+) -> Mapping[tuple[str, str], Sequence[FailedPod]]:
+    connection = context.connection
+    namespaces = {job.key.namespace for job in jobs if may_crash_loop(job)}
+    if not namespaces:
+        return {}
+    where = namespaces.pop() if len(namespaces) == 1 else connection.scope.namespace
+    try:
+        return crashes_by_job(connection.cluster, where)
+    except Forbidden as error:
+        hints.append(f"hint: why pods failed is missing: {error}")
+        return {}
 
 
 def unrequested(context: CheckContext) -> CheckResults:
@@ -73,7 +102,7 @@ def unrequested(context: CheckContext) -> CheckResults:
         warning(
             f"{job.key}: no container of {role.name} requests CPU or memory: its pods count as "
             f"nothing, and all {role.spec.max} run regardless of free capacity",
-            f"{explanation(job)}{context.flags}  # then recreate it with resources.requests",
+            f"{explanation(job)}{context.edl_flags}  # then recreate it with resources.requests",
         )
         for job, role in found
         if not job.problem and (role.status.pods or not survey.hints)
@@ -108,9 +137,9 @@ def never(context: CheckContext) -> CheckResults:
         for job in queued
         if job.key in reasons
     ]
-    count = len(queued)
-    enough = f"the present nodes and quotas suffice for each of the {count} queued"
-    none = enough if count else "none waits for capacity"
+    each = "the queued job" if len(queued) == 1 else f"each of the {len(queued)} queued jobs"
+    enough = f"the present nodes and quotas suffice for {each}"
+    none = enough if queued else "none waits for capacity"
     yield from first(unstartable, _ALL, none)
     yield from first(list(_unplaceable(state, by.settings, named)), _PENDING)
 
@@ -126,14 +155,19 @@ def _unplaceable(state: ClusterState, settings: Settings, named: str) -> Iterato
     room = snapshot.capacity_without_training_jobs
     for demand in state.demands:
         pod_class = snapshot.pod_class(demand.shape)
-        namespace, _, name = demand.example.partition("/")
-        fitting = pod_class.pods_per_node(room, Horizon.EMPTY)
-        if named in ("", namespace) and not fitting.any():
+        pods = [pod for pod in _pods(demand) if named in ("", pod.partition("/")[0])]
+        if pods and not pod_class.pods_per_node(room, Horizon.EMPTY).any():
+            namespace, _, name = pods[0].partition("/")
             yield warning(
-                f"the pending pod {demand.example} fits no node, even if no training job ran: no "
-                "job scales down for it",
+                f"the pending pod {pods[0]} fits no node, even if no training job ran: no job "
+                "scales down for it",
                 FixCommand(f"kubectl describe pod {name} -n {namespace}"),
             )
+
+
+def _pods(demand: Demand) -> tuple[str, ...]:
+    """The first of its pods in each namespace."""
+    return (demand.example, *demand.elsewhere)
 
 
 def topologies(context: CheckContext) -> CheckResults:
@@ -210,7 +244,7 @@ def consent(context: CheckContext) -> CheckResults:
         names = waiting[name]
         yield warning(
             f"namespace {name} does not let launchers exec into workers: "
-            f"{', '.join(names[:_SHOWN])} cannot start without",
+            f"{listed(names)} cannot start without",
             FixCommand(namespace_policy.allow_kubexec(name)),
         )
     if waiting and not lacking:

@@ -1,16 +1,19 @@
 """Rules that report a training job which waits in its phase without progress."""
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from edl import contract
 from edl.lost_pods import longest_wait, why_any_missing, why_missing
 from edl.messages import message
-from edl.model import Code, Phase, TrainingJob
+from edl.model import Code, JobKey, Phase, PodPhase, TrainingJob
 from edl.phases import below_minimum, ending, phase, unready_minimum, why_below_minimum
+from kubectl_edl.client.failed_pods import FailedPod
 from kubectl_edl.doctor.checks.check import CheckResult, FixCommand, failure, warning
+from kubectl_edl.model.creation_failures import JobBlocker
 from kubectl_edl.model.training_job_view import why
 from kubectl_edl.output.age import duration
 
@@ -35,21 +38,38 @@ _RAISED: Final = timedelta(minutes=2)
 """Pods that give room for a raised minimum have ended by then, unless their grace is longer."""
 
 
+_CRASHES: Final = 3
+"""Failures of one pod and its replacements in the last hour that are reported."""
+
+
+_CRASHED: Final = timedelta(hours=1)
+
+
+_NO_POD: Final = ("", "")
+
+
+class PodFailures(NamedTuple):
+    """Why pods cannot be created, by training job; pods that failed, by (namespace, Job)."""
+
+    uncreated: Mapping[JobKey, Sequence[JobBlocker]]
+    crashed: Mapping[tuple[str, str], Sequence[FailedPod]]
+
+
 StuckRule: TypeAlias = Callable[[TrainingJob, datetime], CheckResult | None]
 
 
-def stuck_rules(log: str, uncreated: StuckRule) -> tuple[StuckRule, ...]:
+def stuck_rules(log: str, failures: PodFailures) -> tuple[StuckRule, ...]:
     """The rules in order: only the first that applies is reported.
 
-    `log` says where to look if the reconciler does nothing. `uncreated` reads Events for pods that
-    could not be created.
+    `log` says where to look if the reconciler does nothing.
     """
     return (
         _unreadable,
         _incomplete,
         partial(_unnoticed, log),
         _unprovisioned,
-        uncreated,
+        partial(_uncreated, failures),
+        partial(_crashing, failures),
         _backing_off,
         _half_started,
         _lacking_lost_pods,
@@ -77,8 +97,7 @@ def _incomplete(job: TrainingJob, now: datetime) -> CheckResult | None:
             f"{job.key} runs without the Jobs of {', '.join(job.missing)}, which were deleted: "
             "it holds its nodes and cannot complete",
             FixCommand(
-                "kubectl apply them again, or: "
-                f"kubectl edl delete {job.key.name} -n {job.key.namespace}"
+                f"apply them again, or: kubectl edl delete {job.key.name} -n {job.key.namespace}"
             ),
         )
     if waits < _ROLES:
@@ -119,6 +138,60 @@ def _unprovisioned(job: TrainingJob, now: datetime) -> CheckResult | None:
         f"{job.key} requested nodes {times}, last {ago} ago{detail}",
         explanation(job),
     )
+
+
+def _uncreated(failures: PodFailures, job: TrainingJob, now: datetime) -> CheckResult | None:
+    """Pods that the API server refuses, with the Job controller's message."""
+    del now
+    found = failures.uncreated.get(job.key, ())
+    return next((warning(f"{job.key}: {one.what}", one.remedy) for one in found), None)
+
+
+def may_crash_loop(job: TrainingJob) -> bool:
+    """Whether the job does not run, and its pods are worth reading: many failed, or one is unready.
+
+    The kubelet restarts containers without a failure of the Job.
+    """
+    if phase(job) not in (Phase.QUEUED, Phase.STARTING):
+        return False
+    failures = sum(role.status.failures for role in job.live)
+    pods = (pod for role in job.live for pod in role.status.pods)
+    return failures >= _CRASHES or any(
+        pod.phase is PodPhase.RUNNING and not pod.ready for pod in pods
+    )
+
+
+def _crashing(failures: PodFailures, job: TrainingJob, now: datetime) -> CheckResult | None:
+    """Starts whose pods fail again and again, with the last failure of the most affected pod."""
+    groups = _crashes(failures, job, now) if may_crash_loop(job) else {}
+    (role, index), pods = max(groups.items(), key=lambda one: _times(one[1]), default=(_NO_POD, ()))
+    if (count := _times(pods)) < _CRASHES:
+        return None
+    last = max(pods, key=lambda one: one.finished or now)
+    which, ago = f"{role}-{index}".rstrip("-"), duration(now - (last.finished or now))
+    why = ": ".join(filter(None, (last.why, last.message)))
+    selected = f" --role {role}" + (f" --index {index}" if index else "")
+    return warning(
+        f"{job.key} crash-loops: {which} failed {count} times in the last hour, most recently "
+        f"{ago} ago: {why}",
+        FixCommand(f"kubectl edl logs {job.key.name} -n {job.key.namespace}{selected} --tail 50"),
+    )
+
+
+def _crashes(
+    failures: PodFailures, job: TrainingJob, now: datetime
+) -> Mapping[tuple[str, str], Sequence[FailedPod]]:
+    """The recent failures by role and completion index."""
+    found: defaultdict[tuple[str, str], list[FailedPod]] = defaultdict(list)
+    for role in job.live:
+        for pod in failures.crashed.get((job.key.namespace, role.job), ()):
+            if pod.finished and now - pod.finished <= _CRASHED:
+                found[role.name, pod.index].append(pod)
+    return found
+
+
+def _times(pods: Sequence[FailedPod]) -> int:
+    return sum(pod.times for pod in pods)
 
 
 def _backing_off(job: TrainingJob, now: datetime) -> CheckResult | None:

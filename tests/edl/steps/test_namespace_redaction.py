@@ -52,7 +52,7 @@ SAID = {
     "the queue": "a job of team deals is ahead of it in the queue and starts first",
     "pods": "to make room for a pod of another namespace (priority 7)",
     "the order of placement": "waiting for pods ahead of it to be scheduled",
-    "terminating pods": "2 pods wait for other pods to terminate",
+    "terminating pods": "2 pods wait for others to terminate",
 }
 
 
@@ -89,7 +89,7 @@ def test_the_plan_counts_the_other_namespaces_jobs_among_those_it_names() -> Non
         Plan(held=(Held(QUEUED.key, WHY["the order of placement"]),)), STATE
     )
     (held,) = found.held
-    assert message(held.reason).endswith("those of ns/queued, a job of another namespace")
+    assert message(held.reason).endswith(": ns/queued, a job of another namespace")
 
 
 def test_without_teams_it_is_a_job_of_another_namespace() -> None:

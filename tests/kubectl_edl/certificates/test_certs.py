@@ -145,7 +145,7 @@ def test_certificates_of_a_webhook_outside_the_cluster_are_renewed_by_the_leader
     served_outside(stage)
     assert stage.run("certs", "renew").err == (
         "error: the reconciler of a webhook outside the cluster keeps the certificates of this "
-        "installation: kubectl delete secret edl-webhook-tls -n edl-system has it renewed\n"
+        "installation: to have it renewed: kubectl delete secret edl-webhook-tls -n edl-system\n"
     )
     assert "authority" in stage.run("certs", "show").out
     stage.now = [NOW + timedelta(days=366)]

@@ -516,7 +516,7 @@ def test_a_running_job_whose_chief_was_deleted_is_stuck(stage: Stage, created: s
             "default/mnist runs without the Jobs of chief, which were deleted: "
             "it holds its nodes and cannot complete"
         ),
-        "kubectl apply them again, or: kubectl edl delete mnist -n default",
+        "apply them again, or: kubectl edl delete mnist -n default",
     )
 
 
@@ -910,6 +910,22 @@ def test_a_pending_pod_of_another_owner_that_no_node_holds_is_named(stage: Stage
     )
 
 
+def test_a_pending_pod_of_the_named_namespace_is_named_beside_others_like_it(stage: Stage) -> None:
+    """Pods of several namespaces with the same requests are one demand."""
+    stage.create(node("node-1", cpu="16"))
+    for namespace in ("archive", "lab"):
+        requests = {"requests": {"cpu": "32"}}
+        spec = {"containers": [{"name": "main", "image": "web", "resources": requests}]}
+        waits = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+        status = {"phase": "Pending", "conditions": [waits]}
+        metadata = {"name": "large", "namespace": namespace}
+        stage.create({"kind": "Pod", "metadata": metadata, "spec": spec, "status": status})
+    for namespace in ("archive", "lab"):
+        _, found = checked(stage, "-n", namespace)["never"]
+        assert found["remediation"] == f"kubectl describe pod large -n {namespace}"
+    assert len(checked(stage, "-n", "other")["never"]) == 1
+
+
 def test_jobs_that_wait_for_other_jobs_pass(stage: Stage) -> None:
     stage.create(node("node-1", cpu="16"))
     for name in ("one", "two", "three"):
@@ -918,7 +934,7 @@ def test_jobs_that_wait_for_other_jobs_pass(stage: Stage) -> None:
         stage.put(manifest)
     assert only(stage, "never")[:2] == (
         "ok",
-        "the present nodes and quotas suffice for each of the 3 queued",
+        "the present nodes and quotas suffice for each of the 3 queued jobs",
     )
 
 
@@ -941,7 +957,7 @@ def test_a_job_that_follows_the_pods_of_another_one_passes(stage: Stage) -> None
     stage.put(follower)
     assert only(stage, "never")[:2] == (
         "ok",
-        "the present nodes and quotas suffice for each of the 1 queued",
+        "the present nodes and quotas suffice for the queued job",
     )
 
 
@@ -1196,6 +1212,141 @@ def test_what_refuses_the_pods_of_a_start_is_reported_at_once_and_while_it_backs
     )
     create = "create the ServiceAccount: kubectl create serviceaccount nope -n default"
     assert one["remediation"].startswith(create)
+
+
+def counted(stage: Stage) -> list[tuple[str, str]]:
+    """The (kind, namespace) of each list from now on."""
+    listed: list[tuple[str, str]] = []
+
+    class Counting(ClusterWrapper):
+        def list(self, selection: ListOptions) -> RawList:
+            listed.append((selection.kind, selection.namespace))
+            return self.cluster.list(selection)
+
+    before = stage.wrapped
+    stage.wrapped = lambda cluster: Counting(before(cluster))  # type: ignore[return-value]
+    return listed
+
+
+def refused_in(stage: Stage, *namespaces: str) -> None:
+    for namespace in namespaces:
+        for name in ("poor", "bare"):
+            manifest = job(name, framework="none")
+            manifest["metadata"]["namespace"] = namespace
+            stage.put(manifest, suspend=False)
+            refused = event(name, "FailedCreate", NO_ACCOUNT, minutes_ago=1, warning=True)
+            refused["metadata"]["namespace"] = namespace
+            stage.create(refused)
+
+
+@pytest.mark.parametrize("namespaces", [["a"], ["a", "b", "c"]])
+def test_events_are_listed_once_for_all_jobs(stage: Stage, namespaces: list[str]) -> None:
+    refused_in(stage, *namespaces)
+    listed = counted(stage)
+    found = checked(stage)["stuck"]
+    assert sum("poor: FailedCreate" in one["message"] for one in found) == len(namespaces)
+    events = [namespace for kind, namespace in listed if kind == "Event"]
+    assert events == (["a"] if len(namespaces) == 1 else [""])
+
+
+def test_events_are_listed_by_namespace_if_not_of_all(stage: Stage) -> None:
+    refused_in(stage, "a", "b")
+    before = stage.wrapped
+
+    class Own(ClusterWrapper):
+        def list(self, selection: ListOptions) -> RawList:
+            if selection.kind == "Event" and selection.namespace != "a":
+                raise Forbidden('"ann" may not list Event', 403)
+            return self.cluster.list(selection)
+
+    stage.wrapped = lambda cluster: Own(before(cluster))  # type: ignore[return-value]
+    missing, *found = checked(stage)["stuck"]
+    assert (missing["result"], missing["message"]) == (
+        "warning",
+        'why pods cannot be created is missing: "ann" may not list Event',
+    )
+    assert [one["message"].split(":")[0] for one in found] == ["a/bare", "a/poor"]
+
+
+LOOPS = "crash-loops: {pod} failed {times} times in the last hour, most recently 2m ago"
+
+
+def crashed(owner: Json, index: int, number: int, minutes_ago: float, **ended: object) -> Json:
+    """A failed pod, one of several with this index."""
+    finished = (NOW - timedelta(minutes=minutes_ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    terminated = {"reason": "Error", "exitCode": 1, "finishedAt": finished} | ended
+    statuses = [{"name": "main", "restartCount": 0, "state": {"terminated": terminated}}]
+    made = pod(owner, index, phase="Failed", conditions=[], containerStatuses=statuses)
+    made["metadata"]["name"] += f"-{number}"
+    return made
+
+
+def crashing(stage: Stage, *, failures: int, suspended: bool, newest: float = 2) -> None:
+    owner = stage.put(
+        job("crash", framework="none", min="2", max="2"), suspend=suspended, parallelism=2
+    )
+    started = (NOW - timedelta(minutes=25)).isoformat()
+    why = {contract.REASON: "BackOff", contract.MESSAGE: "back-off: …"}
+    notes = {contract.STARTED_AT: started} | (why if suspended else {})
+    stage.patch("crash", {"metadata": {"annotations": notes}, "status": {"failed": failures}})
+    for number in range(failures):
+        said = {"message": "no GPU\nfound"} if number == 0 else {}
+        stage.create(crashed(owner, 1, number, newest + 5 * number, **said))
+
+
+@pytest.mark.parametrize("suspended", [False, True], ids=["starting", "backing off"])
+def test_a_start_that_crash_loops_is_a_warning_with_the_last_error(
+    stage: Stage, *, suspended: bool
+) -> None:
+    crashing(stage, failures=3, suspended=suspended)
+    why = "container main: Error, exit code 1: no GPU found"
+    assert only(stage, "stuck") == (
+        "warning",
+        f"default/crash {LOOPS.format(pod='worker-1', times=3)}: {why}",
+        "kubectl edl logs crash -n default --role worker --index 1 --tail 50",
+    )
+
+
+def test_a_container_that_the_kubelet_restarts_crash_loops(stage: Stage) -> None:
+    owner = stage.put(job("crash", framework="none", min="1", max="1"), suspend=False)
+    ended = {"reason": "OOMKilled", "exitCode": 137, "finishedAt": "2026-11-21T11:58:00Z"}
+    status = {
+        "name": "main",
+        "restartCount": 4,
+        "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+        "lastState": {"terminated": ended},
+    }
+    stage.create(pod(owner, 0, conditions=[], containerStatuses=[status]))
+    _, message, _ = only(stage, "stuck")
+    why = "container main: OOMKilled, exit code 137"
+    assert message == f"default/crash {LOOPS.format(pod='worker-0', times=5)}: {why}"
+
+
+@pytest.mark.parametrize(
+    ("failures", "newest"), [(2, 2), (3, 55)], ids=["two failures", "two of them are older"]
+)
+def test_two_failures_in_the_last_hour_pass(stage: Stage, failures: int, newest: float) -> None:
+    crashing(stage, failures=failures, suspended=True, newest=newest)
+    assert "crash-loops" not in only(stage, "stuck")[1]
+
+
+def test_pods_are_listed_for_crashes_only_if_jobs_have_failures(stage: Stage) -> None:
+    stage.put(job("fine", framework="none", min="2", max="2"), suspend=False, parallelism=2)
+    listed = counted(stage)
+    checked(stage)
+    before = listed.count(("Pod", ""))
+    crashing(stage, failures=3, suspended=False)
+    listed.clear()
+    checked(stage)
+    assert listed.count(("Pod", "")) == before
+    assert listed.count(("Pod", "default")) == 1
+
+
+def test_why_pods_failed_is_missing_without_the_right_to_list_them(stage: Stage) -> None:
+    crashing(stage, failures=3, suspended=True)
+    stage.wrapped = fenced("Pod")
+    found = stage.run("doctor", "-n", "default").out
+    assert "why pods failed is missing" in found
 
 
 def test_requests_for_nodes_need_their_api(stage: Stage) -> None:

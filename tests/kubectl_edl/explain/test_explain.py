@@ -53,7 +53,7 @@ def test_explain_names_what_a_queued_job_lacks(stage: Stage) -> None:
         "  1. Insufficient cpu for 1 of 3 worker (2 CPU each): beside the 2 that fit, no CPU free "
         "on the 2 nodes that it may use\n"
         "     would help: 2 CPU more free on node-1\n"
-        "  2. and then, 8 pods wait for other pods to terminate; those of default/small\n"
+        "  2. and then, 8 pods wait for others to terminate: default/small\n"
     )
 
 
@@ -280,7 +280,7 @@ def test_paused_is_the_first_thing_in_the_way(stage: Stage) -> None:
     for role in ("chief", "ps", "worker"):
         stage.patch(f"bert-{role}", paused)
     found = stage.run("explain", "bert").out
-    assert "  1. paused\n     would help: resuming it (kubectl edl resume)\n" in found
+    assert "  1. paused\n     would help: kubectl edl resume bert -n default\n" in found
     assert "  2. and then, Insufficient cpu for 1 of 3 worker" in found
     assert "Starts:      unknown: it is paused\n" in found
 
@@ -291,7 +291,7 @@ def test_a_paused_incomplete_job_shows_both_blockers(stage: Stage) -> None:
         stage.patch(f"bert-{role}", paused)
     stage.delete("bert-chief")
     found = stage.run("explain", "bert").out
-    assert "  1. paused\n     would help: resuming it (kubectl edl resume)\n" in found
+    assert "  1. paused\n     would help: kubectl edl resume bert -n default\n" in found
     assert "  2. and then, waiting for the Jobs of chief\n" in found
     shown = stage.run("status", "bert").out
     assert "  1. it is paused\n     fix: kubectl edl resume bert -n default\n" in shown
@@ -331,14 +331,14 @@ def test_an_incomplete_job_names_the_missing_job_and_the_remedy() -> None:
     assert found.endswith(
         "Why mnist does not start:\n"
         "  1. waiting for the Jobs of chief\n"
-        "     would help: kubectl apply the Job of chief\n"
+        "     would help: applying the Job of chief\n"
     )
 
 
 def test_a_running_incomplete_job_names_the_missing_job() -> None:
     stage = incomplete(suspended=False)
     gone = "its Job mnist-chief is gone, and 2 pods cannot complete the training without"
-    way_out = "kubectl apply the Job again, or: kubectl edl delete mnist -n default"
+    way_out = "apply the Job again, or: kubectl edl delete mnist -n default"
     found = stage.run("explain", "mnist").out
     assert found.endswith(f"Blockers:\n  1. {gone}\n     fix: {way_out}\n")
     (blocker,) = json.loads(stage.run("explain", "mnist", "-o", "json").out)["blockers"]
@@ -352,7 +352,7 @@ def test_without_the_right_to_read_the_cluster_the_missing_jobs_are_still_named(
     assert found.endswith(
         "Blockers:\n"
         "  1. it waits for its Job mnist-chief\n"
-        "     fix: kubectl apply the Job: without, no role starts\n"
+        "     fix: apply the Job: no role starts without it\n"
     )
 
 

@@ -1,5 +1,6 @@
 import json
 from datetime import timedelta
+from itertools import product
 
 import pytest
 import yaml
@@ -7,11 +8,13 @@ from msgspec.structs import replace
 
 from edl import contract, reasons
 from edl.annotations.json_text import json_text
+from edl.kube.cluster import ListOptions, RawList
 from edl.model import (
     ClusterState,
     Code,
     JobEnd,
     JobKey,
+    ObjectRef,
     PodTemplate,
     ResizePolicy,
     Role,
@@ -30,7 +33,7 @@ from kubectl_edl.output.printer import print_report
 from kubectl_edl.output.table import Layout
 from kubectl_edl.queue.view import queue_report
 from kubectl_edl.queue.waiting_jobs import by_arrival, in_plan
-from tests.kubectl_edl.cluster_wrappers import fenced
+from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced
 from tests.kubectl_edl.stage import NOW, Stage, event, job, lease, mnist, node, role_manifests
 from tests.reasons import because
 
@@ -304,7 +307,39 @@ def test_a_job_whose_pods_were_refused_says_what_refused_them(
     stage.create(event("poor", "FailedCreate", refused, minutes_ago=1, warning=True))
     if not readable:
         stage.wrapped = fenced("Event")
-    rows = json.loads(stage.run("queue", "-o", "json").out)["items"]
+    printed = stage.run("queue", "-o", "json")
+    hint = 'hint: why pods cannot be created is missing: "ann" may not list Event'
+    assert printed.err.count(hint) == (not readable)
+    rows = json.loads(printed.out)["items"]
     (row,) = (one for one in rows if one["metadata"]["name"] == "poor")
     why = "back-off: not all pods of its last start could be created"
     assert (row["reason"], row["message"]) == ("BackOff", f"{why}: {account}" if readable else why)
+
+
+def test_events_are_listed_once_for_all_jobs_that_back_off(stage: Stage) -> None:
+    """Also where each of them was refused by another cause."""
+    listed: list[str] = []
+
+    class Counting(ClusterWrapper):
+        def list(self, selection: ListOptions) -> RawList:
+            listed.extend([selection.namespace] if selection.kind == "Event" else [])
+            return self.cluster.list(selection)
+
+    stage.wrapped = Counting  # type: ignore[assignment]
+    for namespace, name in product(("a", "b"), ("poor", "bare")):
+        manifest = job(name, framework="none")
+        manifest["metadata"]["namespace"] = namespace
+        stage.put(manifest)
+        notes = {
+            contract.STARTED_AT: (NOW - timedelta(minutes=2)).isoformat(),
+            contract.LAST_CHANGE: json_text(reasons.NOT_CREATED),
+        }
+        target = ObjectRef("Job", namespace, name)
+        stage.cluster.patch(target, {"metadata": {"annotations": notes}})
+        refused = event(name, "FailedCreate", f"{namespace} has no {name}", minutes_ago=1)
+        refused["metadata"]["namespace"] = namespace
+        stage.create(refused | {"type": "Warning"})
+    rows = json.loads(stage.run("queue", "-A", "-o", "json").out)["items"]
+    causes = {one["message"].rpartition(": ")[2] for one in rows if one["reason"] == "BackOff"}
+    assert causes == {"a has no poor", "a has no bare", "b has no poor", "b has no bare"}
+    assert listed == [""]

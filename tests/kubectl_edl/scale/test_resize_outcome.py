@@ -386,7 +386,7 @@ def test_a_revert_that_takes_long_is_left_to_the_reconciler(stage: Stage) -> Non
     stage.now = [NOW + timedelta(seconds=age) for age in (0, 0, 0, 0, 0, 0, 0, 61)]
     stage.between = [grown(stage, 6)]
     found = stage.run(*FAILING, "-n", "default")
-    remedy = "back to automatic scaling: kubectl edl scale hvd -n default --auto\n"
+    remedy = "back to automatic scaling: kubectl edl scale hvd -n default --role worker --auto\n"
     assert (found.code, found.err.split("; ")[1:]) == (4, ["set to 4", remedy])
     assert notes(stage, "hvd-worker")[contract.REPLICAS] == "4"
 

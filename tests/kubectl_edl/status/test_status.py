@@ -138,7 +138,8 @@ def test_a_job_of_the_listed_roles_finds_its_training_job(stage: Stage) -> None:
 def test_a_manual_size_is_shown_with_the_command_to_clear_it(stage: Stage) -> None:
     stage.run("scale", "mnist", "6")
     out = stage.run("status", "mnist").out
-    assert "Manual:     worker=6 (kubectl edl scale --auto clears it)\n" in out
+    clear = "kubectl edl scale mnist -n default --role worker --auto"
+    assert f"Manual:     worker=6 (to clear it: {clear})\n" in out
 
 
 def test_invalid_labels_are_the_reason(stage: Stage) -> None:

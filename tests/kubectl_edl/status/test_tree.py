@@ -205,7 +205,7 @@ def test_a_running_job_without_its_chief_shows_that_it_cannot_complete(stage: St
     stage.delete("mnist-chief")
     assert blockers_section(stage, "mnist")[0] == (
         "its Job mnist-chief is gone, and 5 pods cannot complete the training without",
-        "kubectl apply the Job again, or: kubectl edl delete mnist -n default",
+        "apply the Job again, or: kubectl edl delete mnist -n default",
     )
     assert stage.run("status").out.splitlines()[1].split()[2] == "Incomplete"
 
@@ -323,7 +323,7 @@ def test_what_refused_the_pods_of_a_failed_start_stays_while_the_job_backs_off(
     stage.patch("poor", {"metadata": {"annotations": last}})
     way_out = (
         "create the ServiceAccount: kubectl create serviceaccount nope -n default; then, for a "
-        "start at once: kubectl edl pause poor -n default and kubectl edl resume poor -n default"
+        "start at once: kubectl edl pause poor -n default && kubectl edl resume poor -n default"
     )
     assert blockers_section(stage, "poor")[1] == (f"poor: FailedCreate: {refused}", way_out)
     assert f"poor: FailedCreate: {refused}" in stage.run("explain", "poor").out
@@ -355,7 +355,7 @@ def test_each_phase_that_waits_has_its_way_out(stage: Stage) -> None:
         for name in ("part", "paused", "failed", "resnet", "seen")
     }
     assert ways == {
-        "part": "kubectl apply the Jobs: without, no role starts",
+        "part": "apply the Jobs: no role starts without them",
         "paused": "kubectl edl resume paused -n default",
         "failed": "kubectl edl logs failed -n default shows why; "
         "delete its Jobs and apply them to try again",

@@ -70,7 +70,7 @@ def test_teams_are_shown_as_a_tree(stage: Stage) -> None:
     stage.put(job("waits", framework="none", min="50", max="50"))
     lines = [line.split() for line in stage.run("teams").out.splitlines()]
     assert lines[0] == [
-        *("TEAM", "NAMESPACES", "GUARANTEED", "USED", "BORROWED", "LENT", "WAITING"),
+        *("TEAM", "NAMESPACES", "GUARANTEED", "USED", "BORROWED", "LENT", "QUEUED"),
     ]
     assert lines[1:] == [
         ["default", "1", "<none>", "<none>", "<none>", "<none>", "0"],

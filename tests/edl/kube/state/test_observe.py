@@ -443,6 +443,15 @@ def test_a_number_of_any_length_keeps_no_job_out_of_the_plan(notes: dict[str, st
     assert (role.status.lost, role.spec.retries, role.request.scaling) == (False, 0, None)
 
 
+def test_jobs_that_disagree_in_many_ways_are_counted() -> None:
+    jobs = [
+        member(name, notes={"edl.dev/roles": f"chief=1,ps=1,worker=1..{size},evaluator=1"})
+        for size, name in enumerate(("chief", "ps", "worker", "evaluator"), 2)
+    ]
+    found = only(look(snapshot(jobs))).problem
+    assert found.endswith("evaluator=1 on mnist-worker and 1 more: write the same on each")
+
+
 @pytest.mark.parametrize(("name", "values"), [("mode", ["ssh", ""]), ("port", ["22", "23"])])
 def test_jobs_that_disagree_on_how_they_meet_do_not_start(name: str, values: list[str]) -> None:
     notes = {"edl.dev/roles": "launcher=1,worker=1..2"}

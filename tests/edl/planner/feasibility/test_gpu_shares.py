@@ -174,7 +174,7 @@ def test_a_device_that_is_being_left_is_reserved_and_not_used_yet() -> None:
     mine = worker("mnist", 1, 1, shape=part(600))
     plan = plan_for(state_of(shared("a", gpus(600, leaving=GpuUsage(600))), mine))
     assert not plan.admissions
-    assert told(plan)["mnist"] == "1 pod waits for other pods to terminate"
+    assert told(plan)["mnist"] == "1 pod waits for others to terminate"
 
 
 def test_shares_that_terminate_may_be_free_for_a_job_that_waits_for_another_one() -> None:
@@ -205,7 +205,7 @@ def test_extras_yield_on_the_device_that_helps() -> None:
     whole = worker("whole", 1, 1, shape=part(1000))
     plan = plan_for(state_of(used, rich, whole))
     assert sizes(plan) == {"rich": 2}
-    assert told(plan)["whole"] == "1 pod waits for other pods to terminate; those of ns/rich"
+    assert told(plan)["whole"] == "1 pod waits for others to terminate: ns/rich"
 
 
 def test_no_replica_is_reclaimed_for_a_gpu_that_stays_shared() -> None:

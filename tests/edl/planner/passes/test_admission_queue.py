@@ -408,7 +408,7 @@ def test_capacity_being_freed_for_a_gang_is_kept_from_later_jobs() -> None:
     plan = plan_for(
         cluster(node("a", 2), leaving, worker("b", 2, 2, queued=-9), worker("c", 1, 1, queued=-1))
     )
-    assert told(plan)["b"] == "2 pods wait for other pods to terminate"
+    assert told(plan)["b"] == "2 pods wait for others to terminate"
     assert "c" not in started(plan)
 
 

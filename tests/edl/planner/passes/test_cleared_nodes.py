@@ -64,7 +64,7 @@ def test_a_start_behind_a_gang_waits_while_nodes_are_cleared_for_it() -> None:
     plan = plan_for(contested(gang(), small()))
     assert (started(plan), sizes(plan)) == ({}, {"sweep": 1})
     assert held(plan)["small"] == reasons.placed_after([key("gang")])
-    assert told(plan)["small"] == "waiting for pods ahead of it to be scheduled; those of ns/gang"
+    assert told(plan)["small"] == "waiting for pods ahead of it to be scheduled: ns/gang"
 
 
 @pytest.mark.parametrize("gated", [False, True])

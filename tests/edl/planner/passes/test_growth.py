@@ -186,7 +186,7 @@ def test_pods_on_their_way_take_the_room_that_is_there_before_room_that_comes() 
     grows = worker("grows", 1, 2, on=["b"])
     plan = plan_for(cluster(node("a", 3), node("b", 1), coming, leaves, grows))
     assert not plan.resizes
-    assert told(plan)["grows"] == "1 pod waits for other pods to terminate"
+    assert told(plan)["grows"] == "1 pod waits for others to terminate"
 
 
 def test_a_succeeded_replica_needs_no_room() -> None:
@@ -215,7 +215,7 @@ def test_a_replica_moves_from_the_most_to_the_least_fulfilled() -> None:
     assert plan.resizes == (
         Resize(rich.key, "worker", 7, 4, reasons.gave(Code.FAIR_SHARING, JobKey("ns", "poor"))),
     )
-    assert told(plan)["poor"] == "3 pods wait for other pods to terminate"
+    assert told(plan)["poor"] == "3 pods wait for others to terminate"
     later = act(state, plan, after=timedelta(seconds=1))
     assert sizes(plan_for(later)) == {"poor": 4}
 
@@ -262,7 +262,7 @@ def test_small_replicas_make_room_together_for_a_large_one() -> None:
     poor = worker("poor", 1, 9, shape=shape(4), on=["c"])
     plan = plan_for(cluster(node("a", 8), node("b", 8), node("c", 4), rich, poor))
     assert sizes(plan)["rich"] == 8
-    assert told(plan)["poor"] == "2 pods wait for other pods to terminate"
+    assert told(plan)["poor"] == "2 pods wait for others to terminate"
 
 
 def test_a_donor_grows_after_its_recipient_and_gets_that_reason() -> None:

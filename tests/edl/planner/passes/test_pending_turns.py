@@ -143,7 +143,7 @@ def test_starts_wait_only_a_moment_for_gated_pods_that_are_not_created() -> None
     assert list(started(plan(-31))) == ["new"]
     waits = plan(-5)
     assert (started(waits), waits.recheck_after) == ({}, timedelta(seconds=25))
-    assert told(waits)["new"] == "waiting for pods ahead of it to be scheduled; those of ns/tf"
+    assert told(waits)["new"] == "waiting for pods ahead of it to be scheduled: ns/tf"
 
 
 def test_starts_wait_for_gated_pods_of_a_job_that_failed_long_ago() -> None:
@@ -160,7 +160,7 @@ def test_of_many_jobs_whose_pods_come_first_a_few_are_named() -> None:
     last = worker("last", 1, 1, shape=shape(4), queued=-9)
     plan = plan_for(cluster(node("a", 5), node("b", 5), *first, last))
     assert told(plan)["last"] == (
-        "waiting for pods ahead of it to be scheduled; those of ns/first-0, ns/first-1, ns/first-2 "
+        "waiting for pods ahead of it to be scheduled: ns/first-0, ns/first-1, ns/first-2 "
         "and others"
     )
 
@@ -169,10 +169,10 @@ def test_the_jobs_whose_pods_come_first_are_named() -> None:
     first = worker("first", 2, 2, shape=shape(1), queued=-99)
     second = worker("second", 1, 1, shape=shape(4), queued=-98)
     plan = plan_for(cluster(node("a", 4), node("b", 4), first, second))
-    assert told(plan)["second"] == "waiting for pods ahead of it to be scheduled; those of ns/first"
+    assert told(plan)["second"] == "waiting for pods ahead of it to be scheduled: ns/first"
     running = worker("running", 1, 2, shape=shape(1), on=["a"])
     plan = plan_beside_a_start_that_waits(running)
     assert told(plan) == {
-        "queued": "waiting for pods ahead of it to be scheduled; those of ns/coming",
-        "running": "waiting for pods ahead of it to be scheduled; those of ns/coming, ns/queued",
+        "queued": "waiting for pods ahead of it to be scheduled: ns/coming",
+        "running": "waiting for pods ahead of it to be scheduled: ns/coming, ns/queued",
     }

@@ -36,11 +36,11 @@ def test_only_when_switched_on() -> None:
 def test_the_capacity_of_a_victim_is_kept_for_its_preemptor() -> None:
     state = cluster(node("a", 2), fixed("low", 2, on=["a"] * 2), fixed("high", 1, priority=1))
     plan = plan_for(state, PREEMPT)
-    assert told(plan) == {"high": "1 pod waits for other pods to terminate; those of ns/low"}
+    assert told(plan) == {"high": "1 pod waits for others to terminate: ns/low"}
     left = act(state, plan, after=SECOND, lingering=True)
     waiting = plan_for(left, PREEMPT)
     assert quiet(waiting)
-    assert told(waiting)["high"] == "1 pod waits for other pods to terminate"
+    assert told(waiting)["high"] == "1 pod waits for others to terminate"
     gone = act(left, waiting, after=SECOND)
     assert started(plan_for(gone, PREEMPT)) == {"high": {"worker": 1}}
 

@@ -49,7 +49,7 @@ def test_the_room_of_those_who_leave_is_for_others() -> None:
     found = hvd(gone(2, 3, size=2))
     assert (
         message(plan_for(found, late, roomy=5).held[0].reason)
-        == "2 pods wait for other pods to terminate"
+        == "2 pods wait for others to terminate"
     )
 
 

@@ -75,7 +75,7 @@ def test_a_paused_job_is_suspended_and_its_room_kept_for_others() -> None:
     assert [found.reason for found in plan.suspensions] == [reasons.PAUSED]
     assert told(plan) == {
         "mnist": "paused",
-        "new": "4 pods wait for other pods to terminate",
+        "new": "4 pods wait for others to terminate",
     }
 
 
@@ -235,7 +235,7 @@ def test_the_nodes_of_a_role_that_was_taken_off_are_soon_free() -> None:
     ended = role("helper", 1, 1, on=["a"], ending=JobEnd.COMPLETE)
     mine = job("mnist", role("worker", 1, 2, on=["a"]), ended)
     plan = plan_for(cluster(node("a", 2), mine))
-    assert told(plan) == {"mnist": "1 pod waits for other pods to terminate"}
+    assert told(plan) == {"mnist": "1 pod waits for others to terminate"}
 
 
 def test_limits_refuse_a_ceiling_that_means_nothing() -> None:

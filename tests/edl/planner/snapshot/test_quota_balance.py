@@ -102,7 +102,7 @@ def test_pods_that_leave_count_until_they_are_gone() -> None:
     other = worker("other", 1, 1, charges=PODS)
     plan = plan_for(limited(node("a", 64), gone, other, by=quota(1)))
     assert not plan.admissions
-    assert told(plan)["other"] == "1 pod waits for other pods to terminate"
+    assert told(plan)["other"] == "1 pod waits for others to terminate"
     done = replace(gone, roles=(gone.roles[0].changed(pods=()),))
     assert started(limited(node("a", 64), done, other, by=quota(1))) == {"other"}
 
@@ -134,7 +134,7 @@ def test_extras_of_its_own_namespace_make_room_in_a_budget() -> None:
     plan = plan_for(state)
     assert sizes(plan) == {"rich": 2}
     assert plan.resizes[0].reason == reasons.room_for_job(new.key)
-    assert told(plan)["new"] == "2 pods wait for other pods to terminate; those of ns/rich"
+    assert told(plan)["new"] == "2 pods wait for others to terminate: ns/rich"
 
 
 def test_extras_of_other_namespaces_would_not_help_and_stay() -> None:
@@ -254,7 +254,7 @@ def test_small_replicas_free_a_budget_together_for_a_large_one() -> None:
     poor = worker("poor", 1, 9, on=["b"], charges=two)
     plan = plan_for(limited(node("a", 64), node("b", 64), rich, poor, by=quota(18)))
     assert sizes(plan)["rich"] < 16
-    assert "wait for other pods to terminate" in told(plan)["poor"]
+    assert "wait for others to terminate" in told(plan)["poor"]
 
 
 def test_a_start_that_was_left_half_done_waits_for_the_quota_too() -> None:
