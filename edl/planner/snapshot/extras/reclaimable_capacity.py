@@ -53,31 +53,18 @@ class ReclaimableCapacity:
         """By pod class, the replicas by node that `_reached` does not contain yet."""
         self._most: dict[int, ReclaimPriority] = {}
         """By team, the highest priority of replicas that `_reached` contains."""
-        self._log: list[tuple[RoleAllocation, int, int]] = []
-        """(role, node, replicas) of changes that are not counted yet: most of them cancel out."""
         for allocation, placements in extras:
             kind = (allocation.reclaim_priority, allocation.pod_class)
             self._nodes[allocation.team][kind].nodes.extend(map(_node, placements))
 
     def add(self, allocation: RoleAllocation, placement: Placement, sign: int) -> None:
-        self._log.append((allocation, placement.node, sign))
-
-    def _count(self) -> None:
-        """Count the changes of `_log`."""
-        changes: defaultdict[tuple[RoleAllocation, int], int] = defaultdict(int)
-        for allocation, node, sign in self._log:
-            changes[allocation, node] += sign
-        self._log.clear()
-        for (allocation, node), pods in changes.items():
-            if pods:
-                team, kind = allocation.team, (allocation.reclaim_priority, allocation.pod_class)
-                self._nodes[team][kind].changed[node] += pods
-                if kind[0] <= self._most.get(team, NONE_RECLAIMABLE):
-                    self._changed[allocation.pod_class][node] += pods
+        team, kind = allocation.team, (allocation.reclaim_priority, allocation.pod_class)
+        self._nodes[team][kind].changed[placement.node] += sign
+        if kind[0] <= self._most.get(team, NONE_RECLAIMABLE):
+            self._changed[allocation.pod_class][placement.node] += sign
 
     def with_idle(self, scope: ReclaimScope) -> Ints:
         """Future idle capacity if all extras within reach were evicted; int64[resources, nodes]."""
-        self._count()
         for pod_class, nodes in self._changed.items():
             pod_class.release_from(self._reached, nodes.elements())
             pod_class.release_from(self._reached, (-nodes).elements(), -1)
