@@ -176,22 +176,22 @@ def reclaiming_team(given: DecisionInput, decided: Decision, job: TrainingJob) -
     team = state.teams.by_name.get(name)
     if team is None or name == DEFAULT_TEAM or team.reclaim is Reclaim.JOBS:
         return ""
-    if _gets_room(decided, job):
-        return ""
     others = (one for one in state.teams if one is not team)
     teams = Teams.of((*others, replace(team, reclaim=Reclaim.JOBS)))
-    return name if _gets_room(given.changed(teams=teams).decided(), job) else ""
+    return name if _helps(given.changed(teams=teams), decided, job) else ""
 
 
 def preempts(given: DecisionInput, decided: Decision, job: TrainingJob) -> bool:
     """Whether preemption, which is off, would give the job capacity; `decided` as above."""
     others = (one for one in given.state.jobs if one.priority < job.priority)
-    if given.limits.preempt or not any(not one.suspended for one in others):
+    if given.limits.preempt or all(one.suspended for one in others):
         return False
-    if _gets_room(decided, job):
-        return False
-    preempting = replace(given, limits=replace(given.limits, preempt=True))
-    return _gets_room(preempting.decided(), job)
+    return _helps(replace(given, limits=replace(given.limits, preempt=True)), decided, job)
+
+
+def _helps(changed: DecisionInput, decided: Decision, job: TrainingJob) -> bool:
+    """Whether the changed input gives the job capacity that it does not get already."""
+    return not _gets_room(decided, job) and _gets_room(changed.decided(), job)
 
 
 def _gets_room(found: Decision, job: TrainingJob) -> bool:
