@@ -160,6 +160,10 @@ class CapacityView:
         """Whether one more pod fits on this node, which must be eligible."""
         return self._has_room(node) and self.allows(node)
 
+    def admits(self, node: int) -> bool:
+        """Whether a node is eligible, and one more pod fits on it."""
+        return bool(self._pod_class.eligible[node]) and self.fits(node)
+
     def readmits(self, node: int, *, bound: bool) -> bool:
         """Whether a replica that was released from this node still fits on it.
 

@@ -76,8 +76,7 @@ class NodeDomains:
         if len(nodes) > 1:
             return self.within(pod_class, label, number).at(horizon).find()
         node = int(nodes[0])
-        fits = pod_class.eligible[node] and pod_class.at(horizon).fits(node)
-        return node if fits else NO_NODE
+        return node if pod_class.at(horizon).admits(node) else NO_NODE
 
     def mask(self, domain: Domain) -> Mask:
         """The nodes of a domain; bool[nodes]."""

@@ -59,7 +59,7 @@ def reserve_nodes(
     pairs = zip(requests, nodes, strict=True)
     pods = [(request.pod_class, node) for request, there in pairs for node in there]
     for count, (pod_class, node) in enumerate(pods):
-        if not (pod_class.eligible[node] and pod_class.at(horizon).fits(node)):
+        if not pod_class.at(horizon).admits(node):
             for before, taken in pods[:count]:
                 before.at(horizon).unreserve(taken)
             return False

@@ -129,7 +129,7 @@ def drains_of_moves(
     snapshot: Snapshot, moves: Sequence[ReplicaMove], busy: frozenset[JobKey]
 ) -> tuple[Drain, ...]:
     """Evictions for moves onto idle capacity; those of `busy` jobs are left to later plans."""
-    names = list(snapshot.capacity.index)
+    names = snapshot.capacity.node_names
     due: defaultdict[RoleAllocation, list[ReplicaMove]] = defaultdict(list)
     for move in moves:
         if move.at_once and move.allocation.job.key not in busy:

@@ -141,13 +141,8 @@ def _first(
     snapshot: Snapshot, allocation: RoleAllocation, nodes: Iterable[int]
 ) -> Placement | None:
     cleared = {snapshot.capacity.index.get(name) for name in _cleared(snapshot, allocation)}
-    pod_class = allocation.pod_class
-    found = (
-        node
-        for node in nodes
-        if node not in cleared and pod_class.eligible[node] and pod_class.idle.fits(node)
-    )
-    return next((Placement(node, holds_idle=True, is_new=False) for node in found), None)
+    others = (node for node in nodes if node not in cleared)
+    return first_placement(allocation.pod_class, others, (IDLE,))
 
 
 def _cleared(snapshot: Snapshot, allocation: RoleAllocation) -> set[str]:
@@ -172,10 +167,8 @@ _SEARCHES: Final[tuple[_Search, ...]] = (_given, _planned, _near, _elsewhere)
 def _at(
     snapshot: Snapshot, allocation: RoleAllocation, node: str, horizons: tuple[Horizon, ...]
 ) -> Placement | None:
-    at, pod_class = snapshot.capacity.index.get(node, NO_NODE), allocation.pod_class
-    if at == NO_NODE or not pod_class.eligible[at]:
-        return None
-    return first_placement(pod_class, (at,), horizons)
+    at = snapshot.capacity.index.get(node, NO_NODE)
+    return None if at == NO_NODE else first_placement(allocation.pod_class, (at,), horizons)
 
 
 def _is_short(allocation: RoleAllocation) -> bool:

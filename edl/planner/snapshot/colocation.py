@@ -34,11 +34,8 @@ class AnchorNodes:
 
     def node_for(self, allocation: RoleAllocation, horizon: Horizon) -> int:
         """A node of the job's indispensable pods where one more replica fits, or NO_NODE."""
-        pod_class, view = allocation.pod_class, allocation.pod_class.at(horizon)
-        for node in self._nodes[allocation.job.key]:
-            if pod_class.eligible[node] and view.fits(node):
-                return node
-        return NO_NODE
+        view = allocation.pod_class.at(horizon)
+        return next(filter(view.admits, self._nodes[allocation.job.key]), NO_NODE)
 
 
 def place_on_one_node(

@@ -1,6 +1,6 @@
 """One role while a plan is made: its placements, and how far the plan may resize it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache, partial
@@ -49,13 +49,13 @@ _pipelined: Final = lru_cache(maxsize=2**16)(partial(Placement, holds_idle=False
 
 def first_placement(
     pod_class: PodClass,
-    nodes: Sequence[int] | None = None,
+    nodes: Iterable[int] | None = None,
     horizons: Sequence[Horizon] = (IDLE, FUTURE_IDLE),
 ) -> Placement | None:
     """The first of `nodes` (None: any) that fits an existing replica, at the first horizon."""
     for horizon in horizons:
         view = pod_class.at(horizon)
-        node = view.find() if nodes is None else next(filter(view.fits, nodes), NO_NODE)
+        node = view.find() if nodes is None else next(filter(view.admits, nodes), NO_NODE)
         if node != NO_NODE:
             return Placement(node, horizon is IDLE, is_new=False)
     return None
