@@ -44,6 +44,8 @@ class Entry(NamedTuple):
     """Negated rank: among equals the last in the total order yields first."""
     serial: int
     allocation: RoleAllocation
+    fewer: int = 0
+    """The number of its replicas that have yielded by then."""
 
 
 class YieldTurn(NamedTuple):
@@ -51,8 +53,6 @@ class YieldTurn(NamedTuple):
 
     entry: Entry
     """Its role's entry then."""
-    fewer: int
-    """The number of its role's replicas that yield earlier."""
     after: Entry | None
     """Its role's entry afterwards; None if the role is then down to its minimum."""
 

@@ -33,7 +33,7 @@ class _Sequence:
     """The replicas of a team as they would yield one after another, as far as that was read."""
 
     found: list[YieldTurn] = field(default_factory=list)
-    deeper: list[tuple[Entry, int]] = field(default_factory=list)
+    deeper: list[Entry] = field(default_factory=list)
     """Heap of the next replicas of roles in `found`."""
 
 
@@ -145,20 +145,20 @@ class YieldQueue:
         deeper = sequence.deeper
         if not (heap or deeper):
             return False
-        again = not heap or (bool(deeper) and deeper[0][0] < heap[0])
-        entry, fewer = heappop(deeper) if again else (heappop(heap), 0)
-        one, after = entry.allocation, None
-        if one.size - fewer - 1 > self._order.min_replicas(one):
-            after = self._made(one, fewer + 1)
-            heappush(deeper, (after, fewer + 1))
-        sequence.found.append(YieldTurn(entry, fewer, after))
+        again = not heap or (bool(deeper) and deeper[0] < heap[0])
+        entry = heappop(deeper if again else heap)
+        one, fewer, after = entry.allocation, entry.fewer + 1, None
+        if one.size - fewer > self._order.min_replicas(one):
+            after = self._made(one, fewer)
+            heappush(deeper, after)
+        sequence.found.append(YieldTurn(entry, after))
         return True
 
     def _rewind(self, team: int) -> None:
         """Put what `step` has read of a team back into its heap."""
         if sequence := self._sequences.pop(team, None):
-            for entry, fewer, _ in sequence.found:
-                if not fewer and self._latest[entry.allocation] is entry:
+            for entry, _ in sequence.found:
+                if not entry.fewer and self._latest[entry.allocation] is entry:
                     heappush(self._heaps[team], entry)
 
     def _update_turns(self, scope: ReclaimScope) -> None:
@@ -186,7 +186,7 @@ class YieldQueue:
 
         `team_rank`: of its team, if it is known.
         """
-        (priority, near, satisfied), last, _, one = entry
+        (priority, near, satisfied), last, _, one, _ = entry
         known = team_rank or self.team_rank(one.team)
         reach, above = known or (scope.reach(one.team), ())
         if reach is Reach.NONE or (reach is Reach.BY_PRIORITY and priority > scope.priority):
@@ -206,7 +206,7 @@ class YieldQueue:
 
     def _made(self, allocation: RoleAllocation, fewer: int = 0) -> Entry:
         key = self._order.key(allocation, fewer)
-        return Entry(key, -allocation.rank, next(self._serials), allocation)
+        return Entry(key, -allocation.rank, next(self._serials), allocation, fewer)
 
     def requeue(self, allocation: RoleAllocation) -> None:
         """Queue a role with its current key; its older entry becomes outdated."""
