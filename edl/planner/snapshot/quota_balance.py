@@ -160,14 +160,12 @@ class QuotaUsage:
 
     def pod_request(self, job: TrainingJob, role: Role) -> QuotaRequest:
         """What one pod of this role counts in quotas and in its team."""
-        key: tuple[object, ...]
-        if self.teams:
-            # By identity: the state keeps the shape alive, and hashing a shape is slow.
-            key = (job.key.namespace, role.template.charges, id(role.template.shape))
-        elif role.template.charges and self.lines:
-            key = (job.key.namespace, role.template.charges)
-        else:
+        template = role.template
+        if not (self.teams or (template.charges and self.lines)):
             return NOT_COUNTED
+        # By identity: the state keeps the shape alive, and hashing a shape is slow.
+        shape = id(template.shape) if self.teams else 0
+        key = (job.key.namespace, template.charges, shape)
         if key not in self._requests:
             self._requests[key] = self.request_of(job, [(role, 1)])
         return self._requests[key]
