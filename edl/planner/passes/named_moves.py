@@ -144,7 +144,7 @@ def _evacuation(
     counts = Counter(names[move.node] for move in moves)
     clears, pods = tuple(sorted(counts)), []
     for pod in sorted(allocation.role.status.pods, key=lambda pod: (-pod.index, pod.name)):
-        if counts[pod.node] > 0 and not (pod.terminating or pod.ended):
+        if counts[pod.node] > 0 and pod.active:
             counts[pod.node] -= 1
             pods.append(pod)
     leaving = tuple(pod.name for pod in keeping_one_ready(allocation.role, pods))

@@ -30,19 +30,18 @@ def suspend_jobs(snapshot: Snapshot, decisions: Decisions) -> None:
         if job.paused:
             decisions.hold(job.key, reasons.PAUSED)
     for allocation in snapshot.unsettled:
-        if allocation.job.keeps_running:
+        job = allocation.job
+        if job.keeps_running:
             continue
-        if allocation.job.paused:
-            decisions.suspended[allocation.job.key] = reasons.PAUSED
+        if job.paused:
+            decisions.suspended[job.key] = reasons.PAUSED
         elif (
-            why := _refused(allocation) or _half_stopped(allocation) or _lost(snapshot, allocation)
+            why := _refused(allocation)
+            or _half_stopped(allocation)
+            or _lost(snapshot, allocation)
+            or _minimum_pending(snapshot, allocation)
         ):
-            decisions.suspended.setdefault(allocation.job.key, why)
-        elif _minimum_pending(snapshot, allocation):
-            cause = _failed_start(snapshot, allocation.job)
-            decisions.suspended.setdefault(
-                allocation.job.key, gang_failure(snapshot, allocation.job, cause)
-            )
+            decisions.suspended.setdefault(job.key, why)
     drop_suspended(snapshot, decisions)
     if decisions.held:
         snapshot.jobs = [job for job in snapshot.jobs if job.key not in decisions.held]
@@ -105,18 +104,20 @@ def _began_alone(job: TrainingJob) -> datetime | None:
     # Fast path for most jobs.
     if not job.restarted_in_place:
         return None
-    pods = [pod for role in job.live for pod in role.status.pods]
-    times = [pod.restarted_at for pod in pods if not (pod.ended or pod.terminating)]
+    times = [pod.restarted_at for role in job.live for pod in role.status.pods if pod.active]
     again = [time for time in times if time]
     return max(again) if 0 < len(again) < len(times) else None
 
 
-def _minimum_pending(snapshot: Snapshot, allocation: RoleAllocation) -> bool:
-    """Whether a pod of the minimum has waited for scheduling longer than its limit (`_patience`).
+def _minimum_pending(snapshot: Snapshot, allocation: RoleAllocation) -> Reason | None:
+    """Why a pod of the minimum has waited for scheduling longer than its limit (`_patience`).
 
     This includes replacements of a running gang's lost pods, from the new pod's creation.
     """
-    return not allocation.job.problem and any(_late(snapshot, allocation))
+    job = allocation.job
+    if job.problem or not any(_late(snapshot, allocation)):
+        return None
+    return gang_failure(snapshot, job, _failed_start(snapshot, job))
 
 
 def _late(snapshot: Snapshot, allocation: RoleAllocation) -> Iterator[Unscheduled]:
