@@ -37,12 +37,10 @@ class GrowthCeiling:
     def allows(self, pod_class: PodClass, horizon: Horizon) -> bool:
         """Whether one more pod stays below the ceiling."""
         capacity = self.snapshot.capacity
-        soon = capacity.total_future_idle
-        at_once = capacity.total_idle if horizon is IDLE else soon
-        for resource, least in self._least(pod_class):
-            if soon[resource] < least or at_once[resource] < least:
-                return False
-        return True
+        return not (
+            self.exceeded(pod_class, capacity.total_future_idle)
+            or (horizon is IDLE and self.exceeded(pod_class, capacity.total_idle))
+        )
 
     def least_pods(self, largest: Mapping[int, int]) -> int:
         """How many pods of up to these amounts, by resource, stay below the ceiling at least."""
