@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from edl.planner.policies import Policy
 from edl.planner.snapshot.role_allocation import RoleAllocation
-from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, dominant_share
+from edl.planner.teams.team_balance import NO_TEAM, TeamBalance
 
 _Entry: TypeAlias = tuple[float, int, RoleAllocation]
 """(satisfaction, rank, role). Ranks are unique, so roles themselves are never compared."""
@@ -87,29 +87,28 @@ class _Branch:
         used, parts, may_cover = balance.used[team], balance.parts[team], bool(balance.owed[team])
         below, satisfaction = _first_turns(self.below), self.policy.satisfaction
         while own or below:
-            share = dominant_share(used, parts)
-            is_own = not below or bool(own and (share, own[0]) < below[0])
-            if is_own:
-                entry = own[0]
-            else:
+            share = 0.0
+            for at, owed, weight in parts:  # `dominant_share`: a plan may take 100,000 turns
+                if (part := (used[at] - owed) * weight) > share:
+                    share = part
+            if below and not (own and (share, own[0]) < below[0]):
                 before, entry, _ = below[0]
-                share = _COVERED if before == _COVERED else share
-            if may_cover and share != _COVERED:
-                if _is_within(entry[2], team):
+                if before == _COVERED or (may_cover and _is_within(entry[2], team)):
                     share = _COVERED
-                else:
-                    may_cover = balance.has_left(team)
-            if not is_own:
                 yield share, entry, this
                 _renew_first(below)
-                continue
-            _, rank, one = entry
-            size = len(one.placements)
-            yield share, entry, this
-            if size < (grown := len(one.placements)) < one.max_replicas:
-                heapreplace(own, (satisfaction(one, grown), rank, one))
             else:
-                heappop(own)
+                entry = own[0]
+                _, rank, one = entry
+                if may_cover and _is_within(one, team):
+                    share = _COVERED
+                size = len(one.placements)
+                yield share, entry, this
+                if size < (grown := len(one.placements)) < one.max_replicas:
+                    heapreplace(own, (satisfaction(one, grown), rank, one))
+                else:
+                    heappop(own)
+            may_cover = may_cover and (share == _COVERED or balance.has_left(team))
 
 
 def _first_turns(branches: Iterable[_Branch]) -> list[_Turn]:

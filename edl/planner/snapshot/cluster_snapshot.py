@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from math import inf
 
@@ -76,7 +76,7 @@ class Snapshot:
             totals = dict(zip(self.capacity.resources, self.capacity.totals, strict=True))
             most = self.capacity.allocatable.max(axis=1, initial=0).tolist()
             largest = dict(zip(self.capacity.resources, most, strict=True))
-            asked = least_demand(self.state, totals, largest)
+            asked = partial(least_demand, self.state, totals, largest)
             teams = TeamBalance(self.state.teams, self.state.team_usage, totals, asked)
         self.quotas = QuotaUsage(self.state, teams)
 

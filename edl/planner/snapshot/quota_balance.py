@@ -6,19 +6,22 @@ replicas that also fit into the present remainder are created now.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
 from edl.feasibility.horizon import IDLE, Horizon
 from edl.model import ClusterState, JobKey, Quota, Role, Teams, TrainingJob
 from edl.planner.teams.kept_capacity import LendingBound
-from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, TeamCharge
+from edl.planner.teams.team_balance import TeamBalance, TeamCharge
 from edl.quantities import Resources
 
 if TYPE_CHECKING:
     from edl.planner.snapshot.role_allocation import RoleAllocation
     from edl.planner.teams.reclaim_priority import ReclaimScope
+
+_Line: TypeAlias = tuple[str, str, str]
+"""(namespace, source, resource)"""
 
 
 @dataclass(slots=True, eq=False)
@@ -139,12 +142,12 @@ NOT_COUNTED: Final = QuotaRequest(())
 
 @dataclass(slots=True)
 class QuotaUsage:
-    """All quotas of one plan, including teams' limits, by (namespace, source, resource)."""
+    """All quotas of one plan, including teams' limits."""
 
     state: ClusterState
     teams: TeamBalance | None
-    lines: dict[tuple[str, str, str], QuotaLine] = field(init=False)
-    _limits: dict[int, list[tuple[str, str, str]]] = field(default_factory=dict)
+    lines: dict[_Line, QuotaLine] = field(init=False)
+    _limits: dict[int, list[_Line]] = field(default_factory=dict)
     """By team, the keys in `lines` of its limits and of the limits of the teams above it."""
     _requests: dict[object, QuotaRequest] = field(default_factory=dict)
 
@@ -172,24 +175,25 @@ class QuotaUsage:
 
     def request_of(self, job: TrainingJob, pods: Sequence[tuple[Role, int]]) -> QuotaRequest:
         """What these (role, pods) of a job count together."""
-        if not (self.lines or self.teams):
-            return NOT_COUNTED
-        costs: dict[tuple[str, str, str], int] = {}
-        total: dict[str, int] = {}
-        team = self.teams.number(self.state.team_of(job.key.namespace)) if self.teams else NO_TEAM
-        for role, count in pods:
-            asked = role.template.shape.requests.items if self.teams and count else ()
-            for name, amount in asked:
-                total[name] = total.get(name, 0) + amount * count
-            for source, resource, amount in role.template.charges:
+        teams, lines, costs = self.teams, self.lines, dict[_Line, int]()
+        for role, count in pods if lines else ():
+            for source, resource, amount in role.template.charges if count else ():
                 key = (job.key.namespace, source, resource)
-                if key in self.lines and count:
+                if key in lines:
                     costs[key] = costs.get(key, 0) + amount * count
-        costs |= {key: total[key[2]] for key in self._limits.get(team, ()) if total.get(key[2])}
-        found = tuple([(self.lines[key], cost) for key, cost in sorted(costs.items())])
-        if self.teams:
-            return QuotaRequest(found, self.teams.charge(team, total.items()))
-        return QuotaRequest(found) if found else NOT_COUNTED
+        if not teams:
+            return QuotaRequest(self._in_order(costs)) if costs else NOT_COUNTED
+        total: dict[str, int] = {}
+        for role, count in pods:
+            for name, amount in role.template.shape.requests.items if count else ():
+                total[name] = total.get(name, 0) + amount * count
+        team = teams.number(self.state.team_of(job.key.namespace))
+        costs |= {key: total[key[2]] for key in self._limits[team] if total.get(key[2])}
+        found = self._in_order(costs) if costs else ()
+        return QuotaRequest(found, teams.charge(team, total.items()))
+
+    def _in_order(self, costs: Mapping[_Line, int]) -> tuple[tuple[QuotaLine, int], ...]:
+        return tuple([(self.lines[key], cost) for key, cost in sorted(costs.items())])
 
     def count_role(self, allocation: "RoleAllocation") -> None:
         """Count a started role: all of its replicas, and its pods that are terminating."""
@@ -235,7 +239,7 @@ def _team_limits(teams: Teams, usage: Mapping[str, Resources]) -> Mapping[str, S
     }
 
 
-def _key(quota: Quota) -> tuple[str, str, str]:
+def _key(quota: Quota) -> _Line:
     return quota.namespace, quota.source, quota.resource
 
 

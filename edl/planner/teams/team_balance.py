@@ -4,7 +4,8 @@ Terminating pods do not count. A team's figures include those of the teams below
 that are guaranteed to some team are compared; if none is, all resources of the nodes.
 """
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Final, TypeAlias
 
 import msgspec
@@ -34,18 +35,16 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
     balance: "TeamBalance"
     team: int
     amounts: Amounts
-    accounts: tuple[list[int], ...]
-    """`used` of each team on its path."""
+    accounts: tuple[tuple[list[int], int, int], ...]
+    """(`used` of a team on its path, index of a charged resource, amount)."""
     yielding: Sequence[int]
     """By resource, what extras of the team use that yield to it: guarantees cover it first."""
 
     def reserve(self, pods: int) -> None:
         balance = self.balance
         balance.charged.append(self.team)
-        for at, amount in self.amounts:
-            more = amount * pods
-            for used in self.accounts:
-                used[at] += more
+        for used, at, amount in self.accounts:
+            used[at] += amount * pods
         if balance.keepers:
             balance.kept.count(self.team, self.amounts, pods)
 
@@ -60,7 +59,7 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
                 if used[at] - self.yielding[at] + amount * pods > owed[at]:
                     return False
                 named = True
-            elif at in self.balance.contended:
+            elif owed and at in self.balance.contended:
                 return False
         return named
 
@@ -80,7 +79,7 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
         beyond = named = False
         for at, _ in self.amounts:
             if at not in owed:
-                beyond |= at in self.balance.contended
+                beyond = beyond or not owed or at in self.balance.contended
                 continue
             named = True
             if used[at] - self.yielding[at] >= owed[at]:
@@ -135,11 +134,11 @@ class TeamBalance:
         teams: Teams,
         usage: Mapping[str, Resources],
         totals: Mapping[str, int],
-        asked: Mapping[str, int] | None = None,
+        asked: Callable[[], Mapping[str, int]] = dict,
     ) -> None:
         """`usage`: what other workloads use, by team; `totals`: sums of schedulable nodes.
 
-        `asked`: the least demand of all training jobs and pods, including waiting ones.
+        `asked` tells the least demand of all training jobs and pods, including waiting ones.
         """
         self.names = teams.top_down
         self.numbers = {name: number for number, name in enumerate(self.names)}
@@ -151,17 +150,12 @@ class TeamBalance:
         self._places = {resource: at for at, resource in enumerate(self.resources)}
         self.owed = [self._placed(teams.guaranteed[name]) for name in self.names]
         """By team, its guarantee by resource index; resources without one are absent."""
-        most, asked = self._totals, asked or {}
-        self.contended = frozenset(
-            at for at, name in enumerate(self.resources) if asked.get(name, 0) > most[at]
-        )
-        """Resources of which the least demand exceeds the nodes: independent of what runs."""
         self._owed = [[owed.get(at, 0) for at in range(len(self.resources))] for owed in self.owed]
         self.used = [[0] * len(self.resources) for _ in self.names]
-        self._accounts = [tuple(self.used[one] for one in path) for path in self.paths]
         self._charges: dict[tuple[int, Amounts], TeamCharge] = {}
         self.charged: list[int] = []
         """The teams whose usage has changed, in order."""
+        self._asked = asked
         self._read(teams)
         self.changes = 0
         """Incremented when a claim or a move takes replicas; in between, usage only grows."""
@@ -190,6 +184,13 @@ class TeamBalance:
             for name, amounts in zip(self.names, self._owed, strict=True)
         ]
 
+    @cached_property
+    def contended(self) -> frozenset[int]:
+        """Resources of which the least demand exceeds the nodes: independent of what runs."""
+        asked = self._asked()
+        pairs = enumerate(zip(self.resources, self._totals, strict=True))
+        return frozenset(at for at, (name, most) in pairs if asked.get(name, 0) > most)
+
     @property
     def unlent_source(self) -> str:
         return f"capacity beside what team {self.names[self.keepers[0]]} keeps"
@@ -211,7 +212,9 @@ class TeamBalance:
         """`charge` of amounts by resource index. Equal charges are one object."""
         key = team, tuple(sorted(amounts.items()))
         if key not in self._charges:
-            self._charges[key] = TeamCharge(self, *key, self._accounts[team], self.nothing)
+            path = self.paths[team]
+            accounts = tuple([(self.used[one], *charged) for one in path for charged in key[1]])
+            self._charges[key] = TeamCharge(self, *key, accounts, self.nothing)
         return self._charges[key]
 
     def _placed(self, amounts: Iterable[tuple[str, int]]) -> dict[int, int]:
@@ -274,11 +277,7 @@ class TeamBalance:
         return any(used[at] < owed for at, owed in self.owed[team].items())
 
     def share(self, team: int) -> float:
-        """Its weighted dominant share of borrowed capacity.
-
-        That is the largest fraction of the cluster, over all resources, that it uses beyond its
-        guarantee, divided by its weight.
-        """
+        """The largest fraction of any resource that it uses beyond its guarantee, by weight."""
         return dominant_share(self.used[team], self.parts[team])
 
     def share_with(self, team: int, amounts: Amounts, pods: int) -> float:

@@ -13,6 +13,8 @@ from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.passes.reclaim import Reservation
 from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.extras.minimum_nodes import any_may_leave
+from edl.planner.snapshot.extras.node_search import clearing
 from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 
@@ -145,6 +147,29 @@ def record_donations(
     for donor in smaller:
         donor.reason = donor.reason or reasons.gave(code, recipient.job.key)
     return smaller
+
+
+def replace_last(reservation: Reservation, donor: RoleAllocation) -> bool:
+    """Place the only pod of a reservation where the last replica of the first donor is.
+
+    The pod has no node yet. False, and no change, if it does not fit there for this replica alone.
+    """
+    (request,), (nodes,) = reservation.requests, reservation.nodes
+    pod_class, node = request.pod_class, donor.placements[-1].node
+    plain = pod_class.is_unconstrained and donor.pod_class.is_unconstrained
+    if node == NO_NODE or any_may_leave(donor) or not (plain and pod_class.eligible[node]):
+        return False
+    if not clearing(reservation.capacity, pod_class, node, [(donor, 0)]):
+        return False
+    placement = donor.evict()
+    pod_class.future_idle.reserve(node)
+    nodes.append(node)
+    if reservation.complete():
+        reservation.evicted[donor] = [placement]
+        return True
+    pod_class.future_idle.unreserve(nodes.pop())
+    donor.restore(placement)
+    return False
 
 
 def place_freed(snapshot: Snapshot, recipient: RoleAllocation, reservation: Reservation) -> None:

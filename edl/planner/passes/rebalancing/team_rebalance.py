@@ -18,11 +18,13 @@ from edl.planner.passes.growth import GrowthCeiling, RoleGrowth
 from edl.planner.passes.rebalancing.donors import (
     place_freed,
     record_donations,
+    replace_last,
     reservation_of_one,
 )
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.passes.team_growth import growth_order
 from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.extras.minimum_nodes import any_may_leave
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
 from edl.planner.snapshot.extras.yield_order import ReclaimOrder
 from edl.planner.snapshot.role_allocation import RoleAllocation
@@ -140,35 +142,51 @@ class TeamRebalance:
     def _would_take(self, recipient: RoleAllocation) -> bool:
         teams = self._donors_for(recipient)
         donors = [*self._giving(self._donors, teams), *self._giving(self._cooling, teams)]
-        made = self._reserve(recipient, teams, donors) if donors else None
-        if made is None:
+        if not donors:
             return False
-        evicts = bool(made[0].evicted)
-        made[0].discard(made[1])
+        reservation = self._reservation(recipient, teams)
+        reclaimable = self._reclaimable(teams, donors)
+        if not reserve_capacity(reservation, reclaimable, ALL_IN_REACH, whole=True):
+            return False
+        evicts = bool(reservation.evicted)
+        reservation.discard(reclaimable)
         return evicts
 
     def _serve(self, recipient: RoleAllocation, teams: "TeamDonors") -> bool:
-        made = self._reserve(recipient, teams, self._giving(self._donors, teams))
-        if made is None:
-            return False
-        reservation, _ = made
+        reservation = self._reservation(recipient, teams)
+        donors = [*self._giving(self._donors, teams)]
+        first = None if reservation.all_placed() else self._first(donors, recipient.pod_class)
+        if first is None or not replace_last(reservation, first):
+            reclaimable = self._reclaimable(teams, donors)
+            if not reserve_capacity(reservation, reclaimable, ALL_IN_REACH, whole=True):
+                return False
         self.balance.changes += 1
         place_freed(self.snapshot, recipient, reservation)
         self.snapshot.moves.recipients[recipient.job.key] = recipient.team
         record_donations(self.snapshot, recipient, reservation.evicted)
         return True
 
-    def _reserve(
-        self, recipient: RoleAllocation, teams: "TeamDonors", donors: Iterable[RoleAllocation]
-    ) -> tuple[Reservation, Reclaimable] | None:
-        """Capacity for one replica more, and its donors; None, and no change, if not enough."""
-        reservation = reservation_of_one(self.ceiling, recipient)
+    def _reservation(self, recipient: RoleAllocation, teams: "TeamDonors") -> Reservation:
+        """A reservation for one replica more, which is charged to its team."""
         charge = recipient.quota_request.team
         teams.reserved = charge.amounts if charge else ()
+        return reservation_of_one(self.ceiling, recipient)
+
+    def _reclaimable(self, teams: "TeamDonors", donors: list[RoleAllocation]) -> Reclaimable:
         order = ReclaimOrder(teams.min_replicas, reclaim_order(self.snapshot).key)
-        reclaimable = Reclaimable(self.snapshot, [*donors], order)
-        found = reserve_capacity(reservation, reclaimable, ALL_IN_REACH, whole=True)
-        return (reservation, reclaimable) if found else None
+        return Reclaimable(self.snapshot, donors, order)
+
+    def _first(
+        self, donors: Iterable[RoleAllocation], pod_class: "PodClass"
+    ) -> RoleAllocation | None:
+        """The first to yield, by `yield_order`, of those with a replica on an eligible node."""
+        usable, key = pod_class.eligible.tolist(), reclaim_order(self.snapshot).key
+        found = [one for one in donors if any_may_leave(one) or usable[one.placements[-1].node]]
+        shares = {team: [-one for one in self.balance.shares(team)] for team in self._teams}
+        ranked = [(one.reclaim_priority, shares[one.team]) for one in found]
+        least = min(ranked, default=None)
+        first = (one for one, rank in zip(found, ranked, strict=True) if rank == least)
+        return min(first, key=lambda one: (key(one, 0), -one.rank), default=None)
 
     @staticmethod
     def _giving(roles: _ByCharge, teams: "TeamDonors") -> Iterator[RoleAllocation]:

@@ -84,7 +84,7 @@ class Reclaimable:
         self.allocations, self.min_replicas = allocations, rules.min_replicas
         self.nodes, self.named = snapshot.capacity, snapshot.moves.named
         self.queue = YieldQueue(snapshot.teams, rules, allocations)
-        self._on_node: defaultdict[int, dict[RoleAllocation, None]] = defaultdict(dict)
+        self._on_node: defaultdict[int, list[RoleAllocation]] = defaultdict(list)
         """By node, the roles that have, or had, extras there; empty until first read."""
         least = rules.min_replicas
         extras = [(one, found) for one in allocations if (found := one.placements[least(one) :])]
@@ -106,10 +106,12 @@ class Reclaimable:
     def holders(self, nodes: Iterable[int]) -> Iterator[RoleAllocation]:
         """The roles that have extras on these nodes, once for each node, and some that had some."""
         if not self._on_node:
+            on_node = self._on_node
             for one in self.allocations:
-                extras = one.placements[self.min_replicas(one) :]
-                for node in {placement.node for placement in extras}:
-                    self._on_node[node][one] = None
+                for placement in one.placements[self.min_replicas(one) :]:
+                    found = on_node[placement.node]
+                    if not found or found[-1] is not one:
+                        found.append(one)
         return (
             one
             for node in nodes
@@ -147,5 +149,5 @@ class Reclaimable:
 
     def _add(self, allocation: RoleAllocation, placement: Placement) -> None:
         self.capacity.add(allocation, placement, 1)
-        if self._on_node:
-            self._on_node[placement.node][allocation] = None
+        if self._on_node and allocation not in (found := self._on_node[placement.node]):
+            found.append(allocation)

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -24,14 +24,6 @@ _Kind: TypeAlias = tuple[ReclaimPriority, PodClass]
 """Extras of one kind come into reach of a claim together."""
 
 
-class _NodesOfKind(NamedTuple):
-    """One node per extra at the start, and the changes since."""
-
-    nodes: list[int]
-    changed: Counter[int]
-    """Count by node. Claims evict and restore the same replicas many times, which cancels out."""
-
-
 class ReclaimableCapacity:
     """The nodes of extras by team, and one array of the capacity that the last claim could reach.
 
@@ -42,10 +34,13 @@ class ReclaimableCapacity:
 
     def __init__(self, capacity: NodeCapacity, extras: Extras) -> None:
         self._capacity = capacity
-        self._nodes: defaultdict[int, defaultdict[_Kind, _NodesOfKind]] = defaultdict(
-            lambda: defaultdict(lambda: _NodesOfKind([], Counter()))
+        self._nodes: defaultdict[int, defaultdict[_Kind, list[int]]] = defaultdict(
+            lambda: defaultdict(list)
         )
-        """By team and kind."""
+        """By team and kind, one node per extra at the start."""
+        self._since: defaultdict[tuple[int, _Kind], Counter[int]] = defaultdict(Counter)
+        """By team and kind, the changes since by node. Claims evict and restore the same replicas
+        many times, which cancels out."""
         self._reached = np.zeros_like(capacity.future_idle)
         self._read: tuple[ReclaimScope, int] | None = None
         """The scope for which `_reached` was computed, and the changes of its balance."""
@@ -55,11 +50,12 @@ class ReclaimableCapacity:
         """By team, the highest priority of replicas that `_reached` contains."""
         for allocation, placements in extras:
             kind = (allocation.reclaim_priority, allocation.pod_class)
-            self._nodes[allocation.team][kind].nodes.extend(map(_node, placements))
+            self._nodes[allocation.team][kind].extend(map(_node, placements))
 
     def add(self, allocation: RoleAllocation, placement: Placement, sign: int) -> None:
         team, kind = allocation.team, (allocation.reclaim_priority, allocation.pod_class)
-        self._nodes[team][kind].changed[placement.node] += sign
+        self._nodes[team].setdefault(kind, [])
+        self._since[team, kind][placement.node] += sign
         if kind[0] <= self._most.get(team, NONE_RECLAIMABLE):
             self._changed[allocation.pod_class][placement.node] += sign
 
@@ -87,12 +83,12 @@ class ReclaimableCapacity:
                 continue
             self._most[team] = most
             low, high, into = min(before, most), max(before, most), 1 if most > before else -1
-            for (priority, pod_class), held in kinds.items():
-                if low < priority <= high:
-                    changes[pod_class, into] += held.nodes
-                    if held.changed:  # fast path: most extras are neither evicted nor restored
-                        changes[pod_class, into] += held.changed.elements()
-                        changes[pod_class, -into] += (-held.changed).elements()
+            for kind, nodes in kinds.items():
+                if low < kind[0] <= high:
+                    changes[kind[1], into] += nodes
+                    if since := self._since.get((team, kind)):
+                        changes[kind[1], into] += since.elements()
+                        changes[kind[1], -into] += (-since).elements()
         for (pod_class, sign), nodes in changes.items():
             pod_class.release_from(self._reached, nodes, sign)
 

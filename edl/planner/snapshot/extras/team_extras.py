@@ -23,14 +23,18 @@ class TeamExtras:
         self._sums: defaultdict[int, dict[ReclaimPriority, list[int]]] = defaultdict(dict)
         """The same, of all extras up to a priority that was asked for."""
         for one in allocations:
-            if one.extras:
-                for placement in one.placements[-one.extras :]:
-                    self.count(one, placement, 1)
+            if extras := one.extras:
+                counted = [placement.counts_in_quota for placement in one.placements[-extras:]]
+                self._count(one, counted.count(True))
 
     def count(self, allocation: RoleAllocation, placement: Placement, pods: int) -> None:
         """Update the sums after an extra was restored (1) or evicted (-1)."""
+        if placement.counts_in_quota:
+            self._count(allocation, pods)
+
+    def _count(self, allocation: RoleAllocation, pods: int) -> None:
         charge, priority = allocation.quota_request.team, allocation.reclaim_priority
-        if charge is None or not placement.counts_in_quota:
+        if charge is None:
             return
         used = self._used[charge.team].setdefault(priority, [0 for _ in self._resources])
         sums = self._sums[charge.team].items()
