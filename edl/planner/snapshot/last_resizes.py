@@ -63,6 +63,11 @@ def growth_failed(key: JobKey, role: Role) -> bool:
     return undone and role.restart is not Restart.NONE
 
 
+def left_unneeded_nodes(role: Role) -> bool:
+    """Whether the last change was a restart by which its extras left unneeded nodes."""
+    return role.restart is not Restart.NONE and _code(role) is Code.NODE_UNNEEDED
+
+
 def stopped_for_manual_size(role: Role) -> bool:
     """Whether the role is stopped to restart at a size that its user requested."""
     return stopped_to_resize(role) and _code(role) is Code.MANUAL_SIZE

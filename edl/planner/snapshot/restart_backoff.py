@@ -3,8 +3,9 @@
 A job that restarts to resize keeps its size for a cooldown, which doubles with each restart; the
 reason of the last resize counts them (`Reason.attempts`). A failed restart waits six cooldowns, and
 counts however long ago it was. A restart failed if the job came back smaller than planned, its pods
-were unschedulable, or the job for which it gave up replicas has not used their capacity. Any other
-size that has lasted for two (doubled) cooldowns resets the count.
+were unschedulable, or the job for which it gave up replicas has not used their capacity. So did
+growth onto nodes that extras had to leave within an hour, the second time. Any other size that has
+lasted for two (doubled) cooldowns resets the count.
 
 Only growth and donations to rebalancing wait. Gangs, minimums and other owners' pods of equal or
 higher priority take extras at any time, so that none of them starves; a lower max, quotas, lost
@@ -19,7 +20,7 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.lost_pods import pods_delayed_until
-from edl.model import Reason, Restart, Role, TrainingJob
+from edl.model import Code, Reason, Restart, Role, TrainingJob
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import RoleAllocation
@@ -28,6 +29,10 @@ _FAILED_FACTOR: Final = 6
 """Wait after a failed restart, in cooldowns: each attempt costs two restarts."""
 _LASTING: Final = 2
 """In cooldowns: a size that has lasted this long was worth its restart."""
+_IN_VAIN: Final = 2
+"""Restarts since it first left unneeded nodes: it grew, and had to leave them again."""
+_NODES_LASTING: Final = timedelta(hours=1)
+"""Growth onto nodes that became unneeded earlier than this was not worth its restart."""
 _MOST: Final = 4
 """Most doublings after failed restarts: 8 hours with a cooldown of 5 minutes."""
 _GANG_LASTING: Final = 3
@@ -68,6 +73,8 @@ def last_change_time(job: TrainingJob, role: Role) -> datetime | None:
 def failed_change(snapshot: Snapshot, job: TrainingJob, role: Role) -> Reason | None:
     """The reason to hold a role whose last resize failed; None after any other."""
     if last_resizes.growth_failed(job.key, role) or last_resizes.was_unschedulable(role):
+        return reasons.GROWS_LATER
+    if last_resizes.left_unneeded_nodes(role) and _before(role) >= _IN_VAIN:
         return reasons.GROWS_LATER
     key = last_resizes.reclaimed_for(snapshot.policy.rebalance_code, role)
     other = snapshot.referenced_jobs.get(key) if key else None
@@ -125,16 +132,22 @@ def failed_starts(roles: Iterable[Role]) -> int:
 
 def with_attempts(snapshot: Snapshot, job: TrainingJob, reason: Reason) -> Reason:
     """The reason of a job's next restart, with the count of restarts before it."""
-    return replace(reason, attempts=max(_attempts(snapshot, job, role) for role in job.live))
+    attempts = (_attempts(snapshot, job, role, reason.code) for role in job.live)
+    return replace(reason, attempts=max(attempts))
 
 
-def _attempts(snapshot: Snapshot, job: TrainingJob, role: Role) -> int:
-    if role.restart is Restart.NONE and not failed_change(snapshot, job, role):
+def _attempts(snapshot: Snapshot, job: TrainingJob, role: Role, code: Code) -> int:
+    """The count of a restart with this reason code."""
+    failed, left = failed_change(snapshot, job, role), last_resizes.left_unneeded_nodes(role)
+    if role.restart is Restart.NONE and not failed:
         return 0
-    lasted = snapshot.has_passed(
-        last_change_time(job, role), _LASTING * _rest(snapshot, role) / _FAILED_FACTOR
-    )
-    return 0 if lasted and not failed_change(snapshot, job, role) else min(_before(role) + 1, _MOST)
+    if left and code is Code.NODE_UNNEEDED:  # its extras leave one node after the other
+        return _before(role)
+    lasting = _LASTING * _rest(snapshot, role) / _FAILED_FACTOR
+    if left or code is Code.NODE_UNNEEDED:
+        lasting = max(lasting, _NODES_LASTING)
+    lasted = snapshot.has_passed(last_change_time(job, role), lasting)
+    return 0 if lasted and not failed else min(_before(role) + 1, _MOST)
 
 
 def _before(role: Role) -> int:

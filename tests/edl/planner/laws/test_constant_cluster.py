@@ -1,8 +1,10 @@
 """A cluster that nothing else changes comes to rest, and stays as it is."""
 
 import pytest
+from msgspec.structs import replace
 
 from edl.model import ClusterState, ResizePolicy
+from tests.edl.planner.laws.test_restart_laws import settle
 from tests.edl.planner.states import at, cluster, job, node, role, shape, worker
 from tests.edl.planner.ways import WAYS, Way, last_sizes, lived, rests
 
@@ -107,6 +109,17 @@ def work_items_that_grow_on_one_node_and_give_on_another() -> ClusterState:
     return cluster(node("a", 4.2), node("b", 2.2), node("c", 2.2), items, large)
 
 
+def restarting_job_whose_nodes_kube_scheduler_chooses() -> ClusterState:
+    """Its minimum is on other nodes after each restart, so that extras of both must leave some."""
+    restarts = {"shape": shape(0.5), "resizing": ResizePolicy.RESTART}
+    placed = worker("placed", 2, 4, on=["c"] * 2, queued=-700, priority=1, **restarts)
+    found = worker("found", 2, 4, queued=-500, priority=1, **restarts)
+    found = replace(found, roles=tuple(one.changed(gated=False) for one in found.roles))
+    fixed = worker("fixed", 3, 3, on=["d", "d", "c"], shape=shape(2), queued=-600)
+    nodes = (node("a", 1, gpu=1), node("b", 2), node("c", 3, gpu=1), node("d", 6))
+    return cluster(*nodes, placed, fixed, found)
+
+
 def sizes(state: ClusterState) -> dict[str, int]:
     return {one.key.name: one.roles[0].status.size for one in state.jobs}
 
@@ -118,6 +131,14 @@ def test_a_replica_leaves_its_node_though_its_role_finds_room_elsewhere(*, sprea
     plans, state = lived(WAYS["fair"], state, ROUNDS, spreading=spreading)
     assert rests(plans[-1]), last_sizes(plans)
     assert sizes(state) == {"large": 4, "middle": 9, "rich": 14}
+
+
+@under_every_policy
+def test_jobs_that_leave_unneeded_nodes_again_and_again_come_to_rest(way: Way) -> None:
+    state = restarting_job_whose_nodes_kube_scheduler_chooses()
+    needed = Way(way.policy, WAYS["needed nodes"].limits)
+    _, plans = settle(state, way=needed, rounds=ROUNDS, lingering=True, spreading=True)
+    assert rests(plans[-1]), last_sizes(plans)
 
 
 @pytest.mark.parametrize("spreading", [False, True])

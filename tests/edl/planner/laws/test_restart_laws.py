@@ -15,7 +15,7 @@ from edl.planner.plan import Drain, Plan
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.clusters import ALL_RUN, states
 from tests.edl.planner.states import at, busy, cluster, demand, job, node, role, room, shape, worker
-from tests.edl.planner.ways import WAYS, scheduled_otherwise, wait
+from tests.edl.planner.ways import WAYS, Way, scheduled_otherwise, wait
 from tests.edl.reached import Reached, drawn
 
 pytestmark = pytest.mark.laws
@@ -47,16 +47,16 @@ def _restarting(one: TrainingJob) -> TrainingJob:
 
 
 def settle(
-    state: ClusterState, *, lingering: bool, rounds: int = 80
+    state: ClusterState, *, way: Way = WAYS["fair"], rounds: int = 80, **acting: bool
 ) -> tuple[ClusterState, list[Plan]]:
     plans: list[Plan] = []
     for _ in range(rounds):
-        plan = plan_for(state)
+        plan = way.plan(state)
         plans.append(plan)
         before = state
         leaving = any(pod.terminating for pod in pods(state))
         pause = timedelta(seconds=2) if leaving else wait(plan)
-        state = act(state, plan, after=pause, lingering=lingering)
+        state = act(state, plan, after=pause, **acting)
         same = (state.jobs, state.demands) == (before.jobs, before.demands)
         if quiet(plan) and plan.recheck_after is None and same:
             break

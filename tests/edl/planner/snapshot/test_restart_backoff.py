@@ -6,13 +6,14 @@ import pytest
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.model import JobKey, Reason, ResizePolicy, TrainingJob
-from edl.planner.decision_limits import Limits
-from tests.edl.planner.plans import held, plan_for, sizes
-from tests.edl.planner.states import at, cluster, demand, node, shape, worker
+from edl.model import Code, JobKey, Reason, ResizePolicy, TrainingJob
+from edl.planner.decision_limits import GrowthMode, Limits
+from tests.edl.planner.plans import ALL, held, plan_for, sizes
+from tests.edl.planner.states import at, cluster, demand, node, pod, shape, worker
 
 COOLDOWN = int(Limits().restart_cooldown.total_seconds())
 PERIOD = 6 * COOLDOWN
+HOUR = 3600
 TRIES = JobKey("ns", "tries")
 IN_VAIN = reasons.restarted(reasons.room_for_job(TRIES))
 
@@ -81,6 +82,45 @@ def test_a_size_that_lasted_twice_as_long_ends_the_count() -> None:
     assert attempts(grew(0), since=2 * COOLDOWN) == 0
     assert attempts(grew(1), since=4 * COOLDOWN - 1) == 2
     assert attempts(grew(1), since=4 * COOLDOWN) == 0
+
+
+def left(attempts: int) -> Reason:
+    """It left unneeded nodes."""
+    return replace(reasons.restarted(reasons.NODE_UNNEEDED), attempts=attempts)
+
+
+@pytest.mark.parametrize(("attempts", "wait"), [(1, 2 * COOLDOWN), (2, 4 * PERIOD)])
+def test_growth_waits_as_after_a_failed_one_once_a_job_has_left_unneeded_nodes_again(
+    attempts: int, wait: int
+) -> None:
+    soon = plan_for(cluster(node("a", 9), restarted(left(attempts), since=wait - 1)))
+    assert soon.resizes == ()
+    then = plan_for(cluster(node("a", 9), restarted(left(attempts), since=wait)))
+    assert sizes(then) == {"mnist": 3}
+
+
+def test_growth_within_an_hour_after_a_job_left_unneeded_nodes_counts() -> None:
+    assert attempts(left(0), since=HOUR - 1) == 1
+    assert attempts(left(0), since=HOUR) == 0
+
+
+def attempts_of_leaving(last: Reason, *, since: float) -> int:
+    """What the restart says by which the job leaves an unneeded node."""
+    mine = restarted(last, since=since, size=2)
+    pods = (pod(0, "a"), pod(1, "b"))
+    mine = replace(mine, roles=tuple(one.changed(pods=pods) for one in mine.roles))
+    needed = replace(ALL, growth=GrowthMode.NEEDED_NODES)
+    unneeded = (("b", at(-needed.idle_node_after.total_seconds())),)
+    state = replace(cluster(node("a", 9), node("b", 9), mine), unneeded_since=unneeded)
+    (resize,) = plan_for(state, needed).resizes
+    assert resize.reason.code is Code.NODE_UNNEEDED
+    return resize.reason.attempts
+
+
+def test_leaving_nodes_counts_within_an_hour_after_growth_and_not_after_leaving_others() -> None:
+    assert attempts_of_leaving(grew(1), since=HOUR - 1) == 2
+    assert attempts_of_leaving(grew(1), since=HOUR) == 0
+    assert attempts_of_leaving(left(1), since=HOUR - 1) == 1
 
 
 def test_a_start_from_the_queue_counts_as_no_restart() -> None:
