@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from edl.model import Role
+from edl.model import Code, JobEnd, Role
 from edl.planner.explain.explanation import RoleExplanation
 from kubectl_edl.explain.explained_job import Explained
 from kubectl_edl.model.training_job_view import Why, why_of, why_of_role
 from kubectl_edl.output.table import Column, Table
+
+_ENDS: Final = {JobEnd.COMPLETE: Code.COMPLETE, JobEnd.FAILED: Code.FAILED}
 
 
 class _RoleSize(NamedTuple):
@@ -50,5 +52,8 @@ def _sizes(explained: Explained) -> Iterator[_RoleSize]:
 
 
 def why_this_size(role: Role, one: RoleExplanation | None) -> Why:
-    """The reason of this plan, else the one on its Job."""
+    """The end of its Job, else the reason of this plan, else the one on its Job."""
+    if role.status.ending and role.record.reason not in _ENDS.values():
+        code = _ENDS[role.status.ending]
+        return Why(code, f"its Job {'is complete' if code is Code.COMPLETE else 'has failed'}")
     return why_of(one.reason) if one and one.reason else why_of_role(role)

@@ -46,7 +46,9 @@ first arrival to the last end. CPU, MEMORY, … are the average share of all nod
 requested. BELOW-MIN is the time for which jobs had nodes for less than their minimum, RESTARTS
 counts jobs that were stopped, POD-STOPS pods that ended before their job. With node pools,
 NODE-HOURS are those of all nodes, COST that of pools in the unit of their prices. DOMAINS, with
--o wide, shows where pods of a job with a topology first ran; with --live jobs keep theirs.
+-o wide, shows where pods of a job with a topology first ran; with --live jobs keep theirs. NOW
+is the present size, AS-IS and WHAT-IF are the sizes at the end without and with your changes,
+and the columns -STARTS show when all roles of the job have started.
 
 -o json prints a SimulationList, with --live a WhatIfList; all times are in seconds. Their fields:
 docs/reference/outputs.md

@@ -58,5 +58,5 @@ class SimulateOptions:
         metavar="NODE", help="Added nodes are like this node, or have cpu=16,memory=64Gi."
     )
     set: tuple[str, ...] = option(
-        metavar="CHANGE", help="Change a job, with --live: job/NAME.max=40, .min, …"
+        metavar="CHANGE", help="Change a job, with --live: job/[NAMESPACE/]NAME.max=40, .min, …"
     )

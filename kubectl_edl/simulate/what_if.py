@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from edl.forecast.remaining_work import left
 from edl.frameworks import resizing
+from edl.messages.scarcity_messages import listed
 from edl.model import ClusterState, Node, ResizePolicy, Role, TrainingJob
 from edl.quantities import CPU, MEMORY, PODS, Resources, amount_text
 from edl.simulator import Work
@@ -148,11 +149,18 @@ def with_setting(state: ClusterState, setting: str, namespace: str) -> ClusterSt
     key = (match["namespace"] or namespace, match["name"])
     found = next((job for job in state.jobs if tuple(job.key) == key), None)
     if found is None:
-        names = ", ".join(sorted(job.key.name for job in state.jobs if job.key[0] == key[0]))
-        raise Missing(f'no training job "{key[1]}" in namespace {key[0]}; there: {names or "none"}')
+        raise Missing(f'no training job "{key[1]}" in namespace {key[0]}; {_others(state, key)}')
     changed = _FIELDS[match["field"]](found, int(match["value"]))
     _check(changed, setting)
     return replace(state, jobs=tuple(changed if job is found else job for job in state.jobs))
+
+
+def _others(state: ClusterState, key: tuple[str, str]) -> str:
+    """The jobs of this name in other namespaces as `--set` takes them, else those of this one."""
+    keys = sorted(job.key for job in state.jobs)
+    named = [f"job/{one}" for one in keys if one.name == key[1]]
+    there = ", ".join(one.name for one in keys if one.namespace == key[0])
+    return f"it is in: {listed(named)}" if named else f"there: {there or 'none'}"
 
 
 def _check(job: TrainingJob, setting: str) -> None:

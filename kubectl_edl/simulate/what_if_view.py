@@ -67,10 +67,10 @@ def _later(found: _Outcomes, row: _Row) -> str:
 
 
 def _starts(found: _Outcomes, row: _Row) -> str:
-    """When all roles have started in this run; empty for a role that already runs."""
+    """When all roles have started in this run."""
     placed = found[row.job.key].track.placed
     if _now(row.role):
-        return ""
+        return "started"
     if placed is None:
         return f"not in {time_cell(found[row.job.key].until)}"
     return "now" if placed < 1 else f"in {time_cell(placed)}"

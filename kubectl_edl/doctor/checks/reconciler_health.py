@@ -1,5 +1,6 @@
 """Checks that a reconciler leads, and reads the settings and rights that it publishes."""
 
+from datetime import timedelta
 from typing import Final
 
 from edl.errors import Forbidden, NotFound
@@ -65,7 +66,8 @@ def leads(context: CheckContext) -> CheckResults:
             reconciler_remedy(context),
         )
     else:
-        yield ok(f"{lease.holder} leads, and renewed its Lease {duration(lease.silence)} ago")
+        ago = duration(max(lease.silence, timedelta()))
+        yield ok(f"{lease.holder} leads, and renewed its Lease {ago} ago")
 
 
 def writes(context: CheckContext) -> CheckResults:

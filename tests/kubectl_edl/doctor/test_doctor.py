@@ -93,7 +93,7 @@ def test_a_healthy_installation_passes_all_checks(stage: Stage) -> None:
         "\n"
         "Training jobs\n"
         "  ✓ there are none yet\n"
-        "  ✓ none waits for capacity\n"
+        "  ✓ no training job waits for capacity\n"
         "  ✓ there are no orphaned objects of deleted Jobs\n"
         "\n"
         "All checks passed: 17 checks.\n"
@@ -366,6 +366,11 @@ def test_the_leader_check_reads_the_lease(
     stage.now = [NOW + timedelta(minutes=minutes)]
     found = only(stage, "leader")
     assert found[:2] == (verdict, says)
+
+
+def test_a_renewal_slightly_ahead_of_the_clock_is_recent(stage: Stage) -> None:
+    stage.now = [NOW - timedelta(seconds=3)]
+    assert only(stage, "leader")[:2] == ("ok", "one leads, and renewed its Lease 0s ago")
 
 
 def test_an_overdue_lease_is_a_warning(stage: Stage) -> None:

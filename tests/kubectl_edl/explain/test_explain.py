@@ -1,6 +1,7 @@
 """`kubectl edl explain`: sizes, reasons, blockers and remedies."""
 
 import json
+import re
 
 import pytest
 
@@ -384,6 +385,19 @@ def test_a_job_that_has_ended_has_nothing_in_its_way() -> None:
     found = stage.run("explain", "done").out
     assert "Phase:       Succeeded\n" in found
     assert "Why" not in found
+
+
+@pytest.mark.parametrize(
+    ("end", "why"), [("Complete", "its Job is complete"), ("Failed", "its Job has failed")]
+)
+def test_the_size_of_a_role_that_has_ended_is_explained_by_its_end(
+    stage: Stage, end: str, why: str
+) -> None:
+    notes = {contract.REASON: "IdleCapacity", contract.MESSAGE: "idle capacity: 6 of 8 fit"}
+    over = {"conditions": [{"type": end, "status": "True"}]}
+    stage.patch("small", {"metadata": {"annotations": notes}, "status": over})
+    (line,) = re.findall(r"^worker .*", stage.run("explain", "small").out, re.MULTILINE)
+    assert line.endswith(f"   {why}")
 
 
 def test_an_unknown_name_is_refused(stage: Stage) -> None:

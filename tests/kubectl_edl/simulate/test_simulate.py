@@ -371,6 +371,12 @@ def test_the_table_shows_now_and_then(stage: Stage) -> None:
         ["mnist", "ps", "2", "2"],
         ["mnist", "worker", "1..12", "4"],
     ]
+    assert {line[5] for line in lines[4:]} == {"started"}
+
+
+def test_a_job_of_another_namespace_is_named_as_the_option_takes_it(stage: Stage) -> None:
+    found = stage.run("simulate", "--live", "-n", "lab", "--set", "job/mnist.max=20")
+    assert found.err.endswith('"mnist" in namespace lab; it is in: job/default/mnist\n')
 
 
 @pytest.mark.parametrize(
