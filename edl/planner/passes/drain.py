@@ -121,8 +121,12 @@ def pods_that_must_leave(
 def pods_that_may_leave(
     snapshot: Snapshot, allocation: RoleAllocation, cordoned: Collection[str]
 ) -> Sequence[Pod]:
-    """The role's pods on cordoned nodes, highest index first: extras before the minimum."""
-    return _unwelcome(snapshot, allocation, cordoned)[::-1]
+    """The role's pods on cordoned nodes: its minimum before its extras, highest index first.
+
+    PodDisruptionBudgets protect the minimum alone, and extras may find no capacity to move to.
+    """
+    pods = _unwelcome(snapshot, allocation, cordoned)
+    return sorted(pods, key=lambda pod: (pod.index >= allocation.min_replicas, -pod.index))
 
 
 def _unwelcome(

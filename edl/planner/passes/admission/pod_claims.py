@@ -160,7 +160,7 @@ def place_replacements(sources: ClaimSources, nodes: NodeRequests) -> None:
     for one in movable_allocations(sources.snapshot) if cordoned else ():
         pods = pods_that_may_leave(sources.snapshot, one, cordoned)
         least = [pod for pod in pods if pod.index < one.min_replicas]
-        if not least or not (len(least) == len(pods) or sources.snapshot.autoscaled):
+        if not least:
             continue
         # Pods that must leave nodes about to be removed come first.
         may = not going and _may_be_replaced(one, least[0])

@@ -1,5 +1,6 @@
 """Workers leave a node that is about to go, before it does."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from edl.model import (
 )
 from edl.planner.passes.drain import CORDONED
 from edl.planner.plan import Drain
+from tests.edl.planner.acting import act
 from tests.edl.planner.plans import plan_for, sizes
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape
 from tests.roles import with_hosts
@@ -76,7 +78,7 @@ def test_a_move_names_each_node_that_is_left() -> None:
 
 
 def test_a_move_off_a_cordoned_node_names_the_worker_and_the_node() -> None:
-    state = cluster(HOME, going("a", CORDON), node("b", 9), ring("a", "a", "b"))
+    state = cluster(HOME, going("a", CORDON), node("b", 9), ring("a", "a", "b", min=2))
     (found,) = plan_for(state).drains
     assert message(found.reason) == "worker-1 moves off a, which is cordoned"
 
@@ -92,9 +94,10 @@ def test_one_of_them_stays_until_the_first_has_come_back() -> None:
     assert moved(state) == [("pod-0",)]
 
 
-def test_one_after_the_other_leaves_a_cordoned_node_the_highest_first() -> None:
-    state = cluster(HOME, going("a", CORDON), node("b", 9), ring("a", "a", "b"))
-    assert moved(state) == [("pod-1",)]
+def test_one_after_the_other_leaves_a_cordoned_node_the_highest_of_the_minimum_first() -> None:
+    nodes = (HOME, going("a", CORDON), node("b", 9))
+    assert moved(cluster(*nodes, ring("a", "a", "a", "b", min=2))) == [("pod-1",)]
+    assert moved(cluster(*nodes, ring("b", "b", "a", "a", min=2))) == [("pod-3",)]
 
 
 def test_a_cordoned_node_is_better_than_none() -> None:
@@ -121,7 +124,7 @@ def test_the_next_pod_leaves_a_cordoned_node_once_the_last_one_is_listed() -> No
 
 
 def test_a_pod_off_the_host_list_goes_on_leaving() -> None:
-    mine = ring("a", "a", "b", hosts=listing(0, 2))
+    mine = ring("a", "a", "b", hosts=listing(0, 2), min=2)
     assert moved(cluster(HOME, going("a", CORDON), node("b", 9), mine)) == [("pod-1",)]
 
 
@@ -201,7 +204,7 @@ def test_a_pod_that_was_left_to_kube_scheduler_is_one_of_those_yet_to_be_bound()
 
 
 def test_the_host_list_of_a_failed_launcher_delays_no_drain() -> None:
-    mine = ring("a", "a", "b")
+    mine = ring("a", "a", "b", min=2)
     launcher, workers = mine.roles
     failed = replace(launcher.status.pods[0], phase=PodPhase.FAILED, name="launcher-old")
     failed = with_hosts(failed, hosts="")
@@ -234,6 +237,28 @@ def test_extras_of_other_jobs_make_room_for_a_minimum_on_a_cordoned_node() -> No
     other = job("other", role("worker", 1, 4, on=["b", "b"], resizing=ResizePolicy.LIVE))
     nodes = (HOME, going("a", CORDON), node("b", 2))
     assert sizes(plan_for(cluster(*nodes, ring("a", min=1), other))) == {"other": 1}
+
+
+@pytest.mark.parametrize("gated", [False, True], ids=["ungated", "gated"])
+@pytest.mark.parametrize(
+    ("on", "sizes_after"),
+    [("bcabca", [4]), ("bcaabc", [5]), ("abbcca", [4]), ("aabbca", [4, 3])],
+)
+def test_extras_beside_a_minimum_on_a_cordoned_node_do_not_keep_it_there(
+    on: str, sizes_after: list[int], *, gated: bool
+) -> None:
+    """All other nodes are full; the job scales down no further than that."""
+    part = role("worker", 3, 6, on=list(on), resizing=ResizePolicy.LIVE, gated=gated)
+    nodes = [node(name, on.count(name)) for name in "bc"]
+    state = cluster(going("a", CORDON), *nodes, job("dr", part, framework="pytorch"))
+    resized = []
+    for _ in range(20):
+        plan = plan_for(state)
+        resized += [one.after for one in plan.resizes]
+        state = act(state, plan, after=timedelta(seconds=20))
+    assert resized == sizes_after
+    (part,) = state.jobs[0].roles
+    assert {pod.node for pod in part.status.pods[:3]} <= {"b", "c"}
 
 
 def test_an_extra_on_a_cordoned_node_takes_no_replica_of_another_job() -> None:
@@ -280,13 +305,13 @@ def limited(hard: int, mine: TrainingJob) -> ClusterState:
 def test_a_pod_leaves_a_cordoned_node_only_if_its_quota_lets_it_come_back(
     hard: int, leaves: list[tuple[str, ...]]
 ) -> None:
-    charged = ring("a", "a", charges=(QuotaCharge(QUOTA, "pods", 1),))
+    charged = ring("a", "a", min=2, charges=(QuotaCharge(QUOTA, "pods", 1),))
     assert moved(limited(hard, charged)) == leaves
 
 
 def test_a_pod_leaves_a_cordoned_node_when_pods_that_hold_its_quota_have_ended() -> None:
     """A quota counts terminating pods: until they are gone, no pod comes back."""
-    charged = ring("a", "a", charges=(QuotaCharge(QUOTA, "pods", 1),))
+    charged = ring("a", "a", min=2, charges=(QuotaCharge(QUOTA, "pods", 1),))
     gone = pod(7, "b", terminating=True)
     other = role("worker", 1, 1, on=["b"], charges=(QuotaCharge(QUOTA, "pods", 1),))
     late = job("late", other.changed(pods=(*other.status.pods, gone)))
