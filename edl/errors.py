@@ -10,12 +10,13 @@ EdlError
     ├── Gone           410: the watch is too old, list again
     ├── Forbidden      401, 403
     ├── Invalid        400, 422
-    └── Unreachable    no answer, 429, 5xx: try again later
+    └── Unreachable    no answer, 408, 429, 5xx: try again later
         └── WebhookAway    the API server got no answer from our webhook
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -82,6 +83,14 @@ class Forbidden(ClusterError):
 
 class Invalid(ClusterError):
     """The API server refuses the content of the object."""
+
+
+def is_refusal(error: EdlError) -> bool:
+    """Whether the API server refuses a write as it is: by admission, a quota or a missing right.
+
+    After all other errors, and one about our credentials, the same write may succeed later.
+    """
+    return isinstance(error, Invalid | Forbidden) and error.status != HTTPStatus.UNAUTHORIZED
 
 
 class Unreachable(ClusterError):

@@ -49,12 +49,14 @@ def unready(job: TrainingJob) -> Reason | None:
     return reasons.incomplete(job.missing) if job.missing else None
 
 
-def why_kept(job: TrainingJob) -> Reason | None:
-    """Why roles keep their sizes: the API server still refuses new ones; None if it does not."""
-    found = job.refusal
-    if found is None or not found.refused_sizes:
-        return None
-    return reasons.quoted(Code.WRITE_REFUSED, str(found))
+def why_kept(job: TrainingJob, role: str = "") -> Reason | None:
+    """Why roles keep their sizes: the API server still refuses new ones; None if it does not.
+
+    The refusal of `role` comes first, if it has one.
+    """
+    sizes = [one for one in job.refused_writes if one.size]
+    refused = next((one for one in sizes if one.kind[0] == role), next(iter(sizes), None))
+    return reasons.quoted(Code.WRITE_REFUSED, str(refused)) if refused else None
 
 
 def phase(job: TrainingJob) -> Phase:

@@ -52,8 +52,7 @@ class DecisionPipeline(msgspec.Struct, frozen=True):
     observe: Callable[[datetime], ClusterState]
     decide: Callable[[ClusterState], Plan]
     steps: Callable[[Plan, ClusterState, Callable[[JobKey], bool]], Steps]
-    """The last argument tells whether a job's writes failed and are postponed: such a job gets no
-    steps."""
+    """The last argument tells whether a job backs off after failed writes: it gets no steps."""
     follow: Callable[[], None]
     """Called while another process leads, whose decisions make what this process remembers
     outdated."""
@@ -81,7 +80,7 @@ class Controller:
         self._executor = executor
         self._decisions = decisions
         self._clocks = clocks
-        self._postponed = JobBackoff()
+        self._backoff = JobBackoff()
         self._refusals = RefusedWrites()
         self._errors = 0
         self._rest = 0.0
@@ -111,12 +110,12 @@ class Controller:
         """
         started = self._clocks.monotonic()
         state = self._refusals.seen(self._pipeline.observe(self._clocks.now()))
-        plan = self._pipeline.decide(state)
-        steps = self._pipeline.steps(plan, state, partial(self._postponed.waits, now=started))
-        self._postponed.keep(
-            {job.key for job in (*state.jobs, *state.bare_jobs)}
-            | {JobKey(target.namespace, target.name) for target, _ in state.orphans}
+        self._backoff.keep(
+            {JobKey(target.namespace, target.name): uid for target, uid in state.orphans}
+            | {job.key: job.uid for job in (*state.jobs, *state.bare_jobs)}
         )
+        plan = self._pipeline.decide(state)
+        steps = self._pipeline.steps(plan, state, partial(self._backoff.waits, now=started))
         decided = self._clocks.monotonic() - started
         self._rest = min(RESTS * decided, LONGEST_REST)
         self._decisions.decided(LastDecision(state, plan), decided, self._since_event())
@@ -129,7 +128,7 @@ class Controller:
             self._rest = 0.0
             return 0.0
         asked = steps.recheck_after.total_seconds() if steps.recheck_after else None
-        retry = self._postponed.next(self._clocks.monotonic())
+        retry = self._backoff.next(self._clocks.monotonic())
         if report.conflicts:  # their back-off is short, and a job may depend on the write
             self._rest = min(self._rest, AFTER_CONFLICT.first)
         again = SOONEST if self._refusals.unseen else RESYNC
@@ -137,11 +136,11 @@ class Controller:
         return max(soonest, SOONEST, self._rest)
 
     def _leave_out(self, broken: Sequence[StepError]) -> None:
-        """Postpones jobs whose steps could not be computed, and logs each attempt."""
+        """Jobs whose steps could not be computed back off; each attempt is logged."""
         now = self._clocks.monotonic()
         for found in broken:
-            if not self._postponed.waits(found.job, now):
-                self._postponed.postpone(found.job, AFTER_FAILURE, now)
+            if not self._backoff.waits(found.job, now):
+                self._backoff.back_off(found.job, AFTER_FAILURE, now)
                 self._decisions.left_out(found)
 
     def _guarded_round(self, ended: Callable[[], bool]) -> float:
@@ -166,19 +165,21 @@ class Controller:
 
     def _remember(self, report: StepReport) -> None:
         now = self._clocks.monotonic()
-        for step in report.done:
-            self._postponed.forget(step.job)
-            if step.starts:
-                self._refusals.forget(step.job)
         # Several steps of one job may meet the same error: that counts as one failure.
-        for job in {step.job for step in report.conflicts}:
-            self._postponed.postpone(job, AFTER_CONFLICT, now)
         failed = defaultdict[JobKey, list[StepFailure]](list)
         for failure in report.failed:
             failed[failure.step.job].append(failure)
+        for step in report.done:
+            if step.job not in failed:
+                self._backoff.forget(step.job)
+            if step.starts:
+                self._refusals.forget_start(step.job)
+        for job in {step.job for step in report.conflicts}:
+            self._backoff.back_off(job, AFTER_CONFLICT, now)
         for job, failures in failed.items():
-            if not self._refusals.note(job, failures, self._clocks.now()):
-                self._postponed.postpone(job, AFTER_FAILURE, now)
+            lasting = self._backoff.is_lasting(job)
+            if not self._refusals.note(job, failures, self._clocks.now(), lasting=lasting):
+                self._backoff.back_off(job, AFTER_FAILURE, now)
 
 
 def _without_lost_lead(report: StepReport) -> StepReport:

@@ -1,6 +1,6 @@
-"""Training jobs whose writes failed, and when to try them again."""
+"""Training jobs that back off after failed writes, until these are tried again."""
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from typing import Final
 
 from edl.backoff import Backoff
@@ -9,6 +9,10 @@ from edl.model import JobKey
 AFTER_CONFLICT: Final = Backoff(0.1, 2.0)
 """Long enough for the watch to deliver the write that caused the conflict."""
 AFTER_FAILURE: Final = Backoff(1.0, 60.0)
+LASTING: Final = 4
+"""After this many failures in a row, within 15 s, the next one counts as lasting: other jobs no
+longer wait for the capacity that the write keeps. If the API server answers no writes at all, the
+leadership is lost by then."""
 
 
 class JobBackoff:
@@ -17,15 +21,23 @@ class JobBackoff:
     def __init__(self) -> None:
         self._until: dict[JobKey, float] = {}
         self._failures: dict[JobKey, int] = {}
+        self._uids: Mapping[JobKey, str] = {}
 
-    def postpone(self, job: JobKey, pause: Backoff[float], now: float) -> None:
+    def back_off(self, job: JobKey, pause: Backoff[float], now: float) -> None:
         self._failures[job] = self._failures.get(job, 0) + 1
         self._until[job] = now + pause.after(self._failures[job])
 
-    def keep(self, jobs: Collection[JobKey]) -> None:
-        """Forgets all other jobs, which no longer exist."""
-        for job in [job for job in self._failures if job not in jobs]:
+    def is_lasting(self, job: JobKey) -> bool:
+        return self._failures.get(job, 0) >= LASTING
+
+    def keep(self, jobs: Mapping[JobKey, str]) -> None:
+        """Forgets all but these jobs, and those that were created again, with another uid."""
+        known = self._uids
+        for job in [
+            job for job in self._failures if job not in jobs or jobs[job] != known.get(job)
+        ]:
             self.forget(job)
+        self._uids = jobs
 
     def forget(self, job: JobKey) -> None:
         self._failures.pop(job, None)
@@ -35,6 +47,6 @@ class JobBackoff:
         return self._until.get(job, now) > now
 
     def next(self, now: float) -> float | None:
-        """Seconds until the first job may be tried again; None if no job is postponed."""
+        """Seconds until the first job may be tried again; None if no job backs off."""
         ahead = [until - now for until in self._until.values() if until > now]
         return min(ahead, default=None)

@@ -80,11 +80,11 @@ def _review(routes: RouteContext, decide: AdmissionDecision) -> Response:
     if request.mimetype != _JSON:
         found = request.mimetype or "no content type"
         raise BadReview(f"{found} instead of {_JSON}", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
-    postponed: _Postponed | None = request.environ.get(DEFERRED_CALL)
+    deferred: _Deferred | None = request.environ.get(DEFERRED_CALL)
     started = routes.clock()
-    review = postponed.review if postponed else _decoded()
+    review = deferred.review if deferred else _decoded()
     try:
-        policy = postponed.fetch.result() if postponed else _policy(routes, review)
+        policy = deferred.fetch.result() if deferred else _policy(routes, review)
     except EdlError as error:
         result = handler.unread(review, error)
     else:
@@ -97,7 +97,7 @@ def _review(routes: RouteContext, decide: AdmissionDecision) -> Response:
     return Response(answer, content_type=_JSON)
 
 
-class _Postponed(msgspec.Struct, frozen=True):
+class _Deferred(msgspec.Struct, frozen=True):
     """A review that waits for its namespace: a deferred call that no longer needs the body."""
 
     review: Review
@@ -126,7 +126,7 @@ def _policy(routes: RouteContext, review: Review) -> NamespacePolicy | None:
     known = routes.policies.known(review.namespace)
     if known is None:
         fetch = partial(routes.policies.fetch, review.namespace)
-        request.environ[DEFERRED_CALL] = _Postponed(review, PolicyFetch(fetch))
+        request.environ[DEFERRED_CALL] = _Deferred(review, PolicyFetch(fetch))
     return known
 
 

@@ -21,7 +21,7 @@ _LONGEST: Final = 65_536
 MOST: Final = 1024
 """Characters of a quoted message that are kept: as many as an Event holds."""
 _failures: Final = msgspec.json.Decoder(FailedAttempt)
-_refusals: Final = msgspec.json.Decoder(WriteRefusal)
+_refusals: Final = msgspec.json.Decoder(tuple[WriteRefusal, ...])
 _Attempt = TypeVar("_Attempt", bound=FailedAttempt)
 
 
@@ -47,19 +47,18 @@ def quoted(message: str) -> str:
 
 def read_failure(annotation: str) -> FailedAttempt | None:
     """The failed request for nodes in an annotation; None if it is missing or invalid."""
-    return _read(annotation, _failures)
+    found = read_json(annotation, _failures)
+    return _checked(found) if found else None
 
 
-def read_refusal(annotation: str) -> WriteRefusal | None:
-    """The refused writes in an annotation, one size of each kind; None if missing or invalid."""
-    found = _read(annotation, _refusals) if len(annotation) <= _LONGEST else None
-    if found and len({one.kind for one in found.sizes}) < len(found.sizes):
-        return None
-    return found
+def read_refusals(annotation: str) -> tuple[WriteRefusal, ...]:
+    """The refused writes in an annotation, one of each kind; none if missing or invalid."""
+    read = read_json(annotation, _refusals) if len(annotation) <= _LONGEST else None
+    found = {one.kind: checked for one in read or () if (checked := _checked(one))}
+    return tuple(found.values()) if read and len(found) == len(read) else ()
 
 
-def _read(annotation: str, decoder: "msgspec.json.Decoder[_Attempt]") -> _Attempt | None:
-    found = read_json(annotation, decoder)
-    if not found or not found.at.tzinfo or not 0 < found.attempts <= _MOST_ATTEMPTS:
+def _checked(found: _Attempt) -> _Attempt | None:
+    if not found.at.tzinfo or not 0 < found.attempts <= _MOST_ATTEMPTS:
         return None
     return replace(found, message=quoted(found.message))

@@ -21,7 +21,7 @@ RECORDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     contract.BELOW_MIN_SINCE: ("below_min_since", timestamp),
     contract.REMOVED_PODS: ("removed", lambda text: frozenset(text.split(",")) - {""}),
     contract.CLEARED: ("cleared", cleared_nodes.read),
-    contract.WRITE_REFUSED: ("refusal", failed_attempts.read_refusal),
+    contract.WRITE_REFUSED: ("refusals", failed_attempts.read_refusals),
     contract.CONSUMED_REQUEST: ("consumed", str),
     contract.DELAYED_UNTIL: ("delayed_until", timestamp),
     contract.FAILURES_AT_START: ("failures_at_start", lambda text: whole(text) or 0),

@@ -1,7 +1,8 @@
-"""Writes that the API server refused: which refusals count, and when they are tried again."""
+"""Writes that the API server refused: which refusals count, and when each is tried again."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -10,7 +11,7 @@ from edl.model import RefusedSize, RequestedSize, Role, TrainingJob, WriteRefusa
 
 
 def time_left(refusal: WriteRefusal, now: datetime) -> timedelta | None:
-    """How long until the writes are tried again; None if that is due.
+    """How long until the write is tried again; None if that is due.
 
     A time left of more than twice the back-off comes from a wrong clock, and is ignored.
     """
@@ -21,28 +22,24 @@ def time_left(refusal: WriteRefusal, now: datetime) -> timedelta | None:
 
 def refused(
     job: TrainingJob,
-    sizes: Sequence[tuple[str, int]],
+    sizes: Iterable[tuple[str, int]],
     message: str,
     now: datetime,
     *,
     starts: bool = False,
-) -> WriteRefusal:
-    """One more refusal: of the job's start, or of `sizes`, the (role, replicas) of running roles.
+) -> Iterator[WriteRefusal]:
+    """One more refusal of each: the job's start, and `sizes`, (role, replicas) of running roles.
 
-    Writes that were refused before, and not accepted since, remain refused.
+    Those that have no effect are left out: the start has been made, or the size been reached.
     """
-    before = job.refusal or WriteRefusal(now, 0)
+    attempts = {one.kind: one.attempts for one in job.refusals}
     running = {role.name: role for role in job.live if not role.status.suspended}
-    new = (_refused(job, running[name], size) for name, size in sizes if name in running)
-    found = {one.kind: one for one in (*before.sizes, *new)}
-    return WriteRefusal(
-        now,
-        before.attempts + 1,
-        quoted(message),
-        tuple(found.values()),
-        starts or before.starts,
-        before.lifted and not starts,
-    )
+    resized = (_refused(job, running[name], size) for name, size in sizes if name in running)
+    for size in (*((None,) if starts else ()), *resized):
+        found = WriteRefusal(now, 1, quoted(message), size)
+        found = replace(found, attempts=attempts.get(found.kind, 0) + 1)
+        if _concerns(job, found):
+            yield found
 
 
 def _refused(job: TrainingJob, role: Role, size: int) -> RefusedSize:
@@ -53,41 +50,29 @@ def _request(job: TrainingJob, role: Role) -> RequestedSize:
     return RequestedSize(role.spec.min, role.spec.max, role.request.replicas, job.paused)
 
 
-def with_refusal(job: TrainingJob, known: WriteRefusal | None = None) -> TrainingJob:
-    """The job with the latest refusal that concerns it, among those on its Jobs and `known`.
+def with_refusals(job: TrainingJob, known: Iterable[WriteRefusal] = ()) -> TrainingJob:
+    """The job with the latest refusal of each kind, among those on its Jobs and `known`.
 
-    The latest is the one with most attempts: its time may come from a wrong clock.
+    Those without an effect are left out. The latest is the one with most attempts: its
+    time may come from a wrong clock.
     """
-    written = (role.record.refusal for role in job.roles)
-    concerning = (_concerning(job, one) for one in (*written, known) if one)
-    found = max(
-        filter(None, concerning),
-        key=lambda one: (one.attempts, one.at, one.lifted, -len(one.refused_sizes)),
-        default=None,
-    )
-    return job if found == job.refusal else replace(job, refusal=found)
+    written = chain.from_iterable(role.record.refusals for role in job.roles)
+    concerning = (one for one in (*written, *known) if _concerns(job, one))
+    ordered = sorted(concerning, key=lambda one: (one.kind, one.attempts, one.at, one.lifted))
+    found = tuple({one.kind: one for one in ordered}.values())
+    return job if found == job.refusals else replace(job, refusals=found)
 
 
-def concerns(job: TrainingJob, refusal: WriteRefusal) -> bool:
-    """Whether a role of the job has yet to start, or to get a size, that was refused."""
-    return _concerning(job, refusal) is not None
+def _concerns(job: TrainingJob, refusal: WriteRefusal) -> bool:
+    """Whether a role has yet to start, or to get the size that was refused.
 
-
-def _concerning(job: TrainingJob, refusal: WriteRefusal) -> WriteRefusal | None:
-    """The refusal without a start that has been made, and without sizes that have been reached.
-
-    A size that was refused for an earlier request of the users is left out, too.
+    A size that was refused for an earlier request of the users does not count.
     """
-    roles = {role.name: role for role in job.live}
-    sizes = tuple(
-        one
-        for one in refusal.sizes
-        if (role := roles.get(one.role))
-        and _lacks(role, one)
-        and one.request == _request(job, role)
-    )
-    starts = refusal.starts and any(role.status.suspended for role in job.live)
-    return replace(refusal, sizes=sizes, starts=starts) if sizes or starts else None
+    size = refusal.size
+    if size is None:
+        return any(role.status.suspended for role in job.live)
+    role = next((role for role in job.live if role.name == size.role), None)
+    return role is not None and _lacks(role, size) and size.request == _request(job, role)
 
 
 def _lacks(role: Role, refused: RefusedSize) -> bool:

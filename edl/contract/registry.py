@@ -139,8 +139,8 @@ _TABLE: Final = f"""
     after it is recorded
 {keys.CLEARED} | JSON | nodes that its replicas were moved off for a pod of few nodes, how often, \
     and when last
-{keys.WRITE_REFUSED} | JSON | when and why the API server last refused its start or a new size, \
-    which sizes, and how often
+{keys.WRITE_REFUSED} | JSON | the start and new sizes that the API server refused: \
+    when, why and how often each
 {keys.PROVISIONING_FAILED} | JSON | when requested nodes last did not join, how often, \
     and the autoscaler's message
 {keys.CONSUMED_REQUEST} | a ProvisioningRequest | the request on whose nodes its pods started; \

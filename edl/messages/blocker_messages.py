@@ -21,9 +21,9 @@ from edl.model.blockers import (
     TimedHold,
     TooLarge,
 )
+from edl.model.nodes import is_one_node
 from edl.model.reason_codes import Attempt, Attempted, Reason, Roles
 from edl.model.scarcity import NodeRule, Scarce
-from edl.model.topology_domains import is_one_node
 from edl.quantities import Resources, amount_text, shown_amounts
 
 _EXCLUDING: Final[Mapping[Scarce, str]] = {

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from edl import contract
+from edl.model.nodes import Domain
 from edl.model.scarcity import Lack, NodeRule, NoEligibleNode, ResourceNeed, Scarce
-from edl.model.topology_domains import Domain
 from edl.quantities import CPU, DEVICE_CLASS, devices_text
 
 NAMED: Final = 3

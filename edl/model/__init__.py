@@ -5,8 +5,14 @@ Amounts are `Resources` (integers, see edl/quantities.py); times are timezone-aw
 
 from edl.model.cluster_state import ClusterState, Demand
 from edl.model.devices import Caveat, CaveatCode, ClaimRef, Device, DeviceTemplate, GpuUsage, Share
+from edl.model.failures import (
+    FailedAttempt,
+    RefusedSize,
+    RequestedSize,
+    WriteRefusal,
+)
 from edl.model.jobs import Phase, TrainingJob
-from edl.model.nodes import Assignment, Node, Shape, Taint, Toleration
+from edl.model.nodes import Assignment, Domain, Node, Shape, Taint, Toleration, Topology
 from edl.model.object_refs import JobKey, ObjectRef, Owner
 from edl.model.pod_constraints import (
     ForeignPods,
@@ -17,16 +23,12 @@ from edl.model.pod_constraints import (
 )
 from edl.model.pods import (
     CapacityRequest,
-    FailedAttempt,
     Leaving,
     Pod,
     PodPhase,
     ProvisionalPod,
     Provisioning,
-    RefusedSize,
-    RequestedSize,
     RequestState,
-    WriteRefusal,
 )
 from edl.model.quotas import Quota, QuotaCharge
 from edl.model.reason_codes import Code, Reason, Restart
@@ -45,7 +47,6 @@ from edl.model.roles import (
 )
 from edl.model.selectors import Labels, Requirement, Selector, Selectors
 from edl.model.teams import DEFAULT_TEAM, Reclaim, Team, Teams
-from edl.model.topology_domains import Domain, Topology
 
 __all__ = [
     "DEFAULT_TEAM",

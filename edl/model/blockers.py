@@ -10,11 +10,11 @@ from typing import ClassVar, TypeAlias
 
 import msgspec
 
+from edl.model.nodes import Domain
 from edl.model.object_refs import JobKey
 from edl.model.quotas import Quota
 from edl.model.reason_codes import Code, Reason
 from edl.model.scarcity import NoEligibleNode, Scarce
-from edl.model.topology_domains import Domain
 from edl.quantities import Resources
 
 

@@ -11,11 +11,12 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.contract import CleanUp
+from edl.model.failures import RefusedSize, WriteRefusal
+from edl.model.nodes import Topology
 from edl.model.object_refs import JobKey, ObjectRef, Owner
-from edl.model.pods import Leaving, Provisioning, RefusedSize, WriteRefusal
+from edl.model.pods import Leaving, Provisioning
 from edl.model.reason_codes import Code
 from edl.model.roles import EndCondition, JobEnd, ResizePolicy, Role
-from edl.model.topology_domains import Topology
 
 
 class Phase(StrEnum):
@@ -48,8 +49,8 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     started_at: datetime | None = None
     problem: str = ""
     """Why the job cannot be planned (Jobs with different `edl.dev/roles`, a foreign Service, …)."""
-    refusal: WriteRefusal | None = None
-    """The writes that the API server last refused; None once they have no more effect."""
+    refusals: tuple[WriteRefusal, ...] = ()
+    """Writes that the API server refused, one of each kind, as long as they have an effect."""
     provisioning: Provisioning = Provisioning()
     mode: str = ""
     clean_up: CleanUp = CleanUp.RUNNING
@@ -61,37 +62,45 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def blocker(self) -> str:
         """Why plans leave the job out; empty if they include it."""
-        refused = str(self.refusal) if self.refused else ""
-        return "; ".join(filter(None, (self.problem, refused)))
+        refused = [str(one) for one in self.refused_writes if one.size is None]
+        return "; ".join(filter(None, (self.problem, *refused)))
+
+    @property
+    def refused_writes(self) -> tuple[WriteRefusal, ...]:
+        """The writes that the API server still refuses."""
+        return tuple(one for one in self.refusals if not one.lifted)
 
     @property
     def refused(self) -> bool:
         """Whether the API server still refuses the job's start."""
-        return self.refusal is not None and self.refusal.starts_refused
+        return any(one.size is None for one in self.refused_writes)
 
     def refuses(self, role: Role, size: int) -> bool:
         """Whether the API server still refuses sizes of this kind for a running role.
 
         A restart for a new size stops all roles.
         """
-        found = self.refusal
-        if found is None or size == role.status.size:
+        if size == role.status.size:
             return False
         if self.keeps_running and role.spec.resizing is ResizePolicy.RESTART:
             return True
         wanted = RefusedSize(role.name, size, size > role.status.size)
-        return any(one.kind == wanted.kind for one in found.refused_sizes)
+        return any(one.kind == wanted.kind for one in self.refused_writes)
 
     @property
     def keeps_running(self) -> bool:
         """Whether the API server still refuses to stop one of its roles."""
-        found = self.refusal
-        return found is not None and any(not one.size for one in found.refused_sizes)
+        return any(one.size and not one.size.size for one in self.refused_writes)
 
     @cached_property
     def owners(self) -> tuple[Owner, ...]:
         jobs = (Owner("batch/v1", "Job", role.job, role.uid) for role in self.roles)
         return self.pods or tuple(jobs)
+
+    @property
+    def uid(self) -> str:
+        """The uid of its first Job or pod: another one has been created again under its name."""
+        return self.owners[0].uid if self.owners else ""
 
     @cached_property
     def progress(self) -> float | None:

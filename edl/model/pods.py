@@ -2,11 +2,11 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
 
 import msgspec
 
 from edl import contract
+from edl.model.failures import FailedAttempt
 from edl.model.quotas import QuotaCharge
 from edl.model.reason_codes import Reason
 from edl.quantities import Resources
@@ -26,16 +26,6 @@ class ProvisionalPod(msgspec.Struct, frozen=True):
     """Its own usage of the quotas of its namespace."""
     gone: bool = False
     """It has ended, or is terminating."""
-
-
-class FailedAttempt(msgspec.Struct, frozen=True):
-    """A failed request for nodes, or a refused write, to be retried after a back-off."""
-
-    at: datetime
-    attempts: int
-    """Consecutive failures so far."""
-    message: str = ""
-    """The message of the autoscaler or the API server; shown, never parsed."""
 
 
 class RequestState(StrEnum):
@@ -197,63 +187,3 @@ class Pod(msgspec.Struct, frozen=True):
     @property
     def ended(self) -> bool:
         return self.phase in (PodPhase.SUCCEEDED, PodPhase.FAILED)
-
-
-class RequestedSize(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What users ask of a role's size: its bounds, a manual size, and whether its job is paused."""
-
-    min: int
-    max: int
-    manual: int | None = None
-    paused: bool = False
-
-
-class RefusedSize(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A size that the API server refused to write for a running role; 0: it refused to stop it."""
-
-    role: str
-    size: Annotated[int, msgspec.Meta(ge=0)]
-    grows: bool
-    """Whether it was larger than the role's size then."""
-    request: RequestedSize | None = None
-    """The users' request then. The refusal says nothing about another request."""
-    lifted: bool = False
-    """Whether the API server has since accepted it in a dry run."""
-
-    @property
-    def kind(self) -> tuple[str, bool, bool]:
-        """Writes of one kind are refused together: scale-ups, scale-downs or stops of a role."""
-        return self.role, self.grows, self.size == 0
-
-
-class WriteRefusal(FailedAttempt, frozen=True, omit_defaults=True):
-    """The API server refused a write of a training job: of its start, or of new sizes."""
-
-    sizes: tuple[RefusedSize, ...] = ()
-    """The last one of each kind."""
-    starts: bool = False
-    """Whether it refused the start."""
-    lifted: bool = False
-    """Whether the API server has since accepted the start in a dry run."""
-
-    @property
-    def refused_sizes(self) -> tuple[RefusedSize, ...]:
-        """The sizes that the API server still refuses."""
-        return tuple(one for one in self.sizes if not one.lifted)
-
-    @property
-    def starts_refused(self) -> bool:
-        """Whether the API server still refuses the start."""
-        return self.starts and not self.lifted
-
-    @property
-    def holds(self) -> bool:
-        """Whether the API server still refuses any of these writes."""
-        return self.starts_refused or bool(self.refused_sizes)
-
-    def __str__(self) -> str:
-        if self.starts_refused:
-            return f"the API server refuses its start: {self.message}"
-        if any(not one.size for one in self.refused_sizes):
-            return f"the API server refuses to suspend it: {self.message}"
-        return f"the API server refuses its new size: {self.message}"

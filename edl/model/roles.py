@@ -8,12 +8,12 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.model.devices import Caveat, DeviceTemplate
-from edl.model.nodes import Assignment, Shape
-from edl.model.pods import Pod, PodPhase, WriteRefusal
+from edl.model.failures import WriteRefusal
+from edl.model.nodes import Assignment, Shape, Topology
+from edl.model.pods import Pod, PodPhase
 from edl.model.quotas import QuotaCharge
 from edl.model.reason_codes import Code, Reason, Restart
 from edl.model.selectors import Labels
-from edl.model.topology_domains import Topology
 from edl.quantities import Resources
 
 
@@ -189,8 +189,8 @@ class RoleRecord(msgspec.Struct, frozen=True):
     """Pods of its last removal by name: it is recorded, and they may be yet to be deleted."""
     cleared: tuple[Clearing, ...] = ()
     """Nodes that were recently cleared of its replicas for other pods."""
-    refusal: WriteRefusal | None = None
-    """The writes that the API server last refused, of this role or its training job."""
+    refusals: tuple[WriteRefusal, ...] = ()
+    """New sizes of this role that the API server refused; on its first Job the start, too."""
     failures_at_start: int = 0
     """`RoleStatus.failures` at the last start or scale-up."""
     delayed_until: datetime | None = None

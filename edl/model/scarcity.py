@@ -4,8 +4,7 @@ from enum import StrEnum
 
 import msgspec
 
-from edl.model.nodes import Taint
-from edl.model.topology_domains import Domain
+from edl.model.nodes import Domain, Taint
 from edl.quantities import Amount, Resources
 
 

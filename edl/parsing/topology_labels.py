@@ -4,7 +4,7 @@ from typing import Final
 
 from edl import contract
 from edl.dns_names import is_label_key
-from edl.model.topology_domains import Topology
+from edl.model.nodes import Topology
 from edl.parsing.manifest_reader import ManifestReader
 
 _MOST: Final = 8

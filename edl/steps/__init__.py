@@ -126,11 +126,10 @@ def _retries(plan: Plan, state: ClusterState) -> _Makers[_Due]:
     """Step makers of jobs of which the API server refused a write."""
     stopped = {entry.job for entry in plan.suspensions}
     for job in state.jobs:
-        found = job.refusal
-        if not found or not found.holds or job.problem or job.key in stopped:
+        if not job.refused_writes or job.problem or job.key in stopped:
             continue
         if phases.ending(job) is None:
-            yield job.key, partial(retried, job, found, state.observed_at)
+            yield job.key, partial(retried, job, state.observed_at)
 
 
 def _placements(plan: Plan, state: ClusterState) -> _Makers[tuple[Step, ...]]:

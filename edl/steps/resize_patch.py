@@ -74,7 +74,7 @@ def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str |
         annotations |= preconditioned_patches.assigned(role, first, resize.nodes)
     if resize and resize.after > resize.before:
         annotations |= preconditioned_patches.none_missing(role)
-    if resize and role.record.refusal:
+    if resize and role.record.refusals:
         annotations[contract.WRITE_REFUSED] = None
     if resize or role.request.removing:
         annotations[contract.RESIZED_AT] = preconditioned_patches.timestamp(now)

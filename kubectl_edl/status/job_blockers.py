@@ -72,9 +72,9 @@ def _problem(view: JobView) -> Iterator[JobBlocker]:
     if view.job.problem:
         # If no label can be read, the findings lack a remedy.
         yield JobBlocker(view.job.problem, "" if view.job.roles else _CORRECT)
-    if view.job.refusal and view.job.refusal.holds:
-        what = "its start is" if view.job.refused else "the write is"
-        yield JobBlocker(str(view.job.refusal), f"change what refuses it: {what} tried again")
+    for refused in view.job.refused_writes:
+        what = "the write is" if refused.size else "its start is"
+        yield JobBlocker(str(refused), f"change what refuses it: {what} tried again")
 
 
 def incomplete(view: JobView) -> Iterator[JobBlocker]:

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from edl.annotations import write_refusals
-from edl.errors import Forbidden, Invalid
+from edl.errors import is_refusal
 from edl.kube.writer.executor import StepFailure
 from edl.model import ClusterState, JobKey, TrainingJob
 
@@ -20,7 +19,7 @@ class RefusedWrites:
     """Refusals kept between rounds. Those written to the Jobs outlive the process."""
 
     def __init__(self) -> None:
-        self._known: dict[JobKey, WriteRefusal] = {}
+        self._known: dict[tuple[JobKey, str], tuple[WriteRefusal, ...]] = {}
         self._jobs: dict[JobKey, TrainingJob] = {}
         self.unseen = False
         """Whether a refusal was added that the last state does not include."""
@@ -29,35 +28,53 @@ class RefusedWrites:
         """The state with these refusals; unchanged if there are none."""
         jobs = tuple(map(self._with, state.jobs)) if self._known else state.jobs
         self._jobs = {job.key: job for job in jobs}
-        refused = {job.key: job.refusal for job in jobs if job.key in self._known}
-        self._known = {key: one for key, one in refused.items() if one and one.holds}
+        self._known = {
+            _id(job): job.refused_writes
+            for job in jobs
+            if _id(job) in self._known and job.refused_writes
+        }
         self.unseen = False
         return state if jobs == state.jobs else replace(state, jobs=jobs)
 
-    def note(self, key: JobKey, failures: Sequence[StepFailure], now: datetime) -> bool:
-        """Records the failed start or refused sizes of a job, as one refusal.
+    def note(
+        self,
+        key: JobKey,
+        failures: Sequence[StepFailure],
+        now: datetime,
+        *,
+        lasting: bool = False,
+    ) -> bool:
+        """Records the refused start and sizes of a job, each as one refusal.
 
-        False if there are none: nothing that plans count on has failed, or the job is gone. A
-        size is refused only by an answer of the API server: a write without one is postponed.
+        False if there are none: nothing that plans count on was refused, or the job is gone. Other
+        failures, such as a timeout, count only if they are `lasting`: the same write may succeed.
         """
         job = self._jobs.get(key)
-        starts = any(one.step.starts for one in failures)
-        refused = [one for one in failures if isinstance(one.error, Invalid | Forbidden)]
-        sizes = tuple(chain.from_iterable(one.step.sizes for one in refused))
-        planned = [one.error for one in failures if one.step.starts]
-        planned += [one.error for one in refused if one.step.sizes]
-        if job is None or not planned:
+        found = {
+            refusal.kind: refusal
+            for one in failures
+            if job and (lasting or is_refusal(one.error))
+            for refusal in write_refusals.refused(
+                job, one.step.sizes, str(one.error), now, starts=one.step.starts
+            )
+        }
+        if not job or not found:
             return False
-        found = write_refusals.refused(job, sizes, str(planned[0]), now, starts=starts)
-        if not write_refusals.concerns(job, found):
-            return False
-        self._known[key] = found
+        self._known[_id(job)] = (*job.refused_writes, *found.values())
         self.unseen = True
         return True
 
-    def forget(self, key: JobKey) -> None:
-        self._known.pop(key, None)
+    def forget_start(self, key: JobKey) -> None:
+        """Forgets that the start was refused: it has been made, or a dry run of it."""
+        job = self._jobs.get(key)
+        if job and (known := self._known.pop(_id(job), ())):
+            self._known[_id(job)] = tuple(one for one in known if one.size)
 
     def _with(self, job: TrainingJob) -> TrainingJob:
-        known = self._known.get(job.key)
-        return write_refusals.with_refusal(job, known) if known else job
+        known = self._known.get(_id(job))
+        return write_refusals.with_refusals(job, known) if known else job
+
+
+def _id(job: TrainingJob) -> tuple[JobKey, str]:
+    """Its name, and the uid of its first Job: another job of the same name was refused nothing."""
+    return job.key, job.uid

@@ -82,7 +82,7 @@ def policy(cluster: Stage, accepts: str) -> Iterator[None]:
 
 def refusal(cluster: Stage, job: str) -> WriteRefusal | None:
     notes = cluster.job(job)["metadata"].get("annotations", {})
-    return failed_attempts.read_refusal(notes.get(contract.WRITE_REFUSED, ""))
+    return next(iter(failed_attempts.read_refusals(notes.get(contract.WRITE_REFUSED, ""))), None)
 
 
 def events(cluster: Stage) -> set[tuple[str, str]]:

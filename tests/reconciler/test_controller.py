@@ -7,7 +7,7 @@ from weakref import ref
 
 import pytest
 
-from edl.errors import Invalid, Unreachable
+from edl.errors import ClusterError, Forbidden, Gone, Invalid, Unreachable
 from edl.kube.writer.executor import StepFailure, StepReport, never
 from edl.model import (
     ClusterState,
@@ -52,8 +52,8 @@ PLAN = Plan(
 )
 
 
-def worker(key: JobKey, *, suspended: bool) -> Role:
-    return role("worker", 1, 4, job=f"{key.name}-worker", suspended=suspended)
+def worker(key: JobKey, uid: str, *, suspended: bool) -> Role:
+    return role("worker", 1, 4, job=f"{key.name}-worker", uid=uid, suspended=suspended)
 
 
 class Hand:
@@ -62,6 +62,8 @@ class Hand:
     def __init__(self, time: Time) -> None:
         self.rounds: list[list[JobKey]] = []
         self.fails: dict[JobKey, EdlError] = {}
+        self.one_fails: EdlError | None = None
+        """Fails the first step of each round."""
         self.conflicts: set[JobKey] = set()
         self.seconds = 0.0
         self.then: Callable[[], object] = never
@@ -73,13 +75,16 @@ class Hand:
         steps = [step for step in steps if step not in left]
         self.rounds.append([step.job for step in steps])
         self.then()
+        failed = [StepFailure(step, self.one_fails) for step in steps[:1] if self.one_fails]
+        steps = steps[len(failed) :]
         good = [s for s in steps if s.job not in self.fails and s.job not in self.conflicts]
+        failed += [
+            StepFailure(step, self.fails[step.job]) for step in steps if step.job in self.fails
+        ]
         return StepReport(
             done=tuple(good),
             conflicts=tuple(step for step in steps if step.job in self.conflicts),
-            failed=tuple(
-                StepFailure(step, self.fails[step.job]) for step in steps if step.job in self.fails
-            ),
+            failed=tuple(failed),
             left=left,
         )
 
@@ -98,6 +103,7 @@ class World:
         self.hand = Hand(self.time)
         self.metrics = Metrics()
         self.jobs = [A, B]
+        self.uids: dict[JobKey, str] = {}
         self.bare: list[JobKey] = []
         self.orphans: tuple[tuple[ObjectRef, str], ...] = ()
         self.recheck: timedelta | None = None
@@ -109,7 +115,7 @@ class World:
         self.sizes: tuple[tuple[str, int], ...] = ()
         self.twice = False
         """Whether each job has a further step, which stops its role."""
-        self.refusals: list[WriteRefusal | None] = []
+        self.refusals: list[tuple[WriteRefusal, ...]] = []
         """Of job A, round by round."""
         self.events: list[Note] = []
         self.followed = 0
@@ -123,16 +129,16 @@ class World:
             raise ZeroDivisionError("a bug")
         self.time.seconds += self.deciding
         jobs, bare = (
-            tuple(
-                TrainingJob(key, "none", (worker(key, suspended=not self.sizes),), now)
-                for key in keys
-            )
+            tuple(TrainingJob(key, "none", (self._worker(key),), now) for key in keys)
             for keys in (self.jobs, self.bare)
         )
         return ClusterState(now, (), jobs, bare_jobs=bare, orphans=self.orphans)
 
+    def _worker(self, key: JobKey) -> Role:
+        return worker(key, self.uids.get(key, "first"), suspended=not self.sizes)
+
     def steps(self, _plan: Plan, state: ClusterState, waits: Callable[[JobKey], bool]) -> Steps:
-        self.refusals += [job.refusal for job in state.jobs if job.key == A]
+        self.refusals += [job.refusals for job in state.jobs if job.key == A]
         everybody = (*state.jobs, *state.bare_jobs)
         keys = [
             *(job.key for job in everybody),
@@ -189,64 +195,119 @@ def test_a_failing_job_backs_off_and_stops_no_other_job(world: World) -> None:
     assert world.value("edl_failures_total", kind="Invalid") == 2
 
 
-def test_a_refused_start_is_part_of_the_next_state_and_postpones_nothing_else(
+def test_a_refused_start_is_part_of_the_next_state_and_delays_nothing_else(
     world: World,
 ) -> None:
     world.starts = True
     world.hand.fails[A] = Invalid("exceeded quota", 422)
     world.loop.round()
     world.loop.round()
-    assert world.refusals == [
-        None,
-        WriteRefusal(world.time.now(), 1, "exceeded quota", starts=True),
-    ]
+    assert world.refusals == [(), (WriteRefusal(world.time.now(), 1, "exceeded quota"),)]
     world.time.seconds += 1
     world.loop.round()
-    assert world.refusals[-1] == WriteRefusal(
-        world.time.now() - timedelta(seconds=1), 2, "exceeded quota", starts=True
-    )
+    before = world.time.now() - timedelta(seconds=1)
+    assert world.refusals[-1] == (WriteRefusal(before, 2, "exceeded quota"),)
     assert world.hand.rounds == [[A, B]] * 3
 
 
-def test_a_refused_size_is_part_of_the_next_state_and_postpones_nothing_else(world: World) -> None:
+def test_a_refused_size_is_part_of_the_next_state_and_delays_nothing_else(world: World) -> None:
     world.sizes = (("worker", 3),)
     world.hand.fails[A] = Invalid("denied by a policy", 422)
     assert world.loop.round() == SOONEST
     world.loop.round()
-    sizes = (RefusedSize("worker", 3, grows=True, request=RequestedSize(1, 4)),)
-    assert world.refusals == [None, WriteRefusal(world.time.now(), 1, "denied by a policy", sizes)]
+    size = RefusedSize("worker", 3, grows=True, request=RequestedSize(1, 4))
+    refusal = WriteRefusal(world.time.now(), 1, "denied by a policy", size)
+    assert world.refusals == [(), (refusal,)]
     assert world.hand.rounds == [[A, B]] * 2
     assert {note.reason for note in world.events} == {Code.WRITE_REFUSED}
 
 
-def test_several_refused_steps_of_a_job_are_one_refusal(world: World) -> None:
+def test_several_refused_steps_of_a_job_are_one_refusal_of_each_kind(world: World) -> None:
     world.sizes = (("worker", 3),)
     world.twice = True
     world.hand.fails[A] = Invalid("denied by a policy", 422)
     world.loop.round()
     world.loop.round()
-    found = world.refusals[-1]
-    assert found is not None
-    assert (found.attempts, found.starts, len(found.sizes)) == (1, False, 2)
+    found = [(one.attempts, one.size.size if one.size else None) for one in world.refusals[-1]]
+    assert sorted(found) == [(1, 0), (1, 3)]
 
 
-def test_a_failure_that_leaves_nothing_undone_which_plans_count_on_postpones_the_job(
+def test_a_job_backs_off_after_a_failure_that_leaves_nothing_undone_which_plans_count_on(
     world: World,
 ) -> None:
     world.sizes = (("worker", 1),)
     world.hand.fails[A] = Invalid("denied by a policy", 422)
     assert world.loop.round() == AFTER_FAILURE.first
     world.loop.round()
-    assert world.refusals == [None, None]
+    assert world.refusals == [(), ()]
     assert world.hand.rounds == [[A, B], [B]]
 
 
-def test_a_size_without_an_answer_of_the_api_server_is_not_refused(world: World) -> None:
-    world.sizes = (("worker", 3),)
-    world.hand.fails[A] = Unreachable("too many requests", 429)
+TRANSIENT = (
+    Unreachable("no answer in time"),
+    Unreachable("too many requests", 429),
+    Unreachable("failed calling webhook: connection refused", 500),
+    Gone("expired", 410),
+    Forbidden("does not accept these credentials", 401),
+    ClusterError("TypeError: a defect of ours"),
+)
+
+
+@pytest.mark.parametrize("starts", [True, False])
+@pytest.mark.parametrize("error", TRANSIENT, ids=str)
+def test_a_write_that_the_api_server_does_not_refuse_is_tried_again_and_keeps_its_capacity(
+    world: World, error: ClusterError, *, starts: bool
+) -> None:
+    """Else a job behind it in the queue would start on that capacity first."""
+    world.starts, world.sizes = starts, () if starts else (("worker", 3),)
+    world.hand.fails[A] = error
     assert world.loop.round() == AFTER_FAILURE.first
     world.loop.round()
-    assert world.refusals == [None, None]
+    assert world.refusals == [(), ()]
+    world.time.seconds += AFTER_FAILURE.first
+    world.loop.round()
+    assert world.hand.rounds == [[A, B], [B], [A, B]]
+
+
+@pytest.mark.parametrize("starts", [True, False])
+def test_a_failure_that_lasts_keeps_capacity_from_others_for_fifteen_seconds_at_most(
+    world: World, *, starts: bool
+) -> None:
+    """The webhook of another component may be away, which only this job's namespace needs."""
+    world.starts, world.sizes = starts, () if starts else (("worker", 3),)
+    world.hand.fails[A] = Unreachable("failed calling webhook: connection refused", 500)
+    begun = world.time.seconds
+    while not any(world.refusals):
+        world.time.seconds += world.loop.round()
+    assert world.time.seconds - begun == pytest.approx(15, abs=1)
+    assert len(world.refusals[-1]) == 1
+
+
+def test_a_step_that_fails_backs_off_though_others_of_its_job_succeed(world: World) -> None:
+    world.jobs = [A, A]
+    world.hand.one_fails = Invalid("refused", 422)
+    pauses = []
+    for _ in range(4):
+        pauses.append(world.loop.round())
+        world.time.seconds += pauses[-1]
+    assert pauses == [1.0, 2.0, 4.0, 8.0]
+
+
+def test_a_job_that_was_created_again_neither_backs_off_nor_was_refused_anything(
+    world: World,
+) -> None:
+    """Its user has changed it, and nothing has told of the time between."""
+    world.starts = True
+    for error in (Invalid("exceeded quota", 422), Unreachable("too many requests", 429)):
+        world.hand.fails[A] = error
+        world.loop.round()
+        world.uids[A] = f"again after {error}"
+        world.loop.round()
+        assert world.refusals[-1] == ()
+        assert world.hand.rounds[-1] == [A, B]
+        world.jobs = [B]
+        world.loop.round()
+        world.jobs = [A, B]
 
 
 def test_a_start_that_succeeds_is_refused_no_more(world: World) -> None:
@@ -264,7 +325,7 @@ def test_a_start_that_the_loss_of_the_leadership_stopped_is_not_refused(world: W
     world.hand.fails[A] = NotLeading("another process leads now")
     assert world.loop.round() == 0.0
     world.loop.round()
-    assert world.refusals == [None, None]
+    assert world.refusals == [(), ()]
     assert world.events == []
     assert world.value("edl_failures_total", kind="NotLeading") == 0
 
@@ -496,7 +557,7 @@ def test_a_follower_forgets_which_starts_were_refused(world: World) -> None:
     alarm = DebouncedTrigger(0)
     world.loop.run(alarm, Follower(alarm))
     world.loop.round()
-    assert world.refusals == [None, None]
+    assert world.refusals == [(), ()]
 
 
 def test_many_rings_wake_once() -> None:

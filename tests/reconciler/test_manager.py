@@ -179,6 +179,66 @@ def test_a_refused_size_is_tried_as_a_dry_run_until_it_is_accepted(
     assert "edl.dev/write-refused" not in annotations(fake)
 
 
+class SizeSetter(FaultyCluster):
+    """A mutating webhook that keeps sizes of a Job from `least` to `most`, and its `suspend`."""
+
+    def __init__(self, cluster: FakeCluster) -> None:
+        super().__init__(cluster)
+        self.least, self.most = 0, 99
+        self.suspend: bool | None = None
+        self.sent: list[tuple[bool, Json]] = []
+        """(dry run, spec) of patches of a Job's size or suspension."""
+
+    def patch(self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        spec = dict(body.get("spec", {}))
+        if target == JOB and spec:
+            self.sent.append((dry_run, dict(spec)))
+            sizes = {"parallelism", "completions"} & spec.keys()
+            spec |= {name: max(min(spec[name], self.most), self.least) for name in sizes}
+            if self.suspend is not None and "suspend" in spec:
+                spec["suspend"] = self.suspend
+            body = {**body, "spec": spec}
+        return super().patch(target, body, dry_run=dry_run)
+
+    def written(self, **fields: object) -> int:
+        """How many patches, dry runs aside, had these fields."""
+        return sum(not dry and fields.items() <= spec.items() for dry, spec in self.sent)
+
+
+def test_a_size_that_a_webhook_replaces_is_written_once_and_then_tried_as_a_dry_run(
+    fake: FakeCluster, start: Callable[[Manager], Manager]
+) -> None:
+    """Else each round would write it again, with a line of history and an Event."""
+    cluster = SizeSetter(fake)
+    submit(fake, JOB)
+    start(Manager(cluster, PLAN, CLOCKS))
+    until(lambda: spec(fake)["suspend"] is False)
+    assert spec(fake)["parallelism"] > 2
+    cluster.least = 2
+    resize(fake, 1)
+    until(lambda: (True, {"parallelism": 1}) in cluster.sent)
+    why = "an admission webhook sets spec.parallelism to 2 instead of 1"
+    assert why in annotations(fake)["edl.dev/write-refused"]
+    assert (cluster.written(parallelism=1), spec(fake)["parallelism"]) == (1, 2)
+    cluster.least = 0
+    until(lambda: spec(fake)["parallelism"] == 1)
+
+
+def test_a_start_that_a_webhook_takes_back_is_refused_and_its_size_is_what_the_webhook_says(
+    fake: FakeCluster, start: Callable[[Manager], Manager]
+) -> None:
+    cluster = SizeSetter(fake)
+    cluster.suspend, cluster.most = True, 2
+    submit(fake, JOB)
+    start(Manager(cluster, PLAN, CLOCKS))
+    until(lambda: any(dry and spec["suspend"] is False for dry, spec in cluster.sent))
+    assert "sets spec.suspend to True" in annotations(fake)["edl.dev/write-refused"]
+    assert cluster.written(suspend=False) == 1
+    cluster.suspend = None
+    until(lambda: spec(fake)["suspend"] is False)
+    assert spec(fake)["parallelism"] == 2
+
+
 @pytest.fixture
 def too_small(fake: FakeCluster, start: Callable[[Manager], Manager]) -> SizePolicy:
     """A job whose user has asked for fewer replicas than a policy allows."""

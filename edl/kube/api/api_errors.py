@@ -77,7 +77,7 @@ def refusal(request: ApiCall, status: int, body: bytes) -> ClusterError:
         )
     if status == 403:  # noqa: PLR2004 - HTTP
         return _forbidden(request, message)
-    if status == 429 or status >= 500:  # noqa: PLR2004 - HTTP
+    if status in (408, 429) or status >= 500:  # noqa: PLR2004 - HTTP
         kind = WebhookAway if _AWAY.search(message) else Unreachable
         return kind(f"{request.server} cannot {request} now: {message}", status)
     return Invalid(_without_objects(message), status)

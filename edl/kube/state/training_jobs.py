@@ -59,7 +59,7 @@ def gather(key: JobKey, around: TrainingJobInputs) -> TrainingJob:
         existing_dependents={tag.target: tag.uid for tag in around.tags if tag.job == key.name}
         | dict.fromkeys(_templates(key, roles, around.devices), ""),
     )
-    return replaced_pods.with_replacements(write_refusals.with_refusal(found))
+    return replaced_pods.with_replacements(write_refusals.with_refusals(found))
 
 
 def _provisioning(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Provisioning:

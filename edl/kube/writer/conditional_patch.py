@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from edl.errors import Conflict
+from edl.errors import Conflict, Invalid
 from edl.kube.cluster import Cluster
 from edl.patches.merge_patch import merged
 from edl.writes import Json, Patch
 
 _TRIES: Final = 5
 """Attempts at one patch while other clients write fields that it does not depend on."""
+_DECIDED: Final = ("suspend", "parallelism", "completions")
+"""Fields of a Job on which plans count."""
 
 
 def patched(cluster: Cluster, write: Patch, version: str = "") -> Json:
@@ -30,6 +32,21 @@ def patched(cluster: Cluster, write: Patch, version: str = "") -> Json:
             if not still_fits(write, known):
                 raise
             version = known["metadata"]["resourceVersion"]
+
+
+def check_stored(write: Patch, found: Json) -> None:
+    """Raises Invalid if a mutating webhook has replaced a size or a suspension of a Job.
+
+    It would do so in every round, as the plan is the same again. A start may get another size, with
+    which the next plan goes on.
+    """
+    asked = write.body.get("spec", {}) if write.target.kind == "Job" else {}
+    for name in _DECIDED if asked.get("suspend", True) else _DECIDED[:1]:
+        stored = found.get("spec", {}).get(name)
+        if name in asked and stored != asked[name]:
+            raise Invalid(
+                f"an admission webhook sets spec.{name} to {stored} instead of {asked[name]}"
+            )
 
 
 def still_fits(write: Patch, known: Json) -> bool:

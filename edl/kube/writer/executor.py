@@ -15,7 +15,7 @@ import msgspec
 
 from edl.errors import AlreadyExists, ClusterError, Conflict, EdlError, Invalid, NotFound
 from edl.kube.cluster import Cluster
-from edl.kube.writer.conditional_patch import patched
+from edl.kube.writer.conditional_patch import check_stored, patched
 from edl.kube.writer.ssh_key_generation import key_pair
 from edl.model import ObjectRef
 from edl.writes import Create, CreateKeys, Delete, Json, Note, Patch, Step, Write
@@ -197,6 +197,7 @@ def perform(cluster: Cluster, write: Write, version: str = "") -> Json | None:
     match write:
         case Patch():
             found = patched(cluster, write, version)
+            check_stored(write, found)
             return None if write.dry_run else found
         case Create():
             return _create(cluster, write.target, write.manifest)

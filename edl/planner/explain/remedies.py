@@ -24,8 +24,8 @@ from edl.model.blockers import (
     TimedHold,
     TooLarge,
 )
+from edl.model.nodes import is_one_node
 from edl.model.scarcity import NodeRule
-from edl.model.topology_domains import is_one_node
 from edl.planner.explain.what_if_state import DecisionInput, node_for
 
 LackOfRoom: TypeAlias = InsufficientResources | NoUsableNode | ConstraintsUnsatisfied | TooLarge
@@ -34,7 +34,7 @@ _WITHOUT_NODES: Final = frozenset({NodeRule.TOPOLOGY_SPREAD, NodeRule.POD_AFFINI
 """Rules that labels or pods on the present nodes satisfy."""
 _MENDED: Final[Mapping[JobCondition, Callable[[TrainingJob], TrainingJob]]] = {
     JobCondition.PAUSED: lambda job: replace(job, paused=False),
-    JobCondition.PROBLEM: lambda job: replace(job, problem="", refusal=None),
+    JobCondition.PROBLEM: lambda job: replace(job, problem="", refusals=()),
     JobCondition.MISSING: lambda job: replace(job, missing=()),
 }
 """Each clears one condition only, so that the next one is reported as well."""

@@ -22,7 +22,7 @@ from edl.model import (
     Teams,
     TrainingJob,
 )
-from edl.model.topology_domains import HOSTNAME
+from edl.model.nodes import HOSTNAME
 from edl.planner.decide import run_passes, snapshot_at_turn
 from edl.planner.decision_limits import Limits
 from edl.planner.passes.decision import Decision

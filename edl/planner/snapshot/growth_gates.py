@@ -49,7 +49,7 @@ def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
         allocation.hold.nearly_done = True
     else:
         _cool(snapshot, allocation)
-    if allocation.job.refusal:
+    if allocation.job.refusals:
         _keep_refused(allocation)
 
 
@@ -64,7 +64,7 @@ def _keep_refused(allocation: RoleAllocation) -> None:
         allocation.min_replicas = size
         allocation.max_replicas = max(allocation.max_replicas, size)
     if kept or job.keeps_running or job.refuses(role, size + 1):
-        allocation.hold.keep_size(phases.why_kept(job))
+        allocation.hold.keep_size(phases.why_kept(job, role.name))
 
 
 def hold_incomplete_gang(allocations: Sequence[RoleAllocation]) -> None:

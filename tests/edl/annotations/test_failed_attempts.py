@@ -14,19 +14,14 @@ from edl.model import FailedAttempt, RefusedSize, WriteRefusal
 from tests.edl.trainings import NOW
 
 
-def refusals() -> st.SearchStrategy[WriteRefusal]:
+def refusals() -> st.SearchStrategy[tuple[WriteRefusal, ...]]:
     moments = st.integers(0, 10**9).map(lambda past: NOW - timedelta(seconds=past))
     words = st.text().map(failed_attempts.quoted)
     sizes = st.builds(RefusedSize, st.text(), st.integers(0, 9), st.booleans())
-    return st.builds(
-        WriteRefusal,
-        moments,
-        st.integers(1, 99),
-        words,
-        st.lists(sizes, unique_by=lambda one: one.kind).map(tuple),
-        st.booleans(),
-        st.booleans(),
+    one = st.builds(
+        WriteRefusal, moments, st.integers(1, 99), words, st.none() | sizes, st.booleans()
     )
+    return st.lists(one, unique_by=lambda refusal: refusal.kind).map(tuple)
 
 
 def read(text: str) -> FailedAttempt | None:
@@ -38,8 +33,8 @@ def written(message: str) -> str:
 
 
 @given(refusals())
-def test_an_attempt_is_read_as_it_was_written(refusal: WriteRefusal) -> None:
-    assert failed_attempts.read_refusal(json_text(refusal)) == refusal
+def test_attempts_are_read_as_they_were_written(found: tuple[WriteRefusal, ...]) -> None:
+    assert failed_attempts.read_refusals(json_text(found)) == found
 
 
 def test_a_malformed_attempt_counts_as_none() -> None:
@@ -63,9 +58,11 @@ def test_refused_sizes_that_no_reconciler_writes_count_as_none(
 ) -> None:
     """A size below 0, two of one kind, and more than a Job's annotation holds."""
     first = {"at": "2026-01-01T12:00:00Z", "attempts": 1, "message": ""}
-    assert failed_attempts.read_refusal(json_text(first | {"sizes": sizes})) is None
-    good = [{"role": "worker", "size": 5, "grows": True}]
-    assert failed_attempts.read_refusal(json_text(first | {"sizes": good}))
+    text = json_text([first | {"size": size} for size in sizes])
+    assert failed_attempts.read_refusals(text) == ()
+    good = [first, first | {"size": {"role": "worker", "size": 5, "grows": True}}]
+    assert len(failed_attempts.read_refusals(json_text(good))) == 2
+    assert failed_attempts.read_refusals(json_text([*good, first | {"attempts": 0}])) == ()
 
 
 def test_each_failure_doubles_the_pause_up_to_the_longest() -> None:

@@ -98,7 +98,7 @@ def worker(name: str, low: int, high: int, **fields: Any) -> TrainingJob:
     """A training job of one role; fields of the job are `queued`, `priority`, `paused`, …"""
     of_job = {
         key: fields.pop(key)
-        for key in ("queued", "priority", "paused", "started_at", "missing", "problem", "refusal")
+        for key in ("queued", "priority", "paused", "started_at", "missing", "problem", "refusals")
         if key in fields
     }
     return job(name, role("worker", low, high, **fields), **of_job)

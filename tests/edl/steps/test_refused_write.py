@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from edl import contract, reasons
 from edl.annotations import failed_attempts
 from edl.annotations.json_text import json_text
+from edl.kube.writer.conditional_patch import still_fits
 from edl.model import (
     ClusterState,
     JobEnd,
@@ -16,22 +17,20 @@ from edl.model import (
 from edl.planner.plan import Admission, Held, Plan, Resize, Suspension
 from edl.steps import Steps, steps
 from edl.steps.start import start
-from edl.writes import Step
+from edl.writes import Patch
 from tests.edl.trainings import KEY, NOW, created, patches, pods, role, seconds, training, written
 from tests.reasons import because
 
 QUOTA = 'services "mnist" is forbidden: exceeded quota: team'
 NOTHING = Plan()
-FIRST = WriteRefusal(NOW, 1, QUOTA, starts=True)
+FIRST = WriteRefusal(NOW, 1, QUOTA)
 
 
-def refused(
-    refusal: WriteRefusal, written: WriteRefusal | None = None, **fields: object
-) -> TrainingJob:
+def refused(refusal: WriteRefusal, *written: WriteRefusal, **fields: object) -> TrainingJob:
     """A queued job whose start was refused; its first Job says `written`."""
-    chief = role("chief", suspended=True, refusal=written, **fields)
+    chief = role("chief", suspended=True, refusals=written, **fields)
     job = training(chief, role("worker", 2, 4, size=3, suspended=True), existing_dependents={})
-    return replace(job, refusal=refusal)
+    return replace(job, refusals=(refusal,))
 
 
 def steps_of(job: TrainingJob, after: float = 0) -> Steps:
@@ -39,12 +38,16 @@ def steps_of(job: TrainingJob, after: float = 0) -> Steps:
     return steps(plan, ClusterState(NOW + seconds(after), (), (job,)))
 
 
+def recorded(patch: Patch) -> tuple[WriteRefusal, ...]:
+    return failed_attempts.read_refusals(written(patch)[contract.WRITE_REFUSED] or "")
+
+
 def test_the_refusal_and_its_reason_are_written_on_the_first_job() -> None:
     found = steps_of(refused(FIRST))
     (patch,) = [patch for step in found.steps for patch in patches(step)]
     assert patch.target.name == "mnist-chief"
     assert written(patch) == {
-        contract.WRITE_REFUSED: json_text(FIRST),
+        contract.WRITE_REFUSED: json_text([FIRST]),
         contract.REASON: "StartRefused",
         contract.MESSAGE: f"the API server refuses its start: {QUOTA}",
     }
@@ -75,8 +78,7 @@ def test_then_its_dependents_are_made_and_its_start_is_a_dry_run() -> None:
     assert [one.body["spec"]["suspend"] for one in asked] == [False, False]
     assert [one.body["spec"]["parallelism"] for one in asked] == [1, 2]
     assert not lifted.dry_run
-    found = failed_attempts.read_refusal(written(lifted)[contract.WRITE_REFUSED])
-    assert found == replace(FIRST, lifted=True)
+    assert recorded(lifted) == (replace(FIRST, lifted=True),)
 
 
 def test_a_start_that_was_accepted_takes_the_refusal_off() -> None:
@@ -100,7 +102,7 @@ def test_the_writes_of_a_queued_job_are_part_of_its_start_and_those_of_a_running
 
 def test_a_job_that_ends_while_its_start_is_refused_ends_whole() -> None:
     chief = role("chief", ending=JobEnd.COMPLETE, size=1)
-    job = training(chief, role("worker", 2, 4, suspended=True), refusal=FIRST)
+    job = training(chief, role("worker", 2, 4, suspended=True), refusals=(FIRST,))
     (step,) = steps_of(job).steps
     assert [patch.body["spec"] for patch in patches(step)] == [{"parallelism": 0, "completions": 0}]
 
@@ -112,14 +114,17 @@ GROWN = RefusedSize("worker", 6, grows=True)
 SHRUNK = RefusedSize("worker", 1, grows=False)
 
 
+def refusals(*sizes: RefusedSize) -> tuple[WriteRefusal, ...]:
+    return tuple(WriteRefusal(NOW, 2, POLICY, size) for size in sizes)
+
+
 def resized(
-    *sizes: RefusedSize, written: WriteRefusal | None = None, **fields: object
+    *sizes: RefusedSize, written: tuple[WriteRefusal, ...] = (), **fields: object
 ) -> TrainingJob:
     """A running job; its worker has 3 replicas, and the API server refused `sizes`."""
-    fields = {"size": 3, "pods": pods("worker", range(3)), "refusal": written} | fields
+    fields = {"size": 3, "pods": pods("worker", range(3)), "refusals": written} | fields
     chief = role("chief", pods=pods("chief", [0]))
-    job = training(chief, role("worker", 1, 9, **fields))
-    return replace(job, refusal=WriteRefusal(NOW, 2, POLICY, sizes))
+    return training(chief, role("worker", 1, 9, **fields), refusals=refusals(*sizes))
 
 
 def resize(after: int) -> Plan:
@@ -131,7 +136,7 @@ def steps_at(job: TrainingJob, after: float = 0, plan: Plan = NOTHING) -> Steps:
 
 
 def test_a_step_names_the_sizes_that_it_gives_running_roles() -> None:
-    job = replace(resized(), refusal=None)
+    job = resized()
     (step,) = steps_at(job, plan=resize(6)).steps
     assert step.sizes == (("worker", 6),)
     stop = Plan(suspensions=(Suspension(KEY, reasons.PAUSED),))
@@ -146,59 +151,83 @@ def test_a_refused_size_is_recorded_on_the_job_of_its_role_beside_the_reason_of_
     found = steps_at(resized(GROWN))
     (patch,) = [patch for step in found.steps for patch in patches(step)]
     assert patch.target.name == "mnist-worker"
-    assert written(patch) == {contract.WRITE_REFUSED: json_text(resized(GROWN).refusal)}
+    assert written(patch) == {contract.WRITE_REFUSED: json_text(refusals(GROWN))}
     assert found.recheck_after == seconds(2)
 
 
 def test_refused_sizes_are_tried_by_a_dry_run_once_the_back_off_is_over() -> None:
-    job = resized(GROWN)
-    recorded = resized(GROWN, written=job.refusal)
-    assert steps_at(recorded, after=1).steps == ()
-    assert steps_at(recorded, after=1).recheck_after == seconds(1)
-    (step,) = steps_at(recorded, after=2).steps
+    job = resized(GROWN, written=refusals(GROWN))
+    assert steps_at(job, after=1).steps == ()
+    assert steps_at(job, after=1).recheck_after == seconds(1)
+    (step,) = steps_at(job, after=2).steps
     assert (step.sizes, step.starts) == ((("worker", 6),), False)
     asked, lifted = patches(step)
     assert (asked.body["spec"]["parallelism"], asked.dry_run) == (6, True)
     assert (lifted.target.name, lifted.dry_run) == ("mnist-worker", False)
-    found = failed_attempts.read_refusal(written(lifted)[contract.WRITE_REFUSED])
-    assert job.refusal is not None
-    assert found == replace(job.refusal, sizes=(replace(GROWN, lifted=True),))
+    assert recorded(lifted) == (replace(refusals(GROWN)[0], lifted=True),)
 
 
-def attempt(refusal: WriteRefusal, **fields: object) -> Step:
-    """The attempt that follows this refusal, which is recorded on the worker's Job."""
-    job = replace(resized(written=refusal, **fields), refusal=refusal)
-    (step,) = steps_at(job, after=60).steps
-    return step
+def at_most(after: float, *found: WriteRefusal) -> TrainingJob:
+    """A running job whose refusals are recorded, each `after` times its index later than before."""
+    later = tuple(replace(one, at=NOW + seconds(after * i)) for i, one in enumerate(found))
+    return replace(resized(written=later), refusals=later)
 
 
 def test_a_lasting_refusal_of_one_size_leaves_others_their_turn() -> None:
     """A suspension that failed once would else be refused as long as a policy on sizes lasts."""
-    stop = RefusedSize("worker", 0, grows=False)
-    refusal, turns = WriteRefusal(NOW, 2, POLICY, (SHRUNK, stop)), []
-    for attempts in range(2, 6):
-        step = attempt(replace(refusal, attempts=attempts))
+    shrunk, stopped = refusals(SHRUNK, RefusedSize("worker", 0, grows=False))
+    turns = []
+    for found in ((shrunk, stopped), (stopped, shrunk)):
+        (step,) = steps_at(at_most(1, *found), after=60).steps
         turns += step.sizes
         assert len(step.writes) == 2
-    assert turns == [("worker", 1), ("worker", 0)] * 2
-    patch = patches(attempt(replace(refusal, attempts=3)))[-1]
-    found = failed_attempts.read_refusal(written(patch)[contract.WRITE_REFUSED])
-    assert found is not None
-    assert found.refused_sizes == (SHRUNK,)
-    assert attempt(found).sizes == (("worker", 1),)
+    assert turns == [("worker", 1), ("worker", 0)]
+    (step,) = steps_at(at_most(1, stopped, shrunk), after=60).steps
+    lifted = {one.kind: one.lifted for one in recorded(patches(step)[-1])}
+    assert lifted == {stopped.kind: True, shrunk.kind: False}
 
 
-def test_a_refused_start_and_a_refused_size_take_turns() -> None:
-    chief = role("chief", pods=pods("chief", [0]))
-    grown = RefusedSize("chief", 2, grows=True)
-    refusal = WriteRefusal(NOW, 2, POLICY, (grown,), starts=True)
-    for attempts, starts in ((2, False), (3, True)):
-        found = replace(refusal, attempts=attempts)
-        job = training(
-            chief.changed(refusal=found), role("worker", 2, 4, suspended=True), refusal=found
-        )
-        (step,) = steps_of(job, after=60).steps
-        assert (step.starts, bool(step.sizes)) == (starts, not starts)
+def test_the_back_off_of_one_refused_size_does_not_delay_another() -> None:
+    shrunk, stopped = refusals(SHRUNK, RefusedSize("worker", 0, grows=False))
+    job = at_most(0, replace(shrunk, attempts=6), stopped)
+    found = steps_at(job, after=2)
+    assert [step.sizes for step in found.steps] == [(("worker", 0),)]
+    assert found.recheck_after == seconds(30)
+
+
+def test_a_refused_start_and_a_refused_size_are_recorded_and_tried_each_by_itself() -> None:
+    start, grown = FIRST, *refusals(RefusedSize("worker", 6, grows=True))
+    workers = role("worker", 1, 9, size=3, pods=pods("worker", range(3)))
+    job = training(role("chief", suspended=True), workers, refusals=(start, grown))
+    (step,) = steps_of(job).steps
+    assert {patch.target.name: recorded(patch) for patch in patches(step)} == {
+        "mnist-chief": (start,),
+        "mnist-worker": (grown,),
+    }
+    chief = job.roles[0].changed(refusals=(start,))
+    known = replace(job, roles=(chief, workers.changed(refusals=(grown,))))
+    (step,) = steps_of(known, after=1).steps
+    assert (step.starts, step.sizes) == (True, ())
+    (step,) = steps_of(replace(known, refusals=(grown,)), after=2).steps
+    assert (step.starts, step.sizes) == (False, (("worker", 6),))
+
+
+def test_a_start_that_cannot_be_tried_yet_does_not_keep_a_size_from_it() -> None:
+    """Its Job still has pods, so that the API server accepts no other template."""
+    grown, *_ = refusals(RefusedSize("worker", 6, grows=True))
+    workers = role("worker", 1, 9, size=3, pods=pods("worker", range(3)), refusals=(grown,))
+    chief = role("chief", suspended=True, settled=False, refusals=(FIRST,), consumed="request")
+    job = training(chief, workers, refusals=(FIRST, grown))
+    (step,) = steps_of(job, after=60).steps
+    assert step.sizes == (("worker", 6),)
+
+
+def test_a_job_that_was_created_again_is_not_told_what_was_refused_before() -> None:
+    (step,) = steps_of(refused(FIRST)).steps
+    (patch,) = patches(step)
+    known = {"metadata": {"uid": refused(FIRST).roles[0].uid}}
+    assert still_fits(patch, known)
+    assert not still_fits(patch, {"metadata": {"uid": "another"}})
 
 
 def test_a_refused_suspension_and_a_refused_restart_are_tried_as_such() -> None:
@@ -210,15 +239,15 @@ def test_a_refused_suspension_and_a_refused_restart_are_tried_as_such() -> None:
             {"suspend": True, "parallelism": 6, "completions": 6},
         ),
     ):
-        recorded = replace(job, roles=(job.roles[0].changed(refusal=job.refusal), job.roles[1]))
-        (step,) = steps_at(recorded, after=2).steps
+        known = job.roles[1].changed(refusals=job.refusals)
+        (step,) = steps_at(replace(job, roles=(job.roles[0], known)), after=2).steps
         assert patches(step)[0].body["spec"] == spec
 
 
 def test_no_step_writes_a_size_in_a_direction_that_is_refused() -> None:
-    recorded = resized(GROWN, written=resized(GROWN).refusal)
-    assert steps_at(recorded, plan=resize(4)).steps == ()
-    (step,) = steps_at(recorded, plan=resize(2)).steps
+    job = resized(GROWN, written=refusals(GROWN))
+    assert steps_at(job, plan=resize(4)).steps == ()
+    (step,) = steps_at(job, plan=resize(2)).steps
     assert step.sizes == (("worker", 2),)
     stop = resized(RefusedSize("chief", 0, grows=False))
     plan = Plan(suspensions=(Suspension(KEY, reasons.PAUSED),))
@@ -226,8 +255,8 @@ def test_no_step_writes_a_size_in_a_direction_that_is_refused() -> None:
 
 
 def test_a_new_size_that_was_written_takes_the_refusal_off() -> None:
-    lifted = WriteRefusal(NOW, 2, POLICY, (replace(GROWN, lifted=True),))
-    job = replace(resized(written=lifted), refusal=lifted)
+    lifted = WriteRefusal(NOW, 2, POLICY, GROWN, lifted=True)
+    job = replace(resized(written=(lifted,)), refusals=(lifted,))
     (step,) = steps_at(job, plan=resize(6)).steps
     (patch,) = patches(step)
     assert written(patch)[contract.WRITE_REFUSED] is None

@@ -99,9 +99,9 @@ def test_a_scale_up_that_the_api_server_refuses_is_the_blocker_in_explain_and_st
     stage: Stage,
 ) -> None:
     asked = {"min": 1, "max": 8}
-    sizes = [{"role": "worker", "size": 8, "grows": True, "request": asked}]
+    size = {"role": "worker", "size": 8, "grows": True, "request": asked}
     refusal = {"at": "2026-11-21T11:59:00Z", "attempts": 3, "message": "denied by a policy"}
-    notes = {contract.WRITE_REFUSED: json.dumps(refusal | {"sizes": sizes})}
+    notes = {contract.WRITE_REFUSED: json.dumps([refusal | {"size": size}])}
     for role in ("chief", "ps", "worker"):
         stage.delete(f"bert-{role}")
     stage.patch("small", {"metadata": {"annotations": notes}})

@@ -86,9 +86,8 @@ def test_lost_pods_of_the_minimum_precede_the_reason_of_the_start() -> None:
 
 
 def test_lost_pods_of_the_minimum_precede_a_refused_size() -> None:
-    sizes = (RefusedSize("worker", 8, grows=True),)
-    refusal = WriteRefusal(NOW, 1, "denied by a policy", sizes)
-    found = training(role("worker", 2, 8, failures=2), refusal=refusal)
+    refused = WriteRefusal(NOW, 1, "denied by a policy", RefusedSize("worker", 8, grows=True))
+    found = training(role("worker", 2, 8, failures=2), refusals=(refused,))
     assert why(found).message.startswith("2 of 2 pods of its minimum are missing: ")
 
 

@@ -20,7 +20,7 @@ NOTES = {
     contract.LAST_CHANGE: json.dumps(
         {"code": "Reclaimed", "about": {"type": "TrainingJob", "job": WHO}}
     ),
-    contract.WRITE_REFUSED: json.dumps(FAILURE | {"starts": True, "sizes": SIZES}),
+    contract.WRITE_REFUSED: json.dumps([FAILURE, *(FAILURE | {"size": size} for size in SIZES)]),
     contract.PROVISIONING_FAILED: json.dumps(FAILURE),
 }
 

@@ -145,7 +145,7 @@ def stage() -> Stage:
 
 
 def test_a_refused_start_is_last_in_the_queue_and_shown_in_status(stage: Stage) -> None:
-    refusal = json_text(WriteRefusal(NOW, 3, "exceeded quota: team", starts=True))
+    refusal = json_text([WriteRefusal(NOW, 3, "exceeded quota: team")])
     for manifest in role_manifests("atlas", "chief=1,ps=1,worker=1..2"):
         stage.put(manifest)
     annotations = {contract.WRITE_REFUSED: refusal}

@@ -373,7 +373,7 @@ def serving(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> ssl.SSL
     return context
 
 
-def postponing(environ: WSGIEnvironment, start: StartResponse) -> list[bytes]:
+def deferring(environ: WSGIEnvironment, start: StartResponse) -> list[bytes]:
     """Leaves a deferred call for the path /later, and answers all else at once."""
     if environ["PATH_INFO"] == "/later" and DEFERRED_CALL not in environ:
         environ[DEFERRED_CALL] = lambda: None
@@ -388,7 +388,7 @@ def test_deferred_and_immediate_answers_arrive_over_tls(
     asked = [wire.request("POST", path, b"{}") for path in ("/now", "/later")]
 
     async def test() -> None:
-        async with listeners.opened(SOON, serving, app=postponing) as listener:
+        async with listeners.opened(SOON, serving, app=deferring) as listener:
             trusting = ssl.create_default_context(cadata=bundle.trust.decode())
             for order in product(asked, repeat=4):
                 reader, writer = await listener.connect(trusting)

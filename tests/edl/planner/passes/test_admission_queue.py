@@ -85,13 +85,13 @@ def test_all_roles_start_at_once_in_the_order_of_the_listed_roles() -> None:
     assert admission.sizes == (("ps", 2), ("worker", 3))
 
 
-QUOTA = WriteRefusal(at(-1), 1, "exceeded quota: team", starts=True)
+QUOTA = WriteRefusal(at(-1), 1, "exceeded quota: team")
 REFUSED = "the API server refuses its start: exceeded quota: team"
 
 
 def test_a_refused_start_keeps_no_other_job_from_starting_and_takes_no_room() -> None:
     grown = worker("grown", 1, 4, on=["a", "a", "a", "a"])
-    late = worker("late", 3, 3, refusal=QUOTA, priority=9, queued=-7200)
+    late = worker("late", 3, 3, refusals=(QUOTA,), priority=9, queued=-7200)
     plan = plan_for(cluster(node("a", 4), grown, late, worker("next", 1, 1)))
     assert sizes(plan) == {"grown": 3}
     assert told(plan)["late"] == REFUSED
@@ -101,12 +101,12 @@ def test_a_refused_start_keeps_no_other_job_from_starting_and_takes_no_room() ->
 
 
 def test_a_start_that_a_dry_run_accepted_is_planned_again() -> None:
-    late = worker("late", 3, 3, refusal=replace(QUOTA, lifted=True))
+    late = worker("late", 3, 3, refusals=(replace(QUOTA, lifted=True),))
     assert started(plan_for(cluster(node("a", 4), late))) == {"late": {"worker": 3}}
 
 
 def test_a_start_that_was_refused_half_written_gives_its_room_back() -> None:
-    half = job("half", role("ps", 1, 1, on=["a"]), role("worker", 2, 2), refusal=QUOTA)
+    half = job("half", role("ps", 1, 1, on=["a"]), role("worker", 2, 2), refusals=(QUOTA,))
     plan = plan_for(cluster(node("a", 4), half))
     assert plan.suspensions == (
         Suspension(JobKey("ns", "half"), because(REFUSED, Code.START_REFUSED)),

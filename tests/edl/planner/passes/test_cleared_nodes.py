@@ -246,7 +246,7 @@ def test_a_live_role_keeps_its_last_replicas_while_a_gang_waits_for_pods_ahead()
 
 def test_a_job_that_cannot_be_suspended_is_not_suspended_for_a_start_that_failed() -> None:
     """Other jobs would wait for capacity that never becomes idle."""
-    refusal = WriteRefusal(at(-1), 1, "not now", (RefusedSize("worker", 0, grows=False),))
+    refusal = WriteRefusal(at(-1), 1, "not now", RefusedSize("worker", 0, grows=False))
     half = job(
         "half",
         role("worker", 2, 2, on=["a", "a"]),
@@ -255,7 +255,7 @@ def test_a_job_that_cannot_be_suspended_is_not_suspended_for_a_start_that_failed
     )
     state = cluster(node("a", 2), half, worker("next", 2, 2))
     assert [one.job.name for one in plan_for(state).suspensions] == ["half"]
-    refused = cluster(node("a", 2), replace(half, refusal=refusal), worker("next", 2, 2))
+    refused = cluster(node("a", 2), replace(half, refusals=(refusal,)), worker("next", 2, 2))
     plan = plan_for(refused)
     assert (plan.suspensions, held(plan)["next"].code) == ((), Code.INSUFFICIENT_CAPACITY)
 

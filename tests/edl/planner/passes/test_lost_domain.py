@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from edl.messages import message
 from edl.model import Assignment, ClusterState, JobKey, ResizePolicy, TrainingJob
-from edl.model.topology_domains import Topology
+from edl.model.nodes import Topology
 from edl.planner.plan import Plan
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import ALL, plan_for

@@ -54,8 +54,8 @@ def test_the_room_of_those_who_leave_is_for_others() -> None:
 
 
 def test_room_of_those_who_leave_is_not_counted_while_the_smaller_size_is_refused() -> None:
-    refused = (RefusedSize("worker", 2, grows=False),)
-    found = replace(hvd(gone(2, 3, size=2)), refusal=WriteRefusal(at(-1), 1, "no", refused))
+    refused = WriteRefusal(at(-1), 1, "no", RefusedSize("worker", 2, grows=False))
+    found = replace(hvd(gone(2, 3, size=2)), refusals=(refused,))
     plan = plan_for(found, worker("late", 2, 2, is_leader=False), roomy=5)
     assert plan.resizes == ()
     assert [one.reason.code for one in plan.held] == [

@@ -18,14 +18,14 @@ def grown(
     job: TrainingJob, size: int, name: str = "worker", *, lifted: bool = False
 ) -> TrainingJob:
     """The job after the API server refused to scale it up."""
-    found = (RefusedSize(name, size, grows=True, lifted=lifted),)
-    return replace(job, refusal=WriteRefusal(at(-1), 1, POLICY, found))
+    found = RefusedSize(name, size, grows=True)
+    return replace(job, refusals=(WriteRefusal(at(-1), 1, POLICY, found, lifted=lifted),))
 
 
 def shrunk(job: TrainingJob, size: int, name: str = "worker") -> TrainingJob:
     """The job after the API server refused to scale it down to a size, or, at 0, to suspend it."""
-    found = (RefusedSize(name, size, grows=False),)
-    return replace(job, refusal=WriteRefusal(at(-1), 1, POLICY, found))
+    found = RefusedSize(name, size, grows=False)
+    return replace(job, refusals=(WriteRefusal(at(-1), 1, POLICY, found),))
 
 
 def preempting(*things: object) -> Plan:

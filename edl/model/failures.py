@@ -1,0 +1,61 @@
+"""Failed attempts of a training job: requests for nodes, and writes that the API server refused."""
+
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+
+
+class FailedAttempt(msgspec.Struct, frozen=True):
+    """A failed request for nodes, or a refused write, to be retried after a back-off."""
+
+    at: datetime
+    attempts: int
+    """Consecutive failures so far."""
+    message: str = ""
+    """The message of the autoscaler or the API server; shown, never parsed."""
+
+
+class RequestedSize(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What users ask of a role's size: its bounds, a manual size, and whether its job is paused."""
+
+    min: int
+    max: int
+    manual: int | None = None
+    paused: bool = False
+
+
+class RefusedSize(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A size that the API server refused to write for a running role; 0: it refused to stop it."""
+
+    role: str
+    size: Annotated[int, msgspec.Meta(ge=0)]
+    grows: bool
+    """Whether it was larger than the role's size then."""
+    request: RequestedSize | None = None
+    """The users' request then. The refusal says nothing about another request."""
+
+    @property
+    def kind(self) -> tuple[str, bool, bool]:
+        """Writes of one kind are refused together: scale-ups, scale-downs or stops of a role."""
+        return self.role, self.grows, self.size == 0
+
+
+class WriteRefusal(FailedAttempt, frozen=True, omit_defaults=True):
+    """The API server refused a write of a training job: its start, or a new size of a role."""
+
+    size: RefusedSize | None = None
+    """None for the start."""
+    lifted: bool = False
+    """Whether the API server has since accepted the write in a dry run."""
+
+    @property
+    def kind(self) -> tuple[str, bool, bool]:
+        """The kind of the refused size; the start is a kind of its own."""
+        return self.size.kind if self.size else ("", False, False)
+
+    def __str__(self) -> str:
+        if self.size is None:
+            return f"the API server refuses its start: {self.message}"
+        what = "its new size" if self.size.size else "to suspend it"
+        return f"the API server refuses {what}: {self.message}"
