@@ -166,7 +166,8 @@ class Pod(msgspec.Struct, frozen=True):
     """None while it is not ready."""
     restarted_at: datetime | None = None
     """When the kubelet last restarted one of its containers."""
-    finalizers: tuple[str, ...] = ()
+    finalizers: tuple[str, ...] | None = None
+    """None if they are not known, as in a simulation."""
     devices: tuple[str, ...] = ()
     """UUIDs of the GPUs of which KubeShare gave it a share."""
 
@@ -178,6 +179,11 @@ class Pod(msgspec.Struct, frozen=True):
     def unplaced(self) -> bool:
         """Whether it has the gate `edl.dev/placement`, and waits for a planned node."""
         return contract.PLACEMENT_GATE in self.gates
+
+    @property
+    def untracked(self) -> bool:
+        """Whether its Job will not count its end."""
+        return self.finalizers is not None and contract.JOB_TRACKING not in self.finalizers
 
     @property
     def active(self) -> bool:

@@ -223,6 +223,18 @@ class Role(msgspec.Struct, frozen=True):
         return tuple(pod for pod in pods if pod.phase is not PodPhase.SUCCEEDED)
 
     @property
+    def removed_by_name(self) -> frozenset[str]:
+        """Names of pods to remove, by request, or by a recorded removal that is to be completed.
+
+        Recorded work items that an earlier plan chose are left to the next plan: without its
+        smaller size the Job controller would create others at once, where kube-scheduler likes.
+        """
+        last = self.record.last
+        by_user = last is not None and last.code is Code.PODS_REMOVED
+        recorded = self.spec.indexed or by_user
+        return self.request.removing | (self.record.removed if recorded else frozenset())
+
+    @property
     def restart(self) -> Restart:
         """The progress of its restart, if its last change was one."""
         return self.record.last.restart if self.record.last else Restart.NONE

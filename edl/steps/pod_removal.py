@@ -42,15 +42,8 @@ def _evacuated(
 
 
 def going(role: Role) -> tuple[Pod, ...]:
-    """The named pods that are still active, whether or not their removal is recorded.
-
-    Recorded work items that an earlier plan chose are left to this plan: without its smaller size
-    the Job controller would create others at once, where kube-scheduler likes.
-    """
-    last = role.record.last
-    by_user = last is not None and last.code is Code.PODS_REMOVED
-    recorded = role.record.removed if role.spec.indexed or by_user else frozenset[str]()
-    names = role.request.removing | recorded
+    """The named pods that are still active, whether or not their removal is recorded."""
+    names = role.removed_by_name
     return tuple(pod for pod in role.status.pods if pod.name in names and pod.active)
 
 
@@ -94,17 +87,32 @@ def untracked_end(job: TrainingJob, pod: Pod) -> tuple[Write, ...]:
     meanwhile, because its Job would not count its success either. No other pod gets its name: the
     Job controller generates names, and KubeShare recreates pods only before they are tracked.
     """
-    target = ObjectRef("Pod", job.key.namespace, pod.name)
-    if contract.JOB_TRACKING not in pod.finalizers:
+    target, finalizers = ObjectRef("Pod", job.key.namespace, pod.name), pod.finalizers or ()
+    if contract.JOB_TRACKING not in finalizers:
         return (Delete(target, pod.version),)
-    others = [name for name in pod.finalizers if name != contract.JOB_TRACKING]
+    others = [name for name in finalizers if name != contract.JOB_TRACKING]
     release = Patch(
         target,
         pod.version,
         {"metadata": {"finalizers": others}},
-        unless_changed={"metadata": {"finalizers": [*pod.finalizers]}},
+        unless_changed={"metadata": {"finalizers": [*finalizers]}},
     )
     return release, Delete(target)
+
+
+def interrupted(job: TrainingJob) -> tuple[Delete, ...]:
+    """Deletes pods that `untracked_end` has released, and not deleted: it failed between the two.
+
+    They would run on, whether or not this plan removes them, and their Job would not count their
+    success. KubeShare's pods are not tracked before they are bound.
+    """
+    return tuple(
+        Delete(ObjectRef("Pod", job.key.namespace, pod.name))
+        for role in job.live
+        if role.template.shape.share is None
+        for pod in role.status.pods
+        if pod.untracked and pod.active and pod not in going(role)
+    )
 
 
 def relied_on(role: Role) -> Json:
@@ -147,4 +155,4 @@ def _whole(role: Role) -> bool:
 
 def _stays(pod: Pod) -> bool:
     """Whether a pod is ready and stays; an untracked one is being deleted by `untracked_end`."""
-    return pod.ready and not pod.terminating and contract.JOB_TRACKING in pod.finalizers
+    return pod.ready and not pod.terminating and not pod.untracked

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -16,6 +16,9 @@ from edl.steps.host_lists import Publication, leaves_no_worker, publish
 from edl.steps.resize_patch import RoleChange, change
 from edl.steps.restart import restart
 from edl.writes import Patch, Step
+
+if TYPE_CHECKING:
+    from edl.writes import Write
 
 
 def live(
@@ -41,10 +44,11 @@ def live(
     around = () if job.missing else (*dependents_of(job), *missed_keys(job, now))
     # Sizes first: other jobs wait for that capacity, and a quota may forbid dependents.
     writes = (*published.writes, *(write for found in changes for write in found.writes), *around)
-    writes = (*host_lists.new_worker_patches(job), *freed(job), *writes)
+    first: tuple[Write, ...] = (*host_lists.new_worker_patches(job), *freed(job))
+    first += pod_removal.interrupted(job)
     notes = tuple(note for found in changes for note in found.notes)
     sizes = tuple((one.role, one.after) for one in resizes if not roles[one.role].status.suspended)
-    return Step(job.key, writes, notes, sizes=sizes), _recheck(job, published, now)
+    return Step(job.key, (*first, *writes), notes, sizes=sizes), _recheck(job, published, now)
 
 
 def _change(

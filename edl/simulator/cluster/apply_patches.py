@@ -69,7 +69,7 @@ def patched_pod(pod: Pod, patch: Patch) -> Pod:
             given_at=_time(annotations.get(contract.PLACED_AT)) or planned.given_at,
         ),
         gates=pod.gates if gates is None else tuple(gate["name"] for gate in gates),
-        finalizers=tuple(metadata.get("finalizers", pod.finalizers)),
+        finalizers=tuple(metadata["finalizers"]) if "finalizers" in metadata else pod.finalizers,
     )
 
 

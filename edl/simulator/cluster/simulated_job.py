@@ -128,9 +128,16 @@ def least(part: SimulatedRole) -> int:
     return min(part.role.spec.min, part.wanted) - part.count.done
 
 
+def _tracked(role: Role) -> Role:
+    """The role with pods whose ends always count: no simulated removal is interrupted."""
+    pods = tuple(replace(pod, finalizers=None) for pod in role.status.pods)
+    return role.changed(pods=pods) if pods else role
+
+
 def simulate_job(training: Training, queued_at: datetime) -> SimulatedJob:
     """The simulated job of a training job that arrives."""
     job, waiting = replace(training.job, queued_at=queued_at), _waiting(training.job)
+    job = replace(job, roles=tuple(map(_tracked, job.roles)))
     parts = {
         role.name: SimulatedRole(
             role=role,

@@ -55,7 +55,8 @@ def job_pod(name: str, index: int, job: str, **more: Field) -> Json:
     notes = {"batch.kubernetes.io/job-completion-index": str(index), **more.pop("notes", {})}
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": f"uid-{job}"}
     owners = [owner | {"controller": True}]
-    meta = {"annotations": notes, "ownerReferences": owners, **more.pop("metadata", {})}
+    tracked = {"ownerReferences": owners, "finalizers": [contract.JOB_TRACKING]}
+    meta = {"annotations": notes, **tracked, **more.pop("metadata", {})}
     return pod(name, metadata=meta, **more)
 
 

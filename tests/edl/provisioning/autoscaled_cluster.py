@@ -181,7 +181,10 @@ class AutoscaledCluster:
             self.api.patch(target, {"spec": {"nodeName": f"n{number}"}})
 
     def delete_pod(self, name: str) -> None:
-        self.api.delete(ObjectRef("Pod", "lab", name))
+        """Delete a pod, which the Job controller releases at once."""
+        target = ObjectRef("Pod", "lab", name)
+        self.api.patch(target, {"metadata": {"finalizers": []}})
+        self.api.delete(target)
 
     def _make_pods(self) -> None:
         """The Job controller."""
@@ -192,7 +195,7 @@ class AutoscaledCluster:
             for index in sorted(wanted - there):
                 self.create("Pod", "lab", _pod(job, index))
             for index in sorted(there - wanted):
-                self.api.delete(ObjectRef("Pod", "lab", f"{name}-{index}"))
+                self.delete_pod(f"{name}-{index}")
 
     def _schedule(self) -> None:
         """kube-scheduler: the highest priority first, and lower ones go for it."""
@@ -228,7 +231,7 @@ class AutoscaledCluster:
                 name, free = victim["spec"]["nodeName"], self.free()
                 if name in free and _fits(pod, name, free[name] + _cpu(victim)):
                     self.preempted.append(victim["metadata"]["name"])
-                    self.api.delete(ObjectRef("Pod", "lab", victim["metadata"]["name"]))
+                    self.delete_pod(victim["metadata"]["name"])
                     return str(name)
         return ""
 
@@ -297,6 +300,7 @@ def _pod(job: Json, index: str) -> Json:
         "labels": labels,
         "annotations": (template["metadata"].get("annotations") or {}) | notes,
         "ownerReferences": [owner | {"uid": job["metadata"]["uid"]}],
+        "finalizers": [contract.JOB_TRACKING],
     }
     return {
         "metadata": metadata,

@@ -17,6 +17,7 @@ from edl.model import (
     ResizePolicy,
     Role,
     ScaleDeadline,
+    Share,
     TrainingJob,
 )
 from edl.planner.plan import Drain, Resize
@@ -320,6 +321,24 @@ def test_a_pod_that_is_no_longer_tracked_ends_whatever_happens_to_it_meanwhile()
     assert fake.get(target)["metadata"]["deletionTimestamp"]
 
 
+def test_a_removal_that_failed_half_way_is_completed_whatever_the_next_plan_removes() -> None:
+    """The pod would run on, and its Job would not count its success."""
+    released = replace(pod("worker", 1), finalizers=())
+    tracked = [replace(pod("worker", i), finalizers=(contract.JOB_TRACKING,)) for i in (0, 2)]
+    leaving = replace(pod("worker", 3), finalizers=(), terminating=True)
+    items = role("worker", 1, 9, indexed=False, size=4, pods=(*tracked, released, leaving))
+    step, _ = live(training(items, framework="none"), [], NOW)
+    assert step.writes == (Delete(ObjectRef("Pod", KEY.namespace, released.name)),)
+    shared = items.changed(shape=replace(items.template.shape, share=Share(500)))
+    assert live(training(shared, framework="none"), [], NOW)[0].writes == ()
+
+
+def test_a_released_pod_that_is_still_named_for_removal_is_deleted_once() -> None:
+    released = replace(pod("worker", 1), finalizers=())
+    step, _ = live(training(workers(released, size=2)), [], NOW)
+    assert [target.name for target in deleted(step)] == [released.name]
+
+
 def test_it_never_takes_the_last_two_at_once() -> None:
     """Index 0 is named and 1 is above the new size: nobody who trains would be left."""
     last = role(
@@ -426,7 +445,7 @@ def test_when_all_are_ready_the_reason_of_the_size_is_told_again() -> None:
         (),
         tracked(1, ready=False),
         tracked(1, terminating=True),
-        pods("worker", [1]),
+        pods("worker", [1], finalizers=()),
     ],
     ids=["missing", "not ready", "leaving", "let go"],
 )
