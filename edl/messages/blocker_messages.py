@@ -114,11 +114,20 @@ def _insufficient(found: InsufficientResources) -> str:
     short = [name for name, _ in shown_amounts(_short(found.requests, found.free))]
     lacks = f"Insufficient {' and '.join(map(scarce, short or [found.scarce]))} for"
     if found.wanted == 1:
-        return f"{lacks} one {found.role} ({found.requests}): {_most(found)}"
+        return f"{lacks} one {found.role} ({found.requests}): {_most(found)}{_within(found)}"
     rest = found.wanted - found.fitting
     some = f"{rest} of {found.wanted}" if found.fitting else str(found.wanted)
     beside = f"beside the {found.fitting} that fit, " if found.fitting else ""
-    return f"{lacks} {some} {found.role} ({found.requests} each): {beside}{_most(found)}"
+    each = f"({found.requests} each)"
+    return f"{lacks} {some} {found.role} {each}: {beside}{_most(found)}{_within(found)}"
+
+
+def _within(found: InsufficientResources) -> str:
+    """Whose replicas yield no further."""
+    if not found.kept:
+        return ""
+    teams, its = ("teams", "their") if len(found.kept) > 1 else ("team", "its")
+    return f"; the other replicas of {teams} {listed(found.kept)} are within {its} guarantee"
 
 
 def _most(found: InsufficientResources) -> str:

@@ -108,7 +108,7 @@ class InsufficientResources(msgspec.Struct, frozen=True):
     largest unreserved amount on one of them; `scarce`: the resource that admits the fewest pods.
     `node`: the node that comes nearest; `missing`: what one pod lacks there. `domains`: the
     topology domains to which a required topology limits the pods. `most`: how many would fit if
-    only this training job ran.
+    only this training job ran; with `kept`, beside what the guarantee of those teams covers.
     """
 
     kind: ClassVar = BlockerKind.INSUFFICIENT_RESOURCES
@@ -124,6 +124,7 @@ class InsufficientResources(msgspec.Struct, frozen=True):
     missing: Resources
     most: int
     domains: tuple[Domain, ...] = ()
+    kept: tuple[str, ...] = ()
 
     @property
     def needs_nodes(self) -> bool:

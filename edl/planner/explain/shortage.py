@@ -44,14 +44,14 @@ def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
     """
     sources = ClaimSources(snapshot, Decisions())
     yield from _gang_quota_shortage(sources, gang)
-    room = sources.reach(gang)
+    room = sources.attained(gang)
     near = closest_fit(snapshot, gang, room, FUTURE_IDLE)
     unlabelled = None if near else no_domain_error(gang)
     gang = near[0] if near else gang
     found = pack_in_best_order(room, gang.requests, FUTURE_IDLE)
-    alone = _capacity_alone(snapshot, gang.job.key)
-    most = pack_in_best_order(alone, gang.requests, Horizon.EMPTY)
-    wanted = list(zip(gang.roles, gang.requests, found, most, strict=True))
+    alone, kept = _capacity_alone(snapshot, gang.job.key), _keeping_teams(sources, gang)
+    alone_fit = pack_in_best_order(alone, gang.requests, Horizon.EMPTY)
+    wanted = list(zip(gang.roles, gang.requests, found, alone_fit, strict=True))
     errors = [unlabelled or no_node_error(snapshot, one.pod_class) for one in gang.requests]
     for (role, request, *_), error in zip(wanted, errors, strict=True):
         if error:
@@ -60,7 +60,8 @@ def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
         if not error and fitting < request.pods:
             taken = _fill_all(room, request.pod_class)
             improvable = request.pod_class.pods_by_resources(alone) > taken
-            unplaced = _Unplaced(role, request, fitting, max(fits_alone, fitting), improvable)
+            most = fitting if kept else max(fits_alone, fitting)
+            unplaced = _Unplaced(role, request, fitting, most, improvable, kept)
             yield _room(snapshot, room, unplaced)
 
 
@@ -90,9 +91,11 @@ class _Unplaced(NamedTuple):
     request: PodSetRequest
     fitting: int
     most: int
-    """How many would fit if only their training job ran."""
+    """How many would fit if only their training job ran; with `kept`, beside those extras."""
     improvable: Mask
     """Nodes on which one more would fit if only their training job ran; bool[nodes]."""
+    kept: tuple[str, ...] = ()
+    """Teams whose guarantee covers some of the extras that it would otherwise take."""
 
 
 def _capacity_alone(snapshot: Snapshot, key: JobKey) -> Ints:
@@ -122,6 +125,26 @@ def _gang_quota_shortage(sources: ClaimSources, gang: Gang) -> Iterator[QuotaExc
     quotas, scope = sources.reclaimable.quotas, sources.full_scope(gang)
     if quota := quotas.exceeded(gang.quota_request, scope):
         yield quota_shortage(quota, gang.quota_request, quotas.released(quota, scope))
+
+
+def _keeping_teams(sources: ClaimSources, gang: Gang) -> tuple[str, ...]:
+    """Teams whose guarantee covers some of the extras that the gang could take from borrowers."""
+    scope = sources.full_scope(gang)
+    if (right := scope.right) is None:
+        return ()
+    balance = right.balance
+    extras = [
+        (charge, one.extras)
+        for one in sources.reclaimable.allocations
+        if (charge := one.quota_request.team) and charge.team != right.team and scope.includes(one)
+    ]
+    for charge, pods in extras:
+        charge.reserve(-pods)
+    teams = {one for charge, _ in extras for one in balance.below_common(right.team, charge.team)}
+    kept = [team for team in sorted(teams) if balance.has_left(team, right.scarce)]
+    for charge, pods in extras:
+        charge.reserve(pods)
+    return tuple(balance.names[team] for team in kept)
 
 
 def _fill_all(room: Ints, pod_class: PodClass) -> Ints:
@@ -162,7 +185,7 @@ def _insufficient(
     snapshot: Snapshot, room: Ints, unplaced: _Unplaced, indexes: Ints
 ) -> InsufficientResources:
     """The blocker of pods for which none of the nodes `indexes` has enough capacity left."""
-    role, (pod_class, pods), fitting, most, improvable = unplaced
+    role, (pod_class, pods), fitting, most, improvable, kept = unplaced
     names = snapshot.capacity.resources
     likely = indexes[improvable[indexes]]
     best = _closest_node(snapshot, room, pod_class, likely if likely.size else indexes)
@@ -182,6 +205,7 @@ def _insufficient(
             {names[row]: max(amount - int(room[row, best]), 0) for row, amount in pod_class.amounts}
         ),
         most=most,
+        kept=kept,
         domains=snapshot.domains.kept_to(pod_class),
     )
 

@@ -3,7 +3,7 @@
 `edl.planner.explain.explanation` explains one job in more detail.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from msgspec.structs import replace
@@ -21,10 +21,13 @@ from edl.planner.passes.unmet_constraints import unmet_constraint
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 
 
-def gang_fit_error(snapshot: Snapshot, found: Gang, reach: Ints) -> Reason:
+def gang_fit_error(
+    snapshot: Snapshot, found: Gang, reach: Ints, attained: Callable[[], Ints]
+) -> Reason:
     """Why a gang does not fit now, or never can.
 
-    `reach`: future idle capacity including replicas that it may reclaim; int64[resources, nodes].
+    `reach`: future idle capacity including replicas that it may reclaim; `attained`: only those
+    that a part of it would get, if guarantees or rules exclude others. int64[resources, nodes].
     """
     needs = tuple(
         ResourceNeed(role.name, request.pods, request.pod_class.shape.requests)
@@ -38,8 +41,8 @@ def gang_fit_error(snapshot: Snapshot, found: Gang, reach: Ints) -> Reason:
         (snapshot.capacity_without_training_jobs, Horizon.EMPTY) if never else (reach, FUTURE_IDLE)
     )
     near = closest_fit(snapshot, found, room, horizon)
-    if near and near[1] == found.pods and not never:  # constraints or quotas exclude the extras
-        room = snapshot.capacity.future_idle
+    if near and near[1] == found.pods and not never:
+        room = attained()
         near = closest_fit(snapshot, found, room, horizon)
     if near is None:
         return reasons.no_node(no_domain_error(found, needs))

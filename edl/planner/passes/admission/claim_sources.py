@@ -97,6 +97,24 @@ class ClaimSources:
         scope, usual = scope or self.scope_of(found), ReclaimPriority(found.job.priority)
         return scope._replace(priority=max(scope.priority, usual))
 
+    def attained(self, found: Gang, scope: ReclaimScope | None = None) -> Ints:
+        """What a gang that cannot be reserved whole may get: the capacity of idle nodes and extras.
+
+        `reach` counts all extras of a team that borrows, which yield only down to its guarantee,
+        and disregards the rules between pods. int64[resources, nodes]
+        """
+        snapshot, room = self.snapshot, self.reach(found, scope)
+        near = topology_placement.closest_fit(snapshot, found, room, FUTURE_IDLE)
+        if near is None or not (snapshot.teams or near[1] == found.pods):
+            return room
+        reservation = self._reservation(found, near[0].requests)
+        reserve_capacity(reservation, self.reclaimable, self.full_scope(found, scope), whole=False)
+        room = snapshot.capacity.future_idle.copy()
+        for request, nodes in zip(reservation.requests, reservation.nodes, strict=True):
+            request.pod_class.release_from(room, nodes)
+        reservation.discard(self.reclaimable)
+        return room
+
     def reserve(self, found: Gang, scope: ReclaimScope) -> Reservation | None:
         """Reserve future idle capacity for the whole gang, reclaiming extras within `scope`.
 

@@ -229,12 +229,17 @@ class GangClaims:
         if quota:
             self._above_budget(found, request, quota)
             return False
-        reason = gang_fit_error(self.snapshot, found, self.sources.reach(found, scope))
+        reason = self._fit_error(found, scope)
         self._refused[self._question(found, scope)] = reason
         less = scope.priority < ReclaimPriority(job.priority)
         self.expects_shrinks = self.expects_shrinks or less
         self._pass_over(found, reason)
         return False
+
+    def _fit_error(self, found: Gang, scope: ReclaimScope) -> Reason:
+        sources = self.sources
+        attained = partial(sources.attained, found, scope)
+        return gang_fit_error(self.snapshot, found, sources.reach(found, scope), attained)
 
     def _pass_over(self, found: Gang, reason: Reason) -> None:
         """Enqueue a gang that does not fit; others may start before it (backfill).

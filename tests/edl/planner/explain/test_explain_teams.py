@@ -1,10 +1,10 @@
-"""The limit of a team as a blocker: only where the extras of its jobs do not make way."""
+"""Limits and guarantees of teams as blockers: only where extras of jobs do not make way."""
 
 import pytest
 
 from edl import messages, reasons
-from edl.model import JobKey, TrainingJob
-from edl.model.blockers import Blocker, InProgress, TooLarge
+from edl.model import JobKey, ResizePolicy, TrainingJob
+from edl.model.blockers import Blocker, InProgress, InsufficientResources, TooLarge
 from edl.planner.explain.explanation import explain
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.policies import POLICIES
@@ -58,3 +58,38 @@ def test_a_limit_is_raised_by_what_the_gang_lacks_beside_the_extras(
     assert messages.remedy(found) == f"limit of team lab raised to {raised} CPU"
     assert not gets_room(limited(*jobs, limit=raised - 1))
     assert gets_room(limited(*jobs, limit=raised))
+
+
+def beside_guarantees(pods: int, red: int = 77, blue: int = 0) -> DecisionInput:
+    """Two teams are guaranteed half of 80 CPU each; a gang of a third one needs 3 CPU per pod."""
+    names = [f"n{number:02}" for number in range(20)]
+    items = {"resizing": ResizePolicy.ITEMS, "indexed": False, "remaining": 200}
+    jobs = of("red", worker("a", 4, 100, on=[names[at % 20] for at in range(red)], **items))
+    fixed = worker("b", blue, blue, on=[names[19 - at // 4] for at in range(blue)])
+    jobs += of("blue", fixed) if blue else []
+    gang = worker("pz", pods, pods, shape=shape(3), priority=1000, queued=-60)
+    state = cluster(*map(node, names), *jobs, *of("lab", gang))
+    owed = team("red", 40), team("blue", 40), team("lab")
+    return DecisionInput(with_teams(state, *owed), POLICIES["fair"], ALL)
+
+
+@pytest.mark.parametrize(("pods", "blue", "red", "fit"), [(20, 0, 77, 13), (8, 36, 41, 1)])
+def test_replicas_within_a_guarantee_do_not_count_as_room(
+    pods: int, blue: int, red: int, fit: int
+) -> None:
+    given = beside_guarantees(pods, red, blue)
+    found = blocker(given)
+    assert isinstance(found, InsufficientResources)
+    assert (found.fitting, found.kept) == (fit, ("red",))
+    assert messages.message(given.decided().decisions.held[WAITS]).endswith(
+        f"; {fit} of {pods} pods fit"
+    )
+    assert messages.cause(found).endswith("replicas of team red are within its guarantee")
+    fewer = f"fewer worker replicas (at most {fit} fit on these nodes)"
+    assert messages.remedy(found).startswith(f"{fewer}, or new nodes")
+    assert gets_room(beside_guarantees(fit, red, blue))
+    assert not gets_room(beside_guarantees(fit + 1, red, blue))
+    like = given.node(found.node)
+    assert like is not None
+    assert gets_room(given.with_nodes(like, like.allocatable, found.pods))
+    assert not gets_room(given.with_nodes(like, found.requests, found.pods - 1))
