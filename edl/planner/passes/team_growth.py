@@ -33,7 +33,10 @@ def growth_order(
     turns, changes = _first_turns(branches), balance.changes
     while turns:
         yield turns[0][1][2]
-        _renew_first(turns)
+        if turn := next(turns[0][2], None):
+            heapreplace(turns, turn)
+        else:
+            heappop(turns)
         if changes != balance.changes:
             turns, changes = _first_turns(branches), balance.changes
 
@@ -96,7 +99,10 @@ class _Branch:
                 if before == _COVERED or (may_cover and _is_within(entry[2], team)):
                     share = _COVERED
                 yield share, entry, this
-                _renew_first(below)
+                if turn := next(below[0][2], None):
+                    heapreplace(below, turn)
+                else:
+                    heappop(below)
             else:
                 entry = own[0]
                 _, rank, one = entry
@@ -118,14 +124,6 @@ def _first_turns(branches: Iterable[_Branch]) -> list[_Turn]:
     found = [turn for branch in branches if (turn := next(branch.current, None))]
     heapify(found)
     return found
-
-
-def _renew_first(turns: list[_Turn]) -> None:
-    """Replace the first turn of the heap by the next one of its branch."""
-    if turn := next(turns[0][2], None):
-        heapreplace(turns, turn)
-    else:
-        heappop(turns)
 
 
 def _is_within(role: RoleAllocation, team: int) -> bool:

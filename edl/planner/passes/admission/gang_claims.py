@@ -3,7 +3,6 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -22,12 +21,10 @@ from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import place_on_one_node
 from edl.planner.snapshot.decisions import Decisions
+from edl.planner.snapshot.extras.reclaimable import reclaim_priority_of
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaLine, QuotaRequest
 from edl.planner.snapshot.restart_backoff import gang_backoff, gang_failure
 from edl.planner.teams.reclaim_priority import NONE_IN_REACH, ReclaimPriority, ReclaimScope
-
-_Question: TypeAlias = tuple[Hashable, ReclaimPriority, tuple[int, int] | None]
-"""(what a gang needs, priority of its claim, its team and the guarantee that covers it, or None)"""
 
 
 @dataclass(slots=True)
@@ -41,8 +38,9 @@ class GangClaims:
     decisions: Decisions = field(init=False)
     _heads: list[Gang] = field(default_factory=list)
     """Gangs that have waited `queue_patience`: no later gang that could delay them starts first."""
-    _refused: dict[_Question, Reason] = field(default_factory=dict)
-    """Searches that failed, and why: an equal gang later in the queue cannot fit either."""
+    _refused: dict[Hashable, dict[Hashable, Reason]] = field(default_factory=dict)
+    """By what a gang needs and its priority, then by its team and guarantee: searches that failed,
+    and why. An equal gang later in the queue cannot fit either."""
     _fits_empty: dict[Hashable, bool] = field(default_factory=dict)
     """Whether such a gang fits by capacity if no training job runs."""
     nodes: NodeRequests = field(init=False)
@@ -132,9 +130,7 @@ class GangClaims:
             self.decisions.enqueue(key, *later)
         elif reserved_for and self._may_ever_start(found):
             self.decisions.enqueue(key, reasons.goes_first(reserved_for))
-        elif not found.job.provisioning.has_requests and (
-            refused := self._refused.get(self._question(found, self.sources.scope_of(found, ())))
-        ):
+        elif not found.job.provisioning.has_requests and (refused := self._refusal(found)):
             self._pass_over(found, refused)
         else:
             self._start(found)
@@ -229,8 +225,8 @@ class GangClaims:
         if quota:
             self._above_budget(found, request, quota)
             return False
-        reason = self._fit_error(found, scope)
-        self._refused[self._question(found, scope)] = reason
+        reason, kind = self._fit_error(found, scope), (found.signature, scope.priority)
+        self._refused.setdefault(kind, {})[self._covered(found, scope)] = reason
         less = scope.priority < ReclaimPriority(job.priority)
         self.expects_shrinks = self.expects_shrinks or less
         self._pass_over(found, reason)
@@ -266,12 +262,18 @@ class GangClaims:
             known[signature] = topology_placement.fits_empty_cluster(self.snapshot, found)
         return known[signature]
 
-    def _question(self, found: Gang, scope: ReclaimScope) -> _Question:
+    def _refusal(self, found: Gang) -> Reason | None:
+        """Why an equal gang was refused; None if none was."""
+        priority = reclaim_priority_of(self.snapshot, found.job)
+        known = self._refused.get((found.signature, priority))
+        return known.get(self._covered(found, self.sources.scope_of(found, ()))) if known else None
+
+    def _covered(self, found: Gang, scope: ReclaimScope) -> tuple[int, int] | None:
         """Nodes that are too small, or not eligible, refuse a gang whatever its team may take."""
-        right, team = scope.right, None
+        right = scope.right
         if right and (found.quota_request.is_bounded or self._fits_empty_cluster(found)):
-            team = right.team, right.covered_by
-        return found.signature, scope.priority, team
+            return right.team, right.covered_by
+        return None
 
     def _above_budget(self, found: Gang, request: QuotaRequest, quota: QuotaLine) -> None:
         """Enqueue a gang that exceeds a quota; after `queue_patience` the quota is reserved for it.

@@ -172,6 +172,16 @@ def evened_out(size: int, idle: float = 0) -> ClusterState:
     return in_areas(cluster(*nodes, *jobs), 48)
 
 
+def starting(size: int) -> ClusterState:
+    """Gangs of many teams wait, and fill the idle nodes."""
+    jobs = [
+        one
+        for n in range(size * 4)
+        for one in of(f"t{n % size}", worker(f"wait-{n}", 2, 2, queued=-n))
+    ]
+    return in_areas(cluster(*(node(f"node-{n:04}") for n in range(2 * size)), *jobs), size, 2)
+
+
 def reaching(size: int, pods: int) -> ClusterState:
     """In each team a job has extras, and one of this many pods waits for more than all of them."""
     jobs = [
@@ -276,6 +286,7 @@ def test_four_times_the_cluster_is_about_four_times_the_work(name: str) -> None:
         (growing, 60, 1.5),
         (evened_out, 480, 2.1),
         (partial(evened_out, idle=0.5), 480, 1.4),
+        (starting, 60, 1.47),
         (partial(reaching, pods=4 * 60), 60, 4.2),
         (partial(reaching, pods=9 * 60), 60, 1.7),
     ],
@@ -283,6 +294,7 @@ def test_four_times_the_cluster_is_about_four_times_the_work(name: str) -> None:
         "growth",
         "moves between teams",
         "moves of one replica each",
+        "claims that start",
         "claims that reach all teams' extras",
         "claims that fit no empty cluster",
     ],
