@@ -34,8 +34,22 @@ if TYPE_CHECKING:
 _ANY: Final = Scope()
 NO_REPLICAS: Final = "0/?"
 """Replicas and bounds of a role whose Job does not exist."""
-_BEFORE_MANUAL: Final = frozenset({Code.IDLE_CAPACITY, Code.PODS_REMOVED})
-"""Reasons of resizes to a size that is manual since: a removal by name makes its size manual."""
+_BEFORE_MANUAL: Final = frozenset(
+    {
+        Code.ADMITTED,
+        Code.IDLE_CAPACITY,
+        Code.ABOVE_MAX,
+        Code.RECLAIMED,
+        Code.FAIR_SHARING,
+        Code.FIFO_ORDER,
+        Code.UTILIZATION,
+        Code.UNSCHEDULABLE,
+        Code.GROWTH_UNSCHEDULABLE,
+        Code.NODE_UNNEEDED,
+        Code.PODS_REMOVED,
+    }
+)
+"""Reasons of changes to a size that is manual since: a removal by name makes its size manual."""
 _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 
@@ -157,7 +171,8 @@ def why_of_role(role: Role) -> Why:
         and role.request.replicas is None
         and not role.status.suspended
     ):
-        return Why(None, "sized automatically")
+        fixed = role.spec.resizing is ResizePolicy.FIXED  # restarted with a role that has one
+        return why_of(reasons.FIXED) if fixed else Why(None, "sized automatically")
     if (
         role.record.reason in _BEFORE_MANUAL
         and role.request.replicas == role.status.size

@@ -56,6 +56,22 @@ def test_a_manual_size_equal_to_the_current_size_is_shown_as_manual() -> None:
         assert why(other) == (Code.IDLE_CAPACITY, "idle capacity: 3 of 4 fit")
 
 
+def test_a_manual_size_equal_to_the_size_of_the_start_is_shown_as_manual() -> None:
+    fits = "the pod of its minimum fits; idle capacity: 2 of 2 fit"
+    for code in (Code.ADMITTED, Code.RECLAIMED, Code.FAIR_SHARING):
+        started = role("worker", 1, 2, size=2, replicas=2, reason=code, message=fits)
+        assert why(training(started)) == (Code.MANUAL_SIZE, "manual size")
+    failed = role("worker", 1, 2, size=2, replicas=2, reason=Code.SCALE_FAILED, message="reverted")
+    assert why(training(failed)) == (Code.SCALE_FAILED, "reverted")
+
+
+def test_a_role_of_fixed_size_that_restarted_for_a_manual_size_is_fixed() -> None:
+    manual = {"reason": Code.MANUAL_SIZE, "message": "manual size"}
+    assert why_of_role(role("server", **manual)) == (Code.FIXED_SIZE, "its size is fixed")
+    elastic = role("worker", 1, 4, size=2, **manual)
+    assert why_of_role(elastic) == (None, "sized automatically")
+
+
 def test_a_size_that_a_removal_made_manual_is_shown_as_manual() -> None:
     told = {"reason": Code.PODS_REMOVED, "message": "removed by name: bert-3-vnhtv"}
     found = training(role("worker", 1, 4, size=3, replicas=3, **told))
