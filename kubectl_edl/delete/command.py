@@ -1,6 +1,6 @@
 """`kubectl edl delete`."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -22,12 +22,18 @@ from kubectl_edl.cli.command_errors import (
 )
 from kubectl_edl.cli.completion_candidates import plain, training_job_name
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
-from kubectl_edl.cli.interaction import confirmed, waited_gone
+from kubectl_edl.cli.interaction import waited_gone
 from kubectl_edl.cli.options import Deleting, everywhere
 from kubectl_edl.client.patcher import REMARKS
-from kubectl_edl.model.job_selection import JobSelection, check, choosing, each, none_found, shown
-
-_NAMED: Final = 5
+from kubectl_edl.model.job_selection import (
+    JobSelection,
+    agreed,
+    check,
+    choosing,
+    each,
+    none_found,
+    shown,
+)
 
 
 @option_group
@@ -114,27 +120,13 @@ def _refuse(name: str, listed: _ByName, connection: ClusterConnection, spared: s
 
 
 def _agreed(cli: CliContext, scope: Scope, found: _Jobs, how: DeleteOptions) -> bool:
-    if how.yes or how.dry_run != "none" or confirmed(cli, _question(found, scope)):
+    if how.yes or how.dry_run != "none":
         return True
-    cli.warn("nothing was deleted")
-    return False
-
-
-def _question(found: _Jobs, scope: Scope) -> str:
-    jobs = [job for jobs in found.values() for job in jobs]
-    active = sum((job.get("status") or {}).get("active") or 0 for job in jobs)
-    more = len(found) - _NAMED
-    first = [shown(key, scope) for key in list(found)[:_NAMED]]
-    names = ", ".join([*first, *([f"{more} more"] if more > 0 else [])])
-    noun = "training job" if len(found) == 1 else f"{len(found)} training jobs:"
-    where = ""
-    if scope.all_namespaces:
-        where = f" in {_count({key.namespace for key in found}, 'namespace')}"
-    return f"Delete {noun} {names} ({_count(jobs, 'Job')}{where}, {active} active pods)?"
-
-
-def _count(items: Collection[object], noun: str) -> str:
-    return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"
+    pods = {
+        key: sum((job.get("status") or {}).get("active") or 0 for job in jobs)
+        for key, jobs in found.items()
+    }
+    return agreed(cli, scope, "Delete", pods, sum(map(len, found.values())))
 
 
 def _delete(

@@ -1,6 +1,6 @@
 """Selects the training jobs of a command: by name, by selector, or all."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, TypeVar
 
 import click
@@ -10,10 +10,13 @@ from edl.kube.option_group import argument, group, option, option_group, shared_
 from edl.model import JobKey
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, Scope
+from kubectl_edl.cli.interaction import confirmed
 from kubectl_edl.cli.options import SELECTOR
 from kubectl_edl.output.table import nothing_in
 
 _Item = TypeVar("_Item")
+_NAMED: Final = 5
+"""Training jobs that a question names."""
 
 
 @option_group
@@ -56,6 +59,35 @@ def check(choice: JobSelection, scope: Scope) -> None:
 def shown(key: JobKey, scope: Scope) -> str:
     """`mnist`, or `team-a/mnist` if all namespaces are selected."""
     return str(key) if scope.all_namespaces else key.name
+
+
+def agreed(
+    cli: CliContext, scope: Scope, verb: str, found: Mapping[JobKey, int], jobs: int
+) -> bool:
+    """Ask before these training jobs change; `found` has the number of active pods of each.
+
+    Raises Refused if stdin is not a terminal.
+    """
+    if confirmed(cli, _question(scope, verb, found, jobs)):
+        return True
+    cli.warn(f"nothing was {verb.lower()}d")
+    return False
+
+
+def _question(scope: Scope, verb: str, found: Mapping[JobKey, int], jobs: int) -> str:
+    more = len(found) - _NAMED
+    first = [shown(key, scope) for key in list(found)[:_NAMED]]
+    names = ", ".join([*first, *([f"{more} more"] if more > 0 else [])])
+    noun = "training job" if len(found) == 1 else f"{len(found)} training jobs:"
+    where = ""
+    if scope.all_namespaces:
+        where = f" in {_count(len({key.namespace for key in found}), 'namespace')}"
+    pods = f"{sum(found.values())} active pods"
+    return f"{verb} {noun} {names} ({_count(jobs, 'Job')}{where}, {pods})?"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def flags(key: JobKey, scope: Scope) -> str:

@@ -1,5 +1,6 @@
 """`kubectl edl pause` and `resume`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -7,6 +8,7 @@ from typing import Final
 import click
 
 from edl import contract
+from edl.kube.option_group import group, option_group, shared_option
 from edl.lost_pods import pods_delayed_until
 from edl.model import ObjectRef, Role, TrainingJob
 from edl.phases import ending
@@ -14,13 +16,14 @@ from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import print_changed
-from kubectl_edl.cli.options import Writing, everywhere, writing
+from kubectl_edl.cli.options import YES, Writing, everywhere, writing
 from kubectl_edl.client.cluster_view import Survey, selected, survey_training
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.patcher import Patcher
 from kubectl_edl.client.reconciler_lease import unattended
 from kubectl_edl.model.job_selection import (
     JobSelection,
+    agreed,
     check,
     choosing,
     each,
@@ -43,6 +46,15 @@ class Switch:
     """What it means for the job during the Job controller's back-off after lost pods."""
     queued: str = ""
     """Instead of `done` for a job without pods; empty to use `done`."""
+    asks: bool = False
+    """Whether it asks for confirmation."""
+
+
+@option_group
+class PauseOptions(Writing):
+    """`Writing`, and whether the confirmation is given."""
+
+    yes: bool = shared_option(YES, fallback=False)
 
 
 def flip(
@@ -56,6 +68,8 @@ def flip(
     survey = survey_training(connection, "", cli.now())
     chosen = _chosen(choice, survey, connection)
     if none_found(cli, connection.namespace, chosen):
+        return
+    if switch.asks and writing.dry_run == "none" and not _agreed(cli, scope, chosen):
         return
     patcher = Patcher(connection.cluster, writing.dry_run)
     hints = unattended(connection, cli.now(), writing.dry_run)
@@ -82,6 +96,16 @@ def _chosen(
         return list({job.key: job for job in named}.values())
     jobs = selected(survey.jobs, connection, choice.selector)
     return [job for job in jobs if job.roles and (ending(job) is None or job.live)]
+
+
+def _agreed(cli: CliContext, scope: Scope, chosen: Sequence[TrainingJob]) -> bool:
+    """Ask before jobs that are not paused yet; without such a job nothing changes."""
+    jobs = [job for job in chosen if not job.paused]
+    roles = [role for job in jobs for role in job.live]
+    pods = {
+        job.key: sum(pod.active for role in job.live for pod in role.status.pods) for job in jobs
+    }
+    return not jobs or agreed(cli, scope, "Pause", pods, len(roles))
 
 
 def _flip(
@@ -124,7 +148,7 @@ def _patch(job: TrainingJob, role: Role, switch: Switch) -> Patch:
 _PAUSE_HELP: Final = """Suspend training jobs until they are resumed.
 
 All of their pods are terminated now, with their grace period; unsaved work is lost. The Jobs are
-kept.
+kept. With -l or --all you are asked for confirmation, unless --yes is given.
 
 \b
 Examples:
@@ -134,6 +158,8 @@ Examples:
   kubectl edl pause -l experiment=lr-sweep
   # Pause them in all namespaces
   kubectl edl pause -l experiment=lr-sweep -A
+  # Pause all jobs of the namespace without confirmation
+  kubectl edl pause --all --yes
   # Only let the API server check it
   kubectl edl pause mnist -n team-a --dry-run server
 """
@@ -172,11 +198,12 @@ _RESUME: Final = Switch(
 @click.command("pause", help=_PAUSE_HELP)
 @choosing
 @everywhere
-@writing
+@group(PauseOptions, "how")
 @click.pass_obj
-def pause(cli: CliContext, choice: JobSelection, scope: Scope, writing: Writing) -> None:
+def pause(cli: CliContext, choice: JobSelection, scope: Scope, how: PauseOptions) -> None:
+    """Raises Refused without confirmation."""
     check(choice, scope)
-    flip(cli, choice, scope, writing, _PAUSE)
+    flip(cli, choice, scope, how, replace(_PAUSE, asks=not (choice.by_name or how.yes)))
 
 
 @click.command("resume", help=_RESUME_HELP)

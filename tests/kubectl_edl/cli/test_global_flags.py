@@ -156,7 +156,7 @@ def test_kubectl_itself_is_run_as_the_same_user() -> None:
         (("status", "nobody"), "all of them: kubectl edl status -A"),
         (("pause", "resnet"), "kubectl edl resume resnet"),
         (("pause", "resnet", "-n", "default"), "kubectl edl resume resnet -n default"),
-        (("pause", "-A", "--all"), "kubectl edl resume resnet -n default"),
+        (("pause", "-A", "--all", "--yes"), "kubectl edl resume resnet -n default"),
         (("scale", "resnet", "9"), "more takes a new Job: kubectl edl adopt resnet"),
         (("status", "--for", "Running", "--timeout", "0"), "kubectl edl status resnet -n default"),
         (("doctor",), "fix: kubectl edl install --image IMAGE"),

@@ -211,7 +211,7 @@ def three() -> Stage:
 
 @pytest.mark.parametrize("choice", [["--all"], ["-l", "team=vision"], ["a", "c"]])
 def test_pause_and_resume_take_several(three: Stage, choice: list[str]) -> None:
-    found = three.run("pause", *choice)
+    found = three.run("pause", *choice, "--yes")
     assert (found.code, found.err) == (0, "")
     assert [line.split(":")[0] for line in found.out.splitlines()] == ["a", "c"]
     assert "edl.dev/paused" in three.job("c")["metadata"]["annotations"]
@@ -269,7 +269,7 @@ def test_all_with_all_namespaces_deletes_every_training_job(stage: Stage) -> Non
 
 def test_pausing_in_all_namespaces_prints_each_resume_command(stage: Stage) -> None:
     twins(stage)
-    found = stage.run("pause", "-l", "team=vision", "-A")
+    found = stage.run("pause", "-l", "team=vision", "-A", "--yes")
     waits = "paused, it leaves the queue and waits for: kubectl edl resume sweep"
     assert found.out.splitlines() == [
         f"default/sweep: {waits} -n default",

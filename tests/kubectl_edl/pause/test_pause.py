@@ -145,3 +145,37 @@ def test_resuming_a_job_that_cannot_start_says_why(stage: Stage) -> None:
         "warning: late does not start before its problem is fixed: "
         'PriorityClass "nope" does not exist: create it'
     )
+
+
+def test_pausing_all_jobs_asks_for_confirmation(stage: Stage) -> None:
+    stage.answers = "n\n"
+    found = stage.run("pause", "--all")
+    assert (found.code, found.out, paused(stage)) == (0, "", [None] * 3)
+    asked = "Pause training job mnist (3 Jobs, 7 active pods)? [y/N] "
+    assert found.err == f"{asked}nothing was paused\n"
+    stage.answers = "y\n"
+    assert stage.run("pause", "--all").err == asked
+    assert paused(stage) == ["true"] * 3
+
+
+def test_pausing_all_jobs_without_a_terminal_takes_yes(stage: Stage) -> None:
+    found = stage.run("pause", "-l", contract.FRAMEWORK)
+    assert (found.code, paused(stage)) == (1, [None] * 3)
+    assert found.err.endswith("? No terminal can answer: add --yes\n")
+    assert stage.run("pause", "-l", contract.FRAMEWORK, "--yes").err == ""
+    assert paused(stage) == ["true"] * 3
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("pause", "mnist"), ("pause", "--all", "--dry-run", "server"), ("resume", "--all")],
+)
+def test_a_job_by_name_a_dry_run_and_a_resume_ask_nothing(
+    stage: Stage, arguments: tuple[str, ...]
+) -> None:
+    assert (stage.run(*arguments).code, stage.run(*arguments).err) == (0, "")
+
+
+def test_pausing_paused_jobs_asks_nothing(stage: Stage) -> None:
+    stage.run("pause", "mnist")
+    assert stage.run("pause", "--all").code == 0
