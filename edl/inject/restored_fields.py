@@ -37,16 +37,26 @@ def _sizes(new: Json, old: Json) -> tuple[str, ...]:
 def _retries(new: Json, old: Json, held: Json) -> tuple[str, ...]:
     """A warning for the API's default: it may have been written, or come for a field left out.
 
-    Where the completion mode went as well, kubectl took the Job over, and no user wrote it.
+    No client wrote it if kubectl took the Job over from client-side apply: it drops the fields that
+    the file does not have, so that the completion mode goes as well, or no manager is left.
     """
     before, asked, stored = (job.get("spec") or {} for job in (old, new, held))
     kept, given = stored.get("backoffLimit"), asked.get("backoffLimit")
     taken_over = asked.get("completionMode") != stored.get("completionMode")
-    if given == kept or kept != before.get("backoffLimit") or taken_over:
+    if given == kept or kept != before.get("backoffLimit") or taken_over or _is_unowned(new):
         return ()
     why = f"{given} is Kubernetes' default, so it counts as not set"
     way_out = "leave it out of the file, or write another number to set your own limit"
     return (f"spec.backoffLimit stays {kept}{_origin(kept, old)}: {why}; {way_out}",)
+
+
+def _is_unowned(job: Json) -> bool:
+    """Whether the Job has field managers, and `spec.backoffLimit` belongs to none of them."""
+    managers = (job.get("metadata") or {}).get("managedFields") or []
+    fields = [(one.get("fieldsV1") or {}).get("f:spec") for one in managers]
+    return bool(managers) and not any(
+        isinstance(owned, dict) and "f:backoffLimit" in owned for owned in fields
+    )
 
 
 def _origin(limit: int | None, old: Json) -> str:

@@ -251,6 +251,24 @@ def test_retries_that_are_the_default_are_not_dropped_in_silence(
     assert verdict.warnings == (f"spec.backoffLimit stays {retries}: {why}; {way_out}",)
 
 
+@pytest.mark.parametrize(
+    ("owned", "warns"), [({"f:completions": {}}, False), ({"f:backoffLimit": {}}, True)]
+)
+def test_retries_that_no_field_manager_wrote_are_the_default_of_a_field_left_out(
+    owned: Json, *, warns: bool
+) -> None:
+    """A server-side apply that takes over a Job whose file has a completion mode drops no other."""
+    old = created(job(framework="none", max="4", spec={"completions": 8}))
+    new = changed(old, "spec backoffLimit", 6)
+    managers = [
+        {"manager": "kubectl-last-applied", "operation": "Apply", "fieldsV1": {"f:metadata": {}}},
+        {"manager": "kubectl", "operation": "Apply", "fieldsV1": {"f:spec": owned}},
+    ]
+    verdict = update(changed(new, "metadata managedFields", managers), old)
+    assert verdict.manifest["spec"]["backoffLimit"] == old["spec"]["backoffLimit"]
+    assert bool(verdict.warnings) is warns
+
+
 @pytest.mark.parametrize(("limit", "stored"), [(27, 27), (28, 6)])
 def test_retries_that_the_reconciler_has_raised_by_the_failures_stay(
     limit: int, stored: int
