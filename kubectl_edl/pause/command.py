@@ -46,7 +46,7 @@ class Switch:
     """What it means for the job during the Job controller's back-off after lost pods."""
     queued: str = ""
     """Instead of `done` for a job without pods; empty to use `done`."""
-    asks: bool = False
+    confirms: bool = False
     """Whether it asks for confirmation."""
 
 
@@ -69,7 +69,7 @@ def flip(
     chosen = _chosen(choice, survey, connection)
     if none_found(cli, connection.namespace, chosen):
         return
-    if switch.asks and writing.dry_run == "none" and not _agreed(cli, scope, chosen):
+    if switch.confirms and writing.dry_run == "none" and not _agreed(cli, scope, chosen):
         return
     patcher = Patcher(connection.cluster, writing.dry_run)
     hints = unattended(connection, cli.now(), writing.dry_run)
@@ -203,7 +203,7 @@ _RESUME: Final = Switch(
 def pause(cli: CliContext, choice: JobSelection, scope: Scope, how: PauseOptions) -> None:
     """Raises Refused without confirmation."""
     check(choice, scope)
-    flip(cli, choice, scope, how, replace(_PAUSE, asks=not (choice.by_name or how.yes)))
+    flip(cli, choice, scope, how, replace(_PAUSE, confirms=not (choice.by_name or how.yes)))
 
 
 @click.command("resume", help=_RESUME_HELP)
