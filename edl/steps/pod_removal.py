@@ -104,14 +104,15 @@ def interrupted(job: TrainingJob) -> tuple[Delete, ...]:
     """Deletes pods that `untracked_end` has released, and not deleted: it failed between the two.
 
     They would run on, whether or not this plan removes them, and their Job would not count their
-    success. KubeShare's pods are not tracked before they are bound.
+    success. KubeShare's pods are not tracked before they are bound, and some of them have
+    no share that plans count: pods without a node stay.
     """
     return tuple(
         Delete(ObjectRef("Pod", job.key.namespace, pod.name))
         for role in job.live
         if role.template.shape.share is None
         for pod in role.status.pods
-        if pod.untracked and pod.active and pod not in going(role)
+        if pod.untracked and pod.active and pod.node and pod not in going(role)
     )
 
 

@@ -329,6 +329,8 @@ def test_a_removal_that_failed_half_way_is_completed_whatever_the_next_plan_remo
     items = role("worker", 1, 9, indexed=False, size=4, pods=(*tracked, released, leaving))
     step, _ = live(training(items, framework="none"), [], NOW)
     assert step.writes == (Delete(ObjectRef("Pod", KEY.namespace, released.name)),)
+    unbound = items.changed(pods=(replace(released, node="", ready=False),))
+    assert live(training(unbound, framework="none"), [], NOW)[0].writes == ()
     shared = items.changed(shape=replace(items.template.shape, share=Share(500)))
     assert live(training(shared, framework="none"), [], NOW)[0].writes == ()
 
