@@ -50,7 +50,7 @@ class SchedulingTurns:
     _costs: dict[tuple[PodClass, PodClass], int] = field(default_factory=dict)
     _reasons: dict[frozenset[PodClass], Reason] = field(default_factory=dict)
     """By classes that wait, the reason, until other jobs come first (`_first`)."""
-    _postponed: list[PipelinedPods] = field(default_factory=list)
+    _deferred: list[PipelinedPods] = field(default_factory=list)
     """Deferred starts, with the capacity that stays reserved for them."""
     _left_out: set[RoleAllocation] = field(default_factory=set)
     """The roles of deferred starts."""
@@ -99,16 +99,16 @@ class SchedulingTurns:
                 self._claim(kept, *left.popleft())
             number, pods = start.number, start.pods
             behind = self._gated_behind(kept, start) if self._gated_starts else []
-            first += [self._postpone(one, reasons.placed_after([start.key])) for one in behind]
+            first += [self._defer(one, reasons.placed_after([start.key])) for one in behind]
             if kept.hinders(number, pods, self._ahead) or (self._ahead and self._collides(pods)):
-                first.append(self._postpone(start, self._why(pods)))
+                first.append(self._defer(start, self._why(pods)))
             else:
                 self._ahead += pods
             for one in (start, *behind):
                 self._come_first((pod_class, one.key) for pod_class in one.pods)
         while left:
             self._claim(kept, *left.popleft())
-        self._queue_postponed()
+        self._queue_deferred()
 
     def _gated_behind(self, kept: Precedence, start: Start) -> list[Start]:
         """Gated starts behind one that has waited for long and may take their nodes; left out.
@@ -132,7 +132,7 @@ class SchedulingTurns:
         return [*found.values()]
 
     def _claim(self, kept: Precedence, index: int, claim: PipelinedPods) -> None:
-        """Put off what jobs would yield to a claim, if pods ahead of it could take that.
+        """Defer what jobs would yield to a claim, if pods ahead of it could take that.
 
         Deferred starts do not count: they may wait for long, for the gangs before them.
         """
@@ -140,7 +140,7 @@ class SchedulingTurns:
             return
         classes = [request.pod_class for request in claim.requests]
         if claim.clears and kept.takes(index, self._ahead, {}):
-            self.decisions.put_off(claim.key, self._why(classes))
+            self.decisions.defer(claim.key, self._why(classes))
         self._come_first((pod_class, claim.key) for pod_class in classes)
 
     def _grow(
@@ -151,7 +151,7 @@ class SchedulingTurns:
     ) -> None:
         if not growing:
             return
-        promises = [one._replace(admitted_before=0) for one in (*claims, *self._postponed)]
+        promises = [one._replace(admitted_before=0) for one in (*claims, *self._deferred)]
         kept = Precedence(self.snapshot, promises, gated, self._cost)
         refused: dict[PodClass, int] = {}
         """Per class, the smallest deferred growth: `_ahead` only grows, so larger ones wait too."""
@@ -234,19 +234,19 @@ class SchedulingTurns:
             self._costs[pair] = max_displaced(pod_class, other) if meet else 0
         return self._costs[pair]
 
-    def _postpone(self, start: Start, reason: Reason) -> PipelinedPods:
+    def _defer(self, start: Start, reason: Reason) -> PipelinedPods:
         """Defer a start: the job is queued again, and its capacity stays reserved in this plan.
 
         Returns the reservation beside its placements, which hold the capacity already.
         """
         del self.decisions.admitted[start.key]
         found = start.reservation
-        self._postponed.append(found)
+        self._deferred.append(found)
         self._left_out.update(start.allocations)
         self.decisions.enqueue(start.key, reason)
         return found._replace(nodes=())
 
-    def _queue_postponed(self) -> None:
+    def _queue_deferred(self) -> None:
         if not self._left_out:
             return
         self.snapshot.allocations = [

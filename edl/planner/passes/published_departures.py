@@ -88,7 +88,6 @@ def _with(plan: Plan, job: TrainingJob, role: Role, leaving: Leaving) -> Plan:
 
 def _to_end(role: Role, leaving: Leaving, after: int) -> Iterator[str]:
     """Departing pods to delete: below the new size, and not removed by name already."""
-    removed = role.request.removing | role.record.removed
     for pod in role.status.pods:
-        if _again(pod, leaving, after) and pod.name not in removed:
+        if _again(pod, leaving, after) and pod.name not in role.removed_by_name:
             yield pod.name

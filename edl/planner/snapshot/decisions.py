@@ -133,7 +133,7 @@ class Decisions:
         before = len(self.admitted)
         self.pipelined.append(PipelinedPods(requests, placed, before, taken, sizes, key, clears))
 
-    def put_off(self, key: JobKey, reason: Reason) -> None:
+    def defer(self, key: JobKey, reason: Reason) -> None:
         """Let a gang wait before any job yields to it; the capacity stays reserved in this plan.
 
         Roles that yield to it keep what they yield to claims before it. Gangs behind it for which
