@@ -131,7 +131,10 @@ def test_a_server_that_never_answers_is_given_up() -> None:
 
 @pytest.mark.parametrize(
     ("code", "kind"),
-    [(404, NotFound), (409, Conflict), (410, Gone), (400, Invalid), (422, Invalid)],
+    [
+        *((404, NotFound), (409, Conflict), (410, Gone), (400, Invalid), (422, Invalid)),
+        (408, Unreachable),
+    ],
 )
 def test_each_refusal_is_its_own_error(code: int, kind: type[Exception]) -> None:
     with serving(status(code, "because")) as (_, address), pytest.raises(kind, match="because"):
