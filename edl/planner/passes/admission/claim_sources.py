@@ -192,6 +192,22 @@ class ClaimSources:
         record_eviction(reservation.evicted, reasons.room_for_minimum(found.job.key))
         return reservation
 
+    def reclaim_live(self, reservation: Reservation, scope: ReclaimScope) -> bool:
+        """Complete a reservation from extras of roles that resize without a restart, or discard it.
+
+        Only if others would yield before them are those set aside, which costs a look at each role.
+        """
+        reclaimable = self.reclaimable
+        if not reserve_capacity(reservation, reclaimable, scope, whole=True):
+            return False
+        if not any(one.restarts_to_resize for one in reservation.evicted):
+            return True
+        reservation.discard(reclaimable)
+        live = [one for one in reclaimable.allocations if not one.restarts_to_resize]
+        others = Reclaimable(self.snapshot, live, reclaim_order(self.snapshot), self._extras)
+        self.forget_reclaimable()  # its entries of these roles are outdated
+        return reserve_capacity(reservation, others, scope, whole=True)
+
     def _reservation(self, found: Gang, requests: Iterable[PodSetRequest]) -> Reservation:
         return Reservation(
             self.snapshot.capacity, list(requests), quota_request=found.quota_request

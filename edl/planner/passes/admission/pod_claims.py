@@ -180,9 +180,7 @@ def _place_replacement(sources: ClaimSources, allocation: RoleAllocation, pod: P
         return True
     priority, charge = minimum_priority(job.priority), allocation.quota_request.team
     scope = sources.scope(priority, charge, requests, 0)
-    may = is_whole(allocation, pod)
-    made = may and reserve_capacity(reservation, sources.reclaimable, scope, whole=True)
-    if made and not any(one.restarts_to_resize for one in reservation.evicted):
+    if is_whole(allocation, pod) and sources.reclaim_live(reservation, scope):
         sources.record_evicted(reservation.evicted, reasons.room_for_minimum(job.key))
         return True
     reservation.discard(sources.reclaimable)

@@ -278,6 +278,14 @@ def test_no_job_restarts_for_a_worker_on_a_cordoned_node() -> None:
     assert sizes(plan_for(cluster(*nodes, ring("a", min=1), job("other", restarts)))) == {}
 
 
+def test_extras_that_resize_live_yield_where_a_restart_would_come_first() -> None:
+    restarts = role("worker", 1, 4, on=["b", "b", "b", "b"], resizing=ResizePolicy.RESTART)
+    live = role("worker", 1, 4, on=["b", "b"], resizing=ResizePolicy.LIVE)
+    others = job("satisfied", restarts), job("live", live)
+    state = cluster(HOME, going("a", CORDON), node("b", 6), ring("a", min=1), *others)
+    assert sizes(plan_for(state)) == {"live": 1}
+
+
 def test_a_worker_that_cannot_move_now_holds_no_room_back_from_the_queue() -> None:
     late = ring("a", "b", pods=(pod(0, "a"), pod(1, "b", ready=False)), min=1)
     first = job("first", role("worker"), priority=100)
