@@ -128,6 +128,12 @@ def lost_minimum(lost: int, of: int, back_off: timedelta, *, confined: bool = Fa
     return Reason(Code.GANG_UNSCHEDULABLE, about)
 
 
+def gang_pending(scheduler: str, refusal: str) -> Reason:
+    """Why a gang of which not all pods were scheduled goes back to the queue."""
+    about = Attempt(Attempted.GANG, scheduler, refusal) if scheduler or refusal else None
+    return replace(GANG_PENDING, about=about)
+
+
 def after_failed_start(last: Reason | None) -> Reason:
     """Why a job whose start failed for this reason is not started again yet."""
     about = last.about if last else None

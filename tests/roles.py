@@ -36,6 +36,8 @@ _PLANNED = {
     "placed_at": "given_at",
     "node_affinity": "own_affinity",
     "says_disruption": "says_disruption",
+    "scheduler": "scheduler",
+    "refusal": "refusal",
 }
 
 

@@ -76,10 +76,11 @@ def remedy(found: Blocker, job: str = "") -> str:
         case AtBound(role, SizeBound.MANUAL):
             none = f": kubectl edl scale {job} --role {role} --auto" if job else ""
             return f"another manual size of {role}, or none{none}"
-        case TimedHold(Reason(about=Attempt(Attempted.GANG | Attempted.CREATION))):
+        case TimedHold(Reason(about=Attempt(Attempted.GANG | Attempted.CREATION) as failed)):
             again = f"kubectl edl pause {job} && kubectl edl resume {job}"
             again = again if job else "pausing and resuming it"
-            return f"its cause removed; then, for a start at once: {again}"
+            mended = f'scheduler "{failed.scheduler}" running' if failed.scheduler else ""
+            return f"{mended or 'its cause removed'}; then, for a start at once: {again}"
         case Outranked():
             return "enough capacity for those as well"
         case OwnCondition(JobCondition.MISSING, Reason(about=Roles(names))):

@@ -34,7 +34,6 @@ from edl.model.reason_codes import (
     About,
     AboveBudget,
     Attempt,
-    Attempted,
     Awaiting,
     Code,
     FixedSize,
@@ -125,7 +124,7 @@ def _about(about: About, code: Code) -> str:
         case Period():
             return f"scaled up when nothing has been started or resized for {about.seconds:g} s"
         case Attempt():
-            return _attempt(about.what, code)
+            return _attempt(about, code)
         case QuotedText():
             return about.text
         case Pods() | LostPods() | Awaiting() | PodNames() | OffNodes():
@@ -134,10 +133,13 @@ def _about(about: About, code: Code) -> str:
             return _about_capacity(about, code)
 
 
-def _attempt(what: Attempted, code: Code) -> str:
+def _attempt(about: Attempt, code: Code) -> str:
     if code is Code.UNSCHEDULABLE:
         return NEVER_CREATED
-    return f"back-off: {ATTEMPTS[what]}" if code is Code.BACK_OFF else f"{ATTEMPTS[what]}: requeued"
+    unseen = f'scheduler "{about.scheduler}" has not processed them' if about.scheduler else ""
+    cause = unseen or about.refusal
+    text = f"{ATTEMPTS[about.what]}{f' ({cause})' if cause else ''}"
+    return f"back-off: {text}" if code is Code.BACK_OFF else f"{text}: requeued"
 
 
 def _for_job(name: str, code: Code) -> str:

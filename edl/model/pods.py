@@ -136,7 +136,7 @@ class PublishedHosts(msgspec.Struct, frozen=True):
 
 
 class PlannedNode(msgspec.Struct, frozen=True):
-    """The planned node of a pod with the scheduling gate `edl.dev/placement`."""
+    """The planned node of a pod with the gate `edl.dev/placement`; why a pod has no node yet."""
 
     name: str = ""
     """Empty until a plan has chosen a node."""
@@ -145,6 +145,10 @@ class PlannedNode(msgspec.Struct, frozen=True):
     """Its users' own as text (`edl.node_affinity.kept`), while it waits for a node of the plan."""
     says_disruption: bool = False
     """Its template has a do-not-disrupt or safe-to-evict annotation; read while it is gated."""
+    scheduler: str = ""
+    """The scheduler that has yet to process the pod, if it names another than kube-scheduler."""
+    refusal: str = ""
+    """Why its scheduler has found no node, in that scheduler's words."""
 
 
 class Pod(msgspec.Struct, frozen=True):

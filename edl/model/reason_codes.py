@@ -235,10 +235,15 @@ class Attempted(StrEnum):
     RECREATION = "Recreation"
 
 
-class Attempt(msgspec.Struct, frozen=True, tag=True):
-    """A failed attempt, to be retried after a back-off."""
+class Attempt(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
+    """A failed attempt, to be retried after a back-off.
+
+    Of a gang: `scheduler`, which did not process its pods, or the `refusal` of kube-scheduler.
+    """
 
     what: Attempted
+    scheduler: str = ""
+    refusal: str = ""
 
 
 class NodesAsked(msgspec.Struct, frozen=True, tag=True):

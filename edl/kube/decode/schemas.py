@@ -60,6 +60,7 @@ class Condition(ObjectPart, frozen=True):
     type: str
     status: str
     last_transition_time: datetime | None = None
+    message: str = ""
 
 
 class NodeSpec(ObjectPart, frozen=True):

@@ -8,9 +8,15 @@ import msgspec
 
 from edl import contract, node_affinity
 from edl.annotations import leaving_workers
+from edl.annotations.failed_attempts import quoted
 from edl.dns_names import is_dns_subdomain
 from edl.errors import Denied
-from edl.kube.decode.schemas import ContainerStatus, PodAnnotations, PodObject
+from edl.kube.decode.schemas import (
+    DEFAULT_SCHEDULER,
+    ContainerStatus,
+    PodAnnotations,
+    PodObject,
+)
 from edl.model import Pod, PodPhase
 from edl.model.pods import PlannedNode, PublishedHosts
 from edl.parsing.parser import parse
@@ -83,9 +89,22 @@ def _planned(found: PodObject, *, waits: bool) -> PlannedNode:
     if waits:
         decides = (notes.do_not_disrupt, notes.safe_to_evict) != (None, None)
         return PlannedNode(own_affinity=_own_affinity(found), says_disruption=decides)
+    scheduler, refusal = _unscheduled(found)
     if not is_dns_subdomain(notes.assigned):
-        return PlannedNode()
-    return PlannedNode(intern(notes.assigned), timestamp(notes.placed_at))
+        return PlannedNode(scheduler=scheduler, refusal=refusal)
+    name, given_at = intern(notes.assigned), timestamp(notes.placed_at)
+    return PlannedNode(name, given_at, scheduler=scheduler, refusal=refusal)
+
+
+def _unscheduled(found: PodObject) -> tuple[str, str]:
+    """The other scheduler that has yet to process a pod without a node, and the refusal of one."""
+    if found.spec.node_name or found.spec.scheduling_gates:
+        return "", ""
+    for one in found.status.conditions or ():
+        if one.type == "PodScheduled" and one.status != _TRUE:
+            return "", quoted(one.message)
+    scheduler = found.spec.scheduler_name
+    return ("" if scheduler == DEFAULT_SCHEDULER else intern(quoted(scheduler))), ""
 
 
 def _own_affinity(found: PodObject) -> str:

@@ -136,8 +136,11 @@ def _failed_start(snapshot: Snapshot, job: TrainingJob) -> Reason:
     Pods of all roles count: those that exist are not placed while others are missing.
     """
     roles = (found for found in snapshot.unsettled if found.job.key == job.key)
-    late = (one for found in roles for one in _late(snapshot, found))
-    return reasons.GANG_PENDING if all(one.pod for one in late) else reasons.NOT_CREATED
+    late = [one.pod for found in roles for one in _late(snapshot, found)]
+    if not all(late):
+        return reasons.NOT_CREATED
+    answers = {(one.planned.scheduler, one.planned.refusal) for one in late if one}
+    return reasons.gang_pending(*max(answers))
 
 
 def _patience(snapshot: Snapshot, job: TrainingJob, pod: Pod | None) -> timedelta:

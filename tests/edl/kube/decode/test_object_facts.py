@@ -84,6 +84,22 @@ def test_a_pod_of_another_scheduler_asks_for_room_once_that_one_has_refused_it()
     assert pod_facts(body).asking
 
 
+@pytest.mark.parametrize("notes", [{}, {contract.ASSIGNED_NODE: "n1"}], ids=["", "assigned"])
+def test_a_pod_without_a_node_has_the_answer_of_its_scheduler(notes: dict[str, str]) -> None:
+    def answer(scheduler: str, node: str = "", **status: Json) -> tuple[str, str]:
+        spec = {"schedulerName": scheduler}
+        body = job_pod("p", 0, "train", node=node, spec=spec, status=status, notes=notes)
+        found = pod_facts(body).pod
+        assert found is not None
+        return found.planned.scheduler, found.planned.refusal
+
+    refused = {"type": "PodScheduled", "status": "False", "message": "queue\n is full"}
+    assert answer("volcano") == ("volcano", "")
+    assert answer("volcano", conditions=[refused]) == ("", "queue is full")
+    assert answer("volcano", "n1") == ("", "")
+    assert answer("default-scheduler") == ("", "")
+
+
 def test_a_pod_names_its_resource_claims_and_their_templates() -> None:
     """A status without a claim says that none is needed."""
     claims = [

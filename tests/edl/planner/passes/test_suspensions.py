@@ -3,11 +3,13 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.messages import message
+from edl.annotations.last_change import read_reason
+from edl.messages import message, remedy
 from edl.model import (
     ClusterState,
     Code,
@@ -19,6 +21,7 @@ from edl.model import (
     ScaleDeadline,
     TrainingJob,
 )
+from edl.model.blockers import TimedHold
 from edl.planner.decision_limits import Limits
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import held, plan_for, sizes, started, told
@@ -337,6 +340,38 @@ def test_pods_that_were_not_created_stay_the_reason_while_the_job_backs_off() ->
     assert [one.reason for one in plan.suspensions] == [reasons.NOT_CREATED]
     (found,) = plan_for(act(state, plan, after=timedelta(seconds=1))).held
     assert message(found.reason) == "back-off: not all pods of its last start could be created"
+
+
+@pytest.mark.parametrize(
+    ("cause", "text", "mended"),
+    [
+        (
+            {"scheduler": "volcano"},
+            'scheduler "volcano" has not processed them',
+            'scheduler "volcano" running; then',
+        ),
+        (
+            {"refusal": "0/3 nodes are available"},
+            "0/3 nodes are available",
+            "its cause removed; then",
+        ),
+    ],
+    ids=["not processed", "refused"],
+)
+def test_a_failed_start_records_what_its_scheduler_answered(
+    cause: dict[str, Any], text: str, mended: str
+) -> None:
+    failed = "not all pods of its last start could be scheduled"
+    late = (pod(0, created_at=at(-121), **cause), pod(1, created_at=at(-121)))
+    mine = worker("mnist", 2, 2, suspended=False, size=2, pods=late, started_at=at(-130))
+    (suspension,) = plan_for(cluster(node("a", 9), mine)).suspensions
+    assert message(suspension.reason) == f"{failed} ({text}): requeued"
+    (part,) = mine.roles
+    record = read_reason(msgspec.json.encode(suspension.reason).decode())
+    again = part.changed(suspended=True, pods=(), last=record)
+    plan = plan_for(cluster(node("a", 9), replace(mine, roles=(again,))))
+    assert told(plan) == {"mnist": f"back-off: {failed} ({text})"}
+    assert remedy(TimedHold(held(plan)["mnist"], at(110))).startswith(mended)
 
 
 def failed_start(**fields: Any) -> ClusterState:  # noqa: ANN401 - of the role
