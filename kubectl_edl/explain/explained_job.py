@@ -9,7 +9,7 @@ from edl.domain_counts import DomainCounts
 from edl.forecast.estimate import Estimate
 from edl.messages import cause, remedy
 from edl.model import Caveat, JobKey
-from edl.model.blockers import JobCondition, OwnCondition
+from edl.model.blockers import BlockerKind, JobCondition, OwnCondition
 from edl.planner.explain.explanation import Blockers, Explanation
 from edl.quantities import Resources
 from edl.visibility.borrowed_capacity import JobCapacity
@@ -172,7 +172,7 @@ def _decided_stops(found: Explanation, explained: Explained) -> Iterator[str]:
 
 def _published_stops(job: JobKey, stops: PublishedStops) -> str:
     """Why the job does not start, as published by the reconciler."""
-    sentences = [(one.message, one.remediation) for one in stops.blockers]
+    sentences = [(one.type, one.message, one.remediation) for one in stops.blockers]
     return _listed(f"Why {job.name} does not start:", sentences, complete=stops.complete)
 
 
@@ -184,17 +184,22 @@ def _is_fixed(stops: Blockers) -> bool:
 
 
 def _stops(title: str, stops: Blockers, job: str) -> str:
-    sentences = [(cause(one), remedy(one, job)) for one in stops.blockers]
+    sentences = [(one.kind, cause(one), remedy(one, job)) for one in stops.blockers]
     return _listed(title, sentences, complete=stops.complete)
 
 
-def _listed(title: str, sentences: Sequence[tuple[str, str]], *, complete: bool) -> str:
+def _listed(title: str, sentences: Sequence[tuple[str, str, str]], *, complete: bool) -> str:
+    """`sentences`: the type of each blocker, its cause and its remedy.
+
+    What would be in progress without the blockers before is a plan, no fact.
+    """
     lines = [title]
-    for number, (what, helps) in enumerate(sentences, 1):
-        then = "and then, " if number > 1 else ""
+    for number, (kind, what, helps) in enumerate(sentences, 1):
+        planned = "the plan would be: " if kind == BlockerKind.IN_PROGRESS else ""
+        then = f"and then, {planned}" if number > 1 else ""
         lines.append(f"  {number}. {then}{harmless(what)}")
         if helps:
             lines.append(f"     would help: {harmless(helps)}")
-    if not complete and any(helps for _, helps in sentences):
+    if not complete and any(helps for _, _, helps in sentences):
         lines.append("  Further blockers may follow.")
     return "".join(f"{line}\n" for line in lines)

@@ -54,7 +54,7 @@ def test_explain_names_what_a_queued_job_lacks(stage: Stage) -> None:
         "  1. Insufficient cpu for 1 of 3 worker (2 CPU each): beside the 2 that fit, no CPU free "
         "on the 2 nodes that it may use\n"
         "     would help: 2 CPU more free on node-1\n"
-        "  2. and then, 8 pods wait for others to terminate: default/small\n"
+        "  2. and then, the plan would be: 8 pods wait for others to terminate: default/small\n"
     )
 
 
