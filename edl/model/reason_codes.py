@@ -236,10 +236,7 @@ class Attempted(StrEnum):
 
 
 class Attempt(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
-    """A failed attempt, to be retried after a back-off.
-
-    Of a gang: `scheduler`, which did not process its pods, or the `refusal` of kube-scheduler.
-    """
+    """A failed attempt; of a gang: which `scheduler` did not process its pods, or the `refusal`."""
 
     what: Attempted
     scheduler: str = ""
