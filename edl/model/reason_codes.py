@@ -226,10 +226,8 @@ class Attempted(StrEnum):
     GANG = "Gang"
     CREATION = "Creation"  # the API server refused pods of a start
     GROWTH = "Growth"
-    RECLAMATION = "Reclamation"
-    """Its replicas were reclaimed for a training job that then could not start."""
-    PLACEMENT = "Placement"
-    """Other pods took the nodes of a start, or the nodes are gone."""
+    RECLAMATION = "Reclamation"  # reclaimed for a training job that then could not start
+    PLACEMENT = "Placement"  # other pods took the nodes of a start, or the nodes are gone
     COMPLETION = "Completion"
     """Suspended roles did not fit beside roles of the same training job that run."""
     RECREATION = "Recreation"
