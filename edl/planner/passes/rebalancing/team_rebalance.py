@@ -27,7 +27,7 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.extras.minimum_nodes import any_may_leave
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
 from edl.planner.snapshot.extras.yield_order import ReclaimOrder
-from edl.planner.snapshot.role_allocation import RoleAllocation
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.teams.kept_capacity import Amounts
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH, ALL_RECLAIMABLE, Reach, TeamRight
 from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, TeamCharge
@@ -181,7 +181,11 @@ class TeamRebalance:
     ) -> RoleAllocation | None:
         """The first to yield, by `yield_order`, of those with a replica on an eligible node."""
         usable, key = pod_class.eligible.tolist(), reclaim_order(self.snapshot).key
-        found = [one for one in donors if any_may_leave(one) or usable[one.placements[-1].node]]
+        found = [
+            one
+            for one in donors
+            if any_may_leave(one) or ((node := one.placements[-1].node) != NO_NODE and usable[node])
+        ]
         shares = {team: [-one for one in self.balance.shares(team)] for team in self._teams}
         ranked = [(one.reclaim_priority, shares[one.team]) for one in found]
         least = min(ranked, default=None)

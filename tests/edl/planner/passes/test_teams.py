@@ -681,3 +681,14 @@ def test_what_a_plan_adds_for_one_team_and_moves_to_another_is_created_at_once()
     )
     state = with_teams(cluster(node("n1", 21.1), *jobs), team("a"), team("c"))
     assert sizes(plan_for(state)) == {"other": 10}
+
+
+def test_a_team_takes_nothing_from_replicas_whose_nodes_are_gone() -> None:
+    """No node is left in the cluster."""
+    jobs = [
+        *of("c", worker("c1", 2, 6, shape=shape(3), on=["n1"] * 6)),
+        *of("b", worker("b1", 1, 3, shape=shape(3), on=["n1"])),
+    ]
+    state = with_teams(cluster(*jobs), team("b", 12), team("c", 2))
+    for policy in POLICIES.values():
+        assert decide(state, policy, Limits()).resizes == ()
