@@ -58,7 +58,7 @@ class Start(NamedTuple):
         found: Counter[PodClass] = Counter()
         for one in self.allocations:
             found[one.pod_class] += one.allocated
-        return found
+        return +found
 
     @property
     def reservation(self) -> PipelinedPods:

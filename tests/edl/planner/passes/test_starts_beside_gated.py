@@ -15,7 +15,7 @@ from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from tests.edl.planner.acting import act, key
 from tests.edl.planner.plans import held, plan_for, started
-from tests.edl.planner.states import at, cluster, node, shape, worker
+from tests.edl.planner.states import at, cluster, job, node, role, shape, worker
 
 LIMITS = Limits(load_ceiling=1)
 PORT = PodConstraints("ns", (), ports=(HostPort("TCP", 80, "10.0.0.1"),))
@@ -71,6 +71,12 @@ def test_a_gated_start_waits_for_one_before_it_that_has_waited_for_long() -> Non
     assert held(plan)["gpu"] == reasons.placed_after([key("large")])
     plan = decided(act(state, plan, after=timedelta(seconds=1)))
     assert (list(started(plan)), held(plan)) == (["gpu"], {})
+
+
+def test_a_gated_start_with_a_role_of_no_pods_waits_as_well() -> None:
+    roles = role("worker", 2, 2, shape=shape(1, gpu=1)), role("ps", 0, 0, shape=shape(0.5))
+    plan = decided(contested(large(queued=-300), job("gpu", *roles, queued=-20)))
+    assert held(plan)["gpu"] == reasons.placed_after([key("large")])
 
 
 @pytest.mark.parametrize("earlier", [{"queued": -301}, {"priority": 1}])
