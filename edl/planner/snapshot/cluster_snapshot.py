@@ -15,7 +15,7 @@ from edl.planner.packing.domain_capacity import NodeDomains
 from edl.planner.packing.node_capacity import Ints, NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, lacking_resources
 from edl.planner.policies import Policy
-from edl.planner.snapshot.last_resizes import JobReference
+from edl.planner.snapshot.last_resizes import JobReference, latest_yields
 from edl.planner.snapshot.least_demand import least_demand
 from edl.planner.snapshot.quota_balance import QuotaUsage
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
@@ -194,6 +194,11 @@ class Snapshot:
         """Every training job, by its key and by the uid of each of its Jobs."""
         by_uid = ((role.uid, job) for job in self.all_jobs for role in job.roles)
         return dict(chain(by_uid, ((job.key, job) for job in self.all_jobs)))
+
+    @cached_property
+    def latest_yields(self) -> Mapping[JobReference, datetime]:
+        """By claiming job, when others last yielded to it."""
+        return latest_yields(role for job in self.state.jobs for role in job.roles)
 
     @cached_property
     def capacity_without_training_jobs(self) -> Ints:

@@ -1,6 +1,6 @@
 """Facts about a role's last resize, read from its recorded reason."""
 
-from collections.abc import Container
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Final, TypeAlias
 
@@ -83,11 +83,15 @@ def preempted_for(role: Role) -> JobReference | None:
     return given_to(role) if _code(role) in _PREEMPTING else None
 
 
-def yielded_at(role: Role, to: Container[JobReference]) -> datetime | None:
-    """When the role last yielded replicas, or its whole job, to the claim of this job."""
-    if _code(role) not in _YIELDING or given_to(role) not in to:
-        return None
-    return max(filter(None, (role.record.resized_at, role.status.suspended_at)), default=None)
+def latest_yields(roles: Iterable[Role]) -> Mapping[JobReference, datetime]:
+    """By claiming job, when one of these roles last yielded replicas, or its whole job, to it."""
+    found: dict[JobReference, datetime] = {}
+    for role in roles:
+        to = given_to(role) if _code(role) in _YIELDING else None
+        for time in (role.record.resized_at, role.status.suspended_at) if to else ():
+            if to and time:
+                found[to] = max(time, found.get(to, time))
+    return found
 
 
 def reclaimed_for(gives: Code, role: Role) -> JobReference | None:

@@ -17,7 +17,6 @@ from edl.planner.passes.admission.node_requests import NodeRequests
 from edl.planner.passes.admission.topology_placement import place_on_assigned_nodes
 from edl.planner.passes.fit_errors import gang_fit_error
 from edl.planner.passes.scale_down.needed_nodes import overdue
-from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import place_on_one_node
 from edl.planner.snapshot.decisions import Decisions
@@ -162,19 +161,19 @@ class GangClaims:
         """
         limits, job = self.snapshot.limits, found.job
         since = head.job.waiting_since + limits.queue_patience
-        # Fast path: roles are read for a short time only.
+        # Fast path: all roles are read for a short time only.
         if self.snapshot.observed_at - since >= limits.gang_limit:
             return False
-        to: set[last_resizes.JobReference] = {job.key, *(role.uid for role in job.roles)}
-        roles = (role for one in self.snapshot.all_jobs for role in one.roles)
-        times = [time for role in roles if (time := last_resizes.yielded_at(role, to))]
-        last = max(times, default=None)
+        yields = self.snapshot.latest_yields
+        times = (yields.get(job.key), *(yields.get(role.uid) for role in job.roles))
+        last = max(filter(None, times), default=None)
         return bool(last and last < since) and not self.snapshot.has_passed(last, limits.gang_limit)
 
     def _takes_yielded(self, found: Gang) -> bool:
         """Start a gang, or reserve what becomes idle soon; no further job yields to it."""
         if found.quota_request.head or gang_backoff(self.snapshot, found.job):
             return False
+        self.nodes.provisioner.free(found)
         previous = has_previous_pods(self.snapshot, found)
         if not previous and (placed := self._placed(found)):
             self._admit(*placed, found.reason)
@@ -183,7 +182,9 @@ class GangClaims:
             self.decisions.pipeline(*placing, key)
             why = reasons.PREVIOUS_PODS if previous else reasons.leaving(found.pods)
             self.decisions.enqueue(key, why)
+            self.nodes.keep_held(found)
         else:
+            self.nodes.provisioner.free(found, -1)
             return False
         return True
 

@@ -240,6 +240,14 @@ def growing_behind_pending_pods(size: int) -> ClusterState:
     return cluster(*(node(f"node-{n:04}", 8) for n in range(size)), *coming, *grow)
 
 
+def behind_a_head(size: int) -> ClusterState:
+    """Gangs wait for one that has now waited for long: jobs may just have yielded to them."""
+    run = [worker(f"old-{n}", 1, 1, on=[f"node-{n // 4:04}"]) for n in range(4 * size)]
+    head = worker("head", 2, 2, shape=shape(4), queued=-330)
+    wait = (worker(f"new-{n}", 1, 1, queued=-200 + n / size) for n in range(4 * size))
+    return cluster(*(node(f"node-{n:04}", 4) for n in range(size)), *run, head, *wait)
+
+
 STATES: dict[str, Callable[[int], ClusterState]] = {
     "gangs of two roles": gangs_of_two_roles,
     "spread over hosts": partial(one_gang, spread=spread_over("host")),
@@ -255,6 +263,7 @@ STATES: dict[str, Callable[[int], ClusterState]] = {
     "claims where live replicas alternate between nodes": reclaimed_where_replicas_alternate,
     "claims of racks that reclaim": reclaimed_in_racks,
     "growth behind pending pods": growing_behind_pending_pods,
+    "gangs behind one that has waited for long": behind_a_head,
     "lost pods beside a higher priority": lacking_lost_pods,
     "racks that lost nodes": in_lost_racks,
 }
