@@ -41,6 +41,8 @@ class Resize(NamedTuple):
     job: str
     before: int
     after: int
+    why: str
+    """The message of its Job at that time."""
 
 
 @dataclass(slots=True)
@@ -93,7 +95,9 @@ class Judge:
                 what = f"{size} of {bounds[0]}..{bounds[1]}"
                 self._break("min <= parallelism <= max", name, what)
         if before and _runs(before) and before["spec"].get("parallelism", 1) != size:
-            self.resizes.append(Resize(now, name, before["spec"].get("parallelism", 1), size))
+            why = job["metadata"].get("annotations", {}).get(PREFIX + "message", "")
+            old = before["spec"].get("parallelism", 1)
+            self.resizes.append(Resize(now, name, old, size, why))
         members = [one for one in self._training(job) if not _ended(one)]
         if members and all(map(_runs, members)):
             self.started.setdefault(_key(job), now)
@@ -218,7 +222,10 @@ class Judge:
         self.judged["a calm cluster stays as it is"] += 1
         moved = [one for one in self.resizes if one.at >= since]
         if len(moved) > most:
-            what = ", ".join(f"{one.job} {one.before}->{one.after}" for one in moved[:12])
+            what = ", ".join(
+                f"{one.job} {one.before}->{one.after} after {one.at - since:.0f} s: {one.why}"
+                for one in moved[:12]
+            )
             self._break("a calm cluster stays as it is", f"{len(moved)} resizes", what)
 
     def fair(self, slack: int) -> None:
