@@ -55,10 +55,11 @@ class Precedence:
         for pod_class, found in nodes.items():
             pod_class.release_from(self._open, found)
         capacity = self.snapshot.capacity
-        self._seen = np.maximum(self._open, capacity.observed_idle + capacity.releasing)
+        seen = self._open.copy()
         for claim in self.pipelined:
             for request, there in zip(claim.requests, claim.nodes, strict=False):
-                request.pod_class.release_from(self._seen, there)
+                request.pod_class.release_from(seen, there)
+        self._seen = np.maximum(seen, capacity.observed_idle + capacity.releasing)
         for pod_class, pods in self.gated.items():
             spare = int(self._pods_per_node(pod_class).sum()) - pods
             self._spare[self.snapshot.pod_class(pod_class.shape)][pod_class] = spare

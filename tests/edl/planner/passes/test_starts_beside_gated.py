@@ -15,7 +15,7 @@ from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from tests.edl.planner.acting import act, key
 from tests.edl.planner.plans import held, plan_for, started
-from tests.edl.planner.states import at, cluster, job, node, role, shape, worker
+from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
 
 LIMITS = Limits(load_ceiling=1)
 PORT = PodConstraints("ns", (), ports=(HostPort("TCP", 80, "10.0.0.1"),))
@@ -56,6 +56,18 @@ def test_a_start_does_not_wait_for_gated_pods_on_a_node_where_its_port_is_used()
     state = contested(large(shape=shape(4, constraints=PORT)), gated())
     state = replace(state, foreign_pods=(ForeignPods("b", PORT, 1),))
     assert list(started(plan_for(state))) == ["large", "gpu"]
+
+
+def test_a_start_does_not_wait_for_a_claim_on_a_node_that_is_too_small_for_it() -> None:
+    """A pod that terminates holds the capacity of the claim."""
+    old = worker("old", 1, 3, on=["b"], shape=shape(1, gpu=1))
+    (part,) = old.roles
+    leaving = (*part.status.pods, pod(1, "b", terminating=True))
+    old = replace(old, roles=(part.changed(pods=leaving),))
+    head = gated("head", priority=1, queued=-250)
+    nodes = node("a", 4), node("b", 3, gpu=3)
+    plan = plan_for(cluster(*nodes, old, head, large()), Limits(load_ceiling=1, preempt=True))
+    assert list(started(plan)) == ["large"]
 
 
 def test_a_start_does_not_wait_where_gated_pods_fit_on_other_nodes_that_it_cannot_take() -> None:
