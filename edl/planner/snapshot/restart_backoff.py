@@ -4,8 +4,9 @@ A job that restarts to resize keeps its size for a cooldown, which doubles with 
 reason of the last resize counts them (`Reason.attempts`). A failed restart waits six cooldowns, and
 counts however long ago it was. A restart failed if the job came back smaller than planned, its pods
 were unschedulable, or the job for which it gave up replicas has not used their capacity. So did
-growth onto nodes that extras had to leave within an hour, the second time. Any other size that has
-lasted for two (doubled) cooldowns resets the count.
+growth onto nodes that extras had to leave within an hour, if restarts had been counted before it;
+this waits less long, because they may have had other causes. Any other size that has lasted for
+two (doubled) cooldowns resets the count.
 
 Only growth and donations to rebalancing wait. Gangs, minimums and other owners' pods of equal or
 higher priority take extras at any time, so that none of them starves; a lower max, quotas, lost
@@ -30,7 +31,8 @@ _FAILED_FACTOR: Final = 6
 _LASTING: Final = 2
 """In cooldowns: a size that has lasted this long was worth its restart."""
 _IN_VAIN: Final = 2
-"""Restarts since it first left unneeded nodes: it grew, and had to leave them again."""
+"""Recent restarts, of any cause, before one that leaves unneeded nodes: growth may be one, and an
+earlier departure the other. From here on, each further one doubles the wait."""
 _NODES_LASTING: Final = timedelta(hours=1)
 """Growth onto nodes that became unneeded earlier than this was not worth its restart."""
 _MOST: Final = 4
@@ -50,7 +52,7 @@ def backoff_of(snapshot: Snapshot, allocation: RoleAllocation) -> tuple[Reason, 
     if why is None or changed is None:
         return None
     wait = (
-        _rest(snapshot, role)
+        _rest_after(snapshot, role)
         if allocation.restarts_to_resize
         else 2 * snapshot.limits.pending_limit
     )
@@ -157,6 +159,12 @@ def _before(role: Role) -> int:
 
 def _rest(snapshot: Snapshot, role: Role) -> timedelta:
     return _FAILED_FACTOR * snapshot.limits.restart_cooldown * (1 << _before(role))
+
+
+def _rest_after(snapshot: Snapshot, role: Role) -> timedelta:
+    """The wait after a failed restart."""
+    left = last_resizes.left_unneeded_nodes(role)
+    return _rest(snapshot, role) / (1 << _IN_VAIN if left else 1)
 
 
 def _waits(job: TrainingJob) -> bool:

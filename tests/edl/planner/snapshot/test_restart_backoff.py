@@ -89,8 +89,10 @@ def left(attempts: int) -> Reason:
     return replace(reasons.restarted(reasons.NODE_UNNEEDED), attempts=attempts)
 
 
-@pytest.mark.parametrize(("attempts", "wait"), [(1, 2 * COOLDOWN), (2, 4 * PERIOD)])
-def test_growth_waits_as_after_a_failed_one_once_a_job_has_left_unneeded_nodes_again(
+@pytest.mark.parametrize(
+    ("attempts", "wait"), [(1, 2 * COOLDOWN), (2, PERIOD), (3, 2 * PERIOD), (4, 4 * PERIOD)]
+)
+def test_growth_waits_half_an_hour_and_more_once_a_job_has_left_unneeded_nodes_again(
     attempts: int, wait: int
 ) -> None:
     soon = plan_for(cluster(node("a", 9), restarted(left(attempts), since=wait - 1)))
