@@ -98,9 +98,12 @@ class SchedulingTurns:
             while left and left[0][1].admitted_before <= start.number:
                 self._claim(kept, *left.popleft())
             number, pods = start.number, start.pods
-            behind = self._gated_behind(kept, start) if self._gated_starts else []
-            first += [self._defer(one, reasons.placed_after([start.key])) for one in behind]
-            if kept.hinders(number, pods, self._ahead) or (self._ahead and self._collides(pods)):
+            displaced = [*kept.displaced(pods, self._ahead)]
+            if behind := self._gated_behind(kept, start, displaced):
+                first += [self._defer(one, reasons.placed_after([start.key])) for one in behind]
+                displaced = [*kept.displaced(pods, self._ahead)]
+            hinders = displaced or kept.takes_claimed(number, pods, self._ahead)
+            if hinders or (self._ahead and self._collides(pods)):
                 first.append(self._defer(start, self._why(pods)))
             else:
                 self._ahead += pods
@@ -110,13 +113,16 @@ class SchedulingTurns:
             self._claim(kept, *left.popleft())
         self._queue_deferred()
 
-    def _gated_behind(self, kept: Precedence, start: Start) -> list[Start]:
-        """Gated starts behind one that has waited for long and may take their nodes; left out.
+    def _gated_behind(
+        self, kept: Precedence, start: Start, displaced: Sequence[PodClass]
+    ) -> list[Start]:
+        """Gated starts of these classes, behind one that has waited for long; left out.
 
         Else gated starts that keep coming would keep it from starting for ever.
         """
-        displaced, limits = [*kept.displaced(start.pods, self._ahead)], self.snapshot.limits
-        if not (displaced and self.snapshot.has_waited(start.job, limits.queue_patience)):
+        patience = self.snapshot.limits.queue_patience
+        contested = self._gated_starts and displaced
+        if not (contested and self.snapshot.has_waited(start.job, patience)):
             return []
         found: dict[JobKey, Start] = {}
         for waiting in map(self._gated_starts.__getitem__, displaced):

@@ -46,6 +46,7 @@ class Precedence:
     """
     _reached: dict[tuple[PodClass, PodClass], int] = field(default_factory=dict)
     _nodes_for_one: dict[PodClass, "Mask"] = field(default_factory=dict)
+    _per_node: dict[PodClass, "Ints"] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._open = self.snapshot.capacity.future_idle.copy()
@@ -71,12 +72,19 @@ class Precedence:
 
         `starts`: its pods by class. `ahead`: ungated pods by class that are not bound yet.
         """
-        if any(
+        return (
+            self.takes_claimed(number, starts, ahead)
+            or next(self.displaced(starts, ahead), None) is not None
+        )
+
+    def takes_claimed(
+        self, number: int, starts: Mapping[PodClass, int], ahead: Mapping[PodClass, int]
+    ) -> bool:
+        """Whether it may take capacity that was reserved before it for a claim."""
+        return any(
             claim.admitted_before <= number and self.takes(index, starts, ahead, self.gated)
             for index, claim in enumerate(self.pipelined)
-        ):
-            return True
-        return next(self.displaced(starts, ahead), None) is not None
+        )
 
     def displaced(
         self, starts: Mapping[PodClass, int], ahead: Mapping[PodClass, int]
@@ -165,10 +173,15 @@ class Precedence:
 
     def _pods_per_node(self, pod_class: PodClass) -> "Ints":
         """How many pods of a class fit if no other unbound pod is placed; int64[its nodes]."""
-        nodes = pod_class.nodes
+        nodes, known = pod_class.nodes, self._per_node
+        if pod_class in known:
+            return known[pod_class]
         if pod_class.share_allocator is not None:
-            return pod_class.pods_by_capacity(self._open, Horizon.EMPTY)[nodes]
-        return pod_class.pods_by_resources(self._open[:, nodes], nodes)
+            found = pod_class.pods_by_capacity(self._open, Horizon.EMPTY)[nodes]
+        else:
+            found = pod_class.pods_by_resources(self._open[:, nodes], nodes)
+        known[pod_class] = found
+        return found
 
     def _capacity(self, index: int) -> list[int]:
         """By request of a reservation, how many pods fit if no other unbound pod is placed."""
