@@ -6,7 +6,7 @@ from edl.model import ClusterState, JobKey
 from edl.planner.decision_limits import Limits
 from edl.planner.passes.admission.admission_queue import AdmissionQueue
 from edl.planner.passes.decision import Decision
-from edl.planner.passes.drain import drains
+from edl.planner.passes.drain import drains, let_moves_go_first
 from edl.planner.passes.growth import GrowthCeiling, grow
 from edl.planner.passes.named_moves import drains_of_moves
 from edl.planner.passes.node_assignment import assign_gated_pods
@@ -90,6 +90,7 @@ def allocate(snapshot: Snapshot, decisions: Decisions, ceiling: GrowthCeiling) -
         teams = TeamRebalance(snapshot, ceiling, balance) if balance else None
         team = teams.run(stuck) if teams else NO_TEAM
         Rebalance(snapshot, ceiling, team, teams).run(stuck)
+    let_moves_go_first(snapshot, decisions)
     SchedulingTurns(snapshot, decisions).run()
 
 

@@ -15,6 +15,7 @@ from edl.contract import DISRUPTED
 from edl.feasibility.horizon import IDLE
 from edl.frameworks import FRAMEWORKS, resizing
 from edl.model import JobKey, Node, Pod, ResizePolicy, Role, TrainingJob
+from edl.planner.passes.pending_turns import defer_growth
 from edl.planner.plan import Drain
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
@@ -73,6 +74,32 @@ def drains(snapshot: Snapshot, decisions: Decisions, busy: frozenset[JobKey]) ->
         for one, pods in sorted(leaving.items(), key=lambda found: found[0].rank)
         if pods[0].node in going or one in moved
     )
+
+
+def let_moves_go_first(snapshot: Snapshot, decisions: Decisions) -> None:
+    """Defer growth that would keep a pod of a minimum on its cordoned node.
+
+    A role does not grow while its own pod moves, nor do ungated roles beside a gated pod: else they
+    take the capacity that extras have just freed for the move, and yield it again without end.
+    """
+    if not (moves := _minimum_moves(snapshot, decisions)):
+        return
+    gated = [one.pod_class for one in moves if one.role.template.gated]
+    for one in snapshot.allocations:
+        if one.changed and one.growth > 0 and not one.starts:
+            beside = () if one.role.template.gated else gated
+            if one in moves or any(map(one.pod_class.competes_with, beside)):
+                defer_growth(one)
+
+
+def _minimum_moves(snapshot: Snapshot, decisions: Decisions) -> list[RoleAllocation]:
+    """Roles of which a pod of the minimum may leave its cordoned node now."""
+    going = nodes_that_go(snapshot.state.nodes).going if decisions.leaving else {}
+    return [
+        one
+        for one, (pod, *_) in decisions.leaving.items()
+        if pod.index < one.min_replicas and pod.node not in going and is_whole(one, pod)
+    ]
 
 
 def draining_nodes(nodes: Iterable[Node]) -> frozenset[str]:

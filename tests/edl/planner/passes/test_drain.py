@@ -233,6 +233,22 @@ def test_room_goes_to_a_worker_on_a_cordoned_node_before_any_role_grows() -> Non
     assert (sizes(plan), [one.pods for one in plan.drains]) == ({}, [("pod-0",)])
 
 
+def test_a_role_moves_its_minimum_before_it_grows_to_its_manual_size() -> None:
+    """While it grew no pod moved, and the extra of its manual size yielded for the move again."""
+    mine = ring("a", min=1, max=4, replicas=2)
+    plan = plan_for(cluster(HOME, going("a", CORDON), node("b", 2), mine))
+    assert (sizes(plan), [one.pods for one in plan.drains]) == ({}, [("pod-0",)])
+
+
+def test_ungated_roles_do_not_grow_beside_a_minimum_of_gated_pods_that_moves() -> None:
+    grows = job("grows", role("worker", 1, 4, on=["c"], replicas=2))
+    nodes = (HOME, going("a", CORDON), node("b", 2), node("c", 1))
+    plan = plan_for(cluster(*nodes, ring("a", min=1), grows))
+    assert (sizes(plan), [one.pods for one in plan.drains]) == ({}, [("pod-0",)])
+    plan = plan_for(cluster(*nodes, ring("b", min=1), grows))
+    assert (sizes(plan), plan.drains) == ({"grows": 2}, ())
+
+
 def test_extras_of_other_jobs_make_room_for_a_minimum_on_a_cordoned_node() -> None:
     other = job("other", role("worker", 1, 4, on=["b", "b"], resizing=ResizePolicy.LIVE))
     nodes = (HOME, going("a", CORDON), node("b", 2))
