@@ -57,5 +57,6 @@ class WriteRefusal(FailedAttempt, frozen=True, omit_defaults=True):
     def __str__(self) -> str:
         if self.size is None:
             return f"the API server refuses its start: {self.message}"
-        what = "its new size" if self.size.size else "to suspend it"
-        return f"the API server refuses {what}: {self.message}"
+        if self.size.size:
+            return f"the API server refuses its new size: {self.message}"
+        return f"the API server refuses to suspend it: {self.message}"
