@@ -128,7 +128,7 @@ class Controller:
             self._rest = 0.0
             return 0.0
         asked = steps.recheck_after.total_seconds() if steps.recheck_after else None
-        retry = self._backoff.next(self._clocks.monotonic())
+        retry = self._backoff.next(self._clocks.monotonic(), started)
         if report.conflicts:  # their back-off is short, and a job may depend on the write
             self._rest = min(self._rest, AFTER_CONFLICT.first)
         again = SOONEST if self._refusals.unseen else RESYNC
@@ -177,9 +177,9 @@ class Controller:
         for job in {step.job for step in report.conflicts}:
             self._backoff.back_off(job, AFTER_CONFLICT, now)
         for job, failures in failed.items():
-            lasting = self._backoff.is_lasting(job)
+            lasting = self._backoff.is_lasting(job, now)
             if not self._refusals.note(job, failures, self._clocks.now(), lasting=lasting):
-                self._backoff.back_off(job, AFTER_FAILURE, now)
+                self._backoff.failed(job, now)
 
 
 def _without_lost_lead(report: StepReport) -> StepReport:

@@ -14,7 +14,7 @@ from edl.annotations.json_text import read_json
 from edl.backoff import Backoff
 from edl.model import FailedAttempt, WriteRefusal
 
-_MOST_ATTEMPTS: Final = 10**6
+MOST_ATTEMPTS: Final = 10**6
 """The largest count of attempts that is accepted."""
 _LONGEST: Final = 65_536
 """Characters of refused writes that are read; longer annotations are invalid."""
@@ -59,6 +59,6 @@ def read_refusals(annotation: str) -> tuple[WriteRefusal, ...]:
 
 
 def _checked(found: _Attempt) -> _Attempt | None:
-    if not found.at.tzinfo or not 0 < found.attempts <= _MOST_ATTEMPTS:
+    if not found.at.tzinfo or not 0 < found.attempts <= MOST_ATTEMPTS:
         return None
     return replace(found, message=quoted(found.message))

@@ -6,7 +6,7 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from edl.annotations.failed_attempts import WRITES, quoted
+from edl.annotations.failed_attempts import MOST_ATTEMPTS, WRITES, quoted
 from edl.model import RefusedSize, RequestedSize, Role, TrainingJob, WriteRefusal
 
 
@@ -37,7 +37,8 @@ def refused(
     resized = (_refused(job, running[name], size) for name, size in sizes if name in running)
     for size in (*((None,) if starts else ()), *resized):
         found = WriteRefusal(now, 1, quoted(message), size)
-        found = replace(found, attempts=attempts.get(found.kind, 0) + 1)
+        count = min(attempts.get(found.kind, 0) + 1, MOST_ATTEMPTS)  # more are not read back
+        found = replace(found, attempts=count)
         if _concerns(job, found):
             yield found
 

@@ -9,7 +9,7 @@ from typing import Final
 from edl import contract
 from edl.errors import Forbidden
 from edl.kube.cluster import Cluster, ListOptions
-from edl.kube.decode.schemas import DEFAULT_SCHEDULER
+from edl.kube.decode.schemas import DEFAULT_SCHEDULER, SCHEDULING_GATED
 from edl.kube.event_facts import EventFacts, event_facts
 from edl.model.object_refs import JOB_TYPE
 from edl.parsing.yaml_values import timestamp
@@ -179,7 +179,8 @@ def _reasons(spec: Json, status: Json) -> Iterator[tuple[str, str]]:
     elif gates:
         yield "", f"scheduling-gated by {', '.join(gates)}"
     for condition in status.get("conditions") or ():
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+        refused = condition.get("type") == "PodScheduled" and condition.get("status") == "False"
+        if refused and condition.get("reason") != SCHEDULING_GATED:
             yield "", " ".join((condition.get("message") or condition.get("reason") or "").split())
     containers = [
         *(status.get("initContainerStatuses") or ()),

@@ -283,6 +283,27 @@ def test_a_failure_that_lasts_keeps_capacity_from_others_for_fifteen_seconds_at_
     assert len(world.refusals[-1]) == 1
 
 
+def test_a_job_whose_back_off_ends_while_others_are_written_is_tried_at_once(world: World) -> None:
+    world.hand.fails[A] = Unreachable("too many requests", 429)
+    world.loop.round()
+    world.time.seconds += 0.5
+    world.hand.seconds = 2.0  # for the step of B, while A's back-off of one second ends
+    assert world.loop.round() == SOONEST
+
+
+def test_conflicts_before_a_failed_start_do_not_make_it_a_lasting_one(world: World) -> None:
+    world.starts = True
+    world.hand.conflicts.add(A)
+    for _ in range(5):
+        world.time.seconds += world.loop.round()
+    world.hand.conflicts.clear()
+    world.hand.fails[A] = Unreachable("too many requests", 429)
+    world.time.seconds += 60
+    world.loop.round()
+    world.loop.round()
+    assert not any(world.refusals)
+
+
 def test_a_step_that_fails_backs_off_though_others_of_its_job_succeed(world: World) -> None:
     world.jobs = [A, A]
     world.hand.one_fails = Invalid("refused", 422)

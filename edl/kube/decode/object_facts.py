@@ -224,7 +224,7 @@ def _unseen(found: PodObject) -> bool:
     A scheduler that does not run never does, and free capacity would not help the pod.
     """
     conditions = found.status.conditions or ()
-    refused = any(one.type == "PodScheduled" and one.status == "False" for one in conditions)
+    refused = any(map(training_pods.is_refused_by_scheduler, conditions))
     return found.spec.scheduler_name != DEFAULT_SCHEDULER and not refused
 
 

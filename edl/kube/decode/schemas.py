@@ -60,6 +60,7 @@ class Condition(ObjectPart, frozen=True):
     type: str
     status: str
     last_transition_time: datetime | None = None
+    reason: str = ""
     message: str = ""
 
 
@@ -139,6 +140,9 @@ class Container(ObjectPart, frozen=True):
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 """The API server's default for pods (core/v1 PodSpec)."""
+SCHEDULING_GATED: Final = "SchedulingGated"
+"""The reason of `PodScheduled: False` that the API server writes for a pod with scheduling gates,
+and leaves when they are removed: no scheduler has refused such a pod."""
 
 
 class SchedulingGate(ObjectPart, frozen=True):

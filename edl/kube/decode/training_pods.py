@@ -13,6 +13,8 @@ from edl.dns_names import is_dns_subdomain
 from edl.errors import Denied
 from edl.kube.decode.schemas import (
     DEFAULT_SCHEDULER,
+    SCHEDULING_GATED,
+    Condition,
     ContainerStatus,
     PodAnnotations,
     PodObject,
@@ -101,10 +103,16 @@ def _unscheduled(found: PodObject) -> tuple[str, str]:
     if found.spec.node_name or found.spec.scheduling_gates:
         return "", ""
     for one in found.status.conditions or ():
-        if one.type == "PodScheduled" and one.status != _TRUE:
+        if is_refused_by_scheduler(one):
             return "", quoted(one.message)
     scheduler = found.spec.scheduler_name
     return ("" if scheduler == DEFAULT_SCHEDULER else intern(quoted(scheduler))), ""
+
+
+def is_refused_by_scheduler(found: Condition) -> bool:
+    """Whether this condition says that the pod's scheduler found no node for it."""
+    refused = found.type == "PodScheduled" and found.status == "False"
+    return refused and found.reason != SCHEDULING_GATED
 
 
 def _own_affinity(found: PodObject) -> str:

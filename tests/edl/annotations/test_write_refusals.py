@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from edl.annotations import write_refusals
+from edl.annotations.failed_attempts import MOST_ATTEMPTS
 from edl.model import RefusedSize, RequestedSize, ResizePolicy, TrainingJob, WriteRefusal
 from tests.edl.trainings import NOW, role, seconds, training
 
@@ -31,6 +32,12 @@ def test_each_refusal_doubles_the_wait_up_to_a_minute() -> None:
         left = write_refusals.time_left(refusal, NOW)
         waits.append(left.total_seconds() if left else 0)
     assert waits == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+
+
+def test_the_count_of_a_hostile_annotation_stays_one_that_is_read_back() -> None:
+    most = WriteRefusal(NOW, MOST_ATTEMPTS, QUOTA)
+    waiting = training(role("worker", 2, 4, suspended=True, refusals=(most,)), refusals=(most,))
+    assert [one.attempts for one in again(waiting, starts=True).refusals] == [MOST_ATTEMPTS]
 
 
 def test_a_start_is_due_when_its_wait_is_over_or_began_in_the_future() -> None:

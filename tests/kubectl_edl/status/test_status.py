@@ -292,6 +292,9 @@ def test_a_pod_of_another_scheduler_waits_for_that_one(stage: Stage) -> None:
     stage.create(waiting)
     blockers = stage.run("status", "resnet").out.split("Blockers:\n")[1]
     assert '1-x1 waits: scheduler "volcano" has not processed it yet\n     fix: run sch' in blockers
+    was_gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}
+    stage.patch("resnet-1-x1", {"status": {"conditions": [was_gated]}}, kind="Pod")
+    assert stage.run("status", "resnet").out.split("Blockers:\n")[1] == blockers
     refused = {"type": "PodScheduled", "status": "False", "message": "queue is full"}
     stage.patch("resnet-1-x1", {"status": {"conditions": [refused]}}, kind="Pod")
     blockers = stage.run("status", "resnet").out.split("Blockers:\n")[1]

@@ -82,6 +82,8 @@ def test_a_pod_of_another_scheduler_asks_for_room_once_that_one_has_refused_it()
     refused = {"conditions": [{"type": "PodScheduled", "status": "False"}]}
     body = manifests.pod("volcano", spec={"schedulerName": "volcano"}, status=refused)
     assert pod_facts(body).asking
+    refused["conditions"][0]["reason"] = "SchedulingGated"  # its gates have been removed
+    assert not pod_facts(body).asking
 
 
 @pytest.mark.parametrize("notes", [{}, {contract.ASSIGNED_NODE: "n1"}], ids=["", "assigned"])
@@ -95,6 +97,8 @@ def test_a_pod_without_a_node_has_the_answer_of_its_scheduler(notes: dict[str, s
 
     refused = {"type": "PodScheduled", "status": "False", "message": "queue\n is full"}
     assert answer("volcano") == ("volcano", "")
+    was_gated = refused | {"reason": "SchedulingGated"}
+    assert answer("volcano", conditions=[was_gated]) == ("volcano", "")
     assert answer("volcano", conditions=[refused]) == ("", "queue is full")
     assert answer("volcano", "n1") == ("", "")
     assert answer("default-scheduler") == ("", "")
