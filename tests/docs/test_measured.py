@@ -65,10 +65,11 @@ def test_what_a_decision_takes_is_what_was_measured() -> None:
 def test_what_decisions_take_after_a_change_is_what_was_measured() -> None:
     found = decisions()
     changes = {name: seconds for name, seconds in found.items() if name.startswith("then one ")}
-    made_anew = {f"{one:.1f}" for one in changes.values() if one > 0.01}
-    assert made_anew == {"0.3"}
+    made_anew = [one for one in changes.values() if one > 0.01]
+    after_one = f"{min(made_anew):.1f} to {max(made_anew):.1f} s"
     page = words((ROOT / "docs" / "migration" / "paddle-edl.md").read_text())
-    assert f"0.3 s of processor time after one change, {found[BIG_RELEASE]:.1f} s after" in page
+    big = f"{found[BIG_RELEASE]:.1f} s after"
+    assert f"{after_one} of processor time after one change, {big}" in page
 
 
 def test_what_a_resize_costs_is_what_was_measured() -> None:
