@@ -77,8 +77,9 @@ def remedy(found: Blocker, job: str = "") -> str:
             none = f": kubectl edl scale {job} --role {role} --auto" if job else ""
             return f"another manual size of {role}, or none{none}"
         case TimedHold(Reason(about=Attempt(Attempted.GANG | Attempted.CREATION) as failed)):
-            again = f"kubectl edl pause {job} && kubectl edl resume {job}"
-            again = again if job else "pausing and resuming it"
+            again = (
+                restart_commands(job) if job else "pausing it, and resuming it some seconds later"
+            )
             mended = f'scheduler "{failed.scheduler}" running' if failed.scheduler else ""
             return f"{mended or 'its cause removed'}; then, for a start at once: {again}"
         case Outranked():
@@ -121,6 +122,14 @@ def _insufficient(found: InsufficientResources) -> str:
     beside = f"beside the {found.fitting} that fit, " if found.fitting else ""
     each = f"({found.requests} each)"
     return f"{lacks} {some} {found.role} {each}: {beside}{_most(found)}{_within(found)}"
+
+
+def restart_commands(job: str) -> str:
+    """The commands that end a back-off; `job` as for `remedy`.
+
+    Not in one line: the reconciler must have seen the pause.
+    """
+    return f"kubectl edl pause {job}, and some seconds later kubectl edl resume {job}"
 
 
 def _within(found: InsufficientResources) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 from edl.kube.cluster import Cluster
 from edl.kube.create_failures import CreateFailure, create_failure, missing_name
 from edl.kube.event_facts import EventFacts
+from edl.messages.blocker_messages import restart_commands
 from edl.model import JobKey
 from edl.planner.snapshot.last_resizes import pods_were_not_created
 from kubectl_edl.client.event_reader import changes_by_job, jobs_of
@@ -83,13 +84,10 @@ def uncreated_pods(
         )
         yield JobBlocker(
             f"{role.job}: {warnings[-1].reason}: {text}",
-            f"{remedy}; then, for a start at once: {_retry(view)}" if failed else remedy,
+            f"{remedy}; then, for a start at once: {restart_commands(job_argument(view))}"
+            if failed
+            else remedy,
         )
-
-
-def _retry(view: JobView) -> str:
-    """The commands that end the back-off of a failed start."""
-    return f"kubectl edl pause {job_argument(view)} && kubectl edl resume {job_argument(view)}"
 
 
 _CREATION_REMEDIES: Final = {
