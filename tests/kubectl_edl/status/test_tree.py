@@ -323,7 +323,8 @@ def test_what_refused_the_pods_of_a_failed_start_stays_while_the_job_backs_off(
     stage.patch("poor", {"metadata": {"annotations": last}})
     way_out = (
         "create the ServiceAccount: kubectl create serviceaccount nope -n default; then, for a "
-        "start at once: kubectl edl pause poor -n default, and some seconds later kubectl edl resume poor -n default"
+        "start at once: kubectl edl pause poor -n default, and some seconds later "
+        "kubectl edl resume poor -n default"
     )
     assert blockers_section(stage, "poor")[1] == (f"poor: FailedCreate: {refused}", way_out)
     assert f"poor: FailedCreate: {refused}" in stage.run("explain", "poor").out
