@@ -33,8 +33,7 @@ class _OneGoal(click.ParamType["Phase | Code"]):
     ) -> Phase | Code:
         from edl.model import Code, Phase
 
-        kind, equals, code = value.partition("=")
-        is_code = equals and kind == _REASON
+        is_code, code = _code(value)
         name, known = (code, _codes()) if is_code else (value, [phase.value for phase in Phase])
         spelled = {one.casefold(): one for one in known}
         if found := spelled.get(name.casefold()):
@@ -46,17 +45,26 @@ class _OneGoal(click.ParamType["Phase | Code"]):
         )
         return self.fail(f"{name} is not {what}; {_meant(name, spelled)}{every}", param, ctx)
 
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002
+        return self.name
+
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Phases, and reason codes once the word starts with `reason=`."""
-        kind, equals, code = incomplete.partition("=")
-        if not (equals and kind == _REASON):
+        is_code, code = _code(incomplete)
+        if not is_code:
             return _phases().shell_complete(ctx, param, incomplete)
         from click.shell_completion import CompletionItem
 
         fit = (one for one in _codes() if one.casefold().startswith(code.casefold()))
         return [CompletionItem(f"{_REASON}={one}") for one in fit]
+
+
+def _code(value: str) -> tuple[bool, str]:
+    """Whether the value is `reason=CODE`, in any case, and the code."""
+    kind, equals, code = value.partition("=")
+    return bool(equals) and kind.casefold() == _REASON, code
 
 
 def _meant(name: str, spelled: Mapping[str, str]) -> str:

@@ -68,7 +68,15 @@ def test_a_script_waits_for_a_reason() -> None:
         "status", "mnist", "--for=reason=QuotaExceeded", "-o", "jsonpath={.reason}: {.message}"
     )
     assert (found.code, found.out) == (0, "QuotaExceeded: whatever it says")
+    assert stage.run("status", "mnist", "--for=REASON=quotaexceeded").code == 0
     assert stage.run("status", "mnist", "--for=reason=quotas").code == 2
+
+
+def test_help_spells_a_reason_as_the_option_takes_it(
+    stage: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stage.run("status", "--help")
+    assert "--for PHASE|reason=CODE" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
