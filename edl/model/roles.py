@@ -52,14 +52,14 @@ class ScaleDeadline(msgspec.Struct, frozen=True):
 
     `since` and `before`: when the timeout began, and the size then; None until the reconciler has
     seen the request. `fallback`: the manual size to return to. `timeout`: None once a later request
-    has replaced it. `held`: why a plan does not scale it up further, if it says so.
+    has replaced it. `held`: why a plan does not scale it up further, in words; empty if it may.
     """
 
     timeout: timedelta | None
     fallback: int | None = None
     since: datetime | None = None
     before: int | None = None
-    held: Reason | None = None
+    held: str = ""
 
 
 class Clearing(msgspec.Struct, frozen=True):

@@ -33,17 +33,25 @@ def limited(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> list[
 
 
 def held(job: TrainingJob, reason: Reason | None, now: datetime) -> TrainingJob:
-    """The job, its overdue roles with the plan's reason why they are not scaled up further."""
-    if reason is None or not any(role.request.scaling and overdue(role, now) for role in job.live):
+    """The job, its overdue roles with the plan's reason why they are not scaled up further.
+
+    Once the host list of a revert is published, its workers count as gone, and the plan's reason is
+    that a larger size waits for them: the revert keeps the cause with which it was published.
+    """
+    if not any(role.request.scaling and overdue(role, now) for role in job.live):
         return job
-    return replace(job, roles=tuple(_held(role, reason) for role in job.roles))
+    begun = job.leaving.reason.about if job.leaving else None
+    cause = messages.lasting(reason) if reason else ""
+    if isinstance(begun, Growth):
+        cause = begun.held
+    return replace(job, roles=tuple(_held(role, cause) for role in job.roles))
 
 
-def _held(role: Role, reason: Reason) -> Role:
+def _held(role: Role, cause: str) -> Role:
     scaling = role.request.scaling
     if scaling is None or role.status.size >= (role.request.replicas or 0):
         return role
-    return role.changed(scaling=replace(scaling, held=reason))
+    return role.changed(scaling=replace(scaling, held=cause))
 
 
 def _back(job: TrainingJob, role: Role) -> Resize:
@@ -62,9 +70,8 @@ def failure(role: Role) -> Reason:
     """The reason of reverting a scale-up."""
     timeout = role.request.scaling.timeout if role.request.scaling else None
     seconds = timeout.total_seconds() if timeout else None
-    why = role.request.scaling.held if role.request.scaling else None
-    text = messages.lasting(why) if why else ""
-    return reasons.scale_failed(Growth(role.request.replicas, before(role), seconds, text))
+    cause = role.request.scaling.held if role.request.scaling else ""
+    return reasons.scale_failed(Growth(role.request.replicas, before(role), seconds, cause))
 
 
 def overdue(role: Role, now: datetime) -> bool:
