@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.backoff import Backoff
+from edl.errors import is_refusal
 from edl.kube.writer.executor import StepExecutor, StepFailure, StepReport, never
 from edl.model import ClusterState, JobKey
 from edl.planner.plan import Plan
@@ -159,11 +160,16 @@ class Controller:
     def _act(self, steps: Sequence[Step], enough: Callable[[], bool]) -> StepReport:
         begun = self._clocks.monotonic()
         report = _without_lost_lead(self._executor.act(steps, enough))
-        self._remember(report)
-        self._decisions.acted(report, self._clocks.monotonic() - begun)
+        refused = self._remember(report)
+        self._decisions.acted(report, refused, self._clocks.monotonic() - begun)
         return report
 
-    def _remember(self, report: StepReport) -> None:
+    def _remember(self, report: StepReport) -> list[StepFailure]:
+        """Notes what backs off and what was refused; returns the failures that are refusals.
+
+        Others, such as a timeout, become refusals if they last: until then the same write may
+        succeed.
+        """
         now = self._clocks.monotonic()
         # Several steps of one job may meet the same error: that counts as one failure.
         failed = defaultdict[JobKey, list[StepFailure]](list)
@@ -176,10 +182,14 @@ class Controller:
                 self._refusals.forget_start(step.job)
         for job in {step.job for step in report.conflicts}:
             self._backoff.back_off(job, AFTER_CONFLICT, now)
+        refused = []
         for job, failures in failed.items():
             lasting = self._backoff.is_lasting(job, now)
-            if not self._refusals.note(job, failures, self._clocks.now(), lasting=lasting):
+            found = [one for one in failures if lasting or is_refusal(one.error)]
+            if not self._refusals.note(job, found, self._clocks.now()):
                 self._backoff.failed(job, now)
+            refused += found
+        return refused
 
 
 def _without_lost_lead(report: StepReport) -> StepReport:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from edl.annotations import write_refusals
-from edl.errors import is_refusal
 from edl.kube.writer.executor import StepFailure
 from edl.model import ClusterState, JobKey, TrainingJob
 
@@ -36,29 +35,22 @@ class RefusedWrites:
         self.unseen = False
         return state if jobs == state.jobs else replace(state, jobs=jobs)
 
-    def note(
-        self,
-        key: JobKey,
-        failures: Sequence[StepFailure],
-        now: datetime,
-        *,
-        lasting: bool = False,
-    ) -> bool:
+    def note(self, key: JobKey, refused: Sequence[StepFailure], now: datetime) -> bool:
         """Records the refused start and sizes of a job, each as one refusal.
 
-        False if there are none: nothing that plans count on was refused, or the job is gone. Other
-        failures, such as a timeout, count only if they are `lasting`: the same write may succeed.
+        False if there are none: nothing that plans count on was refused, or the job is gone.
         """
         job = self._jobs.get(key)
+        if job is None:
+            return False
         found = {
             refusal.kind: refusal
-            for one in failures
-            if job and (lasting or is_refusal(one.error))
+            for one in refused
             for refusal in write_refusals.refused(
                 job, one.step.sizes, str(one.error), now, starts=one.step.starts
             )
         }
-        if not job or not found:
+        if not found:
             return False
         self._known[_id(job)] = (*job.refused_writes, *found.values())
         self.unseen = True

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 from typing import Any, Final
 
@@ -80,8 +80,8 @@ class DecisionLog:
         for word, stall in self._stalls.ended(decided.state.jobs, self._monotonic()):
             metrics.decided.stall_seconds.labels(word).observe(stall)
 
-    def acted(self, report: StepReport, seconds: float) -> None:
-        """Records the outcome of the last decision."""
+    def acted(self, report: StepReport, refused: Collection[StepFailure], seconds: float) -> None:
+        """Records the outcome of the last decision; `refused`: the failures that are announced."""
         self._metrics.decided.act_seconds.observe(seconds)
         if (decided := self._metrics.latest.decided) is not None:
             self._carried_out(decided, report)
@@ -91,16 +91,17 @@ class DecisionLog:
         self._metrics.api.conflicts.inc(len(report.conflicts))
         for failure in report.failed:
             self._failed_write(failure)
+        for failure in refused:
+            self._announce_refusal(failure)
 
     def _failed_write(self, failure: StepFailure) -> None:
-        """Logs a failed write, and announces it as an Event.
-
-        The API server may refuse to store the reason in an annotation, as it refused the write.
-        """
         kind = type(failure.error).__name__
         self._metrics.api.failures.labels(kind).inc()
         fields = {"job": str(failure.step.job), "kind": kind, "error": str(failure.error)}
         _log.warning("write failed, retrying", extra={"fields": fields})
+
+    def _announce_refusal(self, failure: StepFailure) -> None:
+        """An Event: the API server may refuse to store the reason, as it refused the write."""
         decided = self._metrics.latest.decided
         jobs = decided.state.jobs if decided else ()
         job = next((job for job in jobs if job.key == failure.step.job), None)

@@ -62,7 +62,7 @@ class Told:
         notes = tuple(
             Note(ObjectRef("Job", *of), "uid", word, Code.IDLE_CAPACITY, "") for word in words
         )
-        self.journal.acted(StepReport(done=(Step(of, (), notes),)), 0.02)
+        self.journal.acted(StepReport(done=(Step(of, (), notes),)), (), 0.02)
 
     def value(self, name: str, **labels: str) -> float | None:
         return self.metrics.registry.get_sample_value(name, labels)
