@@ -42,6 +42,14 @@ def duration(length: timedelta) -> str:
     return f"{seconds // _YEAR}y"
 
 
+def ago(since: datetime, now: datetime) -> str:
+    """`2m ago`, for sentences; a time in the future was written by a clock ahead of this one."""
+    passed = now - since
+    if duration(passed) == _INVALID:
+        return f"{duration(-passed)} ahead of this clock"
+    return f"{duration(passed)} ago"
+
+
 def _rest(left: int, rest: tuple[int, str] | None) -> str:
     if rest is None or left < rest[0]:
         return ""

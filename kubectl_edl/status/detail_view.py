@@ -16,7 +16,7 @@ from kubectl_edl.model import resize_limits, topology_view
 from kubectl_edl.model.creation_failures import JobBlocker, job_argument
 from kubectl_edl.model.role_history import PastOperation, past
 from kubectl_edl.model.training_job_view import JobView, document, time_text
-from kubectl_edl.output.age import age
+from kubectl_edl.output.age import age, ago
 from kubectl_edl.output.printer import print_report
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.safe_text import labelled
@@ -173,7 +173,7 @@ def _picture(
 
 def _header(detail: Detail, now: datetime) -> str:
     view, job = detail.view, detail.view.job
-    started = f"{age(job.started_at, now)} ago" if job.started_at else "not yet"
+    started = ago(job.started_at, now) if job.started_at else "not yet"
     lines = {
         "Name": job.key.name,
         "Namespace": job.key.namespace,
@@ -182,7 +182,7 @@ def _header(detail: Detail, now: datetime) -> str:
         "Priority": str(job.priority),
         "Team": detail.team,
         "Queue": detail.queue,
-        "Created": f"{age(job.queued_at, now)} ago",
+        "Created": ago(job.queued_at, now),
         "Started": started,
         "Changed": _last(view, now),
         "Manual": ", ".join(
@@ -204,7 +204,7 @@ def _last(view: JobView, now: datetime) -> str:
     last = next(reversed(past(view.job)), None)
     if last is None:
         return ""
-    return f"{last.operation} {last.text} {age(last.at, now)} ago: {last.phase}"
+    return f"{last.operation} {last.text} {ago(last.at, now)}: {last.phase}"
 
 
 def _manual_size(view: JobView, role: Role) -> str:

@@ -15,7 +15,7 @@ from kubectl_edl.client.failed_pods import FailedPod
 from kubectl_edl.doctor.checks.check import CheckResult, FixCommand, failure, warning
 from kubectl_edl.model.creation_failures import JobBlocker
 from kubectl_edl.model.training_job_view import why
-from kubectl_edl.output.age import duration
+from kubectl_edl.output.age import ago, duration
 
 _ROLES: Final = timedelta(minutes=2)
 
@@ -39,7 +39,10 @@ _RAISED: Final = timedelta(minutes=2)
 
 
 _CRASHES: Final = 3
-"""Failures of one pod and its replacements in the last hour that are reported."""
+"""Failures of one pod and its replacements that are reported, if pods failed in the last hour.
+
+The kubelet counts the restarts of a container since its pod was created, and dates only the last.
+"""
 
 
 _CRASHED: Final = timedelta(hours=1)
@@ -132,10 +135,9 @@ def _unprovisioned(job: TrainingJob, now: datetime) -> CheckResult | None:
     if asked.failure is None:
         return None
     detail = f": {asked.failure.message}" if asked.failure.message else ""
-    ago = duration(now - asked.failure.at)
     times = f"{asked.failure.attempts} times without success"
     return warning(
-        f"{job.key} requested nodes {times}, last {ago} ago{detail}",
+        f"{job.key} requested nodes {times}, last {ago(asked.failure.at, now)}{detail}",
         explanation(job),
     )
 
@@ -168,12 +170,12 @@ def _crashing(failures: PodFailures, job: TrainingJob, now: datetime) -> CheckRe
     if (count := _times(pods)) < _CRASHES:
         return None
     last = max(pods, key=lambda one: one.finished or now)
-    which, ago = f"{role}-{index}".rstrip("-"), duration(now - (last.finished or now))
+    which = f"{role}-{index}".rstrip("-")
     why = ": ".join(filter(None, (last.why, last.message)))
     selected = f" --role {role}" + (f" --index {index}" if index else "")
     return warning(
-        f"{job.key} crash-loops: {which} failed {count} times in the last hour, most recently "
-        f"{ago} ago: {why}",
+        f"{job.key} crash-loops: {which} failed {count} times, last "
+        f"{ago(last.finished or now, now)}: {why}",
         FixCommand(f"kubectl edl logs {job.key.name} -n {job.key.namespace}{selected} --tail 50"),
     )
 
@@ -181,7 +183,7 @@ def _crashing(failures: PodFailures, job: TrainingJob, now: datetime) -> CheckRe
 def _crashes(
     failures: PodFailures, job: TrainingJob, now: datetime
 ) -> Mapping[tuple[str, str], Sequence[FailedPod]]:
-    """The recent failures by role and completion index."""
+    """Pods that failed in the last hour, by role and completion index."""
     found: defaultdict[tuple[str, str], list[FailedPod]] = defaultdict(list)
     for role in job.live:
         for pod in failures.crashed.get((job.key.namespace, role.job), ()):
@@ -274,7 +276,7 @@ def _finishing(log: str, job: TrainingJob, now: datetime) -> CheckResult | None:
         return None
     left = ", ".join(role.name for role in job.live)
     return failure(
-        f"{job.key} ended {duration(now - max(ended))} ago, but {left} has not been stopped",
+        f"{job.key} ended {ago(max(ended), now)}, but {left} has not been stopped",
         log,
     )
 

@@ -1273,7 +1273,7 @@ def test_events_are_listed_by_namespace_if_not_of_all(stage: Stage) -> None:
     assert [one["message"].split(":")[0] for one in found] == ["a/bare", "a/poor"]
 
 
-LOOPS = "crash-loops: {pod} failed {times} times in the last hour, most recently 2m ago"
+LOOPS = "crash-loops: {pod} failed {times} times, last 2m ago"
 
 
 def crashed(owner: Json, index: int, number: int, minutes_ago: float, **ended: object) -> Json:
@@ -1325,6 +1325,12 @@ def test_a_container_that_the_kubelet_restarts_crash_loops(stage: Stage) -> None
     _, message, _ = only(stage, "stuck")
     why = "container main: OOMKilled, exit code 137"
     assert message == f"default/crash {LOOPS.format(pod='worker-0', times=5)}: {why}"
+
+
+def test_a_crash_by_a_clock_ahead_has_no_negative_age(stage: Stage) -> None:
+    crashing(stage, failures=3, suspended=True, newest=-15)
+    _, message, _ = only(stage, "stuck")
+    assert "worker-1 failed 3 times, last 15m ahead of this clock: container main" in message
 
 
 @pytest.mark.parametrize(

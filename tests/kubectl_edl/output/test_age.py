@@ -2,7 +2,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from kubectl_edl.output.age import age, duration
+from kubectl_edl.output.age import age, ago, duration
 from tests.kubectl_edl.stage import NOW
 
 
@@ -32,6 +32,14 @@ from tests.kubectl_edl.stage import NOW
 )
 def test_an_age_reads_as_in_kubectl(length: timedelta, text: str) -> None:
     assert duration(length) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0s ago"), (-120, "2m ago"), (1, "0s ago"), (600, "10m ahead of this clock")],
+)
+def test_a_moment_in_the_future_is_ahead_of_the_clock_and_not_ago(seconds: int, text: str) -> None:
+    assert ago(NOW + timedelta(seconds=seconds), NOW) == text
 
 
 def test_an_age_is_the_time_until_now() -> None:
