@@ -4,10 +4,11 @@ import base64
 import copy
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import click
 
+from edl import contract
 from edl.writes import Json
 from manifests import chart_files, installation
 from manifests.documents import BASE, HERE, Documents, load, to_yaml
@@ -43,8 +44,12 @@ def with_webhook_url(documents: Iterable[Json], url: str, authority: bytes) -> D
 
 def release(image: str | None = None) -> str:
     """The text of `release.yaml`; `image` replaces the image that the base names."""
+    return _HEADER + to_yaml(_documents(image))
+
+
+def _documents(image: str | None, namespace: str = contract.SYSTEM_NAMESPACE) -> Documents:
     values = DEFAULTS if image is None else Values(image=image)
-    return _HEADER + to_yaml(installation.documents(values))
+    return installation.documents(values, namespace)
 
 
 @click.command()
@@ -55,13 +60,39 @@ def release(image: str | None = None) -> str:
     default=RELEASE,
     help="The file to write, - for standard output; default: manifests/release.yaml.",
 )
-def render(image: str | None, output: Path) -> None:
+@click.option(
+    "--namespace",
+    default=contract.SYSTEM_NAMESPACE,
+    show_default=True,
+    help="The namespace of the installation.",
+)
+@click.option(
+    "--webhook-url",
+    help="The webhook runs outside the cluster and is called there, e.g. "
+    "https://127.0.0.1:8443; workloads and Services are left out.",
+)
+@click.option(
+    "--authority",
+    type=click.File("rb"),
+    help="The CA certificate of the webhook outside the cluster: ca.crt of its --cert-dir.",
+)
+def render(
+    image: str | None,
+    output: Path,
+    namespace: str,
+    webhook_url: str | None,
+    authority: BinaryIO | None,
+) -> None:
     """Write everything that is installed as one YAML file, for `kubectl apply -f`.
 
     Without --output the files of the Helm chart are written, too.
     """
+    documents = _documents(image, namespace)
+    if webhook_url:
+        trust = authority.read() if authority else b""
+        documents = with_webhook_url(without_workloads(documents), webhook_url, trust)
     with click.open_file(str(output), "w") as stream:
-        stream.write(release(image))
+        stream.write(_HEADER + to_yaml(documents))
     if output == RELEASE:
         chart_files.write()
 

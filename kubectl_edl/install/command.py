@@ -11,7 +11,6 @@ import click
 from edl import contract
 from edl.kube.cluster import PluginCluster, find
 from edl.kube.option_group import group, option, option_group, shared_option
-from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP, Misused, Refused
 from kubectl_edl.cli.context import CliContext, Scope
@@ -20,13 +19,13 @@ from kubectl_edl.client.certificate_store import served_in, served_outside
 from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.install import installation_values, prune, rollout
 from kubectl_edl.install.installation_values import InstallationChoice
+from kubectl_edl.install.installer import other_installer, webhook_deployment
 from kubectl_edl.install.server_side_apply import (
     Applied,
     Apply,
     check_rights,
     in_order,
     name_of,
-    refuse_helm,
     target_of,
 )
 from kubectl_edl.output.serialize import STREAMS
@@ -100,7 +99,7 @@ def install(cli: CliContext, asked: InstallationChoice, how: InstallOptions, sco
         _print(cli, how.output or "yaml", installation_values.documents(given, namespace))
         return
     cluster = cli.connect(scope).cluster
-    if find(cluster, _webhook(cluster)) is not None:
+    if find(cluster, webhook_deployment(cluster)) is not None:
         raise Refused(
             "kubectl-edl is installed already; another image or other values: "
             f"kubectl edl upgrade{scope.edl_flags}"
@@ -131,24 +130,12 @@ def upgrade(cli: CliContext, asked: InstallationChoice, how: InstallOptions, sco
     """Upgrade to this plugin's version; values that are not given keep their previous setting."""
     cluster = cli.connect(scope).cluster
     _refuse_a_second(cluster, scope)
-    if find(cluster, _webhook(cluster)) is None:
-        if outside := served_outside(cluster):
-            raise Refused(
-                f"nothing to upgrade: the webhook is served from {outside}, by no Deployment of "
-                "this cluster; restart it there in the new version"
-            )
-        raise Refused(
-            "kubectl-edl is not installed in this cluster: "
-            f"kubectl edl install --image IMAGE{scope.edl_flags}"
-        )
-    refuse_helm(cluster, lambda release, place: f"helm upgrade {release} CHART -n {place}")
+    other = other_installer(cluster, scope)
+    if other is not None and not (other.takeover and how.take_ownership):
+        leave = "; to leave it to the plugin, with all values that are not the default: "
+        takeover = f"{leave}{other.takeover}" if other.takeover else ""
+        raise Refused(f"{other.how}: {other.again}{takeover}")
     before = installation_values.kept(cluster)
-    if before is None and not how.take_ownership:
-        raise Refused(
-            "kubectl-edl was installed here by manifests (kubectl apply, kustomize): apply the new "
-            "ones. To leave them for the plugin, with all values that are not the default: "
-            f"kubectl edl upgrade --take-ownership -f VALUES{scope.edl_flags}"
-        )
     given = installation_values.chosen(asked, before or {}, cli.stdin)
     if before is None:
         _check_image(given, "upgrade --take-ownership", scope)
@@ -160,10 +147,6 @@ def upgrade(cli: CliContext, asked: InstallationChoice, how: InstallOptions, sco
         )
         return
     _put(cli, scope, cluster, given, how)
-
-
-def _webhook(cluster: PluginCluster) -> ObjectRef:
-    return ObjectRef("Deployment", cluster.system_namespace, "edl-webhook")
 
 
 def _refuse_a_second(cluster: PluginCluster, scope: Scope) -> None:

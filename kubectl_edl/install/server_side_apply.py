@@ -1,6 +1,6 @@
 """Applies documents in order by server-side apply, after a check of the user's rights."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +11,6 @@ from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 
-_HELM: Final = "meta.helm.sh/release-name"
 _OPTIONAL: Final = {
     "cert-manager.io/v1": ("cert-manager", "certManager.enabled"),
     "monitoring.coreos.com/v1": ("the Prometheus operator", "monitoring.enabled"),
@@ -108,15 +107,6 @@ def name_of(target: ObjectRef) -> str:
     resource = RESOURCES[target.kind]
     group = f".{resource.group}" if resource.group else ""
     return f"{target.kind.lower()}{group}/{target.name}"
-
-
-def refuse_helm(cluster: PluginCluster, instead: Callable[[str, str], str]) -> None:
-    """Raise Refused if Helm installed it; `instead` gives the command by release and namespace."""
-    configuration = find(cluster, ObjectRef("MutatingWebhookConfiguration", "", "edl"))
-    notes = (configuration or {}).get("metadata", {}).get("annotations") or {}
-    if release := notes.get(_HELM):
-        place = notes.get("meta.helm.sh/release-namespace", "default")
-        raise Refused(f"Helm installed kubectl-edl here: {instead(release, place)}")
 
 
 def _without_server_fields(document: Json) -> Json:

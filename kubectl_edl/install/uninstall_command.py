@@ -9,14 +9,15 @@ from certs.secrets import WEBHOOK_KINDS
 from edl.kube.cluster import PluginCluster
 from edl.kube.option_group import group
 from edl.model import ObjectRef
-from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP
+from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP, Refused
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import confirmed
 from kubectl_edl.cli.options import Deleting, a_cluster
 from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.install import job_restore, prune, uninstall_summary
+from kubectl_edl.install.installer import helm_release
 from kubectl_edl.install.prune import created
-from kubectl_edl.install.server_side_apply import name_of, refuse_helm
+from kubectl_edl.install.server_side_apply import name_of
 
 _HELP: Final = """Uninstall kubectl-edl; Jobs are kept.
 
@@ -46,7 +47,9 @@ Exit code 5: deleted, but some objects were still there when the time was up.
 def uninstall(cli: CliContext, how: Deleting, scope: Scope) -> None:
     """Uninstall. Raises Refused without confirmation, TimedOut if an object remains."""
     cluster = cli.connect(scope).cluster
-    refuse_helm(cluster, lambda release, place: f"helm uninstall {release} -n {place}")
+    if helm := helm_release(cluster):
+        again = f"helm uninstall {helm.name} -n {helm.namespace}"
+        raise Refused(f"Helm installed kubectl-edl here: {again}")
     installed, theirs = prune.installed(cluster), tuple(prune.of_others(cluster))
     stays = [target for target in installed if target.kind == "Namespace" and theirs]
     installed = tuple(target for target in installed if target not in stays)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,8 +18,6 @@ from tests.integration.support.stage import elastic
 from tests.integration.test_plugin import Shell, limited_user, running, sweep
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from dev.installation import Installation
     from edl.writes import Json
     from tests.integration.support.stage import Stage
@@ -72,7 +74,17 @@ def test_a_user_of_one_namespace_is_told_what_is_missing(shell: Shell, tmp_path:
     assert found["stuck"]["result"] == "ok"
 
 
-def test_a_right_that_was_taken_away_is_missed(shell: Shell) -> None:
+def run_fix(shell: Shell, command: str) -> None:
+    """Run a remedy as its user would, with the plugin's Python and a kubectl on PATH."""
+    programs = (Path(sys.executable).parent, shell.cluster.kubectl_path.parent)
+    path = os.pathsep.join((*map(str, programs), os.environ["PATH"]))
+    environ = {**os.environ, **shell.cluster.kubectl_environment(), "PATH": path}
+    subprocess.run(["bash", "-o", "pipefail", "-c", command], env=environ, check=True)
+
+
+def test_a_right_that_was_taken_away_comes_back_by_the_command_that_doctor_prints(
+    shell: Shell, installation: Installation
+) -> None:
     role = ("clusterrole", "edl-reconciler")
     before = shell.kubectl("get", *role, "-o", "json").stdout
     without = json.loads(before)
@@ -80,12 +92,16 @@ def test_a_right_that_was_taken_away_is_missed(shell: Shell) -> None:
     without["rules"] = [rule for rule in without["rules"] if "nodes" not in rule["resources"]]
     shell.kubectl("replace", "-f", "-", given=json.dumps(without))
     try:
-        assert "list nodes" in checks(shell)["rights"]["message"]
+        found = checks(shell)["rights"]
+        assert "list nodes" in found["message"]
+        certificates = str(installation.authority.parent)
+        run_fix(shell, found["remediation"].replace("CERT_DIR", certificates))
+        assert checks(shell)["rights"]["result"] == "ok"
+        assert checks(shell)["webhook-answers"]["result"] == "ok"
     finally:
         whole = json.loads(before)
         whole["metadata"] = {"name": "edl-reconciler", "labels": whole["metadata"]["labels"]}
         shell.kubectl("replace", "-f", "-", given=json.dumps(whole))
-    assert checks(shell)["rights"]["result"] == "ok"
 
 
 def test_a_reconciler_that_may_not_write_says_so_until_it_may(

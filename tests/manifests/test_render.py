@@ -93,6 +93,19 @@ def test_a_url_replaces_the_service_and_keeps_the_path() -> None:
     assert all("service" not in client for client in clients)
 
 
+def test_the_command_writes_what_a_webhook_outside_the_cluster_needs(tmp_path: Path) -> None:
+    authority = tmp_path / "ca.crt"
+    authority.write_bytes(b"PEM")
+    url = "https://127.0.0.1:8443"
+    words = ["--webhook-url", url, "--authority", str(authority), "--output", "-"]
+    written = tuple(yaml.safe_load_all(CliRunner().invoke(render.render, words).output))
+    rights = render.without_workloads(render.load())
+    assert written == render.with_webhook_url(rights, url, b"PEM")
+    there = CliRunner().invoke(render.render, [*words, "--namespace", "team-x"]).output
+    accounts = [one for one in yaml.safe_load_all(there) if one["kind"] == "ServiceAccount"]
+    assert {one["metadata"]["namespace"] for one in accounts} == {"team-x"}
+
+
 def test_the_base_itself_stays_as_it_was() -> None:
     documents = render.load()
     installation.documents(Values(image="other"))

@@ -6,12 +6,14 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final, TypeAlias
 
+from edl.errors import Forbidden
 from edl.kube.cluster import find
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.client.certificate_store import served_outside
 from kubectl_edl.client.cluster_view import Survey
+from kubectl_edl.install.installer import other_installer
 
 
 class Verdict(StrEnum):
@@ -31,8 +33,6 @@ class FixCommand(str):
     __slots__ = ()
 
 
-INSTALL: Final = FixCommand("kubectl edl install --image IMAGE")
-UPGRADE: Final = FixCommand("kubectl edl upgrade")
 AS_ADMINISTRATOR: Final = "run kubectl edl doctor as an administrator"
 
 
@@ -110,6 +110,15 @@ class CheckContext:
     def outside_webhook(self) -> str:
         """The URL of a webhook outside of the cluster; empty for one behind a Service."""
         return served_outside(self.connection.cluster)
+
+    @property
+    def reinstall(self) -> str:
+        """Applies all objects of this installation again, by what installed it."""
+        try:
+            other = other_installer(self.connection.cluster, self.connection.scope)
+        except Forbidden:  # `upgrade` itself refuses with the command that applies
+            other = None
+        return other.again if other else FixCommand("kubectl edl upgrade")
 
     def find(self, target: ObjectRef) -> Json | None:
         """The object, or None if it does not exist. Raises other errors of the API server."""

@@ -10,8 +10,6 @@ from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.client.certificate_store import served_in
 from kubectl_edl.doctor.checks.check import (
-    INSTALL,
-    UPGRADE,
     CheckContext,
     CheckResults,
     FixCommand,
@@ -30,7 +28,9 @@ def configurations(context: CheckContext) -> CheckResults:
     if missing:
         whole = len(missing) == len(WEBHOOK_KINDS)
         what = "kubectl-edl is not installed here" if whole else "kubectl-edl is installed in part"
-        yield failure(f"{what}: there is no {' and no '.join(missing)} {CONFIGURATION}", INSTALL)
+        yield failure(
+            f"{what}: there is no {' and no '.join(missing)} {CONFIGURATION}", context.reinstall
+        )
         return
     home, here = _nodes_of(there.values()), context.system_namespace
     if home not in ("", here):
@@ -64,7 +64,7 @@ def release(context: CheckContext) -> CheckResults:
     tags = {name: tag for name, image in images.items() if (tag := _tag(image))}
     others = {name: tag for name, tag in tags.items() if tag.removeprefix("v") != mine}
     for name, tag in others.items():
-        yield warning(f"{name} runs {tag}, and this plugin is {mine}", UPGRADE)
+        yield warning(f"{name} runs {tag}, and this plugin is {mine}", context.reinstall)
     if tags and not others:
         yield ok(f"the cluster runs the plugin's own release, {mine}")
 
@@ -82,10 +82,10 @@ def _nodes_of(configurations: Iterable[Json | None]) -> str:
 
 
 def _fix(context: CheckContext) -> str:
-    """The command that selects the namespace of the webhook's Service, or else installs."""
+    """The command that selects the namespace of the webhook's Service, or else reinstalls."""
     where = served_in(context.connection.cluster)
     if where in ("", context.system_namespace):
-        return INSTALL
+        return context.reinstall
     return f"export {contract.SYSTEM_NAMESPACE_ENV}={where}  # the API server calls it there"
 
 

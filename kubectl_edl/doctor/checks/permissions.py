@@ -19,7 +19,6 @@ from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.writes import Json
 from kubectl_edl.client.certificate_store import CertificateStore, certificate_owner
 from kubectl_edl.doctor.checks.check import (
-    UPGRADE,
     CheckContext,
     CheckResults,
     failure,
@@ -117,7 +116,7 @@ def ours(context: CheckContext) -> CheckResults:
         if missing:
             yield failure(
                 f"ServiceAccount {context.system_namespace}/{runs_as} may not {listed(missing)}",
-                UPGRADE,
+                context.reinstall,
             )
     if complete == len(ACCOUNTS):
         yield ok(f"{' and '.join(ACCOUNTS)} have all rights that they need")

@@ -9,8 +9,6 @@ from edl.planner.decision_limits import Provisioner
 from kubectl_edl.client.reconciler_lease import Lead, leadership
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
 from kubectl_edl.doctor.checks.check import (
-    INSTALL,
-    UPGRADE,
     CheckContext,
     CheckResults,
     FixCommand,
@@ -24,16 +22,16 @@ _LOGS: Final = "kubectl logs -n {namespace} -l app.kubernetes.io/name=edl-reconc
 
 
 def reconciler_remedy(
-    context: CheckContext, outside: str = "look at its log", inside: str = _LOGS
+    context: CheckContext, outside: str = "look at its log", inside: str = ""
 ) -> str:
     """Where to look or what to do; `outside` applies if no Deployment runs the reconciler."""
     namespace = context.system_namespace
-    inside = FixCommand(inside.format(namespace=namespace))
+    inside = inside or FixCommand(_LOGS.format(namespace=namespace))
     try:
         if context.deployment("edl-reconciler"):
             return inside
         if not context.outside_webhook:
-            return INSTALL
+            return context.reinstall
     except Forbidden:
         return inside
     return (
@@ -81,7 +79,7 @@ def writes(context: CheckContext) -> CheckResults:
         yield failure(
             f'{lease.holder} runs as "{missing.user}", which may not {missing}: '
             "decisions that need these writes are not carried out",
-            reconciler_remedy(context, start, UPGRADE),
+            reconciler_remedy(context, start, context.reinstall),
         )
         return
     yield ok(f"it has all rights that it needs, as {missing.user}")
@@ -101,7 +99,7 @@ def settings(context: CheckContext) -> CheckResults:
         yield warning("its settings are unknown while no reconciler leads", fix)
         return
     hints = " ".join(hint.removeprefix("hint: ") for hint in by.hints)
-    yield warning(f"its settings are unknown: {hints}", UPGRADE)
+    yield warning(f"its settings are unknown: {hints}", context.reinstall)
 
 
 def provisioner(context: CheckContext) -> CheckResults:

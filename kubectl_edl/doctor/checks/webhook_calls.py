@@ -1,6 +1,7 @@
 """Checks that the API server calls the webhook for the right objects, and gets an answer."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from certs.secrets import CONFIGURATION, WEBHOOK_KINDS
@@ -9,9 +10,7 @@ from edl.errors import Invalid, Unreachable
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.doctor.checks.check import (
-    UPGRADE,
     CheckContext,
-    CheckResult,
     CheckResults,
     FixCommand,
     failure,
@@ -53,16 +52,8 @@ _OUTSIDE: Final = (
 
 def configuration(context: CheckContext) -> CheckResults:
     """Check entries, failure policies and selectors: an outage may affect labelled objects only."""
-    wrong: list[CheckResult] = []
-    for kind in WEBHOOK_KINDS:
-        webhooks = (context.find(ObjectRef(kind, "", CONFIGURATION)) or {}).get("webhooks") or ()
-        entries = {str(one["name"]): one for one in webhooks}
-        wrong += _absent(kind, entries)
-        for name, entry in entries.items():
-            where = f"{kind} {CONFIGURATION}, {name}"
-            wrong += _misfits(where, entry, ENTRIES[kind].get(name))
-            wrong += _selects_system(where, entry, context.system_namespace)
-    yield from wrong
+    wrong = list(_wrong_entries(context))
+    yield from (replace(one, fix=context.reinstall) for one in wrong)
     if not wrong:
         yield ok("the API server calls it for labelled objects only")
 
@@ -97,13 +88,25 @@ def answers(context: CheckContext) -> CheckResults:
         )
 
 
-def _absent(kind: str, entries: Mapping[str, Json]) -> Iterator[CheckResult]:
+def _wrong_entries(context: CheckContext) -> CheckResults:
+    """The findings, without their common fix."""
+    for kind in WEBHOOK_KINDS:
+        webhooks = (context.find(ObjectRef(kind, "", CONFIGURATION)) or {}).get("webhooks") or ()
+        entries = {str(one["name"]): one for one in webhooks}
+        yield from _absent(kind, entries)
+        for name, entry in entries.items():
+            where = f"{kind} {CONFIGURATION}, {name}"
+            yield from _misfits(where, entry, ENTRIES[kind].get(name))
+            yield from _selects_system(where, entry, context.system_namespace)
+
+
+def _absent(kind: str, entries: Mapping[str, Json]) -> CheckResults:
     for name in ENTRIES[kind]:
         if name not in entries:
-            yield failure(f"{kind} {CONFIGURATION} has no entry {name}", UPGRADE)
+            yield failure(f"{kind} {CONFIGURATION} has no entry {name}", "")
 
 
-def _misfits(where: str, entry: Json, policy: str | None) -> Iterator[CheckResult]:
+def _misfits(where: str, entry: Json, policy: str | None) -> CheckResults:
     found_policy = entry.get("failurePolicy", "Fail")
     if policy and found_policy != policy:
         meaning = (
@@ -111,18 +114,17 @@ def _misfits(where: str, entry: Json, policy: str | None) -> Iterator[CheckResul
             if policy == "Fail"
             else _OF_OTHERS[str(entry["name"])]
         )
-        yield warning(f"{where}: failurePolicy is {found_policy}, so {meaning}", UPGRADE)
+        yield warning(f"{where}: failurePolicy is {found_policy}, so {meaning}", "")
     if policy != "Ignore" and not _is_scoped(entry):
         yield failure(
-            f"{where}: it selects objects without our labels, and its outage would stop them",
-            UPGRADE,
+            f"{where}: it selects objects without our labels, and its outage would stop them", ""
         )
 
 
-def _selects_system(where: str, entry: Json, system_namespace: str) -> Iterator[CheckResult]:
+def _selects_system(where: str, entry: Json, system_namespace: str) -> CheckResults:
     lacking = sorted({"kube-system", system_namespace} - _excluded(entry))
     if lacking and entry["name"] not in _OWN:
-        yield failure(f"{where}: it does not exclude {' and '.join(lacking)}", UPGRADE)
+        yield failure(f"{where}: it does not exclude {' and '.join(lacking)}", "")
 
 
 def _is_scoped(entry: Json) -> bool:

@@ -13,6 +13,7 @@ from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
 from edl.writes import Json
+from kubectl_edl.install.installation_values import KEPT
 from manifests import render
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
 from tests.kubectl_edl.stage import NOW, Stage, lease
@@ -84,6 +85,7 @@ def installed(stage: Stage, server: FakeApi, change: Callable[[Json], None] | No
             if change:
                 change(manifest)
             stage.create(manifest)
+    stage.cluster.create(ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, KEPT), {})
     ensure(stage.cluster, usual(), NOW)
     lease(stage)
     stage.wrapped = server

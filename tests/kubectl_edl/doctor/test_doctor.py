@@ -16,6 +16,7 @@ from edl.planner.published_settings import Settings, render
 from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.doctor.checks import SECTIONS
+from kubectl_edl.install.installation_values import KEPT
 from kubectl_edl.main import run
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced, hidden
 from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed, target
@@ -34,6 +35,7 @@ from tests.kubectl_edl.stage import (
 )
 
 WEBHOOKS = "MutatingWebhookConfiguration"
+VALUES = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, KEPT)
 
 
 @pytest.fixture
@@ -227,10 +229,61 @@ def test_the_fix_for_a_reconciler_outside_the_cluster_is_to_start_it_there(
     assert only(stage, "stuck")[2] == outside.format("look at its log")
 
 
-def test_the_fix_for_a_deleted_deployment_is_to_install(stage: Stage) -> None:
-    stage.cluster.delete(target("Deployment", "edl-reconciler"))
-    stage.now = [NOW + timedelta(minutes=10)]
-    assert only(stage, "leader")[2] == "kubectl edl install --image IMAGE"
+@pytest.mark.parametrize(
+    ("deleted", "fix"),
+    [
+        ("edl-reconciler", "kubectl edl upgrade"),
+        ("edl-webhook", "kubectl edl install --image IMAGE"),
+    ],
+)
+def test_the_fix_for_a_deleted_deployment_is_the_command_that_restores_it(
+    stage: Stage, deleted: str, fix: str
+) -> None:
+    stage.cluster.delete(target("Deployment", deleted))
+    (absent,) = (one for one in checked(stage)["deployments"] if one["result"] == "failure")
+    assert absent["remediation"] == fix
+
+
+def test_the_fix_for_a_right_depends_on_what_installed_kubectl_edl(server: FakeApi) -> None:
+    server.denied = frozenset({("edl-reconciler", "patch", "jobs")})
+    assert fix_of_a_right(installed(Stage(), server)) == "kubectl edl upgrade --context prod"
+    outside = fix_of_a_right(beside(server))
+    assert outside == (
+        "python -m manifests.render --webhook-url https://127.0.0.1:8443 --authority "
+        "CERT_DIR/ca.crt --namespace edl-system --output - | "
+        "kubectl apply --server-side --force-conflicts -f - --context prod"
+    )
+    by_manifests = installed(Stage(), server)
+    by_manifests.cluster.delete(VALUES)
+    assert fix_of_a_right(by_manifests) == (
+        "apply the manifests of the plugin's version (kubectl apply, kustomize)"
+    )
+    by_helm = installed(Stage(), server)
+    notes = {"meta.helm.sh/release-name": "edl", "meta.helm.sh/release-namespace": "ops"}
+    by_helm.cluster.patch(target(WEBHOOKS, "edl"), {"metadata": {"annotations": notes}})
+    assert fix_of_a_right(by_helm) == "helm upgrade edl CHART -n ops --kube-context prod"
+
+
+def fix_of_a_right(stage: Stage) -> str:
+    (one,) = checked(stage, "--context", "prod")["rights"]
+    return str(one["remediation"])
+
+
+def test_a_changed_entry_of_a_webhook_outside_is_not_mended_by_upgrade(server: FakeApi) -> None:
+    stage = beside(server)
+    webhooks = stage.cluster.get(target(WEBHOOKS, "edl"))["webhooks"]
+    webhooks[0]["failurePolicy"] = "Ignore"
+    stage.cluster.patch(target(WEBHOOKS, "edl"), {"webhooks": webhooks})
+    assert only(stage, "webhook-configuration")[2].startswith("python -m manifests.render ")
+
+
+def test_without_the_right_to_read_the_values_the_fix_is_to_upgrade(
+    stage: Stage, server: FakeApi
+) -> None:
+    server.denied = frozenset({("edl-reconciler", "patch", "jobs")})
+    inner = stage.wrapped
+    stage.wrapped = lambda cluster: hidden("ConfigMap")(inner(cluster))
+    assert fix_of_a_right(stage) == "kubectl edl upgrade --context prod"
 
 
 def test_without_the_right_to_read_the_deployment_the_fix_is_its_log(stage: Stage) -> None:

@@ -212,7 +212,7 @@ def test_an_installation_by_manifests_is_refused_without_take_ownership() -> Non
     policy = ObjectRef("NetworkPolicy", SYSTEM, "edl-webhook")
     run = on.run("upgrade", "--no-wait", "--image", IMAGE, "--force-conflicts")
     assert run.code == 1
-    assert "by manifests (kubectl apply, kustomize): apply the new ones" in run.err
+    assert "by manifests: apply the manifests of the plugin's version (kubectl apply," in run.err
     assert "kubectl edl upgrade --take-ownership -f VALUES\n" in run.err
     assert (find(on.cluster, KEPT), run.out) == (None, "")
     assert find(on.cluster, policy)
@@ -309,8 +309,11 @@ def test_upgrade_is_refused_if_the_webhook_runs_outside_the_cluster() -> None:
     run = served_from_outside().run("upgrade")
     assert run.code == 1
     assert run.err == (
-        "error: nothing to upgrade: the webhook is served from https://127.0.0.1:8443, by no "
-        "Deployment of this cluster; restart it there in the new version\n"
+        "error: the webhook is served from https://127.0.0.1:8443, by no Deployment of this "
+        "cluster: restart it there in the plugin's version, and apply the other objects: "
+        "python -m manifests.render --webhook-url https://127.0.0.1:8443 --authority "
+        "CERT_DIR/ca.crt --namespace edl-system --output - | "
+        "kubectl apply --server-side --force-conflicts -f -\n"
     )
 
 

@@ -1,0 +1,75 @@
+"""How kubectl-edl was installed in a cluster, and so what upgrades and repairs it."""
+
+from dataclasses import dataclass
+from shlex import quote
+from typing import Final
+
+from edl.kube.cluster import Cluster, find
+from edl.model import ObjectRef
+from kubectl_edl.cli.context import Scope
+from kubectl_edl.client.certificate_store import served_outside
+from kubectl_edl.install.installation_values import KEPT
+
+_HELM: Final = "meta.helm.sh/release-name"
+_HELM_NAMESPACE: Final = "meta.helm.sh/release-namespace"
+
+
+@dataclass(frozen=True, slots=True)
+class OtherInstaller:
+    """An installation that `kubectl edl upgrade` refuses.
+
+    `again` applies all of its objects in the plugin's version, in the words of its own tool.
+    """
+
+    how: str
+    again: str
+    takeover: str = ""
+    """The command that leaves it to the plugin; empty if there is none."""
+
+
+def other_installer(cluster: Cluster, scope: Scope) -> OtherInstaller | None:
+    """What installed kubectl-edl here instead of the plugin; None if the plugin did.
+
+    `scope` is the cluster for suggested commands. Raises ClusterError.
+    """
+    if release := helm_release(cluster):
+        there = f" --kube-context {quote(scope.context)}" if scope.context else ""
+        again = f"helm upgrade {release.name} CHART -n {release.namespace}{there}"
+        return OtherInstaller("Helm installed kubectl-edl here", again)
+    if find(cluster, webhook_deployment(cluster)) is None:
+        return _without_deployment(cluster, scope)
+    if find(cluster, ObjectRef("ConfigMap", cluster.system_namespace, KEPT)) is None:
+        return OtherInstaller(
+            "kubectl-edl was installed here by manifests",
+            "apply the manifests of the plugin's version (kubectl apply, kustomize)",
+            f"kubectl edl upgrade --take-ownership -f VALUES{scope.edl_flags}",
+        )
+    return None
+
+
+def _without_deployment(cluster: Cluster, scope: Scope) -> OtherInstaller:
+    if url := served_outside(cluster):
+        return OtherInstaller(
+            f"the webhook is served from {url}, by no Deployment of this cluster: restart it there "
+            "in the plugin's version, and apply the other objects",
+            f"python -m manifests.render --webhook-url {url} --authority CERT_DIR/ca.crt "
+            f"--namespace {cluster.system_namespace} --output - | "
+            f"kubectl apply --server-side --force-conflicts -f -{scope.cluster_flags}",
+        )
+    return OtherInstaller(
+        "kubectl-edl is not installed in this cluster",
+        f"kubectl edl install --image IMAGE{scope.edl_flags}",
+    )
+
+
+def helm_release(cluster: Cluster) -> ObjectRef | None:
+    """The Helm release that owns the installation; None if Helm did not install it."""
+    configuration = find(cluster, ObjectRef("MutatingWebhookConfiguration", "", "edl"))
+    notes = (configuration or {}).get("metadata", {}).get("annotations") or {}
+    if release := notes.get(_HELM):
+        return ObjectRef("Release", notes.get(_HELM_NAMESPACE, "default"), release)
+    return None
+
+
+def webhook_deployment(cluster: Cluster) -> ObjectRef:
+    return ObjectRef("Deployment", cluster.system_namespace, "edl-webhook")
