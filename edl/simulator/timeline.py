@@ -53,6 +53,8 @@ class Track:
     """When the minimum of all roles was bound for the first time."""
     nodes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By role, the nodes of its pods at `placed`."""
+    started: float | None = None
+    """The same for its last start from the queue; None while it is queued or paused."""
     running: float | None = None
     """When enough pods were ready for its work to begin."""
     ended: float | None = None

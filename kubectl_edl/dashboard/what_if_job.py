@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Final
 
 from edl.model import ClusterState, TrainingJob
-from edl.planner.snapshot.cluster_snapshot import queue_order
+from edl.model.jobs import queue_order
 from edl.simulator import Elastic, JobResult, Result, Scenario, Watcher, from_state, simulate
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
@@ -148,7 +148,7 @@ def _outcome(found: JobResult) -> Json:
     return {
         "size": track.wanted.at(found.until) if track.ended is None else None,
         "max": found.max,
-        "starts": track.placed,
+        "starts": track.started,
         "ends": track.ended,
         "message": track.reason,
     }

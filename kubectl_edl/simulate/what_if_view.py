@@ -67,13 +67,13 @@ def _later(found: _Outcomes, row: _Row) -> str:
 
 
 def _starts(found: _Outcomes, row: _Row) -> str:
-    """When all roles have started in this run."""
-    placed = found[row.job.key].track.placed
-    if _now(row.role):
+    """When all roles have started in this run, for the last time if the job is stopped in it."""
+    track, runs = found[row.job.key].track, _now(row.role)
+    if runs and (track.started == 0 or not track.stops):
         return "started"
-    if placed is None:
+    if track.started is None:
         return f"not in {time_cell(found[row.job.key].until)}"
-    return "now" if placed < 1 else f"in {time_cell(placed)}"
+    return "now" if track.started < 1 else f"in {time_cell(track.started)}"
 
 
 def _what_if_document(job: TrainingJob, runs: Sequence[tuple[str, _Outcomes]]) -> "WhatIfDocument":
@@ -95,7 +95,7 @@ def _what_if_document(job: TrainingJob, runs: Sequence[tuple[str, _Outcomes]]) -
                     }
                     for role in one.roles
                 ],
-                "startSeconds": one.track.placed,
+                "startSeconds": one.track.started,
                 "endSeconds": one.track.ended,
                 "domains": topology_view.domains_document(one.domains),
                 "message": one.track.reason,

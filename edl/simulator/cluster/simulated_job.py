@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.frameworks import FRAMEWORKS, restarts_together
-from edl.model import ResizePolicy, Role, TrainingJob
+from edl.model import ResizePolicy, Restart, Role, TrainingJob
 from edl.simulator.cluster.progress import Progress
 from edl.simulator.cluster.simulated_role import SimulatedRole
 from edl.simulator.scenario import Training
@@ -78,6 +78,13 @@ class SimulatedJob:
     def started(self) -> bool:
         return any(part.runs for part in self.parts.values())
 
+    @property
+    def _queued(self) -> bool:
+        """Whether it does not run, and is not stopped for a restart at a new size either."""
+        parts = self._left()
+        stays = (part.runs or part.role.restart is Restart.STOPPED for part in parts)
+        return bool(parts) and not any(stays)
+
     def reported_progress(self, now: float) -> float:
         """The fraction of its work that is done, rounded down to 0.01, as it would report it.
 
@@ -110,6 +117,10 @@ class SimulatedJob:
                 name: tuple(pod.node for pod in part.live() if pod.node)
                 for name, part in self.parts.items()
             }
+        if placed and track.started is None:
+            track.started = now
+        elif self._queued:
+            track.started = None
         if begins and track.running is None:
             track.running = now
 
@@ -124,8 +135,9 @@ def need(part: SimulatedRole) -> int:
 
 
 def least(part: SimulatedRole) -> int:
-    """The bound pods that make up its minimum."""
-    return min(part.role.spec.min, part.wanted) - part.count.done
+    """The bound pods that make up its minimum; a role of size 0 has not even one."""
+    fewest = part.role.spec.min
+    return (min(fewest, part.wanted) if part.role.status.size else fewest) - part.count.done
 
 
 def _tracked(role: Role) -> Role:

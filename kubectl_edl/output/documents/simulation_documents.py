@@ -83,7 +83,9 @@ class WhatIfRunRoleDocument(TypedDict):
 class WhatIfRunDocument(TypedDict):
     name: Annotated[str, "as-is, what-if, or the policy."]
     roles: Annotated[list[WhatIfRunRoleDocument], "Each role."]
-    startSeconds: Annotated[float | None, "When its pods are scheduled; null: not in this time."]
+    startSeconds: Annotated[
+        float | None, "When its minimum is scheduled, last; null: queued at the end."
+    ]
     endSeconds: Annotated[float | None, "When it ends; null: not in this time."]
     domains: Annotated[list[DomainPodsDocument], "For a topology: where its pods are."]
     message: Annotated[str, "Its last reason, as a sentence."]

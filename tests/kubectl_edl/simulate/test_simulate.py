@@ -7,6 +7,8 @@ import pytest
 import yaml
 
 from edl import contract
+from edl.planner.decision_limits import Limits
+from edl.planner.published_settings import Settings, render
 from edl.simulator import Plain
 from edl.writes import Json
 from kubectl_edl.resources.manifest_sources import ManifestSource
@@ -329,6 +331,23 @@ def test_omitted_amounts_default_to_the_largest_node(stage: Stage) -> None:
     found = stage.run("simulate", "--live", *args)
     assert "hint: --like nvidia.com/gpu=48: and, as the largest node, 48 CPU, " in found.err
     assert what_if(stage, *args)["bert"]["what-if"]["startSeconds"] == 1
+
+
+def test_a_job_that_is_stopped_for_another_is_queued_again(stage: Stage) -> None:
+    lease(stage, render(Settings(limits=Limits(preempt=True))))
+    urgent = ("--set", "job/bert.priority=9")
+    runs = what_if(stage, *urgent)["mnist"]
+    assert (runs["as-is"]["startSeconds"], sizes(runs["as-is"])["chief"]) == (0, 1)
+    assert (runs["what-if"]["startSeconds"], sizes(runs["what-if"])["chief"]) == (None, 0)
+    lines = stage.run("simulate", "--live", *urgent).out.splitlines()
+    assert {line.split(maxsplit=7)[7] for line in lines if line.startswith("mnist")} == {
+        "not in 10m"
+    }
+
+
+def test_a_job_of_size_0_has_not_started(stage: Stage) -> None:
+    stage.put(job("none", framework="none", min="1", max="2"), suspend=False, parallelism=0)
+    assert what_if(stage)["none"]["as-is"]["startSeconds"] is None
 
 
 def test_another_max_shows_which_jobs_gain_and_lose(stage: Stage) -> None:
