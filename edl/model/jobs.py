@@ -194,6 +194,11 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
         return tuple(role for role in self.roles if role.status.ending is None)
 
 
+def queue_order(job: TrainingJob) -> tuple[int, datetime, JobKey]:
+    """Sort key of the total order: priority, then first come first served."""
+    return (-job.priority, job.queued_at, job.key)
+
+
 _INDEX: Final = attrgetter("index")
 _SIZE: Final = attrgetter("size")
 

@@ -3,12 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from datetime import datetime
-from math import inf
 from typing import Final
 
 from edl.messages import message, messages
-from edl.model import ClusterState, JobKey, TrainingJob
+from edl.model import ClusterState, TrainingJob
+from edl.model.jobs import queue_order
 from edl.phases import waits
 from edl.planner.plan import Admission, Plan
 from edl.visibility.namespace_queue import PublishedJob
@@ -65,17 +64,12 @@ def _starts(one: Admission, starts: str) -> Why:
 def by_arrival(
     jobs: Iterable[TrainingJob], published: PublishedView | None = None
 ) -> tuple[WaitingJob, ...]:
-    """Queued training jobs of one namespace, by priority and arrival.
-
-    Published positions, if any, are added, and then determine the order.
-    """
-    queued = [_unplanned(job, published) for job in jobs if waits(job)]
-    return tuple(sorted(queued, key=_arrival))
-
-
-def _arrival(waiting: WaitingJob) -> tuple[float, int, datetime, JobKey]:
-    job = waiting.job
-    return (waiting.position or inf, -job.priority, job.queued_at, job.key)
+    """Queued training jobs of one namespace: those published in that order, the others behind."""
+    names = [one.name for one in published.queue.items] if published else []
+    places = {name: place for place, name in enumerate(names)}
+    queued = [job for job in jobs if waits(job)]
+    queued.sort(key=lambda job: (places.get(job.key.name, len(places)), queue_order(job)))
+    return tuple(_unplanned(job, published) for job in queued)
 
 
 def _unplanned(job: TrainingJob, published: PublishedView | None) -> WaitingJob:

@@ -8,9 +8,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from edl.model import ClusterState, TrainingJob
+from edl.model.jobs import queue_order
 from edl.planner.decision_limits import GrowthMode, Limits
 from edl.planner.policies import POLICIES
-from edl.planner.snapshot.cluster_snapshot import queue_order
 from edl.simulator import Elastic, Plain, Scenario, from_state
 from kubectl_edl.cli.command_errors import Misused, Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope

@@ -10,6 +10,7 @@ from math import inf
 
 from edl.feasibility.eligibility import Eligibility
 from edl.model import ClusterState, Demand, JobKey, ProvisionalPod, Shape, TrainingJob
+from edl.model.jobs import queue_order
 from edl.planner.decision_limits import Autoscaler, Limits, Provisioner
 from edl.planner.packing.domain_capacity import NodeDomains
 from edl.planner.packing.node_capacity import Ints, NodeCapacity
@@ -213,8 +214,3 @@ class Snapshot:
         for pod_class, found in nodes.items():
             pod_class.release_from(room, found)
         return room
-
-
-def queue_order(job: TrainingJob) -> tuple[int, datetime, JobKey]:
-    """The total order: priority, then first come first served."""
-    return (-job.priority, job.queued_at, job.key)

@@ -166,19 +166,20 @@ class Decisions:
         self.held[claim.key] = reason
 
     def held_jobs(self) -> tuple[Held, ...]:
-        """Queued jobs in queue order, then running jobs; `ahead` omits jobs that never start."""
+        """Queued jobs by position, those that never start, then the others by name."""
         found, ahead, until = list[Held](), list[JobKey](), self.held_until.get
+        never = list[Held]()
         for key in self.queue:
             reason = self.held[key]
             if reasons.is_never(reason):
-                found.append(Held(key, reason, until=until(key), never=True))
+                never.append(Held(key, reason, until=until(key), never=True))
             else:
                 first = tuple(ahead[:_SHOWN_AHEAD])
                 found.append(Held(key, reason, len(ahead) + 1, first, until(key)))
                 ahead.append(key)
         waiting = set(self.queue)
         rest = sorted(key for key in self.held if key not in waiting)
-        return (*found, *(Held(key, self.held[key], until=until(key)) for key in rest))
+        return (*found, *never, *(Held(key, self.held[key], until=until(key)) for key in rest))
 
 
 def record_eviction(allocations: Iterable[RoleAllocation], reason: Reason) -> None:

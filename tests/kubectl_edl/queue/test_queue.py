@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from datetime import timedelta
 from itertools import product
 
@@ -8,7 +9,7 @@ from msgspec.structs import replace
 
 from edl import contract, reasons
 from edl.annotations.json_text import json_text
-from edl.kube.cluster import ListOptions, RawList
+from edl.kube.cluster import Cluster, ListOptions, RawList
 from edl.model import (
     ClusterState,
     Code,
@@ -27,8 +28,13 @@ from edl.model import (
     TrainingJob,
     WriteRefusal,
 )
+from edl.planner.decide import decide
 from edl.planner.plan import Admission, Held, Plan
+from edl.planner.published_settings import Settings
 from edl.quantities import Resources
+from edl.visibility.namespace_queue import CONFIG_MAP, KEY, render
+from edl.visibility.queue_documents import documents
+from kubectl_edl.client.cluster_view import survey_cluster
 from kubectl_edl.output.printer import print_report
 from kubectl_edl.output.table import Layout
 from kubectl_edl.queue.view import queue_report
@@ -83,9 +89,9 @@ def test_starts_are_listed_in_the_plan() -> None:
     plan = Plan(
         admissions=(Admission(keys[5], (("worker", 2),), because("its gang fits")),),
         held=(
-            Held(keys[4], because("waits for those ahead"), 5, tuple(keys[:4])),
             Held(keys[0], because("insufficient CPU"), 1),
             Held(keys[1], because("behind bert"), 2, (JobKey("b", "bert"),)),
+            Held(keys[4], because("waits for those ahead"), 5, tuple(keys[:4])),
         ),
     )
     report = queue_report(in_plan(state(*jobs.values()), plan), NOW, "a")
@@ -251,6 +257,31 @@ def test_a_job_that_can_never_start_has_no_position_and_is_ahead_of_no_other(sta
     assert "huge" not in lines[0]
     assert "Queue:       first in the queue\n" in stage.run("explain", "bert").out
     assert "Queue:" not in stage.run("explain", "huge").out
+
+
+@pytest.mark.parametrize("wrapped", [lambda cluster: cluster, fenced("Node")], ids=["all", "own"])
+def test_plan_and_queue_list_queued_jobs_in_one_order(
+    stage: Stage, wrapped: Callable[[Cluster], Cluster]
+) -> None:
+    for name, stage.minutes_ago in (("zeta", 4), ("alpha", 3)):
+        stage.put(job(name, framework="none", min="50", max="50"))
+    publish(stage)
+    stage.wrapped = wrapped
+    for command in ("queue", "plan"):
+        lines = [line.split() for line in stage.run(command).out.splitlines()]
+        names = [line[1] for line in lines if len(line) > 1 and line[1] in ORDER]
+        assert names == ORDER, command
+
+
+ORDER = ["bert", "zeta", "alpha"]
+
+
+def publish(stage: Stage) -> None:
+    """The queue of the namespace, as the reconciler publishes it."""
+    read = survey_cluster(stage.cluster, NOW)
+    plan = decide(read, Settings().value(), Settings().limits)
+    text = render(documents(read, plan, {})["default"])
+    stage.create({"kind": "ConfigMap", "metadata": {"name": CONFIG_MAP}, "data": {KEY: text}})
 
 
 def test_without_a_reconciler_startable_jobs_have_no_position(stage: Stage) -> None:
