@@ -1,14 +1,18 @@
 """The changes of a plan, per role, for display."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Final
 
 from edl.domain_counts import DomainCounts, NodeLabels, counted, labels_of
 from edl.messages import message, messages
-from edl.model import ClusterState, JobKey, Reason, Topology, TrainingJob
+from edl.model import ClusterState, Code, JobKey, Reason, Topology, TrainingJob
+from edl.model.reason_codes import Minimum, Other, PendingPods
 from edl.planner.plan import Admission, Drain, Plan, Resize, Suspension
 from kubectl_edl.model.training_job_view import job_names
+
+_PREEMPTED: Final = frozenset({Code.PREEMPTED, Code.GUARANTEE_RECLAIMED})
 
 
 class PlannedAction(StrEnum):
@@ -39,6 +43,23 @@ class PlannedChange:
     """The training job's Jobs, as `-o name` prints them."""
 
     @property
+    def preempted(self) -> bool:
+        """Whether the whole job is stopped for others."""
+        return self.action is PlannedAction.SUSPEND and self.reason.code in _PREEMPTED
+
+    @property
+    def yields_to(self) -> JobKey | None:
+        """The training job that gets its capacity, if there is one."""
+        about = self.reason.about
+        return about.job if isinstance(about, Other | Minimum) and about.job != self.job else None
+
+    @property
+    def pending_pod(self) -> str:
+        """A pending pod of another owner that gets its capacity; "" if there is none."""
+        about = self.reason.about
+        return about.example if isinstance(about, PendingPods) else ""
+
+    @property
     def text(self) -> str:
         """`chief=1,worker=4` for a start, `worker=4→6` for a resize, `worker-3,…` for pods."""
         if self.pods:
@@ -60,6 +81,15 @@ def moves(state: ClusterState, plan: Plan) -> tuple[PlannedChange, ...]:
         *map(_eviction, plan.drains),
     )
     return tuple(replace(one, job_names=job_names(jobs[one.job])) for one in found)
+
+
+def victims(changes: Iterable[PlannedChange]) -> Mapping[JobKey, Sequence[JobKey]]:
+    """By training job, those that are stopped for it."""
+    found: dict[JobKey, list[JobKey]] = {}
+    for one in changes:
+        if one.preempted and one.yields_to:
+            found.setdefault(one.yields_to, []).append(one.job)
+    return found
 
 
 def _eviction(one: Drain) -> PlannedChange:

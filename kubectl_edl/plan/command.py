@@ -6,7 +6,7 @@ import click
 
 from edl import reasons
 from edl.errors import Forbidden
-from edl.model import Code
+from edl.model import Code, TrainingJob
 from edl.phases import ending, waits
 from edl.planner.plan import Held
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
@@ -19,14 +19,14 @@ from kubectl_edl.client.reconciler_settings import (
     asking,
     deciding,
 )
-from kubectl_edl.model.training_job_view import why
+from kubectl_edl.model.training_job_view import Why, why
 from kubectl_edl.output.report import Report
 
 _HELP: Final = """Show what the reconciler would do now, which jobs wait, and why.
 
 This is one step; kubectl edl simulate --live shows what follows. Planning needs the right to read
 the whole cluster; only training jobs of the namespace are shown. Nothing is changed. Without that
-right you see why your jobs wait, as the reconciler last wrote it.
+right changes are unknown: you see why jobs of the namespace wait, as the reconciler last wrote it.
 
 \b
 ACTION is one of
@@ -74,14 +74,21 @@ def plan(
     cli: CliContext, scope: Scope, asked: SettingsOverrides, reading: OutputOptions, *, diff: bool
 ) -> None:
     connection = cli.connect(scope)
-    show(cli, reading, lambda: _report(cli, connection, asked, diff=diff))
+    names = reading.output == "name"
+    show(cli, reading, lambda: _report(cli, connection, asked, diff=diff, names=names))
 
 
 def _report(
-    cli: CliContext, connection: ClusterConnection, asked: SettingsOverrides, *, diff: bool
+    cli: CliContext,
+    connection: ClusterConnection,
+    asked: SettingsOverrides,
+    *,
+    diff: bool,
+    names: bool,
 ) -> Report:
+    """`names`: only the names of jobs that change are printed, which takes a plan."""
     from edl.planner.decide import decide
-    from kubectl_edl.model.plan_changes import moves, short
+    from kubectl_edl.model.plan_changes import moves, short, victims
     from kubectl_edl.plan.view import Planned, plan_report
 
     now = cli.now()
@@ -90,6 +97,8 @@ def _report(
     try:
         state = survey_cluster(connection.cluster, now, hints)
     except Forbidden as error:
+        if names:
+            raise
         return _last_reasons(cli, connection, by, error)
     found = decide(state, by.settings.value(), by.settings.limits)
     every = moves(state, found)
@@ -103,6 +112,7 @@ def _report(
         elsewhere=len(every) - len(shown),
         recheck_after=found.recheck_after,
         short=short(state),
+        victims=victims(every),
     )
     return plan_report(planned, diff=diff).with_hints((*by.hints, *hints))
 
@@ -110,17 +120,25 @@ def _report(
 def _last_reasons(
     cli: CliContext, connection: ClusterConnection, by: EffectiveSettings, error: Forbidden
 ) -> Report:
-    """A report without a plan: the last written reasons why the user's jobs wait."""
+    """A report without a plan: the last reasons of the user's queued and running jobs."""
     from kubectl_edl.plan.view import Planned, plan_report
+    from kubectl_edl.queue.own_queue import own_queue
 
     now = cli.now()
     survey = survey_training(connection, "", now)
-    reasons_of_jobs = ((job, why(job)) for job in survey.jobs if not ending(job))
-    held = tuple(
-        Held(job.key, reasons.quoted(one.reason, one.message))
-        for job, one in reasons_of_jobs
-        if one.reason and (waits(job) or one.reason not in _OUTCOMES)
+    queued, published, hints = own_queue(connection, survey, now)
+    running = ((job, why(job)) for job in survey.jobs if not (ending(job) or waits(job)))
+    held = (
+        *(_held(one.job, one.why, one.position) for one in queued),
+        *(_held(job, one) for job, one in running if one.reason and one.reason not in _OUTCOMES),
     )
     hint = f"hint: a plan needs the whole cluster; these are the reasons of the last one: {error}"
     planned = Planned(now, connection.namespace, by, (), held, complete=False)
-    return plan_report(planned, diff=False).with_hints((*survey.hints, hint))
+    source = [published.hint] if published else []
+    return plan_report(planned, diff=False).with_hints((*hints, hint, *source))
+
+
+def _held(job: TrainingJob, last: Why, position: int | None = None) -> Held:
+    """The last reason of a job, as a plan would contain it."""
+    code = last.reason or Code.UNKNOWN
+    return Held(job.key, reasons.quoted(code, last.message), position or 0)

@@ -1,6 +1,6 @@
 """The output of `kubectl edl plan`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,7 +16,7 @@ from kubectl_edl.model.training_job_view import time_text
 from kubectl_edl.output.age import duration
 from kubectl_edl.output.documents import API_VERSION
 from kubectl_edl.output.report import Report
-from kubectl_edl.output.table import Column, Table, in_namespaces
+from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in
 
 if TYPE_CHECKING:
     from edl.domain_counts import DomainCounts
@@ -50,6 +50,8 @@ class Planned:
     recheck_after: timedelta | None = None
     short: Mapping[JobKey, str] = field(default_factory=dict)
     """A message for each job below its manual size, with the number of missing replicas."""
+    victims: Mapping[JobKey, Sequence[JobKey]] = field(default_factory=dict)
+    """By job, those of all namespaces that are stopped for it."""
 
 
 def plan_report(planned: Planned, *, diff: bool) -> Report:
@@ -126,7 +128,11 @@ def _message(planned: Planned, held: Held) -> str:
 
 
 def _nothing(planned: Planned) -> str:
-    return "" if planned.moves or not planned.complete else "Nothing to do now.\n"
+    if planned.complete:
+        return "" if planned.moves else "Nothing to do now.\n"
+    unknown = "Changes are unknown: you may not read the whole cluster.\n"
+    none = nothing_in(planned.namespace, "training jobs wait")
+    return unknown if planned.held else f"{unknown}{none}\n"
 
 
 def _footer(planned: Planned) -> str:
@@ -151,7 +157,7 @@ def _document(planned: Planned) -> "PlanDocument":
         "complete": planned.complete,
         "settings": planned.deciding.document,
         "changes": [_change(move) for move in planned.moves],
-        "waiting": [_waiting(held) for held in planned.held],
+        "waiting": [_waiting(held, planned.victims.get(held.job, ())) for held in planned.held],
         "changesInOtherNamespaces": planned.elsewhere,
         "requeueAfterSeconds": None if again is None else round(again.total_seconds()),
     }
@@ -165,17 +171,21 @@ def _change(move: PlannedChange) -> "PlannedChangeDocument":
         "roles": role_changes(move.sizes),
         "pods": list(move.pods),
         "domains": topology_view.domains_document(move.domains),
+        "preempted": move.preempted,
+        "yieldsTo": None if move.yields_to is None else str(move.yields_to),
+        "pendingPod": move.pending_pod or None,
         "reason": move.reason.code.value,
         "message": move.message,
     }
 
 
-def _waiting(held: Held) -> "PlannedWaitDocument":
+def _waiting(held: Held, victims: Sequence[JobKey]) -> "PlannedWaitDocument":
     return {
         "namespace": held.job.namespace,
         "name": held.job.name,
         "position": held.position or None,
         "blockedBy": [str(key) for key in held.ahead],
+        "preempts": [str(key) for key in victims],
         "reason": held.reason.code.value,
         "message": message(held.reason),
         "notBefore": time_text(held.until),

@@ -16,7 +16,6 @@ from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import time_limit
 from kubectl_edl.cli.options import OutputOptions, everywhere, reading
 from kubectl_edl.cli.watch_report import printed
-from kubectl_edl.client import reconciler_lease
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_training
 from kubectl_edl.client.reconciler_settings import (
     EffectiveSettings,
@@ -123,19 +122,14 @@ def _whole_queue(
 def _own_queue(
     connection: ClusterConnection, own: Survey, now: datetime, error: Forbidden
 ) -> tuple[Sequence[WaitingJob], tuple[str, ...]]:
-    from kubectl_edl.model.published_queue import ranked, read_published
-    from kubectl_edl.queue.waiting_jobs import by_arrival
+    from kubectl_edl.queue.own_queue import own_queue
 
-    hints = [*reconciler_lease.unattended(connection, now)]
-    published = read_published(connection, now, hints) if connection.namespace else None
-    own = ranked(own, published)
-    hints = [*own.hints, *hints]
-    if published:
-        hints.append(f"{published.hint}: {error}")
-        if more := published.queue.jobs - len(published.queue.items):
-            jobs = "1 more job is" if more == 1 else f"{more} more jobs are"
-            hints.append(f"hint: {jobs} queued behind the published ones")
-    else:
+    jobs, published, hints = own_queue(connection, own, now)
+    if published is None:
         what = "positions need the whole cluster, so this is the order of arrival"
-        hints.append(f"hint: {what}: {error}")
-    return by_arrival(own.jobs, published), tuple(hints)
+        return jobs, (*hints, f"hint: {what}: {error}")
+    hints = (*hints, f"{published.hint}: {error}")
+    if more := published.queue.jobs - len(published.queue.items):
+        behind = "1 more job is" if more == 1 else f"{more} more jobs are"
+        hints = (*hints, f"hint: {behind} queued behind the published ones")
+    return jobs, hints

@@ -33,6 +33,9 @@ class PlannedChangeDocument(TypedDict):
     roles: Annotated[list[RoleChangeDocument], "The roles that change."]
     pods: Annotated[list[str], "Pods that are evicted from a node that is drained."]
     domains: Annotated[list[DomainPodsDocument], "For jobs with a topology: where new pods go."]
+    preempted: Annotated[bool, "Whether the whole job is stopped for others."]
+    yieldsTo: Annotated[str | None, "Training job that gets its capacity, as namespace/name."]
+    pendingPod: Annotated[str | None, "Pod of another owner that gets its capacity, an example."]
     reason: Annotated[ReasonCode, "Why."]
     message: Annotated[str, "The reason, as a sentence."]
 
@@ -42,6 +45,7 @@ class PlannedWaitDocument(TypedDict):
     name: Annotated[str, "Name of the training job."]
     position: Annotated[int | None, "In the queue, from 1; null: it runs, or never starts."]
     blockedBy: Annotated[list[str], "Training jobs ahead of it, as namespace/name."]
+    preempts: Annotated[list[str], "Training jobs that are stopped for it, as namespace/name."]
     reason: Annotated[ReasonCode, "Why it waits, or is not scaled up."]
     message: Annotated[str, "The reason, as a sentence."]
     notBefore: Annotated[Timestamp | None, "End of a cooldown or back-off; null without one."]

@@ -1,15 +1,19 @@
 """`kubectl edl plan`: the reconciler's decision and its settings."""
 
 import json
+from datetime import timedelta
 
 import pytest
 import yaml
 
 from edl import contract
 from edl.model import ObjectRef
+from edl.planner.decision_limits import Limits
 from edl.planner.published_settings import Settings, render
+from edl.visibility.namespace_queue import CONFIG_MAP, KEY, NamespaceQueue, PublishedJob
+from edl.visibility.namespace_queue import render as render_queue
 from tests.kubectl_edl.cluster_wrappers import fenced
-from tests.kubectl_edl.stage import Stage, job, lease, mnist, node, pod, role_manifests
+from tests.kubectl_edl.stage import NOW, Stage, job, lease, mnist, node, pod, role_manifests
 
 LEASE = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
 
@@ -77,6 +81,9 @@ def test_documents_have_the_same_in_both_forms(stage: Stage) -> None:
             "roles": [{"name": "worker", "oldReplicas": 0, "newReplicas": 2}],
             "pods": [],
             "domains": [],
+            "preempted": False,
+            "yieldsTo": None,
+            "pendingPod": None,
             "reason": "Admitted",
             "message": "all 2 pods of its minimum fit",
         }
@@ -181,6 +188,71 @@ def test_without_the_right_to_read_the_cluster_the_last_reasons_are_shown() -> N
         '"ann" may not list Node (kubectl auth can-i …)\n'
     )
     assert json.loads(stage.run("plan", "-o", "json").out)["complete"] is False
+    named = stage.run("plan", "-o", "name")
+    assert (named.code, named.out) == (1, "")
+    assert named.err == 'error: "ann" may not list Node (kubectl auth can-i …)\n'
+
+
+def test_without_that_right_an_answer_is_never_empty() -> None:
+    stage = Stage()
+    mnist(stage)
+    stage.wrapped = fenced("Node")
+    assert stage.run("plan").out == (
+        "Changes are unknown: you may not read the whole cluster.\n"
+        "No training jobs wait in default namespace.\n"
+    )
+    stage.wrapped = fenced("Node", "Job")
+    found = stage.run("plan")
+    assert (found.code, found.out) == (1, "")
+    assert "may not list Job" in found.err
+
+
+def test_without_that_right_the_published_queue_is_shown() -> None:
+    stage = Stage()
+    stage.put(job("bert", framework="none"))
+    one = PublishedJob("bert", "InsufficientCapacity", "Insufficient cpu: needs 9", 3)
+    text = render_queue(NamespaceQueue(NOW - timedelta(seconds=40), 1, (one,)))
+    stage.create({"kind": "ConfigMap", "metadata": {"name": CONFIG_MAP}, "data": {KEY: text}})
+    stage.wrapped = fenced("Node")
+    found = stage.run("plan")
+    assert cells(found.out)[-1] == ["3", "bert", "Insufficient", "cpu:", "needs", "9"]
+    assert "the queue is shown as the reconciler published it 40s ago" in found.err
+    (waits,) = json.loads(stage.run("plan", "-o", "json").out)["waiting"]
+    assert (waits["position"], waits["reason"]) == (3, "InsufficientCapacity")
+
+
+def test_preempted_jobs_and_the_ones_that_get_their_capacity_are_in_documents(
+    stage: Stage,
+) -> None:
+    lease(stage, render(Settings(limits=Limits(preempt=True))))
+    value = {"kind": "PriorityClass", "metadata": {"name": "high"}, "value": 100}
+    stage.create(value)
+    urgent = job("urgent", framework="none", min="8", max="8")
+    urgent["spec"]["template"]["spec"]["priorityClassName"] = "high"
+    stage.put(urgent, parallelism=8)
+    found = json.loads(stage.run("plan", "-o", "json").out)
+    stopped = next(one for one in found["changes"] if one["action"] == "Suspend")
+    assert (stopped["name"], stopped["preempted"], stopped["yieldsTo"], stopped["pendingPod"]) == (
+        *("small", True, "default/urgent", None),
+    )
+    preempts = {one["name"]: one["preempts"] for one in found["waiting"]}
+    assert preempts["urgent"] == ["default/small"]
+    assert preempts["bert"] == []
+
+
+def test_a_job_that_scales_down_for_pending_pods_is_not_preempted(stage: Stage) -> None:
+    waiting = pod(stage.job("small"), 0, "", phase="Pending", conditions=[])
+    waiting["metadata"] |= {"name": "other", "labels": {}, "ownerReferences": []}
+    unfit = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    waiting["status"]["conditions"] = [unfit]
+    waiting["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "4"
+    stage.create(waiting)
+    stage.delete("late")
+    found = json.loads(stage.run("plan", "-o", "json").out)
+    down, *_ = (one for one in found["changes"] if one["name"] == "small")
+    assert (down["action"], down["preempted"], down["yieldsTo"], down["pendingPod"]) == (
+        *("ScaleDown", False, None, "default/other"),
+    )
 
 
 @pytest.mark.parametrize("share", ["0", "1.5", "much"])
