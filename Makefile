@@ -11,7 +11,8 @@ READY := $(VENV)/ready
 # A lane that ran fewer tests than this has lost some: it fails.
 LEAST_UNIT_EDL := 5200
 LEAST_UNIT_PLUGIN := 1850
-LEAST_UNIT_SERVERS := 360
+LEAST_UNIT_WEBHOOK := 180
+LEAST_UNIT_RECONCILER := 230
 LEAST_UNIT_OTHERS := 1050
 LEAST_LAWS := 390
 LEAST_INTEGRATION = $(if $(EDL_KUBECONFIG),300,$(if $(SANDBOX_PASSED),640,670))
@@ -25,7 +26,7 @@ SANDBOX_PASSED = $(wildcard $(shell $(BIN)/python -m tests.sandbox_state))
 WITHOUT_PASSED = $(if $(TESTS),,$(if $(SANDBOX_PASSED), and not sandbox))
 # The API server's answers, starts, resizes, restarts, refused starts, and devices, which the oldest release lacks.
 SMOKE := $(patsubst %,tests/integration/test_%.py,cluster_contract_real elasticity refused_starts devices)
-UNIT := unit-edl unit-plugin unit-servers unit-others
+UNIT := unit-edl unit-plugin unit-webhook unit-reconciler unit-others
 UNIT_TESTS := $(BIN)/pytest -q -m "not laws and not slow and not integration and not e2e and not torture"
 # What the end-to-end tests run.
 IMAGES := kubectl-edl tensorflow pytorch horovod mxnet paddle
@@ -55,14 +56,14 @@ test: check ## everything that must hold
 check: setup ## format, lint, types, layers, unit tests that take a moment each
 	$(BIN)/ruff format --check -q .
 	$(BIN)/ruff check -q .
-	@$(MAKE) --no-print-directory -j 4 --output-sync=line types $(UNIT)
+	@$(MAKE) --no-print-directory -j 6 --output-sync=line types $(UNIT)
 
 types: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 unit: setup
-	@$(MAKE) --no-print-directory -j 4 --output-sync=line $(UNIT)
+	@$(MAKE) --no-print-directory -j 5 --output-sync=line $(UNIT)
 
 # Processes, not workers of one run: each of these would collect all tests, and report every one.
 unit-edl: setup
@@ -72,8 +73,11 @@ unit-plugin: setup
 	$(UNIT_TESTS) --least $(LEAST_UNIT_PLUGIN) tests/kubectl_edl
 
 # They wait for time-outs more than they compute.
-unit-servers: setup
-	$(UNIT_TESTS) --least $(LEAST_UNIT_SERVERS) tests/webhook tests/reconciler
+unit-webhook: setup
+	$(UNIT_TESTS) --least $(LEAST_UNIT_WEBHOOK) tests/webhook
+
+unit-reconciler: setup
+	$(UNIT_TESTS) --least $(LEAST_UNIT_RECONCILER) tests/reconciler
 
 unit-others: setup
 	$(UNIT_TESTS) --least $(LEAST_UNIT_OTHERS) --ignore=tests/edl --ignore=tests/kubectl_edl \

@@ -316,8 +316,8 @@ def test_a_job_that_can_never_start_waits_behind_no_queue_head() -> None:
     plan = plan_for(cluster(node("a", 4), running, head, never, last), Limits())
     assert [(one.job.name, one.position, one.never) for one in plan.held] == [
         ("head", 1, False),
-        ("never", 0, True),
         ("last", 2, False),
+        ("never", 0, True),
     ]
     assert "4 of 9 pods would fit" in told(plan)["never"]
 
@@ -484,12 +484,12 @@ def test_a_job_that_can_never_start_takes_no_queue_position() -> None:
     nodes = (node("a", 2), node("b", 1, labels={"pool": "cordoned"}, schedulable=False))
     plan = plan_for(cluster(*nodes, runs, last, large, elsewhere, later))
     assert [(one.job.name, one.position, one.never) for one in plan.held] == [
-        ("large", 0, True),
-        ("elsewhere", 0, True),
         ("later", 1, False),
         ("last", 2, False),
+        ("large", 0, True),
+        ("elsewhere", 0, True),
     ]
-    assert plan.held[-1].ahead == (later.key,)
+    assert plan.held[1].ahead == (later.key,)
 
 
 def test_a_gang_of_several_roles_waits_where_every_node_is_cordoned() -> None:
