@@ -22,7 +22,7 @@ from edl.kube.decode.object_facts import NamespaceFacts, PodFacts, PriorityClass
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.observe import observe
 from edl.messages import message
-from edl.model import ClusterState, JobKey, ObjectRef, Role, TrainingJob
+from edl.model import ClusterState, JobKey, ObjectRef, Quota, Role, TrainingJob
 from edl.parsing.namespace_policy import NamespacePolicy, allow_kubexec
 from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection
@@ -41,6 +41,8 @@ class Survey(msgspec.Struct, frozen=True):
     """Training jobs that consist of bare pods."""
     unranked: frozenset[str] = frozenset()
     """Those of the hints that say that priorities of queued jobs are unknown."""
+    quotas: tuple[Quota, ...] = ()
+    """The ResourceQuotas of the namespaces; only of `survey_ruled`."""
 
 
 def survey_jobs(connection: ClusterConnection, now: datetime) -> Survey:
@@ -71,7 +73,8 @@ def survey_ruled(connection: ClusterConnection, now: datetime) -> Survey:
     unranked: list[str] = []
     read = _training(PrefetchedLists(connection), hints, unranked)
     found = _observed(_ruled(connection, read, hints), now)
-    return Survey(found.jobs, (*unranked, *hints), found.bare_jobs, frozenset(unranked))
+    said = (*unranked, *hints)
+    return Survey(found.jobs, said, found.bare_jobs, frozenset(unranked), found.quotas)
 
 
 def survey_created(connection: ClusterConnection, jobs: Sequence[Json], now: datetime) -> Survey:

@@ -1,22 +1,25 @@
 """Executes a resize: the user's script, the patch, and the wait for the outcome."""
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from edl import contract
-from edl.errors import EdlError
+from edl.errors import ClusterError, EdlError
 from edl.model import ObjectRef, TrainingJob
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Misused, Refused, Reverted
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interaction import print_changed
 from kubectl_edl.cli.options import Writing
-from kubectl_edl.client.cluster_view import survey_training
+from kubectl_edl.client.cluster_view import survey_ruled, survey_training
 from kubectl_edl.client.job_lookup import named_role, training_job
 from kubectl_edl.client.patcher import Patcher, with_fresh_state
 from kubectl_edl.client.reconciler_lease import unattended
 from kubectl_edl.scale import resize_script, worker_removal
+from kubectl_edl.scale.limit_hints import limit_hints
 from kubectl_edl.scale.resize_outcome import wait
 from kubectl_edl.scale.resize_script import Hook
 from kubectl_edl.scale.size_validation import Scaling, SizeRequest, chosen_role, next_step, scaling
@@ -109,12 +112,27 @@ def _write(task: ResizeTask) -> _Decided:
         return decided, patcher.patch(decided.scaling.patch)
 
     decided, manifest = with_fresh_state(change, task.cli.sleep)
-    hints = unattended(task.connection, task.cli.now(), task.writing.dry_run)
+    now = task.cli.now()
+    hints = unattended(task.connection, now, task.writing.dry_run)
     then = next_step(decided.scaling, attended=not hints)
+    hints = (*hints, *_limits(task, decided, now))
     where = f"kubectl edl status {decided.job.key.name}{task.request.scope.job_flags}"
     sentence = f"{decided.scaling.sentence}; {then}: {where}{patcher.remark}"
     print_changed(task.cli, task.writing.output, sentence, [manifest], hints)
     return decided
+
+
+def _limits(task: ResizeTask, decided: _Decided, now: datetime) -> Iterator[str]:
+    """Lines on limits of the namespace that a scale-up exceeds.
+
+    The change is already made, so a failure to read them is not an error.
+    """
+    role = decided.scaling.role
+    size = decided.scaling.size or task.request.min or 0
+    if size > role.status.size or role.status.suspended:
+        with suppress(ClusterError):
+            survey = survey_ruled(task.connection, now)
+            yield from limit_hints(survey, decided.job, role.name, size)
 
 
 def _decide(task: ResizeTask) -> _Decided:

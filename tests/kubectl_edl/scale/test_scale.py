@@ -31,6 +31,46 @@ def test_a_manual_size_is_an_annotation_on_the_elastic_role(stage: Stage) -> Non
     assert held(stage, "mnist-ps") is None
 
 
+def quota(stage: Stage, pods: int, used: int) -> None:
+    hard = {"pods": str(pods)}
+    status = {"hard": hard, "used": {"pods": str(used)}}
+    meta = {"name": "team", "namespace": "default"}
+    stage.create(
+        {"kind": "ResourceQuota", "metadata": meta, "spec": {"hard": hard}, "status": status}
+    )
+
+
+def test_a_size_beyond_the_quota_names_it(stage: Stage) -> None:
+    quota(stage, pods=9, used=7)
+    found = stage.run("scale", "mnist", "8")
+    assert (found.code, held(stage)) == (0, "8")
+    assert found.err == (
+        'hint: worker cannot have 8: ResourceQuota "team" of namespace default allows 9 pods: '
+        'needs 4; 7 used, 2 left; would help: ResourceQuota "team" of namespace default raised '
+        "to 11 pods\n"
+    )
+    assert stage.run("scale", "mnist", "6").err == ""
+    assert stage.run("scale", "mnist", "3").err == ""
+
+
+def test_a_manual_size_with_which_a_queued_job_never_starts_names_the_quota(stage: Stage) -> None:
+    quota(stage, pods=9, used=7)
+    found = stage.run("scale", "resnet", "3")
+    assert found.err.startswith("hint: worker cannot have 3: ResourceQuota")
+    assert "needs 3; 7 used, 2 left" in found.err
+    assert stage.run("scale", "resnet", "2").err == ""
+
+
+def test_pods_that_a_limit_range_refuses_are_named(stage: Stage) -> None:
+    limits = {"limits": [{"type": "Pod", "max": {"cpu": "1m"}}]}
+    meta = {"name": "small", "namespace": "default"}
+    stage.create({"kind": "LimitRange", "metadata": meta, "spec": limits})
+    found = stage.run("scale", "resnet", "3")
+    assert found.code == 0
+    assert found.err.startswith("hint: nothing is resized before its problem is fixed: ")
+    assert 'LimitRange "small"' in found.err
+
+
 def test_the_job_of_a_role_means_that_role_and_no_other(stage: Stage) -> None:
     found = stage.run("scale", "mnist-ps", "3")
     assert (found.code, found.out) == (1, "")
