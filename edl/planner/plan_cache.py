@@ -111,5 +111,9 @@ def _alike(pods: Iterable[Pod]) -> Iterable[Pod]:
 
 
 def _pod(pod: Pod) -> Pod:
+    """What its scheduler answers is quoted by suspensions only, and no plan with one is kept."""
     published = replace(pod.published, at=None, confirmed_at=None)
-    return replace(pod, version="", ready_since=None, published=published, finalizers=())
+    planned = replace(pod.planned, scheduler="", refusal="")
+    return replace(
+        pod, version="", ready_since=None, published=published, planned=planned, finalizers=()
+    )

@@ -139,8 +139,10 @@ def _failed_start(snapshot: Snapshot, job: TrainingJob) -> Reason:
     late = [one.pod for found in roles for one in _late(snapshot, found)]
     if not all(late):
         return reasons.NOT_CREATED
-    answers = {(one.planned.scheduler, one.planned.refusal) for one in late if one}
-    return reasons.gang_pending(*max(answers))
+    waiting = [one.planned for one in late if one]
+    # An unanswered pod says most, then one that was refused; of several, the first replica's.
+    found = max(waiting, key=lambda one: (bool(one.scheduler), bool(one.refusal)))
+    return reasons.gang_pending(found.scheduler, found.refusal)
 
 
 def _patience(snapshot: Snapshot, job: TrainingJob, pod: Pod | None) -> timedelta:

@@ -25,6 +25,7 @@ from edl.model import (
     Taint,
     TrainingJob,
 )
+from edl.model.pods import PlannedNode
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.passes.drain import CORDONED
@@ -41,6 +42,7 @@ pytestmark = pytest.mark.laws
 
 LIMITS = Limits()
 FAIR = POLICIES["fair"]
+REFUSED = PlannedNode(refusal="0/4 nodes are available: 4 Insufficient cpu.")
 Change = Callable[[ClusterState, Random], ClusterState]
 
 
@@ -148,6 +150,7 @@ CHANGES: tuple[Change, ...] = (
         state, random, lambda one: replace(one, phase=PodPhase.FAILED, ready=False)
     ),
     lambda state, random: with_pods(state, random, lambda one: replace(one, node="")),
+    lambda state, random: with_pods(state, random, lambda one: replace(one, planned=REFUSED)),
     lambda state, random: with_role(state, random, version="9", history="grown"),
     lambda state, random: with_role(state, random, replicas=random.choice((None, 1, 3))),
     lambda state, random: with_role(state, random, last=Reason(Code.MANUAL_SIZE), resized_at=at(0)),
@@ -199,6 +202,7 @@ def settled() -> ClusterState:
 
 def changed_pods() -> Iterator[tuple[str, Callable[[Pod], Pod], bool]]:
     yield "of its life only", lambda one: replace(one, version="9", ready_since=at(-1)), True
+    yield "answered otherwise", lambda one: replace(one, planned=REFUSED), True
     yield "not ready", lambda one: replace(one, ready=False), True
     yield "terminating", lambda one: replace(one, terminating=True), False
     yield "elsewhere", lambda one: replace(one, node="n9"), False
