@@ -51,8 +51,10 @@ def read_failure(annotation: str) -> FailedAttempt | None:
     return _checked(found) if found else None
 
 
-def read_refusals(annotation: str) -> tuple[WriteRefusal, ...]:
-    """The refused writes in an annotation, one of each kind; none if missing or invalid."""
+def read_refusals(annotation: str) -> tuple[WriteRefusal, ...] | None:
+    """The refused writes in an annotation, one of each kind; None if missing, empty if invalid."""
+    if not annotation:
+        return None
     read = read_json(annotation, _refusals) if len(annotation) <= _LONGEST else None
     found = {one.kind: checked for one in read or () if (checked := _checked(one))}
     return tuple(found.values()) if read and len(found) == len(read) else ()

@@ -57,11 +57,17 @@ def with_refusals(job: TrainingJob, known: Iterable[WriteRefusal] = ()) -> Train
     Those without an effect are left out. The latest is the one with most attempts: its
     time may come from a wrong clock.
     """
-    written = chain.from_iterable(role.record.refusals for role in job.roles)
+    written = chain.from_iterable(role.record.refusals or () for role in job.roles)
     concerning = (one for one in (*written, *known) if _concerns(job, one))
     ordered = sorted(concerning, key=lambda one: (one.kind, one.attempts, one.at, one.lifted))
     found = tuple({one.kind: one for one in ordered}.values())
     return job if found == job.refusals else replace(job, refusals=found)
+
+
+def of_role(job: TrainingJob, role: Role) -> tuple[WriteRefusal, ...]:
+    """The refusals that a role's Job records: of its sizes; the first Job also of the start."""
+    names = (role.name, "") if role.name == job.roles[0].name else (role.name,)
+    return tuple(one for one in job.refusals if (one.size.role if one.size else "") in names)
 
 
 def _concerns(job: TrainingJob, refusal: WriteRefusal) -> bool:

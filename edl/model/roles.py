@@ -189,8 +189,11 @@ class RoleRecord(msgspec.Struct, frozen=True):
     """Pods of its last removal by name: it is recorded, and they may be yet to be deleted."""
     cleared: tuple[Clearing, ...] = ()
     """Nodes that were recently cleared of its replicas for other pods."""
-    refusals: tuple[WriteRefusal, ...] = ()
-    """New sizes of this role that the API server refused; on its first Job the start, too."""
+    refusals: tuple[WriteRefusal, ...] | None = None
+    """New sizes of this role that the API server refused; on its first Job the start, too.
+
+    Empty if the annotation is invalid, as in another release's format: the next write removes it.
+    """
     failures_at_start: int = 0
     """`RoleStatus.failures` at the last start or scale-up."""
     delayed_until: datetime | None = None

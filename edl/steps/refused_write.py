@@ -42,14 +42,8 @@ def _records(job: TrainingJob) -> tuple[Patch, ...]:
     return tuple(
         _noted(job, role, found, explained if role is job.roles[0] else {})
         for role in job.roles
-        if (found := _of_role(job, role)) and found != role.record.refusals
+        if (found := write_refusals.of_role(job, role)) and found != role.record.refusals
     )
-
-
-def _of_role(job: TrainingJob, role: Role) -> tuple[WriteRefusal, ...]:
-    """The refusals that a role's Job records: of its sizes; the first Job also of the start."""
-    names = (role.name, "") if role is job.roles[0] else (role.name,)
-    return tuple(one for one in job.refusals if (one.size.role if one.size else "") in names)
 
 
 def _noted(
@@ -79,7 +73,8 @@ def _attempt(job: TrainingJob, refusal: WriteRefusal, now: datetime) -> Step:
         patch = preconditioned_patches.job(job.key, role, _spec(role, size.size), {})
         tried = Step(job.key, (patch,), sizes=((size.role, size.size),))
     dry = (replace(one, dry_run=True) if isinstance(one, Patch) else one for one in tried.writes)
-    lifted = [replace(one, lifted=one.lifted or one is refusal) for one in _of_role(job, role)]
+    known = write_refusals.of_role(job, role)
+    lifted = [replace(one, lifted=one.lifted or one is refusal) for one in known]
     return replace(tried, writes=(*dry, _noted(job, role, lifted, {})), notes=())
 
 

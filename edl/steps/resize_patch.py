@@ -8,10 +8,10 @@ import msgspec
 from msgspec.structs import replace
 
 from edl import contract, messages, reasons
-from edl.annotations import cleared_nodes, job_history
+from edl.annotations import cleared_nodes, job_history, write_refusals
 from edl.annotations.job_history import HistoryEntry, Operation
 from edl.annotations.json_text import json_text
-from edl.model import Code, Reason, Role, TrainingJob
+from edl.model import Code, Reason, RefusedSize, Role, TrainingJob
 from edl.planner.plan import Resize
 from edl.planner.snapshot import last_resizes
 from edl.steps import pod_removal, preconditioned_patches, scale_deadline
@@ -30,7 +30,7 @@ class RoleChange(msgspec.Struct, frozen=True):
 
 def change(job: TrainingJob, role: Role, resize: Resize | None, now: datetime) -> RoleChange:
     """The writes for a resize and the removal of named pods; leaving pods need no more time."""
-    annotations = resized(role, resize, now)
+    annotations = resized(job, role, resize, now)
     size = resize.after if resize else role.status.size
     ends = pod_removal.deletions(job, role, size)
     if not annotations:
@@ -49,7 +49,9 @@ def change(job: TrainingJob, role: Role, resize: Resize | None, now: datetime) -
     return RoleChange((patch, *ends, *([last] if later else [])), notes)
 
 
-def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str | None]:
+def resized(
+    job: TrainingJob, role: Role, resize: Resize | None, now: datetime
+) -> dict[str, str | None]:
     """The annotations for a resize, a removal or the outcome of a request; mostly none."""
     annotations = scale_deadline.notes(role, now)
     annotations |= pod_removal.recorded(role)
@@ -74,11 +76,18 @@ def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str |
         annotations |= preconditioned_patches.assigned(role, first, resize.nodes)
     if resize and resize.after > resize.before:
         annotations |= preconditioned_patches.none_missing(role)
-    if resize and role.record.refusals:
-        annotations[contract.WRITE_REFUSED] = None
+    if resize and role.record.refusals is not None:
+        annotations[contract.WRITE_REFUSED] = _still_refused(job, role, resize)
     if resize or role.request.removing:
         annotations[contract.RESIZED_AT] = preconditioned_patches.timestamp(now)
     return annotations
+
+
+def _still_refused(job: TrainingJob, role: Role, resize: Resize) -> str | None:
+    """The record of refusals of other kinds, each with its own back-off; None without any."""
+    written = RefusedSize(role.name, resize.after, resize.after > role.status.size)
+    left = [one for one in write_refusals.of_role(job, role) if one.kind != written.kind]
+    return json_text(left) if left else None
 
 
 def outcome_notes(job: TrainingJob, role: Role, now: datetime) -> Iterator[Note]:

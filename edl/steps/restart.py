@@ -34,7 +34,7 @@ def restart(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Step:
             role,
             {"suspend": True}
             | (preconditioned_patches.size(role, after[role.name]) if role.name in after else {}),
-            resized(role, by_role.get(role.name), now)
+            resized(job, role, by_role.get(role.name), now)
             | preconditioned_patches.delay(role, now)
             | moment,
         )

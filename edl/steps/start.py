@@ -73,7 +73,7 @@ def _begun(role: Role, now: datetime, failure: FailedAttempt | None) -> dict[str
     moment = preconditioned_patches.timestamp(now)
     delay = role.record.delayed_until
     over = {
-        contract.WRITE_REFUSED: role.record.refusals,
+        contract.WRITE_REFUSED: role.record.refusals is not None,
         contract.PROVISIONING_FAILED: failure,
         contract.DELAYED_UNTIL: delay if delay and delay <= now else None,
     }

@@ -82,7 +82,8 @@ def policy(cluster: Stage, accepts: str) -> Iterator[None]:
 
 def refusal(cluster: Stage, job: str) -> WriteRefusal | None:
     notes = cluster.job(job)["metadata"].get("annotations", {})
-    return next(iter(failed_attempts.read_refusals(notes.get(contract.WRITE_REFUSED, ""))), None)
+    found = failed_attempts.read_refusals(notes.get(contract.WRITE_REFUSED, ""))
+    return next(iter(found or ()), None)
 
 
 def events(cluster: Stage) -> set[tuple[str, str]]:

@@ -243,11 +243,15 @@ def test_a_start_without_nodes_forgets_those_of_the_start_before() -> None:
 
 def test_a_growth_keeps_the_nodes_of_its_new_replicas() -> None:
     grow = Resize(KEY, "worker", 2, 4, because("room"), nodes=("n3", "n3"))
-    found = resized(gated("worker", 1, 4, size=2), grow, NOW)
+    found = annotated(gated("worker", 1, 4, size=2), grow)
     assert found[contract.ASSIGNED_NODES] == "2:n3*2"
-    assert contract.ASSIGNED_NODES not in resized(role("worker", 1, 4, size=2), grow, NOW)
+    assert contract.ASSIGNED_NODES not in annotated(role("worker", 1, 4, size=2), grow)
     shrink = replace(grow, before=3, after=2, nodes=())
-    assert contract.ASSIGNED_NODES not in resized(gated("worker", 1, 4, size=3), shrink, NOW)
+    assert contract.ASSIGNED_NODES not in annotated(gated("worker", 1, 4, size=3), shrink)
+
+
+def annotated(worker: Role, resize: Resize) -> dict[str, str | None]:
+    return resized(training(worker), worker, resize, NOW)
 
 
 BOTH = (GATE, contract.HOSTS_GATE)
@@ -321,8 +325,8 @@ def test_a_pod_that_lost_its_node_ends_uncounted_and_an_event_says_so() -> None:
 def test_growth_keeps_the_nodes_of_a_start_that_is_under_way() -> None:
     begun = gated("worker", 1, 9, size=3, assigned=Assignment(0, ("n1", "n2", "n2")))
     grown = Resize(KEY, "worker", 3, 5, because("room"), nodes=("n3", "n3"))
-    assert resized(begun, grown, NOW)[contract.ASSIGNED_NODES] == "0:n1,n2*2,n3*2"
+    assert annotated(begun, grown)[contract.ASSIGNED_NODES] == "0:n1,n2*2,n3*2"
     gap = begun.changed(assigned=Assignment(0, ("n1",)))
-    assert resized(gap, grown, NOW)[contract.ASSIGNED_NODES] == "3:n3*2"
+    assert annotated(gap, grown)[contract.ASSIGNED_NODES] == "3:n3*2"
     fewer = replace(grown, before=2, after=3, nodes=("n4",))
-    assert resized(begun, fewer, NOW)[contract.ASSIGNED_NODES] == "0:n1,n2,n4"
+    assert annotated(begun, fewer)[contract.ASSIGNED_NODES] == "0:n1,n2,n4"

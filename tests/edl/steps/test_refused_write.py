@@ -15,7 +15,7 @@ from edl.model import (
     WriteRefusal,
 )
 from edl.planner.plan import Admission, Held, Plan, Resize, Suspension
-from edl.steps import Steps, steps
+from edl.steps import Steps, resize_patch, steps
 from edl.steps.start import start
 from edl.writes import Patch
 from tests.edl.trainings import KEY, NOW, created, patches, pods, role, seconds, training, written
@@ -28,7 +28,7 @@ FIRST = WriteRefusal(NOW, 1, QUOTA)
 
 def refused(refusal: WriteRefusal, *written: WriteRefusal, **fields: object) -> TrainingJob:
     """A queued job whose start was refused; its first Job says `written`."""
-    chief = role("chief", suspended=True, refusals=written, **fields)
+    chief = role("chief", suspended=True, refusals=written or None, **fields)
     job = training(chief, role("worker", 2, 4, size=3, suspended=True), existing_dependents={})
     return replace(job, refusals=(refusal,))
 
@@ -39,7 +39,7 @@ def steps_of(job: TrainingJob, after: float = 0) -> Steps:
 
 
 def recorded(patch: Patch) -> tuple[WriteRefusal, ...]:
-    return failed_attempts.read_refusals(written(patch)[contract.WRITE_REFUSED] or "")
+    return failed_attempts.read_refusals(written(patch)[contract.WRITE_REFUSED] or "") or ()
 
 
 def test_the_refusal_and_its_reason_are_written_on_the_first_job() -> None:
@@ -119,7 +119,7 @@ def refusals(*sizes: RefusedSize) -> tuple[WriteRefusal, ...]:
 
 
 def resized(
-    *sizes: RefusedSize, written: tuple[WriteRefusal, ...] = (), **fields: object
+    *sizes: RefusedSize, written: tuple[WriteRefusal, ...] | None = None, **fields: object
 ) -> TrainingJob:
     """A running job; its worker has 3 replicas, and the API server refused `sizes`."""
     fields = {"size": 3, "pods": pods("worker", range(3)), "refusals": written} | fields
@@ -259,4 +259,25 @@ def test_a_new_size_that_was_written_takes_the_refusal_off() -> None:
     job = replace(resized(written=(lifted,)), refusals=(lifted,))
     (step,) = steps_at(job, plan=resize(6)).steps
     (patch,) = patches(step)
+    assert written(patch)[contract.WRITE_REFUSED] is None
+
+
+def test_a_new_size_keeps_the_refusals_of_other_kinds_with_their_back_offs() -> None:
+    stop = RefusedSize("worker", 0, grows=False)
+    grown, shrunk, stopped = found = refusals(GROWN, SHRUNK, stop)
+    chief = replace(grown, size=RefusedSize("chief", 2, grows=True))
+    job = replace(resized(written=found), refusals=(chief, *found))
+    for after, left in ((5, (shrunk, stopped)), (2, (grown, stopped))):
+        (patch,) = patches(resize_patch.change(job, job.roles[1], resize(after).resizes[0], NOW))
+        assert recorded(patch) == left
+
+
+def test_a_record_of_refusals_that_is_not_read_goes_with_the_next_write() -> None:
+    """Its format may be that of another release; it would stay for ever."""
+    unread = failed_attempts.read_refusals('{"start": "exceeded quota"}')
+    (step,) = steps_at(resized(written=unread), plan=resize(6)).steps
+    (patch,) = patches(step)
+    assert written(patch)[contract.WRITE_REFUSED] is None
+    queued = training(role("worker", 2, 4, suspended=True, refusals=unread))
+    (patch,) = patches(start(queued, Admission(KEY, (("worker", 2),), because("room")), NOW))
     assert written(patch)[contract.WRITE_REFUSED] is None
