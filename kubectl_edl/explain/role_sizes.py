@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from edl.model import Code, JobEnd, Role
+from edl.model import Role, TrainingJob
 from edl.planner.explain.explanation import RoleExplanation
 from kubectl_edl.explain.explained_job import Explained
-from kubectl_edl.model.training_job_view import Why, why_of, why_of_role
+from kubectl_edl.model.job_reasons import Why, why_of, why_of_role
 from kubectl_edl.output.table import Column, Table
-
-_ENDS: Final = {JobEnd.COMPLETE: Code.COMPLETE, JobEnd.FAILED: Code.FAILED}
 
 
 class _RoleSize(NamedTuple):
@@ -45,15 +43,15 @@ def _sizes(explained: Explained) -> Iterator[_RoleSize]:
         if role.name in explained.roles:
             sizes = (one.before, one.after) if one else (shown.size, shown.size)
             bounds = str(role.spec.min), str(role.spec.max)
-            yield _RoleSize(role.name, *sizes, *bounds, why_this_size(role, one).message)
+            yield _RoleSize(
+                role.name, *sizes, *bounds, why_this_size(explained.view.job, role, one).message
+            )
     whole = len(explained.roles) == len(explained.view.roles)
     for name in explained.view.job.missing if whole else ():
         yield _RoleSize(name, 0, 0, "?", "?", "its Job does not exist")
 
 
-def why_this_size(role: Role, one: RoleExplanation | None) -> Why:
-    """The end of its Job, else the reason of this plan, else the one on its Job."""
-    if role.status.ending and role.record.reason not in _ENDS.values():
-        code = _ENDS[role.status.ending]
-        return Why(code, f"its Job {'is complete' if code is Code.COMPLETE else 'has failed'}")
-    return why_of(one.reason) if one and one.reason else why_of_role(role)
+def why_this_size(job: TrainingJob, role: Role, one: RoleExplanation | None) -> Why:
+    """The reason of this plan, else the one of the role."""
+    planned = one.reason if one and not role.status.ending else None
+    return why_of(planned) if planned else why_of_role(job, role)

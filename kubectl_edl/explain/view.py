@@ -259,7 +259,7 @@ def _role_documents(explained: Explained, found: Explanation) -> list[ExplainedR
             "name": one.role,
             "replicas": one.before,
             "nextReplicas": one.after,
-            **why_this_size(roles[one.role], one).document,
+            **why_this_size(explained.view.job, roles[one.role], one).document,
             "scaleUp": stops_document(one.blockers, job_argument(explained.view)),
         }
         for one in found.roles

@@ -29,7 +29,7 @@ from kubectl_edl.logs.read_logs import (
     read,
     request,
 )
-from kubectl_edl.model.training_job_view import why
+from kubectl_edl.model.job_reasons import why
 
 _HELP: Final = """Print the logs of a training job's pods.
 

@@ -25,7 +25,7 @@ from edl.visibility.namespace_queue import (
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.cluster_view import Survey
 from kubectl_edl.client.reconciler_lease import leadership
-from kubectl_edl.model.training_job_view import Why
+from kubectl_edl.model.job_reasons import Why
 from kubectl_edl.output.age import duration
 from kubectl_edl.output.safe_text import harmless
 

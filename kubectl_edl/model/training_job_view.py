@@ -1,25 +1,14 @@
 """Training jobs for display: the figures of the tables, and the documents of `-o json`."""
 
-from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from edl import reasons
-from edl.lost_pods import why_any_missing, why_missing
-from edl.messages import message
-from edl.model import Code, Phase, Pod, PodPhase, Reason, ResizePolicy, Role, TrainingJob
-from edl.phases import (
-    below_minimum,
-    ending,
-    phase,
-    unready,
-    why_below_minimum,
-    why_kept,
-    why_unscheduled,
-)
+from edl.model import Phase, Pod, PodPhase, Role, TrainingJob
+from edl.phases import phase
 from kubectl_edl.cli.context import Scope
+from kubectl_edl.model.job_reasons import Why, why, why_of_role
 from kubectl_edl.output.documents import API_VERSION
 
 if TYPE_CHECKING:
@@ -28,28 +17,11 @@ if TYPE_CHECKING:
         PodDocument,
         RoleDocument,
         TrainingJobDocument,
-        WhyDocument,
     )
 
 _ANY: Final = Scope()
 NO_REPLICAS: Final = "0/?"
 """Replicas and bounds of a role whose Job does not exist."""
-_BEFORE_MANUAL: Final = frozenset(
-    {
-        Code.ADMITTED,
-        Code.IDLE_CAPACITY,
-        Code.ABOVE_MAX,
-        Code.RECLAIMED,
-        Code.FAIR_SHARING,
-        Code.FIFO_ORDER,
-        Code.UTILIZATION,
-        Code.UNSCHEDULABLE,
-        Code.GROWTH_UNSCHEDULABLE,
-        Code.NODE_UNNEEDED,
-        Code.PODS_REMOVED,
-    }
-)
-"""Reasons of changes to a size that is manual since: a removal by name makes its size manual."""
 _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 
@@ -111,84 +83,8 @@ class JobView(msgspec.Struct, frozen=True):
         return tuple(sorted({pod.node for pod in pods if pod.node}))
 
     @property
-    def why(self) -> "Why":
+    def why(self) -> Why:
         return why(self.job)
-
-
-class Why(NamedTuple):
-    """The reason for a training job's state; `reason` is its code, None if none is recorded."""
-
-    reason: Code | None
-    message: str
-
-    @property
-    def code(self) -> str:
-        """The code for a cell; empty if none is recorded."""
-        return self.reason.value if self.reason else ""
-
-    @property
-    def document(self) -> "WhyDocument":
-        return {"reason": self.code or None, "message": self.message}
-
-
-def why(job: TrainingJob) -> Why:
-    """The first of: its end, an error, missing pods, why it waits, a role's size."""
-    end = ending(job)
-    if end is not None:
-        return why_of(reasons.ended(job, end))
-    if found := unready(job):
-        return why_of(found)
-    for lacks in (why_missing, why_kept, why_below_minimum, why_unscheduled, why_any_missing):
-        if found := lacks(job):
-            return why_of(found)
-    first = min(_role_reasons(job), key=lambda found: found[0], default=None)
-    if first is not None:
-        return first[1]
-    return why_of(reasons.UNOBSERVED) if phase(job) is Phase.QUEUED else Why(None, "")
-
-
-def _role_reasons(job: TrainingJob) -> Iterator[tuple[tuple[bool, bool], Why]]:
-    """Each role's reason, ranked. The reason of a wait is on the first Job only."""
-    for role in job.roles:
-        if (found := why_of_role(role)).message:
-            fixed = role.spec.resizing is ResizePolicy.FIXED and not job.suspended
-            yield (not role.request.problem, fixed), found
-
-
-def why_of_role(role: Role) -> Why:
-    """The error in the user's request, a raised minimum, or else the reason on the role's Job.
-
-    No reason is written for a manual size that equals the role's size, because nothing is resized,
-    and none when a manual size is removed, or when fewer work items are left than the role has had
-    replicas: the code then is None.
-    """
-    if role.request.problem:
-        return Why(Code.INVALID, role.request.problem)
-    if lacks := below_minimum(role):
-        return why_of(reasons.below_minimum(lacks))
-    if (
-        role.record.reason is Code.MANUAL_SIZE
-        and role.request.replicas is None
-        and not role.status.suspended
-    ):
-        fixed = role.spec.resizing is ResizePolicy.FIXED  # restarted with a role that has one
-        return why_of(reasons.FIXED) if fixed else Why(None, "sized automatically")
-    if (
-        role.record.reason in _BEFORE_MANUAL
-        and role.request.replicas == role.status.size
-        and not role.status.suspended
-    ):
-        return why_of(reasons.MANUAL)
-    remaining = role.status.remaining
-    if remaining and remaining < role.status.size and not role.status.suspended:
-        left = "1 work item is" if remaining == 1 else f"{remaining} work items are"
-        return Why(None, f"{left} left, with one pod each")
-    return Why(role.record.reason, role.record.message)
-
-
-def why_of(reason: Reason) -> Why:
-    """A planner's reason, with its message."""
-    return Why(reason.code, message(reason))
 
 
 def view(job: TrainingJob, scope: Scope = _ANY) -> JobView:
@@ -218,7 +114,7 @@ def document(shown: JobView, cooldown: "CooldownDocument | None") -> "TrainingJo
         "cooldown": cooldown,
         "startTime": time_text(job.started_at),
         "missingRoles": list(job.missing),
-        "roles": [_role_document(role) for role in shown.roles],
+        "roles": [_role_document(job, role) for role in shown.roles],
     }
 
 
@@ -257,7 +153,7 @@ def _role(role: Role, now: Phase) -> RoleView:
     return RoleView(role, size, running, max(0, 0 if now in _OVER else lacking - running))
 
 
-def _role_document(shown: RoleView) -> "RoleDocument":
+def _role_document(job: TrainingJob, shown: RoleView) -> "RoleDocument":
     role = shown.role
     return {
         "name": role.name,
@@ -271,7 +167,7 @@ def _role_document(shown: RoleView) -> "RoleDocument":
         "resizePolicy": role.spec.resizing.value,
         "result": role.status.ending.value if role.status.ending else None,
         "lastScaleTime": time_text(role.record.resized_at),
-        **why_of_role(role).document,
+        **why_of_role(job, role).document,
         "pods": [_pod_document(pod) for pod in role.status.pods],
     }
 

@@ -19,7 +19,7 @@ from kubectl_edl.client.reconciler_settings import (
     asking,
     deciding,
 )
-from kubectl_edl.model.training_job_view import Why, why
+from kubectl_edl.model.job_reasons import Why, why
 from kubectl_edl.output.report import Report
 
 _HELP: Final = """Show what the reconciler would do now, which jobs wait, and why.

@@ -13,8 +13,8 @@ from edl.planner.plan import Admission, Plan
 from edl.visibility.namespace_queue import PublishedJob
 from edl.visibility.queue_order import waiting as waiting_in
 from edl.visibility.usage_by_team import own_usage, weighted_shares
+from kubectl_edl.model.job_reasons import Why, why
 from kubectl_edl.model.published_queue import PublishedView, estimate_of, why_of_published
-from kubectl_edl.model.training_job_view import Why, why
 from kubectl_edl.queue.view import WaitingJob
 
 _STARTS_NOW: Final = "starts now"

@@ -8,13 +8,13 @@ from math import ceil
 from typing import Final
 
 from edl.model import Pod, PodPhase, ResizePolicy
+from kubectl_edl.model.job_reasons import why_of_role
 from kubectl_edl.model.size_timeline import trend, window
 from kubectl_edl.model.training_job_view import (
     NO_REPLICAS,
     JobView,
     RoleView,
     pod_status,
-    why_of_role,
 )
 from kubectl_edl.output.age import age, duration
 from kubectl_edl.output.color import FAINT, meaning
@@ -130,12 +130,13 @@ def _role(view: JobView, shown: RoleView, forest: Forest, depth: Depth, length: 
     role = shown.role
     resized = role.spec.resizing is not ResizePolicy.FIXED and len(view.roles) > 1
     sizes = trend(view.job, [role], forest.now, length) if resized else ()
+    why = why_of_role(view.job, role)
     return _Row(
         role.name,
         _status(shown),
         f"{bar(shown.running, shown.size, role.spec.max)} {shown.size}/{shown.bounds}",
         sparkline(sizes, role.spec.max),
-        reason="" if why_of_role(role) == view.why else why_of_role(role).message,
+        reason="" if role.status.ending or why == view.why else why.message,
         job=role.job,
         below=() if depth is Depth.ROLES else _pods(shown, forest, depth),
     )

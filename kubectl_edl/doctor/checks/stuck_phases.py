@@ -14,7 +14,7 @@ from edl.phases import below_minimum, ending, phase, unready_minimum, why_below_
 from kubectl_edl.client.failed_pods import FailedPod
 from kubectl_edl.doctor.checks.check import CheckResult, FixCommand, failure, warning
 from kubectl_edl.model.creation_failures import JobBlocker
-from kubectl_edl.model.training_job_view import why
+from kubectl_edl.model.job_reasons import why
 from kubectl_edl.output.age import ago, duration
 
 _ROLES: Final = timedelta(minutes=2)

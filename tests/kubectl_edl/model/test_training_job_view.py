@@ -3,15 +3,23 @@
 from edl import contract
 from edl.model import (
     Code,
+    JobEnd,
     Pod,
     PodPhase,
     RefusedSize,
     ResizePolicy,
+    Role,
     TrainingJob,
     WriteRefusal,
 )
-from kubectl_edl.model.training_job_view import document, view, why, why_of_role
+from kubectl_edl.model.job_reasons import Why, why, why_of_role
+from kubectl_edl.model.training_job_view import document, view
 from tests.edl.trainings import LONG_AGO, NOW, pod, role, training
+
+
+def why_alone(found: Role) -> Why:
+    """The reason of the only role of a job."""
+    return why_of_role(training(found), found)
 
 
 def preempted(problem: str = "") -> TrainingJob:
@@ -67,9 +75,9 @@ def test_a_manual_size_equal_to_the_size_of_the_start_is_shown_as_manual() -> No
 
 def test_a_role_of_fixed_size_that_restarted_for_a_manual_size_is_fixed() -> None:
     manual = {"reason": Code.MANUAL_SIZE, "message": "manual size"}
-    assert why_of_role(role("server", **manual)) == (Code.FIXED_SIZE, "its size is fixed")
+    assert why_alone(role("server", **manual)) == (Code.FIXED_SIZE, "its size is fixed")
     elastic = role("worker", 1, 4, size=2, **manual)
-    assert why_of_role(elastic) == (None, "sized automatically")
+    assert why_alone(elastic) == (None, "sized automatically")
 
 
 def test_a_size_that_a_removal_made_manual_is_shown_as_manual() -> None:
@@ -81,14 +89,31 @@ def test_a_size_that_a_removal_made_manual_is_shown_as_manual() -> None:
 def test_a_role_below_its_raised_minimum_does_not_say_that_its_minimum_fits() -> None:
     fits = {"reason": Code.ADMITTED, "message": "all 2 pods of its minimum fit"}
     raised = role("worker", 4, 8, size=2, **fits)
-    assert why_of_role(raised) == (Code.BELOW_MIN, "2 below its minimum")
+    assert why_alone(raised) == (Code.BELOW_MIN, "2 below its minimum")
+
+
+FITS = {"reason": Code.ADMITTED, "message": "the pod of its minimum fits"}
+
+
+def test_a_role_that_has_ended_does_not_say_that_its_minimum_fits() -> None:
+    failed = role("worker", 1, 4, ending=JobEnd.FAILED, **FITS)
+    assert why_alone(failed) == (Code.FAILED, "its Job has failed")
+    complete = role("worker", 1, 4, ending=JobEnd.COMPLETE, **FITS)
+    assert why_alone(complete) == (Code.COMPLETE, "its Job is complete")
+
+
+def test_a_role_that_outlives_its_job_has_the_reason_of_that_end() -> None:
+    chief, worker = role("chief", ending=JobEnd.COMPLETE, **FITS), role("worker", 1, 4, **FITS)
+    job = training(chief, worker)
+    assert why_of_role(job, worker) == why(job) == (Code.COMPLETE, "mnist is done")
 
 
 def test_a_role_with_fewer_work_items_than_it_had_replicas_says_so() -> None:
     idle = {"reason": Code.IDLE_CAPACITY, "message": "idle capacity: 6 of 6 fit"}
 
     def items(remaining: int) -> str:
-        return why_of_role(role("worker", 1, 6, size=6, remaining=remaining, **idle)).message
+        found = role("worker", 1, 6, size=6, remaining=remaining, **idle)
+        return why_alone(found).message
 
     assert items(6) == "idle capacity: 6 of 6 fit"
     assert items(2) == "2 work items are left, with one pod each"

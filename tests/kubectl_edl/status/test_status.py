@@ -322,6 +322,18 @@ def test_a_failed_job_quotes_its_condition(stage: Stage) -> None:
     assert f"has failed: DeadlineExceeded: {late}" in stage.run("history", "resnet").out
 
 
+def test_a_failed_job_does_not_say_that_its_minimum_fits(stage: Stage) -> None:
+    started = {contract.REASON: "Admitted", contract.MESSAGE: "the pod of its minimum fits"}
+    stage.patch("resnet", {"metadata": {"annotations": started}})
+    assert "the pod of its minimum fits" in stage.run("status", "resnet").out
+    _fails(stage, "resnet", "BackoffLimitExceeded", "Job has reached its backoff limit")
+    for command in (["status"], ["status", "resnet"], ["explain", "resnet"]):
+        found = stage.run(*command)
+        assert (found.code, "fits" in found.out) == (0, False)
+    (role,) = json.loads(stage.run("status", "resnet", "-o", "json").out)["roles"]
+    assert (role["reason"], role["message"]) == ("Failed", "its Job has failed")
+
+
 def test_the_failure_of_the_role_that_failed_first_is_quoted(stage: Stage) -> None:
     for ended in ("mnist-chief", "mnist-ps"):
         stage.patch(ended, {"spec": {"activeDeadlineSeconds": 0}})

@@ -1,0 +1,134 @@
+"""Why a training job, or a role of it, is as it is: a reason code and its message, for display."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from edl import reasons
+from edl.lost_pods import why_any_missing, why_missing
+from edl.messages import message
+from edl.model import Code, JobEnd, Phase, Reason, ResizePolicy, Role, TrainingJob
+from edl.phases import (
+    below_minimum,
+    ending,
+    phase,
+    unready,
+    why_below_minimum,
+    why_kept,
+    why_unscheduled,
+)
+
+if TYPE_CHECKING:
+    from kubectl_edl.output.documents.training_job_documents import WhyDocument
+
+_BEFORE_MANUAL: Final = frozenset(
+    {
+        Code.ADMITTED,
+        Code.IDLE_CAPACITY,
+        Code.ABOVE_MAX,
+        Code.RECLAIMED,
+        Code.FAIR_SHARING,
+        Code.FIFO_ORDER,
+        Code.UTILIZATION,
+        Code.UNSCHEDULABLE,
+        Code.GROWTH_UNSCHEDULABLE,
+        Code.NODE_UNNEEDED,
+        Code.PODS_REMOVED,
+    }
+)
+"""Reasons of changes to a size that is manual since: a removal by name makes its size manual."""
+_ENDS: Final = {JobEnd.COMPLETE: Code.COMPLETE, JobEnd.FAILED: Code.FAILED}
+
+
+class Why(NamedTuple):
+    """The reason for a training job's state; `reason` is its code, None if none is recorded."""
+
+    reason: Code | None
+    message: str
+
+    @property
+    def code(self) -> str:
+        """The code for a cell; empty if none is recorded."""
+        return self.reason.value if self.reason else ""
+
+    @property
+    def document(self) -> "WhyDocument":
+        return {"reason": self.code or None, "message": self.message}
+
+
+def why(job: TrainingJob) -> Why:
+    """The first of: its end, an error, missing pods, why it waits, a role's size."""
+    end = ending(job)
+    if end is not None:
+        return why_of(reasons.ended(job, end))
+    if found := unready(job):
+        return why_of(found)
+    for lacks in (why_missing, why_kept, why_below_minimum, why_unscheduled, why_any_missing):
+        if found := lacks(job):
+            return why_of(found)
+    first = min(_role_reasons(job), key=lambda found: found[0], default=None)
+    if first is not None:
+        return first[1]
+    return why_of(reasons.UNOBSERVED) if phase(job) is Phase.QUEUED else Why(None, "")
+
+
+def _role_reasons(job: TrainingJob) -> Iterator[tuple[tuple[bool, bool], Why]]:
+    """Each role's reason, ranked. The reason of a wait is on the first Job only."""
+    for role in job.roles:
+        if (found := why_of_role(job, role)).message:
+            fixed = role.spec.resizing is ResizePolicy.FIXED and not job.suspended
+            yield (not role.request.problem, fixed), found
+
+
+def why_of_role(job: TrainingJob, role: Role) -> Why:
+    """The first of: its end or the job's, an error, missing pods, the reason of its size."""
+    return _why_ended(job, role) or _why_lacking(role) or _why_sized(role)
+
+
+def _why_ended(job: TrainingJob, role: Role) -> Why | None:
+    if role.status.ending is None:
+        end = ending(job)
+        return why_of(reasons.ended(job, end)) if end else None
+    code = _ENDS[role.status.ending]
+    if role.record.reason in _ENDS.values():  # it ended because of another role
+        return None
+    return Why(code, f"its Job {'is complete' if code is Code.COMPLETE else 'has failed'}")
+
+
+def _why_lacking(role: Role) -> Why | None:
+    """The error in the user's request, or pods that are missing from a started role."""
+    if role.request.problem:
+        return Why(Code.INVALID, role.request.problem)
+    lacks = below_minimum(role)
+    return why_of(reasons.below_minimum(lacks)) if lacks else None
+
+
+def _why_sized(role: Role) -> Why:
+    """The reason on the role's Job, unless another one holds since.
+
+    No reason is written for a manual size that equals the role's size, because nothing is resized,
+    and none when a manual size is removed, or when fewer work items are left than the role has had
+    replicas: the code then is None.
+    """
+    if (
+        role.record.reason is Code.MANUAL_SIZE
+        and role.request.replicas is None
+        and not role.status.suspended
+    ):
+        fixed = role.spec.resizing is ResizePolicy.FIXED  # restarted with a role that has one
+        return why_of(reasons.FIXED) if fixed else Why(None, "sized automatically")
+    if (
+        role.record.reason in _BEFORE_MANUAL
+        and role.request.replicas == role.status.size
+        and not role.status.suspended
+    ):
+        return why_of(reasons.MANUAL)
+    remaining = role.status.remaining
+    if remaining and remaining < role.status.size and not role.status.suspended:
+        left = "1 work item is" if remaining == 1 else f"{remaining} work items are"
+        return Why(None, f"{left} left, with one pod each")
+    return Why(role.record.reason, role.record.message)
+
+
+def why_of(reason: Reason) -> Why:
+    """A planner's reason, with its message."""
+    return Why(reason.code, message(reason))
