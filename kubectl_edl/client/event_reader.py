@@ -110,6 +110,14 @@ def events_of(
     )
 
 
+def events_about(cluster: Cluster, job: TrainingJob, pods: Iterable[str]) -> tuple[EventFacts, ...]:
+    """Events about its Jobs and these pods, newest last: one list per object. Raises Forbidden."""
+    names = (*(role.job for role in job.roles), *pods)
+    selections = (ListOptions("Event", job.key.namespace, about=name) for name in names)
+    listed = [raw for selection in selections for raw in cluster.list(selection).items]
+    return tuple(about(event_facts(listed), jobs_of([job])))
+
+
 def last_changes(cluster: Cluster, namespace: str, jobs: Jobs, most: int) -> tuple[EventFacts, ...]:
     """The newest `most` Events of these Jobs, newest last. Raises Forbidden."""
     return tuple(filter(_is_change, events_of(cluster, namespace, jobs, ours=False)))[-most:]

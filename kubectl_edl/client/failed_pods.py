@@ -2,13 +2,13 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from edl import contract
 from edl.kube.cluster import Cluster, ListOptions
-from edl.model import PodPhase, TrainingJob
+from edl.model import PodPhase
 from edl.parsing.yaml_values import timestamp
 from edl.writes import Json
 from kubectl_edl.client.pending_pods import owning_jobs
@@ -44,20 +44,10 @@ class FailedPod:
         return f"container {self.container}: {self.reason}, exit code {self.exit_code}"
 
 
-def failed_pods(cluster: Cluster, job: TrainingJob) -> tuple[FailedPod, ...]:
-    """The failed pods of a job, sorted by name; read only if it has any. Raises Forbidden."""
-    pods = (pod for role in job.roles for pod in role.status.pods)
-    if not any(pod.phase is PodPhase.FAILED for pod in pods):
-        return ()
-    listing = cluster.list(ListOptions("Pod", job.key.namespace, contract.FRAMEWORK))
-    jobs = {role.job for role in job.roles}
-    found = (
-        _failed(pod, owner)
-        for pod in map(json.loads, listing.items)
-        for owner in owning_jobs(pod)
-        if owner in jobs and _has_failed(pod)
-    )
-    return tuple(sorted(found, key=lambda one: one.name))
+def failed_pods(pods: Iterable[Json]) -> tuple[FailedPod, ...]:
+    """Those of these pods of Jobs that failed."""
+    failed = (pod for pod in pods if _has_failed(pod))
+    return tuple(_failed(pod, owner) for pod in failed for owner in owning_jobs(pod))
 
 
 def crashes_by_job(cluster: Cluster, namespace: str) -> Mapping[tuple[str, str], list[FailedPod]]:

@@ -1,6 +1,6 @@
 """Pending pods of a training job, and the reasons from the scheduler or the kubelet."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -11,6 +11,7 @@ from edl.errors import Forbidden
 from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.decode.schemas import DEFAULT_SCHEDULER, SCHEDULING_GATED
 from edl.kube.event_facts import EventFacts, event_facts
+from edl.model import TrainingJob
 from edl.model.object_refs import JOB_TYPE
 from edl.parsing.yaml_values import timestamp
 from edl.writes import Json
@@ -121,17 +122,22 @@ class WaitingPod:
     """The scheduler that it names, other than kube-scheduler, if that has not processed it yet."""
 
 
-def waiting_pods(cluster: Cluster, namespace: str, jobs: Collection[str]) -> tuple[WaitingPod, ...]:
-    """Pending pods of these Jobs, sorted by name. Raises Forbidden."""
-    listing = cluster.list(ListOptions("Pod", namespace, contract.FRAMEWORK))
+def pods_of(cluster: Cluster, job: TrainingJob) -> list[Json]:
+    """The pods of its Jobs, sorted by name. Raises Forbidden."""
+    jobs = {role.job for role in job.roles}
+    if not jobs:
+        return []
+    labels = f"{contract.JOB_NAME_LABEL} in ({','.join(sorted(jobs))})"
+    found = cluster.list(ListOptions("Pod", job.key.namespace, labels)).manifests()
+    own = (pod for pod in found if jobs.intersection(owning_jobs(pod)))
+    return sorted(own, key=lambda pod: str(pod["metadata"]["name"]))
+
+
+def waiting_pods(cluster: Cluster, namespace: str, pods: Iterable[Json]) -> tuple[WaitingPod, ...]:
+    """Those of these pods of Jobs that are pending."""
     causes = PodCauses(cluster, namespace)
-    found = (
-        _unplaced(pod, owner, causes)
-        for pod in listing.manifests()
-        for owner in owning_jobs(pod)
-        if owner in jobs
-    )
-    return tuple(sorted((one for one in found if one), key=lambda one: one.name))
+    found = (_unplaced(pod, owner, causes) for pod in pods for owner in owning_jobs(pod))
+    return tuple(one for one in found if one)
 
 
 def owning_jobs(pod: Json) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from edl.domain_counts import DomainCounts
 from edl.forecast.estimate import Estimate
@@ -139,7 +139,32 @@ def capacity_document(found: JobCapacity | None) -> "JobCapacityDocument | None"
     }
 
 
-def stop_sections(explained: Explained) -> Iterator[str]:
+class BlockerList(NamedTuple):
+    """Blockers in order, as (sentence, remedy); a remedy may be empty."""
+
+    title: str
+    lines: tuple[tuple[str, str], ...]
+    complete: bool = True
+
+    @property
+    def note(self) -> str:
+        """Empty if there are no more blockers than these."""
+        more = not self.complete and any(helps for _, helps in self.lines)
+        return "Further blockers may follow." if more else ""
+
+    @property
+    def text(self) -> str:
+        lines = [self.title]
+        for number, (what, helps) in enumerate(self.lines, 1):
+            lines.append(f"  {number}. {harmless(what)}")
+            if helps:
+                lines.append(f"     would help: {harmless(helps)}")
+        if self.note:
+            lines.append(f"  {self.note}")
+        return "".join(f"{line}\n" for line in lines)
+
+
+def stop_lists(explained: Explained) -> Iterator[BlockerList]:
     """Why it does not start or is not scaled up, by the decision or as published."""
     found, published = explained.explanation, explained.published
     if published and published.start:
@@ -149,13 +174,13 @@ def stop_sections(explained: Explained) -> Iterator[str]:
 
 
 def other_blockers(explained: Explained) -> Iterator[JobBlocker]:
-    """Missing Jobs, unless the sections above name them, and why pods cannot be created."""
-    if not any(stop_sections(explained)):
+    """Missing Jobs, unless the lists above name them, and why pods cannot be created."""
+    if not any(stop_lists(explained)):
         yield from incomplete(explained.view)
     yield from explained.uncreated
 
 
-def _decided_stops(found: Explanation, explained: Explained) -> Iterator[str]:
+def _decided_stops(found: Explanation, explained: Explained) -> Iterator[BlockerList]:
     """Why the job does not start, or why each of the roles to show does not grow."""
     job = job_argument(explained.view)
     if found.start_blockers:
@@ -170,7 +195,7 @@ def _decided_stops(found: Explanation, explained: Explained) -> Iterator[str]:
             )
 
 
-def _published_stops(job: JobKey, stops: PublishedStops) -> str:
+def _published_stops(job: JobKey, stops: PublishedStops) -> BlockerList:
     """Why the job does not start, as published by the reconciler."""
     sentences = [(one.type, one.message, one.remediation) for one in stops.blockers]
     return _listed(f"Why {job.name} does not start:", sentences, complete=stops.complete)
@@ -183,23 +208,20 @@ def _is_fixed(stops: Blockers) -> bool:
     )
 
 
-def _stops(title: str, stops: Blockers, job: str) -> str:
+def _stops(title: str, stops: Blockers, job: str) -> BlockerList:
     sentences = [(one.kind, cause(one), remedy(one, job)) for one in stops.blockers]
     return _listed(title, sentences, complete=stops.complete)
 
 
-def _listed(title: str, sentences: Sequence[tuple[str, str, str]], *, complete: bool) -> str:
+def _listed(
+    title: str, sentences: Sequence[tuple[str, str, str]], *, complete: bool
+) -> BlockerList:
     """`sentences`: the type of each blocker, its cause and its remedy.
 
     What would be in progress without the blockers before is a plan, no fact.
     """
-    lines = [title]
+    lines = []
     for number, (kind, what, helps) in enumerate(sentences, 1):
         planned = "the plan would be: " if kind == BlockerKind.IN_PROGRESS else ""
-        then = f"and then, {planned}" if number > 1 else ""
-        lines.append(f"  {number}. {then}{harmless(what)}")
-        if helps:
-            lines.append(f"     would help: {harmless(helps)}")
-    if not complete and any(helps for _, _, helps in sentences):
-        lines.append("  Further blockers may follow.")
-    return "".join(f"{line}\n" for line in lines)
+        lines.append((f"{f'and then, {planned}' if number > 1 else ''}{what}", helps))
+    return BlockerList(title, tuple(lines), complete)

@@ -17,7 +17,7 @@ from kubectl_edl.explain.explained_job import (
     capacity_document,
     guaranteed_text,
     other_blockers,
-    stop_sections,
+    stop_lists,
 )
 from kubectl_edl.explain.role_sizes import sizes_table, why_this_size
 from kubectl_edl.history.view import operation_document
@@ -55,10 +55,10 @@ def explain_report(explained: Explained, now: datetime) -> Report:
     """The job's state, the roles' sizes and reasons, blockers, pending pods, past operations."""
     return Report(
         sections=(
-            _header(explained, now),
+            labelled(explanation_facts(explained, now), _LABEL),
             sizes_table(explained),
-            topology_view.table(_domains(explained) or ()),
-            *stop_sections(explained),
+            domains_table(explained),
+            *(one.text for one in stop_lists(explained)),
             blockers_section(other_blockers(explained)),
             Table.of(_pods(now), explained.waiting_pods),
             Table.of(_past(now), explained.past),
@@ -68,9 +68,10 @@ def explain_report(explained: Explained, now: datetime) -> Report:
     )
 
 
-def _header(explained: Explained, now: datetime) -> str:
+def explanation_facts(explained: Explained, now: datetime) -> dict[str, str]:
+    """The facts about the job by label; an unknown one is empty."""
     job, found = explained.view.job, explained.explanation
-    lines = {
+    return {
         "Name": job.key.name,
         "Namespace": job.key.namespace,
         "Phase": explained.view.phase.value,
@@ -91,7 +92,11 @@ def _header(explained: Explained, now: datetime) -> str:
         "Devices": "; ".join(f"{role}: {caveat(one)}" for role, one in _caveats(explained)),
         "Decided by": explained.deciding.text if found else "",
     }
-    return labelled(lines, _LABEL)
+
+
+def domains_table(explained: Explained) -> Table:
+    """The topology domains of its pods; empty without a topology."""
+    return topology_view.table(_domains(explained) or ())
 
 
 def _reclaims(explained: Explained) -> str:

@@ -30,6 +30,18 @@ def history_report(
     warnings: Sequence[EventFacts] = (),
 ) -> Report:
     """One row per operation, newest last, and Warning Events below."""
+    none = f"{job.key.name}: nothing has happened yet.\n"
+    return Report(
+        sections=(
+            operations_table(past, now) if past else none,
+            events_table(warnings, now, job.key.namespace),
+        ),
+        objects=(_document(job.key, past, warnings),),
+        names=(job_names(job),),
+    )
+
+
+def operations_table(past: Sequence[PastOperation], now: datetime) -> Table:
     columns: tuple[Column[PastOperation], ...] = (
         Column("OPERATION", lambda one: one.operation.value),
         Column("PHASE", lambda one: one.phase.value, colour=meaning),
@@ -38,15 +50,7 @@ def history_report(
         Column("MESSAGE", lambda one: one.message, shrinks=True),
         Column("AGE", lambda one: age(one.at, now)),
     )
-    none = f"{job.key.name}: nothing has happened yet.\n"
-    return Report(
-        sections=(
-            Table.of(columns, past) if past else none,
-            events_table(warnings, now, job.key.namespace),
-        ),
-        objects=(_document(job.key, past, warnings),),
-        names=(job_names(job),),
-    )
+    return Table.of(columns, past)
 
 
 def _document(

@@ -11,7 +11,8 @@ from edl.kube.event_facts import EventFacts
 from edl.messages.blocker_messages import restart_commands
 from edl.model import JobKey
 from edl.planner.snapshot.last_resizes import pods_were_not_created
-from kubectl_edl.client.event_reader import changes_by_job, jobs_of
+from kubectl_edl.client.cluster_view import allowed
+from kubectl_edl.client.event_reader import changes_by_job, events_about, jobs_of
 from kubectl_edl.model.training_job_view import JobView, RoleView
 
 _LATELY: Final = timedelta(minutes=10)
@@ -46,6 +47,18 @@ def creation_failures(
         own = [change for job in jobs_of([one.job]) for change in changes.get(job, ())]
         found[one.job.key] = tuple(uncreated_pods(one, own, now))
     return found
+
+
+def failures_of_job(
+    cluster: Cluster, view: JobView, now: datetime, hints: list[str]
+) -> tuple[JobBlocker, ...]:
+    """The same for one training job, from Events about its Jobs alone."""
+    if not any(map(_lacks_pods, view.roles)):
+        return ()
+    changes = allowed(
+        lambda: events_about(cluster, view.job, ()), "why pods cannot be created is missing", hints
+    )
+    return tuple(uncreated_pods(view, changes, now))
 
 
 def job_argument(view: JobView) -> str:

@@ -15,7 +15,7 @@ from kubectl_edl.client.cluster_view import Survey, allowed
 from kubectl_edl.client.event_reader import jobs_of, last_changes
 from kubectl_edl.client.failed_pods import failed_pods
 from kubectl_edl.client.job_lookup import training_job
-from kubectl_edl.client.pending_pods import waiting_pods
+from kubectl_edl.client.pending_pods import pods_of, waiting_pods
 from kubectl_edl.client.reconciler_lease import LeaseView
 from kubectl_edl.model.creation_failures import JobBlocker
 from kubectl_edl.model.published_queue import (
@@ -46,7 +46,6 @@ def job_detail(
 ) -> tuple[JobView, Report]:
     """The view and the report of this training job; raises errors as `lookup.training_job` does."""
     found = training_job(name, survey, connection)
-    jobs = [role.job for role in found.roles]
     hints: list[str] = []
     changes = allowed(
         lambda: last_changes(
@@ -55,8 +54,9 @@ def job_detail(
         "the last changes are missing",
         hints,
     )
-    pods = allowed(lambda: waiting_pods(connection.cluster, found.key.namespace, jobs), "", [])
-    failed = allowed(lambda: failed_pods(connection.cluster, found), "", [])
+    listed = allowed(lambda: pods_of(connection.cluster, found), "", [])
+    pods = waiting_pods(connection.cluster, found.key.namespace, listed)
+    failed = failed_pods(listed)
     shown = view(found, connection.scope)
     queue = _published(found, connection, now)
     stuck = (

@@ -175,7 +175,10 @@ def pod(owner: Json, index: int, node: str = "node-1", **status: Any) -> Json:  
         "metadata": {
             "name": f"{metadata['name']}-{index}-x{index}",
             "namespace": metadata["namespace"],
-            "labels": {contract.FRAMEWORK: metadata["labels"][contract.FRAMEWORK]},
+            "labels": {
+                contract.FRAMEWORK: metadata["labels"][contract.FRAMEWORK],
+                contract.JOB_NAME_LABEL: metadata["name"],
+            },
             "annotations": {contract.COMPLETION_INDEX_ANNOTATION: str(index)},
             "ownerReferences": [
                 {

@@ -1,0 +1,131 @@
+"""Explains one training job, for `kubectl edl explain` and for its page of the dashboard."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from edl.domain_counts import labels_of, running
+from edl.forecast.estimate import Certainty, Estimate
+from edl.forecast.forecast import forecast
+from edl.model import ClusterState, TrainingJob
+from edl.phases import waits
+from edl.planner.explain.explanation import Explanation
+from edl.planner.explain.explanation import explain as explain_job
+from edl.planner.explain.what_if_state import DecisionInput
+from edl.visibility.borrowed_capacity import job_capacity
+from edl.visibility.team_figures import team_figures
+from edl.writes import Json
+from kubectl_edl.cli.context import CliContext, ClusterConnection
+from kubectl_edl.cli.interaction import time_limit
+from kubectl_edl.client.failed_pods import failed_pods
+from kubectl_edl.client.pending_pods import waiting_pods
+from kubectl_edl.client.reconciler_settings import EffectiveSettings, unattended
+from kubectl_edl.explain.explained_job import Explained
+from kubectl_edl.model.creation_failures import failures_of_job
+from kubectl_edl.model.published_queue import PublishedView, estimate_of, read_published
+from kubectl_edl.model.role_history import past
+from kubectl_edl.model.training_job_view import view
+from kubectl_edl.status.job_blockers import failure_blockers
+
+_PAST: Final = 5
+_NO_GROWTH: Final = Estimate(Certainty.UNKNOWN, reason="pods that it lacks cannot be created")
+"""The estimate of a scale-up of a job that lacks pods which the API server refuses."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplanationInput:
+    """One training job, its pods, the roles to show, and what the user may read of the cluster.
+
+    `state` is None without rights to read the whole cluster.
+    """
+
+    job: TrainingJob
+    roles: tuple[str, ...]
+    pods: Sequence[Json]
+    by: EffectiveSettings
+    state: ClusterState | None
+    published: PublishedView | None
+    now: datetime
+
+
+def read_explanation(
+    cli: CliContext, connection: ClusterConnection, given: ExplanationInput, hints: list[str]
+) -> Explained:
+    """The explanation; `hints` gets what could not be read."""
+    job, now = given.job, given.now
+    shown = view(job, connection.scope)
+    refused = failures_of_job(connection.cluster, shown, now, hints)
+    explained = Explained(
+        view=shown,
+        roles=given.roles,
+        deciding=given.by,
+        waiting_pods=waiting_pods(connection.cluster, job.key.namespace, given.pods),
+        past=past(job)[-_PAST:],
+        uncreated=(*refused, *failure_blockers(shown, failed_pods(given.pods), now)),
+    )
+    if given.state:
+        explained = _with_cluster(cli, explained, given.state)
+    if given.published:
+        explained = _as_published(explained, given.published)
+    if refused and explained.estimate and not waits(job):
+        explained = replace(explained, estimate=_NO_GROWTH)
+    return explained
+
+
+def published_view(
+    connection: ClusterConnection, job: TrainingJob, now: datetime, hints: list[str]
+) -> PublishedView | None:
+    """The reconciler's published queue of the namespace, if the job waits."""
+    if not waits(job):
+        return None
+    found = read_published(connection, now, hints, job.key.namespace)
+    if found:
+        hints.insert(0, found.hint)
+    return found
+
+
+def _as_published(explained: Explained, published: PublishedView) -> Explained:
+    """Add what the reconciler published about the job."""
+    explained = replace(explained, as_of=published.as_of, team=published.queue.team)
+    found = published.job(explained.view.job.key)
+    return replace(explained, published=found, estimate=estimate_of(found)) if found else explained
+
+
+def _with_cluster(cli: CliContext, explained: Explained, state: ClusterState) -> Explained:
+    """Add what takes the right to read the whole cluster."""
+    job, team = explained.view.job, state.team_of(explained.view.job.key.namespace)
+    explanation, estimate = _explanation(cli, explained.deciding, state, job)
+    # The same job, with data of its devices.
+    found = next((one for one in state.jobs if one.key == job.key), None)
+    return replace(
+        explained,
+        explanation=explanation,
+        estimate=estimate,
+        caveats=tuple(
+            (role.name, caveat)
+            for role in (found.live if found else ())
+            for caveat in role.template.caveats
+        ),
+        domains=running(job, labels_of(state.nodes)),
+        team=team,
+        figures=next((one for one in team_figures(state, ()) if one.team.name == team), None),
+        capacity=job_capacity(state, found) if found else None,
+    )
+
+
+def _explanation(
+    cli: CliContext, by: EffectiveSettings, state: ClusterState, job: TrainingJob
+) -> tuple[Explanation | None, Estimate | None]:
+    settings = by.settings
+    situation = DecisionInput(state, settings.value(), settings.limits)
+    explanation = explain_job(situation, job.key)
+    if explanation is None:
+        return None, None
+    if by.stalled:
+        shown = explanation if by.source == "flags" else explanation.unplanned()
+        return shown, unattended(by) if explanation.may_gain else None
+    if not explanation.may_gain:
+        return explanation, None
+    found = forecast(state, settings, [job.key], time_limit(cli))
+    return explanation, found.starts.get(job.key) or found.grows.get(job.key)
