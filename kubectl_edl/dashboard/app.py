@@ -1,13 +1,15 @@
-"""The Flask app: the page, its event stream and its requests.
+"""The Flask app: the pages, their event stream and their requests.
 
 | path | | |
 |---|---|---|
 | `/` | GET | the page; `?token=…` is taken into a cookie, once |
+| `/jobs/NAMESPACE/NAME` | GET | the page of one training job |
+| `/jobs/NAMESPACE/NAME/state` | GET | the same as JSON (`job_page`) |
 | `/events` | GET | server-sent events: `state`, the page as JSON (`page_state.page`), and `beat` |
 | `/what-if` | POST | {"namespace", "name", "max"} → the outcome with and without this max |
 | `/scale` | POST | {"namespace", "name", "size": 6 or null} → {"message"}; only if it is allowed |
 
-Errors are {"error": one line}.
+Errors are {"error": one line}; those of pages are pages.
 """
 
 from collections.abc import Callable
@@ -23,11 +25,14 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as AnyResponse
 
 from edl.errors import EdlError, Forbidden, NotFound, Unreachable
+from edl.model import JobKey
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Missing
 from kubectl_edl.dashboard import page_resize, what_if_job
+from kubectl_edl.dashboard.job_page import MOST_PODS_WITH_EVENTS, JobPages
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast, stream
 from kubectl_edl.dashboard.request_auth import PAGE_HEADER, AuthRefusal, RequestAuth, RequestOrigin
+from kubectl_edl.output.safe_text import harmless
 
 MOST_STREAMS: Final = 64
 _LIMIT: Final = 4096
@@ -52,6 +57,7 @@ _STATUS: Final[tuple[tuple[type[EdlError], HTTPStatus], ...]] = (
     (Forbidden, HTTPStatus.FORBIDDEN),
     (Unreachable, HTTPStatus.BAD_GATEWAY),
 )
+_PAGES: Final = frozenset({"page", "job"})
 _T = TypeVar("_T")
 
 
@@ -62,6 +68,7 @@ class DashboardContext:
     auth: RequestAuth
     broadcast: PageBroadcast
     what_if: Callable[[what_if_job.WhatIfRequest], Json]
+    jobs: JobPages
     about: Json
     """`server`, `namespace` (empty for all) and `version`, for the page header."""
     resize: Callable[[page_resize.ResizeRequest], str] | None = None
@@ -76,6 +83,8 @@ def create_app(context: DashboardContext) -> Flask:
     app.before_request(partial(_check, context))
     app.after_request(_harden)
     app.add_url_rule("/", "page", partial(_page, context))
+    app.add_url_rule("/jobs/<namespace>/<name>", "job", partial(_job, context))
+    app.add_url_rule("/jobs/<namespace>/<name>/state", "job-state", partial(_job_state, context))
     app.add_url_rule("/events", "events", partial(_events, context, BoundedSemaphore(MOST_STREAMS)))
     app.add_url_rule("/what-if", "what-if", partial(_what_if, context), methods=["POST"])
     app.add_url_rule("/scale", "scale", partial(_scale, context), methods=["POST"])
@@ -124,14 +133,28 @@ def _page(context: DashboardContext) -> AnyResponse:
         answer = redirect("/", HTTPStatus.SEE_OTHER)
         answer.set_cookie(context.cookie, token, httponly=True, samesite="Strict")
         return answer
-    text = render_template(
+    return _html(
         "page.html",
         about=context.about,
         header=PAGE_HEADER,
         secret=context.auth.page,
         scales=context.resize is not None,
     )
-    return Response(text, content_type="text/html; charset=utf-8")
+
+
+def _job(context: DashboardContext, namespace: str, name: str) -> Response:
+    context.jobs.check(JobKey(namespace, name))
+    title = harmless(f"{namespace}/{name}")
+    return _html("job.html", about=context.about, title=title, most=MOST_PODS_WITH_EVENTS)
+
+
+def _job_state(context: DashboardContext, namespace: str, name: str) -> Response:
+    return _json(context.jobs.read(JobKey(namespace, name)))
+
+
+def _html(template: str, status: int = HTTPStatus.OK, **values: object) -> Response:
+    text = render_template(template, **values)
+    return Response(text, status, content_type="text/html; charset=utf-8")
 
 
 def _events(context: DashboardContext, streams: BoundedSemaphore) -> Response:
@@ -164,15 +187,18 @@ def _json(body: object, status: int = HTTPStatus.OK) -> Response:
 
 
 def _refused(refusal: AuthRefusal) -> Response:
-    if request.accept_mimetypes.accept_html and request.path == "/":
-        text = render_template("refused.html", text=refusal.text)
-        return Response(text, refusal.status, content_type="text/html; charset=utf-8")
-    return _json({"error": refusal.text}, refusal.status)
+    return _error(refusal.text, refusal.status)
 
 
 def _failed(error: EdlError) -> Response:
     found = (status for kind, status in _STATUS if isinstance(error, kind))
-    return _json({"error": str(error)}, next(found, HTTPStatus.UNPROCESSABLE_ENTITY))
+    return _error(str(error), next(found, HTTPStatus.UNPROCESSABLE_ENTITY))
+
+
+def _error(text: str, status: HTTPStatus) -> Response:
+    if request.accept_mimetypes.accept_html and request.endpoint in _PAGES:
+        return _html("refused.html", status, text=text, missing=status is HTTPStatus.NOT_FOUND)
+    return _json({"error": text}, status)
 
 
 def _misshapen(error: msgspec.DecodeError) -> Response:

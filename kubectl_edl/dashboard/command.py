@@ -21,7 +21,8 @@ _HELP: Final = """Serve a live web page of the cluster: nodes, jobs, queue, cost
 
 It shows the load of the nodes, the size of each training job over time, queued jobs and their
 reasons, the effect of another max (as kubectl edl simulate --live), and what occupies the nodes (as
-kubectl edl top cluster); --price adds costs. It uses your kubeconfig and runs until Ctrl-C.
+kubectl edl top cluster); --price adds costs. Each job has a page with its pods, its Events, its
+history, and what kubectl edl explain prints. It uses your kubeconfig and runs until Ctrl-C.
 
 It listens on loopback, where other users of this machine can reach it. With --allow-scale, or on
 any other --address, it requires a token, which the printed URL contains. Outside of loopback the

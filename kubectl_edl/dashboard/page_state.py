@@ -88,7 +88,9 @@ def page(
     nodes = snapshot.state.nodes if snapshot.state else ()
     jobs = sorted(snapshot.jobs, key=lambda job: (phase(job) in _OVER, job.key))
     labels = labels_of(nodes)
-    rows = [_job(job) | {"domains": _domains(job, labels)} for job in jobs[:MOST_JOBS] if job.roles]
+    rows = [
+        job_row(job) | {"domains": _domains(job, labels)} for job in jobs[:MOST_JOBS] if job.roles
+    ]
     return {
         "cluster": _cluster(snapshot, samples),
         "nodes": {
@@ -153,7 +155,8 @@ def _running(snapshot: DashboardSnapshot) -> int:
     return sum(phase(job) not in _OVER | _RESTS for job in snapshot.jobs)
 
 
-def _job(job: TrainingJob) -> Json:
+def job_row(job: TrainingJob) -> Json:
+    """One training job, and the size over time of its elastic role."""
     shown = view(job)
     name = Training(job, ENDLESS).counted
     counted = next(role for role in shown.roles if role.role.name == name)

@@ -14,6 +14,7 @@ from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.dashboard.app import DashboardContext, create_app
 from kubectl_edl.dashboard.cluster_reader import choose_reader
 from kubectl_edl.dashboard.http_server import DashboardAddress, Serving, listening
+from kubectl_edl.dashboard.job_page import JobPages
 from kubectl_edl.dashboard.options import DashboardOptions
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast
 from kubectl_edl.dashboard.page_resize import resize
@@ -53,6 +54,7 @@ def started(cli: CliContext, connection: ClusterConnection, asked: DashboardOpti
         auth=RequestAuth(secrets.token_urlsafe(32), _names(asked, address), token),
         broadcast=broadcast,
         what_if=lambda request: engine.answer(watcher.snapshot, request),
+        jobs=JobPages(cli, connection, lambda: watcher.snapshot),
         about={
             "server": connection.server,
             "namespace": connection.namespace,

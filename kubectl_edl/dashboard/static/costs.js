@@ -1,7 +1,7 @@
 // What takes the nodes in an hour, and what that costs, as `kubectl edl top cluster` says it.
 
 import { key, stacked } from "./charts.js";
-import { byId, element, setHidden, setText } from "./dom.js";
+import { byId, element, setHidden, setItems, setText } from "./dom.js";
 import { Table } from "./tables.js";
 
 const PARTS = ["minimums", "extras", "others"]; // what is left of the bar is idle
@@ -37,16 +37,7 @@ export class Costs {
     if (!costs) return;
     this.table.show(costs.rows, (row) => row.title);
     setText(byId("costs-note"), costs.note);
-    this.#hours(costs.hours);
-  }
-
-  #hours(hours) {
-    const list = byId("costs-hours");
-    const said = hours.length > 0 ? hours : ["none"];
-    const shown = [...list.children].map((item) => item.textContent);
-    if (shown.join("\n") !== said.join("\n")) {
-      list.replaceChildren(...said.map((text) => element("li", {}, text)));
-    }
+    setItems(byId("costs-hours"), costs.hours.length > 0 ? costs.hours : ["none"]);
   }
 }
 

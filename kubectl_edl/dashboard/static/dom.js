@@ -21,6 +21,14 @@ export function setHidden(node, hidden) {
   if (node.hidden !== hidden) node.hidden = hidden;
 }
 
+// Writes a list only if it differs.
+export function setItems(list, texts) {
+  const shown = [...list.children].map((item) => item.textContent);
+  if (shown.join("\n") !== texts.join("\n")) {
+    list.replaceChildren(...texts.map((text) => element("li", {}, text)));
+  }
+}
+
 function filled(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== null && value !== undefined) node.setAttribute(name, value);

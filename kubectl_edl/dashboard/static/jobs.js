@@ -11,7 +11,7 @@ export class Jobs {
       byId("jobs-table"),
       "Training jobs",
       [
-        { title: "Name", cell: (row) => fullName(row) },
+        { title: "Name", cell: link, drawn: fullName },
         { title: "Framework", cell: framework, drawn: ({ framework, sizes }) => [framework, sizes] },
         { title: "Phase", cell: phase, drawn: (row) => row.phase },
         {
@@ -46,6 +46,12 @@ export class Jobs {
       return words.every((word) => text.includes(word));
     });
   }
+}
+
+// To the job's own page.
+function link(row) {
+  const href = `/jobs/${encodeURIComponent(row.namespace)}/${encodeURIComponent(row.name)}`;
+  return element("a", { href }, fullName(row));
 }
 
 // Of several roles, all of them: chief=1/1, ps=2/2, worker=4/1..12 (now/min..max).
@@ -90,7 +96,7 @@ export class Queue {
       byId("queue-table"),
       "Queue",
       [
-        { title: "Name", cell: (row) => fullName(row) },
+        { title: "Name", cell: link, drawn: fullName },
         { title: "Place", cell: (row) => (row.position === 0 ? "next" : (row.position ?? "none")) },
         ...(teams ? [{ title: "Team", cell: team }] : []),
         { title: "Priority", cell: (row) => row.priority },

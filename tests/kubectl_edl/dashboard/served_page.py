@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.dashboard.app import DashboardContext, create_app
 from kubectl_edl.dashboard.cluster_reader import choose_reader
+from kubectl_edl.dashboard.job_page import JobPages
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast
 from kubectl_edl.dashboard.page_resize import resize
 from kubectl_edl.dashboard.request_auth import PAGE_HEADER, RequestAuth
@@ -75,6 +76,7 @@ class ServedPage:
             auth=RequestAuth(SECRET, token=self.token),
             broadcast=self.board,
             what_if=lambda request: engine.answer(found, request),
+            jobs=JobPages(self.stage.cli(), connection, lambda: found),
             about={"server": "https://cluster", "namespace": "default", "version": "0"},
             resize=partial(resize, self.stage.cli(), connection) if self.scales else None,
         )

@@ -12,6 +12,7 @@ from edl import contract
 from tests.kubectl_edl.dashboard.served_page import SECRET, ServedPage, trained
 
 STATIC = Path(str(files("kubectl_edl.dashboard"))) / "static"
+JOB = "/jobs/default/mnist"
 REQUEST = {"namespace": "default", "name": "mnist", "size": 2}
 MAX = {"namespace": "default", "name": "mnist", "max": 8}
 
@@ -33,7 +34,8 @@ def test_the_page_has_its_secret_and_nothing_inline(served: ServedPage) -> None:
 
 
 def test_every_file_that_the_page_and_its_modules_name_is_there(served: ServedPage) -> None:
-    named = set(re.findall(r"/static/([\w.-]+)", served.client.get("/").text))
+    pages = (served.client.get(path).text for path in ("/", JOB))
+    named = {name for page in pages for name in re.findall(r"/static/([\w.-]+)", page)}
     for path in STATIC.glob("*.js"):
         named |= set(re.findall(r'from "\./([\w.-]+)"', path.read_text()))
     assert named == {path.name for path in STATIC.iterdir()}
@@ -42,14 +44,23 @@ def test_every_file_that_the_page_and_its_modules_name_is_there(served: ServedPa
 
 
 def test_every_element_used_by_a_script_is_in_the_page() -> None:
-    page = ServedPage(trained(), scales=True).client.get("/").text
-    there = set(re.findall(r'\bid="([\w-]+)"', page))
-    asked = {
-        name
-        for path in STATIC.glob("*.js")
-        for name in re.findall(r'byId\("([\w-]+)"\)', path.read_text())
-    }
-    assert asked <= there
+    served = ServedPage(trained(), scales=True)
+    modules = {"main.js", "job.js"}
+    for path, script in (("/", "main.js"), (JOB, "job.js")):
+        there = set(re.findall(r'\bid="([\w-]+)"', served.client.get(path).text))
+        own = [STATIC / name for name in imported(script)]
+        modules |= {path.name for path in own}
+        asked = {
+            name for path in own for name in re.findall(r'byId\("([\w-]+)"\)', path.read_text())
+        }
+        assert asked <= there
+    assert modules | {"theme.js"} == {path.name for path in STATIC.glob("*.js")}
+
+
+def imported(script: str) -> set[str]:
+    """A module with those that it imports, and those that they import."""
+    below = re.findall(r'from "\./([\w.-]+)"', (STATIC / script).read_text())
+    return {script}.union(*map(imported, below))
 
 
 def test_scripts_are_short_enough_to_be_read_in_one_sitting() -> None:

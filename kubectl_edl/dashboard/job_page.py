@@ -1,0 +1,213 @@
+"""The page of one training job as JSON: what `explain`, `history` and `events` print.
+
+`read` is {"namespace", "name", "phase", "chart", "facts", "sizes", "domains", "blockers", "pods",
+"events", "history", "command", "hints"}. A table is {"columns", "rows", "more"}: its first rows,
+and the number of the others. "chart" is the size over time as on the main page, null without roles.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from threading import Lock
+from typing import Final, NamedTuple
+
+from edl.kube.event_facts import EventFacts
+from edl.model import JobKey, Pod, PodPhase, TrainingJob
+from edl.writes import Json
+from kubectl_edl.cli.command_errors import Missing, Refused
+from kubectl_edl.cli.context import CliContext, ClusterConnection
+from kubectl_edl.client.cluster_view import allowed
+from kubectl_edl.client.event_reader import events_about
+from kubectl_edl.client.failed_pods import failed_pods
+from kubectl_edl.client.pending_pods import pods_of
+from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
+from kubectl_edl.dashboard.cluster_reader import DashboardSnapshot
+from kubectl_edl.dashboard.page_state import job_row
+from kubectl_edl.events.view import events_table
+from kubectl_edl.explain.explained_job import BlockerList, Explained, other_blockers, stop_lists
+from kubectl_edl.explain.read_explanation import (
+    ExplanationInput,
+    published_view,
+    read_explanation,
+)
+from kubectl_edl.explain.role_sizes import sizes_table
+from kubectl_edl.explain.view import domains_table, explanation_facts
+from kubectl_edl.history.view import operations_table
+from kubectl_edl.model.creation_failures import job_argument
+from kubectl_edl.model.role_history import past
+from kubectl_edl.model.training_job_view import pod_status
+from kubectl_edl.output.age import age
+from kubectl_edl.output.safe_text import harmless
+from kubectl_edl.output.table import Column, Table
+
+MOST_ROWS: Final = 200
+MOST_PODS_WITH_EVENTS: Final = 10
+_IN_HEADING: Final = frozenset({"Name", "Namespace", "Phase"})
+_FRESH: Final = 2.0
+"""Seconds for which an answer is kept."""
+_REST: Final = 4
+"""The same as a multiple of the time that it took: a decision of a large cluster takes long."""
+_PATIENCE: Final = 10.0
+
+
+class _Answer(NamedTuple):
+    until: float
+    body: Json
+
+
+@dataclass(slots=True)
+class JobPages:
+    """Computes one page at a time, and keeps it for a moment: the work is that of one browser."""
+
+    cli: CliContext
+    connection: ClusterConnection
+    snapshot: Callable[[], DashboardSnapshot | None]
+    monotonic: Callable[[], float] = time.monotonic
+    _lock: Lock = field(default_factory=Lock)
+    _answers: dict[JobKey, _Answer] = field(default_factory=dict)
+
+    def check(self, key: JobKey) -> None:
+        """Raises Missing if the job is known not to exist, or is in a namespace not shown here."""
+        if snapshot := self.snapshot():
+            self._found(snapshot, key)
+
+    def read(self, key: JobKey) -> Json:
+        """Raises Refused, Missing, ClusterError."""
+        snapshot = self.snapshot()
+        if snapshot is None:
+            raise Refused("the cluster has not been read yet; try again in a moment")
+        job = self._found(snapshot, key)
+        if not self._lock.acquire(timeout=_PATIENCE):
+            raise Refused("pages of other jobs are being computed; try again in a moment")
+        try:
+            begun = self.monotonic()
+            self._answers = {one: kept for one, kept in self._answers.items() if kept.until > begun}
+            if key not in self._answers:
+                body = self._read(snapshot, job)
+                now = self.monotonic()
+                self._answers[key] = _Answer(now + max(_FRESH, _REST * (now - begun)), body)
+            return self._answers[key].body
+        finally:
+            self._lock.release()
+
+    def _found(self, snapshot: DashboardSnapshot, key: JobKey) -> TrainingJob:
+        found = next((job for job in snapshot.jobs if job.key == key), None)
+        if found:
+            return found
+        shown = self.connection.namespace
+        only = "" if shown in ("", key.namespace) else f"; only namespace {shown} is shown here"
+        raise Missing(
+            f'no training job "{harmless(key.name)}" in namespace {harmless(key.namespace)}{only}'
+        )
+
+    def _read(self, snapshot: DashboardSnapshot, job: TrainingJob) -> Json:
+        cluster, now, hints = self.connection.cluster, self.cli.now(), list[str]()
+        by = snapshot.deciding or deciding(self.connection, SettingsOverrides(), now)
+        published = None if snapshot.state else published_view(self.connection, job, now, hints)
+        pods = allowed(lambda: pods_of(cluster, job), "why pods wait is missing", hints)
+        roles = tuple(role.name for role in job.roles)
+        given = ExplanationInput(job, roles, pods, by, snapshot.state, published, now)
+        explained = read_explanation(self.cli, self.connection, given, hints)
+        why = {one.name: one.why for one in explained.waiting_pods}
+        why |= {one.name: one.why for one in failed_pods(pods)}
+        about = list(why)[:MOST_PODS_WITH_EVENTS]
+        events = allowed(lambda: events_about(cluster, job, about), "Events are missing", hints)
+        page = _page(_JobFacts(explained, why, dict(map(_restarts, pods)), events, now))
+        every_hint = dict.fromkeys((*snapshot.hints, *hints))
+        return page | {"hints": [hint.removeprefix("hint: ") for hint in every_hint]}
+
+
+class _JobFacts(NamedTuple):
+    """`why` has the reasons of pods that wait or failed, by name; `restarts` those of all pods."""
+
+    explained: Explained
+    why: Mapping[str, str]
+    restarts: Mapping[str, int]
+    events: Sequence[EventFacts]
+    now: datetime
+
+
+def _page(found: _JobFacts) -> Json:
+    explained, now = found.explained, found.now
+    job = explained.view.job
+    facts = {"Framework": job.framework} | explanation_facts(explained, now)
+    return {
+        "namespace": job.key.namespace,
+        "name": job.key.name,
+        "phase": explained.view.phase.value,
+        "chart": _chart(job) if job.roles else None,
+        "facts": [
+            [label, harmless(text)]
+            for label, text in facts.items()
+            if text and label not in _IN_HEADING
+        ],
+        "sizes": _table(sizes_table(explained)),
+        "domains": _table(domains_table(explained)),
+        "blockers": list(_blockers(explained)),
+        "pods": _table(_pods_table(found)),
+        "events": _table(events_table(found.events[::-1], now, job.key.namespace)),
+        "history": _table(operations_table(past(job)[::-1], now)),
+        "command": f"kubectl edl events {job_argument(explained.view)}",
+    }
+
+
+def _chart(job: TrainingJob) -> Json:
+    row = job_row(job)
+    return {name: row[name] for name in ("role", "max", "line", "ended")}
+
+
+def _table(table: Table) -> Json:
+    narrow = table.narrow()
+    return {
+        "columns": [column.title.capitalize() for column in narrow.columns],
+        "rows": [[harmless(cell) for cell in row] for row in narrow.rows[:MOST_ROWS]],
+        "more": max(0, len(narrow.rows) - MOST_ROWS),
+    }
+
+
+def _blockers(explained: Explained) -> Iterator[Json]:
+    others = tuple((one.what, one.remedy) for one in other_blockers(explained))
+    more = [BlockerList("Blockers:", others)] if others else []
+    for remedy, found in (("would help", stop_lists(explained)), ("fix", more)):
+        for one in found:
+            yield {
+                "title": harmless(one.title).removesuffix(":"),
+                "remedy": remedy,
+                "lines": [[harmless(what), harmless(helps)] for what, helps in one.lines],
+                "note": one.note,
+            }
+
+
+class _PodRow(NamedTuple):
+    role: str
+    pod: Pod
+
+
+def _pods_table(found: _JobFacts) -> Table:
+    """Pods that are neither ready nor done come first."""
+    rows = [
+        _PodRow(role.name, pod)
+        for role in found.explained.view.job.roles
+        for pod in sorted(role.status.pods, key=lambda pod: (pod.index, pod.created_at, pod.name))
+    ]
+    columns: tuple[Column[_PodRow], ...] = (
+        Column("POD", lambda one: one.pod.name),
+        Column("ROLE", lambda one: one.role),
+        Column("NODE", lambda one: one.pod.node),
+        Column("STATUS", lambda one: pod_status(one.pod)),
+        Column("READY", lambda one: "yes" if one.pod.ready else "no"),
+        Column("RESTARTS", lambda one: str(found.restarts.get(one.pod.name, "unknown"))),
+        Column("AGE", lambda one: age(one.pod.created_at, found.now)),
+        Column("WHY", lambda one: found.why.get(one.pod.name, "")),
+    )
+    return Table.of(columns, sorted(rows, key=_goes_well))
+
+
+def _goes_well(one: _PodRow) -> bool:
+    return one.pod.ready or one.pod.phase is PodPhase.SUCCEEDED
+
+
+def _restarts(pod: Json) -> tuple[str, int]:
+    containers = (pod.get("status") or {}).get("containerStatuses") or ()
+    return pod["metadata"]["name"], sum(one.get("restartCount") or 0 for one in containers)
