@@ -10,7 +10,7 @@ from threading import Thread
 from typing import Final
 
 from edl import contract
-from edl.errors import Invalid, NotFound, Unreachable
+from edl.errors import ClusterError, Invalid, NotFound, Unreachable
 from edl.kube.cluster import ListOptions, Log, LogRequest
 from edl.model import TrainingJob
 from edl.phases import phase
@@ -77,19 +77,32 @@ def no_pods(job: TrainingJob, asked: LogOptions) -> str:
 
 
 def read(connection: ClusterConnection, found: tuple[LogTarget, ...], printer: LogPrinter) -> None:
-    """Print the log of each target. Raises Refused if none has a log."""
-    missing = list[str]()
+    """Print the log of each target, also after one that a kubelet does not send.
+
+    Raises Refused if none has a log, and Unreachable at the end if some could not be read.
+    """
+    missing, unread = list[str](), 0
     with closing(_openings(connection, found, printer.asked)) as openings:
         for source, opening in openings:
             # One answer is enough: each other request would wait for a kubelet that is not there.
             known = SIMULATED if source.simulated and SIMULATED in missing else ""
-            if why := known or _print(opening, source, printer):
-                missing.append(why)
+            try:
+                why = known or _print(opening, source, printer)
+            except Unreachable as error:
+                if len(found) == 1 or opening.unanswered:
+                    raise
+                printer.cli.out.flush()  # the lines before it precede the warning
+                printer.cli.warn(f"warning: {source.label}: {error}")
+                unread += 1
+                continue
+            missing += [why] if why else []
     reasons = dict.fromkeys(missing)
     if missing and len(missing) == len(found):
         raise Refused("; ".join(reasons))
     for why in reasons:
         printer.cli.warn(f"hint: {why}")
+    if unread:
+        raise Unreachable(f"{unread} of {len(found)} logs could not be read to the end")
 
 
 def request(source: LogTarget, asked: LogOptions) -> LogRequest:
@@ -119,6 +132,12 @@ class _Opening:
         """The open log. Raises ClusterError."""
         self.start()
         return self._opened.result()
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether the API server did not answer, as opposed to a kubelet behind it."""
+        error = self._opened.exception()
+        return isinstance(error, ClusterError) and not error.status
 
     def close(self) -> None:
         """Close the log now, or as soon as it is open."""

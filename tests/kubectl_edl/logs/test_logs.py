@@ -704,6 +704,51 @@ class InterruptedLog(EndlessLog):
         raise KeyboardInterrupt
 
 
+class HalfLog(EndlessLog):
+    """A log whose kubelet goes away after one line."""
+
+    def __iter__(self) -> Iterator[str]:
+        yield "2026-11-21T11:59:00.000000000Z half"
+        raise Unreachable("the log broke: reset by peer")
+
+
+class PartlyAway(ClusterWrapper):
+    """An API server that reaches not all kubelets."""
+
+    def log(self, wanted: LogRequest) -> Log:
+        if wanted.pod.name.startswith("mnist-chief"):
+            raise Unreachable("dial tcp 10.0.0.4:10250: connection refused", 500)
+        return HalfLog() if wanted.pod.name.startswith("mnist-ps-0") else self.cluster.log(wanted)
+
+
+def test_a_kubelet_that_cannot_be_reached_hides_no_log_of_others(stage: Stage) -> None:
+    every = stage.run("logs", "mnist", "--role", "chief", "--role", "ps").out
+    others = [line for line in every.splitlines() if line.startswith("[ps-1]")]
+    stage.wrapped = lambda cluster: cast("Cluster", PartlyAway(cluster))
+    found = stage.run("logs", "mnist", "--role", "chief", "--role", "ps")
+    assert found.out.splitlines() == ["[ps-0] half", *others]
+    assert others
+    assert (found.code, found.err.splitlines()) == (
+        1,
+        [
+            "warning: chief-0: dial tcp 10.0.0.4:10250: connection refused",
+            "warning: ps-0: the log broke: reset by peer",
+            "error: 2 of 3 logs could not be read to the end",
+        ],
+    )
+
+
+def test_without_an_answer_of_the_api_server_no_further_log_is_printed(stage: Stage) -> None:
+    class Gone(ClusterWrapper):
+        def log(self, wanted: LogRequest) -> Log:
+            raise Unreachable(f"no answer from the API server about {wanted.pod.name}")
+
+    stage.wrapped = lambda cluster: cast("Cluster", Gone(cluster))
+    found = stage.run("logs", "mnist")
+    assert (found.code, found.out) == (1, "")
+    assert found.err == "error: no answer from the API server about mnist-chief-0-x0\n"
+
+
 def test_an_interruption_waits_for_no_log_that_is_being_opened_and_closes_all(
     stage: Stage,
 ) -> None:
