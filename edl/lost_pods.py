@@ -93,6 +93,14 @@ def why_any_missing(job: TrainingJob) -> Reason | None:
     return why_missing(job) or _why_extras_missing(job)
 
 
+def why_role_lacks(role: Role) -> Reason | None:
+    """The reason for missing pods of one role; None if none was lost."""
+    lost = missing_pods(role)
+    if not lost:
+        return None
+    return reasons.missing(lost, role.status.size, recreated_within(role), extras=True)
+
+
 def _why_extras_missing(job: TrainingJob) -> Reason | None:
     lost, size = sum(map(missing_pods, job.live)), sum(role.status.size for role in job.live)
     longest = longest_wait(job, extras=True)

@@ -26,7 +26,8 @@ kubectl edl events shows the others. Earlier training jobs of the same name are 
 
 \b
 PHASE is the outcome:
-  Running         started, resumed after a pause, or restarted with a new size
+  Running         started, resumed after a pause, or restarted with a new size;
+                  lost pods (PodsLost) and their return (PodsRecreated)
   Starting        being started
   Scaling         being resized
   ScaleSucceeded  the new size was reached

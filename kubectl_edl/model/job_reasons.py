@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from edl import reasons
-from edl.lost_pods import why_any_missing, why_missing
+from edl.lost_pods import why_any_missing, why_missing, why_role_lacks
 from edl.messages import message
 from edl.model import Code, JobEnd, Phase, Reason, ResizePolicy, Role, TrainingJob
 from edl.phases import (
@@ -99,7 +99,8 @@ def _why_lacking(role: Role) -> Why | None:
     if role.request.problem:
         return Why(Code.INVALID, role.request.problem)
     lacks = below_minimum(role)
-    return why_of(reasons.below_minimum(lacks)) if lacks else None
+    lacking = reasons.below_minimum(lacks) if lacks else why_role_lacks(role)
+    return why_of(lacking) if lacking else None
 
 
 def _why_sized(role: Role) -> Why:

@@ -102,6 +102,14 @@ def test_a_role_that_has_ended_does_not_say_that_its_minimum_fits() -> None:
     assert why_alone(complete) == (Code.COMPLETE, "its Job is complete")
 
 
+def test_a_role_with_lost_pods_says_so() -> None:
+    found = role("worker", 2, 4, size=3, failures=1, pods=(pod("worker", 0),), **FITS)
+    job = training(role("chief", pods=(pod("chief", 0),), **FITS), found)
+    assert why_of_role(job, found).reason is Code.PODS_MISSING
+    assert why_of_role(job, found).message.startswith("2 of 3 pods are missing: the Job controller")
+    assert why_of_role(job, job.roles[0]).reason is Code.ADMITTED
+
+
 def test_a_role_that_outlives_its_job_has_the_reason_of_that_end() -> None:
     chief, worker = role("chief", ending=JobEnd.COMPLETE, **FITS), role("worker", 1, 4, **FITS)
     job = training(chief, worker)
