@@ -24,7 +24,6 @@ from edl.planner.packing.pack_order import pack_in_best_order
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.gang import Gang
-from edl.planner.passes.admission.topology_placement import closest_fit
 from edl.planner.passes.fit_errors import no_domain_error, no_node_error, scarce_resource
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -44,8 +43,7 @@ def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
     """
     sources = ClaimSources(snapshot, Decisions())
     yield from _gang_quota_shortage(sources, gang)
-    room = sources.attained(gang)
-    near = closest_fit(snapshot, gang, room, FUTURE_IDLE)
+    room, near = sources.attained(gang)
     unlabelled = None if near else no_domain_error(gang)
     gang = near[0] if near else gang
     found = pack_in_best_order(room, gang.requests, FUTURE_IDLE)
@@ -129,22 +127,8 @@ def _gang_quota_shortage(sources: ClaimSources, gang: Gang) -> Iterator[QuotaExc
 
 def _keeping_teams(sources: ClaimSources, gang: Gang) -> tuple[str, ...]:
     """Teams whose guarantee covers some of the extras that the gang could take from borrowers."""
-    scope = sources.full_scope(gang)
-    if (right := scope.right) is None:
-        return ()
-    balance = right.balance
-    extras = [
-        (charge, one.extras)
-        for one in sources.reclaimable.allocations
-        if (charge := one.quota_request.team) and charge.team != right.team and scope.includes(one)
-    ]
-    for charge, pods in extras:
-        charge.reserve(-pods)
-    teams = {one for charge, _ in extras for one in balance.below_common(right.team, charge.team)}
-    kept = [team for team in sorted(teams) if balance.has_left(team, right.scarce)]
-    for charge, pods in extras:
-        charge.reserve(pods)
-    return tuple(balance.names[team] for team in kept)
+    balance, teams = sources.snapshot.teams, sources.keeping_teams(sources.full_scope(gang))
+    return tuple(balance.names[team] for team in teams) if balance else ()
 
 
 def _fill_all(room: Ints, pod_class: PodClass) -> Ints:

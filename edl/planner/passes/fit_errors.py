@@ -16,19 +16,19 @@ from edl.model.scarcity import Lack, NodeRule, NoEligibleNode, ResourceNeed, Sca
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
 from edl.planner.passes.admission.gang import Gang
-from edl.planner.passes.admission.topology_placement import closest_fit, fits_empty_cluster
+from edl.planner.passes.admission.topology_placement import (
+    AttainedCapacity,
+    closest_fit,
+    fits_empty_cluster,
+)
 from edl.planner.passes.unmet_constraints import unmet_constraint
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 
 
 def gang_fit_error(
-    snapshot: Snapshot, found: Gang, reach: Ints, attained: Callable[[], Ints]
+    snapshot: Snapshot, found: Gang, attained: Callable[[], AttainedCapacity]
 ) -> Reason:
-    """Why a gang does not fit now, or never can.
-
-    `reach`: future idle capacity including replicas that it may reclaim; `attained`: only those
-    that a part of it would get, if guarantees or rules exclude others. int64[resources, nodes].
-    """
+    """Why a gang does not fit now, or never can."""
     needs = tuple(
         ResourceNeed(role.name, request.pods, request.pod_class.shape.requests)
         for role, request in zip(found.roles, found.requests, strict=True)
@@ -37,13 +37,11 @@ def gang_fit_error(
         if error := no_node_error(snapshot, request.pod_class):
             return reasons.no_node(replace(error, needs=needs))
     never = not fits_empty_cluster(snapshot, found)
-    room, horizon = (
-        (snapshot.capacity_without_training_jobs, Horizon.EMPTY) if never else (reach, FUTURE_IDLE)
-    )
-    near = closest_fit(snapshot, found, room, horizon)
-    if near and near[1] == found.pods and not never:
-        room = attained()
+    if never:
+        room, horizon = snapshot.capacity_without_training_jobs, Horizon.EMPTY
         near = closest_fit(snapshot, found, room, horizon)
+    else:
+        (room, near), horizon = attained(), FUTURE_IDLE
     if near is None:
         return reasons.no_node(no_domain_error(found, needs))
     gang, fitting = near

@@ -271,10 +271,13 @@ class TeamBalance:
             return True
         return any(used[at] > owed[at] for at in scarce or self.owed[team])
 
-    def has_left(self, team: int, scarce: Sequence[int] = ()) -> bool:
-        """Whether any part of its guarantee is unused, or only of these resources if any are."""
-        used, owed = self.used[team], self.owed[team].items()
-        return any(used[at] < most for at, most in owed if not scarce or at in scarce)
+    def has_left(self, team: int, scarce: Sequence[int] = (), freed: Sequence[int] = ()) -> bool:
+        """Whether any part of its guarantee is unused once it uses `freed` less, by resource.
+
+        Only of the resources `scarce`, if any are.
+        """
+        used, owed, freed = self.used[team], self.owed[team].items(), freed or self.nothing
+        return any(used[at] - freed[at] < most for at, most in owed if not scarce or at in scarce)
 
     def share(self, team: int) -> float:
         """The largest fraction of any resource that it uses beyond its guarantee, by weight."""

@@ -14,6 +14,7 @@ from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.admission import topology_placement
 from edl.planner.passes.admission.empty_cluster import EmptyCluster
 from edl.planner.passes.admission.gang import Gang
+from edl.planner.passes.admission.topology_placement import AttainedCapacity
 from edl.planner.passes.preemption.preemption import Preemption, Preemptor
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -88,32 +89,34 @@ class ClaimSources:
             self._team_extras = TeamExtras(snapshot.teams, snapshot.allocations)
         return self._team_extras
 
-    def reach(self, found: Gang, scope: ReclaimScope | None = None) -> Ints:
-        """Future idle capacity including the extras in `full_scope`; int64[resources, nodes]."""
-        return self.reclaimable.capacity.with_idle(self.full_scope(found, scope))
-
     def full_scope(self, found: Gang, scope: ReclaimScope | None = None) -> ReclaimScope:
         """The scope of a gang's claim, in which its own priority counts even in `reclaim_delay`."""
         scope, usual = scope or self.scope_of(found), ReclaimPriority(found.job.priority)
         return scope._replace(priority=max(scope.priority, usual))
 
-    def attained(self, found: Gang, scope: ReclaimScope | None = None) -> Ints:
-        """What a gang that cannot be reserved whole may get: the capacity of idle nodes and extras.
+    def attained(self, found: Gang, scope: ReclaimScope | None = None) -> AttainedCapacity:
+        """What a gang that cannot be reserved whole may get of idle nodes and extras.
 
-        `reach` counts all extras of a team that borrows, which yield only down to its guarantee,
-        and disregards the rules between pods. int64[resources, nodes]
+        All extras in `full_scope` count, unless guarantees keep some of them, or rules between pods
+        exclude some: then those that a claim of a part of the gang would get.
         """
-        snapshot, room = self.snapshot, self.reach(found, scope)
+        snapshot, scope = self.snapshot, self.full_scope(found, scope)
+        room = self.reclaimable.capacity.with_idle(scope)
         near = topology_placement.closest_fit(snapshot, found, room, FUTURE_IDLE)
-        if near is None or not (snapshot.teams or near[1] == found.pods):
-            return room
+        if near is None or not (near[1] == found.pods or self.keeping_teams(scope)):
+            return AttainedCapacity(room, near)
         reservation = self._reservation(found, near[0].requests)
-        reserve_capacity(reservation, self.reclaimable, self.full_scope(found, scope), whole=False)
+        reserve_capacity(reservation, self.reclaimable, scope, whole=False)
         room = snapshot.capacity.future_idle.copy()
         for request, nodes in zip(reservation.requests, reservation.nodes, strict=True):
             request.pod_class.release_from(room, nodes)
         reservation.discard(self.reclaimable)
-        return room
+        near = topology_placement.closest_fit(snapshot, found, room, FUTURE_IDLE)
+        return AttainedCapacity(room, near)
+
+    def keeping_teams(self, scope: ReclaimScope) -> Sequence[int]:
+        """Teams whose guarantee keeps some of the extras in a scope from yielding."""
+        return self._extras.keeping_teams(scope) if self._extras else ()
 
     def reserve(self, found: Gang, scope: ReclaimScope) -> Reservation | None:
         """Reserve future idle capacity for the whole gang, reclaiming extras within `scope`.

@@ -226,24 +226,21 @@ class GangClaims:
         if quota:
             self._above_budget(found, request, quota)
             return False
-        reason, kind = self._fit_error(found, scope), (found.signature, scope.priority)
+        attained = partial(self.sources.attained, found, scope)
+        reason = gang_fit_error(self.snapshot, found, attained)
+        kind = (found.signature, scope.priority)
         self._refused.setdefault(kind, {})[self._covered(found, scope)] = reason
         less = scope.priority < ReclaimPriority(job.priority)
         self.expects_shrinks = self.expects_shrinks or less
         self._pass_over(found, reason)
         return False
 
-    def _fit_error(self, found: Gang, scope: ReclaimScope) -> Reason:
-        sources = self.sources
-        attained = partial(sources.attained, found, scope)
-        return gang_fit_error(self.snapshot, found, sources.reach(found, scope), attained)
-
     def _pass_over(self, found: Gang, reason: Reason) -> None:
         """Enqueue a gang that does not fit; others may start before it (backfill).
 
         After `queue_patience` it becomes a head, which later gangs may not delay.
         """
-        reason, until = self.nodes.request(found, reason, partial(self.sources.reach, found))
+        reason, until = self.nodes.request(found, reason, partial(self.sources.attained, found))
         counts = found.quota_request is not NOT_COUNTED
         if counts and found.job.key in self.decisions.requests:
             self._refused.clear()  # requested pods count in quotas, so others' reasons may change

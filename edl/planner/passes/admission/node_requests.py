@@ -16,7 +16,6 @@ from edl.contract import Provision
 from edl.feasibility.horizon import IDLE
 from edl.model import ProvisionalPod, Reason, Role, Shape, TrainingJob
 from edl.planner.decision_limits import Provisioner
-from edl.planner.packing.node_capacity import Ints
 from edl.planner.passes.admission.gang import Gang
 from edl.planner.passes.admission.provisional_room import (
     MOST_PODS,
@@ -24,6 +23,7 @@ from edl.planner.passes.admission.provisional_room import (
     RequestedRoom,
     allowed_pods,
 )
+from edl.planner.passes.admission.topology_placement import AttainedCapacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
@@ -70,13 +70,12 @@ class NodeRequests:
         return awaited and self.may_request(found) and not self._is_late(found)
 
     def request(
-        self, found: Gang, reason: Reason, reach: Callable[[], Ints]
+        self, found: Gang, reason: Reason, attained: Callable[[], AttainedCapacity]
     ) -> tuple[Reason, datetime | None]:
         """Request nodes for a gang that does not fit, if it may.
 
         Returns why it waits, and until when if time ends that. `reason`: why it does not fit.
-        `reach`: future idle capacity including the extras that yield to it and its own provisional
-        pods; int64[resources, nodes].
+        `attained`: what it may get of idle nodes and extras.
         """
         job = found.job
         self.drop(found)
@@ -90,7 +89,7 @@ class NodeRequests:
             return reasons.not_provisioned(job.provisioning.message), None
         if not self._takes_turn(job):
             return reason, None
-        pods = self.provisioner.wanted(found, reach)
+        pods = self.provisioner.wanted(found, attained)
         names = (role.name for role in found.roles)
         asked = {name: count for name, count in zip(names, pods, strict=True) if count}
         self._keep(found, asked)

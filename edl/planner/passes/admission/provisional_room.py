@@ -22,11 +22,14 @@ from typing import Final
 from edl.contract import Provision
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.model import JobKey, ProvisionalPod, RequestState
-from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pack_order import reserve_idle, reserve_nodes
 from edl.planner.packing.pod_class import PodSetRequest, pack, still_missing
 from edl.planner.passes.admission.gang import Gang
-from edl.planner.passes.admission.topology_placement import NodesByRequest, kept_at
+from edl.planner.passes.admission.topology_placement import (
+    AttainedCapacity,
+    NodesByRequest,
+    kept_at,
+)
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.quota_balance import QuotaRequest
 from edl.planner.snapshot.role_allocation import NO_NODE, RESIZABLE
@@ -97,7 +100,7 @@ class ProvisionalRoom:
             request.pod_class.idle.unreserve_pods(nodes)
         return None
 
-    def wanted(self, found: Gang, reach: Callable[[], Ints]) -> list[int]:
+    def wanted(self, found: Gang, attained: Callable[[], AttainedCapacity]) -> list[int]:
         """The number of provisional pods per pod set of the gang.
 
         Bound ones that hold no capacity are counted on top until they are preempted: if they were
@@ -113,7 +116,7 @@ class ProvisionalRoom:
         if not found.job.topology.required:
             rest = still_missing(requests, held)
             self.free(found, -1)  # capacity held for one role is not available to another
-            more = pack(reach(), rest, FUTURE_IDLE)
+            more = pack(attained().room, rest, FUTURE_IDLE)
             self.free(found)
             fitting = [count + found for count, found in zip(held, more, strict=True)]
         missing = [request.pods for request in still_missing(requests, fitting)]
@@ -196,7 +199,7 @@ class RequestedRoom(ProvisionalRoom):
         times = {RequestState.FAILED: 0, RequestState.PENDING: 1, RequestState.PROVISIONED: 2}
         return request.created_at + times[request.state] * limit
 
-    def wanted(self, found: Gang, _reach: Callable[[], Ints]) -> list[int]:
+    def wanted(self, found: Gang, _attained: Callable[[], AttainedCapacity]) -> list[int]:
         return [request.pods for request in found.requests]
 
     def claim(self, found: Gang) -> None:

@@ -6,7 +6,7 @@ fit), so that large domains stay free for large gangs.
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec.structs import replace
@@ -32,6 +32,13 @@ _Search: TypeAlias = Callable[[Sequence[PodSetRequest], str], Iterator[int]]
 """Domains of a label for some requests, the best first."""
 _Reach: TypeAlias = tuple[Ints | None, Horizon]
 """Capacity, int64[resources, nodes]; None: current idle capacity, through the cached ranking."""
+
+
+class AttainedCapacity(NamedTuple):
+    """What a gang may get; int64[resources, nodes], and its `closest_fit` there."""
+
+    room: Ints
+    near: tuple[Gang, int] | None
 
 
 def place_gang(snapshot: Snapshot, found: Gang) -> tuple[Gang, NodesByRequest] | None:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
-from edl.planner.teams.reclaim_priority import ReclaimPriority
+from edl.planner.teams.reclaim_priority import NONE_RECLAIMABLE, ReclaimPriority, ReclaimScope
 from edl.planner.teams.team_balance import TeamBalance, TeamCharge
 
 
@@ -50,6 +50,24 @@ class TeamExtras:
         return TeamCharge(
             charge.balance, charge.team, charge.amounts, charge.accounts, sums[priority]
         )
+
+    def keeping_teams(self, scope: ReclaimScope) -> list[int]:
+        """Teams whose guarantee covers some of the extras within reach of a claim.
+
+        As these yield only while their team borrows, a claim gets fewer than are within reach.
+        """
+        if (right := scope.right) is None:
+            return []
+        balance, highest = right.balance, right.highest(scope.priority)
+        freed: dict[int, list[int]] = {}
+        """By team, what all extras within reach use of it."""
+        for team in self._used:
+            if team != right.team and highest[team] != NONE_RECLAIMABLE:
+                amounts = self._sum(team, highest[team])
+                for one in balance.below_common(right.team, team):
+                    before = freed.get(one, balance.nothing)
+                    freed[one] = [sum(pair) for pair in zip(before, amounts, strict=True)]
+        return [one for one in sorted(freed) if balance.has_left(one, right.scarce, freed[one])]
 
     def _sum(self, team: int, most: ReclaimPriority) -> list[int]:
         held = [used for priority, used in self._used[team].items() if priority <= most]

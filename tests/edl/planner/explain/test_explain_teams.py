@@ -73,7 +73,12 @@ def beside_guarantees(pods: int, red: int = 77, blue: int = 0) -> DecisionInput:
     return DecisionInput(with_teams(state, *owed), POLICIES["fair"], ALL)
 
 
-@pytest.mark.parametrize(("pods", "blue", "red", "fit"), [(20, 0, 77, 13), (8, 36, 41, 1)])
+BESIDE_GUARANTEES = pytest.mark.parametrize(
+    ("pods", "blue", "red", "fit"), [(20, 0, 77, 13), (8, 36, 41, 1), (14, 36, 41, 1)]
+)
+
+
+@BESIDE_GUARANTEES
 def test_replicas_within_a_guarantee_do_not_count_as_room(
     pods: int, blue: int, red: int, fit: int
 ) -> None:
@@ -93,3 +98,12 @@ def test_replicas_within_a_guarantee_do_not_count_as_room(
     assert like is not None
     assert gets_room(given.with_nodes(like, like.allocatable, found.pods))
     assert not gets_room(given.with_nodes(like, found.requests, found.pods - 1))
+
+
+@BESIDE_GUARANTEES
+def test_nodes_are_requested_for_pods_that_get_no_replicas_within_a_guarantee(
+    pods: int, blue: int, red: int, fit: int
+) -> None:
+    given = beside_guarantees(pods, red, blue).changed(autoscaled=True, takes_requests=True)
+    (found,) = given.decided().plan().requests
+    assert found.pods == (("worker", pods - fit),)
