@@ -133,11 +133,12 @@ def restart_commands(job: str) -> str:
 
 
 def _within(found: InsufficientResources) -> str:
-    """Whose replicas yield no further."""
+    """Whose replicas would make room, but yield no further."""
     if not found.kept:
         return ""
     teams, its = ("teams", "their") if len(found.kept) > 1 else ("team", "its")
-    return f"; the other replicas of {teams} {listed(found.kept)} are within {its} guarantee"
+    whose = f"of {teams} {listed(found.kept)}"
+    return f"; replicas {whose} that would make room are within {its} guarantee"
 
 
 def _most(found: InsufficientResources) -> str:

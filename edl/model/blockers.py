@@ -108,7 +108,8 @@ class InsufficientResources(msgspec.Struct, frozen=True):
     largest unreserved amount on one of them; `scarce`: the resource that admits the fewest pods.
     `node`: the node that comes nearest; `missing`: what one pod lacks there. `domains`: the
     topology domains to which a required topology limits the pods. `most`: how many would fit if
-    only this training job ran; with `kept`, beside what the guarantee of those teams covers.
+    only this training job ran, or beside what borrowers keep. `kept`: teams whose guarantee covers
+    extras that would make room.
     """
 
     kind: ClassVar = BlockerKind.INSUFFICIENT_RESOURCES

@@ -122,6 +122,7 @@ def _of_nodes(one: NodeBlocker, plain: BlockerDocument) -> BlockerDocument:
                 "schedulablePods": one.fitting,
                 "maxIdle": quantities(one.free),
                 "missing": quantities(one.missing),
+                "guaranteedTeams": list(one.kept),
             }
         case TooLarge():
             return {**placed, "maxAllocatable": quantities(one.largest)}

@@ -19,6 +19,7 @@ from edl.model.blockers import (
     TooLarge,
 )
 from edl.model.scarcity import Scarce
+from edl.planner.explain.kept_extras import covered_teams, keeping_teams
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pack_order import pack_in_best_order
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
@@ -47,7 +48,8 @@ def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
     unlabelled = None if near else no_domain_error(gang)
     gang = near[0] if near else gang
     found = pack_in_best_order(room, gang.requests, FUTURE_IDLE)
-    alone, kept = _capacity_alone(snapshot, gang.job.key), _keeping_teams(sources, gang)
+    alone, keeping = _capacity_alone(snapshot, gang.job.key), keeping_teams(sources, gang)
+    kept = tuple(dict.fromkeys((*keeping, *covered_teams(sources, gang, room))))
     alone_fit = pack_in_best_order(alone, gang.requests, Horizon.EMPTY)
     wanted = list(zip(gang.roles, gang.requests, found, alone_fit, strict=True))
     errors = [unlabelled or no_node_error(snapshot, one.pod_class) for one in gang.requests]
@@ -58,7 +60,7 @@ def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
         if not error and fitting < request.pods:
             taken = _fill_all(room, request.pod_class)
             improvable = request.pod_class.pods_by_resources(alone) > taken
-            most = fitting if kept else max(fits_alone, fitting)
+            most = fitting if keeping else max(fits_alone, fitting)
             unplaced = _Unplaced(role, request, fitting, most, improvable, kept)
             yield _room(snapshot, room, unplaced)
 
@@ -89,11 +91,11 @@ class _Unplaced(NamedTuple):
     request: PodSetRequest
     fitting: int
     most: int
-    """How many would fit if only their training job ran; with `kept`, beside those extras."""
+    """How many would fit if only their training job ran, or beside what borrowers keep."""
     improvable: Mask
     """Nodes on which one more would fit if only their training job ran; bool[nodes]."""
     kept: tuple[str, ...] = ()
-    """Teams whose guarantee covers some of the extras that it would otherwise take."""
+    """Teams whose guarantee covers extras that it would otherwise take."""
 
 
 def _capacity_alone(snapshot: Snapshot, key: JobKey) -> Ints:
@@ -123,12 +125,6 @@ def _gang_quota_shortage(sources: ClaimSources, gang: Gang) -> Iterator[QuotaExc
     quotas, scope = sources.reclaimable.quotas, sources.full_scope(gang)
     if quota := quotas.exceeded(gang.quota_request, scope):
         yield quota_shortage(quota, gang.quota_request, quotas.released(quota, scope))
-
-
-def _keeping_teams(sources: ClaimSources, gang: Gang) -> tuple[str, ...]:
-    """Teams whose guarantee covers some of the extras that the gang could take from borrowers."""
-    balance, teams = sources.snapshot.teams, sources.keeping_teams(sources.full_scope(gang))
-    return tuple(balance.names[team] for team in teams) if balance else ()
 
 
 def _fill_all(room: Ints, pod_class: PodClass) -> Ints:

@@ -83,6 +83,10 @@ class BlockerDocument(TypedDict, total=False):
     maxIdle: Annotated[Quantities, "InsufficientResources: the most that is idle on one node."]
     maxAllocatable: Annotated[Quantities, "TooLarge: the most that one node has."]
     missing: Annotated[Quantities, "InsufficientResources: what nodeName lacks for one pod."]
+    guaranteedTeams: Annotated[
+        list[str],
+        "InsufficientResources: teams whose guarantee covers replicas that would make room.",
+    ]
     domains: Annotated[list[DomainDocument], "Domains that a topology requires."]
     nodeRule: Annotated[str, NodeRule, "NoUsableNode: what excludes every node."]
     constraint: Annotated[str, Scarce, "ConstraintsUnsatisfied: what excludes the nodes."]

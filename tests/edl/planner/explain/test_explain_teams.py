@@ -89,7 +89,9 @@ def test_replicas_within_a_guarantee_do_not_count_as_room(
     assert messages.message(given.decided().decisions.held[WAITS]).endswith(
         f"; {fit} of {pods} pods fit"
     )
-    assert messages.cause(found).endswith("replicas of team red are within its guarantee")
+    assert messages.cause(found).endswith(
+        "replicas of team red that would make room are within its guarantee"
+    )
     fewer = f"fewer worker replicas (at most {fit} fit on these nodes)"
     assert messages.remedy(found).startswith(f"{fewer}, or new nodes")
     assert gets_room(beside_guarantees(fit, red, blue))
@@ -107,3 +109,30 @@ def test_nodes_are_requested_for_pods_that_get_no_replicas_within_a_guarantee(
     given = beside_guarantees(pods, red, blue).changed(autoscaled=True, takes_requests=True)
     (found,) = given.decided().plan().requests
     assert found.pods == (("worker", pods - fit),)
+
+
+def beside_extras(owed: int, priority: int = 0) -> DecisionInput:
+    """A gang needs 3 CPU: `red` has 6 CPU of extras on one node, `blue` 1 CPU on another one."""
+    jobs = of("red", worker("a", 1, 7, on=["n"] * 7, priority=priority))
+    jobs += of("blue", worker("b", 2, 3, on=["other"] * 3))
+    jobs += of("lab", worker("pz", 1, 1, shape=shape(3), priority=5, queued=-60))
+    state = cluster(node("n", 8), node("other", 3), *jobs)
+    teams = team("red", owed), team("blue", 4), team("lab")
+    return DecisionInput(with_teams(state, *teams), POLICIES["fair"], ALL)
+
+
+def test_extras_that_the_guarantee_of_their_team_covers_are_named() -> None:
+    found = blocker(beside_extras(8))
+    assert isinstance(found, InsufficientResources)
+    assert found.kept == ("red",), "the extras of blue would not suffice"
+    assert messages.cause(found).endswith(
+        "; replicas of team red that would make room are within its guarantee"
+    )
+    assert messages.remedy(found) == "2 CPU more free on n"
+    assert gets_room(beside_extras(4)), "a team that borrows yields"
+
+
+def test_extras_of_a_higher_priority_are_not_named() -> None:
+    found = blocker(beside_extras(8, priority=9))
+    assert isinstance(found, InsufficientResources)
+    assert found.kept == ()
