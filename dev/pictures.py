@@ -33,7 +33,7 @@ _DESK: Final = ViewportSize(width=1280, height=1000)
 _PHONE: Final = ViewportSize(width=390, height=844)
 
 
-_HELP: Final = """Draw the dashboard while the demo's jobs run: light, dark, on a phone, with teams.
+_HELP: Final = """Draw the dashboard while the demo's jobs run: light, dark, a phone, a job, teams.
 
 \b
 Examples:
@@ -84,7 +84,7 @@ def _demo(sandbox: Sandbox) -> Iterator[str]:
 
 
 def _drawn(found: Browser, url: str, output: Path) -> Iterator[Path]:
-    for name, draw in {"light": _light, "dark": _dark, "phone": _phone}.items():
+    for name, draw in {"light": _light, "dark": _dark, "phone": _phone, "job": _job}.items():
         page = draw(found, url)
         path = output / f"dashboard-{name}.png"
         page.screenshot(path=path)
@@ -131,6 +131,14 @@ def _phone(found: Browser, url: str) -> Page:
     )
     page = _opened(context.new_page(), url)
     page.locator("#jobs").evaluate("(section) => section.scrollIntoView()")
+    return page
+
+
+def _job(found: Browser, url: str) -> Page:
+    """The page of mnist."""
+    page = _light(found, url)
+    page.get_by_role("table", name="Training jobs").get_by_role("link", name="mnist").click()
+    page.locator("#pods-table tbody tr").first.wait_for()
     return page
 
 

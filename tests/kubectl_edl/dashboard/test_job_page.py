@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from edl import contract
+from edl.visibility.namespace_queue import TeamCount
 from kubectl_edl.dashboard.job_page import MOST_PODS_WITH_EVENTS
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced
 from tests.kubectl_edl.dashboard.served_page import ServedPage, trained
 from tests.kubectl_edl.dashboard.test_watcher import fenced as without_cluster_rights
+from tests.kubectl_edl.queue.test_published_queue import publish
 from tests.kubectl_edl.stage import NOW, event, job, pod
 
 if TYPE_CHECKING:
@@ -189,10 +191,18 @@ def test_text_of_the_cluster_has_no_control_characters_and_the_page_names_no_mar
 def test_without_cluster_rights_the_page_has_the_published_reasons_and_says_what_is_missing() -> (
     None
 ):
-    page = state(ServedPage(without_cluster_rights("Node")))
-    assert page["blockers"] == []
-    assert [row["Role"] for row in rows(page["sizes"])] == ["chief", "ps", "worker"]
-    assert any("needs the whole cluster" in hint or "Node" in hint for hint in page["hints"])
+    stage = without_cluster_rights("Node")
+    stage.put(job("large", framework="none", min="40", max="60"), parallelism=40)
+    publish(stage, "large", position=2, ahead=(TeamCount(2, "vision"),))
+    page = state(ServedPage(stage), "/jobs/default/large")
+    (blockers,) = page["blockers"]
+    assert blockers["title"] == "Why large does not start"
+    assert blockers["lines"] == [["Insufficient CPU for 3 worker", "room for 3 more pods"]]
+    assert ["Queue", "position 2, behind 2 jobs of team vision"] in page["facts"]
+    hints = " ".join(page["hints"])
+    assert "Node is forbidden" in hints
+    assert "as the reconciler published it 40s ago" in hints
+    explained(stage, page, "large")
 
 
 def test_what_may_not_be_read_is_named_beside_the_rest() -> None:
