@@ -64,7 +64,8 @@ class AutoscalerEvents:
         Only the first page is read: users of the namespace may write Events without end.
         """
         try:
-            page = next(self._cluster.pages(ListOptions("Event", key.namespace, about=pod.name)))
+            about = f"involvedObject.name={pod.name}"
+            page = next(self._cluster.pages(ListOptions("Event", key.namespace, fields=about)))
         except ClusterError as error:
             _log.debug("cannot read the autoscaler's events about %s: %s", key, error)
             return ""

@@ -146,8 +146,8 @@ class ListOptions(msgspec.Struct, frozen=True):
     """A label selector in the API's syntax."""
     name: str = ""
     """Only the object of this name: RBAC may grant the list for it alone."""
-    about: str = ""
-    """Only Events about objects of this name."""
+    fields: str = ""
+    """A field selector in the API's syntax; each kind supports few fields."""
 
 
 class RawList(msgspec.Struct, frozen=True):

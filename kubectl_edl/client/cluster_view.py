@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.annotations.last_change import with_name
-from edl.errors import Forbidden
+from edl.errors import Forbidden, Gone
 from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.decode import job_facts, object_facts
@@ -170,7 +170,7 @@ def allowed(
     """Read if allowed; otherwise return nothing and add a hint: the result is useful without it."""
     try:
         return read()
-    except Forbidden as error:
+    except (Forbidden, Gone) as error:
         hints.append(f"hint: {consequence}: {error}")
         return ()
 

@@ -5,10 +5,13 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Final, NamedTuple, TypeAlias
 
+from msgspec.structs import replace
+
 from edl import contract
-from edl.errors import Forbidden
+from edl.errors import EdlError, Forbidden, Gone
 from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.event_facts import EventFacts, event_facts
 from edl.model import TrainingJob
@@ -90,6 +93,8 @@ def _identity(event: EventFacts) -> str:
     return event.uid or f"{event.body['metadata'].get('namespace')}/{event.kind}/{event.name}"
 
 
+_JOBS: Final = "involvedObject.kind=Job"
+"""The field selector for Events about Jobs."""
 _ONE_A_POD: Final = frozenset({"SuccessfulCreate", "SuccessfulDelete"})
 """The Job controller's reasons per pod; the table of pods shows the same, in fewer lines."""
 
@@ -113,45 +118,59 @@ def events_of(
 def events_about(cluster: Cluster, job: TrainingJob, pods: Iterable[str]) -> tuple[EventFacts, ...]:
     """Events about its Jobs and these pods, newest last: one list per object. Raises Forbidden."""
     names = (*(role.job for role in job.roles), *pods)
-    selections = (ListOptions("Event", job.key.namespace, about=name) for name in names)
+    fields = (f"involvedObject.name={name}" for name in names)
+    selections = (ListOptions("Event", job.key.namespace, fields=one) for one in fields)
     listed = [raw for selection in selections for raw in cluster.list(selection).items]
     return tuple(about(event_facts(listed), jobs_of([job])))
 
 
 def last_changes(cluster: Cluster, namespace: str, jobs: Jobs, most: int) -> tuple[EventFacts, ...]:
-    """The newest `most` Events of these Jobs, newest last. Raises Forbidden."""
-    return tuple(filter(_is_change, events_of(cluster, namespace, jobs, ours=False)))[-most:]
+    """The newest `most` Events of these Jobs, newest last. Raises Forbidden, Gone."""
+    found = _of_jobs(cluster, ListOptions("Event", namespace, fields=_JOBS), jobs)
+    return tuple(one for one in found if one.reason not in _ONE_A_POD)[-most:]
 
 
-def changes_by_job(
-    cluster: Cluster, jobs: Jobs, refused: Callable[[Forbidden], None]
+def warnings_by_job(
+    cluster: Cluster, jobs: Jobs, refused: Callable[[EdlError], None]
 ) -> Mapping[tuple[str, str], list[EventFacts]]:
-    """The Events of each of these Jobs, newest last, by (namespace, name).
+    """The Warning Events of each of these Jobs, newest last, by (namespace, name).
 
     One list of Events, if the user may list them in all namespaces or the Jobs are in one; else one
     per namespace, and `refused` gets the errors.
     """
     found: defaultdict[tuple[str, str], list[EventFacts]] = defaultdict(list)
-    listed = event_facts(_listed(cluster, sorted({namespace for namespace, _ in jobs}), refused))
-    for one in filter(_is_change, about(listed, jobs)):
-        found[one.body["metadata"]["namespace"], one.name].append(one)
+    for one in _warnings(cluster, jobs, refused):
+        found[_job_of(one)].append(one)
     return found
 
 
-def _listed(
-    cluster: Cluster, namespaces: Collection[str], refused: Callable[[Forbidden], None]
-) -> list[bytes]:
+def _warnings(
+    cluster: Cluster, jobs: Jobs, refused: Callable[[EdlError], None]
+) -> list[EventFacts]:
+    everywhere = ListOptions("Event", fields=f"{_JOBS},type=Warning")
+    namespaces = sorted({namespace for namespace, _ in jobs})
     if len(namespaces) > 1:
-        with suppress(Forbidden):
-            return list(cluster.list(ListOptions("Event")).items)
-    found: list[bytes] = []
+        with suppress(Forbidden, Gone):
+            return _of_jobs(cluster, everywhere, jobs)
+    found: list[EventFacts] = []
     for namespace in namespaces:
         try:
-            found += cluster.list(ListOptions("Event", namespace)).items
-        except Forbidden as error:
+            found += _of_jobs(cluster, replace(everywhere, namespace=namespace), jobs)
+        except (Forbidden, Gone) as error:
             refused(error)
     return found
 
 
-def _is_change(event: EventFacts) -> bool:
-    return event.kind == "Job" and event.reason not in _ONE_A_POD
+def _of_jobs(cluster: Cluster, selection: ListOptions, jobs: Jobs) -> list[EventFacts]:
+    """The selected Events of these Jobs, newest last.
+
+    The list is read in pages, of which only these are kept: it may have 100,000 of other Jobs.
+    """
+    pages = (event_facts(page.items) for page in cluster.pages(selection))
+    named = [one for page in pages for one in page if _job_of(one) in jobs]
+    return sorted(about(named, jobs), key=attrgetter("order"))
+
+
+def _job_of(event: EventFacts) -> tuple[str, str]:
+    """The (namespace, name) of the Job that an Event is about."""
+    return event.body["metadata"].get("namespace") or "", event.name

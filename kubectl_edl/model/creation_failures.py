@@ -12,7 +12,7 @@ from edl.messages.blocker_messages import restart_commands
 from edl.model import JobKey
 from edl.planner.snapshot.last_resizes import pods_were_not_created
 from kubectl_edl.client.cluster_view import allowed
-from kubectl_edl.client.event_reader import changes_by_job, events_about, jobs_of
+from kubectl_edl.client.event_reader import events_about, jobs_of, warnings_by_job
 from kubectl_edl.model.training_job_view import JobView, RoleView
 
 _LATELY: Final = timedelta(minutes=10)
@@ -40,11 +40,11 @@ def creation_failures(
     lacking = [one for one in views if any(map(_lacks_pods, one.roles))]
     refused: list[str] = []
     jobs = jobs_of(one.job for one in lacking)
-    changes = changes_by_job(cluster, jobs, lambda error: refused.append(str(error)))
+    warnings = warnings_by_job(cluster, jobs, lambda error: refused.append(str(error)))
     hints += [f"hint: why pods cannot be created is missing: {error}" for error in refused[:1]]
     found: dict[JobKey, tuple[JobBlocker, ...]] = {}
     for one in lacking:
-        own = [change for job in jobs_of([one.job]) for change in changes.get(job, ())]
+        own = [warned for job in jobs_of([one.job]) for warned in warnings.get(job, ())]
         found[one.job.key] = tuple(uncreated_pods(one, own, now))
     return found
 

@@ -244,9 +244,17 @@ def _selects(selection: ListOptions, key: FakeKey, body: Json) -> bool:
         return False
     if selection.name not in ("", key.name):
         return False
-    if selection.about not in ("", (body.get("involvedObject") or {}).get("name")):
+    if not all(_has_field(body, one) for one in filter(None, selection.fields.split(","))):
         return False
     return matches(selection.labels, body["metadata"].get("labels") or {})
+
+
+def _has_field(body: Json, requirement: str) -> bool:
+    path, _, value = requirement.partition("=")
+    found: Any = body
+    for name in path.split("."):
+        found = (found or {}).get(name)
+    return bool(found == value)
 
 
 def _copied(body: Mapping[str, Any]) -> Json:

@@ -1,6 +1,6 @@
 """Wrappers of a cluster: users with fewer rights, and concurrent writers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 from edl.errors import Conflict, Forbidden
@@ -14,6 +14,13 @@ class ClusterWrapper:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
+
+    def list(self, selection: ListOptions) -> RawList:
+        return self.cluster.list(selection)
+
+    def pages(self, selection: ListOptions) -> Iterator[RawList]:
+        """One page of what `list` returns, so that a subclass changes both."""
+        yield self.list(selection)
 
     def __getattr__(self, name: str) -> object:
         return getattr(self.cluster, name)

@@ -242,18 +242,12 @@ def _refusal(request: ApiCall, answer: ApiResponse) -> ClusterError | None:
 
 
 def _query(selection: ListOptions) -> dict[str, str]:
+    named = f"metadata.name={selection.name}" if selection.name else ""
     query = {
         "labelSelector": selection.labels,
-        "fieldSelector": ",".join(_fields(selection)),
+        "fieldSelector": ",".join(filter(None, (named, selection.fields))),
     }
     return {name: value for name, value in query.items() if value}
-
-
-def _fields(selection: ListOptions) -> Iterator[str]:
-    if selection.name:
-        yield f"metadata.name={selection.name}"
-    if selection.about:
-        yield f"involvedObject.name={selection.about}"
 
 
 def _log_query(wanted: LogRequest) -> dict[str, str]:

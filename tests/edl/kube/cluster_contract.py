@@ -196,9 +196,15 @@ class ClusterContract:
         for name in ("one", "two"):
             about = {"kind": "Pod", "namespace": namespace, "name": name}
             body = {"metadata": {"name": f"of-{name}"}, "involvedObject": about, "reason": "Seen"}
+            body["type"] = "Warning" if name == "two" else "Normal"
             cluster.create(ObjectRef("Event", namespace, f"of-{name}"), body)
-        found = cluster.list(ListOptions("Event", namespace, about="two"))
-        assert names(found.items) == ["of-two"]
+
+        def found(fields: str) -> list[str]:
+            return names(cluster.list(ListOptions("Event", namespace, fields=fields)).items)
+
+        assert found("involvedObject.name=two") == ["of-two"]
+        assert found("involvedObject.kind=Pod,type=Warning") == ["of-two"]
+        assert found("involvedObject.kind=Job,type=Warning") == []
 
     def test_a_list_by_name_holds_that_object_of_each_namespace(
         self, cluster: Cluster, namespace: str

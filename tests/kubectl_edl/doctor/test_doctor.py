@@ -1307,6 +1307,26 @@ def test_events_are_listed_once_for_all_jobs(stage: Stage, namespaces: list[str]
     assert events == (["a"] if len(namespaces) == 1 else [""])
 
 
+def test_only_warnings_about_jobs_are_read_of_all_events(stage: Stage) -> None:
+    refused_in(stage, "a", "b")
+    stage.create(event("poor", "SuccessfulCreate", "Created pod: poor-0", minutes_ago=1))
+    crash = event("web", "BackOff", "restarting failed container", minutes_ago=1, warning=True)
+    stage.create(crash | {"involvedObject": {"kind": "Pod", "name": "web"}})
+    read: list[str] = []
+
+    class Reading(ClusterWrapper):
+        def list(self, selection: ListOptions) -> RawList:
+            found = self.cluster.list(selection)
+            events = found.manifests() if selection.kind == "Event" else []
+            read.extend(one["reason"] for one in events)
+            return found
+
+    before = stage.wrapped
+    stage.wrapped = lambda cluster: Reading(before(cluster))  # type: ignore[return-value]
+    assert len(checked(stage)["stuck"]) == 4
+    assert set(read) == {"FailedCreate"}
+
+
 def test_events_are_listed_by_namespace_if_not_of_all(stage: Stage) -> None:
     refused_in(stage, "a", "b")
     before = stage.wrapped
