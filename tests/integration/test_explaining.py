@@ -96,5 +96,6 @@ def test_with_the_rights_of_one_namespace_explain_says_what_it_can(
     assert "kubectl auth can-i list nodes" in explained.stderr
     planned = shell.edl("plan", kubeconfig=user)
     assert planned.returncode == 0
+    assert "No training jobs wait in " in planned.stdout
     assert "kubectl auth can-i list nodes" in planned.stderr
     assert "assumed settings" not in planned.stderr
