@@ -48,7 +48,7 @@ counts jobs that were stopped, POD-STOPS pods that ended before their job. With 
 NODE-HOURS are those of all nodes, COST that of pools in the unit of their prices. DOMAINS, with
 -o wide, shows where pods of a job with a topology first ran; with --live jobs keep theirs. NOW
 is the present size, AS-IS and WHAT-IF are the sizes at the end without and with your changes,
-and the columns -STARTS show when all roles of the job have started.
+and the columns -STARTS show when all roles of the job have last started.
 
 -o json prints a SimulationList, with --live a WhatIfList; all times are in seconds. Their fields:
 docs/reference/outputs.md
