@@ -57,13 +57,24 @@ def test_a_change_and_the_end_of_the_job_arrive_by_themselves(page: Page, stage:
     expect(page.get_by_role("alert")).to_have_text(said)
 
 
-def test_a_queued_job_fits_a_phone(page: Page) -> None:
-    page.set_viewport_size({"width": 390, "height": 844})
+def test_a_queued_job_says_why_it_does_not_start(page: Page) -> None:
     by_keyboard(page, "default/large")
     expect(page.get_by_role("heading", name="Why large does not start")).to_be_visible()
     expect(page.get_by_text("would help:").first).to_be_visible()
     expect(page.get_by_text("It has no pods.")).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_long_word_of_an_event_does_not_widen_the_page(
+    page: Page, stage: Stage, width: int
+) -> None:
+    body = event("mnist-worker", "Failed", f"image {'x' * 300}", minutes_ago=1, warning=True)
+    body["involvedObject"]["uid"] = stage.job("mnist-worker")["metadata"]["uid"]
+    stage.create(body)
+    page.set_viewport_size({"width": width, "height": 844})
+    by_keyboard(page, "default/mnist")
+    expect(row(page, "Events", "Failed")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == width
 
 
 def test_an_unknown_job_is_said_in_a_sentence_with_a_way_back(page: Page) -> None:

@@ -67,28 +67,34 @@ def test_everything_is_reached_by_tab_and_the_focus_is_seen(page: Page) -> None:
         return [at.id || at.textContent.trim(), style.outlineStyle, parseFloat(style.outlineWidth)];
     }"""
     walk = []
-    for _ in range(17):
+    for _ in range(20):
         page.keyboard.press("Tab")
         walk.append(page.evaluate(focused))
-    assert [name for name, *_ in walk] == [
-        "Skip to the cluster",
-        "theme",
-        "Cluster",
-        "Jobs",
-        "Queue",
-        "Teams",
-        "What if",
-        "Nodes",
-        "Cost",
-        "The same as a table",
-        "filter",
-        "imagine-job",
-        "imagine-max",
-        "Its changes as a table",
-        "scale-size",
-        *[name for name, *_ in walk[15:]],
-    ]
-    assert {name for name, *_ in walk[15:]} == {"Set", "scale-auto"}
+    assert (
+        [name for name, *_ in walk]
+        == [
+            "Skip to the cluster",
+            "theme",
+            "Cluster",
+            "Jobs",
+            "Queue",
+            "Teams",
+            "What if",
+            "Nodes",
+            "Cost",
+            "The same as a table",
+            "filter",
+            "default/large",
+            "default/mnist",
+            "default/large",  # in the queue
+            "imagine-job",
+            "imagine-max",
+            "Its changes as a table",
+            "scale-size",
+            *[name for name, *_ in walk[18:]],
+        ]
+    )
+    assert {name for name, *_ in walk[18:]} == {"Set", "scale-auto"}
     assert all(style == "solid" and width >= 2 for _, style, width in walk), walk
 
 
@@ -139,6 +145,22 @@ def test_axe_finds_nothing_to_mend(
         expect(page.get_by_text("With a max of 11")).to_be_visible(timeout=15_000)
         for summary in page.locator("summary").all():
             summary.click()
+        assert run_axe(page) == []
+
+
+@pytest.mark.parametrize(
+    "how",
+    [{}, {"color_scheme": "dark"}, {"viewport": PHONE}],
+    ids=["light", "dark", "phone"],
+)
+@pytest.mark.parametrize("name", ["mnist", "large"])
+def test_axe_finds_nothing_to_mend_on_the_page_of_a_job(
+    chromium: Browser, dashboard: Dashboard, how: dict[str, Any], name: str
+) -> None:
+    with opened(chromium, dashboard, **how) as page:
+        page.goto(f"{page.url}jobs/default/{name}")
+        expect(page.get_by_role("heading", name="Why ")).to_be_visible()
+        expect(page.locator("#state")).to_have_text("live")
         assert run_axe(page) == []
 
 
