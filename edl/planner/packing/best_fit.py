@@ -70,11 +70,10 @@ class CapacityView:
         if self._all:
             return self._find_in_all()
         freed, ahead = self._capacity.freed_nodes, self._ahead
-        while self._seen < len(freed):
-            node = freed[self._seen]
-            if self._freed_first[node] and self.fits(node):
-                return node
-            self._seen += 1
+        if self._seen < len(freed):
+            self._seen = self._first_freed(self._seen, self._freed_first)
+            if self._seen < len(freed):
+                return freed[self._seen]
         cells, plain = self._cells, self._pod_class.share_allocator is None
         while ahead or self._look_ahead():
             node = ahead[-1]
@@ -85,17 +84,25 @@ class CapacityView:
                 if plain or self.allows(node):
                     return node
             ahead.pop()
-        return NO_NODE if self._freed_last is None else self._find_freed(self._freed_last)
+        if self._freed_last is None:
+            return NO_NODE
+        self._seen_last = self._first_freed(self._seen_last, self._freed_last)
+        return freed[self._seen_last] if self._seen_last < len(freed) else NO_NODE
 
-    def _find_freed(self, last: "memoryview[int]") -> int:
-        """`find` among the nodes of `last` on which capacity was freed."""
-        freed = self._capacity.freed_nodes
-        while self._seen_last < len(freed):
-            node = freed[self._seen_last]
-            if last[node] and self.fits(node):
-                return node
-            self._seen_last += 1
-        return NO_NODE
+    def _first_freed(self, seen: int, among: "memoryview[int]") -> int:
+        """The first index from `seen` on in `freed_nodes` of a node of `among` that fits a pod.
+
+        The length of `freed_nodes` if none does.
+        """
+        freed, full = self._capacity.freed_nodes, set[int]()
+        for at in range(seen, len(freed)):
+            node = freed[at]
+            if node in full:  # deferred growth frees a node once per replica
+                continue
+            if among[node] and self.fits(node):
+                return at
+            full.add(node)
+        return len(freed)
 
     def _find_in_all(self) -> int:
         """`find` among few nodes."""

@@ -18,6 +18,7 @@ class EmptyCluster:
 
     snapshot: Snapshot
     _fits: dict[Hashable, bool] = field(default_factory=dict)
+    _has_capacity: dict[Hashable, bool] = field(default_factory=dict)
     _without_jobs: Snapshot | None = None
 
     def fits(self, found: Gang) -> bool:
@@ -30,8 +31,15 @@ class EmptyCluster:
             self._fits[found.signature] = self._could_start(found)
         return self._fits[found.signature]
 
+    def has_capacity_for(self, found: Gang) -> bool:
+        """Whether the gang would fit by capacity alone."""
+        known, signature = self._has_capacity, found.signature
+        if signature not in known:
+            known[signature] = fits_empty_cluster(self.snapshot, found)
+        return known[signature]
+
     def _could_start(self, found: Gang) -> bool:
-        if not fits_empty_cluster(self.snapshot, found):
+        if not self.has_capacity_for(found):
             return False
         binds = any(request.pod_class.constraints for request in found.requests)
         # That snapshot lacks the GPU shares that would be free, and training pods to be near.

@@ -40,8 +40,6 @@ class GangClaims:
     _refused: dict[Hashable, dict[Hashable, Reason]] = field(default_factory=dict)
     """By what a gang needs and its priority, then by its team and guarantee: searches that failed,
     and why. An equal gang later in the queue cannot fit either."""
-    _fits_empty: dict[Hashable, bool] = field(default_factory=dict)
-    """Whether such a gang fits by capacity if no training job runs."""
     nodes: NodeRequests = field(init=False)
 
     def __post_init__(self) -> None:
@@ -252,13 +250,7 @@ class GangClaims:
 
     def _may_ever_start(self, found: Gang) -> bool:
         """Whether it fits nodes without training jobs, or an autoscaler may add nodes for it."""
-        return self._fits_empty_cluster(found) or self.nodes.may_request(found)
-
-    def _fits_empty_cluster(self, found: Gang) -> bool:
-        known, signature = self._fits_empty, found.signature
-        if signature not in known:
-            known[signature] = topology_placement.fits_empty_cluster(self.snapshot, found)
-        return known[signature]
+        return self.sources.without_jobs.has_capacity_for(found) or self.nodes.may_request(found)
 
     def _refusal(self, found: Gang) -> Reason | None:
         """Why an equal gang was refused; None if none was."""
@@ -268,8 +260,8 @@ class GangClaims:
 
     def _covered(self, found: Gang, scope: ReclaimScope) -> tuple[int, int] | None:
         """Nodes that are too small, or not eligible, refuse a gang whatever its team may take."""
-        right = scope.right
-        if right and (found.quota_request.is_bounded or self._fits_empty_cluster(found)):
+        right, there = scope.right, self.sources.without_jobs
+        if right and (found.quota_request.is_bounded or there.has_capacity_for(found)):
             return right.team, right.covered_by
         return None
 

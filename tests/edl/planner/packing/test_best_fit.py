@@ -24,6 +24,7 @@ from edl.planner.policies import POLICIES
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from tests.edl.planner.states import cluster, node, shape, worker
+from tests.edl.planner.work import instructions
 
 KEYS = ("zone", "rack", "host")
 NAMES = ("one", "two")
@@ -150,6 +151,20 @@ def test_room_that_came_back_to_a_node_is_found_again(count: int) -> None:
     assert cursor.find() == -1
     pod_class.future_idle.release(1)
     assert cursor.find() == 1
+
+
+def test_a_node_that_was_freed_many_times_is_examined_once() -> None:
+    state = cluster(*(node(f"node-{at:03}", 1) for at in range(100)))
+    snapshot = take_snapshot(state, POLICIES["fair"], Limits())
+    cursor = snapshot.pod_class(shape(2)).future_idle
+    freed = snapshot.capacity.freed_nodes
+
+    def work(times: int) -> int:
+        assert cursor.find() == -1
+        freed.extend([*range(100)] * times)
+        return instructions(cursor.find)
+
+    assert work(40) < 20 * work(1)
 
 
 def test_a_cursor_finds_the_same_nodes_again_when_placements_are_undone() -> None:
