@@ -16,7 +16,7 @@ from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import print_changed
-from kubectl_edl.cli.options import YES, Writing, everywhere, writing
+from kubectl_edl.cli.options import YES, Writing, everywhere
 from kubectl_edl.client.cluster_view import Survey, selected, survey_training
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.patcher import Patcher
@@ -52,7 +52,7 @@ class Switch:
 
 @option_group
 class PauseOptions(Writing):
-    """`Writing`, and whether the confirmation is given."""
+    """`Writing`, and whether the confirmation is given; `resume` asks for none, and accepts it."""
 
     yes: bool = shared_option(YES, fallback=False)
 
@@ -209,8 +209,8 @@ def pause(cli: CliContext, choice: JobSelection, scope: Scope, how: PauseOptions
 @click.command("resume", help=_RESUME_HELP)
 @choosing
 @everywhere
-@writing
+@group(PauseOptions, "how")
 @click.pass_obj
-def resume(cli: CliContext, choice: JobSelection, scope: Scope, writing: Writing) -> None:
+def resume(cli: CliContext, choice: JobSelection, scope: Scope, how: PauseOptions) -> None:
     check(choice, scope)
-    flip(cli, choice, scope, writing, _RESUME)
+    flip(cli, choice, scope, how, _RESUME)

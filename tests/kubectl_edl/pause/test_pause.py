@@ -168,7 +168,12 @@ def test_pausing_all_jobs_without_a_terminal_takes_yes(stage: Stage) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [("pause", "mnist"), ("pause", "--all", "--dry-run", "server"), ("resume", "--all")],
+    [
+        ("pause", "mnist"),
+        ("pause", "--all", "--dry-run", "server"),
+        ("resume", "--all"),
+        ("resume", "--all", "--yes"),
+    ],
 )
 def test_a_job_by_name_a_dry_run_and_a_resume_ask_nothing(
     stage: Stage, arguments: tuple[str, ...]
