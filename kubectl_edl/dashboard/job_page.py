@@ -7,7 +7,7 @@ and the number of the others. "chart" is the size over time as on the main page,
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from threading import Lock
 from typing import Final, NamedTuple
@@ -17,9 +17,10 @@ from edl.model import JobKey, Pod, PodPhase, TrainingJob
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Missing, Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection
-from kubectl_edl.client.cluster_view import allowed
+from kubectl_edl.client.cluster_view import allowed, survey_ruled
 from kubectl_edl.client.event_reader import events_about
 from kubectl_edl.client.failed_pods import failed_pods
+from kubectl_edl.client.job_lookup import only
 from kubectl_edl.client.pending_pods import pods_of
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
 from kubectl_edl.dashboard.cluster_reader import DashboardSnapshot
@@ -35,6 +36,7 @@ from kubectl_edl.explain.role_sizes import sizes_table
 from kubectl_edl.explain.view import domains_table, explanation_facts
 from kubectl_edl.history.view import operations_table
 from kubectl_edl.model.creation_failures import job_argument
+from kubectl_edl.model.published_queue import PublishedView, ranked
 from kubectl_edl.model.role_history import past
 from kubectl_edl.model.training_job_view import pod_status
 from kubectl_edl.output.age import age
@@ -96,15 +98,17 @@ class JobPages:
         if found:
             return found
         shown = self.connection.namespace
-        only = "" if shown in ("", key.namespace) else f"; only namespace {shown} is shown here"
+        other = "" if shown in ("", key.namespace) else f"; only namespace {shown} is shown here"
         raise Missing(
-            f'no training job "{harmless(key.name)}" in namespace {harmless(key.namespace)}{only}'
+            f'no training job "{harmless(key.name)}" in namespace {harmless(key.namespace)}{other}'
         )
 
     def _read(self, snapshot: DashboardSnapshot, job: TrainingJob) -> Json:
         cluster, now, hints = self.connection.cluster, self.cli.now(), list[str]()
         by = snapshot.deciding or deciding(self.connection, SettingsOverrides(), now)
-        published = None if snapshot.state else published_view(self.connection, job, now, hints)
+        published = None
+        if snapshot.state is None:
+            job, published = self._in_namespace(job, now, hints)
         pods = allowed(lambda: pods_of(cluster, job), "why pods wait is missing", hints)
         roles = tuple(role.name for role in job.roles)
         given = ExplanationInput(job, roles, pods, by, snapshot.state, published, now)
@@ -116,6 +120,16 @@ class JobPages:
         page = _page(_JobFacts(explained, why, dict(map(_restarts, pods)), events, now))
         every_hint = dict.fromkeys((*snapshot.hints, *hints))
         return page | {"hints": [hint.removeprefix("hint: ") for hint in every_hint]}
+
+    def _in_namespace(
+        self, job: TrainingJob, now: datetime, hints: list[str]
+    ) -> tuple[TrainingJob, PublishedView | None]:
+        """The job with the effects of its namespace's quotas, and what is published about it."""
+        published = published_view(self.connection, job, now, hints)
+        there = replace(self.connection, namespace=job.key.namespace)
+        survey = ranked(survey_ruled(there, now), published)
+        hints += survey.hints
+        return only(job.key, survey) or job, published
 
 
 class _JobFacts(NamedTuple):

@@ -13,7 +13,7 @@ from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced
 from tests.kubectl_edl.dashboard.served_page import ServedPage, trained
 from tests.kubectl_edl.dashboard.test_watcher import fenced as without_cluster_rights
 from tests.kubectl_edl.queue.test_published_queue import publish
-from tests.kubectl_edl.stage import NOW, event, job, pod
+from tests.kubectl_edl.stage import NOW, event, job, pod, quota
 
 if TYPE_CHECKING:
     from edl.kube.cluster import Cluster, ListOptions, RawList
@@ -202,6 +202,15 @@ def test_without_cluster_rights_the_page_has_the_published_reasons_and_says_what
     hints = " ".join(page["hints"])
     assert "Node is forbidden" in hints
     assert "as the reconciler published it 40s ago" in hints
+    explained(stage, page, "large")
+
+
+def test_without_cluster_rights_a_quota_of_the_namespace_still_counts() -> None:
+    stage = without_cluster_rights("Node")
+    stage.put(job("large", framework="none", min="4", max="6"), parallelism=4)
+    stage.create(quota("limits.memory"))
+    page = state(ServedPage(stage), "/jobs/default/large")
+    assert 'ResourceQuota "compute" refuses its pods' in dict(page["facts"])["Reason"]
     explained(stage, page, "large")
 
 
