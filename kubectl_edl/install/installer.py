@@ -7,7 +7,7 @@ from typing import Final
 from edl.kube.cluster import Cluster, find
 from edl.model import ObjectRef
 from kubectl_edl.cli.context import Scope
-from kubectl_edl.client.certificate_store import served_outside
+from kubectl_edl.client.certificate_store import served_in, served_outside
 from kubectl_edl.install.installation_values import KEPT
 
 _HELM: Final = "meta.helm.sh/release-name"
@@ -36,19 +36,8 @@ def other_installer(cluster: Cluster, scope: Scope) -> OtherInstaller | None:
         there = f" --kube-context {quote(scope.context)}" if scope.context else ""
         again = f"helm upgrade {release.name} CHART -n {release.namespace}{there}"
         return OtherInstaller("Helm installed kubectl-edl here", again)
-    if find(cluster, webhook_deployment(cluster)) is None:
-        return _without_deployment(cluster, scope)
-    if find(cluster, ObjectRef("ConfigMap", cluster.system_namespace, KEPT)) is None:
-        return OtherInstaller(
-            "kubectl-edl was installed here by manifests",
-            "apply the manifests of the plugin's version (kubectl apply, kustomize)",
-            f"kubectl edl upgrade --take-ownership -f VALUES{scope.edl_flags}",
-        )
-    return None
-
-
-def _without_deployment(cluster: Cluster, scope: Scope) -> OtherInstaller:
-    if url := served_outside(cluster):
+    deployed = find(cluster, webhook_deployment(cluster)) is not None
+    if not deployed and (url := served_outside(cluster)):
         return OtherInstaller(
             f"the webhook is served from {url}, by no Deployment of this cluster: restart it there "
             "in the plugin's version, and apply the other objects",
@@ -56,6 +45,17 @@ def _without_deployment(cluster: Cluster, scope: Scope) -> OtherInstaller:
             f"--namespace {cluster.system_namespace} --output - | "
             f"kubectl apply --server-side --force-conflicts -f -{scope.cluster_flags}",
         )
+    values = find(cluster, ObjectRef("ConfigMap", cluster.system_namespace, KEPT))
+    if values is None and (deployed or served_in(cluster)):
+        return OtherInstaller(
+            "kubectl-edl was installed here by manifests",
+            "apply the manifests of the plugin's version (kubectl apply, kustomize)",
+            f"kubectl edl upgrade --take-ownership -f VALUES{scope.edl_flags}",
+        )
+    return None if deployed else _not_installed(scope)
+
+
+def _not_installed(scope: Scope) -> OtherInstaller:
     return OtherInstaller(
         "kubectl-edl is not installed in this cluster",
         f"kubectl edl install --image IMAGE{scope.edl_flags}",

@@ -255,9 +255,10 @@ def test_the_fix_for_a_right_depends_on_what_installed_kubectl_edl(server: FakeA
     )
     by_manifests = installed(Stage(), server)
     by_manifests.cluster.delete(VALUES)
-    assert fix_of_a_right(by_manifests) == (
-        "apply the manifests of the plugin's version (kubectl apply, kustomize)"
-    )
+    apply_again = "apply the manifests of the plugin's version (kubectl apply, kustomize)"
+    assert fix_of_a_right(by_manifests) == apply_again
+    by_manifests.cluster.delete(target("Deployment", "edl-webhook"))
+    assert fix_of_a_right(by_manifests) == apply_again
     by_helm = installed(Stage(), server)
     notes = {"meta.helm.sh/release-name": "edl", "meta.helm.sh/release-namespace": "ops"}
     by_helm.cluster.patch(target(WEBHOOKS, "edl"), {"metadata": {"annotations": notes}})
