@@ -1,6 +1,6 @@
 """What claims may take from running jobs in one plan: extra replicas, and whole gangs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final, TypeAlias
@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.lost_pods import longest_wait, stands_still
-from edl.model import JobKey, Reason
+from edl.model import Domain, JobKey, Reason
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.admission import topology_placement
@@ -101,7 +101,8 @@ class ClaimSources:
         exclude some: then those that a claim of a part of the gang would get.
         """
         snapshot, scope = self.snapshot, self.full_scope(found, scope)
-        room = self.reclaimable.capacity.with_idle(scope)
+        gathered = self._gathered(found, scope)
+        room = self.reclaimable.capacity.with_idle(scope) if gathered is None else gathered
         near = topology_placement.closest_fit(snapshot, found, room, FUTURE_IDLE)
         if near is None or not (near[1] == found.pods or self.keeping_teams(scope)):
             return AttainedCapacity(room, near)
@@ -124,22 +125,37 @@ class ClaimSources:
         Of the tightest required domains, the one where least is lost (`_loss`); preferred domains
         are tried first. None, and no change, if it does not fit.
         """
-        snapshot, topology, reclaimable = self.snapshot, found.job.topology, self.reclaimable
-        reach = reclaimable.capacity.with_idle(scope) if topology else snapshot.capacity.future_idle
-        losses: list[tuple[_Loss, Gang]] = []
-        for kept in topology_placement.restricted_to_domains(snapshot, found, reach, FUTURE_IDLE):
-            reservation = self._reserve_close(kept, scope, reach)
-            if reservation is None:
-                continue
-            if not (topology.required and reservation.evicted):
-                return reservation
-            losses.append((_loss(reservation), kept))
-            reservation.discard(reclaimable)
-            if len(losses) == _COMPARED:
-                break
-        if not losses:
-            return None
-        return self._reserve_close(min(losses, key=itemgetter(0))[1], scope, reach)
+        snapshot, topology = self.snapshot, found.job.topology
+        losses, tried = list[tuple[_Loss, Gang]](), set[tuple[Domain, ...]]()
+        for reach in self._reaches(found, scope):
+            kept_in = topology_placement.restricted_to_domains(snapshot, found, reach, FUTURE_IDLE)
+            for kept in (one for one in kept_in if one.domains not in tried):
+                tried.add(kept.domains)
+                reservation = self._reserve_close(kept, scope, reach)
+                if reservation is None:
+                    continue
+                if not (topology.required and reservation.evicted):
+                    return reservation
+                losses.append((_loss(reservation), kept))
+                reservation.discard(self.reclaimable)
+                if len(losses) == _COMPARED:
+                    break
+            if losses:
+                return self._reserve_close(min(losses, key=itemgetter(0))[1], scope, reach)
+        return None
+
+    def _reaches(self, found: Gang, scope: ReclaimScope) -> Iterator[Ints]:
+        """What a gang may use; then also what is gathered for it. int64[resources, nodes]."""
+        topology, capacity = found.job.topology, self.reclaimable.capacity
+        yield capacity.with_idle(scope) if topology else self.snapshot.capacity.future_idle
+        if topology.required and (gathered := self._gathered(found, scope)) is not None:
+            yield gathered
+
+    def _gathered(self, found: Gang, scope: ReclaimScope) -> Ints | None:
+        """`Reclaimable.with_gathered` for the domains that a gang requires."""
+        labels = dict.fromkeys(label for _, label in found.job.topology.required)
+        domains = [*map(self.snapshot.domains.by_label, labels)]
+        return self.reclaimable.with_gathered(domains, scope)
 
     def _reserve_close(self, kept: Gang, scope: ReclaimScope, reach: Ints) -> Reservation | None:
         """Reserve for a gang in its required domains: in few preferred ones, if that is possible.

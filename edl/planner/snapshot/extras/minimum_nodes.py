@@ -6,15 +6,16 @@ extras empties no node. For a claim that cannot be met otherwise, minimums are k
 possible on nodes that its pods cannot use.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import reduce
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from edl.feasibility.horizon import Horizon
 from edl.model import ResizePolicy
+from edl.planner.packing.domain_ranking import TopologyDomains
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest, pack
 from edl.planner.snapshot.extras.reclaimable_capacity import ReclaimableCapacity
@@ -23,6 +24,10 @@ from edl.planner.teams.reclaim_priority import ReclaimScope
 
 _FAILURES: Final = 8
 """Attempts per decision that may fail: each reads all replicas that process work items."""
+
+
+_Nodes: TypeAlias = tuple[RoleAllocation, list[int]]
+"""A role, and nodes of replicas that are like its own."""
 
 
 class _Swap(NamedTuple):
@@ -61,6 +66,8 @@ class MinimumNodes:
         self._held: Ints | None = None
         """What their minimums hold. int64[resources, nodes]"""
         self._failures = 0
+        self._by_label: dict[str, tuple[list[int], list[_Nodes]]] = {}
+        """By label, what `_replaceable` has found, and the sizes of the roles at that time."""
 
     def gather(self, requests: Sequence[PodSetRequest], scope: ReclaimScope) -> list[int] | None:
         """Keep minimums together so that more of a claim's pods fit once all extras are evicted.
@@ -90,6 +97,43 @@ class MinimumNodes:
         self._apply(swaps)
         self._failures += 1
         return None
+
+    def with_gathered(self, labels: Sequence[TopologyDomains], scope: ReclaimScope) -> Ints | None:
+        """What a claim restricted to one domain of these labels could reach once it has gathered.
+
+        For each domain by itself: its minimums are then kept in the others. None if none could be.
+        int64[resources, nodes]
+        """
+        if self._failures >= _FAILURES or not self._choices():
+            return None
+        reach = self._capacity.with_idle(scope)
+        most = np.zeros_like(reach)
+        for domains in labels:
+            freed = np.zeros_like(reach)
+            for one, nodes in self._replaceable(domains):
+                if scope.includes(one):
+                    one.pod_class.release_from(freed, nodes)
+            np.maximum(most, freed, out=most)
+        return reach + most if most.any() else None
+
+    def _replaceable(self, domains: TopologyDomains) -> list[_Nodes]:
+        """The nodes of minimums that could be kept in other domains.
+
+        One entry for all roles that claims reach together. Cached until a role has another size.
+        """
+        choices = self._choices()
+        sizes = [one.size for one in choices]
+        known = self._by_label.get(domains.label)
+        if known is None or known[0] != sizes:
+            of_nodes: list[int] = domains.of_nodes.tolist()
+            found = dict[Hashable, _Nodes]()
+            for one in choices:
+                kind = (one.team, one.reclaim_priority, one.pod_class)
+                found.setdefault(kind, (one, []))[1].extend(
+                    _replaceable_outside(one.placements, self._least(one), of_nodes)
+                )
+            known = self._by_label[domains.label] = sizes, [*found.values()]
+        return known[1]
 
     def _choices(self) -> list[RoleAllocation]:
         if self._roles is None:
@@ -145,6 +189,20 @@ class MinimumNodes:
             self._capacity.add(allocation, kept, -1)
             self._capacity.add(allocation, freed, 1)
         self._held = None
+        self._by_label.clear()
+
+
+def _replaceable_outside(
+    placements: Sequence[Placement], least: int, of_nodes: Sequence[int]
+) -> Iterator[int]:
+    """The nodes of replicas of a minimum that extras in other domains can replace."""
+    extras = Counter(of_nodes[one.node] for one in placements[least:] if _is_bound(one))
+    total, replaced = extras.total(), Counter[int]()
+    for one in filter(_is_bound, placements[:least]):
+        domain = of_nodes[one.node]
+        if domain != NO_NODE and replaced[domain] < total - extras[domain]:
+            replaced[domain] += 1
+            yield one.node
 
 
 def _is_bound(placement: Placement) -> bool:

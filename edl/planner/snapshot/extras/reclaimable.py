@@ -7,6 +7,8 @@ import numpy as np
 
 from edl.feasibility.eligibility import Mask
 from edl.model import TrainingJob
+from edl.planner.packing.domain_ranking import TopologyDomains
+from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import AnchorNodes
@@ -127,6 +129,10 @@ class Reclaimable:
         if fit is not None:
             self._on_node.clear()
         return fit
+
+    def with_gathered(self, labels: Sequence[TopologyDomains], scope: ReclaimScope) -> Ints | None:
+        """What a claim for one domain may reach; see `MinimumNodes.with_gathered`."""
+        return self._minimums.with_gathered(labels, scope) if self._order.gathers_minimums else None
 
     def move(self, allocation: RoleAllocation, position: int, to: Placement) -> int:
         """Move an extra; see `RoleAllocation.move`."""

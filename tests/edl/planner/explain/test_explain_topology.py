@@ -13,9 +13,18 @@ from edl.planner.explain.remedies import without_blockers
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.policies import POLICIES
 from tests.edl.planner.explain.test_explain_laws import size_after
-from tests.edl.planner.passes.test_topology import BLOCK, RACK, asking, in_one, racks
+from tests.edl.planner.passes.test_topology import (
+    BLOCK,
+    LARGE_RACKS,
+    RACK,
+    asking,
+    in_one,
+    in_turn,
+    racks,
+    sweep,
+)
 from tests.edl.planner.plans import ALL, plan_for
-from tests.edl.planner.states import cluster, job, node, role, shape
+from tests.edl.planner.states import cluster, job, node, role, shape, worker
 
 HOST = "kubernetes.io/hostname"
 R0, R1 = Domain(RACK, "r0"), Domain(RACK, "r1")
@@ -70,6 +79,17 @@ def test_room_that_is_missing_is_missing_in_the_domain() -> None:
         f"{RACK}=r1"
     )
     assert messages.remedy(blocker) == f"a new node like r1-a in {RACK}=r1 with room for 1 CPU"
+
+
+def test_a_minimum_that_other_domains_can_hold_is_not_missing_in_a_domain() -> None:
+    """Of the minimum of four in the rack of 24 CPU, two work items run in the other rack."""
+    full = worker("full", 18, 18, on=in_turn(1)[:18])
+    others = [*LARGE_RACKS[:12], full, sweep(4, in_turn(0) + in_turn(1)[:2])]
+    _, found = explained(*others, asking(in_one(), 24))
+    assert found.start_blockers is not None
+    blocker, *_ = found.start_blockers.blockers
+    assert isinstance(blocker, InsufficientResources)
+    assert (blocker.domains, blocker.fitting, blocker.pods) == ((R0,), 22, 2)
 
 
 def test_a_role_names_the_domains_of_its_job_and_its_own() -> None:

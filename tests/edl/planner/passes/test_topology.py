@@ -1,7 +1,7 @@
 """Jobs that require, or prefer, nodes near each other: domains by node labels."""
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from msgspec.structs import replace
@@ -12,7 +12,7 @@ from edl.model.reason_codes import Code
 from edl.model.scarcity import NodeRule, NoEligibleNode, Shortage
 from edl.planner.plan import NodeAssignment, Plan
 from tests.edl.planner.acting import act, quiet
-from tests.edl.planner.plans import plan_for
+from tests.edl.planner.plans import held, plan_for, sizes
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
 
 RACK, BLOCK = "example.com/rack", "example.com/block"
@@ -237,3 +237,48 @@ def test_a_lower_priority_yields_in_its_domain_before_fewer_replicas_of_a_higher
     gang = replace(asking(in_one(), 4), priority=1)
     (resize,) = plan_for(cluster(*racks(3, 3), low, high, gang)).resizes
     assert (resize.job.name, resize.after) == ("low", 2)
+
+
+LARGE_RACKS: Final = [
+    node(f"r{rack}-{name}", labels={RACK: f"r{rack}"}) for rack in range(3) for name in "abcdef"
+]
+
+
+def sweep(low: int, on: list[str], **fields: Any) -> TrainingJob:  # noqa: ANN401 - fields of a role
+    """Interchangeable pods; the first ones, which are the oldest, are the minimum."""
+    given = {"resizing": ResizePolicy.ITEMS, "indexed": False}
+    return worker("sweep", low, 60, on=on, queued=-9999, **(given | fields))
+
+
+def in_turn(*racks: int) -> list[str]:
+    """A node of each of these racks in turn; 20 times."""
+    return [f"r{rack}-{'abcdef'[turn % 6]}" for turn in range(20) for rack in racks]
+
+
+@pytest.mark.parametrize("low", [3, 4, 12, 36])
+@pytest.mark.parametrize("resizing", [ResizePolicy.ITEMS, ResizePolicy.RESTART])
+def test_minimums_are_kept_in_other_domains_where_a_gang_fits_only_then(
+    low: int, resizing: ResizePolicy
+) -> None:
+    """Each rack has some of the first replicas, and the gang needs all of a rack."""
+    indexed = resizing is not ResizePolicy.ITEMS
+    runs = sweep(low, in_turn(0, 1, 2), resizing=resizing, indexed=indexed)
+    state, plans = settle(cluster(*LARGE_RACKS, runs, asking(in_one(), 24)))
+    assert len({name[:2] for name in nodes(state)}) == 1
+    assert sizes(plans[0]) == {"sweep": 40}
+
+
+@pytest.mark.parametrize("topology", [in_one(), Topology(required=(("worker", RACK),))])
+@pytest.mark.parametrize(("elsewhere", "most"), [(0, 20), (2, 22), (3, 23), (6, 24)])
+def test_a_minimum_leaves_a_domain_as_far_as_its_role_runs_elsewhere(
+    elsewhere: int, most: int, topology: Topology
+) -> None:
+    """The four oldest of 20 replicas run in a rack of 24 CPU; the other rack has room for none."""
+    full = worker("full", 18, 18, on=in_turn(1)[:18])
+    runs = sweep(4, in_turn(0) + in_turn(1)[:elsewhere])
+    others = [*LARGE_RACKS[:12], full, runs]
+    state, _ = settle(cluster(*others, asking(topology, most)))
+    assert {name[:2] for name in nodes(state)} == {"r0"}
+    found = held(plan_for(cluster(*others, asking(topology, most + 1))))["mnist"].about
+    assert isinstance(found, Shortage)
+    assert (found.fitting, [one.value for one in found.domains]) == (most, ["r0"])
