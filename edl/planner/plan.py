@@ -54,6 +54,20 @@ class Drain(msgspec.Struct, frozen=True):
     """Nodes that these pods leave so that a pod with few eligible nodes fits there."""
 
 
+class StayingPods(msgspec.Struct, frozen=True):
+    """Pods of a role's minimum that this plan and later ones leave on cordoned nodes.
+
+    Their PodDisruptionBudget refuses their eviction. `reason`: why no other pod can replace them;
+    None if the role is never moved: its framework does not continue without one of its pods.
+    """
+
+    job: JobKey
+    role: str
+    pods: tuple[tuple[str, str], ...]
+    """(pod, node)"""
+    reason: Reason | None = None
+
+
 class NodeAssignment(msgspec.Struct, frozen=True):
     """Nodes for pods of one role that the scheduling gate `edl.dev/placement` holds back."""
 
@@ -123,3 +137,4 @@ class Plan(msgspec.Struct, frozen=True):
     """Jobs whose nodes were not provisioned in time."""
     unneeded: tuple[str, ...] = ()
     """Nodes that an autoscaler could remove if replicas above the minimum left them."""
+    staying: tuple[StayingPods, ...] = ()

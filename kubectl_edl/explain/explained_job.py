@@ -46,7 +46,7 @@ class Explained:
     waiting_pods: tuple[WaitingPod, ...]
     past: tuple[PastOperation, ...]
     uncreated: tuple[JobBlocker, ...] = ()
-    """Why pods of started roles cannot be created, by the Job controller's Events, or failed."""
+    """Why pods of started roles cannot be created, or failed; nodes that hold them up."""
     explanation: Explanation | None = None
     estimate: Estimate | None = None
     caveats: tuple[tuple[str, Caveat], ...] = ()

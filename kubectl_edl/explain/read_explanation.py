@@ -23,6 +23,7 @@ from kubectl_edl.client.pending_pods import waiting_pods
 from kubectl_edl.client.reconciler_settings import EffectiveSettings, unattended
 from kubectl_edl.explain.explained_job import Explained
 from kubectl_edl.model.creation_failures import failures_of_job
+from kubectl_edl.model.node_blockers import node_blockers
 from kubectl_edl.model.published_queue import PublishedView, estimate_of, read_published
 from kubectl_edl.model.role_history import past
 from kubectl_edl.model.training_job_view import view
@@ -96,6 +97,7 @@ def _with_cluster(cli: CliContext, explained: Explained, state: ClusterState) ->
     """Add what takes the right to read the whole cluster."""
     job, team = explained.view.job, state.team_of(explained.view.job.key.namespace)
     explanation, estimate = _explanation(cli, explained.deciding, state, job)
+    staying = explanation.plan.staying if explanation else ()
     # The same job, with data of its devices.
     found = next((one for one in state.jobs if one.key == job.key), None)
     return replace(
@@ -111,6 +113,10 @@ def _with_cluster(cli: CliContext, explained: Explained, state: ClusterState) ->
         team=team,
         figures=next((one for one in team_figures(state, ()) if one.team.name == team), None),
         capacity=job_capacity(state, found) if found else None,
+        uncreated=(
+            *explained.uncreated,
+            *node_blockers(explained.view, tuple(state.nodes), staying),
+        ),
     )
 
 

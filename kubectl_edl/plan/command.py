@@ -113,6 +113,9 @@ def _report(
         recheck_after=found.recheck_after,
         short=short(state),
         victims=victims(every),
+        staying=tuple(
+            one for one in found.staying if connection.namespace in ("", one.job.namespace)
+        ),
     )
     return plan_report(planned, diff=diff).with_hints((*by.hints, *hints))
 

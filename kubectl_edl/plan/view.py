@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from edl.messages import message
 from edl.model import JobKey
-from edl.planner.plan import Held
+from edl.planner.plan import Held, StayingPods
 from kubectl_edl.client.reconciler_settings import EffectiveSettings
 from kubectl_edl.model import topology_view
+from kubectl_edl.model.node_blockers import staying_text
 from kubectl_edl.model.plan_changes import PlannedChange
 from kubectl_edl.model.role_history import role_changes
 from kubectl_edl.model.training_job_view import time_text
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         PlanDocument,
         PlannedChangeDocument,
         PlannedWaitDocument,
+        StayingPodsDocument,
     )
 
 
@@ -52,6 +54,7 @@ class Planned:
     """A message for each job below its manual size, with the number of missing replicas."""
     victims: Mapping[JobKey, Sequence[JobKey]] = field(default_factory=dict)
     """By job, those of all namespaces that are stopped for it."""
+    staying: tuple[StayingPods, ...] = ()
 
 
 def plan_report(planned: Planned, *, diff: bool) -> Report:
@@ -63,6 +66,7 @@ def plan_report(planned: Planned, *, diff: bool) -> Report:
             _nothing(planned),
             _domains(planned),
             Table.of(_held_columns(planned), held),
+            Table.of(_staying_columns(planned), planned.staying),
             _footer(planned),
         ),
         objects=(_document(planned),),
@@ -121,6 +125,14 @@ def _held_columns(planned: Planned) -> tuple[Column[Held], ...]:
     )
 
 
+def _staying_columns(planned: Planned) -> tuple[Column[StayingPods], ...]:
+    return (
+        *in_namespaces(planned.namespace, lambda one: one.job.namespace),
+        Column("NAME", lambda one: one.job.name),
+        Column("WHICH PODS BLOCK A DRAIN", staying_text, shrinks=True),
+    )
+
+
 def _message(planned: Planned, held: Held) -> str:
     return ": ".join(
         filter(None, (planned.short.get(held.job, ""), message(held.reason, held.until)))
@@ -158,6 +170,7 @@ def _document(planned: Planned) -> "PlanDocument":
         "settings": planned.deciding.document,
         "changes": [_change(move) for move in planned.moves],
         "waiting": [_waiting(held, planned.victims.get(held.job, ())) for held in planned.held],
+        "staying": [_staying(one) for one in planned.staying],
         "changesInOtherNamespaces": planned.elsewhere,
         "requeueAfterSeconds": None if again is None else round(again.total_seconds()),
     }
@@ -176,6 +189,17 @@ def _change(move: PlannedChange) -> "PlannedChangeDocument":
         "pendingPod": move.pending_pod or None,
         "reason": move.reason.code.value,
         "message": move.message,
+    }
+
+
+def _staying(found: StayingPods) -> "StayingPodsDocument":
+    return {
+        "namespace": found.job.namespace,
+        "name": found.job.name,
+        "role": found.role,
+        "pods": [{"name": pod, "nodeName": node} for pod, node in found.pods],
+        "reason": found.reason.code.value if found.reason else None,
+        "message": staying_text(found),
     }
 
 

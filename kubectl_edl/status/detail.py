@@ -1,23 +1,27 @@
 """One training job in detail: its pods, its last changes and its blockers."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
 from edl.domain_counts import DomainCounts, labels_of, running
+from edl.errors import Forbidden
 from edl.kube.cluster import ListOptions
 from edl.kube.decode.object_facts import node
-from edl.model import TrainingJob
+from edl.model import Node, TrainingJob
 from edl.phases import waits
+from edl.planner.plan import StayingPods
 from kubectl_edl.cli.context import ClusterConnection
-from kubectl_edl.client.cluster_view import Survey, allowed
+from kubectl_edl.client.cluster_view import Survey, allowed, survey_cluster
 from kubectl_edl.client.event_reader import jobs_of, last_changes
 from kubectl_edl.client.failed_pods import failed_pods
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.pending_pods import pods_of, waiting_pods
 from kubectl_edl.client.reconciler_lease import LeaseView
+from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
 from kubectl_edl.model.creation_failures import JobBlocker
+from kubectl_edl.model.node_blockers import node_blockers
 from kubectl_edl.model.published_queue import (
     PublishedView,
     estimate_of,
@@ -59,9 +63,11 @@ def job_detail(
     failed = failed_pods(listed)
     shown = view(found, connection.scope)
     queue = _published(found, connection, now)
+    nodes = _nodes(shown, connection, hints)
     stuck = (
         *_explained(job_blockers(shown, pods, changes, lead, now), found, queue),
         *failure_blockers(shown, failed, now),
+        *node_blockers(shown, nodes, _staying(shown, nodes, connection, now)),
     )
     why = {pod.name: pod.why for pod in pods} | {pod.name: pod.why for pod in failed}
     detail = Detail(
@@ -70,7 +76,7 @@ def job_detail(
         stuck,
         why,
         pace(found, published(lead.settings)),
-        _domains(found, connection, hints),
+        _domains(found, nodes),
         _place(found, queue, now),
         queue.queue.team if queue else "",
     )
@@ -109,15 +115,36 @@ def _place(job: TrainingJob, view: PublishedView | None, now: datetime) -> str:
     return f"{known} (as of {duration(view.ago)} ago)" if known else ""
 
 
-def _domains(
-    job: TrainingJob, connection: ClusterConnection, hints: list[str]
-) -> tuple[DomainCounts, ...] | None:
+def _nodes(shown: JobView, connection: ClusterConnection, hints: list[str]) -> Sequence[Node]:
+    """All nodes if the job runs on any; none if they may not be read."""
+    wanted = shown.job.topology
+    if not (wanted or shown.nodes):
+        return ()
+    return allowed(
+        lambda: [node(raw) for raw in connection.cluster.list(ListOptions("Node")).items],
+        "the domains of its topology are missing",
+        hints if wanted else [],
+    )
+
+
+def _staying(
+    shown: JobView, nodes: Sequence[Node], connection: ClusterConnection, now: datetime
+) -> Sequence[StayingPods]:
+    """Pods that the reconciler's plan leaves on cordoned nodes; without such nodes none is made."""
+    if all(one.schedulable for one in nodes if one.name in shown.nodes):
+        return ()
+    from edl.planner.decide import decide
+
+    try:
+        state = survey_cluster(connection.cluster, now)
+    except Forbidden:
+        return ()
+    settings = deciding(connection, SettingsOverrides(), now).settings
+    return decide(state, settings.value(), settings.limits).staying
+
+
+def _domains(job: TrainingJob, nodes: Sequence[Node]) -> tuple[DomainCounts, ...] | None:
     """The pods' topology domains, if the job has a topology; None if nodes may not be read."""
     if not job.topology:
         return ()
-    nodes = allowed(
-        lambda: [node(raw) for raw in connection.cluster.list(ListOptions("Node")).items],
-        "the domains of its topology are missing",
-        hints,
-    )
     return running(job, labels_of(nodes)) if nodes else None

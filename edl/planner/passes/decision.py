@@ -8,8 +8,9 @@ from edl import phases, reasons
 from edl.feasibility.horizon import FUTURE_IDLE
 from edl.model import Code, Reason
 from edl.planner.decision_limits import ATOMIC_CLASS, Limits, Provisioner
-from edl.planner.packing.pod_class import PodClass, PodSetRequest
-from edl.planner.passes.fit_errors import no_node_error, scarcest
+from edl.planner.packing.pod_class import PodClass
+from edl.planner.passes.drain import staying_pods
+from edl.planner.passes.fit_errors import one_pod_error
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.passes.node_assignment import node_assignments
 from edl.planner.plan import Admission, Plan, ProvisioningRequest, RequestClass, Resize, Suspension
@@ -51,6 +52,7 @@ class Decision:
             recheck_after=min(self.snapshot.rechecks, default=None),
             requests=tuple(self._requests()),
             unprovisioned=tuple(self.decisions.unprovisioned),
+            staying=staying_pods(self.snapshot, self.decisions),
         )
 
     def _requests(self) -> Iterator[ProvisioningRequest]:
@@ -134,19 +136,12 @@ class Decision:
 
     def _fit_error(self, pod_class: PodClass) -> Reason:
         capacity = self.snapshot.capacity
-        if error := no_node_error(self.snapshot, pod_class):
-            return reasons.no_node(error)
         over = self.ceiling.exceeded(
             pod_class, capacity.total_future_idle
         ) or self.ceiling.exceeded(pod_class, capacity.total_idle)
         if over and pod_class.future_idle.find() != NO_NODE:
             return reasons.ceiling(self.snapshot.limits.load_ceiling, over)
-        lacks = scarcest(
-            self.snapshot, capacity.future_idle, [PodSetRequest(pod_class, 1)], FUTURE_IDLE
-        )
-        return reasons.no_room(
-            pod_class.shape.requests, lacks, self.snapshot.domains.kept_to(pod_class)
-        )
+        return one_pod_error(self.snapshot, pod_class)
 
 
 def _grown(allocation: RoleAllocation) -> Reason:

@@ -14,9 +14,10 @@ from edl import reasons
 from edl.contract import DISRUPTED
 from edl.feasibility.horizon import IDLE
 from edl.frameworks import FRAMEWORKS, resizing
-from edl.model import JobKey, Node, Pod, ResizePolicy, Role, TrainingJob
+from edl.model import JobKey, Node, Pod, Reason, ResizePolicy, Role, TrainingJob
+from edl.phases import blocked
 from edl.planner.passes.pending_turns import defer_growth
-from edl.planner.plan import Drain
+from edl.planner.plan import Drain, StayingPods
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.role_allocation import RoleAllocation
@@ -100,6 +101,26 @@ def _minimum_moves(snapshot: Snapshot, decisions: Decisions) -> list[RoleAllocat
         for one, (pod, *_) in decisions.leaving.items()
         if pod.index < one.min_replicas and pod.node not in going and is_whole(one, pod)
     ]
+
+
+def staying_pods(snapshot: Snapshot, decisions: Decisions) -> tuple[StayingPods, ...]:
+    """The pods of minimums that stay on cordoned nodes, without those that are about to move."""
+    cordoned = nodes_that_go(snapshot.state.nodes).cordoned
+    found = []
+    for one in sorted(snapshot.allocations, key=lambda one: one.rank) if cordoned else ():
+        if one in decisions.leaving or one.job.key in decisions.suspended:
+            continue
+        why = decisions.irreplaceable.get(one)
+        if not may_lose_pods(one.job, one.role):
+            why = None
+        elif one.job.problem:
+            why = blocked(one.job)
+        elif why is None:
+            continue
+        pods = [(pod.name, pod.node) for pod in _bound(one.role) if pod.index < one.role.spec.min]
+        if stay := tuple(pair for pair in pods if pair[1] in cordoned):
+            found.append(StayingPods(one.job.key, one.role.name, stay, why))
+    return tuple(found)
 
 
 def draining_nodes(nodes: Iterable[Node]) -> frozenset[str]:
@@ -198,9 +219,13 @@ def _in_turn(snapshot: Snapshot, allocations: Iterable[RoleAllocation]) -> set[R
     return found
 
 
-def quota_allows_replacement(allocation: RoleAllocation) -> bool:
-    """Whether quotas admit a replacement: it counts as much as the pod, unless already exceeded."""
-    return allocation.quota_request.allows(IDLE, 0)
+def exceeded_by_replacement(allocation: RoleAllocation) -> Reason | None:
+    """The exceeded quota that refuses a replacement, which counts as much as the pod; or None."""
+    request = allocation.quota_request
+    if request.allows(IDLE, 0):
+        return None
+    quota = request.exceeded_beside_lending(IDLE, 0) or request.unlent
+    return reasons.above_budget(quota.spec) if quota else reasons.UNKNOWN
 
 
 def _bound(role: Role) -> list[Pod]:

@@ -51,6 +51,15 @@ def gang_fit_error(
     return reasons.never(missing) if never else reasons.gang(missing)
 
 
+def one_pod_error(snapshot: Snapshot, pod_class: PodClass) -> Reason:
+    """Why no node has capacity for one more pod."""
+    if error := no_node_error(snapshot, pod_class):
+        return reasons.no_node(error)
+    room = snapshot.capacity.future_idle
+    lacks = scarcest(snapshot, room, [PodSetRequest(pod_class, 1)], FUTURE_IDLE)
+    return reasons.no_room(pod_class.shape.requests, lacks, snapshot.domains.kept_to(pod_class))
+
+
 def no_domain_error(found: Gang, needs: tuple[ResourceNeed, ...] = ()) -> NoEligibleNode:
     """The error that no eligible node has the topology labels that a gang requires."""
     labels = tuple((label, "") for _, label in found.job.topology.required)

@@ -17,7 +17,7 @@ from edl.feasibility.eligibility import Mask
 from edl.feasibility.horizon import FUTURE_IDLE
 from edl.model import JobKey, Reason
 from edl.planner.packing.pod_class import PodClass
-from edl.planner.passes.drain import is_movable, keeping_one_ready, quota_allows_replacement
+from edl.planner.passes.drain import exceeded_by_replacement, is_movable, keeping_one_ready
 from edl.planner.passes.reclaim import Reservation
 from edl.planner.passes.reclaim_choice import lacking_least, move_last
 from edl.planner.plan import Drain
@@ -108,7 +108,7 @@ class Displacement:
 
     def _elsewhere(self, allocation: RoleAllocation, allowed: Mask) -> Placement | None:
         """The fullest allowed node for this replica, idle capacity first; None if none fits."""
-        if not quota_allows_replacement(allocation):
+        if exceeded_by_replacement(allocation):
             return None
         pod_class = allocation.pod_class
         room = self.snapshot.capacity.future_idle

@@ -96,6 +96,8 @@ class Decisions:
     """Replicas that leave a node, to free it for pods with few eligible nodes or for removal."""
     leaving: dict[RoleAllocation, Sequence[Pod]] = field(default_factory=dict)
     """Pods to evict whose replacements already have capacity reserved on other nodes."""
+    irreplaceable: dict[RoleAllocation, Reason] = field(default_factory=dict)
+    """Roles of which a pod of the minimum cannot leave its cordoned node, and why."""
     unneeded: tuple[str, ...] = ()
     """Nodes that only extras use."""
 

@@ -8,7 +8,9 @@ from typing import Final, TypeAlias
 
 from edl.errors import Forbidden
 from edl.kube.cluster import find
-from edl.model import ObjectRef
+from edl.model import ClusterState, ObjectRef
+from edl.planner.plan import Plan
+from edl.planner.published_settings import Settings
 from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.client.certificate_store import served_outside
@@ -90,6 +92,8 @@ class CheckContext:
     now: datetime
     surveyed: list[Survey] = field(default_factory=list, compare=False)
     """The training jobs, once listed, so that all checks read the same."""
+    decided: list[tuple[ClusterState, Settings, Plan]] = field(default_factory=list, compare=False)
+    """The plan for the whole cluster, once made, with its input."""
 
     @property
     def flags(self) -> str:

@@ -17,6 +17,7 @@ from edl.messages.scarcity_messages import listed
 from edl.model import ClusterState, Demand, ObjectRef, Phase, TrainingJob
 from edl.parsing import namespace_policy
 from edl.phases import ending, phase
+from edl.planner.plan import Plan
 from edl.planner.published_settings import Settings
 from kubectl_edl.cli.completion_candidates import object_name
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_ruled
@@ -41,6 +42,7 @@ from kubectl_edl.doctor.checks.stuck_phases import (
     stuck_rules,
 )
 from kubectl_edl.model.creation_failures import creation_failures
+from kubectl_edl.model.node_blockers import staying_text
 from kubectl_edl.model.training_job_view import view
 
 _ALL: Final = FixCommand("kubectl edl status -A")
@@ -117,11 +119,7 @@ def never(context: CheckContext) -> CheckResults:
 
     Likewise pending pods of other owners, unless an autoscaler may add nodes for them.
     """
-    from edl.planner.decide import decide
-
-    state = survey_cluster(context.connection.cluster, context.now)
-    by = deciding(context.connection, SettingsOverrides(), context.now)
-    plan = decide(state, by.settings.value(), by.settings.limits)
+    state, settings, plan = _decided(context)
     reasons = {held.job: held.reason for held in plan.held if held.never}
     named = context.connection.scope.namespace
     queued = [
@@ -141,7 +139,7 @@ def never(context: CheckContext) -> CheckResults:
     enough = f"the present nodes and quotas suffice for {each}"
     none = enough if queued else "no training job waits for capacity"
     yield from first(unstartable, _ALL, none)
-    yield from first(list(_unplaceable(state, by.settings, named)), _PENDING)
+    yield from first(list(_unplaceable(state, settings, named)), _PENDING)
 
 
 def _unplaceable(state: ClusterState, settings: Settings, named: str) -> Iterator[CheckResult]:
@@ -187,30 +185,20 @@ def topologies(context: CheckContext) -> CheckResults:
 
 
 def drains(context: CheckContext) -> CheckResults:
-    """Pods of minimums on cordoned nodes that the reconciler does not move; extras do not block."""
-    from edl.planner.passes.drain import may_lose_pods, nodes_that_go
-
+    """Pods of minimums that stay on cordoned nodes; extras do not block a drain."""
     try:
-        listing = context.connection.cluster.list(ListOptions("Node"))
+        _, _, plan = _decided(context)
     except Forbidden:
         return  # `never` names the missing right
-    cordoned = nodes_that_go(map(node, listing.items)).cordoned
-    staying = [
-        (job, pod)
-        for job in _jobs(context).jobs
-        for role in job.live
-        if not may_lose_pods(job, role)
-        for pod in role.status.pods
-        if pod.node in cordoned and pod.active and pod.index < role.spec.min
-    ]
+    named = context.connection.scope.namespace
     yield from first(
         [
             warning(
-                f"{job.key}: {pod.name} stays on the cordoned node {pod.node}, and its "
-                "PodDisruptionBudget blocks a drain until the job is paused or ends",
-                FixCommand(f"kubectl edl pause {job.key.name} -n {job.key.namespace}"),
+                f"{one.job}: {staying_text(one)}",
+                FixCommand(f"kubectl edl pause {one.job.name} -n {one.job.namespace}"),
             )
-            for job, pod in staying
+            for one in plan.staying
+            if named in ("", one.job.namespace)
         ],
         _ALL,
     )
@@ -276,6 +264,18 @@ def _without_class(found: NamespaceFacts) -> CheckResult:
 def _consents(context: CheckContext, namespace: str) -> bool:
     found = context.connection.cluster.get(ObjectRef("Namespace", "", namespace))
     return namespace_policy.read(found).kubexec
+
+
+def _decided(context: CheckContext) -> tuple[ClusterState, Settings, Plan]:
+    """The reconciler's next plan, and its input. Raises Forbidden."""
+    from edl.planner.decide import decide
+
+    if not context.decided:
+        state = survey_cluster(context.connection.cluster, context.now)
+        settings = deciding(context.connection, SettingsOverrides(), context.now).settings
+        plan = decide(state, settings.value(), settings.limits)
+        context.decided.append((state, settings, plan))
+    return context.decided[0]
 
 
 def _jobs(context: CheckContext) -> Survey:

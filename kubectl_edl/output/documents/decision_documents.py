@@ -51,6 +51,20 @@ class PlannedWaitDocument(TypedDict):
     notBefore: Annotated[Timestamp | None, "End of a cooldown or back-off; null without one."]
 
 
+class StayingPodDocument(TypedDict):
+    name: Annotated[str, "Name of the pod."]
+    nodeName: Annotated[str, "Its cordoned node."]
+
+
+class StayingPodsDocument(TypedDict):
+    namespace: Annotated[str, "Namespace of the training job."]
+    name: Annotated[str, "Name of the training job."]
+    role: Annotated[str, "Name of the role."]
+    pods: Annotated[list[StayingPodDocument], "The pods."]
+    reason: Annotated[ReasonCode | None, "Why nothing replaces them; null: their role never moves."]
+    message: Annotated[str, "Which pods stay and why, as a sentence."]
+
+
 class PlanDocument(TypedDict):
     apiVersion: V1Alpha1
     kind: Literal["Plan"]
@@ -59,6 +73,7 @@ class PlanDocument(TypedDict):
     settings: Annotated[SettingsDocument, "Settings of the decision."]
     changes: Annotated[list[PlannedChangeDocument], "Changes that the reconciler would make now."]
     waiting: Annotated[list[PlannedWaitDocument], "Jobs that do not start or are not scaled up."]
+    staying: Annotated[list[StayingPodsDocument], "Pods on cordoned nodes that block a drain."]
     changesInOtherNamespaces: Annotated[int, "Changes that are not shown."]
     requeueAfterSeconds: Annotated[int | None, "When it may change without an event; null: never."]
 

@@ -153,3 +153,10 @@ def test_what_a_cordoned_node_asked_for_goes_when_the_cordon_ends() -> None:
     world.cordon("old", ends=True)
     world.settle(10)
     assert (world.provisional(), world.running("gang")) == ([], 2)
+
+
+def test_a_minimum_that_waits_for_nodes_counts_as_staying_only_after_the_timeout() -> None:
+    state, timeout = provisional(cordoned("a"), "", since=0), ALL.provisioning_timeout
+    assert (asked(plan_for(state)), plan_for(state).staying) == ({"mine": 1}, ())
+    (late,) = plan_for(replace(state, observed_at=state.observed_at + timeout)).staying
+    assert [node for _, node in late.pods] == ["a"]

@@ -1145,6 +1145,44 @@ def test_a_chief_that_blocks_the_drain_of_a_cordoned_node_is_named(stage: Stage)
     )
 
 
+CORDONED: Json = {
+    "unschedulable": True,
+    "taints": [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}],
+}
+
+
+def test_workers_of_a_full_cluster_that_block_a_drain_are_named_with_the_reason(
+    stage: Stage,
+) -> None:
+    stage.create(node("node-1", cpu="4") | {"spec": CORDONED})
+    stage.create(node("node-2", cpu="4"))
+    owner = stage.put(
+        job("ring", framework="pytorch", min="4", max="4"),
+        suspend=False,
+        parallelism=4,
+        completions=4,
+    )
+    for index in range(4):
+        stage.create(pod(owner, index, f"node-{index % 2 + 1}"))
+    what = (
+        "ring-0-x0, ring-2-x2 stay on the cordoned node node-1, as no other pod can replace them "
+        "elsewhere (Insufficient cpu for one more pod of 2 CPU), and their PodDisruptionBudget "
+        "blocks a drain until the job is paused or ends"
+    )
+    fix = "kubectl edl pause ring -n default"
+    assert only(stage, "drain") == ("warning", f"default/ring: {what}", fix)
+    for command in ("status", "explain"):
+        assert f"{what}\n     fix: {fix}\n" in stage.run(command, "ring").out
+    planned = stage.run("plan").out
+    assert "Nothing to do now.\n" in planned
+    assert what in planned
+    (found,) = json.loads(stage.run("plan", "-o", "json").out)["staying"]
+    assert (found["reason"], [one["name"] for one in found["pods"]]) == (
+        "InsufficientCapacity",
+        ["ring-0-x0", "ring-2-x2"],
+    )
+
+
 def test_an_extra_of_a_job_that_restarts_for_each_size_blocks_no_drain(stage: Stage) -> None:
     """The PodDisruptionBudget selects the indexes of the minimum."""
     cordon = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}

@@ -7,7 +7,7 @@ from edl import contract, reasons
 from edl.model import JobKey
 from edl.steps.preconditioned_patches import changed
 from tests.kubectl_edl.cluster_wrappers import fenced
-from tests.kubectl_edl.stage import Stage, event, job, mnist, pod, role_manifests
+from tests.kubectl_edl.stage import Stage, event, job, mnist, node, pod, role_manifests
 
 
 @pytest.fixture
@@ -368,3 +368,21 @@ def test_several_names_are_listed() -> None:
     missing = stage.run("status", "bert", "swee")
     assert (missing.code, missing.out) == (3, "")
     assert "did you mean sweep?" in missing.err
+
+
+def test_a_deleted_node_under_pods_of_the_job_is_named(stage: Stage) -> None:
+    for name in ("node-1", "node-2"):
+        stage.create(node(name))
+    reports = [stage.run(command, "mnist").out for command in ("status", "explain")]
+    assert not any("does not exist any longer" in report for report in reports)
+    stage.delete("node-1", "Node")
+    for command in ("status", "explain"):
+        (line,) = [
+            line
+            for line in stage.run(command, "mnist").out.splitlines()
+            if "node node-1 of" in line
+        ]
+        assert line.endswith(
+            " does not exist any longer: pod garbage collection deletes them within about a "
+            "minute, and the Job controller then replaces them"
+        )

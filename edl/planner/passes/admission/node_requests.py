@@ -105,22 +105,22 @@ class NodeRequests:
         for found in self._requesting:
             self.provisioner.reserve(found, self.decisions.requests.get(found.job.key, {}))
 
-    def request_replacements(self, one: RoleAllocation, pods: int, *, begins: bool) -> None:
+    def request_replacements(self, one: RoleAllocation, pods: int, *, begins: bool) -> bool:
         """Request capacity for `pods` pods of a started role that leave cordoned nodes.
 
         There is one provisional pod per pod; those that are bound hold their capacity. After the
         timeout unbound ones stay, but no longer count in `provisioning_parallelism`. `begins`: the
-        first request may be made.
+        first request may be made. Returns whether nodes are requested and may come in time.
         """
         job, by_pods = one.job, self.snapshot.limits.provisioning.provisioner is Provisioner.PODS
         asked = [pod for pod in job.provisioning.pods if pod.role == one.role.name and not pod.gone]
         may = by_pods and not job.topology.required and self._may_request(job, (one.role,))
         if not (may and (asked or begins)):
-            return
+            return False
         since = min((pod.created_at for pod in asked), default=None)
         late = self.snapshot.has_passed(since, self.snapshot.limits.provisioning_timeout)
         if not (late or self._takes_turn(job)):
-            return
+            return False
         more = min(pods, MOST_PODS) - len(asked)
         more = min(more, allowed_pods(one.quota_request, more))
         held = [pod for pod in asked if pod.node and self._has_room(pod)]
@@ -129,6 +129,7 @@ class NodeRequests:
             self.decisions.requests.setdefault(job.key, {})[one.role.name] = count
         if waiting := max(count - len(held), 0):
             self.decisions.hold(job.key, reasons.waits_for_nodes(waiting, job.provisioning.message))
+        return count > 0 and not (late and waiting)
 
     def _has_room(self, pod: ProvisionalPod) -> bool:
         node = self.snapshot.capacity.index.get(pod.node, NO_NODE)

@@ -8,19 +8,20 @@ from typing import Final
 from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.lost_pods import has_lost_any, why_missing
-from edl.model import Demand, Pod
+from edl.model import Demand, Pod, Reason
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.node_requests import NodeRequests
 from edl.planner.passes.drain import (
+    exceeded_by_replacement,
     is_whole,
     movable_allocations,
     nodes_that_go,
     others_are_ready,
     pods_that_may_leave,
     pods_that_must_leave,
-    quota_allows_replacement,
 )
+from edl.planner.passes.fit_errors import one_pod_error
 from edl.planner.passes.named_moves import Displacement
 from edl.planner.passes.preemption.preemption import Preemptor
 from edl.planner.passes.reclaim import Reservation, reserve_capacity
@@ -163,9 +164,24 @@ def place_replacements(sources: ClaimSources, nodes: NodeRequests) -> None:
         if not least:
             continue
         # Pods that must leave nodes about to be removed come first.
-        may = not going and _may_be_replaced(one, least[0])
-        lacks = may and not _place_replacement(sources, one, least[0])
-        nodes.request_replacements(one, len(least), begins=lacks)
+        why = None if going else _why_irreplaceable(sources, one, least[0])
+        begins = why is not None and not exceeded_by_replacement(one)
+        requested = nodes.request_replacements(one, len(least), begins=begins)
+        if why and is_whole(one, least[0]) and not requested:
+            sources.decisions.irreplaceable[one] = why
+
+
+def _why_irreplaceable(
+    sources: ClaimSources, allocation: RoleAllocation, pod: Pod
+) -> Reason | None:
+    """Why no pod can replace this one now or later; None if one can, or another pod moves."""
+    if not others_are_ready(allocation.role, pod):
+        return None
+    if exceeded := exceeded_by_replacement(allocation):
+        return exceeded
+    if _place_replacement(sources, allocation, pod):
+        return None
+    return one_pod_error(sources.snapshot, allocation.pod_class)
 
 
 def _place_replacement(sources: ClaimSources, allocation: RoleAllocation, pod: Pod) -> bool:
@@ -207,7 +223,7 @@ def reserve_replacements(sources: ClaimSources) -> None:
 
 def _may_be_replaced(allocation: RoleAllocation, pod: Pod) -> bool:
     """Whether a pod may move, provided that its replacement fits on a node."""
-    return others_are_ready(allocation.role, pod) and quota_allows_replacement(allocation)
+    return others_are_ready(allocation.role, pod) and not exceeded_by_replacement(allocation)
 
 
 def raise_to_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None:

@@ -16,7 +16,7 @@ from edl.feasibility.eligibility import Mask
 from edl.feasibility.horizon import FUTURE_IDLE
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass
-from edl.planner.passes.drain import is_movable, quota_allows_replacement
+from edl.planner.passes.drain import exceeded_by_replacement, is_movable
 from edl.planner.passes.reclaim_choice import move_last
 from edl.planner.passes.scale_down.needed_nodes import (
     given_up,
@@ -160,7 +160,7 @@ class Vacating:
         """A placement on a needed node, else on one that extras need not leave yet; or None."""
         if allocation.role.template.gated and not is_movable(allocation):
             return None
-        if not quota_allows_replacement(allocation):
+        if exceeded_by_replacement(allocation):
             return None
         pod_class = allocation.pod_class
         if pod_class not in self._needed:

@@ -19,6 +19,7 @@ from edl.model import (
     Toleration,
     TrainingJob,
 )
+from edl.model.nodes import Topology
 from edl.planner.passes.drain import CORDONED
 from edl.planner.plan import Drain
 from tests.edl.planner.acting import act
@@ -342,3 +343,79 @@ def test_a_pod_leaves_a_cordoned_node_when_pods_that_hold_its_quota_have_ended()
     with_late = replace(limited(4, charged), jobs=(charged, late))
     assert moved(with_late) == []
     assert moved(replace(with_late, jobs=(charged, replace(late, roles=(other,))))) == [("pod-1",)]
+
+
+def staying(state: ClusterState) -> list[tuple[str, tuple[tuple[str, str], ...], str]]:
+    return [
+        (one.role, one.pods, message(one.reason) if one.reason else "")
+        for one in plan_for(state).staying
+    ]
+
+
+FULL = "Insufficient cpu for one more pod of 1 CPU"
+
+
+def test_workers_of_a_minimum_that_fit_on_no_other_node_stay_with_the_reason() -> None:
+    nodes = (HOME, going("a", CORDON), node("b", 1))
+    state = cluster(*nodes, ring("a", "b", "a", min=3))
+    assert staying(state) == [("worker", (("pod-0", "a"), ("pod-2", "a")), FULL)]
+    assert moved(state) == []
+    extra = staying(cluster(*nodes, ring("b", "a", min=1)))
+    assert extra == [], "extras do not block a drain"
+
+
+def test_workers_that_fit_only_outside_of_their_rack_stay() -> None:
+    rack = "example.com/rack"
+    full = [going("a", CORDON), node("b", 1)]
+    inside = [replace(one, labels={rack: "r1"}) for one in full]
+    outside = node("c", 9, labels={rack: "r2"})
+    given = {"on": ["a", "b"], "resizing": ResizePolicy.LIVE, "gated": True}
+    required = Topology(required=(("", rack),))
+    mine = job("mine", role("worker", 2, 2, topology=required, **given), framework="pytorch")
+    assert staying(cluster(*inside, outside, mine)) == [
+        ("worker", (("pod-0", "a"),), f"{FULL} in {rack}=r1")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mine", "b"),
+    [
+        (ring("a", "b", min=2), 2),
+        (ring("a", "a", "b", min=3), 2),
+        (ring("a", "b", pods=(pod(0, "a"), pod(1, "b", ready=False)), min=2), 1),
+        (ring("a", "b", hosts=listing(0), min=2), 1),
+        (ring("a", "b", min=2, removing=frozenset({"pod-1"})), 1),
+    ],
+    ids=["moves", "moves first", "another one moves", "is being listed", "another is removed"],
+)
+def test_workers_that_move_or_wait_for_a_move_do_not_count_as_staying(
+    mine: TrainingJob, b: int
+) -> None:
+    assert staying(cluster(HOME, going("a", CORDON), node("b", b), mine)) == []
+
+
+def test_workers_for_which_extras_yield_do_not_count_as_staying() -> None:
+    extras = job("other", role("worker", 1, 4, on=["b", "b"], resizing=ResizePolicy.LIVE))
+    state = cluster(HOME, going("a", CORDON), node("b", 2), ring("a", min=1), extras)
+    assert (sizes(plan_for(state)), staying(state)) == ({"other": 1}, [])
+
+
+def test_a_launcher_and_jobs_that_restart_as_a_whole_stay_on_a_cordoned_node() -> None:
+    state = cluster(going("home", CORDON, 1), node("b", 9), ring("b"))
+    assert staying(state) == [("launcher", (("pod-0", "home"),), "")]
+    parts = [role(name, 1, 1, on=["a"]) for name in ("scheduler", "server", "worker")]
+    state = cluster(going("a", CORDON), node("b", 9), job("mx", *parts, framework="mxnet"))
+    assert [found for found, _, _ in staying(state)] == ["scheduler", "server", "worker"]
+
+
+def test_a_quota_that_refuses_the_replacement_is_why_a_worker_stays() -> None:
+    charged = ring("a", "a", min=2, charges=(QuotaCharge(QUOTA, "pods", 1),))
+    ((role_name, pods, why),) = staying(limited(2, charged))
+    assert (role_name, len(pods)) == ("worker", 2)
+    assert why.startswith("above its budget: ")
+
+
+def test_a_job_that_plans_leave_out_stays_with_its_problem() -> None:
+    mine = replace(ring("a"), problem="edl.dev/max: must be a number")
+    state = cluster(HOME, going("a", CORDON), node("b", 9), mine)
+    assert staying(state) == [("worker", (("pod-0", "a"),), "edl.dev/max: must be a number")]
