@@ -5,6 +5,7 @@ from typing import Final
 
 from edl import contract, reasons
 from edl.contract import CleanUp
+from edl.lost_pods import missing_pods
 from edl.model import (
     Code,
     JobEnd,
@@ -184,7 +185,8 @@ def _scales(job: TrainingJob, role: Role) -> bool:
         return True
     # Below its minimum a role counts as starting, unless it restarts to be resized.
     grown = runs(role) and (started is None or resized > started)
-    return (grown or role.restart is Restart.STARTED) and _comes(role, resized)
+    resizes = grown or role.restart is Restart.STARTED
+    return resizes and not missing_pods(role) and _comes(role, resized)
 
 
 def _comes(role: Role, resized: datetime) -> bool:

@@ -196,6 +196,23 @@ def test_a_restart_at_a_new_size_is_scaling_until_its_pods_run() -> None:
     assert phase(training(CHIEF, there, started_at=RESIZED)) is Phase.RUNNING
 
 
+LOST = WORKER.changed(failures=1, resized_at=RESIZED)
+
+
+@pytest.mark.parametrize(
+    ("worker", "expected"),
+    [
+        (LOST.changed(size=4, pods=pods("worker", [0, 2, 3])), Phase.RUNNING),
+        (LOST.changed(size=4, pods=pods("worker", [0, 1, 2])), Phase.RUNNING),
+        (LOST.changed(size=4, pods=pods("worker", [3])), Phase.STARTING),
+        (LOST.changed(pods=TWO[:1], last=reasons.restarted(reasons.grown(2, 2))), Phase.STARTING),
+    ],
+    ids=["of its minimum", "an extra", "all but one", "after a restart to resize it"],
+)
+def test_a_lost_pod_of_a_job_that_was_resized_is_not_scaling(worker: Role, expected: Phase) -> None:
+    assert shown(worker) is expected
+
+
 def test_a_paused_job_is_paused_though_it_was_stopped_to_restart() -> None:
     stopped = waiting(WORKER).changed(last=reasons.restart(reasons.grown(2, 2)))
     assert phase(training(waiting(CHIEF), stopped, paused=True)) is Phase.PAUSED
