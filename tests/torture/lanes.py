@@ -106,7 +106,7 @@ class Lanes:
             for kind in deck:
                 if self._stopped.is_set() or self.tally.failures:
                     return
-                self._await_churn()
+                self._await_churn(lane)
                 self.revive(ENDS[lane])
                 hits = self._hit if lane == CONTROL_PLANE else _nothing
                 hits()
@@ -116,8 +116,10 @@ class Lanes:
         except Exception as error:  # noqa: BLE001 - a thread's end is told by the run
             self.tally.failures.append(f"{type(error).__name__}: {error}")
 
-    def _await_churn(self) -> None:
+    def _await_churn(self, lane: str) -> None:
+        """No job comes or ends without a component that died by itself: it is started meanwhile."""
         while self.progress > self._churn() + _AHEAD and not self._stopped.is_set():
+            self.revive(ENDS[lane])
             self._stopped.wait(_TICK)
 
     def _strike(self, kind: str, fault: Fault, dice: Random) -> None:

@@ -1,13 +1,21 @@
 """What is drawn from a seed before a run begins: faults and jobs, the same each time."""
 
+import time
 from collections import Counter
+from pathlib import Path
 from random import Random
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from tests.torture.churn import ENDS_AFTER, KINDS, Commission, commissions
 from tests.torture.faults import ENDS, LANES
-from tests.torture.lanes import decks
+from tests.torture.lanes import Lanes, decks
+from tests.torture.ledger import Ledger
+
+if TYPE_CHECKING:
+    from tests.torture.scene import Scene
 
 SEEDS = range(20)
 
@@ -51,3 +59,18 @@ def test_each_paused_job_is_resumed_and_each_scaled_job_returned_to_auto(seed: i
         assert verbs in ([], ["delete"], ["pause", "resume"]) or (
             verbs[-1] == "auto" and set(verbs[:-1]) == {"scale"}
         )
+
+
+def test_a_component_that_died_is_started_while_faults_wait_for_jobs(tmp_path: Path) -> None:
+    """Without the controller manager no job would come or end, and the faults would wait on."""
+    dead = ["kube-controller-manager"]
+    sandbox = SimpleNamespace(dead=lambda: tuple(dead), start=dead.remove)
+    ledger = Ledger(tmp_path / "ledger")
+    scale = SimpleNamespace(faults=20, seed=1, rest=0.0)
+    lanes = Lanes(cast("Scene", SimpleNamespace(sandbox=sandbox)), ledger, scale, lambda: None)
+    lanes.start(churn=lambda: -1.0 if dead else 1.0)
+    while dead:
+        time.sleep(0.01)
+    lanes.stop()
+    ledger.close()
+    assert lanes.tally.died == ["kube-controller-manager"]
