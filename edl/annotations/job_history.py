@@ -35,9 +35,6 @@ class Operation(StrEnum):
     """Pods were removed by name."""
     FAILED = "ScaleFailed"
     """A scale-up that was not ready in time and was reverted."""
-    LOST = "PodsLost"
-    """Pods failed or were deleted, and do not exist for the time being."""
-    RECREATED = "PodsRecreated"
     SUSPENDED = "Suspended"
     ENDED = "Ended"
 
@@ -86,11 +83,6 @@ def entries(history: str) -> tuple[HistoryEntry, ...]:
     """The entries of a history, the oldest first. Invalid lines are left out."""
     found = (_entry(line) for line in history.splitlines())
     return tuple(entry for entry in found if entry)
-
-
-def last_entry(history: str) -> HistoryEntry | None:
-    """The newest entry; None if there is none, or if its line is invalid."""
-    return _entry(history.rpartition("\n")[2])
 
 
 def _line(entry: HistoryEntry) -> str:

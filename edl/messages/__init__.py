@@ -4,16 +4,7 @@ They contain no current time: the same situation always reads the same.
 """
 
 from edl.messages.blocker_messages import cause, remedy
-from edl.messages.code_texts import RECREATED, UNNAMED_POD, unnamed_jobs
+from edl.messages.code_texts import UNNAMED_POD, unnamed_jobs
 from edl.messages.reason_messages import lasting, message, messages
 
-__all__ = [
-    "RECREATED",
-    "UNNAMED_POD",
-    "cause",
-    "lasting",
-    "message",
-    "messages",
-    "remedy",
-    "unnamed_jobs",
-]
+__all__ = ["UNNAMED_POD", "cause", "lasting", "message", "messages", "remedy", "unnamed_jobs"]

@@ -69,7 +69,6 @@ ATTEMPTS: Final[Mapping[Attempted, str]] = {
     Attempted.PLACEMENT: "its nodes were removed or taken by other pods",
 }
 NEVER_CREATED: Final = "pods above its minimum could not be created"
-RECREATED: Final = "its lost pods were created again"
 UNNAMED_POD: Final = "a pod of another namespace"
 """Replaces the name of a pod that the reader may not see."""
 

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from edl import contract, messages, phases
-from edl.annotations.job_history import HistoryEntry, Operation, annotation, last_entry
-from edl.lost_pods import has_lost_any, missing_pods, why_role_lacks
+from edl import contract, phases
 from edl.model import Role, TrainingJob
 from edl.planner.plan import Resize
 from edl.steps import host_lists, pod_removal, preconditioned_patches, scale_deadline
@@ -71,10 +69,7 @@ def _change(
         if found.writes:
             return found
     return RoleChange(
-        forgive(job, role, now)
-        or pod_removal.arrived(job, role)
-        or below_min(job, role, now)
-        or losses(job, role, now)
+        forgive(job, role, now) or pod_removal.arrived(job, role) or below_min(job, role, now)
     )
 
 
@@ -85,27 +80,6 @@ def below_min(job: TrainingJob, role: Role, now: datetime) -> tuple[Patch, ...]:
         return ()
     since = preconditioned_patches.timestamp(now) if is_below else None
     return (preconditioned_patches.job(job.key, role, {}, {contract.BELOW_MIN_SINCE: since}),)
-
-
-def losses(job: TrainingJob, role: Role, now: datetime) -> tuple[Patch, ...]:
-    """Records in the history that pods were lost, and later that they were created again.
-
-    Work items fail and are tried again all the time: their pods are left out.
-    """
-    if role.status.suspended or role.status.remaining is not None or not has_lost_any(role):
-        return ()
-    size, why = role.status.size, why_role_lacks(role)
-    there = size - missing_pods(role)
-    last = last_entry(role.record.history)
-    known = last.after if last and last.operation is Operation.LOST else size
-    if why and there < known:
-        text = messages.message(why)
-        entry = HistoryEntry(now, Operation.LOST, known, there, why.code, text)
-    elif there == size and known < size:
-        entry = HistoryEntry(now, Operation.RECREATED, known, size, None, messages.RECREATED)
-    else:
-        return ()
-    return (preconditioned_patches.job(job.key, role, {}, annotation(role, [entry])),)
 
 
 def _recheck(job: TrainingJob, published: Publication, now: datetime) -> timedelta | None:

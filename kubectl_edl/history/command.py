@@ -26,8 +26,7 @@ kubectl edl events shows the others. Earlier training jobs of the same name are 
 
 \b
 PHASE is the outcome:
-  Running         started, resumed after a pause, or restarted with a new size;
-                  lost pods (PodsLost) and their return (PodsRecreated)
+  Running         started, resumed after a pause, or restarted with a new size
   Starting        being started
   Scaling         being resized
   ScaleSucceeded  the new size was reached

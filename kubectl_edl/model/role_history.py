@@ -25,13 +25,10 @@ _PHASES: Final[Mapping[Operation, OperationPhase]] = {
     Operation.SCALED_DOWN: OperationPhase.SCALE_SUCCEEDED,
     Operation.REMOVED: OperationPhase.SCALE_SUCCEEDED,
     Operation.FAILED: OperationPhase.SCALE_FAILED,
-    Operation.LOST: OperationPhase.RUNNING,
-    Operation.RECREATED: OperationPhase.RUNNING,
     Operation.SUSPENDED: OperationPhase.SUSPENDED,
 }
 _RESIZES: Final = frozenset({Operation.SCALED_UP, Operation.SCALED_DOWN, Operation.REMOVED})
 _STARTS: Final = frozenset({Operation.STARTED, Operation.RESTARTED, Operation.RESUMED})
-_LOSSES: Final = frozenset({Operation.LOST, Operation.RECREATED})
 _GIVEN_BACK: Final = frozenset({Operation.SCALED_DOWN, Operation.FAILED})
 _TOGETHER: Final = timedelta(seconds=30)
 _ENDINGS: Final = {
@@ -158,7 +155,7 @@ def _current(job: TrainingJob, found: list[PastOperation]) -> list[PastOperation
     last = len(found) - 1
     while last and found[last].operation in _GIVEN_BACK:
         last -= 1
-    if now is Phase.STARTING and found[last].operation in _STARTS | _LOSSES:
+    if now is Phase.STARTING and found[last].operation in _STARTS:
         found[last] = _in(found[last], OperationPhase.STARTING)
     return found
 

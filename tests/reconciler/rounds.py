@@ -33,8 +33,6 @@ class Rounds:
     def __init__(self, cpus: int, limits: Limits) -> None:
         self.time = Time()
         self.cluster = FakeCluster(self.time.now)
-        self.backing_off = False
-        """The Job controller creates no pods."""
         self._decide = partial(decide, policy=POLICIES["fair"], limits=limits)
         node = manifests.node("n1")
         node["status"]["allocatable"]["cpu"] = str(cpus)
@@ -74,17 +72,6 @@ class Rounds:
         target = ObjectRef("Job", NAMESPACE, name)
         self.cluster.patch(target, {"metadata": {"annotations": dict(notes)}})
 
-    def lose(self, name: str, *indexes: int) -> None:
-        """Pods of the Job are gone, and its controller backs off."""
-        self.backing_off = True
-        failed = self.job(name).get("status", {}).get("failed", 0) + len(indexes)
-        self.cluster.patch(ObjectRef("Job", NAMESPACE, name), {"status": {"failed": failed}})
-        for index in indexes:
-            pod = self.cluster.get(ObjectRef("Pod", NAMESPACE, f"{name}-{index}"))
-            gone = {"metadata": {"finalizers": []}, "status": {"phase": "Failed"}}
-            self.cluster.patch(manifests.target("Pod", pod), gone)
-            self.cluster.delete(manifests.target("Pod", pod))
-
     def items(self, kind: str) -> list[Json]:
         return list(self.cluster.list(ListOptions(kind, NAMESPACE)).manifests())
 
@@ -98,7 +85,7 @@ class Rounds:
                 found[index] = pod
                 if index >= size:
                     self._ends(pod)
-        for index in range(0 if self.backing_off else size):
+        for index in range(size):
             if index not in found:
                 self._create(job, name, index)
         for pod in self.items("Pod"):

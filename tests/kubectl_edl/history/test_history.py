@@ -129,17 +129,6 @@ def test_a_start_that_was_scaled_down_is_starting_until_its_minimum_runs(
     assert [one["phase"] for one in found["operations"]] == ["Starting", "ScaleFailed"]
 
 
-def test_lost_pods_of_a_minimum_are_in_progress_until_they_run(stage: Stage) -> None:
-    lost = "2026-11-21T11:58:00Z PodsLost 2 1 PodsMissing 1 of 2 pods is missing"
-    told(stage, "mnist-ps", f"{STARTED.format(2)}\n{lost}")
-    assert "PodsLost      Running          ps=2→1" in stage.run("history", "mnist").out
-    stage.delete("mnist-ps-1-x1", kind="Pod")
-    assert "PodsLost      Starting         ps=2→1" in stage.run("history", "mnist").out
-    back = "2026-11-21T11:59:00Z PodsRecreated 1 2 its lost pods were created again"
-    told(stage, "mnist-ps", f"{STARTED.format(2)}\n{lost}\n{back}")
-    assert "PodsRecreated   Starting         ps=1→2" in stage.run("history", "mnist").out
-
-
 def test_the_end_is_read_from_the_job_status(stage: Stage) -> None:
     over = {"type": "Complete", "status": "True", "lastTransitionTime": "2026-11-21T11:59:00Z"}
     stage.patch("mnist-chief", {"status": {"conditions": [over]}})
