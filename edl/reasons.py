@@ -144,9 +144,9 @@ def minimum_pending(key: JobKey) -> Reason:
     return Reason(Code.INSUFFICIENT_CAPACITY, Minimum(key))
 
 
-def gave(gives: Code, key: JobKey) -> Reason:
+def gave(gives: Code, key: JobKey, *, guaranteed: bool = False) -> Reason:
     """A replica was given up to another job; `gives` is what the policy balances."""
-    return Reason(gives, Other(key))
+    return Reason(gives, Other(key, guaranteed=guaranteed))
 
 
 def moving(recipient: JobKey | None, key: JobKey) -> Reason:
@@ -281,7 +281,8 @@ def grew_smaller(reason: Reason) -> Reason:
 
 def of_foreign_job(reason: Reason, uid: str, team: str) -> Reason:
     """The reason without the name of its subject, which users of another namespace may not see."""
-    return replace(reason, about=ForeignJob(uid, team, isinstance(reason.about, Minimum)))
+    owed = isinstance(reason.about, Other) and reason.about.guaranteed
+    return replace(reason, about=ForeignJob(uid, team, isinstance(reason.about, Minimum), owed))
 
 
 def is_never(reason: Reason) -> bool:

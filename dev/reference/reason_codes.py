@@ -16,7 +16,8 @@ _REASONS: Final[Mapping[StrEnum, str]] = {
     Code.MANUAL_SIZE: "Its size was set by `kubectl edl scale`.",
     Code.ABOVE_MAX: "It was scaled down to its max.",
     Code.RECLAIMED: "It was scaled down for a queued job, for other owners' pods or for a minimum.",
-    Code.FAIR_SHARING: "It gave a replica to a job with a smaller share (policy `fair`).",
+    Code.FAIR_SHARING: "It gave a replica to a job with a smaller share, or of a team within its "
+    "guarantee (policy `fair`).",
     Code.FIFO_ORDER: "It gave a replica to a job that was created earlier (policy `fifo`).",
     Code.UTILIZATION: "It gave a replica to one that uses the nodes better (policy `utilisation`).",
     Code.PREEMPTED: "It was suspended for a higher priority (`--preempt`) and waits in the queue.",

@@ -28,6 +28,7 @@ def read_reason(annotation: str) -> Reason | None:
 def with_name(reason: Reason, keys: Mapping[str, JobKey]) -> Reason:
     """The reason with the name of the other namespace's job, if `keys` has the uid of its Job."""
     match reason.about:
-        case ForeignJob(uid, minimum=minimum) if uid in keys:
-            return replace(reason, about=Minimum(keys[uid]) if minimum else Other(keys[uid]))
+        case ForeignJob(uid, _, minimum, guaranteed) if uid in keys:
+            other = Other(keys[uid], guaranteed=guaranteed)
+            return replace(reason, about=Minimum(keys[uid]) if minimum else other)
     return reason

@@ -97,11 +97,13 @@ def _about(about: About, code: Code) -> str:
     match about:
         case Other():
             if code not in ENDED:
-                return _for_job(str(about.job), code)
+                return _for_job(str(about.job), code, guaranteed=about.guaranteed)
             return ": ".join(filter(None, (f"{about.job.name} {ENDED[code]}", about.failure)))
         case ForeignJob():
             name = unnamed_jobs(about.team)
-            return f"{RECLAIMED} the minimum of {name}" if about.minimum else _for_job(name, code)
+            if about.minimum:
+                return f"{RECLAIMED} the minimum of {name}"
+            return _for_job(name, code, guaranteed=about.guaranteed)
         case Minimum():
             if code is Code.INSUFFICIENT_CAPACITY:
                 return "not all pods of its minimum have a node yet"
@@ -142,7 +144,9 @@ def _attempt(about: Attempt, code: Code) -> str:
     return f"back-off: {text}" if code is Code.BACK_OFF else f"{text}: requeued"
 
 
-def _for_job(name: str, code: Code) -> str:
+def _for_job(name: str, code: Code, *, guaranteed: bool) -> str:
+    if guaranteed:
+        return f"{RECLAIMED} {name}, which the guarantee of its team covers"
     if code is Code.QUEUE_ORDER:
         return f"{name} is ahead of it in the queue and starts first"
     return f"{TO[code]} {name}" if code in TO else UNKNOWN

@@ -87,10 +87,11 @@ class Restart(StrEnum):
 
 
 class Other(msgspec.Struct, frozen=True, omit_defaults=True, tag="TrainingJob"):
-    """Another training job; `failure` is the Job controller's reason for one that has failed."""
+    """Another job. `failure`: why it failed. `guaranteed`: its team's guarantee covers it."""
 
     job: JobKey
     failure: str = ""
+    guaranteed: bool = False
 
 
 class Minimum(msgspec.Struct, frozen=True, tag=True):
@@ -102,19 +103,19 @@ class Minimum(msgspec.Struct, frozen=True, tag=True):
 class ForeignJob(msgspec.Struct, frozen=True, tag=True):
     """A training job of another namespace, without its name, which users here may not read.
 
-    `uid`: of one of its Jobs. `team`: empty without teams. `minimum`: it is about its minimum.
+    `uid`: of one of its Jobs. `team`: empty without teams. The others: see `Minimum` and `Other`.
     """
 
     uid: str
     team: str = ""
     minimum: bool = False
+    guaranteed: bool = False
 
 
 class PendingPods(msgspec.Struct, frozen=True, tag=True):
-    """Pending pods of other owners."""
+    """Pending pods of other owners; `example`: `namespace/name` of one, or what replaces it."""
 
     example: str
-    """`namespace/name` of one, or its replacement for users without the right to read it."""
     priority: int
 
 
@@ -228,8 +229,7 @@ class Attempted(StrEnum):
     GROWTH = "Growth"
     RECLAMATION = "Reclamation"  # reclaimed for a training job that then could not start
     PLACEMENT = "Placement"  # other pods took the nodes of a start, or the nodes are gone
-    COMPLETION = "Completion"
-    """Suspended roles did not fit beside roles of the same training job that run."""
+    COMPLETION = "Completion"  # suspended roles did not fit beside running ones of the job
     RECREATION = "Recreation"
 
 

@@ -47,9 +47,9 @@ def test_what_is_remembered_is_read_again(code: Code, about: Minimum, restart: R
 
 
 STORED = {
-    "TrainingJob": ("job", "failure"),
+    "TrainingJob": ("job", "failure", "guaranteed"),
     "Minimum": ("job",),
-    "ForeignJob": ("uid", "team", "minimum"),
+    "ForeignJob": ("uid", "team", "minimum", "guaranteed"),
     "PendingPods": ("example", "priority"),
     "Pods": ("count", "manual"),
     "LostPods": ("count", "of", "seconds", "confined", "extras"),

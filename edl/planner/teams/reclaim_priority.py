@@ -72,7 +72,7 @@ class TeamRight(NamedTuple):
             return Reach.BY_PRIORITY
         if not self.balance.all_borrow(self.team, team, self.scarce):
             return Reach.NONE
-        return Reach.ALL if self._owns(team) else Reach.BY_PRIORITY
+        return Reach.ALL if self.owns(team) else Reach.BY_PRIORITY
 
     def highest(self, priority: ReclaimPriority) -> Sequence[ReclaimPriority]:
         """By team, the highest reclaim priority that a claim of this priority may take."""
@@ -89,7 +89,7 @@ class TeamRight(NamedTuple):
         covered = self.covered_by
         return covered >= 0 and all(at in self.balance.owed[covered] for at in self.scarce)
 
-    def _owns(self, team: int) -> bool:
+    def owns(self, team: int) -> bool:
         """Whether a guarantee that the other team has no part in covers what it lacks."""
         return self._owns_what_it_lacks and self.covered_by not in self.balance.paths[team]
 
@@ -118,7 +118,7 @@ class TeamRight(NamedTuple):
             return True
         return (
             self.reclaims_jobs
-            and self._owns(job.team)
+            and self.owns(job.team)
             and not any(job.is_within(one) for one in above)
         )
 

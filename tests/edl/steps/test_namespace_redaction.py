@@ -35,6 +35,7 @@ WHY = {
     "the room of a job": reasons.room_for_job(FALCON.key),
     "its minimum": reasons.room_for_minimum(FALCON.key),
     "an equal share": reasons.gave(Code.FAIR_SHARING, FALCON.key),
+    "its share": reasons.gave(Code.FAIR_SHARING, FALCON.key, guaranteed=True),
     "a preemption": reasons.preempted(reasons.room_for_job(FALCON.key)),
     "a guarantee": reasons.guarantee_reclaimed(reasons.room_for_minimum(FALCON.key)),
     "the queue": reasons.goes_first(FALCON.key),
@@ -46,6 +47,7 @@ SAID = {
     "the room of a job": "to make room for a job of team deals",
     "its minimum": "to make room for the minimum of a job of team deals",
     "an equal share": "equal share with a job of team deals",
+    "its share": "to make room for a job of team deals, which the guarantee of its team covers",
     "a preemption": "requeued to make room for a job of team deals: its priority is lower",
     "a guarantee": "requeued to make room for the minimum of a job of team deals:"
     " its team borrows from another team's guarantee",

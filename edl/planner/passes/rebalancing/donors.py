@@ -17,6 +17,7 @@ from edl.planner.snapshot.extras.minimum_nodes import any_may_leave
 from edl.planner.snapshot.extras.node_search import clearing
 from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.teams.reclaim_priority import TeamRight
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -139,13 +140,17 @@ def reservation_of_one(ceiling: GrowthCeiling, recipient: RoleAllocation) -> Res
 
 
 def record_donations(
-    snapshot: Snapshot, recipient: RoleAllocation, donors: Iterable[RoleAllocation]
+    snapshot: Snapshot,
+    recipient: RoleAllocation,
+    donors: Iterable[RoleAllocation],
+    right: TeamRight | None = None,
 ) -> list[RoleAllocation]:
-    """Record the reason of donors that lose a pod; returns these."""
+    """Record the reason of donors that lose a pod; returns these. `right`: to other teams'."""
     code = snapshot.policy.rebalance_code
     smaller = [donor for donor in donors if donor.size < donor.role.status.size]
     for donor in smaller:
-        donor.reason = donor.reason or reasons.gave(code, recipient.job.key)
+        owed = right is not None and right.owns(donor.team)
+        donor.reason = donor.reason or reasons.gave(code, recipient.job.key, guaranteed=owed)
     return smaller
 
 

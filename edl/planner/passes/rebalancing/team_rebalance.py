@@ -163,7 +163,7 @@ class TeamRebalance:
         self.balance.changes += 1
         place_freed(self.snapshot, recipient, reservation)
         self.snapshot.moves.recipients[recipient.job.key] = recipient.team
-        record_donations(self.snapshot, recipient, reservation.evicted)
+        record_donations(self.snapshot, recipient, reservation.evicted, teams.right)
         return True
 
     def _reservation(self, recipient: RoleAllocation, teams: "TeamDonors") -> Reservation:

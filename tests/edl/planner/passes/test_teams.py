@@ -242,6 +242,17 @@ def test_growth_within_a_guarantee_takes_borrowed_replicas_back() -> None:
     assert sizes(plan_for(state)) == {"b1": 4}
 
 
+def test_a_replica_that_another_team_gives_has_the_guarantee_or_the_share_as_its_reason() -> None:
+    jobs = [*of("a", running("a1", 1, 4, ["n1"])), *of("b", running("b1", 1, 7, ["n1"] * 7))]
+    state = cluster(node("n1", 8), *jobs)
+    for owed, why in (
+        (4, "to make room for a/a1, which the guarantee of its team covers"),
+        (None, "equal share with a/a1"),
+    ):
+        (resize,) = plan_for(with_teams(state, team("a", owed), team("b"))).resizes
+        assert (resize.reason.code, message(resize.reason)) == (Code.FAIR_SHARING, why)
+
+
 def test_growth_within_a_guarantee_takes_the_last_borrowed_replica_of_another_owner() -> None:
     jobs = [*of("a", running("a1", 1, 8, ["n1"] * 3)), *of("b", running("b1", 1, 8, ["n1"] * 5))]
     state = with_teams(cluster(node("n1", 8), *jobs), team("a", 4), team("b", 4))
