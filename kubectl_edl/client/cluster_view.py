@@ -44,6 +44,11 @@ class Survey(msgspec.Struct, frozen=True):
     quotas: tuple[Quota, ...] = ()
     """The ResourceQuotas of the namespaces; only of `survey_ruled`."""
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all was read, PriorityClasses excepted."""
+        return self.unranked.issuperset(self.hints)
+
 
 def survey_jobs(connection: ClusterConnection, now: datetime) -> Survey:
     """The training jobs without their pods, which suffices to change one. Raises Forbidden."""

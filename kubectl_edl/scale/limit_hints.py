@@ -3,21 +3,37 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from edl import contract
+from edl.kube.cluster import ListOptions
 from edl.messages import cause, remedy
 from edl.model import Role, TrainingJob
 from edl.model.blockers import QuotaExceeded
+from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.cluster_view import Survey
 
 
-def limit_hints(survey: Survey, job: TrainingJob, role: str, size: int) -> Iterator[str]:
-    """Lines on what keeps the role from this size; `survey` knows the namespace's limits."""
+def limit_hints(
+    connection: ClusterConnection, survey: Survey, job: TrainingJob, role: str, size: int
+) -> Iterator[str]:
+    """Lines on what keeps the role from this size; `survey` knows the namespace's limits.
+
+    None if some list could not be read: its objects would count as absent. None on quotas while
+    the job has provisional pods, whose usage its own pods take over.
+    """
     found = next((one for one in survey.jobs if one.key == job.key), None)
-    if found is None:
+    if found is None or not survey.is_complete:
         return
     if found.problem and not job.problem:  # pods that a LimitRange refuses
         yield f"hint: nothing is resized before its problem is fixed: {found.problem}"
-    for one in _exceeded(survey, found, role, size):
-        yield f"hint: {role} cannot have {size}: {cause(one)}; would help: {remedy(one)}"
+    exceeded = [*_exceeded(survey, found, role, size)]
+    if exceeded and not _has_provisional_pods(connection, found):
+        for one in exceeded:
+            yield f"hint: {role} cannot have {size}: {cause(one)}; would help: {remedy(one)}"
+
+
+def _has_provisional_pods(connection: ClusterConnection, job: TrainingJob) -> bool:
+    labels = f"{contract.PROVISIONAL}={job.key.name}"
+    return bool(connection.cluster.list(ListOptions("Pod", job.key.namespace, labels)).items)
 
 
 def _exceeded(survey: Survey, job: TrainingJob, role: str, size: int) -> Iterator[QuotaExceeded]:
@@ -39,8 +55,15 @@ def _exceeded(survey: Survey, job: TrainingJob, role: str, size: int) -> Iterato
 
 
 def _lacks(role: Role, size: int) -> int:
-    """How many pods the role lacks for this size; for 0, its own size, or its minimum to start."""
-    if role.status.ending:
+    """How many pods the role lacks for this size; for 0, its own size, or its minimum to start.
+
+    A terminating pod counts as present: its usage ends before its replacement is created.
+    """
+    status = role.status
+    if status.ending:
         return 0
-    own = role.spec.min if role.status.suspended else role.status.size
-    return max((size or own) - sum(pod.active for pod in role.status.pods), 0)
+    size = size or (role.spec.min if status.suspended else status.size)
+    if status.remaining is not None:
+        size = min(size, status.remaining)
+    done = sum(index < size for index in status.finished_indexes)
+    return max(size - done - sum(not pod.ended for pod in status.pods), 0)

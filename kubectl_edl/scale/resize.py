@@ -128,11 +128,11 @@ def _limits(task: ResizeTask, decided: _Decided, now: datetime) -> Iterator[str]
     The change is already made, so a failure to read them is not an error.
     """
     role = decided.scaling.role
-    size = decided.scaling.size or task.request.min or 0
+    size = decided.scaling.size or task.request.min or role.spec.min
     if size > role.status.size or role.status.suspended:
         with suppress(ClusterError):
             survey = survey_ruled(task.connection, now)
-            yield from limit_hints(survey, decided.job, role.name, size)
+            yield from limit_hints(task.connection, survey, decided.job, role.name, size)
 
 
 def _decide(task: ResizeTask) -> _Decided:

@@ -3,8 +3,8 @@ import json
 import pytest
 
 from edl import contract
-from tests.kubectl_edl.cluster_wrappers import overtaken
-from tests.kubectl_edl.stage import Stage, job, mnist
+from tests.kubectl_edl.cluster_wrappers import fenced, overtaken
+from tests.kubectl_edl.stage import Stage, job, mnist, pod
 
 NEXT = "the reconciler will apply it; scale-up waits for free capacity: kubectl edl status mnist\n"
 
@@ -59,6 +59,64 @@ def test_a_manual_size_with_which_a_queued_job_never_starts_names_the_quota(stag
     assert found.err.startswith("hint: worker cannot have 3: ResourceQuota")
     assert "needs 3; 7 used, 2 left" in found.err
     assert stage.run("scale", "resnet", "2").err == ""
+
+
+@pytest.mark.parametrize("kind", ["Pod", "LimitRange"])
+def test_no_limit_is_named_to_a_user_who_may_not_read_what_counts_in_it(
+    stage: Stage, kind: str
+) -> None:
+    quota(stage, pods=9, used=7)
+    stage.wrapped = fenced(kind)
+    found = stage.run("scale", "mnist", "8")
+    assert (found.code, found.err) == (0, "")
+
+
+@pytest.mark.parametrize("wish", [["--auto"], ["--max", "6"]])
+def test_without_a_size_the_minimum_of_a_queued_job_is_compared(
+    stage: Stage, wish: list[str]
+) -> None:
+    stage.put(job("vit", framework="none", min="2", max="6"))
+    quota(stage, pods=8, used=7)
+    found = stage.run("scale", "vit", *wish)
+    assert found.err.startswith("hint: worker cannot have 2: ResourceQuota")
+    assert "needs 2; 7 used, 1 left" in found.err
+
+
+def test_completed_work_items_need_no_pods(stage: Stage) -> None:
+    sweep = job("sweep", framework="none", min="1", max="8")
+    stage.put(sweep, suspend=False, parallelism=2, completions=9, completionMode="NonIndexed")
+    stage.patch("sweep", {"status": {"succeeded": 7, "active": 2}})
+    for index in range(2):
+        stage.create(pod(stage.job("sweep"), index))
+    quota(stage, pods=10, used=9)
+    assert stage.run("scale", "sweep", "8").err == ""
+    stage.patch("sweep", {"status": {"succeeded": 5}})
+    assert "needs 2; 9 used, 1 left" in stage.run("scale", "sweep", "8").err
+
+
+def test_completed_indexes_need_no_pods(stage: Stage) -> None:
+    stage.delete("mnist-worker-0-x0", "Pod")
+    stage.patch("mnist-worker", {"status": {"completedIndexes": "0"}})
+    quota(stage, pods=7, used=6)
+    assert stage.run("scale", "mnist", "5").err == ""
+    assert "needs 2; 6 used, 1 left" in stage.run("scale", "mnist", "6").err
+
+
+def test_a_terminating_pod_leaves_its_room_to_its_replacement(stage: Stage) -> None:
+    leaving = {"metadata": {"deletionTimestamp": "2026-11-21T11:59:00Z"}}
+    stage.patch("mnist-worker-1-x1", leaving, "Pod")
+    quota(stage, pods=8, used=7)
+    assert stage.run("scale", "mnist", "5").err == ""
+    assert "needs 2; 7 used, 1 left" in stage.run("scale", "mnist", "6").err
+
+
+def test_pods_of_a_job_take_the_room_of_its_provisional_pods(stage: Stage) -> None:
+    placeholder = pod(stage.job("resnet"), 0)
+    placeholder["metadata"]["labels"] = {contract.PROVISIONAL: "resnet"}
+    stage.create(placeholder)
+    quota(stage, pods=9, used=8)
+    assert stage.run("scale", "resnet", "2").err == ""
+    assert stage.run("scale", "mnist", "6").err.startswith("hint: worker cannot have 6: ")
 
 
 def test_pods_that_a_limit_range_refuses_are_named(stage: Stage) -> None:
