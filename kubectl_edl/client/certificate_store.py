@@ -11,7 +11,7 @@ from certs.ca_bundle import ca_bundle
 from certs.secrets import CONFIGURATION, WEBHOOK_KINDS, read_issuer, read_pair, usual
 from certs.verify import CertificateInfo, is_signed_by
 from edl.errors import Forbidden, NotFound
-from edl.kube.cluster import Cluster
+from edl.kube.cluster import Cluster, find
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.output.age import duration
@@ -58,10 +58,10 @@ def authorities(cluster: Cluster) -> tuple[bytes, ...]:
 
 def certificate_owner(cluster: Cluster) -> CertificateStore:
     """The component that renews the certificates of this installation."""
-    found = _configuration(cluster)
-    if _INJECTED in (found.get("metadata", {}).get("annotations") or {}):
+    found = [configuration for _, configuration in _configurations(cluster)]
+    if any(_INJECTED in (one.get("metadata", {}).get("annotations") or {}) for one in found):
         return CertificateStore.CERT_MANAGER
-    if not _url(found):
+    if not served_outside(cluster):
         return CertificateStore.RECONCILER
     return CertificateStore.LEADER if _is_stored(cluster) else CertificateStore.DIRECTORY
 
@@ -77,14 +77,8 @@ def _is_stored(cluster: Cluster) -> bool:
 
 def trusted(cluster: Cluster) -> Iterator[Trusted]:
     """The CA bundles of all entries of the webhook configurations that exist."""
-    for kind in WEBHOOK_KINDS:
-        target = ObjectRef(kind, "", CONFIGURATION)
-        try:
-            webhooks = cluster.get(target).get("webhooks") or ()
-        except NotFound:
-            continue
-        for webhook in webhooks:
-            yield Trusted(target, webhook["name"], ca_bundle(webhook))
+    for target, webhook in _entries(cluster):
+        yield Trusted(target, webhook["name"], ca_bundle(webhook))
 
 
 def is_believed(certificate: bytes, trust: bytes) -> bool:
@@ -102,24 +96,26 @@ def days_left(facts: CertificateInfo, now: datetime) -> str:
 
 def served_outside(cluster: Cluster) -> str:
     """The URL of a webhook outside of the cluster; empty for one behind a Service."""
-    return _url(_configuration(cluster))
+    urls = (str(one["clientConfig"].get("url") or "") for _, one in _entries(cluster))
+    return next((url.rpartition("/")[0] for url in urls if url), "")
 
 
 def served_in(cluster: Cluster) -> str:
     """The namespace of the webhook's Service; empty if the API server calls a URL."""
-    webhooks = _configuration(cluster).get("webhooks") or ()
-    services = (one["clientConfig"].get("service") or {} for one in webhooks)
+    services = (one["clientConfig"].get("service") or {} for _, one in _entries(cluster))
     return next((str(one["namespace"]) for one in services if one), "")
 
 
-def _configuration(cluster: Cluster) -> Json:
-    try:
-        return cluster.get(ObjectRef(WEBHOOK_KINDS[0], "", CONFIGURATION))
-    except NotFound:
-        return {}
+def _entries(cluster: Cluster) -> Iterator[tuple[ObjectRef, Json]]:
+    """All entries, each with its webhook configuration: one of the two may have been deleted."""
+    for target, configuration in _configurations(cluster):
+        for entry in configuration.get("webhooks") or ():
+            yield target, entry
 
 
-def _url(configuration: Json) -> str:
-    webhooks = configuration.get("webhooks") or ()
-    urls = (str(one["clientConfig"].get("url") or "") for one in webhooks)
-    return next((url.rpartition("/")[0] for url in urls if url), "")
+def _configurations(cluster: Cluster) -> Iterator[tuple[ObjectRef, Json]]:
+    """The webhook configurations that exist."""
+    for kind in WEBHOOK_KINDS:
+        target = ObjectRef(kind, "", CONFIGURATION)
+        if found := find(cluster, target):
+            yield target, found

@@ -4,12 +4,14 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import Final
 
+from certs.secrets import CONFIGURATION, WEBHOOK_KINDS
 from edl.kube.cluster import Cluster, find
 from edl.model import ObjectRef
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.client.certificate_store import served_in, served_outside
 from kubectl_edl.install.installation_values import KEPT
 
+INSTALL: Final = "kubectl edl install --image IMAGE"
 _HELM: Final = "meta.helm.sh/release-name"
 _HELM_NAMESPACE: Final = "meta.helm.sh/release-namespace"
 
@@ -58,16 +60,17 @@ def other_installer(cluster: Cluster, scope: Scope) -> OtherInstaller | None:
 def _not_installed(scope: Scope) -> OtherInstaller:
     return OtherInstaller(
         "kubectl-edl is not installed in this cluster",
-        f"kubectl edl install --image IMAGE{scope.edl_flags}",
+        f"{INSTALL}{scope.edl_flags}",
     )
 
 
 def helm_release(cluster: Cluster) -> ObjectRef | None:
     """The Helm release that owns the installation; None if Helm did not install it."""
-    configuration = find(cluster, ObjectRef("MutatingWebhookConfiguration", "", "edl"))
-    notes = (configuration or {}).get("metadata", {}).get("annotations") or {}
-    if release := notes.get(_HELM):
-        return ObjectRef("Release", notes.get(_HELM_NAMESPACE, "default"), release)
+    configurations = (ObjectRef(kind, "", CONFIGURATION) for kind in WEBHOOK_KINDS)
+    for target in (*configurations, webhook_deployment(cluster)):  # any of them may be missing
+        notes = (find(cluster, target) or {}).get("metadata", {}).get("annotations") or {}
+        if release := notes.get(_HELM):
+            return ObjectRef("Release", notes.get(_HELM_NAMESPACE, "default"), release)
     return None
 
 

@@ -118,10 +118,15 @@ class CheckContext:
     @property
     def reinstall(self) -> str:
         """Applies all objects of this installation again, by what installed it."""
+        # `upgrade` itself refuses with the command that applies.
+        return self.reinstall_or("kubectl edl upgrade")
+
+    def reinstall_or(self, unknown: str) -> str:
+        """The same, and the command `unknown` if the user may not read what installed it."""
         try:
             other = other_installer(self.connection.cluster, self.connection.scope)
-        except Forbidden:  # `upgrade` itself refuses with the command that applies
-            other = None
+        except Forbidden:
+            return FixCommand(unknown)
         return other.again if other else FixCommand("kubectl edl upgrade")
 
     def find(self, target: ObjectRef) -> Json | None:

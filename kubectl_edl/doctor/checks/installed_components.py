@@ -17,6 +17,7 @@ from kubectl_edl.doctor.checks.check import (
     ok,
     warning,
 )
+from kubectl_edl.install.installer import INSTALL
 
 _NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 DEPLOYMENTS: Final = ("edl-webhook", "edl-reconciler")
@@ -28,9 +29,8 @@ def configurations(context: CheckContext) -> CheckResults:
     if missing:
         whole = len(missing) == len(WEBHOOK_KINDS)
         what = "kubectl-edl is not installed here" if whole else "kubectl-edl is installed in part"
-        yield failure(
-            f"{what}: there is no {' and no '.join(missing)} {CONFIGURATION}", context.reinstall
-        )
+        fix = context.reinstall_or(INSTALL) if whole else context.reinstall
+        yield failure(f"{what}: there is no {' and no '.join(missing)} {CONFIGURATION}", fix)
         return
     home, here = _nodes_of(there.values()), context.system_namespace
     if home not in ("", here):

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from certs.secrets import WEBHOOK_KINDS
 from edl import contract, reasons
 from edl.annotations.json_text import json_text
 from edl.errors import Forbidden, Invalid, Unreachable
@@ -36,6 +37,11 @@ from tests.kubectl_edl.stage import (
 
 WEBHOOKS = "MutatingWebhookConfiguration"
 VALUES = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, KEPT)
+HELM = {"meta.helm.sh/release-name": "edl", "meta.helm.sh/release-namespace": "ops"}
+RENDER = (
+    "python -m manifests.render --webhook-url https://127.0.0.1:8443 --authority CERT_DIR/ca.crt "
+    "--namespace edl-system --output - | kubectl apply --server-side --force-conflicts -f -"
+)
 
 
 @pytest.fixture
@@ -248,11 +254,7 @@ def test_the_fix_for_a_right_depends_on_what_installed_kubectl_edl(server: FakeA
     server.denied = frozenset({("edl-reconciler", "patch", "jobs")})
     assert fix_of_a_right(installed(Stage(), server)) == "kubectl edl upgrade --context prod"
     outside = fix_of_a_right(beside(server))
-    assert outside == (
-        "python -m manifests.render --webhook-url https://127.0.0.1:8443 --authority "
-        "CERT_DIR/ca.crt --namespace edl-system --output - | "
-        "kubectl apply --server-side --force-conflicts -f - --context prod"
-    )
+    assert outside == f"{RENDER} --context prod"
     by_manifests = installed(Stage(), server)
     by_manifests.cluster.delete(VALUES)
     apply_again = "apply the manifests of the plugin's version (kubectl apply, kustomize)"
@@ -260,14 +262,42 @@ def test_the_fix_for_a_right_depends_on_what_installed_kubectl_edl(server: FakeA
     by_manifests.cluster.delete(target("Deployment", "edl-webhook"))
     assert fix_of_a_right(by_manifests) == apply_again
     by_helm = installed(Stage(), server)
-    notes = {"meta.helm.sh/release-name": "edl", "meta.helm.sh/release-namespace": "ops"}
-    by_helm.cluster.patch(target(WEBHOOKS, "edl"), {"metadata": {"annotations": notes}})
+    by_helm.cluster.patch(target(WEBHOOKS, "edl"), {"metadata": {"annotations": HELM}})
     assert fix_of_a_right(by_helm) == "helm upgrade edl CHART -n ops --kube-context prod"
 
 
 def fix_of_a_right(stage: Stage) -> str:
     (one,) = checked(stage, "--context", "prod")["rights"]
     return str(one["remediation"])
+
+
+@pytest.mark.parametrize("deleted", WEBHOOK_KINDS)
+def test_the_fix_for_a_deleted_webhook_configuration_is_of_what_installed_it(
+    server: FakeApi, deleted: str
+) -> None:
+    by_helm = installed(Stage(), server)
+    by_helm.cluster.delete(VALUES)
+    owned = (*(target(kind, "edl") for kind in WEBHOOK_KINDS), target("Deployment", "edl-webhook"))
+    for one in owned:
+        by_helm.cluster.patch(one, {"metadata": {"annotations": HELM}})
+    outside = beside(server)
+    outside.cluster.delete(VALUES)
+    for stage, fix in ((by_helm, "helm upgrade edl CHART -n ops"), (outside, RENDER)):
+        stage.cluster.delete(target(deleted, "edl"))
+        (found,) = (one for one in checked(stage)["installed"] if one["result"] == "failure")
+        assert deleted in found["message"]
+        assert found["remediation"] == fix
+    for kind in set(WEBHOOK_KINDS) - {deleted}:
+        by_helm.cluster.delete(target(kind, "edl"))
+    assert only(by_helm, "installed")[2] == "helm upgrade edl CHART -n ops"
+    assert by_helm.run("upgrade").err == (
+        "error: Helm installed kubectl-edl here: helm upgrade edl CHART -n ops\n"
+    )
+
+
+def test_without_the_right_to_read_deployments_a_missing_installation_is_installed() -> None:
+    stage = replace(Stage(), wrapped=lambda cluster: hidden("Deployment")(FakeApi()(cluster)))
+    assert only(stage, "installed")[2] == "kubectl edl install --image IMAGE"
 
 
 def test_a_changed_entry_of_a_webhook_outside_is_not_mended_by_upgrade(server: FakeApi) -> None:
