@@ -20,12 +20,20 @@ _AFTER_THE_POD: Final = frozenset({"WaitForFirstConsumer", "WaitForPodScheduled"
 """Event reasons of claims that are bound after the pod is scheduled: they block no node."""
 
 
+_MOST_WITH_EVENTS: Final = 10
+"""Pods, and claims, whose Events are read."""
+
+
 class PodCauses:
-    """PersistentVolumeClaims and Events of one namespace, each listed once and on demand."""
+    """PersistentVolumeClaims of one namespace, and Events about some objects, on demand.
+
+    Events are listed per object: a namespace may have 100,000 of them.
+    """
 
     def __init__(self, cluster: Cluster, namespace: str) -> None:
         self._cluster = cluster
         self._namespace = namespace
+        self._last: dict[str, dict[str, EventFacts | None]] = {}
 
     def claims(self, pod: Json) -> str:
         """The PersistentVolumeClaims that block scheduling, with reasons; empty if none."""
@@ -39,7 +47,7 @@ class PodCauses:
 
     def warning(self, pod: Json) -> str:
         """The last Warning Event about the pod, such as a failed mount; empty if there is none."""
-        event = self._events.get(("Pod", pod["metadata"]["name"]))
+        event = self._event("Pod", pod["metadata"]["name"])
         if event is None or event.uid not in ("", pod["metadata"]["uid"]):
             return ""
         return _event_text(event) if event.warning else ""
@@ -52,8 +60,8 @@ class PodCauses:
             return "is being deleted"
         if phase == "Lost":
             return "has lost its volume"
-        event = self._events.get(("PersistentVolumeClaim", metadata["name"]))
-        if phase == "Bound" or event is None or event.reason in _AFTER_THE_POD:
+        event = None if phase == "Bound" else self._event("PersistentVolumeClaim", metadata["name"])
+        if event is None or event.reason in _AFTER_THE_POD:
             return ""
         return f"is not bound: {_event_text(event)}"
 
@@ -66,14 +74,20 @@ class PodCauses:
             return None
         return {claim["metadata"]["name"]: claim for claim in listed}
 
-    @cached_property
-    def _events(self) -> dict[tuple[str, str], EventFacts]:
-        """The last Event about each object, by (kind, name)."""
+    def _event(self, kind: str, name: str) -> EventFacts | None:
+        """The last Event about one of the kind's first objects; None without one, or a right."""
+        read = self._last.setdefault(kind, {})
+        if name not in read and len(read) < _MOST_WITH_EVENTS:
+            read[name] = self._last_event(kind, name)
+        return read.get(name)
+
+    def _last_event(self, kind: str, name: str) -> EventFacts | None:
+        fields = f"involvedObject.name={name},involvedObject.kind={kind}"
         try:
-            listed = self._cluster.list(ListOptions("Event", self._namespace)).items
+            listed = self._cluster.list(ListOptions("Event", self._namespace, fields=fields)).items
         except Forbidden:
-            return {}
-        return {(event.kind, event.name): event for event in event_facts(listed)}
+            return None
+        return next(reversed(event_facts(listed)), None)
 
     def _list(self, kind: str) -> list[Json]:
         return self._cluster.list(ListOptions(kind, self._namespace)).manifests()

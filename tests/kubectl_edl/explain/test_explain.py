@@ -6,8 +6,9 @@ import re
 import pytest
 
 from edl import contract
+from edl.kube.cluster import ListOptions, RawList
 from edl.writes import Json
-from tests.kubectl_edl.cluster_wrappers import fenced
+from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced
 from tests.kubectl_edl.stage import Stage, event, job, lease, mnist, node, pod, role_manifests
 
 QUEUED = """\
@@ -238,6 +239,29 @@ def test_a_claim_that_keeps_its_pod_off_no_node_is_not_named(
     claiming(stage)
     claim(stage, phase, reason)
     assert "PersistentVolumeClaim data" not in stage.run("explain", "small").out
+
+
+@pytest.mark.parametrize("verb", ["explain", "status"])
+def test_events_are_listed_per_object_for_a_bounded_number_of_pods(stage: Stage, verb: str) -> None:
+    claiming(stage)
+    claim(stage, "Pending", "FailedBinding")
+    for index in range(7, 40):
+        stage.create(pod(stage.job("small"), index, "node-1", phase="Pending", conditions=[]))
+    listed: list[str] = []
+
+    class Counting(ClusterWrapper):
+        def list(self, selection: ListOptions) -> RawList:
+            listed.extend([selection.fields] if selection.kind == "Event" else [])
+            return self.cluster.list(selection)
+
+    stage.wrapped = Counting  # type: ignore[assignment]
+    assert "PersistentVolumeClaim data is not bound" in stage.run(verb, "small").out
+    named = [one for one in listed if one.startswith("involvedObject.name=")]
+    assert [one for one in named if "Pod" not in one] == [
+        "involvedObject.name=data,involvedObject.kind=PersistentVolumeClaim"
+    ]
+    assert (len(named), len(set(named))) == (1 + 10, 1 + 10)
+    assert "" not in listed
 
 
 def test_a_nearly_finished_job_is_not_told_when_it_grows(stage: Stage) -> None:
