@@ -181,10 +181,11 @@ def _by_job(entries: Iterable[_Entry]) -> dict[JobKey, list[_Entry]]:
 def _explanations(plan: Plan, state: ClusterState) -> Iterator[Step]:
     """Writes each waiting job's reason to its first Job, where `kubectl describe` shows it.
 
+    First of jobs that never start, as waiting does not help them.
     Refused starts and nodes that did not join are left out: their own steps write the reason.
     """
     waiting = {job.key: job for job in state.jobs if _waits(job)}
-    for held in plan.held:
+    for held in sorted(plan.held, key=lambda one: not one.never):
         job = waiting.get(held.job)
         if job is None or job.refused or held.job in plan.unprovisioned:
             continue

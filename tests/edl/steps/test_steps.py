@@ -149,6 +149,14 @@ def test_a_long_queue_is_explained_in_portions() -> None:
     assert [step.job.name for step in second] == names[MOST_EXPLAINED:]
 
 
+def test_of_a_long_queue_jobs_that_never_start_are_explained_first() -> None:
+    names = [f"job-{number:03}" for number in range(MOST_EXPLAINED + 20)]
+    never = Held(JobKey("lab", "large"), because("no room"), never=True)
+    given = state(*(queued(name) for name in (*names, "large")))
+    found = steps(Plan(held=(*held(names), never)), given).steps
+    assert [step.job.name for step in found] == ["large", *names[: MOST_EXPLAINED - 1]]
+
+
 def test_refused_reasons_of_some_jobs_keep_no_reason_from_other_jobs() -> None:
     names = [f"job-{number:03}" for number in range(MOST_EXPLAINED + 20)]
     given = state(*(queued(name) for name in names))
