@@ -1,8 +1,11 @@
 """Extras of other teams that a gang's claim does not get because a guarantee covers them."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Container, Mapping
 from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
 
 from edl.feasibility.horizon import FUTURE_IDLE
 from edl.planner.packing.node_capacity import Ints
@@ -10,42 +13,68 @@ from edl.planner.packing.pack_order import pack_in_best_order
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.gang import Gang
 from edl.planner.snapshot.role_allocation import RoleAllocation
-from edl.planner.teams.reclaim_priority import Reach
+from edl.planner.teams.reclaim_priority import Reach, ReclaimScope, TeamRight
 
 
-def keeping_teams(sources: ClaimSources, gang: Gang) -> tuple[str, ...]:
-    """Teams whose guarantee covers some of the extras that the gang could take from borrowers."""
-    balance, teams = sources.snapshot.teams, sources.keeping_teams(sources.full_scope(gang))
-    return tuple(balance.names[team] for team in teams) if balance else ()
+class KeptExtras(NamedTuple):
+    """Extras that would make room for more pods of a gang; `teams`: whose guarantee covers them."""
+
+    teams: tuple[str, ...] = ()
+    of_borrowers: bool = False
+    """Whether some are of teams that borrow: these yield only part of their extras."""
 
 
-def covered_teams(sources: ClaimSources, gang: Gang, room: Ints) -> tuple[str, ...]:
-    """Teams that do not borrow, and whose extras would make room for more pods of the gang.
+def kept_extras(sources: ClaimSources, gang: Gang, room: Ints) -> KeptExtras:
+    """The extras that the gang would get if there were no guarantees; only those that it needs.
 
-    Only extras whose priority is not higher: without teams, they would yield. `room`: what the gang
-    gets; int64[resources, nodes].
+    `room`: what the gang gets; int64[resources, nodes].
     """
     scope = sources.full_scope(gang)
     if (right := scope.right) is None:
-        return ()
-    extras = defaultdict[int, list[RoleAllocation]](list)
-    for one in sources.reclaimable.allocations:
-        yields = one.extras and one.reclaim_priority <= scope.priority
-        if yields and scope.reach(one.team) is Reach.NONE:
-            extras[one.team].append(one)
+        return KeptExtras()
+    keeping = sources.keeping_teams(scope)
+    extras = _extras(sources, scope)
+    lent = {team for team in extras if scope.reach(team) is not Reach.NONE}
+    guarantors = {team: _guarantors(right, team, keeping, lent) for team in extras}
+    found = sources.reclaimable.capacity.with_idle(scope) if keeping else room.copy()
 
-    def fitting(teams: Iterable[int]) -> int:
-        found = room.copy()
-        for one in chain.from_iterable(extras[team] for team in teams):
+    def release(team: int, sign: int) -> None:
+        for one in extras[team]:
             nodes = (placement.node for placement in one.placements[one.min_replicas :])
-            one.pod_class.release_from(found, nodes)
-        return sum(pack_in_best_order(found, gang.requests, FUTURE_IDLE))
+            one.pod_class.release_from(found, nodes, sign)
 
-    teams, most = sorted(extras), fitting(extras)
-    for team in sorted(extras, reverse=True):
-        if fitting(others := [one for one in teams if one != team]) == most:
-            teams = others
-    paths = chain.from_iterable(right.balance.below_common(right.team, team) for team in teams)
-    return tuple(
-        right.balance.names[one] for one in paths if not right.balance.borrows(one, right.scarce)
-    )
+    def fitting(offered: Ints) -> int:
+        return sum(pack_in_best_order(offered, gang.requests, FUTURE_IDLE))
+
+    for team in extras.keys() - lent:
+        release(team, 1)
+    needed, most = list[int](), fitting(np.maximum(found, room))
+    if most <= fitting(room):
+        return KeptExtras()
+    # Extras of borrowers are dropped last, as the claim gets some of them.
+    for team in sorted(filter(guarantors.get, extras), key=lambda one: (one in lent, -one)):
+        release(team, -1)
+        if fitting(np.maximum(found, room)) < most:  # `room` has what a borrower yields
+            release(team, 1)
+            needed.insert(0, team)
+    named = dict.fromkeys(chain.from_iterable(guarantors[team] for team in needed))
+    return KeptExtras(tuple(right.balance.names[one] for one in named), not lent.isdisjoint(needed))
+
+
+def _extras(sources: ClaimSources, scope: ReclaimScope) -> Mapping[int, list[RoleAllocation]]:
+    """By team, the roles with extras that would yield to a claim if there were no guarantees."""
+    found = defaultdict[int, list[RoleAllocation]](list)
+    for one in sources.reclaimable.allocations:
+        if one.extras and (one.reclaim_priority <= scope.priority or scope.includes(one)):
+            found[one.team].append(one)
+    return found
+
+
+def _guarantors(
+    right: TeamRight, team: int, keeping: Container[int], lent: Container[int]
+) -> list[int]:
+    """Teams whose guarantee keeps extras of a team from the claim; `lent`: teams that borrow."""
+    above, balance = right.balance.below_common(right.team, team), right.balance
+    if team in lent:
+        return [one for one in above if one in keeping]
+    return [one for one in above if not balance.borrows(one, right.scarce)]

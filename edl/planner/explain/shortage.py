@@ -19,7 +19,7 @@ from edl.model.blockers import (
     TooLarge,
 )
 from edl.model.scarcity import Scarce
-from edl.planner.explain.kept_extras import covered_teams, keeping_teams
+from edl.planner.explain.kept_extras import kept_extras
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pack_order import pack_in_best_order
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
@@ -48,8 +48,7 @@ def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
     unlabelled = None if near else no_domain_error(gang)
     gang = near[0] if near else gang
     found = pack_in_best_order(room, gang.requests, FUTURE_IDLE)
-    alone, keeping = _capacity_alone(snapshot, gang.job.key), keeping_teams(sources, gang)
-    kept = tuple(dict.fromkeys((*keeping, *covered_teams(sources, gang, room))))
+    alone, kept = _capacity_alone(snapshot, gang.job.key), kept_extras(sources, gang, room)
     alone_fit = pack_in_best_order(alone, gang.requests, Horizon.EMPTY)
     wanted = list(zip(gang.roles, gang.requests, found, alone_fit, strict=True))
     errors = [unlabelled or no_node_error(snapshot, one.pod_class) for one in gang.requests]
@@ -60,8 +59,8 @@ def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
         if not error and fitting < request.pods:
             taken = _fill_all(room, request.pod_class)
             improvable = request.pod_class.pods_by_resources(alone) > taken
-            most = fitting if keeping else max(fits_alone, fitting)
-            unplaced = _Unplaced(role, request, fitting, most, improvable, kept)
+            most = fitting if kept.of_borrowers else max(fits_alone, fitting)
+            unplaced = _Unplaced(role, request, fitting, most, improvable, kept.teams)
             yield _room(snapshot, room, unplaced)
 
 

@@ -136,3 +136,15 @@ def test_extras_of_a_higher_priority_are_not_named() -> None:
     found = blocker(beside_extras(8, priority=9))
     assert isinstance(found, InsufficientResources)
     assert found.kept == ()
+
+
+def test_extras_of_a_borrower_are_named_only_if_they_make_room() -> None:
+    jobs = of("red", worker("a", 1, 4, on=["s1", "s1", "s2", "s2"]))
+    gang = worker("pz", 1, 1, shape=shape(3), priority=5, queued=-60)
+    jobs += of("lab", worker("b", 6, 6, on=["m"] * 6), gang)
+    state = cluster(node("s1", 2), node("s2", 2), node("m", 8), *jobs)
+    teams = team("red", 3), team("lab", 8)
+    found = blocker(DecisionInput(with_teams(state, *teams), POLICIES["fair"], ALL))
+    assert isinstance(found, InsufficientResources)
+    assert found.kept == ()
+    assert messages.remedy(found) == "1 CPU more free on m"
