@@ -97,14 +97,15 @@ class ClaimSources:
     def attained(self, found: Gang, scope: ReclaimScope | None = None) -> AttainedCapacity:
         """What a gang that cannot be reserved whole may get of idle nodes and extras.
 
-        All extras in `full_scope` count, unless guarantees keep some of them, or rules between pods
-        exclude some: then those that a claim of a part of the gang would get.
+        All extras in `full_scope` count, unless rules between pods exclude some, or guarantees keep
+        some from the first such gang: then those that a claim of a part of it would get.
         """
         snapshot, scope = self.snapshot, self.full_scope(found, scope)
         gathered = self._gathered(found, scope)
         room = self.reclaimable.capacity.with_idle(scope) if gathered is None else gathered
         near = topology_placement.closest_fit(snapshot, found, room, FUTURE_IDLE)
-        if near is None or not (near[1] == found.pods or self.keeping_teams(scope)):
+        keeps = self._extras is not None and self._extras.first_keeps_any(scope)
+        if near is None or not (near[1] == found.pods or keeps):
             return AttainedCapacity(room, near)
         reservation = self._reservation(found, near[0].requests)
         reserve_capacity(reservation, self.reclaimable, scope, whole=False)

@@ -17,6 +17,7 @@ class TeamExtras:
     """Sums over extras by team and reclaim priority, while claims evict and restore extras."""
 
     def __init__(self, balance: TeamBalance, allocations: Iterable[RoleAllocation]) -> None:
+        self._first: tuple[int, ReclaimPriority] | None = None
         self._resources = range(len(balance.resources))
         self._used: defaultdict[int, dict[ReclaimPriority, list[int]]] = defaultdict(dict)
         """By team and reclaim priority, amounts by resource."""
@@ -50,6 +51,17 @@ class TeamExtras:
         return TeamCharge(
             charge.balance, charge.team, charge.amounts, charge.accounts, sums[priority]
         )
+
+    def first_keeps_any(self, scope: ReclaimScope) -> bool:
+        """Whether guarantees keep extras from the first claim of a plan; False for other claims.
+
+        A search reads all teams: one per refused claim would take longer than the decision.
+        """
+        if scope.right is None:
+            return False
+        claim = scope.right.team, scope.priority
+        self._first = self._first or claim
+        return claim == self._first and bool(self.keeping_teams(scope))
 
     def keeping_teams(self, scope: ReclaimScope) -> list[int]:
         """Teams whose guarantee covers some of the extras within reach of a claim.
