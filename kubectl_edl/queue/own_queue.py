@@ -1,4 +1,4 @@
-"""The queue of one namespace for users who may not read the whole cluster."""
+"""The published queue of one namespace, for users without the right to read the cluster."""
 
 from datetime import datetime
 from typing import NamedTuple

@@ -98,13 +98,13 @@ class ClaimSources:
         """What a gang that cannot be reserved whole may get of idle nodes and extras.
 
         All extras in `full_scope` count, unless rules between pods exclude some, or guarantees keep
-        some from the first such gang: then those that a claim of a part of it would get.
+        some from the first such gang of a plan: then those that a claim of a part of it would get.
         """
         snapshot, scope = self.snapshot, self.full_scope(found, scope)
         gathered = self._gathered(found, scope)
         room = self.reclaimable.capacity.with_idle(scope) if gathered is None else gathered
         near = topology_placement.closest_fit(snapshot, found, room, FUTURE_IDLE)
-        keeps = self._extras is not None and self._extras.first_keeps_any(scope)
+        keeps = self._extras is not None and self._extras.keeps_any_from(found.job.key, scope)
         if near is None or not (near[1] == found.pods or keeps):
             return AttainedCapacity(room, near)
         reservation = self._reservation(found, near[0].requests)

@@ -8,6 +8,7 @@ they may take from other teams, which they take once such extras beyond the guar
 from collections import defaultdict
 from collections.abc import Iterable
 
+from edl.model import JobKey
 from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
 from edl.planner.teams.reclaim_priority import NONE_RECLAIMABLE, ReclaimPriority, ReclaimScope
 from edl.planner.teams.team_balance import TeamBalance, TeamCharge
@@ -17,7 +18,7 @@ class TeamExtras:
     """Sums over extras by team and reclaim priority, while claims evict and restore extras."""
 
     def __init__(self, balance: TeamBalance, allocations: Iterable[RoleAllocation]) -> None:
-        self._first: tuple[int, ReclaimPriority] | None = None
+        self._first: JobKey | None = None
         self._resources = range(len(balance.resources))
         self._used: defaultdict[int, dict[ReclaimPriority, list[int]]] = defaultdict(dict)
         """By team and reclaim priority, amounts by resource."""
@@ -52,16 +53,13 @@ class TeamExtras:
             charge.balance, charge.team, charge.amounts, charge.accounts, sums[priority]
         )
 
-    def first_keeps_any(self, scope: ReclaimScope) -> bool:
-        """Whether guarantees keep extras from the first claim of a plan; False for other claims.
+    def keeps_any_from(self, job: JobKey, scope: ReclaimScope) -> bool:
+        """Whether guarantees keep extras from a job's claim; False for all but a plan's first job.
 
         A search reads all teams: one per refused claim would take longer than the decision.
         """
-        if scope.right is None:
-            return False
-        claim = scope.right.team, scope.priority
-        self._first = self._first or claim
-        return claim == self._first and bool(self.keeping_teams(scope))
+        self._first = self._first or job
+        return job == self._first and bool(self.keeping_teams(scope))
 
     def keeping_teams(self, scope: ReclaimScope) -> list[int]:
         """Teams whose guarantee covers some of the extras within reach of a claim.
