@@ -42,10 +42,7 @@ _SOURCE: Final = (
 @writing
 @click.pass_obj
 def release(cli: CliContext, named: Named, scope: Scope, writing: Writing) -> None:
-    from kubectl_edl.adopt.manifest_files import (
-        print_documents,
-        release_files,
-    )
+    from kubectl_edl.adopt.manifest_files import print_documents, release_files
     from kubectl_edl.adopt.release_job import release_job
 
     if named.filenames and writing.output == "name":

@@ -19,12 +19,7 @@ from kubectl_edl.cli.lazy_group import Listed
 from kubectl_edl.cli.options import Writing, one_namespace, writing
 from kubectl_edl.client.reconciler_lease import unattended
 from kubectl_edl.create.create_jobs import create_all, rehearse
-from kubectl_edl.create.job_manifests import (
-    CreateOptions,
-    CreateRequest,
-    in_options,
-    manifests,
-)
+from kubectl_edl.create.job_manifests import CreateOptions, CreateRequest, in_options, manifests
 from kubectl_edl.create.pod_options import RolePodOptions, settings_of
 from kubectl_edl.create.prerequisites import hints
 from kubectl_edl.create.role_options import RequestedRoles, flags

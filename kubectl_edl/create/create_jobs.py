@@ -8,15 +8,7 @@ training job waits for all its roles.
 from collections.abc import Sequence
 
 from edl import contract
-from edl.errors import (
-    AlreadyExists,
-    ClusterError,
-    Finding,
-    Forbidden,
-    Invalid,
-    NotFound,
-    refuse,
-)
+from edl.errors import AlreadyExists, ClusterError, Finding, Forbidden, Invalid, NotFound, refuse
 from edl.kube.cluster import Cluster, ListOptions
 from edl.model import ObjectRef
 from edl.writes import Json

@@ -27,11 +27,7 @@ from kubectl_edl.dashboard.cluster_reader import DashboardSnapshot
 from kubectl_edl.dashboard.page_state import job_row
 from kubectl_edl.events.view import events_table
 from kubectl_edl.explain.explained_job import BlockerList, Explained, other_blockers, stop_lists
-from kubectl_edl.explain.read_explanation import (
-    ExplanationInput,
-    published_view,
-    read_explanation,
-)
+from kubectl_edl.explain.read_explanation import ExplanationInput, published_view, read_explanation
 from kubectl_edl.explain.role_sizes import sizes_table
 from kubectl_edl.explain.view import domains_table, explanation_facts
 from kubectl_edl.history.view import operations_table

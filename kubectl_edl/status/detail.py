@@ -22,12 +22,7 @@ from kubectl_edl.client.reconciler_lease import LeaseView
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
 from kubectl_edl.model.creation_failures import JobBlocker
 from kubectl_edl.model.node_blockers import node_blockers
-from kubectl_edl.model.published_queue import (
-    PublishedView,
-    estimate_of,
-    place_text,
-    read_published,
-)
+from kubectl_edl.model.published_queue import PublishedView, estimate_of, place_text, read_published
 from kubectl_edl.model.resize_limits import pace, published
 from kubectl_edl.model.start_estimates import starts
 from kubectl_edl.model.training_job_view import JobView, view

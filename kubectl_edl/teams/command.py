@@ -113,10 +113,7 @@ def _report(cli: CliContext, scope: Scope) -> "Report":
     from edl.visibility.queue_order import waiting
     from edl.visibility.team_figures import team_figures
     from kubectl_edl.client.cluster_view import survey_cluster
-    from kubectl_edl.client.reconciler_settings import (
-        SettingsOverrides,
-        deciding,
-    )
+    from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
     from kubectl_edl.teams.view import teams_report
 
     connection, now = cli.connect(scope), cli.now()

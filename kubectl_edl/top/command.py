@@ -196,16 +196,8 @@ def _nodes(cli: CliContext, connection: ClusterConnection, name: str | None) -> 
 
 def _cluster(cli: CliContext, connection: ClusterConnection, asked: CostOptions) -> Report:
     from kubectl_edl.client.metrics_server import used_by_nodes
-    from kubectl_edl.top.cluster_costs import (
-        cluster_costs,
-        unpriced,
-    )
-    from kubectl_edl.top.usage import (
-        ClusterUsage,
-        cluster_usage,
-        node_usage,
-        phases,
-    )
+    from kubectl_edl.top.cluster_costs import cluster_costs, unpriced
+    from kubectl_edl.top.usage import ClusterUsage, cluster_usage, node_usage, phases
     from kubectl_edl.top.view import cluster_report
 
     hints: list[str] = []

@@ -18,13 +18,7 @@ from edl.model import ObjectRef
 from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.writes import Json
 from kubectl_edl.client.certificate_store import CertificateStore, certificate_owner
-from kubectl_edl.doctor.checks.check import (
-    CheckContext,
-    CheckResults,
-    failure,
-    ok,
-    warning,
-)
+from kubectl_edl.doctor.checks.check import CheckContext, CheckResults, failure, ok, warning
 from manifests import installation, values
 
 _SYSTEM: Final = contract.SYSTEM_NAMESPACE
