@@ -1,6 +1,6 @@
 """`kubectl edl create`: one subcommand per framework, with options from the frameworks' table."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 import click
@@ -13,10 +13,11 @@ from edl.model import ResizePolicy
 from edl.parsing.parser import parse
 from edl.spec.job_spec import RoleBounds
 from edl.writes import Json
-from kubectl_edl.cli.context import CliContext, Scope
+from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import print_changed
 from kubectl_edl.cli.lazy_group import Listed
 from kubectl_edl.cli.options import Writing, one_namespace, writing
+from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.client.reconciler_lease import unattended
 from kubectl_edl.create.create_jobs import create_all, rehearse
 from kubectl_edl.create.job_manifests import CreateOptions, CreateRequest, in_options, manifests
@@ -164,12 +165,13 @@ def _sample(framework: Framework) -> list[tuple[str, str]]:
 
 def _create(cli: CliContext, scope: Scope, writing: Writing, request: CreateRequest) -> None:
     made = manifests(request)
-    done, remark = _PERFORMED[writing.dry_run]
-    stored = done(cli, scope, made)
-    lines = (
-        f"job.batch/{one['metadata']['name']} created{remark}: {_range(one)}" for one in stored
-    )
-    print_changed(cli, writing.output, "\n".join(lines), stored)
+    if writing.dry_run == "server":
+        made = rehearse(cli.connect(scope), made)
+    elif writing.dry_run == "none":
+        made = _stored(cli, cli.connect(scope), made)
+    remark = REMARKS[writing.dry_run]
+    lines = (f"job.batch/{one['metadata']['name']} created{remark}: {_range(one)}" for one in made)
+    print_changed(cli, writing.output, "\n".join(lines), made)
 
 
 def _range(stored: Json) -> str:
@@ -190,31 +192,14 @@ def _by_itself(made: list[Json]) -> Iterator[str]:
             yield f"hint: {spec.role} by itself: {limit}"
 
 
-def _really(cli: CliContext, scope: Scope, made: list[Json]) -> list[Json]:
-    connection = cli.connect(scope)
+def _stored(cli: CliContext, connection: ClusterConnection, made: list[Json]) -> list[Json]:
+    """Create the Jobs, and print hints on what they need."""
     stored = create_all(cli, connection, made)
     now = cli.now()
     needed = hints(connection, stored, now, "add --cpu and --memory")
     for hint in (*unattended(connection, now), *needed, *_by_itself(made)):
         cli.warn(hint)
     return stored
-
-
-def _rehearsed(cli: CliContext, scope: Scope, made: list[Json]) -> list[Json]:
-    return rehearse(cli.connect(scope), made)
-
-
-def _written(cli: CliContext, scope: Scope, made: list[Json]) -> list[Json]:  # noqa: ARG001 (same signature as the others)
-    return made
-
-
-_PERFORMED: Final[
-    Mapping[str, tuple[Callable[[CliContext, Scope, list[Json]], list[Json]], str]]
-] = {
-    "none": (_really, ""),
-    "client": (_written, " (dry run)"),
-    "server": (_rehearsed, " (server dry run)"),
-}
 
 
 def _roles(framework: Framework) -> str:
