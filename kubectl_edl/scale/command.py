@@ -11,7 +11,7 @@ from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import Writing, one_namespace, writing
 from kubectl_edl.scale import resize_script
-from kubectl_edl.scale.resize import ExtraSteps, ResizeTask, carry_out
+from kubectl_edl.scale.resize import ResizeTask, carry_out
 from kubectl_edl.scale.size_validation import SizeRequest
 
 _HELP: Final = """Set a manual size, return to automatic scaling, or change min and max.
@@ -127,8 +127,7 @@ def scale(cli: CliContext, job: str, asked: ScaleOptions, scope: Scope, writing:
     _check(asked)
     script = resize_script.hook(asked.script, asked.env, asked.timeout) if asked.script else None
     request = replace(asked, scope=scope)
-    task = ResizeTask(cli, cli.connect(scope), job, request, writing)
-    carry_out(task, ExtraSteps(asked.wait, script))
+    carry_out(ResizeTask(cli, cli.connect(scope), job, request, writing, asked.wait, script))
 
 
 def _with_size(asked: ScaleOptions) -> ScaleOptions:

@@ -30,22 +30,16 @@ _REVERT_LIMIT: Final = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
-class ExtraSteps:
-    """Steps in addition to the patch: wait for the outcome, run a script in the launcher."""
-
-    wait: bool = False
-    script: Hook | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ResizeTask:
-    """One call of `kubectl edl scale`."""
+    """One call of `kubectl edl scale`; `script` runs in the launcher."""
 
     cli: CliContext
     connection: ClusterConnection
     job: str
     request: SizeRequest
     writing: Writing
+    wait: bool = False
+    script: Hook | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,30 +65,34 @@ class _Decided:
         return worker_removal.hosts(self.job, self.scaling.role, indexes)
 
 
-def carry_out(task: ResizeTask, extra: ExtraSteps) -> None:
+def carry_out(task: ResizeTask) -> None:
     """Resize; the script runs before workers leave and after new ones are ready, as in et-operator.
 
     A script that fails before a scale-down prevents it; one that fails after a scale-up reverts it.
     """
     decided = _decide(task)
-    _check_timeout(decided, task.request, extra)
-    script = extra.script if task.writing.dry_run == _NO_DRY_RUN else None
+    _check_timeout(decided, task)
+    script = task.script if task.writing.dry_run == _NO_DRY_RUN else None
     if script:
         resize_script.check(decided.job)
         if decided.leaving:
             resize_script.run(task.cli, task.connection, decided.job, script, decided.leaving)
     decided = _write(task)
-    if task.writing.dry_run != _NO_DRY_RUN or not (script or extra.wait):
+    if task.writing.dry_run != _NO_DRY_RUN or not (script or task.wait):
         return
-    _print(task, _wait(task, decided))
+    outcome = wait(
+        task.cli, task.connection, decided.job.key, decided.scaling, task.request.timeout
+    )
+    # Stdout may be for documents.
+    (task.cli.warn if task.writing.output else task.cli.say)(outcome)
     if script and decided.joining:
         _run_after(task, decided, script)
 
 
-def _check_timeout(decided: _Decided, request: SizeRequest, extra: ExtraSteps) -> None:
+def _check_timeout(decided: _Decided, task: ResizeTask) -> None:
     """Raise Misused if `--timeout` would have no effect; a size that is reached met its limit."""
     found = decided.scaling
-    if not request.timeout or found.limited or extra.wait or extra.script:
+    if not task.request.timeout or found.limited or task.wait or task.script:
         return
     if found.size == found.role.status.size:
         return
@@ -145,11 +143,6 @@ def _decide(task: ResizeTask) -> _Decided:
     request = replace(task.request, role=task.request.role or named_role(task.job, job))
     target = ObjectRef("Job", job.key.namespace, chosen_role(job, request).job)
     return _Decided(job, scaling(job, request, connection.cluster.get(target)))
-
-
-def _wait(task: ResizeTask, decided: _Decided) -> str:
-    job, timeout = decided.job.key, task.request.timeout
-    return wait(task.cli, task.connection, job, decided.scaling, timeout)
 
 
 def _run_after(task: ResizeTask, decided: _Decided, script: Hook) -> None:
@@ -209,9 +202,3 @@ def _replace_size(
         Patcher(cluster).patch(Patch(target, found["resourceVersion"], {"metadata": body}))
 
     with_fresh_state(change, task.cli.sleep)
-
-
-def _print(task: ResizeTask, sentence: str) -> None:
-    """Print the sentence to stderr if stdout is for documents."""
-    say = task.cli.warn if task.writing.output else task.cli.say
-    say(sentence)

@@ -84,7 +84,8 @@ def chosen_role(job: TrainingJob, request: SizeRequest) -> Role:
         why = job.problem or f"{job.framework}, roles {', '.join(role.name for role in job.roles)}"
         raise Refused(f"{name}: it has no role that can be resized ({why})")
     if request.role and request.role not in roles:
-        what = "is never resized" if _has(job, request.role) else "is not one of its roles"
+        is_there = request.role in [role.name for role in job.roles]
+        what = "is never resized" if is_there else "is not one of its roles"
         raise Refused(f"{name}: {request.role} {what}; --role is one of {known}")
     if len(roles) < len(resizable_roles(job)):  # a Job of each cannot be told from the other
         raise Refused(f"{name} is not resized: {job.problem}")
@@ -262,7 +263,3 @@ def next_step(found: Scaling, *, attended: bool) -> str:
         return what if attended else f"once a reconciler runs, {what}"
     what = "the reconciler will apply it" if attended else "once a reconciler runs, it is resized"
     return what if found.shrinks else f"{what}; scale-up waits for free capacity"
-
-
-def _has(job: TrainingJob, name: str) -> bool:
-    return any(role.name == name for role in job.roles)
