@@ -125,7 +125,7 @@ def _last_reasons(
 ) -> Report:
     """A report without a plan: the last reasons of the user's queued and running jobs."""
     from kubectl_edl.plan.view import Planned, plan_report
-    from kubectl_edl.queue.own_queue import own_queue
+    from kubectl_edl.queue.waiting_jobs import own_queue
 
     now = cli.now()
     survey = survey_training(connection, "", now)

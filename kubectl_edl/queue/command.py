@@ -122,7 +122,7 @@ def _whole_queue(
 def _own_queue(
     connection: ClusterConnection, own: Survey, now: datetime, error: Forbidden
 ) -> tuple[Sequence[WaitingJob], tuple[str, ...]]:
-    from kubectl_edl.queue.own_queue import own_queue
+    from kubectl_edl.queue.waiting_jobs import own_queue
 
     jobs, published, hints = own_queue(connection, own, now)
     if published is None:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from datetime import datetime
 from typing import Final
 
 from edl.messages import message, messages
@@ -13,8 +14,17 @@ from edl.planner.plan import Admission, Plan
 from edl.visibility.namespace_queue import PublishedJob
 from edl.visibility.queue_order import waiting as waiting_in
 from edl.visibility.usage_by_team import own_usage, weighted_shares
+from kubectl_edl.cli.context import ClusterConnection
+from kubectl_edl.client import reconciler_lease
+from kubectl_edl.client.cluster_view import Survey
 from kubectl_edl.model.job_reasons import Why, why
-from kubectl_edl.model.published_queue import PublishedView, estimate_of, why_of_published
+from kubectl_edl.model.published_queue import (
+    PublishedView,
+    estimate_of,
+    ranked,
+    read_published,
+    why_of_published,
+)
 from kubectl_edl.queue.view import WaitingJob
 
 _STARTS_NOW: Final = "starts now"
@@ -59,6 +69,19 @@ def _in_teams(state: ClusterState, queue: Iterable[WaitingJob]) -> Iterator[Wait
 def _starts(one: Admission, starts: str) -> Why:
     reason = messages((one.reason, *one.grown))
     return Why(one.reason.code, f"{starts}: {reason}")
+
+
+def own_queue(
+    connection: ClusterConnection, own: Survey, now: datetime
+) -> tuple[tuple[WaitingJob, ...], PublishedView | None, tuple[str, ...]]:
+    """The queued jobs of `own` as the reconciler published them, or else by arrival; and hints.
+
+    The published queue is None if there is none that may be read.
+    """
+    hints = [*reconciler_lease.unattended(connection, now)]
+    published = read_published(connection, now, hints) if connection.namespace else None
+    own = ranked(own, published)
+    return by_arrival(own.jobs, published), published, (*own.hints, *hints)
 
 
 def by_arrival(
