@@ -89,12 +89,11 @@ def show(cli: CliContext, scope: Scope, reading: OutputOptions) -> None:
 def verify(ctx: click.Context, scope: Scope, reading: OutputOptions) -> None:
     from kubectl_edl.doctor.checks import CERTIFICATES, run_section
     from kubectl_edl.doctor.checks.check import CheckContext
-    from kubectl_edl.doctor.view import has_failures, print_all, print_each
+    from kubectl_edl.doctor.view import print_results
 
     cli = ctx.ensure_object(CliContext)
     results = run_section(CERTIFICATES, CheckContext(cli.connect(scope), cli.now()))
-    printed = print_each if reading.output in ("table", "wide") else print_all
-    if has_failures(printed(cli, reading, [results])):
+    if print_results(cli, reading, [results]):
         ctx.exit(Exit.REFUSED)
 
 

@@ -36,11 +36,8 @@ Examples:
 @click.pass_context
 def doctor(ctx: click.Context, scope: Scope, reading: OutputOptions) -> None:
     from kubectl_edl.doctor.checks import run_checks
-    from kubectl_edl.doctor.view import has_failures, print_all, print_each
+    from kubectl_edl.doctor.view import print_results
 
     cli = ctx.ensure_object(CliContext)
-    results = run_checks(lambda: cli.connect(scope), cli.now())
-    # Print each section when it is done: checks of a broken cluster take long.
-    printed = print_each if reading.output in ("table", "wide") else print_all
-    if has_failures(printed(cli, reading, results)):
+    if print_results(cli, reading, run_checks(lambda: cli.connect(scope), cli.now())):
         ctx.exit(Exit.REFUSED)

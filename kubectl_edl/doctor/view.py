@@ -26,28 +26,26 @@ _MARKS: Final[Mapping[Verdict, tuple[str, str, str]]] = {
 CUT_SHORT: Final = "Remaining checks skipped: they depend on this one."
 
 
-def print_each(
+def print_results(
     cli: CliContext, reading: OutputOptions, results: Iterable[SectionResult]
-) -> list[SectionResult]:
-    """Print each section when it is done, then the summary."""
+) -> bool:
+    """Print the results, and return whether a check failed.
+
+    For people, each section is printed when it is done, as checks of a broken cluster take long.
+    """
     sections: list[SectionResult] = []
+    if reading.output not in ("table", "wide"):
+        sections += results
+        report = Report(sections=(), objects=(document(sections),), names=())
+        show(cli, reading, lambda: report)
+        return worst(sections) is Verdict.FAILURE
     how = layout(cli, reading)
     for section in results:
         cli.out.write(("\n" if sections else "") + section_text(section, how))
         cli.out.flush()
         sections.append(section)
     cli.say(f"\n{summary(sections)}")
-    return sections
-
-
-def print_all(
-    cli: CliContext, reading: OutputOptions, results: Iterable[SectionResult]
-) -> list[SectionResult]:
-    """Print one document for other programs."""
-    sections = list(results)
-    report = Report(sections=(), objects=(document(sections),), names=())
-    show(cli, reading, lambda: report)
-    return sections
+    return worst(sections) is Verdict.FAILURE
 
 
 def section_text(results: SectionResult, how: Layout) -> str:
@@ -99,10 +97,6 @@ def document(sections: Sequence[SectionResult]) -> "CheckReportDocument":
 def worst(sections: Sequence[SectionResult]) -> Verdict:
     found = {one.verdict for section in sections for one in section.found}
     return next((each for each in reversed(Verdict) if each in found), Verdict.OK)
-
-
-def has_failures(sections: Sequence[SectionResult]) -> bool:
-    return worst(sections) is Verdict.FAILURE
 
 
 def _lines(one: CheckResult, how: Layout) -> list[str]:
