@@ -43,25 +43,22 @@ class TeamFields:
 
     def changes(self) -> dict[str, object]:
         """The changes in the format of the teams document. Raises click.UsageError."""
-        found: dict[str, object] = {}
-        if self.parent is not None:
-            found["parent"] = self.parent
-        if self.namespaces:
-            found["namespaces"] = [one for one in self.namespaces if one]
-        for field, texts in (("guaranteed", self.guaranteed), ("limit", self.limit)):
-            if texts:
-                found[field] = _amounts(field, ",".join(texts))
-        if self.weight is not None:
-            found["weight"] = self.weight
-        if self.lend is not None:
-            found["lend"] = self.lend
-        if self.reclaim is not None:
-            found["reclaim"] = self.reclaim
-        return found
+        found = {
+            "parent": self.parent,
+            "namespaces": [one for one in self.namespaces if one] if self.namespaces else None,
+            "guaranteed": _amounts("guaranteed", self.guaranteed),
+            "limit": _amounts("limit", self.limit),
+            "weight": self.weight,
+            "lend": self.lend,
+            "reclaim": self.reclaim,
+        }
+        return {field: value for field, value in found.items() if value is not None}
 
 
-def _amounts(field: str, text: str) -> dict[str, str | int]:
-    pairs = [part.partition("=") for part in text.split(",") if part]
+def _amounts(field: str, texts: tuple[str, ...]) -> dict[str, str | int] | None:
+    if not texts:
+        return None
+    pairs = [part.partition("=") for part in ",".join(texts).split(",") if part]
     if any(not (name and equals and amount) for name, equals, amount in pairs):
         raise click.UsageError(f"--{field}: write RESOURCE=AMOUNT[,…], nvidia.com/gpu=8,cpu=100")
     if name := repeated(name for name, *_ in pairs):
