@@ -1,7 +1,7 @@
 """A training job's history, from the annotations of its Jobs: one entry per operation."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from heapq import merge
@@ -104,7 +104,8 @@ def past(job: TrainingJob) -> tuple[PastOperation, ...]:
 
 
 def _role_entries(role: Role) -> Iterator[_RoleEntry]:
-    for entry, later in _with_later(known(role.record.history)):
+    found = known(role.record.history)
+    for entry, later in zip(found, (*found[1:], None), strict=False):
         if entry.operation is not Operation.ENDED:
             yield _RoleEntry(entry, _phase(entry, later), role.name, role.created_at)
 
@@ -121,12 +122,6 @@ def _together(found: Iterable[_RoleEntry]) -> list[list[_RoleEntry]]:
             last[one.kind] = [one]
             groups.append(last[one.kind])
     return groups
-
-
-def _with_later(
-    found: Sequence[HistoryEntry],
-) -> Iterator[tuple[HistoryEntry, HistoryEntry | None]]:
-    yield from zip(found, (*found[1:], None), strict=False)
 
 
 def _phase(entry: HistoryEntry, later: HistoryEntry | None) -> OperationPhase:
@@ -151,17 +146,13 @@ def _current(job: TrainingJob, found: list[PastOperation]) -> list[PastOperation
     if not found:
         return found
     if now is Phase.SCALING and found[-1].operation in _RESIZES | {Operation.RESTARTED}:
-        return [*found[:-1], _in(found[-1], OperationPhase.SCALING)]
+        return [*found[:-1], replace(found[-1], phase=OperationPhase.SCALING)]
     last = len(found) - 1
     while last and found[last].operation in _GIVEN_BACK:
         last -= 1
     if now is Phase.STARTING and found[last].operation in _STARTS:
-        found[last] = _in(found[last], OperationPhase.STARTING)
+        found[last] = replace(found[last], phase=OperationPhase.STARTING)
     return found
-
-
-def _in(one: PastOperation, now: OperationPhase) -> PastOperation:
-    return PastOperation(one.at, one.operation, now, one.sizes, one.code, one.message)
 
 
 def _end(job: TrainingJob) -> Iterable[PastOperation]:
