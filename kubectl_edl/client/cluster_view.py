@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from edl import contract
 from edl.annotations.last_change import with_name
 from edl.errors import Forbidden, Gone
 from edl.kube.cache.cluster_facts import ClusterFacts
@@ -42,7 +43,7 @@ class Survey(msgspec.Struct, frozen=True):
     unranked: frozenset[str] = frozenset()
     """Those of the hints that say that priorities of queued jobs are unknown."""
     quotas: tuple[Quota, ...] = ()
-    """The ResourceQuotas of the namespaces; only of `survey_ruled`."""
+    """The ResourceQuotas of the namespaces; only of `survey_ruled` and `survey_charged`."""
 
     @property
     def is_complete(self) -> bool:
@@ -77,7 +78,31 @@ def survey_ruled(connection: ClusterConnection, now: datetime) -> Survey:
     hints: list[str] = []
     unranked: list[str] = []
     read = _training(PrefetchedLists(connection), hints, unranked)
-    found = _observed(_ruled(connection, read, hints), now)
+    return _survey(_ruled(connection, read, hints), hints, unranked, now)
+
+
+def survey_charged(connection: ClusterConnection, now: datetime) -> Survey:
+    """`survey_ruled`, including provisional pods, whose usage of quotas pods of their job take."""
+    hints: list[str] = []
+    unranked: list[str] = []
+    read = _training(PrefetchedLists(connection), hints, unranked)
+    provisional = ListOptions("Pod", connection.namespace, contract.PROVISIONAL)
+    shapes = ShapeInterner()
+    more = allowed(
+        lambda: [
+            object_facts.pod(one, shapes) for one in connection.cluster.list(provisional).items
+        ],
+        "what provisional pods use of a ResourceQuota is unknown",
+        hints,
+    )
+    with_provisional = replace(read, pods=[*read.pods, *more])
+    return _survey(_ruled(connection, with_provisional, hints), hints, unranked, now)
+
+
+def _survey(
+    read: ClusterFacts, hints: Sequence[str], unranked: Sequence[str], now: datetime
+) -> Survey:
+    found = _observed(read, now)
     said = (*unranked, *hints)
     return Survey(found.jobs, said, found.bare_jobs, frozenset(unranked), found.quotas)
 

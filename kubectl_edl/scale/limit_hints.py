@@ -3,44 +3,39 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from edl import contract
-from edl.kube.cluster import ListOptions
+from edl.kube.state.quota_usage import provisional_charges
 from edl.messages import cause, remedy
 from edl.model import Role, TrainingJob
 from edl.model.blockers import QuotaExceeded
-from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.cluster_view import Survey
 
 
-def limit_hints(
-    connection: ClusterConnection, survey: Survey, job: TrainingJob, role: str, size: int
-) -> Iterator[str]:
-    """Lines on what keeps the role from this size; `survey` knows the namespace's limits.
+def limit_hints(survey: Survey, job: TrainingJob, role: str, size: int) -> Iterator[str]:
+    """Lines on what keeps the role from this size; `survey` is one of `survey_charged`.
 
-    None if some list could not be read: its objects would count as absent. None on quotas while
-    the job has provisional pods, whose usage its own pods take over.
+    None if some list could not be read: its objects would count as absent.
     """
     found = next((one for one in survey.jobs if one.key == job.key), None)
     if found is None or not survey.is_complete:
         return
     if found.problem and not job.problem:  # pods that a LimitRange refuses
         yield f"hint: nothing is resized before its problem is fixed: {found.problem}"
-    exceeded = [*_exceeded(survey, found, role, size)]
-    if exceeded and not _has_provisional_pods(connection, found):
-        for one in exceeded:
-            yield f"hint: {role} cannot have {size}: {cause(one)}; would help: {remedy(one)}"
-
-
-def _has_provisional_pods(connection: ClusterConnection, job: TrainingJob) -> bool:
-    labels = f"{contract.PROVISIONAL}={job.key.name}"
-    return bool(connection.cluster.list(ListOptions("Pod", job.key.namespace, labels)).items)
+    for one in _exceeded(survey, found, role, size):
+        yield f"hint: {role} cannot have {size}: {cause(one)}; would help: {remedy(one)}"
 
 
 def _exceeded(survey: Survey, job: TrainingJob, role: str, size: int) -> Iterator[QuotaExceeded]:
-    """The quotas without room for the pods that the job lacks for this size of the role."""
+    """The quotas without room for the pods that the job lacks for this size of the role.
+
+    Its pods take over what its provisional pods use.
+    """
     used, needed = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for one in survey.jobs:
-        for other in one.roles if one.key.namespace == job.key.namespace else ():
+        if one.key.namespace != job.key.namespace:
+            continue
+        for source, resource, amount in provisional_charges(one) if one is not job else ():
+            used[source, resource] += amount
+        for other in one.roles:
             pods = sum(not pod.ended for pod in other.status.pods)
             lacks = _lacks(other, size if other.name == role else 0) if one is job else 0
             for source, resource, amount in other.template.charges:

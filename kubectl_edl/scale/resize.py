@@ -14,7 +14,7 @@ from kubectl_edl.cli.command_errors import Misused, Refused, Reverted
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interaction import print_changed
 from kubectl_edl.cli.options import Writing
-from kubectl_edl.client.cluster_view import survey_ruled, survey_training
+from kubectl_edl.client.cluster_view import survey_charged, survey_training
 from kubectl_edl.client.job_lookup import named_role, training_job
 from kubectl_edl.client.patcher import Patcher, with_fresh_state
 from kubectl_edl.client.reconciler_lease import unattended
@@ -129,8 +129,8 @@ def _limits(task: ResizeTask, decided: _Decided, now: datetime) -> Iterator[str]
     size = decided.scaling.size or task.request.min or role.spec.min
     if size > role.status.size or role.status.suspended:
         with suppress(ClusterError):
-            survey = survey_ruled(task.connection, now)
-            yield from limit_hints(task.connection, survey, decided.job, role.name, size)
+            survey = survey_charged(task.connection, now)
+            yield from limit_hints(survey, decided.job, role.name, size)
 
 
 def _decide(task: ResizeTask) -> _Decided:

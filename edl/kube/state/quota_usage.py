@@ -52,12 +52,12 @@ def _ours(jobs: Iterable[TrainingJob]) -> dict[_Key, int]:
             pods = sum(not pod.ended for pod in role.status.pods)
             for source, resource, amount in role.template.charges if pods else ():
                 found[job.key.namespace, source, resource] += amount * pods
-        for source, resource, amount in _in_their_place(job):
+        for source, resource, amount in provisional_charges(job):
             found[job.key.namespace, source, resource] += amount
     return found
 
 
-def _in_their_place(job: TrainingJob) -> Iterator[QuotaCharge]:
+def provisional_charges(job: TrainingJob) -> Iterator[QuotaCharge]:
     """Charges of the job's provisional pods to quotas in which pods of their roles count too."""
     if not job.provisioning.pods:
         return

@@ -110,13 +110,27 @@ def test_a_terminating_pod_leaves_its_room_to_its_replacement(stage: Stage) -> N
     assert "needs 2; 7 used, 1 left" in stage.run("scale", "mnist", "6").err
 
 
-def test_pods_of_a_job_take_the_room_of_its_provisional_pods(stage: Stage) -> None:
+def provisional_pod(stage: Stage, name: str) -> None:
     placeholder = pod(stage.job("resnet"), 0)
-    placeholder["metadata"]["labels"] = {contract.PROVISIONAL: "resnet"}
+    metadata, spec = placeholder["metadata"], placeholder["spec"]
+    metadata["labels"] = {
+        contract.PROVISIONAL: "resnet",
+        contract.PROVISIONAL_ROLE: "worker",
+        "app.kubernetes.io/managed-by": contract.MANAGED_BY,
+    }
+    metadata |= {"name": name, "uid": name}
+    metadata["ownerReferences"][0]["controller"] = False
+    spec["priorityClassName"] = contract.PROVISIONAL_PRIORITY
     stage.create(placeholder)
-    quota(stage, pods=9, used=8)
-    assert stage.run("scale", "resnet", "2").err == ""
-    assert stage.run("scale", "mnist", "6").err.startswith("hint: worker cannot have 6: ")
+
+
+def test_pods_of_a_job_take_over_what_its_provisional_pods_use(stage: Stage) -> None:
+    provisional_pod(stage, "resnet-a")
+    provisional_pod(stage, "resnet-b")
+    quota(stage, pods=10, used=9)
+    assert stage.run("scale", "resnet", "3").err == ""
+    assert "needs 4; 7 used, 3 left" in stage.run("scale", "resnet", "4").err
+    assert "needs 2; 9 used, 1 left" in stage.run("scale", "mnist", "6").err
 
 
 def test_pods_that_a_limit_range_refuses_are_named(stage: Stage) -> None:
