@@ -219,5 +219,33 @@ def _goes_well(one: _PodRow) -> bool:
 
 
 def _restarts(pod: Json) -> tuple[str, int]:
-    containers = (pod.get("status") or {}).get("containerStatuses") or ()
-    return pod["metadata"]["name"], sum(one.get("restartCount") or 0 for one in containers)
+    """Restarts as in `kubectl get pods` (printPod in pkg/printers/internalversion/printers.go).
+
+    Init containers count until the pod is initialized; sidecars always count.
+    """
+    status, specs = pod.get("status") or {}, pod["spec"].get("initContainers") or ()
+    sidecars = {one["name"] for one in specs if one.get("restartPolicy") == "Always"}
+    before = list[Json]()
+    initialized = _is_initialized(status)
+    for one in status.get("initContainerStatuses") or ():
+        before.append(one)
+        if not _is_done(one, sidecar=one["name"] in sidecars):
+            break
+    else:
+        initialized = True
+    if initialized:
+        sides = [one for one in before if one["name"] in sidecars]
+        before = [*sides, *(status.get("containerStatuses") or ())]
+    return pod["metadata"]["name"], sum(one.get("restartCount") or 0 for one in before)
+
+
+def _is_done(container: Json, *, sidecar: bool) -> bool:
+    """Whether the next init container may start."""
+    terminated = (container.get("state") or {}).get("terminated")
+    done: bool = terminated is not None and not terminated.get("exitCode")
+    return done or (sidecar and bool(container.get("started")))
+
+
+def _is_initialized(status: Json) -> bool:
+    found = (one for one in status.get("conditions") or () if one["type"] == "Initialized")
+    return any(one["status"] == "True" for one in found)
