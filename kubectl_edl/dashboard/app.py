@@ -107,6 +107,7 @@ def _check(context: DashboardContext) -> AnyResponse | None:
             request.cookies.get(context.cookie, ""),
             _given(),
         ),
+        opens_page=request.endpoint in {*_PAGES, "static"},
     )
     refusal = context.auth.refusal(asked)
     return _refused(refusal) if refusal else None

@@ -2,8 +2,9 @@
 
 - A foreign page whose name resolves to this address (DNS rebinding) sends its own name in `Host`:
   only IP addresses and our own names are accepted.
-- A foreign page that writes (CSRF) does not know the secret in our page, and the browser sends
-  its `Origin`.
+- A foreign page that requests data cannot read it, but would cause work and occupy streams: the
+  browser sends `Sec-Fetch-Site` or its `Origin`. It may link to our pages.
+- A foreign page that writes (CSRF) does not know the secret in our page either.
 """
 
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ class RequestOrigin:
     page: str = ""
     """The page's secret, as the request repeats it."""
     tokens: tuple[str, ...] = ()
+    opens_page: bool = False
+    """Whether it requests a page, or a file of one; other requests are for data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class RequestAuth:
 
     def refusal(self, asked: RequestOrigin) -> AuthRefusal | None:
         """The reason to refuse a request; None if it is allowed."""
-        return self._host(asked) or self._known(asked) or self._writes(asked)
+        return self._host(asked) or self._known(asked) or _foreign(asked) or self._writes(asked)
 
     def knows(self, token: str) -> bool:
         return bool(self.token) and _same(token, self.token)
@@ -84,17 +87,21 @@ class RequestAuth:
         )
 
     def _writes(self, asked: RequestOrigin) -> AuthRefusal | None:
-        if asked.method in _READS:
-            return None
-        if asked.origin not in ("", f"http://{asked.host}") or asked.site not in _SAME:
-            return AuthRefusal(HTTPStatus.FORBIDDEN, "another page may not ask for this")
-        if _same(asked.page, self.page):
+        if asked.method in _READS or _same(asked.page, self.page):
             return None
         return AuthRefusal(
             HTTPStatus.FORBIDDEN,
             f"the header {PAGE_HEADER} is missing or old: the dashboard was started again; "
             "load the page again",
         )
+
+
+def _foreign(asked: RequestOrigin) -> AuthRefusal | None:
+    if asked.opens_page and asked.method in _READS:
+        return None
+    if asked.origin in ("", f"http://{asked.host}") and asked.site in _SAME:
+        return None
+    return AuthRefusal(HTTPStatus.FORBIDDEN, "another page may not ask for this")
 
 
 def _same(given: str, secret: str) -> bool:

@@ -154,6 +154,19 @@ def test_another_page_changes_nothing(headers: dict[str, str]) -> None:
     assert contract.REPLICAS not in stage.job("mnist-worker")["metadata"]["annotations"]
 
 
+@pytest.mark.parametrize("headers", [{"Sec-Fetch-Site": "cross-site"}, {"Origin": "null"}])
+def test_another_page_gets_no_data_but_may_link_to_ours(
+    served: ServedPage, headers: dict[str, str]
+) -> None:
+    for path in ("/events", f"{JOB}/state"):
+        answer = served.client.get(path, headers=headers)
+        assert answer.status_code == 403
+        assert answer.get_json() == {"error": "another page may not ask for this"}
+    for path in ("/", JOB, "/static/page.css"):
+        with served.client.get(path, headers=headers) as answer:
+            assert answer.status_code == 200
+
+
 def test_a_token_is_taken_from_the_address_into_a_cookie_once() -> None:
     client = ServedPage(trained(), token="right").client
     assert client.get("/").status_code == 401
