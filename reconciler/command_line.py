@@ -146,8 +146,8 @@ def _process(options: ReconcilerOptions) -> Manager:
     overrides = ConfigOverrides(place.context or "", system_namespace=place.namespace)
     api = connect(place.kubeconfig, overrides)
     clocks = Clocks(now=lambda: datetime.now(UTC), monotonic=_awake_or_not)
-    memory = PlanCache()
-    plan = partial(decide, policy=decides.value(), limits=decides.limits, memory=memory)
+    plan_cache = PlanCache()
+    plan = partial(decide, policy=decides.value(), limits=decides.limits, plan_cache=plan_cache)
     elector = _elector(options, api, clocks) if options.process.leader_elect else None
     if elector:
         elector.publish({contract.SETTINGS: planner.render(decides)})

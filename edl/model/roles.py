@@ -153,7 +153,7 @@ class RoleRequest(msgspec.Struct, frozen=True):
     """The time limit for reaching `replicas`; None without a limit."""
     removing: frozenset[str] = frozenset()
     """Names of pods to remove, whatever their index."""
-    evacuated: Reason | None = None
+    drain_reason: Reason | None = None
     """Why the pods of `removing` leave, if a plan and not a user chose them."""
     clears: tuple[str, ...] = ()
     """The nodes that `removing` clears for a pending pod that only few nodes can run."""

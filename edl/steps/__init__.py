@@ -16,7 +16,7 @@ from edl.steps import preconditioned_patches, scale_deadline
 from edl.steps.dependents import dependents_of
 from edl.steps.host_lists import publish
 from edl.steps.pod_placement import placed
-from edl.steps.pod_removal import evacuated
+from edl.steps.pod_removal import with_drained_pods
 from edl.steps.provisioning import provisioning_steps
 from edl.steps.refused_write import retried
 from edl.steps.running_jobs import live
@@ -117,7 +117,7 @@ def _lives(plan: Plan, state: ClusterState, quiet: UnchangedJobs) -> _Makers[_Du
             continue
         job = scale_deadline.held(found, held.get(key), now)
         if key in asked:
-            yield key, partial(live, evacuated(job, leaving), resizes.get(key, ()), now)
+            yield key, partial(live, with_drained_pods(job, leaving), resizes.get(key, ()), now)
         elif job not in quiet:
             yield key, partial(_lived, job, now, quiet)
 
@@ -141,7 +141,7 @@ def _placements(plan: Plan, state: ClusterState) -> _Makers[tuple[Step, ...]]:
     for job in state.jobs if found else ():
         goes_on = job.key not in stopped and not job.problem and phases.ending(job) is None
         if goes_on and job.key in found and not provisioning_steps.holds_nodes(job, now):
-            yield job.key, partial(placed, evacuated(job, leaving), found[job.key], now)
+            yield job.key, partial(placed, with_drained_pods(job, leaving), found[job.key], now)
 
 
 def _starts(plan: Plan, state: ClusterState) -> _Makers[Step]:

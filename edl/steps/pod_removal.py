@@ -24,21 +24,21 @@ _LONGEST: Final = 64 * 1024
 """Characters of the record of pods: all annotations of a Job may have 256 KiB together."""
 
 
-def evacuated(job: TrainingJob, evacuations: Mapping[tuple[JobKey, str], Drain]) -> TrainingJob:
+def with_drained_pods(job: TrainingJob, drains: Mapping[tuple[JobKey, str], Drain]) -> TrainingJob:
     """The job with the pods that the plan drains, as if its user had named them for removal."""
-    if not any((job.key, role.name) in evacuations for role in job.roles):
+    if not any((job.key, role.name) in drains for role in job.roles):
         return job
-    return replace(job, roles=tuple(_evacuated(job, role, evacuations) for role in job.roles))
+    return replace(job, roles=tuple(_with_drained_pods(job, role, drains) for role in job.roles))
 
 
-def _evacuated(
-    job: TrainingJob, role: Role, evacuations: Mapping[tuple[JobKey, str], Drain]
+def _with_drained_pods(
+    job: TrainingJob, role: Role, drains: Mapping[tuple[JobKey, str], Drain]
 ) -> Role:
-    found = evacuations.get((job.key, role.name))
+    found = drains.get((job.key, role.name))
     if not found:
         return role
     named = role.request.removing | {*found.pods}
-    return role.changed(removing=named, evacuated=found.reason, clears=found.cleared_nodes)
+    return role.changed(removing=named, drain_reason=found.reason, clears=found.cleared_nodes)
 
 
 def going(role: Role) -> tuple[Pod, ...]:
@@ -128,7 +128,7 @@ def relied_on(role: Role) -> Json:
 
 def reason(role: Role) -> Reason:
     """The reason of the removal: the plan's, or that the user named the pods."""
-    return role.request.evacuated or reasons.removed(named(role))
+    return role.request.drain_reason or reasons.removed(named(role))
 
 
 def arrived(job: TrainingJob, role: Role) -> tuple[Patch, ...]:

@@ -42,7 +42,7 @@ def change(job: TrainingJob, role: Role, resize: Resize | None, now: datetime) -
     notes = (*_size_note(job, role, resize), *outcome_notes(job, role, now))
     relied = pod_removal.relied_on(role)
     # Requests with a timeout are the user's, too: the patch may remove an answered one.
-    if ends and role.request.evacuated and not role.request.scaling:
+    if ends and role.request.drain_reason and not role.request.scaling:
         patch = replace(patch, unless_changed=relied)
     last = preconditioned_patches.job(job.key, role, later, {})
     last = replace(last, unless_changed=relied, delay=_SEEN)
@@ -64,7 +64,7 @@ def resized(
         entry = HistoryEntry(now, operation, before, after, reason.code, messages.message(reason))
         # A role stopped for a restart must keep that reason, by which it starts before the queue.
         returns = role.status.suspended and last_resizes.stopped_to_resize(role)
-        if role.request.evacuated and not resize:
+        if role.request.drain_reason and not resize:
             annotations |= preconditioned_patches.reason_annotations(reason)
         else:
             annotations |= preconditioned_patches.changed(
@@ -124,7 +124,7 @@ def _operation(role: Role, resize: Resize | None, now: datetime) -> _Done | None
         before = role.status.size if role.request.replicas is None else role.request.replicas
         return _Done(Operation.FAILED, before, after, scale_deadline.failure(role))
     if pod_removal.named(role):
-        why = resize.reason if resize and role.request.evacuated else pod_removal.reason(role)
+        why = resize.reason if resize and role.request.drain_reason else pod_removal.reason(role)
         return _Done(Operation.REMOVED, role.status.size, after, why)
     if resize:
         return _Done(_of_resize(resize), role.status.size, after, resize.reason)

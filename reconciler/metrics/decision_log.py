@@ -165,9 +165,9 @@ def _decisions(plan: Plan) -> Iterator[_Decision]:
         yield _Decision(word, resize.job, {**facts, **_why(resize.reason)}, resize.role, moved)
     for suspension in plan.suspensions:
         yield _Decision("suspended", suspension.job, _why(suspension.reason))
-    for evacuation in plan.drains:
-        facts = {"role": evacuation.role, "pods": evacuation.pods, **_why(evacuation.reason)}
-        yield _Decision("evacuated", evacuation.job, facts, evacuation.role, len(evacuation.pods))
+    for drain in plan.drains:
+        facts = {"role": drain.role, "pods": drain.pods, **_why(drain.reason)}
+        yield _Decision("evacuated", drain.job, facts, drain.role, len(drain.pods))
     for one in plan.node_assignments:
         if one.replaced_pods:
             facts = {"role": one.role, "pods": one.replaced_pods}

@@ -70,7 +70,4 @@ def test_a_recorded_list_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_only_a_mutant_that_is_listed_to_hang_is_killed_by_the_end_of_its_time(
     exit_code: int | None, expected: Fate, *, hangs: bool
 ) -> None:
-    assert (
-        fate(exit_code, Mutant("edl/planner/passes/admission/gang.py", "a", "b", hangs=hangs))
-        is expected
-    )
+    assert fate(exit_code, Mutant("edl/planner/gangs/gang.py", "a", "b", hangs=hangs)) is expected

@@ -23,8 +23,8 @@ from edl.model.blockers import (
 from edl.model.reason_codes import Minimum, Other, PendingPods
 from edl.planner.explain import shortage
 from edl.planner.explain.what_if_state import DecisionInput
-from edl.planner.passes.admission.gang import gang_to_start, is_restarting
-from edl.planner.passes.decision import Decision
+from edl.planner.gangs.gang import gang_to_start, is_restarting
+from edl.planner.plan_builder import PlanBuilder
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import RESIZABLE, RoleAllocation, manual_size
 
@@ -36,25 +36,25 @@ _KEEPING: Final[Mapping[Code, JobCondition]] = {
 """Holds that keep the size of a role for longer than one plan."""
 Subject = tuple[JobKey, str]
 """(training job, role); role "" stands for the whole job."""
-Read = Callable[[Decision], Reason | None]
+Read = Callable[[PlanBuilder], Reason | None]
 """Reads from a decision the reason why a role or job gets no more; None if there is none."""
 
 
-def start_blockers(now: DecisionInput, found: Decision, key: JobKey) -> Sequence[Blocker]:
+def start_blockers(now: DecisionInput, builder: PlanBuilder, key: JobKey) -> Sequence[Blocker]:
     """The blockers of a waiting training job's start."""
     job = now.job(key)
     if job is None:
         return ()
     if itself := _itself(job):
         return [itself]
-    if key in found.decisions.suspended:
-        return [OwnCondition(JobCondition.RULE, found.decisions.suspended[key])]
-    reason = found.decisions.held.get(key)
+    if key in builder.results.suspended:
+        return [OwnCondition(JobCondition.RULE, builder.results.suspended[key])]
+    reason = builder.results.held.get(key)
     if reason and (said := _said(reason)):
         return [said]
     timed = reason and reason.code in reasons.TIMED
     rooms = () if timed else _gang_shortage(now.at_turn_of(key), job)
-    return rooms or [_timed(now, found, lambda later: later.decisions.held.get(key))]
+    return rooms or [_timed(now, builder, lambda later: later.results.held.get(key))]
 
 
 def _gang_shortage(snapshot: Snapshot, job: TrainingJob) -> tuple[Blocker, ...]:
@@ -63,7 +63,7 @@ def _gang_shortage(snapshot: Snapshot, job: TrainingJob) -> tuple[Blocker, ...]:
 
 
 def growth_blockers(
-    now: DecisionInput, found: Decision, allocation: RoleAllocation
+    now: DecisionInput, builder: PlanBuilder, allocation: RoleAllocation
 ) -> Sequence[Blocker]:
     """The blockers of one more replica for a role that is started, or starts in this plan."""
     if itself := _itself(allocation.job) or _all_items(allocation) or _fixed(allocation):
@@ -72,15 +72,15 @@ def growth_blockers(
         return [_bound(allocation.role)]
     if reason := allocation.reason or allocation.hold.reason:
         key, name = allocation.job.key, allocation.role.name
-        return [_said(reason) or _timed(now, found, lambda later: _held(later, key, name))]
+        return [_said(reason) or _timed(now, builder, lambda later: _held(later, key, name))]
     if allocation.pipelined:
-        return [InProgress(found.why_no_more(allocation))]
-    return [_lack(found, allocation)]
+        return [InProgress(builder.why_no_more(allocation))]
+    return [_lack(builder, allocation)]
 
 
-def _lack(found: Decision, allocation: RoleAllocation) -> Blocker:
+def _lack(builder: PlanBuilder, allocation: RoleAllocation) -> Blocker:
     """The capacity that one more replica lacks; a rule of the plan if it lacks none."""
-    lack = shortage.growth_shortage(found.snapshot, found.ceiling, allocation)
+    lack = shortage.growth_shortage(builder.snapshot, builder.ceiling, allocation)
     if not isinstance(lack, InsufficientResources) or lack.missing:
         return lack
     if allocation.starts:
@@ -88,9 +88,9 @@ def _lack(found: Decision, allocation: RoleAllocation) -> Blocker:
     return OwnCondition(JobCondition.RULE, reasons.NOT_NOW)
 
 
-def allocation_of(found: Decision, key: JobKey, role: str) -> RoleAllocation | None:
+def allocation_of(builder: PlanBuilder, key: JobKey, role: str) -> RoleAllocation | None:
     """The allocation of a role that is started, or starts in this plan; else None."""
-    allocations = (one for one in found.snapshot.allocations if one.job.key == key)
+    allocations = (one for one in builder.snapshot.allocations if one.job.key == key)
     return next((one for one in allocations if one.role.name == role), None)
 
 
@@ -147,13 +147,13 @@ def _said(reason: Reason) -> Blocker | None:
     return None
 
 
-def _timed(now: DecisionInput, found: Decision, read: Read) -> Blocker:
+def _timed(now: DecisionInput, builder: PlanBuilder, read: Read) -> Blocker:
     """A hold that ends at a known time, found by deciding at the rechecks; else a rule."""
-    known = read(found)
-    wakes = sorted(set(found.snapshot.rechecks))
+    known = read(builder)
+    wakes = sorted(set(builder.snapshot.rechecks))
 
     def past(wait: timedelta) -> bool:
-        return read(now.at(now.state.observed_at + wait).decided()) != known
+        return read(now.at(now.state.observed_at + wait).run_passes()) != known
 
     place = bisect_left(wakes, x=True, key=past)
     reason = known or reasons.NOT_NOW
@@ -162,15 +162,15 @@ def _timed(now: DecisionInput, found: Decision, read: Read) -> Blocker:
     return TimedHold(reason, now.state.observed_at + wakes[place])
 
 
-def _held(found: Decision, key: JobKey, role: str) -> Reason | None:
-    allocation = allocation_of(found, key, role)
+def _held(builder: PlanBuilder, key: JobKey, role: str) -> Reason | None:
+    allocation = allocation_of(builder, key, role)
     return allocation.reason or allocation.hold.reason if allocation else None
 
 
-def reclaiming_team(given: DecisionInput, decided: Decision, job: TrainingJob) -> str:
+def reclaiming_team(given: DecisionInput, builder: PlanBuilder, job: TrainingJob) -> str:
     """The job's team if only `reclaim: jobs` would give the job capacity, else "".
 
-    `decided`: the decision on the unchanged input.
+    `builder`: after the passes on the unchanged input.
     """
     state, name = given.state, given.state.team_of(job.key.namespace)
     team = state.teams.by_name.get(name)
@@ -178,22 +178,22 @@ def reclaiming_team(given: DecisionInput, decided: Decision, job: TrainingJob) -
         return ""
     others = (one for one in state.teams if one is not team)
     teams = Teams.of((*others, replace(team, reclaim=Reclaim.JOBS)))
-    return name if _helps(given.changed(teams=teams), decided, job) else ""
+    return name if _helps(given.changed(teams=teams), builder, job) else ""
 
 
-def preempts(given: DecisionInput, decided: Decision, job: TrainingJob) -> bool:
-    """Whether preemption, which is off, would give the job capacity; `decided` as above."""
+def preempts(given: DecisionInput, builder: PlanBuilder, job: TrainingJob) -> bool:
+    """Whether preemption, which is off, would give the job capacity; `builder` as above."""
     others = (one for one in given.state.jobs if one.priority < job.priority)
     if given.limits.preempt or all(one.suspended for one in others):
         return False
-    return _helps(replace(given, limits=replace(given.limits, preempt=True)), decided, job)
+    return _helps(replace(given, limits=replace(given.limits, preempt=True)), builder, job)
 
 
-def _helps(changed: DecisionInput, decided: Decision, job: TrainingJob) -> bool:
+def _helps(changed: DecisionInput, builder: PlanBuilder, job: TrainingJob) -> bool:
     """Whether the changed input gives the job capacity that it does not get already."""
-    return not _gets_room(decided, job) and _gets_room(changed.decided(), job)
+    return not _gets_room(builder, job) and _gets_room(changed.run_passes(), job)
 
 
-def _gets_room(found: Decision, job: TrainingJob) -> bool:
-    held = found.decisions.held.get(job.key)
-    return job.key in found.decisions.admitted or (held is not None and reasons.promises(held))
+def _gets_room(builder: PlanBuilder, job: TrainingJob) -> bool:
+    held = builder.results.held.get(job.key)
+    return job.key in builder.results.admitted or (held is not None and reasons.promises(held))

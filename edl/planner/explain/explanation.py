@@ -35,8 +35,8 @@ from edl.planner.explain.diagnosis import (
 )
 from edl.planner.explain.remedies import as_found, asks_again, least, merged, without_blockers
 from edl.planner.explain.what_if_state import DecisionInput
-from edl.planner.passes.decision import Decision
 from edl.planner.plan import Plan
+from edl.planner.plan_builder import PlanBuilder
 from edl.planner.snapshot.role_allocation import RoleAllocation, with_work
 
 _ROUNDS: Final = 16
@@ -108,9 +108,9 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
     job = given.job(key)
     if job is None:
         return None
-    decided = given.decided()
-    plan = decided.plan()
-    case = _Case(given, job, decided)
+    builder = given.run_passes()
+    plan = builder.plan()
+    case = _Case(given, job, builder)
     held = next((one for one in plan.held if one.job == key), None)
     waits = case.waits
     return Explanation(
@@ -120,16 +120,16 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
         start_blockers=case.start() if waits else None,
         position=held.position if held else 0,
         ahead=held.ahead if held else (),
-        reclaiming_team=reclaiming_team(given, decided, job) if waits else "",
-        preempts=waits and preempts(given, decided, job),
+        reclaiming_team=reclaiming_team(given, builder, job) if waits else "",
+        preempts=waits and preempts(given, builder, job),
     )
 
 
 class _Aim(NamedTuple):
     """What a search is for: whether a decision has reached it, and what blocks it if not."""
 
-    gained: Callable[[Decision], bool]
-    find: Callable[[DecisionInput, Decision], Sequence[Blocker]]
+    gained: Callable[[PlanBuilder], bool]
+    find: Callable[[DecisionInput, PlanBuilder], Sequence[Blocker]]
 
 
 @dataclass(frozen=True)
@@ -138,30 +138,32 @@ class _Case:
 
     situation: DecisionInput
     job: TrainingJob
-    decided: Decision
+    builder: PlanBuilder
 
     @cached_property
     def waits(self) -> bool:
         """Whether any role of the job is still suspended after this plan."""
         over = phases.ending(self.job) is not None or not self.job.live
-        stopped = self.job.key in self.decided.decisions.suspended
+        stopped = self.job.key in self.builder.results.suspended
         suspended = any(role.status.suspended for role in self.job.live)
-        starts = self.job.key in self.decided.decisions.admitted
+        starts = self.job.key in self.builder.results.admitted
         return not over and (stopped or (suspended and not starts))
 
     def start(self) -> Blockers:
         key, jobs = self.job.key, {role.job for role in self.job.live}
 
-        def started(found: Decision) -> bool:
-            allocated = {one.role.job for one in found.snapshot.allocations if one.job.key == key}
+        def started(builder: PlanBuilder) -> bool:
+            allocated = {one.role.job for one in builder.snapshot.allocations if one.job.key == key}
             return jobs <= allocated
 
-        return self._search("", _Aim(started, lambda now, found: start_blockers(now, found, key)))
+        return self._search(
+            "", _Aim(started, lambda now, builder: start_blockers(now, builder, key))
+        )
 
     def role(self, role: Role, plan: Plan) -> RoleExplanation:
         now = 0 if role.status.suspended or role.status.ending else role.status.size
-        allocation = allocation_of(self.decided, self.job.key, role.name)
-        stopped = self.job.key in self.decided.decisions.suspended
+        allocation = allocation_of(self.builder, self.job.key, role.name)
+        stopped = self.job.key in self.builder.results.suspended
         after = 0 if stopped else allocation.planned_size if allocation else now
         return RoleExplanation(
             role=role.name,
@@ -174,28 +176,30 @@ class _Case:
     def _growth(self, role: Role, allocation: RoleAllocation) -> Blockers:
         key, before = self.job.key, allocation.planned_size
 
-        def grown(found: Decision) -> bool:
-            there = allocation_of(found, key, role.name)
+        def grown(builder: PlanBuilder) -> bool:
+            there = allocation_of(builder, key, role.name)
             return there is not None and there.planned_size > before
 
-        def find(now: DecisionInput, found: Decision) -> Sequence[Blocker]:
-            there = allocation_of(found, key, role.name)
+        def find(now: DecisionInput, builder: PlanBuilder) -> Sequence[Blocker]:
+            there = allocation_of(builder, key, role.name)
             # A job that starts in this plan may no longer start if a bound is raised.
-            return growth_blockers(now, found, there) if there else start_blockers(now, found, key)
+            return (
+                growth_blockers(now, builder, there) if there else start_blockers(now, builder, key)
+            )
 
         return self._search(role.name, _Aim(grown, find))
 
     def _search(self, role: str, aim: _Aim) -> Blockers:
         blockers: tuple[Blocker, ...] = ()
         seen: list[Blocker] = []
-        now, found = self.situation, self.decided
-        before: Decision | None = None
+        now, builder = self.situation, self.builder
+        before: PlanBuilder | None = None
         for _ in range(_ROUNDS):
-            if aim.gained(found):
+            if aim.gained(builder):
                 return self._least(blockers, (), aim)
-            first = self._first(role, _recipients(before, found))
+            first = self._first(role, _recipients(before, builder))
             # If the jobs that gained are known blockers, they hold no more; diagnose again.
-            new = first if merged(blockers, first) != blockers else aim.find(now, found)
+            new = first if merged(blockers, first) != blockers else aim.find(now, builder)
             if (not new or asks_again(blockers, new)) and (pods := _pending(now)):
                 new = [Outranked(_FIRST, (), pods)]
             seen += new
@@ -208,9 +212,9 @@ class _Case:
                 if not then:
                     break
                 return self._least(tuple(one for one in blockers if one not in then), then, aim)
-            before = found
+            before = builder
             now = without_blockers(self.situation, self.job.key, blockers)
-            found = now.decided()
+            builder = now.run_passes()
         return Blockers(as_found(blockers, seen), complete=False)
 
     def _least(self, blockers: tuple[Blocker, ...], then: Sequence[Blocker], aim: _Aim) -> Blockers:
@@ -219,10 +223,10 @@ class _Case:
         @cache
         def under_way(removed: Sequence[Blocker]) -> Sequence[Blocker] | None:
             now = without_blockers(self.situation, self.job.key, removed)
-            found = now.decided()
-            if aim.gained(found):
+            builder = now.run_passes()
+            if aim.gained(builder):
                 return ()
-            return [one for one in aim.find(now, found) if isinstance(one, InProgress)] or None
+            return [one for one in aim.find(now, builder) if isinstance(one, InProgress)] or None
 
         needed = least(blockers, lambda removed: under_way(removed) is not None)
         return Blockers((*needed, *(then if needed == blockers else under_way(needed) or ())))
@@ -242,7 +246,7 @@ class _Case:
         return [Outranked(_FIRST, jobs, roles=siblings)] if siblings or jobs else ()
 
 
-def _recipients(before: Decision | None, now: Decision) -> Mapping[Subject, int]:
+def _recipients(before: PlanBuilder | None, now: PlanBuilder) -> Mapping[Subject, int]:
     """Roles that have more replicas now than before, with their sizes before."""
     if before is None:
         return {}
@@ -263,14 +267,16 @@ def _is_last(blocker: Blocker) -> bool:
     )
 
 
-def _holdings(found: Decision) -> dict[Subject, int]:
+def _holdings(builder: PlanBuilder) -> dict[Subject, int]:
     """Replicas by role, including pipelined ones.
 
     A queued job that has reserved capacity counts 1 as a whole, under role "".
     """
-    held = found.decisions.held
+    held = builder.results.held
     waiting: dict[Subject, int] = {(key, ""): 1 for key in held if reasons.promises(held[key])}
-    return waiting | {(one.job.key, one.role.name): one.size for one in found.snapshot.allocations}
+    return waiting | {
+        (one.job.key, one.role.name): one.size for one in builder.snapshot.allocations
+    }
 
 
 def _why(plan: Plan, job: TrainingJob, role: Role) -> Reason | None:

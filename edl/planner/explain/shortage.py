@@ -20,15 +20,15 @@ from edl.model.blockers import (
 )
 from edl.model.scarcity import Scarce
 from edl.planner.explain.kept_extras import kept_extras
+from edl.planner.fit_errors.fit_error import no_domain_error, no_node_error, scarce_resource
+from edl.planner.gangs.gang import Gang
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pack_order import pack_in_best_order
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
+from edl.planner.pass_results import PassResults
 from edl.planner.passes.admission.claim_sources import ClaimSources
-from edl.planner.passes.admission.gang import Gang
-from edl.planner.passes.fit_errors import no_domain_error, no_node_error, scarce_resource
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.quantities import Resources
@@ -42,7 +42,7 @@ def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
 
     `snapshot`: as this gang's claim left it.
     """
-    sources = ClaimSources(snapshot, Decisions())
+    sources = ClaimSources(snapshot, PassResults())
     yield from _gang_quota_shortage(sources, gang)
     room, near = sources.attained(gang)
     unlabelled = None if near else no_domain_error(gang)

@@ -25,7 +25,7 @@ from edl.model import (
 from edl.model.nodes import HOSTNAME
 from edl.planner.decide import run_passes, snapshot_at_turn
 from edl.planner.decision_limits import Limits
-from edl.planner.passes.decision import Decision
+from edl.planner.plan_builder import PlanBuilder
 from edl.planner.policies import Policy
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.quota_balance import limit_source
@@ -41,7 +41,7 @@ class DecisionInput(msgspec.Struct, frozen=True):
     policy: Policy
     limits: Limits
 
-    def decided(self) -> Decision:
+    def run_passes(self) -> PlanBuilder:
         return run_passes(self.state, self.policy, self.limits)
 
     def at_turn_of(self, key: JobKey) -> Snapshot:

@@ -16,10 +16,10 @@ from edl.feasibility.horizon import IDLE
 from edl.frameworks import FRAMEWORKS, resizing
 from edl.model import JobKey, Node, Pod, Reason, ResizePolicy, Role, TrainingJob
 from edl.phases import blocked
-from edl.planner.passes.pending_turns import defer_growth
+from edl.planner.pass_results import PassResults
+from edl.planner.passes.placement_order import defer_growth
 from edl.planner.plan import Drain, StayingPods
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.snapshot.unbound_pods import pending_gated_pods, pending_ungated_pods
 from edl.spec import addresses
@@ -60,12 +60,12 @@ def nodes_that_go(nodes: Iterable[Node]) -> NodesThatGo:
     return NodesThatGo(going, frozenset(cordoned - going.keys()))
 
 
-def drains(snapshot: Snapshot, decisions: Decisions, busy: frozenset[JobKey]) -> tuple[Drain, ...]:
+def drains(snapshot: Snapshot, results: PassResults, busy: frozenset[JobKey]) -> tuple[Drain, ...]:
     """The pods to evict from such nodes, except those of `busy` jobs, which change otherwise."""
-    if not decisions.leaving:
+    if not results.leaving:
         return ()
     going = nodes_that_go(snapshot.state.nodes).going
-    leaving = {one: pods for one, pods in decisions.leaving.items() if one.job.key not in busy}
+    leaving = {one: pods for one, pods in results.leaving.items() if one.job.key not in busy}
     may = [
         one for one, pods in leaving.items() if pods[0].node not in going and is_whole(one, pods[0])
     ]
@@ -77,13 +77,13 @@ def drains(snapshot: Snapshot, decisions: Decisions, busy: frozenset[JobKey]) ->
     )
 
 
-def let_moves_go_first(snapshot: Snapshot, decisions: Decisions) -> None:
+def let_moves_go_first(snapshot: Snapshot, results: PassResults) -> None:
     """Defer growth that would keep a pod of a minimum on its cordoned node.
 
     A role does not grow while its own pod moves, nor do ungated roles beside a gated pod: else they
     take the capacity that extras have just freed for the move, and yield it again without end.
     """
-    if not (moves := _minimum_moves(snapshot, decisions)):
+    if not (moves := _minimum_moves(snapshot, results)):
         return
     gated = [one.pod_class for one in moves if one.role.template.gated]
     for one in snapshot.allocations:
@@ -93,24 +93,24 @@ def let_moves_go_first(snapshot: Snapshot, decisions: Decisions) -> None:
                 defer_growth(one)
 
 
-def _minimum_moves(snapshot: Snapshot, decisions: Decisions) -> list[RoleAllocation]:
+def _minimum_moves(snapshot: Snapshot, results: PassResults) -> list[RoleAllocation]:
     """Roles of which a pod of the minimum may leave its cordoned node now."""
-    going = nodes_that_go(snapshot.state.nodes).going if decisions.leaving else {}
+    going = nodes_that_go(snapshot.state.nodes).going if results.leaving else {}
     return [
         one
-        for one, (pod, *_) in decisions.leaving.items()
+        for one, (pod, *_) in results.leaving.items()
         if pod.index < one.min_replicas and pod.node not in going and is_whole(one, pod)
     ]
 
 
-def staying_pods(snapshot: Snapshot, decisions: Decisions) -> tuple[StayingPods, ...]:
+def staying_pods(snapshot: Snapshot, results: PassResults) -> tuple[StayingPods, ...]:
     """The pods of minimums that stay on cordoned nodes, without those that are about to move."""
     cordoned = nodes_that_go(snapshot.state.nodes).cordoned
     found = []
     for one in sorted(snapshot.allocations, key=lambda one: one.rank) if cordoned else ():
-        if one in decisions.leaving or one.job.key in decisions.suspended:
+        if one in results.leaving or one.job.key in results.suspended:
             continue
-        why = decisions.irreplaceable.get(one)
+        why = results.irreplaceable.get(one)
         if not may_lose_pods(one.job, one.role):
             why = None
         elif one.job.problem:

@@ -11,9 +11,9 @@ from edl import phases, reasons
 from edl.contract import Provision
 from edl.frameworks import restarts_together
 from edl.model import Code, Pod, Reason, TrainingJob
+from edl.planner.pass_results import PassResults, record_eviction
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.decisions import Decisions, record_eviction
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
 from edl.planner.snapshot.growth_gates import has_succeeded_pods
 from edl.planner.snapshot.restart_backoff import gang_failure, with_attempts
@@ -21,35 +21,35 @@ from edl.planner.snapshot.role_allocation import RoleAllocation, Unscheduled, mo
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH
 
 
-def suspend_jobs(snapshot: Snapshot, decisions: Decisions) -> None:
+def suspend_jobs(snapshot: Snapshot, results: PassResults) -> None:
     """Suspend paused jobs, failed starts and jobs that lost a pod; they leave the plan.
 
     A job that the API server refuses to suspend keeps its capacity.
     """
     for job in snapshot.jobs:
         if job.paused:
-            decisions.hold(job.key, reasons.PAUSED)
+            results.hold(job.key, reasons.PAUSED)
     for allocation in snapshot.unsettled:
         job = allocation.job
         if job.keeps_running:
             continue
         if job.paused:
-            decisions.suspended[job.key] = reasons.PAUSED
+            results.suspended[job.key] = reasons.PAUSED
         elif (
             why := _refused(allocation)
             or _half_stopped(allocation)
             or _lost(snapshot, allocation)
             or _minimum_pending(snapshot, allocation)
         ):
-            decisions.suspended.setdefault(job.key, why)
-    drop_suspended(snapshot, decisions)
-    if decisions.held:
-        snapshot.jobs = [job for job in snapshot.jobs if job.key not in decisions.held]
+            results.suspended.setdefault(job.key, why)
+    drop_suspended(snapshot, results)
+    if results.held:
+        snapshot.jobs = [job for job in snapshot.jobs if job.key not in results.held]
 
 
-def drop_suspended(snapshot: Snapshot, decisions: Decisions) -> None:
+def drop_suspended(snapshot: Snapshot, results: PassResults) -> None:
     """Remove suspended training jobs from the plan, and release their capacity."""
-    gone = decisions.suspended
+    gone = results.suspended
     for allocation in snapshot.unsettled if gone else ():
         while allocation.job.key in gone and allocation.placements:
             allocation.evict()

@@ -22,7 +22,7 @@ from edl.model import (
 )
 from edl.planner.plan import Drain, Resize
 from edl.steps.host_lists import JOIN, LEAVE
-from edl.steps.pod_removal import evacuated, untracked_end
+from edl.steps.pod_removal import untracked_end, with_drained_pods
 from edl.steps.running_jobs import live
 from edl.writes import Delete, Json, Patch, Step
 from tests.edl.kube.faults import FaultyCluster
@@ -193,7 +193,7 @@ def test_only_named_work_items_end_whenever_the_job_controller_counts(*, by_plan
     job = training(items, framework="none")
     if by_plan:
         drain = Drain(KEY, "worker", oldest, reasons.room_for_job(KEY))
-        job = evacuated(job, {(KEY, "worker"): drain})
+        job = with_drained_pods(job, {(KEY, "worker"): drain})
     step, _ = live(job, [Resize(KEY, "worker", 4, 2, reasons.room_for_job(KEY))], NOW)
     size, active = 4, [one.name for one in found]
     for write in step.writes:
@@ -248,7 +248,7 @@ def test_the_record_of_thousands_of_removed_pods_fits_into_annotations() -> None
     items = role("worker", 1, 9000, indexed=False, size=9000, pods=found)
     names = tuple(one.name for one in found[:8999])
     drain = Drain(KEY, "worker", names, reasons.room_for_job(KEY))
-    chosen = evacuated(training(items, framework="none"), {(KEY, "worker"): drain})
+    chosen = with_drained_pods(training(items, framework="none"), {(KEY, "worker"): drain})
     step, _ = live(chosen, [Resize(KEY, "worker", 9000, 1, reasons.room_for_job(KEY))], NOW)
     recorded = written(patches(step)[0])[contract.REMOVED_PODS]
     assert len(recorded) <= 64 * 1024
@@ -277,7 +277,7 @@ def test_only_a_removal_that_the_plan_chose_survives_changes_of_the_status() -> 
     kept = role("worker", 1, 4, indexed=False, size=3, pods=found)
     drain = Drain(KEY, "worker", (found[0].name,), reasons.room_for_job(KEY))
     resize = Resize(KEY, "worker", 3, 2, reasons.room_for_job(KEY))
-    chosen = evacuated(training(kept, framework="none"), {(KEY, "worker"): drain})
+    chosen = with_drained_pods(training(kept, framework="none"), {(KEY, "worker"): drain})
     step, _ = live(chosen, [resize], NOW)
     relied = {
         "metadata": {"uid": kept.uid, "annotations": {contract.REMOVE: None}},
@@ -295,7 +295,7 @@ def test_a_removal_that_answers_a_timed_scale_up_forgets_no_newer_one() -> None:
     late = ScaleDeadline(seconds(60), None, NOW - seconds(61), 3)
     asked = role("worker", 1, 9, indexed=False, size=3, pods=found, replicas=9, scaling=late)
     drain = Drain(KEY, "worker", (found[0].name,), reasons.room_for_job(KEY))
-    chosen = evacuated(training(asked, framework="none"), {(KEY, "worker"): drain})
+    chosen = with_drained_pods(training(asked, framework="none"), {(KEY, "worker"): drain})
     patch = patches(live(chosen, [], NOW)[0])[-1]
     assert written(patch)[contract.REPLICAS] is None
     assert patch.unless_changed is None
@@ -371,7 +371,7 @@ def test_the_shrink_waits_until_the_one_that_stays_is_back() -> None:
 def test_a_node_that_goes_takes_no_name_off_the_users_list() -> None:
     job = horovod(launcher(0, 1, 2), workers(*pods("worker", range(3)), size=3))
     leaving = Drain(KEY, "worker", ("mnist-worker-2-abcde",), because("node n1 goes"))
-    found = evacuated(job, {(KEY, "worker"): leaving})
+    found = with_drained_pods(job, {(KEY, "worker"): leaving})
     assert found.roles[1].request.removing == {NAMED, "mnist-worker-2-abcde"}
     assert found.roles[0] == job.roles[0]
 
@@ -379,7 +379,7 @@ def test_a_node_that_goes_takes_no_name_off_the_users_list() -> None:
 def test_a_pod_that_a_plan_takes_off_its_node_is_recorded_with_the_reason_of_the_plan() -> None:
     job = training(role("ps", pods=pods("ps", [0])), role("worker", 1, 3, pods=pods("worker", [0])))
     leaving = Drain(KEY, "worker", ("mnist-worker-0-abcde",), because("node n1 goes"))
-    step, _ = live(evacuated(job, {(KEY, "worker"): leaving}), [], NOW)
+    step, _ = live(with_drained_pods(job, {(KEY, "worker"): leaving}), [], NOW)
     (patch,) = patches(step)
     assert written(patch)[contract.HISTORY].endswith(" PodsRemoved 1 1 IdleCapacity node n1 goes")
     assert [note.reason for note in step.notes] == ["IdleCapacity"]
@@ -388,7 +388,7 @@ def test_a_pod_that_a_plan_takes_off_its_node_is_recorded_with_the_reason_of_the
 def test_what_is_cleared_for_a_pod_of_few_nodes_is_counted_on_the_job() -> None:
     job = training(role("ps", pods=pods("ps", [0])), role("worker", 1, 3, pods=pods("worker", [0])))
     leaving = Drain(KEY, "worker", ("mnist-worker-0-abcde",), because("makes room"), ("n1",))
-    step, _ = live(evacuated(job, {(KEY, "worker"): leaving}), [], NOW)
+    step, _ = live(with_drained_pods(job, {(KEY, "worker"): leaving}), [], NOW)
     notes = written(patches(step)[-1])
     assert cleared_nodes.read(notes[contract.CLEARED] or "") == (Clearing("n1", 1, NOW),)
 
@@ -426,7 +426,7 @@ def tracked(*indexes: int, **fields: object) -> tuple[Pod, ...]:
 def test_a_move_is_told_and_the_reason_of_the_size_is_kept() -> None:
     job = training(role("ps", pods=pods("ps", [0])), role("worker", size=3, pods=tracked(0, 1, 2)))
     plan = {(KEY, "worker"): Drain(KEY, "worker", (NAMED,), MOVES)}
-    step, _ = live(evacuated(job, plan), [], NOW)
+    step, _ = live(with_drained_pods(job, plan), [], NOW)
     said = written(patches(step)[0])
     told = "worker-1 moves off n1, which is cordoned"
     assert (said[contract.REASON], said[contract.MESSAGE]) == (MOVES.code, told)
@@ -466,6 +466,6 @@ def test_a_move_with_a_new_size_has_the_reason_of_the_size() -> None:
     )
     plan = {(KEY, "worker"): Drain(KEY, "worker", (NAMED,), MOVES)}
     shrinks = [Resize(KEY, "worker", 3, 2, because("other"))]
-    said = written(patches(live(evacuated(job, plan), shrinks, NOW)[0])[0])
+    said = written(patches(live(with_drained_pods(job, plan), shrinks, NOW)[0])[0])
     assert said[contract.MESSAGE] == "other"
     assert read_reason(said[contract.LAST_CHANGE]) == because("other")

@@ -8,6 +8,8 @@ from itertools import chain, groupby
 from edl import phases
 from edl.lost_pods import has_lost_any
 from edl.model import Demand, JobKey, TrainingJob
+from edl.planner.gangs.gang import Gang, gang_to_start, is_restarting
+from edl.planner.pass_results import PassResults
 from edl.planner.passes.admission.claim_order import (
     Claim,
     claim_order,
@@ -15,7 +17,6 @@ from edl.planner.passes.admission.claim_order import (
     priority_of,
 )
 from edl.planner.passes.admission.claim_sources import ClaimSources
-from edl.planner.passes.admission.gang import Gang, gang_to_start, is_restarting
 from edl.planner.passes.admission.gang_claims import GangClaims
 from edl.planner.passes.admission.lost_domains import leave_lost_domains
 from edl.planner.passes.admission.pod_claims import (
@@ -28,7 +29,6 @@ from edl.planner.passes.admission.pod_claims import (
 from edl.planner.passes.node_assignment import assign_lost_pods, assign_pending_pods
 from edl.planner.passes.suspensions import drop_suspended
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.extras.reclaimable import minimum_priority, reclaim_priority_of
 from edl.planner.snapshot.last_resizes import stopped_to_grow
@@ -41,12 +41,12 @@ class AdmissionQueue:
     """Serves the claims of one plan in order; idle capacity only shrinks in the process."""
 
     snapshot: Snapshot
-    decisions: Decisions
+    results: PassResults
     _sources: ClaimSources = field(init=False)
     _gangs: GangClaims = field(init=False)
 
     def __post_init__(self) -> None:
-        self._sources = ClaimSources(self.snapshot, self.decisions)
+        self._sources = ClaimSources(self.snapshot, self.results)
         self._gangs = GangClaims(self._sources)
 
     @property
@@ -67,7 +67,7 @@ class AdmissionQueue:
             for found in gangs
             if found.partial and not (self._gangs.complete(found) or self._gangs.take_back(found))
         ]
-        drop_suspended(snapshot, self.decisions)
+        drop_suspended(snapshot, self.results)
         outranked = self._outranked(gangs)
         later = frozenset(chain.from_iterable(outranked))
         assign_pending_pods(snapshot, later)
@@ -76,7 +76,7 @@ class AdmissionQueue:
                 place_minimum(self._sources, roles)
         place_replacements(self._sources, self._gangs.nodes)
         for found in halves:
-            if found.job.key not in self.decisions.suspended:
+            if found.job.key not in self.results.suspended:
                 self._gangs.reserve(found)
             if found.job.key == until:
                 return
@@ -155,7 +155,7 @@ class AdmissionQueue:
             place_demand(self._sources, claim)
         elif isinstance(claim, RoleAllocation):
             self._sources.drop_suspended()
-            if claim.job.key not in self.decisions.suspended:
+            if claim.job.key not in self.results.suspended:
                 raise_to_minimum(self._sources, claim)
         else:
             again = claim.is_restarting
@@ -182,7 +182,7 @@ class AdmissionQueue:
         for job in self.snapshot.jobs:
             if any(role.status.suspended for role in job.live):
                 if unready := phases.unready(job):
-                    self.decisions.hold(job.key, unready)
+                    self.results.hold(job.key, unready)
                 else:
                     yield job
 

@@ -23,7 +23,7 @@ from typing import Final, TypeAlias
 from msgspec.structs import replace
 
 from edl.model import Demand
-from edl.planner.passes.admission.gang import Gang
+from edl.planner.gangs.gang import Gang
 from edl.planner.snapshot.last_resizes import JobReference
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, TeamCharge

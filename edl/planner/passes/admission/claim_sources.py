@@ -9,16 +9,16 @@ from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.lost_pods import longest_wait, stands_still
 from edl.model import Domain, JobKey, Reason
+from edl.planner.gangs import topology_placement
+from edl.planner.gangs.empty_cluster import EmptyCluster
+from edl.planner.gangs.gang import Gang
+from edl.planner.gangs.topology_placement import AttainedCapacity
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest
-from edl.planner.passes.admission import topology_placement
-from edl.planner.passes.admission.empty_cluster import EmptyCluster
-from edl.planner.passes.admission.gang import Gang
-from edl.planner.passes.admission.topology_placement import AttainedCapacity
+from edl.planner.pass_results import PassResults, record_eviction
 from edl.planner.passes.preemption.preemption import Preemption, Preemptor
-from edl.planner.passes.reclaim import Reservation, reserve_capacity
+from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.decisions import Decisions, record_eviction
 from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order, reclaim_priority_of
 from edl.planner.snapshot.extras.team_extras import TeamExtras
@@ -48,7 +48,7 @@ class ClaimSources:
     """Shared by all claims of a plan, and built on first use, which most plans do not need."""
 
     snapshot: Snapshot
-    decisions: Decisions
+    results: PassResults
     without_jobs: EmptyCluster = field(init=False)
     _reclaimable: Reclaimable | None = None
     _team_extras: TeamExtras | None = None
@@ -241,7 +241,7 @@ class ClaimSources:
     def preemption(self) -> Preemption:
         if self._preempting is None:
             self._preempting = Preemption(
-                self.snapshot, self.decisions, self.reclaimable, self.standing_still
+                self.snapshot, self.results, self.reclaimable, self.standing_still
             )
         return self._preempting
 
@@ -258,7 +258,7 @@ class ClaimSources:
     def drop_suspended(self) -> None:
         """Remove preempted jobs from the plan; the next preemption reads the others anew."""
         if self._preempting is not None:
-            snapshot, gone = self.snapshot, self.decisions.suspended
+            snapshot, gone = self.snapshot, self.results.suspended
             self._preempting = None
             snapshot.allocations = [one for one in snapshot.allocations if one.job.key not in gone]
             snapshot.jobs = [job for job in snapshot.jobs if job.key not in gone]

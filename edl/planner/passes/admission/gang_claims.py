@@ -9,17 +9,17 @@ from msgspec.structs import replace
 from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.model import Code, Reason
+from edl.planner.fit_errors.fit_error import gang_fit_error
+from edl.planner.gangs import topology_placement
+from edl.planner.gangs.gang import Gang, admit_roles, delays, has_previous_pods
+from edl.planner.gangs.topology_placement import place_on_assigned_nodes
 from edl.planner.packing.pod_class import PodSetRequest
-from edl.planner.passes.admission import topology_placement
+from edl.planner.pass_results import PassResults
 from edl.planner.passes.admission.claim_sources import ClaimSources
-from edl.planner.passes.admission.gang import Gang, admit_roles, delays, has_previous_pods
 from edl.planner.passes.admission.node_requests import NodeRequests
-from edl.planner.passes.admission.topology_placement import place_on_assigned_nodes
-from edl.planner.passes.fit_errors import gang_fit_error
 from edl.planner.passes.scale_down.needed_nodes import overdue
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import place_on_one_node
-from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.extras.reclaimable import reclaim_priority_of
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaLine, QuotaRequest
 from edl.planner.snapshot.restart_backoff import gang_backoff, gang_failure
@@ -34,7 +34,7 @@ class GangClaims:
     expects_shrinks: bool = False
     """Running jobs will soon scale down for a queued job (`Policy.reclaim_delay`)."""
     snapshot: Snapshot = field(init=False)
-    decisions: Decisions = field(init=False)
+    results: PassResults = field(init=False)
     _heads: list[Gang] = field(default_factory=list)
     """Gangs that have waited `queue_patience`: no later gang that could delay them starts first."""
     _refused: dict[Hashable, dict[Hashable, Reason]] = field(default_factory=dict)
@@ -43,8 +43,8 @@ class GangClaims:
     nodes: NodeRequests = field(init=False)
 
     def __post_init__(self) -> None:
-        self.snapshot, self.decisions = self.sources.snapshot, self.sources.decisions
-        self.nodes = NodeRequests(self.snapshot, self.decisions)
+        self.snapshot, self.results = self.sources.snapshot, self.sources.results
+        self.nodes = NodeRequests(self.snapshot, self.results)
 
     def complete(self, found: Gang) -> bool:
         """Start the remaining roles of a partial start on idle capacity; False if they do not fit.
@@ -67,7 +67,7 @@ class GangClaims:
         late = self.snapshot.has_passed(since, self.snapshot.limits.gang_limit)
         if late := late and not found.job.keeps_running:
             reason = gang_failure(self.snapshot, found.job, reasons.NOT_COMPLETED)
-            self.decisions.suspended[found.job.key] = reason
+            self.results.suspended[found.job.key] = reason
         return late
 
     def restart(self, found: Gang, *, anew: bool) -> bool:
@@ -84,8 +84,8 @@ class GangClaims:
                 self._admit(*placed, found.reason)
             return placed is not None
         if returns := self._reserved_again(found, anew=anew):
-            self.decisions.pipeline(*returns, key)
-            self.decisions.hold(key, reasons.PREVIOUS_PODS)
+            self.results.pipeline(*returns, key)
+            self.results.hold(key, reasons.PREVIOUS_PODS)
         return returns is not None
 
     def _reserved_again(
@@ -122,11 +122,11 @@ class GangClaims:
         head = next((one for one in self._heads if self._waits_for(found, one)), None)
         if head and self._may_ever_start(found):
             if not (self._yielded_before(found, head) and self._takes_yielded(found)):
-                self.decisions.enqueue(key, reasons.goes_first(head.job.key))
+                self.results.enqueue(key, reasons.goes_first(head.job.key))
         elif later := gang_backoff(self.snapshot, found.job):
-            self.decisions.enqueue(key, *later)
+            self.results.enqueue(key, *later)
         elif reserved_for and self._may_ever_start(found):
-            self.decisions.enqueue(key, reasons.goes_first(reserved_for))
+            self.results.enqueue(key, reasons.goes_first(reserved_for))
         elif not found.job.provisioning.has_requests and (refused := self._refusal(found)):
             self._pass_over(found, refused)
         else:
@@ -177,9 +177,9 @@ class GangClaims:
             self._admit(*placed, found.reason)
         elif reservation := self.sources.reserve(found, NONE_IN_REACH):
             key, placing = found.job.key, (reservation.requests, reservation.nodes)
-            self.decisions.pipeline(*placing, key)
+            self.results.pipeline(*placing, key)
             why = reasons.PREVIOUS_PODS if previous else reasons.leaving(found.pods)
-            self.decisions.enqueue(key, why)
+            self.results.enqueue(key, why)
             self.nodes.keep_held(found)
         else:
             self.nodes.provisioner.free(found, -1)
@@ -205,24 +205,24 @@ class GangClaims:
         never = request.never_allowed_by
         quota = never or self.sources.reclaimable.quotas.exceeded(request, scope)
         if quota and (never or not (scope.reclaims_jobs and quota.spec.spans_namespaces)):
-            self._above_budget(found, request, quota)
+            self._exceeds_quota(found, request, quota)
             return False
         if patient:
             self._pass_over(found, reasons.PLACED_FIRST)
             return False
-        suspended = len(self.decisions.suspended)
+        suspended = len(self.results.suspended)
         if reservation := self.sources.claim(found, scope):
-            victims = [*self.decisions.suspended][suspended:]
+            victims = [*self.results.suspended][suspended:]
             donors = {one.job.key for one in reservation.evicted}.union(victims) - {job.key}
             placed, evicted = (reservation.requests, reservation.nodes), reservation.evicted
-            self.decisions.pipeline(*placed, job.key, clears=bool(donors), evicted=evicted)
+            self.results.pipeline(*placed, job.key, clears=bool(donors), evicted=evicted)
             previous = has_previous_pods(self.snapshot, found)
             reason = reasons.PREVIOUS_PODS if previous else reasons.leaving(found.pods, donors)
-            self.decisions.enqueue(job.key, reason)
+            self.results.enqueue(job.key, reason)
             self.nodes.keep_held(found)
             return True
         if quota:
-            self._above_budget(found, request, quota)
+            self._exceeds_quota(found, request, quota)
             return False
         attained = partial(self.sources.attained, found, scope)
         reason = gang_fit_error(self.snapshot, found, attained)
@@ -240,9 +240,9 @@ class GangClaims:
         """
         reason, until = self.nodes.request(found, reason, partial(self.sources.attained, found))
         counts = found.quota_request is not NOT_COUNTED
-        if counts and found.job.key in self.decisions.requests:
+        if counts and found.job.key in self.results.requests:
             self._refused.clear()  # requested pods count in quotas, so others' reasons may change
-        self.decisions.enqueue(found.job.key, reason, until)
+        self.results.enqueue(found.job.key, reason, until)
         patience = self.snapshot.limits.queue_patience
         # A gang that fits nowhere never becomes a head, and needs no recheck by time.
         if self.sources.without_jobs.fits(found) and self.snapshot.has_waited(found.job, patience):
@@ -265,14 +265,14 @@ class GangClaims:
             return right.team, right.covered_by
         return None
 
-    def _above_budget(self, found: Gang, request: QuotaRequest, quota: QuotaLine) -> None:
+    def _exceeds_quota(self, found: Gang, request: QuotaRequest, quota: QuotaLine) -> None:
         """Enqueue a gang that exceeds a quota; after `queue_patience` the quota is reserved for it.
 
         Until then, other jobs that count in the same quota may start before it.
         """
         key, needs = found.job.key, request.amount(quota)
         self.nodes.drop(found)
-        self.decisions.enqueue(key, reasons.in_budget(quota.spec, needs, quota.used))
+        self.results.enqueue(key, reasons.in_budget(quota.spec, needs, quota.used))
         # Usage by other workloads may never fall, so the quota is not reserved because of it.
         may = request.fits_beside_others and (
             self.sources.without_jobs.fits(found) or self.nodes.may_request(found)
@@ -284,4 +284,4 @@ class GangClaims:
         found.quota_request.reserve(IDLE)
         allocations = admit_roles(self.snapshot, found, placed)
         self.snapshot.allocations.extend(allocations)
-        self.decisions.admitted[found.job.key] = (reason, allocations)
+        self.results.admitted[found.job.key] = (reason, allocations)

@@ -13,10 +13,10 @@ from edl.feasibility.eligibility import EligibleNodes
 from edl.feasibility.horizon import Horizon
 from edl.lost_pods import why_leaves_domain
 from edl.model import TrainingJob
+from edl.planner.gangs.gang import gang_to_start
 from edl.planner.packing.pack_order import pack_in_best_order
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.passes.admission.claim_sources import ClaimSources
-from edl.planner.passes.admission.gang import gang_to_start
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 
@@ -34,7 +34,7 @@ def leave_lost_domains(sources: ClaimSources) -> None:
         else:
             leaves = sources.without_jobs.fits(gang)
         if leaves:
-            sources.decisions.suspended[job.key] = why_leaves_domain(job)
+            sources.results.suspended[job.key] = why_leaves_domain(job)
     for there in reversed(reserved):  # the start is after the Job controller's back-off
         there.discard(sources.reclaimable)
     sources.forget_reclaimable()

@@ -16,16 +16,16 @@ from edl.contract import Provision
 from edl.feasibility.horizon import IDLE
 from edl.model import ProvisionalPod, Reason, Role, Shape, TrainingJob
 from edl.planner.decision_limits import Provisioner
-from edl.planner.passes.admission.gang import Gang
+from edl.planner.gangs.gang import Gang
+from edl.planner.gangs.topology_placement import AttainedCapacity
+from edl.planner.pass_results import PassResults
 from edl.planner.passes.admission.provisional_room import (
     MOST_PODS,
     ProvisionalRoom,
     RequestedRoom,
     allowed_pods,
 )
-from edl.planner.passes.admission.topology_placement import AttainedCapacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.quantities import DEVICE_CLASS
 
@@ -35,7 +35,7 @@ class NodeRequests:
     """The requests for nodes of one plan; none are made without an autoscaler."""
 
     snapshot: Snapshot
-    decisions: Decisions
+    results: PassResults
     _left: int = field(init=False)
     """How many more gangs may request nodes (`Limits.provisioning_parallelism`)."""
     provisioner: ProvisionalRoom = field(init=False)
@@ -55,14 +55,14 @@ class NodeRequests:
 
     def keep_held(self, found: Gang) -> None:
         """Keep only the part of a gang's request for which there are nodes."""
-        if found.job.key in self.decisions.requests:
+        if found.job.key in self.results.requests:
             self._keep(found, self.provisioner.held(found))
 
     def _keep(self, found: Gang, pods: Mapping[str, int]) -> None:
-        self.decisions.requests[found.job.key] = dict(sorted(pods.items()))
+        self.results.requests[found.job.key] = dict(sorted(pods.items()))
 
     def drop(self, found: Gang) -> None:
-        self.decisions.requests.pop(found.job.key, None)
+        self.results.requests.pop(found.job.key, None)
 
     def is_patient(self, found: Gang) -> bool:
         """Whether a gang's start waits, within the deadline, for nodes beyond its minimum."""
@@ -85,7 +85,7 @@ class NodeRequests:
             failure = job.provisioning.failure
             return reasons.not_provisioned(failure.message if failure else ""), until
         if self._is_late(found):
-            self.decisions.unprovisioned.append(job.key)
+            self.results.unprovisioned.append(job.key)
             return reasons.not_provisioned(job.provisioning.message), None
         if not self._takes_turn(job):
             return reason, None
@@ -103,7 +103,7 @@ class NodeRequests:
     def reserve(self) -> None:
         """Keep growth off idle capacity to which kube-scheduler may bind provisional pods."""
         for found in self._requesting:
-            self.provisioner.reserve(found, self.decisions.requests.get(found.job.key, {}))
+            self.provisioner.reserve(found, self.results.requests.get(found.job.key, {}))
 
     def request_replacements(self, one: RoleAllocation, pods: int, *, begins: bool) -> bool:
         """Request capacity for `pods` pods of a started role that leave cordoned nodes.
@@ -126,9 +126,9 @@ class NodeRequests:
         held = [pod for pod in asked if pod.node and self._has_room(pod)]
         self.snapshot.free_provisional(held, -1)
         if count := len(asked) + more:
-            self.decisions.requests.setdefault(job.key, {})[one.role.name] = count
+            self.results.requests.setdefault(job.key, {})[one.role.name] = count
         if waiting := max(count - len(held), 0):
-            self.decisions.hold(job.key, reasons.waits_for_nodes(waiting, job.provisioning.message))
+            self.results.hold(job.key, reasons.waits_for_nodes(waiting, job.provisioning.message))
         return count > 0 and not (late and waiting)
 
     def _has_room(self, pod: ProvisionalPod) -> bool:

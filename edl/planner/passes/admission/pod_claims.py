@@ -9,6 +9,7 @@ from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.lost_pods import has_lost_any, why_missing
 from edl.model import Demand, Pod, Reason
+from edl.planner.fit_errors.fit_error import one_pod_error
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.node_requests import NodeRequests
@@ -21,10 +22,9 @@ from edl.planner.passes.drain import (
     pods_that_may_leave,
     pods_that_must_leave,
 )
-from edl.planner.passes.fit_errors import one_pod_error
-from edl.planner.passes.named_moves import Displacement
+from edl.planner.passes.node_clearing import NodeClearing
 from edl.planner.passes.preemption.preemption import Preemptor
-from edl.planner.passes.reclaim import Reservation, reserve_capacity
+from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
 from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.extras.reclaimable import minimum_priority
 from edl.planner.snapshot.restart_backoff import gang_failure
@@ -52,8 +52,8 @@ def place_demand(sources: ClaimSources, demand: Demand) -> None:
         reason = reasons.room_for_demand(demand)
         scope = sources.scope(minimum_priority(demand.priority), charge, requests, requests[0].pods)
         reservation = Reservation(snapshot.capacity, requests, uncounted=charge)
-        moves = Displacement(snapshot, sources.reclaimable, reservation, scope, reason).run()
-        sources.decisions.moves += moves
+        moves = NodeClearing(snapshot, sources.reclaimable, reservation, scope, reason).run()
+        sources.results.moves += moves
         reserve_capacity(reservation, sources.reclaimable, scope, whole=False)
         moved = (move.allocation for move in moves)
         sources.record_evicted([*reservation.evicted, *moved], reason)
@@ -69,7 +69,7 @@ def place_demand(sources: ClaimSources, demand: Demand) -> None:
             found = found + more
         nodes += found
     if nodes:
-        sources.decisions.pipeline([PodSetRequest(pod_class, len(nodes))], [nodes])
+        sources.results.pipeline([PodSetRequest(pod_class, len(nodes))], [nodes])
 
 
 def place_minimum(sources: ClaimSources, roles: Sequence[RoleAllocation]) -> None:
@@ -78,7 +78,7 @@ def place_minimum(sources: ClaimSources, roles: Sequence[RoleAllocation]) -> Non
     A gang that has just been started is suspended and queued again instead.
     """
     snapshot, job = sources.snapshot, roles[0].job
-    if job.key in sources.decisions.suspended:
+    if job.key in sources.results.suspended:
         return
     lacking = [
         (one, found)
@@ -88,10 +88,10 @@ def place_minimum(sources: ClaimSources, roles: Sequence[RoleAllocation]) -> Non
     ]
     if not job.keeps_running and any(_starts_without_room(*found) for found in lacking):
         why = gang_failure(snapshot, job, reasons.NODES_TAKEN)
-        sources.decisions.suspended[job.key] = why
+        sources.results.suspended[job.key] = why
     elif lacking:
         _claim_for_minimum(sources, lacking)
-        sources.decisions.hold(job.key, why_missing(job) or reasons.minimum_pending(job.key))
+        sources.results.hold(job.key, why_missing(job) or reasons.minimum_pending(job.key))
 
 
 def _claim_for_minimum(
@@ -168,7 +168,7 @@ def place_replacements(sources: ClaimSources, nodes: NodeRequests) -> None:
         begins = why is not None and not exceeded_by_replacement(one)
         requested = nodes.request_replacements(one, len(least), begins=begins)
         if why and is_whole(one, least[0]) and not requested:
-            sources.decisions.irreplaceable[one] = why
+            sources.results.irreplaceable[one] = why
 
 
 def _why_irreplaceable(
@@ -188,7 +188,7 @@ def _place_replacement(sources: ClaimSources, allocation: RoleAllocation, pod: P
     """Reserve for the replacement of a pod, now or later; False if nothing can be reserved."""
     snapshot, job, pod_class = sources.snapshot, allocation.job, allocation.pod_class
     if pod_class.idle.reserve_pods(1):
-        sources.decisions.leaving[allocation] = (pod,)
+        sources.results.leaving[allocation] = (pod,)
         return True
     requests = [PodSetRequest(pod_class, 1)]
     reservation = Reservation(snapshot.capacity, requests)
@@ -208,7 +208,7 @@ def reserve_replacements(sources: ClaimSources) -> None:
 
     Pods on nodes about to be removed come before pods on cordoned nodes.
     """
-    snapshot, leaving = sources.snapshot, sources.decisions.leaving
+    snapshot, leaving = sources.snapshot, sources.results.leaving
     going, cordoned = nodes_that_go(snapshot.state.nodes)
     movable = movable_allocations(snapshot) if going or cordoned else []
     for one in movable:

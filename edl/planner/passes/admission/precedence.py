@@ -17,8 +17,8 @@ import numpy as np
 
 from edl.feasibility.horizon import Horizon
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
+from edl.planner.pass_results import PipelinedPods
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.decisions import PipelinedPods
 from edl.planner.snapshot.role_allocation import RoleAllocation
 
 if TYPE_CHECKING:

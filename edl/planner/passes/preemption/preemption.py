@@ -22,6 +22,7 @@ from edl.lost_pods import why_returns
 from edl.model import JobKey, Reason
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest, pack
+from edl.planner.pass_results import PassResults, record_eviction
 from edl.planner.passes.preemption.victims import (
     FreedCapacity,
     TriedCapacity,
@@ -30,9 +31,8 @@ from edl.planner.passes.preemption.victims import (
     select_victims,
     victim_candidates,
 )
-from edl.planner.passes.reclaim import Reservation, reserve_capacity
+from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.decisions import Decisions, record_eviction
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.snapshot.role_allocation import RoleAllocation
@@ -75,7 +75,7 @@ class Preemption:
     """Suspends gangs for the claims of one plan, except jobs that this plan starts."""
 
     snapshot: Snapshot
-    decisions: Decisions
+    results: PassResults
     reclaimable: Reclaimable
     standing_still: AbstractSet[JobKey] = frozenset()
     """Gangs that train nothing until their lost pods are created again."""
@@ -249,8 +249,8 @@ class Preemption:
             preempted = reasons.preempted if lower else reasons.guarantee_reclaimed
             still = self._stands(victim)
             why = why_returns(victim.job) if still else preempted(preemptor.reason)
-            self.decisions.suspended[victim.job.key] = why
-            self.decisions.held.pop(victim.job.key, None)
+            self.results.suspended[victim.job.key] = why
+            self.results.held.pop(victim.job.key, None)
             for priority, freed in self._freed.items():
                 if victim.job.priority < priority:
                     add_holdings(freed, victim, -1)

@@ -19,7 +19,7 @@ from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.growth import GrowthCeiling, RoleGrowth
-from edl.planner.passes.pending_turns import defer_growth
+from edl.planner.passes.placement_order import defer_growth
 from edl.planner.passes.rebalancing.cooldown_holds import CooldownHolds
 from edl.planner.passes.rebalancing.defragment import defragment_for
 from edl.planner.passes.rebalancing.donors import (
@@ -29,7 +29,7 @@ from edl.planner.passes.rebalancing.donors import (
     reservation_of_one,
 )
 from edl.planner.passes.rebalancing.team_rebalance import TeamRebalance
-from edl.planner.passes.reclaim import Reservation, reserve_capacity
+from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, order_by_satisfaction

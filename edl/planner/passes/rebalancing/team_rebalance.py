@@ -21,8 +21,8 @@ from edl.planner.passes.rebalancing.donors import (
     replace_last,
     reservation_of_one,
 )
-from edl.planner.passes.reclaim import Reservation, reserve_capacity
 from edl.planner.passes.team_growth import growth_order
+from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.extras.minimum_nodes import any_may_leave
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order

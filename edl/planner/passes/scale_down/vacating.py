@@ -16,8 +16,8 @@ from edl.feasibility.eligibility import Mask
 from edl.feasibility.horizon import FUTURE_IDLE
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass
+from edl.planner.pass_results import PassResults, ReplicaMove, record_eviction
 from edl.planner.passes.drain import exceeded_by_replacement, is_movable
-from edl.planner.passes.reclaim_choice import move_last
 from edl.planner.passes.scale_down.needed_nodes import (
     given_up,
     others,
@@ -25,8 +25,8 @@ from edl.planner.passes.scale_down.needed_nodes import (
     required,
     unneeded,
 )
+from edl.planner.reclaiming.removal_choice import move_last
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.decisions import Decisions, ReplicaMove, record_eviction
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation, first_placement
 
 
@@ -35,7 +35,7 @@ class Vacating:
     """Mutable within one decision; made only if extras may run only on needed nodes."""
 
     snapshot: Snapshot
-    decisions: Decisions
+    results: PassResults
     unneeded: Mask = field(init=False)
     """Nodes that only extras use, before any decision of this plan; bool[nodes]."""
     _unrequested: Mask = field(init=False)
@@ -59,7 +59,7 @@ class Vacating:
         self._due = np.zeros_like(self.unneeded)
         names = self.snapshot.capacity.node_names
         found = np.flatnonzero(self.unneeded).tolist()
-        self.decisions.unneeded = tuple(names[node] for node in found)
+        self.results.unneeded = tuple(names[node] for node in found)
 
     def vacate(self) -> None:
         """Move extras off the nodes that are due.
@@ -86,7 +86,7 @@ class Vacating:
         schedulable = self.snapshot.capacity.schedulable
         free = self._unrequested & ~self._given_up & schedulable
         if free.any():
-            given_up_pods = provisional(self.snapshot, self.decisions.requests)
+            given_up_pods = provisional(self.snapshot, self.results.requests)
             free &= unneeded(self.snapshot, self._others - given_up_pods)
         if not free.any():
             return
@@ -154,7 +154,7 @@ class Vacating:
             record_eviction([allocation], reasons.NODE_UNNEEDED)
         elif (node := allocation.move(position, to)) != NO_NODE and allocation.role.template.gated:
             move = ReplicaMove(allocation, node, to.holds_idle, reasons.NODE_UNNEEDED)
-            self.decisions.moves.append(move)
+            self.results.moves.append(move)
 
     def _elsewhere(self, allocation: RoleAllocation) -> Placement | None:
         """A placement on a needed node, else on one that extras need not leave yet; or None."""

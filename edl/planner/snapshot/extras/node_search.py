@@ -2,7 +2,7 @@
 
 If a pod needs the capacity of several replicas, only a few nodes are compared; otherwise each claim
 would evict, and restore, a replica on every node before one has enough. Nodes are compared without
-evictions (`YieldAhead`) if resource amounts alone decide.
+evictions (`ReclaimPreview`) if resource amounts alone decide.
 """
 
 from collections import defaultdict
@@ -18,8 +18,8 @@ from edl.feasibility.horizon import Horizon
 from edl.planner.packing.node_capacity import Ints, NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.snapshot.extras.minimum_nodes import any_may_leave
+from edl.planner.snapshot.extras.reclaim_preview import ReclaimPreview
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
-from edl.planner.snapshot.extras.yield_ahead import YieldAhead
 from edl.planner.snapshot.extras.yield_queue import YieldQueue
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimScope
@@ -123,13 +123,13 @@ class NodeSearch:
         self._taken[allocation] = None
         self.queue.requeue(allocation)
 
-    def compare(self, pod_class: PodClass) -> tuple[int, YieldAhead]:
+    def compare(self, pod_class: PodClass) -> tuple[int, ReclaimPreview]:
         """The node on which one pod fits once some replicas yield, and these.
 
         NO_NODE if the search has to evict these to find out more. `pod_class`: resource amounts
         alone bind it.
         """
-        ahead = YieldAhead(self.reclaimable, self.queue, self.scope)
+        ahead = ReclaimPreview(self.reclaimable, self.queue, self.scope)
         cells = self.reclaimable.nodes.cells_to_change(pod_class.amounts)
         freed: defaultdict[int, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
         for allocation, node in self._yielding(ahead):
@@ -147,7 +147,7 @@ class NodeSearch:
             self._begun.add(node)
         return NO_NODE, ahead
 
-    def _yielding(self, ahead: YieldAhead) -> Iterator[tuple[RoleAllocation, int]]:
+    def _yielding(self, ahead: ReclaimPreview) -> Iterator[tuple[RoleAllocation, int]]:
         """Let roles yield in order until nodes are many; then those on these, and then on one.
 
         Yields each of them with the node of its replica.

@@ -167,8 +167,10 @@ def test_what_others_get_beside_a_head_of_the_queue_that_fits_is_not_in_its_way(
     assert found.start_blockers is not None
     short, then = found.start_blockers.blockers
     assert messages.remedy(short) == "room for 2 more pods of 4 CPU, on nodes like a"
-    more = situation(*nodes, node("f", 4), node("g", 4), *jobs, *queue, limits=Limits()).decided()
-    assert then == InProgress(more.decisions.held[big.key])
+    more = situation(
+        *nodes, node("f", 4), node("g", 4), *jobs, *queue, limits=Limits()
+    ).run_passes()
+    assert then == InProgress(more.results.held[big.key])
 
 
 def test_a_job_that_preempts_needs_no_room_for_pods_that_its_victim_makes_room_for() -> None:
@@ -180,8 +182,8 @@ def test_a_job_that_preempts_needs_no_room_for_pods_that_its_victim_makes_room_f
     assert blockers is not None
     short, then = blockers.blockers
     assert messages.remedy(short) == "1 CPU more free on a"
-    more = situation(node("c", 1), *things, limits=limits).decided()
-    assert then == InProgress(more.decisions.held[JobKey("ns", "big")])
+    more = situation(node("c", 1), *things, limits=limits).run_passes()
+    assert then == InProgress(more.results.held[JobKey("ns", "big")])
 
 
 def test_jobs_that_need_not_wait_are_not_named_beside_a_reservation() -> None:
@@ -765,7 +767,7 @@ def test_explain_and_the_queue_name_what_is_scarce_on_nodes_that_could_hold_a_po
     nodes = [busy(node(name, 4, gpu=4), room(3)) for name in ("g1", "g2")]
     nodes += [node(f"c{number}", 4) for number in range(9)]
     given = situation(*nodes, worker("mnist", 2, 2, shape=card))
-    queued = given.decided().plan().held[0].reason
+    queued = given.run_passes().plan().held[0].reason
     assert isinstance(queued.about, Shortage)
     assert queued.about.lack.resource == "cpu"
     (blocker,) = start("mnist", *nodes, worker("mnist", 2, 2, shape=card))

@@ -64,9 +64,9 @@ def gets_more(given: DecisionInput, found: Explanation, role: str, stops: Blocke
 
 
 def starts_or_reserves(given: DecisionInput, key: JobKey) -> bool:
-    decisions = given.decided().decisions
-    held = decisions.held.get(key)
-    return key in decisions.admitted or (held is not None and reasons.promises(held))
+    results = given.run_passes().results
+    held = results.held.get(key)
+    return key in results.admitted or (held is not None and reasons.promises(held))
 
 
 def is_promised(stops: Blockers) -> bool:

@@ -27,9 +27,9 @@ def runs(low: int, size: int = 16) -> TrainingJob:
 
 
 def gets_room(given: DecisionInput) -> bool:
-    decisions = given.decided().decisions
-    held = decisions.held.get(WAITS)
-    return WAITS in decisions.admitted or (held is not None and reasons.promises(held))
+    results = given.run_passes().results
+    held = results.held.get(WAITS)
+    return WAITS in results.admitted or (held is not None and reasons.promises(held))
 
 
 def blocker(given: DecisionInput) -> Blocker:
@@ -86,7 +86,7 @@ def test_replicas_within_a_guarantee_do_not_count_as_room(
     found = blocker(given)
     assert isinstance(found, InsufficientResources)
     assert (found.fitting, found.kept) == (fit, ("red",))
-    assert messages.message(given.decided().decisions.held[WAITS]).endswith(
+    assert messages.message(given.run_passes().results.held[WAITS]).endswith(
         f"; {fit} of {pods} pods fit"
     )
     assert messages.cause(found).endswith(
@@ -107,7 +107,7 @@ def test_nodes_are_requested_for_pods_that_get_no_replicas_within_a_guarantee(
     pods: int, blue: int, red: int, fit: int
 ) -> None:
     given = beside_guarantees(pods, red, blue).changed(autoscaled=True, takes_requests=True)
-    (found,) = given.decided().plan().requests
+    (found,) = given.run_passes().plan().requests
     assert found.pods == (("worker", pods - fit),)
 
 

@@ -11,10 +11,10 @@ from edl.model import ClusterState, Code, Device, GpuUsage, Node, Shape, Share, 
 from edl.model.scarcity import Lack, Scarce, Shortage
 from edl.planner.decide import allocate
 from edl.planner.decision_limits import Limits
+from edl.planner.pass_results import PassResults
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.quantities import SHARED_GPU, Resources
 from tests.edl.planner.plans import held, plan_for, sizes, told
@@ -311,7 +311,7 @@ def decided(
     assert snapshot.capacity.gpu_shares is not None
     gpus = snapshot.capacity.gpu_shares.gpus
     before = {at: [(gpu.idle, gpu.future_idle) for gpu in gpus[at]] for at in gpus.nodes}
-    allocate(snapshot, Decisions(), GrowthCeiling(snapshot))
+    allocate(snapshot, PassResults(), GrowthCeiling(snapshot))
     return snapshot, before
 
 

@@ -26,12 +26,12 @@ from edl.model import (
 )
 from edl.planner.decide import allocate
 from edl.planner.decision_limits import Limits
+from edl.planner.gangs.gang import gang_to_start
 from edl.planner.packing.pack_order import reserve_idle
-from edl.planner.passes.admission.gang import gang_to_start
+from edl.planner.pass_results import PassResults
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.role_allocation import NO_NODE
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.quantities import Resources
@@ -392,7 +392,7 @@ def test_after_a_plan_every_pod_is_counted_on_its_node(
         jobs.append(one)
     state = state_of(street, *jobs)
     snapshot = board_of(state)
-    allocate(snapshot, Decisions(), GrowthCeiling(snapshot))
+    allocate(snapshot, PassResults(), GrowthCeiling(snapshot))
     fresh = [
         (street.nodes[one.node], found.pod_class.shape)
         for found in snapshot.allocations

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from edl.feasibility.eligibility import Eligibility
 from edl.model import ClusterState, JobKey, ResizePolicy, Role, TrainingJob
 from edl.planner.decide import allocate
+from edl.planner.pass_results import PassResults
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.plan import Plan
-from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.quantities import Resources
 from tests.edl.planner.acting import act, quiet
@@ -304,7 +304,7 @@ def test_no_node_is_filled_beyond_its_allocatable(
 ) -> None:
     snapshot = take_snapshot(state, way.policy, way.limits)
     now, soon = snapshot.capacity.idle.copy(), snapshot.capacity.future_idle.copy()
-    allocate(snapshot, Decisions(), GrowthCeiling(snapshot))
+    allocate(snapshot, PassResults(), GrowthCeiling(snapshot))
     reached((snapshot.capacity.future_idle != soon).any())
     assert (snapshot.capacity.idle >= np.minimum(now, 0)).all()
     assert (snapshot.capacity.future_idle >= np.minimum(soon, 0)).all()

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from edl.model import ClusterState, Code, JobKey, QuotaCharge, Role
 from edl.planner.decide import allocate
 from edl.planner.decision_limits import Limits
+from edl.planner.pass_results import PassResults
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.policies import POLICIES
-from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.quota_balance import QuotaLine
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.snapshot.take_snapshot import take_snapshot
@@ -57,7 +57,7 @@ def test_nothing_is_taken_beyond_a_budget(reached: Reached, state: ClusterState)
         name: (line.remaining, line.future_remaining)
         for name, line in snapshot.quotas.lines.items()
     }
-    allocate(snapshot, Decisions(), GrowthCeiling(snapshot))
+    allocate(snapshot, PassResults(), GrowthCeiling(snapshot))
     reached(
         any(
             before[name] != (at.remaining, at.future_remaining)
@@ -76,13 +76,13 @@ def test_the_books_agree_with_the_seats(reached: Reached, state: ClusterState) -
     snapshot = take_snapshot(state, POLICIES["fair"], Limits())
     before = {line: line.future_remaining for line in snapshot.quotas.lines.values()}
     counted = {line: _seated(snapshot.allocations, line) for line in before}
-    decisions = Decisions()
-    allocate(snapshot, decisions, GrowthCeiling(snapshot))
+    results = PassResults()
+    allocate(snapshot, results, GrowthCeiling(snapshot))
     reached(any(line.future_remaining != soon for line, soon in before.items()))
     for line, soon in before.items():
         left = soon + counted[line] - _seated(snapshot.allocations, line)
         assert line.future_remaining <= left
-        assert line.future_remaining == left or decisions.held
+        assert line.future_remaining == left or results.held
 
 
 def _seated(allocations: list[RoleAllocation], line: QuotaLine) -> int:

@@ -32,9 +32,9 @@ from edl.model import (
     TrainingJob,
 )
 from edl.planner.decide import allocate
+from edl.planner.pass_results import PassResults
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.plan import Plan
-from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.quantities import Resources
 from tests.edl.planner.acting import act, quiet
@@ -145,7 +145,7 @@ class Life(RuleBasedStateMachine):
     def no_node_is_promised_more_than_it_has(self) -> None:
         snapshot = take_snapshot(self.state, self.way.policy, self.way.limits)
         now, soon = snapshot.capacity.idle.copy(), snapshot.capacity.future_idle.copy()
-        allocate(snapshot, Decisions(), GrowthCeiling(snapshot))
+        allocate(snapshot, PassResults(), GrowthCeiling(snapshot))
         assert (snapshot.capacity.idle >= np.minimum(now, 0)).all()
         assert (snapshot.capacity.future_idle >= np.minimum(soon, 0)).all()
 

@@ -14,11 +14,11 @@ from edl.feasibility.horizon import FUTURE_IDLE
 from edl.model import ClusterState, Code, JobKey, Reclaim, Team, Teams, TrainingJob
 from edl.model.reason_codes import Minimum, Other, PendingPods
 from edl.planner.decide import allocate
+from edl.planner.pass_results import PassResults
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.passes.team_growth import growth_order
 from edl.planner.policies import POLICIES, Policy
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.extras.team_extras import TeamExtras
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.planner.teams.reclaim_priority import ReclaimPriority, ReclaimScope
@@ -170,11 +170,11 @@ ONE_BORROWED_OF_AN_OWNER: Final = teamed.with_teams(
 
 def decided(
     state: ClusterState, policy: Policy = POLICIES["fair"]
-) -> tuple[Snapshot, Decisions, TeamBalance]:
-    snapshot, decisions = take_snapshot(state, policy, ALL), Decisions()
-    allocate(snapshot, decisions, GrowthCeiling(snapshot))
+) -> tuple[Snapshot, PassResults, TeamBalance]:
+    snapshot, results = take_snapshot(state, policy, ALL), PassResults()
+    allocate(snapshot, results, GrowthCeiling(snapshot))
     assert snapshot.teams
-    return snapshot, decisions, snapshot.teams
+    return snapshot, results, snapshot.teams
 
 
 def within(amounts: Resources, owed: Resources) -> bool:
@@ -243,14 +243,14 @@ def test_no_borrower_keeps_extras_while_an_owner_waits(
 
     Rebalancing is left out: queued jobs come before what it moves in the next plan.
     """
-    snapshot, decisions, balance = decided(state, replace(POLICIES["fair"], balances=False))
+    snapshot, results, balance = decided(state, replace(POLICIES["fair"], balances=False))
     extras = TeamExtras(balance, snapshot.allocations)
     waiting = [
         (job, charge)
         for job in snapshot.jobs
-        if decisions.held.get(job.key)
-        and decisions.held[job.key].code is Code.INSUFFICIENT_CAPACITY
-        and job.key in decisions.queue
+        if results.held.get(job.key)
+        and results.held[job.key].code is Code.INSUFFICIENT_CAPACITY
+        and job.key in results.queue
         for charge in [extras.beside(_charge(snapshot, job), ReclaimPriority(job.priority))]
         if charge.covered_by() != NO_TEAM
     ]
@@ -404,7 +404,7 @@ def test_the_books_agree_with_the_placements_at_each_level(
     reached: Reached, state: ClusterState
 ) -> None:
     """What teams hold is what their replicas do, and what is kept for those that wait."""
-    snapshot, decisions, balance = decided(state)
+    snapshot, results, balance = decided(state)
     reached(snapshot.allocations)
     counted = TeamBalance(state.teams, state.team_usage, {"cpu": 1})
     for one in snapshot.allocations:
@@ -416,7 +416,7 @@ def test_the_books_agree_with_the_placements_at_each_level(
         at, there = balance.resources.index(resource), counted.resources.index(resource)
         for number in range(len(balance.names)):
             assert balance.used[number][at] >= counted.used[number][there]
-            if not (decisions.held or state.demands or decisions.suspended):
+            if not (results.held or state.demands or results.suspended):
                 assert balance.used[number][at] == counted.used[number][there]
 
 

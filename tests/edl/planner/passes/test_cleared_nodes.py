@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from edl import reasons
 from edl.model import ClusterState, Code, Node, RefusedSize, Shape, TrainingJob, WriteRefusal
 from edl.planner.decision_limits import Limits
+from edl.planner.pass_results import PassResults
 from edl.planner.policies import POLICIES
-from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from tests.edl.planner.acting import act, key, quiet
 from tests.edl.planner.plans import held, plan_for, sizes, started, told
@@ -264,9 +264,9 @@ def test_any_number_of_gangs_for_which_a_role_yields_to_two_in_a_row_waits() -> 
     count = 1200
     state = cluster(node("a", count), *[worker(f"low-{n}", 1, 2, on=["a"]) for n in range(count)])
     roles = take_snapshot(state, POLICIES["fair"], Limits()).allocations
-    decisions = Decisions()
+    results = PassResults()
     for number, pair in enumerate(pairwise(roles)):
         evicted: dict[RoleAllocation, list[Placement]] = {one: [] for one in pair}
-        decisions.pipeline([], [], key(f"gang-{number}"), clears=True, evicted=evicted)
-    decisions.defer(key("gang-0"), reasons.PLACED_FIRST)
-    assert decisions.held == {key(f"gang-{n}"): reasons.PLACED_FIRST for n in range(count - 1)}
+        results.pipeline([], [], key(f"gang-{number}"), clears=True, evicted=evicted)
+    results.defer(key("gang-0"), reasons.PLACED_FIRST)
+    assert results.held == {key(f"gang-{n}"): reasons.PLACED_FIRST for n in range(count - 1)}

@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 from msgspec.structs import replace
 
 from edl.model import ClusterState, Pod, TrainingJob
-from edl.planner.passes.published_departures import departed, with_departures
+from edl.planner.passes.delisted_workers import with_removals_of_delisted, without_delisted
 from edl.planner.plan import Drain, Plan, Resize
 from edl.simulator.cluster.apply_patches import patched_pod, patched_role
 from edl.steps import steps
@@ -34,17 +34,17 @@ class World:
 
     def wish(self, size: int, moved: int | None) -> Plan:
         """What a plan would like, as it sees the job: this size, and perhaps one pod elsewhere."""
-        (seen,) = departed(self.state).jobs
+        (seen,) = without_delisted(self.state).jobs
         workers = seen.roles[1]
-        resizes = evacuations = ()
+        resizes = drains = ()
         if size != workers.status.size:
             resizes = (Resize(KEY, "worker", workers.status.size, size, because("a wish")),)
         names = [
             found.name for found in workers.status.pods if found.index == moved and found.active
         ]
         if names and moved is not None and moved < size:
-            evacuations = (Drain(KEY, "worker", tuple(names), because("its node goes")),)
-        return Plan(resizes=resizes, drains=evacuations)
+            drains = (Drain(KEY, "worker", tuple(names), because("its node goes")),)
+        return Plan(resizes=resizes, drains=drains)
 
     @property
     def state(self) -> ClusterState:
@@ -58,7 +58,7 @@ class World:
         return {found.name for found in workers.status.pods if found.index in indexes}
 
     def take(self, plan: Plan) -> None:
-        for step in steps(with_departures(plan, self.state), self.state).steps:
+        for step in steps(with_removals_of_delisted(plan, self.state), self.state).steps:
             for write in step.writes:
                 before = self.listed
                 self._take(write)

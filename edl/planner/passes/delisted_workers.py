@@ -12,7 +12,7 @@ from edl.model import ClusterState, Leaving, Pod, Role, TrainingJob
 from edl.planner.plan import Drain, Plan, Resize
 
 
-def departed(state: ClusterState) -> ClusterState:
+def without_delisted(state: ClusterState) -> ClusterState:
     """The state without departing workers; the same object if there are none."""
     if not any(job.leaving for job in state.jobs):
         return state
@@ -54,8 +54,8 @@ def _again(pod: Pod, leaving: Leaving, size: int) -> bool:
     return pod.name in leaving.pods and pod.index < size
 
 
-def with_departures(plan: Plan, state: ClusterState) -> Plan:
-    """The plan for `departed(state)`, with the resizes and deletions that `state` still needs."""
+def with_removals_of_delisted(plan: Plan, state: ClusterState) -> Plan:
+    """The plan for a state `without_delisted`, with the resizes and deletions still needed."""
     stopped = {entry.job for entry in plan.suspensions}
     found = [
         (job, role, job.leaving)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from edl.model import TrainingJob
-from edl.planner.passes.admission.gang import Gang, gang_to_start
-from edl.planner.passes.admission.topology_placement import fits_empty_cluster, place_gang
+from edl.planner.gangs.gang import Gang, gang_to_start
+from edl.planner.gangs.topology_placement import fits_empty_cluster, place_gang
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.take_snapshot import take_snapshot
 

@@ -18,7 +18,7 @@ from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.planner.packing.best_fit import CursorPosition
 from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack, still_missing
-from edl.planner.passes.reclaim_choice import RemovalChoice, TakenNodes
+from edl.planner.reclaiming.removal_choice import RemovalChoice, TakenNodes
 from edl.planner.snapshot.extras.minimum_nodes import any_may_leave
 from edl.planner.snapshot.extras.node_search import NodeSearch, nodes_for_one
 from edl.planner.snapshot.extras.reclaimable import Reclaimable

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from edl.planner.snapshot.role_allocation import Placement
 
 
-class YieldAhead:
+class ReclaimPreview:
     """The replicas that would yield to a claim one after another; `undo` when done."""
 
     def __init__(self, reclaimable: Reclaimable, queue: YieldQueue, scope: ReclaimScope) -> None:

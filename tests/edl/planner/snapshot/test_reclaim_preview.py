@@ -7,8 +7,8 @@ from edl.model import ClusterState
 from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES, Policy
 from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.extras.reclaim_preview import ReclaimPreview
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
-from edl.planner.snapshot.extras.yield_ahead import YieldAhead
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.planner.teams.reclaim_priority import ReclaimPriority, ReclaimScope
 from tests.edl.planner.clusters import ALL_RUN, states
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.laws
 
 def ahead(extras: Reclaimable, scope: ReclaimScope) -> list[tuple[str, int]]:
     """The jobs that yield, and the nodes of their replicas, without an eviction."""
-    looking, found = YieldAhead(extras, extras.queue, scope), []
+    looking, found = ReclaimPreview(extras, extras.queue, scope), []
     while allocation := looking.next():
         found.append((allocation.job.key.name, looking.node_of(allocation)))
         looking.take(allocation)

@@ -8,31 +8,31 @@ from edl import phases, reasons
 from edl.feasibility.horizon import FUTURE_IDLE
 from edl.model import Code, Reason
 from edl.planner.decision_limits import ATOMIC_CLASS, Limits, Provisioner
+from edl.planner.fit_errors.fit_error import one_pod_error
 from edl.planner.packing.pod_class import PodClass
+from edl.planner.pass_results import PassResults
 from edl.planner.passes.drain import staying_pods
-from edl.planner.passes.fit_errors import one_pod_error
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.passes.node_assignment import node_assignments
 from edl.planner.plan import Admission, Plan, ProvisioningRequest, RequestClass, Resize, Suspension
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.decisions import Decisions
 from edl.planner.snapshot.restart_backoff import with_attempts
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 from edl.planner.snapshot.started_domains import in_domain_order
 
 
 @dataclass(slots=True)
-class Decision:
+class PlanBuilder:
     """Builds the plan from the snapshot after all passes."""
 
     snapshot: Snapshot
     ceiling: GrowthCeiling
-    decisions: Decisions
+    results: PassResults
     _fit_errors: dict[PodClass, Reason] = field(default_factory=dict)
 
     def plan(self) -> Plan:
-        suspended = self.decisions.suspended
+        suspended = self.results.suspended
         allocations = [
             found
             for found in sorted(self.snapshot.allocations, key=attrgetter("rank"))
@@ -46,18 +46,18 @@ class Decision:
             # Scale-downs first: they free the capacity that growth needs.
             resizes=tuple(sorted(resizes, key=lambda resize: resize.after > resize.before)),
             suspensions=tuple(Suspension(key, reason) for key, reason in suspended.items()),
-            held=self.decisions.held_jobs(),
+            held=self.results.held_jobs(),
             node_assignments=node_assignments(self.snapshot, allocations),
-            unneeded=self.decisions.unneeded,
+            unneeded=self.results.unneeded,
             recheck_after=min(self.snapshot.rechecks, default=None),
             requests=tuple(self._requests()),
-            unprovisioned=tuple(self.decisions.unprovisioned),
-            staying=staying_pods(self.snapshot, self.decisions),
+            unprovisioned=tuple(self.results.unprovisioned),
+            staying=staying_pods(self.snapshot, self.results),
         )
 
     def _requests(self) -> Iterator[ProvisioningRequest]:
         limits = self.snapshot.limits
-        for key, pods in self.decisions.requests.items():
+        for key, pods in self.results.requests.items():
             yield ProvisioningRequest(
                 key,
                 tuple(pods.items()),
@@ -67,7 +67,7 @@ class Decision:
             )
 
     def _admissions(self) -> Iterator[Admission]:
-        for key, (reason, allocations) in self.decisions.admitted.items():
+        for key, (reason, allocations) in self.results.admitted.items():
             sizes = {allocation.role.name: allocation.allocated for allocation in allocations}
             all_roles = [role.name for role in allocations[0].job.roles if role.name in sizes]
             gated = (allocation for allocation in allocations if allocation.role.template.gated)
@@ -111,15 +111,15 @@ class Decision:
 
     def _explain(self, allocation: RoleAllocation) -> None:
         key = allocation.job.key
-        if allocation.reason or allocation.starts or key in self.decisions.held:
+        if allocation.reason or allocation.starts or key in self.results.held:
             return
         if why := phases.unready(allocation.job) or phases.why_kept(allocation.job):
-            self.decisions.hold(key, why)
+            self.results.hold(key, why)
         elif allocation.planned_size < allocation.max_replicas:
             reason = allocation.hold.reason or self.why_no_more(allocation)
             moving = reason.code is Code.REBALANCING
             until = self.snapshot.moves.until if moving else allocation.hold.until
-            self.decisions.hold(key, reason, until)
+            self.results.hold(key, reason, until)
 
     def why_no_more(self, allocation: RoleAllocation) -> Reason:
         """The reason why a role below its max, which is not held, does not grow further."""

@@ -13,15 +13,15 @@ from edl.feasibility.eligibility import Mask
 from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.model import Reason, Shape
 from edl.model.scarcity import Lack, NodeRule, NoEligibleNode, ResourceNeed, Scarce, Shortage
-from edl.planner.packing.node_capacity import Ints
-from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
-from edl.planner.passes.admission.gang import Gang
-from edl.planner.passes.admission.topology_placement import (
+from edl.planner.fit_errors.unmet_constraint import unmet_constraint
+from edl.planner.gangs.gang import Gang
+from edl.planner.gangs.topology_placement import (
     AttainedCapacity,
     closest_fit,
     fits_empty_cluster,
 )
-from edl.planner.passes.unmet_constraints import unmet_constraint
+from edl.planner.packing.node_capacity import Ints
+from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 
 

@@ -7,7 +7,7 @@ from edl.messages import message
 from edl.model import Code, JobKey, Leaving, RefusedSize, TrainingJob, WriteRefusal
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
-from edl.planner.passes.published_departures import with_departures
+from edl.planner.passes.delisted_workers import with_removals_of_delisted
 from edl.planner.plan import Drain, Plan, Resize
 from edl.planner.policies import POLICIES
 from tests.edl.planner.states import at, cluster, job, node, pod, role, worker
@@ -109,6 +109,6 @@ def test_a_job_that_stops_stops() -> None:
 def test_pods_of_another_job_that_leave_their_nodes_stay_apart_from_its_own() -> None:
     other = Drain(JobKey("ns", "other"), "worker", ("other-worker-0",), because("node n1 goes"))
     state = cluster(node("a", 16), hvd(gone(1, size=4)))
-    plan = with_departures(Plan(drains=(other,)), state)
+    plan = with_removals_of_delisted(Plan(drains=(other,)), state)
     own = Drain(KEY, "worker", ("worker-1",), WEB)
     assert plan.drains == (other, own)

@@ -19,11 +19,11 @@ from edl import reasons
 from edl.feasibility.horizon import Horizon
 from edl.model import JobKey, Reason
 from edl.planner.packing.pod_class import PodClass
+from edl.planner.pass_results import PassResults, PipelinedPods, Start
 from edl.planner.passes.admission.precedence import Precedence, max_displaced
 from edl.planner.passes.quiet_period import change_times
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.decisions import Decisions, PipelinedPods, Start
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.snapshot.unbound_pods import pending_gated_pods, pending_ungated_pods
 
@@ -32,11 +32,11 @@ _NAMED: Final = 3
 
 
 @dataclass(slots=True)
-class SchedulingTurns:
+class PlacementOrder:
     """Checks the plan's starts and growth in order, once every replica has its placement."""
 
     snapshot: Snapshot
-    decisions: Decisions
+    results: PassResults
     _ahead: Counter[PodClass] = field(default_factory=Counter)
     """Ungated pods, by class, that kube-scheduler has yet to bind."""
     _first: defaultdict[PodClass, dict[JobKey, None]] = field(
@@ -60,8 +60,8 @@ class SchedulingTurns:
     """Gated starts by the classes of their pods, in order."""
 
     def run(self) -> None:
-        growing, claims = _growing(self.snapshot), self.decisions.pipelined
-        starts = self.decisions.starts
+        growing, claims = _growing(self.snapshot), self.results.pipelined
+        starts = self.results.starts
         ungated = [one for one in starts if not one.is_gated]
         if not (growing or ungated or any(claim.clears for claim in claims)):
             return
@@ -72,7 +72,7 @@ class SchedulingTurns:
         waiting = (one for one in self.snapshot.unsettled if one.pod_class in coming)
         begun = (one for one in self.snapshot.allocations if one.starts and one.role.template.gated)
         self._come_first((one.pod_class, one.job.key) for one in chain(waiting, begun))
-        under_way = claims if claims and _is_on_its_way(self.snapshot, self.decisions) else []
+        under_way = claims if claims and _is_on_its_way(self.snapshot, self.results) else []
         # Other owners' pods that come too late claim again: only with preemption a job loses work.
         all_claims = claims if self.snapshot.limits.preempt else under_way
         waited_for = [one for one in all_claims if one.key or self.snapshot.limits.preempt]
@@ -128,7 +128,7 @@ class SchedulingTurns:
         for waiting in map(self._gated_starts.__getitem__, displaced):
             while waiting and waiting[-1].number > start.number:
                 later = waiting.pop()
-                if later.key in self.decisions.admitted:
+                if later.key in self.results.admitted:
                     found.setdefault(later.key, later)
         for later in found.values():
             kept.leave_out(later.pods)
@@ -146,7 +146,7 @@ class SchedulingTurns:
             return
         classes = [request.pod_class for request in claim.requests]
         if claim.clears and kept.takes(index, self._ahead, {}):
-            self.decisions.defer(claim.key, self._why(classes))
+            self.results.defer(claim.key, self._why(classes))
         self._come_first((pod_class, claim.key) for pod_class in classes)
 
     def _grow(
@@ -245,11 +245,11 @@ class SchedulingTurns:
 
         Returns the reservation beside its placements, which hold the capacity already.
         """
-        del self.decisions.admitted[start.key]
+        del self.results.admitted[start.key]
         found = start.reservation
         self._deferred.append(found)
         self._left_out.update(start.allocations)
-        self.decisions.enqueue(start.key, reason)
+        self.results.enqueue(start.key, reason)
         return found._replace(nodes=())
 
     def _queue_deferred(self) -> None:
@@ -259,7 +259,7 @@ class SchedulingTurns:
             one for one in self.snapshot.allocations if one not in self._left_out
         ]
         self.snapshot.rechecks.append(self.snapshot.limits.pending_limit)
-        self.decisions.queue.sort(key=self.snapshot.queue_ranks.__getitem__)
+        self.results.queue.sort(key=self.snapshot.queue_ranks.__getitem__)
 
 
 def _growing(snapshot: Snapshot) -> list[RoleAllocation]:
@@ -281,12 +281,12 @@ def defer_growth(allocation: RoleAllocation, reason: Reason = reasons.PLACED_FIR
     allocation.defer(allocation.growth)
 
 
-def _is_on_its_way(snapshot: Snapshot, decisions: Decisions) -> bool:
+def _is_on_its_way(snapshot: Snapshot, results: PassResults) -> bool:
     """Whether capacity is being freed for claims, by this plan or by a recent resize.
 
     After `queue_patience` the answer is False again, because some pods never terminate.
     """
-    if decisions.suspended or any(one.reason for one in snapshot.allocations):
+    if results.suspended or any(one.reason for one in snapshot.allocations):
         return True
     last = max(change_times(snapshot), default=None)
     return last is not None and not snapshot.has_passed(last, snapshot.limits.queue_patience)

@@ -17,12 +17,12 @@ from edl.feasibility.eligibility import Mask
 from edl.feasibility.horizon import FUTURE_IDLE
 from edl.model import JobKey, Reason
 from edl.planner.packing.pod_class import PodClass
+from edl.planner.pass_results import ReplicaMove
 from edl.planner.passes.drain import exceeded_by_replacement, is_movable, keeping_one_ready
-from edl.planner.passes.reclaim import Reservation
-from edl.planner.passes.reclaim_choice import lacking_least, move_last
 from edl.planner.plan import Drain
+from edl.planner.reclaiming.removal_choice import lacking_least, move_last
+from edl.planner.reclaiming.reservation import Reservation
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.decisions import ReplicaMove
 from edl.planner.snapshot.extras.node_search import clearing
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation, first_placement
@@ -30,7 +30,7 @@ from edl.planner.teams.reclaim_priority import ReclaimScope
 
 
 @dataclass(slots=True)
-class Displacement:
+class NodeClearing:
     """Clears nodes for one claim."""
 
     snapshot: Snapshot
@@ -134,13 +134,11 @@ def drains_of_moves(
     for move in moves:
         if move.at_once and move.allocation.job.key not in busy:
             due[move.allocation].append(move)
-    found = (_evacuation(one, its, names) for one, its in due.items())
+    found = (_drain(one, its, names) for one, its in due.items())
     return tuple(one for one in found if one.pods)
 
 
-def _evacuation(
-    allocation: RoleAllocation, moves: Sequence[ReplicaMove], names: Sequence[str]
-) -> Drain:
+def _drain(allocation: RoleAllocation, moves: Sequence[ReplicaMove], names: Sequence[str]) -> Drain:
     counts = Counter(names[move.node] for move in moves)
     clears, pods = tuple(sorted(counts)), []
     for pod in sorted(allocation.role.status.pods, key=lambda pod: (-pod.index, pod.name)):

@@ -1,4 +1,4 @@
-"""Decisions of the passes so far, from which the plan is built."""
+"""Results of the passes so far, from which the plan is built."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -81,7 +81,7 @@ class ReplicaMove(NamedTuple):
 
 
 @dataclass(slots=True)
-class Decisions:
+class PassResults:
     """Mutable within one decision. Mappings by job keep the order in which they were decided."""
 
     admitted: dict[JobKey, tuple[Reason, list[RoleAllocation]]] = field(default_factory=dict)

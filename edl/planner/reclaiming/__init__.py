@@ -1,0 +1,1 @@
+"""Reclaim: capacity that is reserved for a claim, and which extras are removed for it."""
