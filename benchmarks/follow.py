@@ -1,4 +1,4 @@
-"""Follows Jobs and pods of a real control plane by list and watch, for benchmarks."""
+"""Follows objects of a real control plane by list and watch, for benchmarks."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -30,6 +30,7 @@ class _Meta(msgspec.Struct):
 
 class _Resources(msgspec.Struct):
     limits: dict[str, str] = {}
+    requests: dict[str, str] = {}
 
 
 class _Container(msgspec.Struct):
@@ -56,10 +57,11 @@ class _Condition(msgspec.Struct):
 class _Status(msgspec.Struct):
     phase: str = ""
     conditions: list[_Condition] = []
+    allocatable: dict[str, str] = {}
 
 
 class Observed(msgspec.Struct):
-    """A Job or a pod with the fields that benchmarks need."""
+    """A Job, pod or node with the fields that benchmarks need."""
 
     metadata: _Meta
     spec: ObservedSpec = msgspec.field(default_factory=ObservedSpec)

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
 
-import msgspec
-
 from benchmarks.control_plane import bare
 from benchmarks.control_plane.observer import observer
+from benchmarks.follow import observed
 from benchmarks.report.processor import busy_seconds, processor
 from benchmarks.scheduling import kueue
 from dev.installation import install
@@ -35,23 +34,6 @@ NODES: Final = NodeGroup(count=60, cpu="32", memory="128Gi")
 THREADS: Final = 8
 QUIET: Final = 3.0
 """The seconds without a change of any Job after which the controllers count as settled."""
-
-
-class _Spec(msgspec.Struct):
-    suspend: bool = False
-
-
-class _Meta(msgspec.Struct):
-    resourceVersion: str = ""  # noqa: N815 - the API's name
-    annotations: dict[str, str] = {}
-
-
-class _Job(msgspec.Struct):
-    metadata: _Meta
-    spec: _Spec
-
-
-_job: Final = msgspec.json.Decoder(_Job)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +96,7 @@ def all_jobs(_sandbox: Sandbox, api: ApiClient) -> int:
 
 def explained(_sandbox: Sandbox, api: ApiClient) -> int:
     """The number of queued Jobs whose annotation states why they wait."""
-    jobs = map(_job.decode, api.list(ListOptions("Job", NAMESPACE)).items)
+    jobs = observed(api.list(ListOptions("Job", NAMESPACE)).items)
     return sum(contract.REASON in job.metadata.annotations for job in jobs)
 
 
@@ -166,7 +148,7 @@ def settle(sandbox: Sandbox, api: ApiClient, way: Way, jobs: int) -> None:
     """Wait until the queueing system has observed all Jobs and Jobs have stopped changing."""
     known: set[str] = set()
     while True:
-        found = [_job.decode(item) for item in api.list(ListOptions("Job", NAMESPACE)).items]
+        found = observed(api.list(ListOptions("Job", NAMESPACE)).items)
         held = all(job.spec.suspend for job in found)
         versions = {job.metadata.resourceVersion for job in found}
         if held and versions == known and way.queued(sandbox, api) == jobs:

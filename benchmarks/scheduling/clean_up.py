@@ -1,12 +1,12 @@
 """Clears a control plane, so that it can serve the next cluster without remains of the last one."""
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final
 
+from benchmarks.follow import Observed, observed
 from edl.errors import NotFound
 from edl.kube.api.client import ApiClient
 from edl.kube.cluster import ListOptions
@@ -34,16 +34,9 @@ def clear(api: ApiClient, namespace: str, nodes: Sequence[str]) -> None:
 
 
 def _delete(api: ApiClient, kind: str, namespace: str) -> None:
-    listed = api.list(ListOptions(kind, namespace)).items
-    names = [_name(item) for item in listed]
+    def delete(found: Observed) -> None:
+        with suppress(NotFound):
+            api.delete(ObjectRef(kind, namespace, found.metadata.name))
+
     with ThreadPoolExecutor(_THREADS) as pool:
-        list(pool.map(lambda name: _end(api, ObjectRef(kind, namespace, name)), names))
-
-
-def _name(item: bytes) -> str:
-    return str(json.loads(item)["metadata"]["name"])
-
-
-def _end(api: ApiClient, target: ObjectRef) -> None:
-    with suppress(NotFound):
-        api.delete(target)
+        list(pool.map(delete, observed(api.list(ListOptions(kind, namespace)).items)))

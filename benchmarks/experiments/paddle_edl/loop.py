@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-import msgspec
-
 from benchmarks.experiments.cluster import TRAINER
 from benchmarks.experiments.experiments import Experiment
 from benchmarks.experiments.manifests import JOB_LABEL, KIND_LABEL, NAMESPACE
@@ -21,64 +19,13 @@ from benchmarks.experiments.paddle_edl.algorithm import (
     decide,
     megabytes,
 )
+from benchmarks.follow import Observed, observed
 from edl.errors import ClusterError
 from edl.kube.cluster import Cluster, ListOptions
 from edl.model import ObjectRef
 from edl.quantities import CPU, Resources
 
 _OVER: Final = ("Succeeded", "Failed")
-
-
-class _Metadata(msgspec.Struct):
-    name: str = ""
-    deletionTimestamp: str | None = None  # noqa: N815 - the API's name
-    labels: dict[str, str] = {}
-
-
-class _Requests(msgspec.Struct):
-    requests: dict[str, str | int] = {}
-
-
-class _Container(msgspec.Struct):
-    resources: _Requests = msgspec.field(default_factory=_Requests)
-
-
-class _PodSpec(msgspec.Struct):
-    containers: list[_Container] = []
-    nodeName: str = ""  # noqa: N815 - the API's name
-
-
-class _PodStatus(msgspec.Struct):
-    phase: str = "Pending"
-
-
-class _Pod(msgspec.Struct):
-    metadata: _Metadata
-    spec: _PodSpec
-    status: _PodStatus = msgspec.field(default_factory=_PodStatus)
-
-    @property
-    def asked(self) -> Resources:
-        parts = (Resources.parse(one.resources.requests) for one in self.spec.containers)
-        return sum(parts, Resources())
-
-
-class _NodeStatus(msgspec.Struct):
-    allocatable: dict[str, str | int] = {}
-
-
-class _Node(msgspec.Struct):
-    metadata: _Metadata
-    status: _NodeStatus = msgspec.field(default_factory=_NodeStatus)
-
-
-class _JobSpec(msgspec.Struct):
-    parallelism: int = 1
-
-
-class _Job(msgspec.Struct):
-    metadata: _Metadata
-    spec: _JobSpec = msgspec.field(default_factory=_JobSpec)
 
 
 @dataclass
@@ -113,9 +60,9 @@ class Autoscaler:
         """Make one decision and carry it out; returns the parallelism of each resized job."""
         with self._lock:
             names = set(self._names)
-        nodes = [_decode_node(item) for item in self.api.list(ListOptions("Node")).items]
-        pods = [_decode_pod(item) for item in self.api.list(ListOptions("Pod")).items]
-        jobs = [_decode_job(item) for item in self.api.list(ListOptions("Job", NAMESPACE)).items]
+        nodes = observed(self.api.list(ListOptions("Node")).items)
+        pods = observed(self.api.list(ListOptions("Pod")).items)
+        jobs = observed(self.api.list(ListOptions("Job", NAMESPACE)).items)
         sizes = {job.metadata.name: job.spec.parallelism for job in jobs}
         changes = decide(self._trainers(names, sizes, pods), room(nodes, pods))
         for name, size in changes.items():
@@ -124,7 +71,7 @@ class Autoscaler:
         return changes
 
     def _trainers(
-        self, names: Iterable[str], sizes: Mapping[str, int], pods: Iterable[_Pod]
+        self, names: Iterable[str], sizes: Mapping[str, int], pods: Iterable[Observed]
     ) -> list[tuple[Trainers, Pods]]:
         """The jobs whose trainer Job exists; the next decision looks for the others again."""
         counts = counted(pods)
@@ -149,7 +96,7 @@ class Autoscaler:
                 print(f"EDL's algorithm: {error}", flush=True)
 
 
-def counted(pods: Iterable[_Pod]) -> dict[str, Pods]:
+def counted(pods: Iterable[Observed]) -> dict[str, Pods]:
     """The trainer pods of each job; an ended or terminating pod counts only in `total`."""
     found: dict[str, Counter[str]] = {}
     for pod in pods:
@@ -157,23 +104,25 @@ def counted(pods: Iterable[_Pod]) -> dict[str, Pods]:
         if labels.get(KIND_LABEL) == TRAINER.name:
             states = found.setdefault(labels.get(JOB_LABEL, ""), Counter())
             states["total"] += 1
-            states[pod.status.phase] += pod.metadata.deletionTimestamp is None
+            states[pod.status.phase] += not pod.gone
     return {
         name: Pods(states["total"], states["Running"], states["Pending"])
         for name, states in found.items()
     }
 
 
-def room(nodes: Iterable[_Node], pods: Iterable[_Pod]) -> Room:
+def room(nodes: Iterable[Observed], pods: Iterable[Observed]) -> Room:
     """The sums of the requests of all pods that have not ended."""
     free = {node.metadata.name: Resources.parse(node.status.allocatable) for node in nodes}
     total = sum(free.values(), Resources())
     asked = Resources()
     for pod in pods:
         if pod.status.phase not in _OVER:
-            asked += pod.asked
+            parts = (Resources.parse(one.resources.requests) for one in pod.spec.containers or ())
+            requests = sum(parts, Resources())
+            asked += requests
             if pod.spec.nodeName in free:
-                free[pod.spec.nodeName] -= pod.asked
+                free[pod.spec.nodeName] -= requests
     return Room(
         cpu_total=total.get(CPU),
         cpu=asked.get(CPU),
@@ -181,8 +130,3 @@ def room(nodes: Iterable[_Node], pods: Iterable[_Pod]) -> Room:
         memory=megabytes(asked.get("memory")),
         nodes=[Idle(left.get(CPU), megabytes(left.get("memory"))) for left in free.values()],
     )
-
-
-_decode_node: Final = msgspec.json.Decoder(_Node).decode
-_decode_pod: Final = msgspec.json.Decoder(_Pod).decode
-_decode_job: Final = msgspec.json.Decoder(_Job).decode
