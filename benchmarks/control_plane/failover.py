@@ -8,12 +8,11 @@ import argparse
 import os
 import signal
 import time
-from collections.abc import Callable
 from functools import partial
 from statistics import median
 from typing import Final
 
-from benchmarks.control_plane.latency import NAMESPACE, create, job
+from benchmarks.control_plane.latency import NAMESPACE, create, job, seconds_until
 from dev.installation import install, start_reconciler
 from edl import contract
 from edl.kube.api.client import ApiClient, connect
@@ -26,12 +25,6 @@ WAYS: Final = {
     "killed (SIGKILL)": signal.SIGKILL,
     "paused (SIGSTOP)": signal.SIGSTOP,
 }
-LOOK: Final = 0.02
-
-
-def until(holds: Callable[[], bool]) -> None:
-    while not holds():
-        time.sleep(LOOK)
 
 
 def holder(api: ApiClient) -> str:
@@ -58,7 +51,7 @@ def main() -> None:
         for way, number in WAYS.items():
             seconds = []
             for run in range(runs):
-                until(lambda: holder(api) in names)
+                seconds_until(lambda: holder(api) in names)
                 leader, name = holder(api), f"{number.name.lower()}-{run}"
                 if number is signal.SIGTERM:
                     os.kill(sandbox.running()[leader], number)
@@ -66,11 +59,11 @@ def main() -> None:
                     sandbox.kill(leader, number)
                 begun = time.monotonic()
                 create(api, job(name, {"framework": "none"}, 1))
-                until(partial(started, api, name))
+                seconds_until(partial(started, api, name))
                 seconds.append(time.monotonic() - begun)
                 if leader in sandbox.running():
                     sandbox.kill(leader)
-                until(partial(is_down, sandbox, leader))
+                seconds_until(partial(is_down, sandbox, leader))
                 sandbox.stop(leader)  # so that the sandbox does not report its death
                 start_reconciler(installation, leader)
             print(f"{way:<28}{median(seconds):>10.1f}{max(seconds):>10.1f}")

@@ -8,13 +8,13 @@ the difference. 20 simulated nodes whose pods run as soon as they are bound.
 
 import argparse
 import json
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from statistics import median
 from typing import Any, Final
 
+from benchmarks.report.processor import memory_mib
 from dev.installation import install
 from edl import contract
 from edl.kube.api.client import ApiClient, connect
@@ -105,12 +105,6 @@ def burst(api: ApiClient, kind: str, labels: dict[str, str]) -> float:
     return took
 
 
-def resident(pid: int) -> int:
-    """The resident memory of a process in MiB."""
-    with open(f"/proc/{pid}/statm", encoding="ascii") as pages:  # noqa: PTH123 — a kernel file
-        return int(pages.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 2**20
-
-
 @contextmanager
 def cluster() -> Iterator[tuple[Sandbox, ApiClient]]:
     with temporary_sandbox("bench", NodeGroup(count=20, cpu="32", memory="128Gi")) as sandbox:
@@ -123,7 +117,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10)
     runs = parser.parse_args().runs
     with cluster() as (sandbox, api):
-        idle = {name: resident(pid) for name, pid in sandbox.running().items()}
+        idle = {name: memory_mib(process=pid) for name, pid in sandbox.running().items()}
         looks = [one_run(api, number) for number in range(runs)]
         print(f"{'label to running pods':<28}{'median s':>10}{'max s':>10}")
         for way in looks[0]:
@@ -135,7 +129,7 @@ def main() -> None:
         print(f"{f'{BURST} one-pod Jobs, ours':<28}{ours:>10.1f}{'':>10}")
         print(f"\n{'resident memory':<28}{'idle MiB':>10}{'after MiB':>10}")
         for name, pid in sandbox.running().items():
-            print(f"{name:<28}{idle[name]:>10}{resident(pid):>10}")
+            print(f"{name:<28}{idle[name]:>10.0f}{memory_mib(process=pid):>10.0f}")
 
 
 if __name__ == "__main__":

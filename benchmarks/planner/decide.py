@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from benchmarks.planner.clusters import Size, running, settled, with_gang
 from benchmarks.planner.situations import SITUATIONS, Situation
+from benchmarks.report.processor import forget_peak, memory_mib
 from edl.model import ClusterState, Pod, PodPhase, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
@@ -93,17 +94,6 @@ def measure(work: Callable[[], object], runs: int) -> list[float]:
     return times
 
 
-def forget_peak() -> None:
-    """Let the peak of resident memory begin at what is resident now (proc(5), clear_refs)."""
-    Path("/proc/self/clear_refs").write_text("5")
-
-
-def peak_mib() -> float:
-    """The most resident memory since `forget_peak`."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
-
-
 def after(state: ClusterState, change: Callable[[ClusterState], ClusterState]) -> float:
     """The milliseconds of one decision with a plan cache that was filled by the previous state."""
     memory, later = PlanCache(), change(state)
@@ -113,7 +103,8 @@ def after(state: ClusterState, change: Callable[[ClusterState], ClusterState]) -
 
 def report(size: Size, name: str, times: Sequence[float], note: str = "") -> float:
     head = f"{size.nodes:>6} {size.pods:>7} {size.jobs:>6}  {name:<30}"
-    print(f"{head}{median(times):>9.1f} {max(times):>8.1f} {peak_mib():>8.0f}  {note}", flush=True)
+    peak = memory_mib("VmHWM")
+    print(f"{head}{median(times):>9.1f} {max(times):>8.1f} {peak:>8.0f}  {note}", flush=True)
     forget_peak()
     return median(times)
 

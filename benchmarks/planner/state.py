@@ -10,7 +10,6 @@ import argparse
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from queue import SimpleQueue
 from statistics import median
 from threading import Event
@@ -18,6 +17,7 @@ from time import monotonic, process_time
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from benchmarks.planner.objects import Objects, Scale
+from benchmarks.report.processor import forget_peak, memory_mib
 from edl.errors import Gone
 from edl.kube.cache.watched_kinds import Stores, informers
 from edl.kube.cluster import ListOptions, RawEvent, RawList
@@ -124,19 +124,10 @@ def _until(met: Callable[[], bool]) -> None:
         Event().wait(0.005)
 
 
-def memory(name: str = "VmRSS") -> int:
-    """The memory in MiB; `VmHWM` is the maximum since `forget_peak`."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(name)) // 1024
-
-
-def forget_peak() -> None:
-    Path("/proc/self/clear_refs").write_text("5")
-
-
 def show(what: str, seconds: list[float], note: str = "") -> None:
     middle, most = median(seconds) * 1000, max(seconds) * 1000
-    print(f"{what:<46}{middle:>10.1f}{most:>9.1f}{memory():>8}{memory('VmHWM'):>8}  {note}")
+    resident = f"{memory_mib():>8.0f}{memory_mib('VmHWM'):>8.0f}"
+    print(f"{what:<46}{middle:>10.1f}{most:>9.1f}{resident}  {note}")
     forget_peak()
 
 
@@ -180,12 +171,12 @@ def watch_events(reading: Reading, runs: int) -> None:
 
 def read_placed(objects: Objects) -> None:
     """Read pods placed by plans, each with a node affinity of its own; print their memory."""
-    shapes, before = ShapeInterner(), memory()
+    shapes, before = ShapeInterner(), memory_mib()
     found: list[PodFacts] = []
     raw = (objects.placed(number) for number in range(objects.scale.pods))
     spent = timed(lambda: found.extend(object_facts.pod(one, shapes) for one in raw))
     different = len({id(one.shape) for one in found})
-    note = f"its making included; {different} shapes, {memory() - before} MiB more"
+    note = f"its making included; {different} shapes, {memory_mib() - before:.0f} MiB more"
     show("every pod, all placed by plans", [spent], note)
 
 

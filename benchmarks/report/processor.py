@@ -1,4 +1,4 @@
-"""Processor time: seconds per process, and of the whole machine."""
+"""Processor time of processes and of the whole machine, and memory of processes."""
 
 import os
 from pathlib import Path
@@ -12,10 +12,10 @@ _TICKS: Final = os.sysconf("SC_CLK_TCK")
 def processor(sandbox: Sandbox) -> dict[str, float]:
     """The processor seconds that each process of the sandbox and this process have used."""
     pids = sandbox.running() | {"benchmark": os.getpid()}
-    return {name: _spent(pid) for name, pid in pids.items()}
+    return {name: processor_seconds(pid) for name, pid in pids.items()}
 
 
-def _spent(pid: int) -> float:
+def processor_seconds(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
@@ -24,3 +24,14 @@ def busy_seconds() -> float:
     """The processor seconds that the machine has spent on anything."""
     user, nice, system, _idle, _wait, irq, soft, *_ = Path("/proc/stat").read_text().split()[1:]
     return sum(map(int, (user, nice, system, irq, soft))) / _TICKS
+
+
+def memory_mib(name: str = "VmRSS", process: int | str = "self") -> float:
+    """The resident memory; `VmHWM` is the maximum since `forget_peak`."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 1024
+
+
+def forget_peak() -> None:
+    """Let this process's peak of resident memory begin at what is resident now (proc(5))."""
+    Path("/proc/self/clear_refs").write_text("5")

@@ -22,7 +22,8 @@ from typing import Final, NamedTuple
 
 import uvloop
 
-from benchmarks.webhook.reviews import Server, http, job, resident_mib, review, webhook
+from benchmarks.report.processor import memory_mib
+from benchmarks.webhook.reviews import Server, http, job, review, webhook
 
 HELD: Final = 1_000
 HOLDERS: Final = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
@@ -192,7 +193,7 @@ def show(name: str, measured: Measured, server: Server, open_sockets: int) -> No
         *(f"{percentile(measured.kept, share):.1f}" for share in (0.5, 0.99)),
         *(f"{percentile(measured.fresh, share):.1f}" for share in (0.5, 0.99)),
         measured.lost,
-        f"{resident_mib(server.pid):.0f}",
+        f"{memory_mib(process=server.pid):.0f}",
     )
     print(row, flush=True)
 

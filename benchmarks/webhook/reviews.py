@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 import uvloop
 
+from benchmarks.report.processor import memory_mib, processor_seconds
 from certs import certificate_directory
 from certs.bundle import to_files
 from certs.issue import issue
@@ -114,16 +115,6 @@ async def measure(server: Server, request: bytes, seconds: float) -> Measured:
         transport.abort()
     latencies = sorted(chain.from_iterable(client.latencies for client in clients))
     return Measured(latencies, seconds, own, used)
-
-
-def processor_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def resident_mib(pid: int) -> float:
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 @contextmanager
@@ -237,12 +228,12 @@ def main() -> None:
     )
     print(ROW.format("", "req/s", "p50 ms", "p99 ms", "client µs", "server µs", "ratio"))
     with webhook(given.port) as server, asyncio.Runner(loop_factory=uvloop.new_event_loop) as loop:
-        started_with, first = resident_mib(server.pid), 0.0
+        started_with, first = memory_mib(process=server.pid), 0.0
         for name, request in requests().items():
             measured = loop.run(measure(server, request, given.seconds))
             first = first or len(measured.latencies) / measured.seconds
             print(row(name, measured, first), flush=True)
-        ended_with = resident_mib(server.pid)
+        ended_with = memory_mib(process=server.pid)
         print(f"memory: {started_with:.0f} MiB at the start, {ended_with:.0f} at the end")
 
 
