@@ -13,35 +13,22 @@ the scheduler decides where pods go.
 import argparse
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from fractions import Fraction
 from random import Random
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from benchmarks.planner.clusters import NOON, pod, training
 from benchmarks.planner.small_clusters import Puzzle, Room, puzzles
-from edl.model import (
-    ClusterState,
-    Code,
-    JobKey,
-    Node,
-    Pod,
-    PodPhase,
-    PodTemplate,
-    ResizePolicy,
-    Role,
-    RoleRecord,
-    RoleSpec,
-    RoleStatus,
-    Shape,
-    TrainingJob,
-)
+from edl.model import ClusterState, Code, Node, Shape, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
 from edl.quantities import Resources
 
-NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LIMITS = Limits(load_ceiling=1)
 _ROUNDS = 40
 
@@ -81,36 +68,16 @@ class World(NamedTuple):
     def _job(self, number: int) -> TrainingJob:
         wish, seats = self.puzzle.wishes[number], self.seats[number]
         since, reason = self.resized[number]
-        role = Role(
-            name="worker",
-            job=f"job-{number}",
-            uid="",
-            version="",
-            spec=RoleSpec(
-                min=wish.min,
-                max=wish.max,
-                resizing=ResizePolicy.LIVE,
-                is_leader=True,
-                is_service=False,
-                indexed=True,
-            ),
-            status=RoleStatus(
-                size=len(seats) or wish.min,
-                suspended=not seats,
-                pods=tuple(_pod(index, name) for index, name in enumerate(seats)),
-            ),
-            template=PodTemplate(
-                shape=Shape(_resources(wish.need, 1)),
-            ),
-            record=RoleRecord(
-                resized_at=since,
-                reason=reason,
-            ),
+        job = training(number, Shape(_resources(wish.need, 1)), wish.min, wish.max)
+        role = job.roles[0].changed(
+            size=len(seats) or wish.min,
+            suspended=not seats,
+            pods=tuple(pod(index, name) for index, name in enumerate(seats)),
+            resized_at=since,
+            reason=reason,
         )
-        queued = NOON - timedelta(hours=1, seconds=-number)
         started = NOON - timedelta(hours=1) if seats else None
-        key = JobKey("lab", f"job-{number}")
-        return TrainingJob(key, "tensorflow", (role,), queued, started_at=started)
+        return replace(job, roles=(role,), started_at=started)
 
     def best(self, runs: Sequence[bool]) -> Fraction:
         """The largest minimum of fulfilments that any plan can give the running jobs.
@@ -144,10 +111,6 @@ class World(NamedTuple):
         return rooms
 
 
-def _pod(index: int, on: str) -> Pod:
-    return Pod(f"pod-{index}", index, on, PodPhase.RUNNING, True, False, (), NOON, "")  # noqa: FBT003
-
-
 def _less(room: Room, need: Room) -> Room:
     return tuple(have - amount for have, amount in zip(room, need, strict=True))
 
@@ -158,7 +121,7 @@ def act(world: World, plan: Plan) -> World:
     after |= {found.job: found.sizes[0][1] for found in plan.admissions}
     why = {found.job: found.reason.code for found in plan.resizes}
     why |= {found.job: found.reason.code for found in plan.admissions}
-    keys = [JobKey("lab", f"job-{number}") for number in range(len(world.seats))]
+    keys = [job.key for job in world.state().jobs]
     wanted = [after.get(key, len(seats)) for key, seats in zip(keys, world.seats, strict=True)]
     kept = [seats[:size] for seats, size in zip(world.seats, wanted, strict=True)]
     shrunk = world._replace(seats=tuple(kept))
