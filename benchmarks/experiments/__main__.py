@@ -1,19 +1,19 @@
 """`python -m benchmarks.experiments simulate|replay|report`."""
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 import click
+import msgspec
 
 from benchmarks.experiments import figures, metrics, report, series
 from benchmarks.experiments.experiments import ARMS, EXPERIMENTS
-from benchmarks.experiments.mix import SETTINGS, WAYS, MixFigures, Setting, simulate_mix
+from benchmarks.experiments.mix import SETTINGS, WAYS, MixFigures, simulate_mix
 from benchmarks.experiments.plots import draw
-from benchmarks.experiments.record import ASIDE, RESULTS, Record, keep, load_all, save
+from benchmarks.experiments.record import ASIDE, RESULTS, Record, keep, load_all, rows, save
 from benchmarks.experiments.replay import replay as play
 from benchmarks.experiments.series import Run
 from benchmarks.experiments.simulation import simulate as run
@@ -111,13 +111,12 @@ def _simulate_mixes(runs: int) -> Path:
     asked = [(SETTINGS[0], way, runs) for way in WAYS]
     asked += [(found, way, min(runs, FEW)) for found in SETTINGS[1:] for way in COMPARED]
     mixes = [
-        asdict(simulate_mix(way, seed, setting))
+        simulate_mix(way, seed, setting)
         for setting, way, count in asked
         for seed in range(1, count + 1)
     ]
-    lines = [json.dumps(found, separators=(",", ":")) for found in mixes]
     _MIXES.parent.mkdir(parents=True, exist_ok=True)
-    _MIXES.write_text("[\n" + ",\n".join(lines) + "\n]\n")
+    _MIXES.write_text(rows(mixes) + "\n")
     return _MIXES
 
 
@@ -131,8 +130,8 @@ def write_report() -> None:
     for name in ALL:
         for arm in ARMS:
             found += figures.read(_simulated(name, arm))
-    rows = json.loads(_MIXES.read_text()) if _MIXES.exists() else []
-    mixes = [MixFigures(**row | {"setting": Setting(**row["setting"])}) for row in rows]
+    stored = _MIXES.read_bytes() if _MIXES.exists() else b"[]"
+    mixes = msgspec.json.decode(stored, type=list[MixFigures])
     aside = [figures.figures(record) for record in load_all(ASIDE)]
     replayed = {one.circumstances.experiment for one in records}
     simulated = load_all(COURSES)

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import msgspec
+
 from benchmarks.experiments.cluster import KINDS, MASTER, NGINX, PSERVER, TRAINER
 from benchmarks.experiments.experiments import Arrival, Experiment
 from benchmarks.experiments.observe import RUNNING, Group
@@ -35,8 +37,7 @@ class Track:
         return self.created is not None and self.finished is None
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(msgspec.Struct, frozen=True, array_like=True):
     """The cluster at one time: CPU of running pods in thousandths, running trainers by job.
 
     `below`: how many jobs that exist and are not done have less than their minimum.

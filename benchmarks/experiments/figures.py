@@ -1,14 +1,14 @@
 """The figures of a run, which the report shows; of simulated runs nothing else is kept."""
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
-from typing import Any
+
+import msgspec
 
 from benchmarks.experiments import metrics
 from benchmarks.experiments.metrics import StepFigures
-from benchmarks.experiments.record import Circumstances, Lag, Record
+from benchmarks.experiments.record import Circumstances, Lag, Record, rows
 
 FAIR_AT = 500.0
 """The second at which the published logs were evaluated for fairness."""
@@ -68,22 +68,13 @@ def figures(record: Record) -> Figures:
 def write(found: list[Figures], path: Path) -> Path:
     """Write the figures, one run per line; returns the path."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [json.dumps(_rounded(asdict(one)), separators=(",", ":")) for one in found]
-    path.write_text("[\n" + ",\n".join(lines) + "\n]\n")
+    path.write_text(rows(_rounded(msgspec.to_builtins(one)) for one in found) + "\n")
     return path
 
 
 def read(path: Path) -> list[Figures]:
     """The figures of simulated runs, which have no lag."""
-    rows = json.loads(path.read_text()) if path.exists() else []
-    return [_figures(row) for row in rows]
-
-
-def _figures(row: dict[str, Any]) -> Figures:
-    told = row["circumstances"]
-    circumstances = Circumstances(**told | {"load": tuple(told["load"])})
-    steps = tuple(StepFigures(**step) for step in row["steps"])
-    return Figures(**row | {"circumstances": circumstances, "steps": steps, "lag": None})
+    return msgspec.json.decode(path.read_bytes(), type=list[Figures]) if path.exists() else []
 
 
 def _rounded(value: object) -> object:

@@ -1,11 +1,13 @@
 """The record of a run: compact JSON, from which every figure of the report is computed."""
 
-import json
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
 
 from benchmarks.experiments.ceiling import Rooms
 from benchmarks.experiments.course import Course, Sample, Track
@@ -21,8 +23,7 @@ EVERY: Final = 5.0
 """The seconds between two recorded samples."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobRecord:
+class JobRecord(msgspec.Struct, frozen=True, array_like=True):
     """The fields of `course.Track`; times in seconds since the run began."""
 
     created: float | None
@@ -33,8 +34,7 @@ class JobRecord:
     work: float
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(msgspec.Struct, frozen=True, array_like=True):
     """When the service was asked for `replicas`, and when it had them (None: not in this step).
 
     The free CPU at the step's end, as `ceiling.Rooms`: `rooms` beside base load and service,
@@ -159,44 +159,30 @@ def keep(found: Record, folder: Path = RESULTS) -> Path:
 def save(found: Record, folder: Path, name: str = "") -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name or found.name}.json"
-    lines = [f'"circumstances": {_line(asdict(found.circumstances))}']
-    lines += [f'"stops": {_line(found.stops)}']
-    lines += [f'"lag": {_line(asdict(found.lag) if found.lag else None)}']
-    lines += [_rows("jobs", found.jobs), _rows("steps", found.steps)]
-    lines += [_rows("samples", found.samples)]
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    parts = {
+        "circumstances": line(found.circumstances),
+        "stops": line(found.stops),
+        "lag": line(found.lag),
+        "jobs": rows(found.jobs),
+        "steps": rows(found.steps),
+        "samples": rows(found.samples),
+    }
+    texts = [f'"{name}": {text}' for name, text in parts.items()]
+    path.write_text("{\n" + ",\n".join(texts) + "\n}\n")
     return path
 
 
-def _rows(name: str, rows: tuple[Any, ...]) -> str:
-    """One row per line, with the values in the order of the class's fields and without names."""
-    texts = [_line(list(asdict(row).values())) for row in rows]
-    return f'"{name}": [\n' + ",\n".join(texts) + "\n]"
+def rows(found: Iterable[object]) -> str:
+    """A list in JSON, one element per line; jobs, steps and samples are lists without names."""
+    return "[\n" + ",\n".join(map(line, found)) + "\n]"
 
 
-def _line(value: Any) -> str:  # noqa: ANN401 - JSON
-    return json.dumps(value, separators=(",", ":"))
+def line(value: object) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def load(path: Path) -> Record:
-    found = json.loads(path.read_text())
-    told = found["circumstances"]
-    return Record(
-        circumstances=Circumstances(**told | {"load": tuple(told["load"])}),
-        jobs=tuple(JobRecord(*row) for row in found["jobs"]),
-        steps=tuple(_step(*row) for row in found["steps"]),
-        stops=found["stops"],
-        samples=tuple(
-            Sample(at, cpu, nginx, tuple(trainers), below)
-            for at, cpu, nginx, trainers, below in found["samples"]
-        ),
-        lag=Lag(**found["lag"]) if found["lag"] else None,
-    )
-
-
-def _step(asked: float, replicas: int, reached: float | None, *free: list[list[int]]) -> Step:
-    rooms, left = (tuple((room, count) for room, count in found) for found in free)
-    return Step(asked, replicas, reached, rooms, left)
+    return msgspec.json.decode(path.read_bytes(), type=Record)
 
 
 def load_all(folder: Path = RESULTS) -> list[Record]:

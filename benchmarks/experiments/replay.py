@@ -5,9 +5,11 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from benchmarks.experiments import manifests
 from benchmarks.experiments.ceiling import rooms

@@ -1,8 +1,9 @@
 """T1 and T2 in the simulator, with the same traces, shapes and times as in the replay."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from benchmarks.experiments.ceiling import rooms
 from benchmarks.experiments.cluster import BASE, MASTER, NGINX, PSERVER, TRAINER, Kind, nodes
