@@ -85,7 +85,7 @@ class Controller:
         self._refusals = RefusedWrites()
         self._errors = 0
         self._rest = 0.0
-        self._since_event: Callable[[], float | None] = _never_heard
+        self._since_event: Callable[[], float | None] = lambda: None
         self.beat = clocks.monotonic()
         """When the loop last made progress; while it waits, the end of the wait."""
 
@@ -197,10 +197,6 @@ def _without_lost_lead(report: StepReport) -> StepReport:
     lost = [one.step for one in report.failed if isinstance(one.error, NotLeading)]
     failed = tuple(one for one in report.failed if not isinstance(one.error, NotLeading))
     return replace(report, failed=failed, left=(*report.left, *lost))
-
-
-def _never_heard() -> float | None:
-    return None
 
 
 def _acting(decided: float) -> float:

@@ -38,10 +38,6 @@ class WriteOutcome(msgspec.Struct, frozen=True):
     seconds: float
 
 
-def _unobserved(_outcome: WriteOutcome) -> None:
-    """Ignores an outcome."""
-
-
 class LeaderOnlyCluster:
     """A cluster whose writes need the leadership.
 
@@ -52,7 +48,7 @@ class LeaderOnlyCluster:
         self,
         cluster: Cluster,
         leadership: LeaderState,
-        observe: Callable[[WriteOutcome], None] = _unobserved,
+        observe: Callable[[WriteOutcome], None] = lambda _outcome: None,
     ) -> None:
         self._cluster = cluster
         self._leadership = leadership

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 import click
@@ -77,20 +78,18 @@ class CertificateMetrics:
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._authorities = Gauge(
+        gauge = partial(Gauge, registry=registry)
+        self._authorities = gauge(
             "edl_trusted_authorities",
             "CAs that the API server trusts for the webhook; 2 during a rotation.",
-            registry=registry,
         )
-        self._expiry = Gauge(
+        self._expiry = gauge(
             "edl_authority_expiry_timestamp_seconds",
             "Expiry of the CA of the webhook's certificate, in seconds since the Unix epoch.",
-            registry=registry,
         )
-        self._missing = Gauge(
+        self._missing = gauge(
             "edl_webhook_configurations_missing",
             "Webhook configurations that do not exist: their objects are not reviewed.",
-            registry=registry,
         )
         self.failures = Counter(
             "edl_certificate_failures",

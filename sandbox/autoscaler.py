@@ -8,11 +8,9 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from http import HTTPStatus
+from functools import partial
 from pathlib import Path
 from typing import Final
-from urllib.error import URLError
-from urllib.request import urlopen
 
 from sandbox.builds.build import Bench, built
 from sandbox.builds.recipe import KARPENTER
@@ -25,7 +23,6 @@ from sandbox.processes import components, readiness
 
 NAME: Final = components.KARPENTER
 _NAMESPACE: Final = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAME}}
-_ANSWER_WITHIN: Final = 2.0
 _READY_WITHIN: Final = 60.0
 
 
@@ -58,13 +55,5 @@ def _start(sandbox: Sandbox, programs: Path) -> None:
         "HEALTH_PROBE_PORT": str(health),
     }
     sandbox.launch(NAME, (str(programs / NAME),), settings)
-    readiness.wait_for(lambda: _gap(health), sandbox.check, _READY_WITHIN)
-
-
-def _gap(port: int) -> str:
-    """Why Karpenter is not ready yet; empty if it is."""
-    try:
-        with urlopen(f"http://{components.LOOPBACK}:{port}/readyz", timeout=_ANSWER_WITHIN) as said:
-            return "" if said.status == HTTPStatus.OK else f"{NAME}: {said.status}"
-    except (URLError, OSError) as error:
-        return f"{NAME}: {error}"
+    gap = partial(readiness.http_gap, NAME, health)
+    readiness.wait_for(gap, sandbox.check, _READY_WITHIN)

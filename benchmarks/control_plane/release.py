@@ -191,12 +191,9 @@ def order(run: int) -> list[str]:
 
 def spread(values: Sequence[float], digits: int = 1) -> str:
     """The median, followed by the minimum and maximum."""
-    middle, least, most = (f"{value:.{digits}f}" for value in _three(values))
+    found = (median(values), min(values), max(values))
+    middle, least, most = (f"{value:.{digits}f}" for value in found)
     return f"{middle} ({least}–{most})"
-
-
-def _three(values: Sequence[float]) -> tuple[float, float, float]:
-    return median(values), min(values), max(values)
 
 
 def table(results: Mapping[str, Sequence[Figures]]) -> Iterator[str]:

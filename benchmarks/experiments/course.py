@@ -71,18 +71,16 @@ class Course:
         running: Counter[str] = Counter()
         for group, count in counts.items():
             running[group.kind] += count * (group.state == RUNNING)
+        tracks = self.tracks.values()
         self.samples.append(
             Sample(
                 at=now,
                 cpu=sum(KINDS[kind].cpu * count for kind, count in running.items()),
                 nginx=running[NGINX.name],
-                trainers=tuple(track.trainers for track in self.tracks.values()),
-                below=sum(track.live and not self._has_minimum(track) for track in self._all()),
+                trainers=tuple(track.trainers for track in tracks),
+                below=sum(track.live and not self._has_minimum(track) for track in tracks),
             )
         )
-
-    def _all(self) -> list[Track]:
-        return list(self.tracks.values())
 
     def _goes_on(self, track: Track, now: float, counts: Mapping[Group, int]) -> bool:
         def running(kind: str) -> int:

@@ -49,15 +49,11 @@ class Steps(msgspec.Struct, frozen=True):
     errors: tuple[StepError, ...] = ()
 
 
-def _never(_job: JobKey) -> bool:
-    return False
-
-
 def steps(
     plan: Plan,
     state: ClusterState,
     quiet: UnchangedJobs | None = None,
-    waits: Callable[[JobKey], bool] = _never,
+    waits: Callable[[JobKey], bool] = lambda _job: False,
 ) -> Steps:
     """All writes that the plan and the upkeep of jobs require: suspensions first, starts later.
 

@@ -98,16 +98,14 @@ class StateMetrics:
     """Gauges that are set while this process leads."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.leading = Gauge("edl_leading", "1 while this process leads.", registry=registry)
-        self.missing_rights = Gauge(
-            "edl_missing_rights",
-            "Write permissions that the leader lacks.",
-            registry=registry,
+        gauge = partial(Gauge, registry=registry)
+        self.leading = gauge("edl_leading", "1 while this process leads.")
+        self.missing_rights = gauge(
+            "edl_missing_rights", "Write permissions that the leader lacks."
         )
-        self.teams_document_invalid = Gauge(
+        self.teams_document_invalid = gauge(
             "edl_teams_document_invalid",
             "1 while the ConfigMap edl-teams is invalid: the previous teams apply.",
-            registry=registry,
         )
 
 

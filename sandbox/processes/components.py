@@ -32,6 +32,8 @@ GRACE_SECONDS = 200  # a node is lost when its Lease is this old
 LAZY = {"GOGC": "400"}
 # A client's own limit of requests per second: high, so that it never limits a load test.
 RATE = ("--kube-api-qps=1000", "--kube-api-burst=2000")
+# The API server refuses to publish a loopback address.
+_WITHOUT_NODE = ("--endpoint-reconciler-type=none",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def launches(inputs: ComponentInputs) -> dict[str, Launch]:
         API_SERVER: _api_server(inputs),
         CONTROLLER_MANAGER: _controller_manager(inputs),
         SCHEDULER: _scheduler(inputs),
-        KWOK: _kwok(inputs),
+        KWOK: kwok_flags(inputs.layout.client_config(KWOK)),
     }
     # In its default working folder kwok would read the user's own configuration.
     env = {KWOK: {"KWOK_WORKDIR": str(inputs.layout.folder / "kwok")}}
@@ -106,7 +108,7 @@ def _api_server(inputs: ComponentInputs) -> tuple[str, ...]:
         f"--bind-address={api_host(inputs.facts)}",
         f"--advertise-address={api_host(inputs.facts)}",
         f"--secure-port={inputs.facts.api_port}",
-        *(_without_node() if inputs.facts.network is None else _with_node(layout)),
+        *(_WITHOUT_NODE if inputs.facts.network is None else _with_node(layout)),
         f"--tls-cert-file={layout.certificate(SERVER)}",
         f"--tls-private-key-file={layout.key(SERVER)}",
         f"--client-ca-file={layout.ca}",
@@ -121,11 +123,6 @@ def _api_server(inputs: ComponentInputs) -> tuple[str, ...]:
         "--max-requests-inflight=1000",
         "--max-mutating-requests-inflight=500",
     )
-
-
-def _without_node() -> tuple[str, ...]:
-    # The API server refuses to publish a loopback address.
-    return ("--endpoint-reconciler-type=none",)
 
 
 def _with_node(layout: Layout) -> tuple[str, ...]:
@@ -162,10 +159,6 @@ def _controller_manager(inputs: ComponentInputs) -> tuple[str, ...]:
 def _scheduler(inputs: ComponentInputs) -> tuple[str, ...]:
     config = f"--kubeconfig={inputs.layout.client_config(SCHEDULER)}"
     return (config, "--leader-elect=false", "--secure-port=0", *RATE)
-
-
-def _kwok(inputs: ComponentInputs) -> tuple[str, ...]:
-    return kwok_flags(inputs.layout.client_config(KWOK))
 
 
 def kwok_flags(kubeconfig: Path) -> tuple[str, ...]:

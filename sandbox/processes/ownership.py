@@ -104,11 +104,10 @@ def read(pid: int) -> Process | None:
         environment = (PROC / str(pid) / "environ").read_bytes()
         if FOLDER.encode() not in environment:
             return None
-        stat = (PROC / str(pid) / "stat").read_text(errors="replace")
     except OSError:  # it has ended, or belongs to another user
         return None
-    marks, fields = _variables(environment), _fields(stat)
-    if fields[0] in DEAD_STATES or FOLDER not in marks:
+    marks, fields = _variables(environment), _stat(pid)
+    if not fields or fields[0] in DEAD_STATES or FOLDER not in marks:
         return None
     leads = int(fields[3]) == pid
     return Process(pid, int(fields[19]), marks[FOLDER], marks.get(COMPONENT, ""), leads)
@@ -154,7 +153,8 @@ def ended(process: Process, within: float) -> bool:
     with contextlib.suppress(ProcessLookupError):
         descriptor = os.pidfd_open(process.pid)
         try:
-            if _started(process.pid) == process.started:
+            fields = _stat(process.pid)
+            if fields and int(fields[19]) == process.started:
                 waiting = select.poll()
                 waiting.register(descriptor, select.POLLIN)
                 return bool(waiting.poll(within * 1000))
@@ -189,24 +189,20 @@ def _reap_one(pid: int) -> None:
         _children.discard(pid)
 
 
-def _started(pid: int) -> int | None:
-    """The start time, for an ending process as well; None if there is no such process."""
-    try:
-        return int(_fields((PROC / str(pid) / "stat").read_text(errors="replace"))[19])
-    except OSError:
-        return None
-
-
 def _is_dead(pid: int) -> bool:
+    fields = _stat(pid)
+    return not fields or fields[0] in DEAD_STATES
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of proc(5) from the state on, for an ending process as well; empty if it is gone.
+
+    The name before them may contain any character.
+    """
     try:
-        return _fields((PROC / str(pid) / "stat").read_text(errors="replace"))[0] in DEAD_STATES
+        return (PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
-        return True
-
-
-def _fields(stat: str) -> list[str]:
-    """The fields of proc(5) from the state on. The name before it may contain any character."""
-    return stat.rpartition(")")[2].split()
+        return []
 
 
 def _variables(environment: bytes) -> dict[str, str]:

@@ -86,7 +86,8 @@ class _Authority:
         )
         builder = self._builder(subject, key).add_extension(uses, critical=False)
         if hosts:
-            builder = builder.add_extension(_addresses(hosts), critical=False)
+            names = x509.SubjectAlternativeName(map(_general, hosts))
+            builder = builder.add_extension(names, critical=False)
         _write_key(folder / f"{file}.key", key)
         write_whole(folder / f"{file}.crt", _pem(builder.sign(self.key, hashes.SHA256())))
 
@@ -107,10 +108,6 @@ class _Authority:
                 critical=False,
             )
         )
-
-
-def _addresses(hosts: Sequence[str]) -> x509.SubjectAlternativeName:
-    return x509.SubjectAlternativeName([_general(host) for host in hosts])
 
 
 def _general(host: str) -> x509.GeneralName:

@@ -4,6 +4,8 @@ import socket
 import time
 from collections.abc import Callable
 from http import HTTPStatus
+from http.client import HTTPException
+from urllib.request import urlopen
 
 from sandbox.errors import SandboxError
 from sandbox.objects.api import Api
@@ -13,6 +15,7 @@ from sandbox.processes.components import LOOPBACK
 PAUSE = 0.05  # seconds between checks
 API_WITHIN = 120.0
 NODES_WITHIN = 120.0
+HTTP_WITHIN = 2.0
 NAMED = 3  # the most node names in a message
 
 
@@ -47,6 +50,15 @@ def port_gap(name: str, port: int) -> str:
     except OSError:
         return f"{name}: no connection to port {port}"
     return ""
+
+
+def http_gap(name: str, port: int) -> str:
+    """Why the program's /readyz on a port of this machine does not answer 200; empty if it does."""
+    try:
+        with urlopen(f"http://{LOOPBACK}:{port}/readyz", timeout=HTTP_WITHIN) as said:
+            return "" if said.status == HTTPStatus.OK else f"{name}: {said.status}"
+    except (OSError, HTTPException) as error:
+        return f"{name}: {error}"
 
 
 def account_gap(api: Api) -> str:

@@ -139,7 +139,7 @@ class _Servers:
             self._budget,
             self._deferred,
             self._settings.rejected,
-            objection=listener.clients.problem if listener.clients else _welcome,
+            objection=listener.clients.problem if listener.clients else lambda _: "",
             closing=lambda: self._lifecycle.closing,
             context=self._lifecycle.certificate.context if listener.tls else None,
         )
@@ -151,10 +151,6 @@ def _bound(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
         raise ServerError(f"cannot listen on {host}:{port}: {error.strerror}") from error
-
-
-def _welcome(_: object) -> str:
-    return ""
 
 
 def serve(lifecycle: Readiness, reloader: CertificateReloader, settings: ServerSettings) -> None:

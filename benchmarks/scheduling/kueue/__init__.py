@@ -5,9 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-import time
-import urllib.request
-from http.client import HTTPException
+from functools import partial
 from pathlib import Path
 from string import Template
 from typing import Final
@@ -19,6 +17,7 @@ from sandbox.builds.recipe import Recipe
 from sandbox.errors import SandboxError
 from sandbox.layout import free_ports
 from sandbox.paths import places
+from sandbox.processes import readiness
 
 HERE: Final = Path(__file__).parent
 MODULE: Final = "sigs.k8s.io/kueue"
@@ -68,7 +67,8 @@ def start(sandbox: Sandbox, settings: str = "") -> None:
     etc, config, port = _configured(sandbox, settings)
     flags = (f"--config={config}", f"--feature-gates={_GATES}", "--zap-log-level=error")
     sandbox.launch("kueue", [*_WITH_ETC, _SCRIPT, str(etc), str(kueue), *flags])
-    _await_ready(sandbox, port)
+    gap = partial(readiness.http_gap, "Kueue", port)
+    readiness.wait_for(gap, sandbox.check, PATIENCE)
 
 
 def workloads(sandbox: Sandbox, namespace: str) -> int:
@@ -117,20 +117,3 @@ def _configured(sandbox: Sandbox, settings: str) -> tuple[Path, Path, int]:
     config = folder / "configuration.yaml"
     config.write_text(text + settings)
     return folder / "etc", config, health
-
-
-def _await_ready(sandbox: Sandbox, port: int) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not _answers(f"http://127.0.0.1:{port}/readyz"):
-        sandbox.check()
-        if time.monotonic() > deadline:
-            raise SandboxError(f"Kueue is not ready: its log: {sandbox.log('kueue')}")
-        time.sleep(0.1)
-
-
-def _answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=1) as answer:  # noqa: S310
-            return bool(answer.status == 200)
-    except (OSError, HTTPException):
-        return False
