@@ -18,7 +18,7 @@ from edl.inject import (
     update_policy,
     webhook_version_skew,
 )
-from edl.inject.manifest_parts import annotations, labels
+from edl.inject.manifest_parts import annotations, labels, pod_of
 from edl.inject.mutate_job import complete
 from edl.inject.pods import gpus, kubeshare, scheduling_gates
 from edl.inject.warnings import (
@@ -171,19 +171,15 @@ def _unlabelled(request: AdmissionRequest, context: Context) -> AdmissionVerdict
         labelled = namespace_defaults.adopted(manifest, policy)
     except Denied as misfit:
         if not namespace_defaults.has_own_keys(manifest):
-            return AdmissionVerdict(
-                manifest, namespace_defaults.left_alone(manifest, misfit, policy)
-            )
+            left_alone = namespace_defaults.left_alone(manifest, misfit, policy)
+            return AdmissionVerdict(manifest, left_alone)
         raise Denied([*misfit.findings, namespace_defaults.origin(policy)]) from None
     try:
         return _create(labelled, context, policy)
     except Denied as denied:
         # The framework fits. Its origin is new to the user only if the Job has no label of ours.
-        origin = (
-            ()
-            if namespace_defaults.has_own_keys(manifest)
-            else (namespace_defaults.origin(policy),)
-        )
+        has_own_keys = namespace_defaults.has_own_keys(manifest)
+        origin = () if has_own_keys else (namespace_defaults.origin(policy),)
         raise Denied([*denied.findings, *origin]) from None
 
 
@@ -204,7 +200,7 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Admiss
     own = [
         *index_rules.findings(clean, spec),
         *peer_counts.findings(clean, spec),
-        *gpus.findings(_pod(clean), spec.resources.gpu),
+        *gpus.findings(pod_of(clean).get("spec") or {}, spec.resources.gpu),
     ]
     refuse([*unreadable, *own, *namespace_limits.exceeded(manifest, done, spec, policy)])
     lost = kubeshare.warnings(clean, spec)
@@ -227,15 +223,6 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Admiss
     )
 
 
-def _pod(manifest: Json) -> Json:
-    """The spec of a pod, or of a Job's pod template."""
-    spec: Json = manifest.get("spec") or {}
-    if manifest.get("kind") == "Pod":
-        return spec
-    found: Json = (spec.get("template") or {}).get("spec") or {}
-    return found
-
-
 def _is_to_be_paused(manifest: Json) -> bool:
     """Whether its user suspended the Job; a completed Job was suspended by the webhook."""
     ours_already = contract.INJECTED_MAX in annotations(manifest)
@@ -248,9 +235,8 @@ def _update(request: AdmissionRequest, old: Json, *, trusted: bool) -> Admission
     if manifest.get("kind") == "Pod" or trusted or _is_leaving(manifest):
         return AdmissionVerdict(manifest)
     if update_policy.is_handed_back(manifest, old):
-        return AdmissionVerdict(
-            scheduling_gates.give_back(ttl_after_finished.give_back(manifest, old), old)
-        )
+        given_back = ttl_after_finished.give_back(manifest, old)
+        return AdmissionVerdict(scheduling_gates.give_back(given_back, old))
     if update_policy.is_released(old):
         return AdmissionVerdict(*update_policy.still_released(manifest))
     if contract.KUEUE_QUEUE not in labels(old):

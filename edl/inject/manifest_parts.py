@@ -19,5 +19,10 @@ def annotated(part: Json, texts: Mapping[str, str]) -> Json:
     return part | {"metadata": metadata | {"annotations": {**annotations(part), **texts}}}
 
 
+def pod_of(manifest: Json) -> Json:
+    """A bare pod itself, or a Job's pod template."""
+    return manifest if manifest.get("kind") == "Pod" else template(manifest)
+
+
 def template(job: Json) -> Json:
     return (job.get("spec") or {}).get("template") or {}

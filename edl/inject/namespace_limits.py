@@ -5,7 +5,7 @@ from typing import Final
 
 from edl import contract, device_templates
 from edl.errors import Denied, Finding
-from edl.inject.manifest_parts import annotations, labels, template
+from edl.inject.manifest_parts import annotations, labels, pod_of
 from edl.parsing.manifest_reader import ManifestReader
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.parsing.yaml_values import whole
@@ -56,7 +56,7 @@ def gpus(manifest: Json) -> Decimal:
 
     Raises Denied for requests that are not quantities.
     """
-    pods = manifest if manifest.get("kind") == "Pod" else template(manifest)
+    pods = pod_of(manifest)
     words = {**annotations(pods), **labels(pods)}
     share = next((words[name] for name in (*_SHARES, *_SHARES_1) if name in words), "0")
     try:

@@ -239,12 +239,8 @@ def _tainted(node: Node, event: NodeEvent) -> Node:
     return replace(node, taints=(*node.taints, event.taint)) if event.taint else node
 
 
-def _added(node: Node, _: NodeEvent) -> Node:
-    return node
-
-
 _CHANGES: Final[Mapping[Change, Callable[[Node, NodeEvent], Node]]] = {
-    Change.ADDED: _added,
+    Change.ADDED: lambda node, _: node,
     Change.CORDONED: _cordoned,
     Change.UNCORDONED: _uncordoned,
     Change.TAINTED: _tainted,

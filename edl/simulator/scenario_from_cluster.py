@@ -26,12 +26,8 @@ from edl.simulator.scenario import Scenario, Service, Training
 _NOTHING: Final = GpuUsage()
 
 
-def _unknown(_job: TrainingJob) -> Work | None:
-    return None
-
-
 def from_state(
-    state: ClusterState, remaining: Callable[[TrainingJob], Work | None] = _unknown
+    state: ClusterState, remaining: Callable[[TrainingJob], Work | None] = lambda _job: None
 ) -> Scenario:
     """The cluster as observed, at second 0.
 

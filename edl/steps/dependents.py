@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from edl import contract, device_templates
 from edl.frameworks import FRAMEWORKS
-from edl.model import DeviceTemplate, JobKey, ObjectRef, Owner, PodPhase, Role, TrainingJob
+from edl.model import JobKey, ObjectRef, Owner, PodPhase, Role, TrainingJob
 from edl.spec import addresses
 from edl.writes import Create, CreateKeys, Delete, Json, Write
 
@@ -69,11 +69,7 @@ def _of_role(job: TrainingJob, role: Role) -> Iterator[tuple[ObjectRef, _Fields]
         yield ObjectRef("PodDisruptionBudget", namespace, name), partial(_budget, role)
     if devices := role.template.device_template:
         target = ObjectRef("ResourceClaimTemplate", namespace, devices.name)
-        yield target, partial(_claims, devices)
-
-
-def _claims(template: DeviceTemplate) -> Json:
-    return {"spec": device_templates.spec(template)}
+        yield target, lambda: {"spec": device_templates.spec(devices)}
 
 
 def _is_one_item(job: TrainingJob, role: Role) -> bool:

@@ -90,7 +90,8 @@ def _planned(found: PodObject, *, waits: bool) -> PlannedNode:
     notes = found.metadata.annotations
     if waits:
         decides = (notes.do_not_disrupt, notes.safe_to_evict) != (None, None)
-        return PlannedNode(own_affinity=_own_affinity(found), says_disruption=decides)
+        affinity = intern(node_affinity.kept(msgspec.json.decode(found.spec.affinity)))
+        return PlannedNode(own_affinity=affinity, says_disruption=decides)
     scheduler, refusal = _unscheduled(found)
     if not is_dns_subdomain(notes.assigned):
         return PlannedNode(scheduler=scheduler, refusal=refusal)
@@ -113,10 +114,6 @@ def is_refused_by_scheduler(found: Condition) -> bool:
     """Whether this condition says that the pod's scheduler found no node for it."""
     refused = found.type == "PodScheduled" and found.status == "False"
     return refused and found.reason != SCHEDULING_GATED
-
-
-def _own_affinity(found: PodObject) -> str:
-    return intern(node_affinity.kept(msgspec.json.decode(found.spec.affinity)))
 
 
 def _restarted_at(found: PodObject) -> datetime | None:

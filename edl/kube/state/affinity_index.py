@@ -4,7 +4,7 @@ Fast path: without anti-affinity rules, only pods that define one are inspected.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypeAlias
@@ -96,13 +96,8 @@ class AffinityCache:
 
 def met_by_each_other(jobs: tuple[TrainingJob, ...]) -> tuple[TrainingJob, ...]:
     """The jobs, with constraints (labels) on the shapes that any job's selectors match."""
-    rules = (
-        role.template.shape.constraints
-        for job in jobs
-        for role in job.roles
-        if role.template.shape.constraints
-    )
-    asked = Selectors(found for one in dict.fromkeys(rules) for found in one.selectors)
+    rules = dict.fromkeys(_constraints(jobs))
+    asked = Selectors(found for one in rules for found in one.selectors)
     return tuple(_with_labels(job, asked) for job in jobs) if asked else jobs
 
 
@@ -116,12 +111,7 @@ def with_affinity(
 
     `known` is updated.
     """
-    own = [
-        role.template.shape.constraints
-        for job in state.jobs
-        for role in job.roles
-        if role.template.shape.constraints
-    ]
+    own = list(_constraints(state.jobs))
     own += [demand.shape.constraints for demand in state.demands if demand.shape.constraints]
     known.use(repelling.rules, own)
     jobs, asked = known.jobs(state.jobs), known.asked
@@ -132,6 +122,13 @@ def with_affinity(
     return replace(state, jobs=jobs, foreign_pods=_neighbours(foreign, asked))
 
 
+def _constraints(jobs: Iterable[TrainingJob]) -> Iterator[PodConstraints]:
+    for job in jobs:
+        for role in job.roles:
+            if rules := role.template.shape.constraints:
+                yield rules
+
+
 def _with_labels(job: TrainingJob, asked: Selectors) -> TrainingJob:
     """The job, with labels in the shapes of roles that a selector matches."""
     roles = tuple(_labelled(job.key.namespace, role, asked) for role in job.roles)
@@ -140,16 +137,10 @@ def _with_labels(job: TrainingJob, asked: Selectors) -> TrainingJob:
 
 
 def _labelled(namespace: str, role: Role, asked: Selectors) -> Role:
-    if (
-        role.template.shape.constraints
-        or next(asked.matching(namespace, role.template.labels), None) is None
-    ):
+    shape, labels = role.template.shape, role.template.labels
+    if shape.constraints or next(asked.matching(namespace, labels), None) is None:
         return role
-    return role.changed(
-        shape=replace(
-            role.template.shape, constraints=PodConstraints(namespace, role.template.labels)
-        )
-    )
+    return role.changed(shape=replace(shape, constraints=PodConstraints(namespace, labels)))
 
 
 def _neighbours(pods: Iterable[PodFacts], asked: Selectors) -> tuple[ForeignPods, ...]:

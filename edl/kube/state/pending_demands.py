@@ -127,7 +127,8 @@ class PendingDemands:
 
     def values(self) -> tuple[Demand, ...]:
         if self._made is None:
-            self._made = _in_order(self._demands())
+            found = sorted(self._demands(), key=lambda demand: (-demand.priority, demand.example))
+            self._made = tuple(found)
         return self._made
 
     def _demands(self) -> Iterator[Demand]:
@@ -162,7 +163,3 @@ def _asked(demand: Demand, devices: DeviceView | None) -> Iterator[Demand]:
 def _example(pod: PodFacts) -> str:
     """The name under which a pending pod is shown to users."""
     return f"{pod.namespace}/{pod.name}"
-
-
-def _in_order(demands: Iterable[Demand]) -> tuple[Demand, ...]:
-    return tuple(sorted(demands, key=lambda demand: (-demand.priority, demand.example)))

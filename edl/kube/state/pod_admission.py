@@ -5,7 +5,7 @@ This repeats kube-apiserver: the API's own defaults, then its plugins LimitRange
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -237,7 +237,9 @@ def _unnamed(rule: QuotaRule, pod: Json) -> Iterator[str]:
         lacking[tuple(dict.fromkeys(unnamed))].append(f'"{one.get("name", "")}"')
     for resources, names in lacking.items():
         if resources:
-            containers = f"container {names[0]} sets" if len(names) == 1 else f"{_and(names)} set"
+            *some, last = names
+            several = f"containers {', '.join(some)} and {last} set"
+            containers = several if some else f"container {last} sets"
             what = " and ".join(f"no {resource}" for resource in resources)
             them = "it" if len(resources) == 1 else "them"
             way_out = f"set {them}, or create a LimitRange with defaults"
@@ -250,10 +252,6 @@ def _asked(rule: QuotaRule, pod: Json) -> Iterator[tuple[str, str]]:
         kind = "limits" if resource.startswith("limits.") else "requests"
         if resource in _MUST_BE_NAMED and base(resource) not in _amounts(pod, kind):
             yield kind, base(resource)
-
-
-def _and(names: Sequence[str]) -> str:
-    return f"containers {', '.join(names[:-1])} and {names[-1]}"
 
 
 # -- scopes ----------------------------------------------------------------------------------------

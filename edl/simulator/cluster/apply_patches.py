@@ -30,7 +30,8 @@ def patched_role(role: Role, patch: Patch) -> Role:
     )
     annotations = patch.body.get("metadata", {}).get("annotations") or {}
     for name, text in annotations.items():
-        role = _CHANGES.get(name, _ignored)(role, text)
+        if change := _CHANGES.get(name):
+            role = change(role, text)
     recorded = {name: RECORDED[name] for name in annotations if name in RECORDED}
     fields = {field: read(annotations[name] or "") for name, (field, read) in recorded.items()}
     return replace(role, record=replace(role.record, **fields))
@@ -75,10 +76,6 @@ def patched_pod(pod: Pod, patch: Patch) -> Pod:
 
 def _time(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
-
-
-def _ignored(role: Role, _: str | None) -> Role:
-    return role
 
 
 def _scaling(role: Role, text: str | None) -> Role:
