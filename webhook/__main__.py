@@ -39,8 +39,7 @@ class WebhookOptions:
         help="Directory with tls.crt and tls.key; reloaded when they change.",
     )
     secret: str | None = option(
-        metavar="NAMESPACE/NAME",
-        help="Secret with tls.crt and tls.key; reloaded when it changes.",
+        metavar="NAMESPACE/NAME", help="Secret with tls.crt and tls.key; reloaded when it changes."
     )
     kubeconfig: str | None = option(
         help="Path to the kubeconfig file. Default: kubectl's, or the pod's ServiceAccount."

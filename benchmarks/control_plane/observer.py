@@ -82,10 +82,7 @@ def _observe(kubeconfig: str, namespace: str, jobs: int, answers: Connection) ->
 
 
 def _watch(
-    api: ApiClient,
-    selection: ListOptions,
-    is_so: Callable[[Observed], bool],
-    times: list[float],
+    api: ApiClient, selection: ListOptions, is_so: Callable[[Observed], bool], times: list[float]
 ) -> None:
     names = set()
 

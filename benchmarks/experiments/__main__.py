@@ -42,12 +42,7 @@ def main() -> None:
 @click.option("--smoke", type=float, help="Seconds per run; nothing is recorded.")
 @click.option("--logs", type=click.Path(path_type=Path), help="A folder for all processes' logs.")
 def replay(
-    *,
-    seeds: int,
-    arms: Sequence[str],
-    names: Sequence[str],
-    smoke: float | None,
-    logs: Path | None,
+    *, seeds: int, arms: Sequence[str], names: Sequence[str], smoke: float | None, logs: Path | None
 ) -> None:
     """On a real control plane in real time, one run after the other; again: what is still to do.
 
@@ -135,10 +130,7 @@ def write_report() -> None:
     aside = [figures.figures(record) for record in load_all(ASIDE)]
     replayed = {one.circumstances.experiment for one in records}
     simulated = load_all(COURSES)
-    drawn = [
-        *records,
-        *(one for one in simulated if one.circumstances.experiment not in replayed),
-    ]
+    drawn = [*records, *(one for one in simulated if one.circumstances.experiment not in replayed)]
     for path in (*draw(drawn, mixes, RESULTS), report.write(found, aside, mixes)):
         print(path)
 

@@ -4,15 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from benchmarks.experiments.cluster import (
-    BASE,
-    MASTER,
-    NGINX,
-    PSERVER,
-    TRAINER,
-    Kind,
-    nodes,
-)
+from benchmarks.experiments.cluster import BASE, MASTER, NGINX, PSERVER, TRAINER, Kind, nodes
 from benchmarks.experiments.experiments import START_SECONDS, STOP_SECONDS, Experiment
 from edl import contract
 

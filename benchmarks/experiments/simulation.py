@@ -18,13 +18,7 @@ from benchmarks.experiments.experiments import (
     trace,
 )
 from benchmarks.experiments.paddle_edl.simulated import Autoscaler
-from benchmarks.experiments.record import (
-    EVERY,
-    Circumstances,
-    JobRecord,
-    Record,
-    Step,
-)
+from benchmarks.experiments.record import EVERY, Circumstances, JobRecord, Record, Step
 from benchmarks.experiments.work import CONTENTION
 from benchmarks.report.circumstances import commit, now
 from edl import simulator

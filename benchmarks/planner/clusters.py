@@ -101,13 +101,8 @@ def training(number: int, shape: Shape, low: int, high: int) -> TrainingJob:
             is_service=False,
             indexed=True,
         ),
-        status=RoleStatus(
-            size=low,
-            suspended=True,
-        ),
-        template=PodTemplate(
-            shape=shape,
-        ),
+        status=RoleStatus(size=low, suspended=True),
+        template=PodTemplate(shape=shape),
     )
     queued = NOON - timedelta(hours=2, seconds=-number)
     return _surrounded(TrainingJob(JobKey("team", name), "tensorflow", (role,), queued))

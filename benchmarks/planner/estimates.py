@@ -98,9 +98,7 @@ def training(random: Random, population: Population, number: int, at: float) -> 
     high = low * random.choice((1, 1, 2, 4))
     shape = Shape(Resources.of({"cpu": random.choice((1000, 2000, 4000)), "memory": GI, "pods": 1}))
     job = queued(
-        f"job-{number:03}",
-        Workload("pytorch"),
-        [WorkloadRole("worker", low, high, shape)],
+        f"job-{number:03}", Workload("pytorch"), [WorkloadRole("worker", low, high, shape)]
     )
     length = random.lognormvariate(7.2, 0.8)  # half of them take more than 22 minutes, at their min
     work = Work(length * CURVE(low), CURVE)

@@ -28,9 +28,7 @@ from edl.simulator import (
 )
 
 if TYPE_CHECKING:
-    from edl.simulator import (
-        ControlMode,
-    )
+    from edl.simulator import ControlMode
 
 DAY = 86_400.0
 SIZES = ((1, 4), (2, 8), (2, 16), (4, 32))

@@ -51,11 +51,7 @@ def tls(trust: bytes) -> ssl.SSLContext:
 
 async def opened(server: Server, context: ssl.SSLContext, source: str = "127.0.0.1") -> Streams:
     return await asyncio.open_connection(
-        "127.0.0.1",
-        server.port,
-        ssl=context,
-        server_hostname="localhost",
-        local_addr=(source, 0),
+        "127.0.0.1", server.port, ssl=context, server_hostname="localhost", local_addr=(source, 0)
     )
 
 

@@ -178,11 +178,7 @@ class ConstraintState:
         """All counts that decide where its pods may run."""
         near = self.affinity.counts if self.affinity else ()
         return frozenset(
-            (
-                *self.anti_affinity,
-                *near,
-                *(spread.pod_count for spread in self.spread),
-            )
+            (*self.anti_affinity, *near, *(spread.pod_count for spread in self.spread))
         )
 
     @property

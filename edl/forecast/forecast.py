@@ -128,10 +128,7 @@ def _lacked_resource(reason: Reason) -> str:
 
 
 def _never(
-    state: ClusterState,
-    settings: Settings,
-    unseen: list[TrainingJob],
-    enough: Callable[[], bool],
+    state: ClusterState, settings: Settings, unseen: list[TrainingJob], enough: Callable[[], bool]
 ) -> Iterator[tuple[JobKey, Reason]]:
     """The jobs that would not start even in an empty cluster, and why; of the first `_TRIED`."""
     for job in unseen[:_TRIED]:

@@ -29,10 +29,7 @@ _KUBEXEC: Final = {
                 contract.MPI_DIRECTORY, "kubexec.sh", contract.KUBEXEC_SCRIPT, executable=True
             ),
         ),
-        annotations=(
-            (contract.DISCOVER_HOSTS, DISCOVER_HOSTS),
-            (contract.KUBEXEC_SCRIPT, KUBEXEC),
-        ),
+        annotations=((contract.DISCOVER_HOSTS, DISCOVER_HOSTS), (contract.KUBEXEC_SCRIPT, KUBEXEC)),
         gated=True,
         kubectl=True,
     ),
@@ -57,10 +54,7 @@ def describe(spec: JobSpec) -> Needs:
 
 FRAMEWORK: Final = Framework(
     name="horovod",
-    roles=(
-        RoleKind("launcher", single=True),
-        RoleKind("worker", resizable=True, serves=True),
-    ),
+    roles=(RoleKind("launcher", single=True), RoleKind("worker", resizable=True, serves=True)),
     worker="worker",
     completion_roles=("launcher",),
     modes=(

@@ -89,10 +89,7 @@ def describe(spec: JobSpec) -> Needs:
 
 FRAMEWORK: Final = Framework(
     name="pytorch",
-    roles=(
-        RoleKind(_RENDEZVOUS, serves=True, single=True),
-        RoleKind(_WORKER, resizable=True),
-    ),
+    roles=(RoleKind(_RENDEZVOUS, serves=True, single=True), RoleKind(_WORKER, resizable=True)),
     worker=_WORKER,
     completion_roles=(_WORKER,),
     modes=(Mode("elastic", ResizePolicy.LIVE, cooldown=_COOLDOWN),),

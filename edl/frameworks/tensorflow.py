@@ -72,9 +72,7 @@ def describe(spec: JobSpec) -> Needs:
         )
     decider = FRAMEWORK.completion_role([bounds.role for bounds in spec.all_roles])
     return Needs(
-        env=env,
-        ports=((_PORT_NAME, spec.port),),
-        first_decides=spec.role == decider == _WORKER,
+        env=env, ports=((_PORT_NAME, spec.port),), first_decides=spec.role == decider == _WORKER
     )
 
 

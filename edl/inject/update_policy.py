@@ -192,10 +192,7 @@ def _left_out(spec: Json, old: Json) -> Json:
     """
     before = old.get("spec") or {}
     ranked = is_ranked(old) and before.get("completionMode") == "Indexed"
-    made = (
-        ("backoffLimit", RETRIES, has_own_limit(old)),
-        ("completionMode", "NonIndexed", ranked),
-    )
+    made = (("backoffLimit", RETRIES, has_own_limit(old)), ("completionMode", "NonIndexed", ranked))
     return {
         name: before[name] for name, default, ours in made if ours and spec.get(name) == default
     }

@@ -7,9 +7,7 @@ from typing import Final
 from edl import contract
 from edl.frameworks.base import Framework
 from edl.parsing.manifest_reader import MOST_REPLICAS, ManifestReader
-from edl.spec.job_spec import (
-    RoleBounds,
-)
+from edl.spec.job_spec import RoleBounds
 
 _ROLES: Final = re.compile(
     r"(?P<role>[a-z]+(-[a-z]+)*)=(?P<min>[0-9]{1,9})(\.\.(?P<max>[0-9]{1,9}))?"

@@ -10,16 +10,7 @@ from typing import Final
 
 import msgspec
 
-from edl.model import (
-    ClusterState,
-    JobKey,
-    Node,
-    ResizePolicy,
-    Role,
-    Shape,
-    Taint,
-    TrainingJob,
-)
+from edl.model import ClusterState, JobKey, Node, ResizePolicy, Role, Shape, Taint, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan

@@ -43,10 +43,7 @@ def _given(job: TrainingJob, found: Sequence[NodeAssignment], now: datetime) -> 
     annotations = {**members, contract.PLACED_AT: preconditioned_patches.timestamp(now)}
     nodes = {(one.role, pod): node for one in found for pod, node in one.nodes}
     return tuple(
-        Step(
-            job.key,
-            (_patch(job, role, pod, nodes[role.name, pod.name], annotations),),
-        )
+        Step(job.key, (_patch(job, role, pod, nodes[role.name, pod.name], annotations),))
         for role in job.live
         if not role.status.suspended
         for pod in role.status.pods

@@ -52,11 +52,7 @@ def live(
 
 
 def _change(
-    job: TrainingJob,
-    role: Role,
-    resizes: Sequence[Resize],
-    published: Publication,
-    now: datetime,
+    job: TrainingJob, role: Role, resizes: Sequence[Resize], published: Publication, now: datetime
 ) -> RoleChange:
     """The change of one role; removals wait until launchers have read their lists."""
     resize = next((resize for resize in resizes if resize.role == role.name), None)

@@ -42,9 +42,7 @@ class Insight(msgspec.Struct, frozen=True):
 
 
 def documents(
-    state: ClusterState,
-    plan: Plan,
-    insights: Mapping[JobKey, Insight],
+    state: ClusterState, plan: Plan, insights: Mapping[JobKey, Insight]
 ) -> dict[str, NamespaceQueue]:
     """The queue of each namespace in which a training job waits."""
     team_of = partial(_team, state)

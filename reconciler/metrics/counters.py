@@ -2,13 +2,7 @@
 
 from functools import partial
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    ProcessCollector,
-)
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
 from reconciler.leader_only_cluster import WriteOutcome
 from reconciler.metrics.state_metrics import LastDecisionCollector

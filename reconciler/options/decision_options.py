@@ -99,8 +99,7 @@ class PlanningOptions:
         "How long a replica above the minimum may stay unscheduled before it is removed.",
     )
     restart_cooldown: float = _limit(
-        _USUAL.restart_cooldown,
-        "Time between restarts that resize a job which cannot resize live.",
+        _USUAL.restart_cooldown, "Time between restarts that resize a job which cannot resize live."
     )
     gang_limit: float = _limit(
         _USUAL.gang_limit,

@@ -22,7 +22,7 @@ OWN: Final[Mapping[str, Mapping[str, str]]] = {
         "github.com/sirupsen/logrus": "v1.10.2",
         # The last that works with the control plane's OpenTelemetry.
         "go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp": "v1.44.0",
-    },
+    }
 }
 """Versions that a program needs although the control plane has others, by the recipe's name."""
 _PINNED: Final = re.compile(r"^(?:require)?\s*([^\s(]+) (v\S+)", re.MULTILINE)

@@ -12,14 +12,7 @@ from sandbox.errors import BuildError
 from sandbox.paths import Places
 from sandbox.releases import control_plane, wanted
 
-NEEDED = (
-    "etcd",
-    "kube-apiserver",
-    "kube-controller-manager",
-    "kube-scheduler",
-    "kubectl",
-    "kwok",
-)
+NEEDED = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok")
 NEEDED_BY_A_REAL_NODE = (
     *("kubelet", "kube-proxy", "coredns", "pause"),
     *("containerd", "containerd-shim-runc-v2", "ctr"),

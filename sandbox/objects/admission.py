@@ -34,9 +34,5 @@ def write(layout: Layout) -> None:
         "kubeConfigFile": str(file),
     }
     plugins = [{"name": name, "configuration": plugin} for name in _PLUGINS]
-    configuration = {
-        "apiVersion": _GROUP,
-        "kind": "AdmissionConfiguration",
-        "plugins": plugins,
-    }
+    configuration = {"apiVersion": _GROUP, "kind": "AdmissionConfiguration", "plugins": plugins}
     write_whole(layout.admission, yaml.safe_dump(configuration))

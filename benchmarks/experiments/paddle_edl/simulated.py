@@ -82,11 +82,7 @@ def trainers(name: str, role: Role, bounds: tuple[int, int]) -> tuple[Trainers, 
     """A job's trainer role in the form that EDL reads."""
     asked, pods = role.template.shape.requests, role.status.pods
     job = Trainers(
-        name,
-        *bounds,
-        role.status.size,
-        cpu=asked.get(CPU),
-        memory=megabytes(asked.get("memory")),
+        name, *bounds, role.status.size, cpu=asked.get(CPU), memory=megabytes(asked.get("memory"))
     )
     staying = [pod.phase for pod in pods if not pod.terminating]
     running = staying.count(PodPhase.RUNNING)

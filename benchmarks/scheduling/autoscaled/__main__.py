@@ -51,10 +51,7 @@ def measure(
 
 
 def play(
-    contestant: Contestant,
-    api: ApiClient,
-    observer: Observer,
-    submissions: tuple[Submission, ...],
+    contestant: Contestant, api: ApiClient, observer: Observer, submissions: tuple[Submission, ...]
 ) -> Course:
     course, due, begun = begin(submissions), list(submissions), time.monotonic()
     while (now := time.monotonic() - begun) < HORIZON:

@@ -33,7 +33,7 @@ _QUEUE_FIELDS: Final = {
     "concurrentAdmissionPolicy": "jobs choose nodes by their node affinity",
 }
 _LOCAL_QUEUE_FIELDS: Final = {
-    "fairSharing": "make a team of the namespace, with a weight, below the ClusterQueue's",
+    "fairSharing": "make a team of the namespace, with a weight, below the ClusterQueue's"
 }
 _FLAVOR_FIELDS: Final = {
     "nodeLabels": "write them into the nodeSelector of the jobs that need such nodes",

@@ -30,9 +30,7 @@ def capacities(top_down: Sequence[QueueFacts]) -> Mapping[QueueKey, QueueCapacit
         stated = _stated(queue, below[queue.key])
         owed = {**below[queue.key], **stated}
         found[queue.key] = QueueCapacity(
-            stated,
-            limit=_limit(queue, owed),
-            lend=queue.capacity.lend and not _is_alone(queue),
+            stated, limit=_limit(queue, owed), lend=queue.capacity.lend and not _is_alone(queue)
         )
         if queue.parent_key:
             for resource, amount in owed.items():

@@ -28,9 +28,7 @@ class TeamNamespaces(msgspec.Struct, frozen=True):
 
 
 def namespaces_of(
-    queues: Sequence[QueueFacts],
-    claims: Sequence[NamespaceClaim],
-    names: Mapping[QueueKey, str],
+    queues: Sequence[QueueFacts], claims: Sequence[NamespaceClaim], names: Mapping[QueueKey, str]
 ) -> Mapping[QueueKey, TeamNamespaces]:
     """Namespaces by queue; the first claim on a namespace wins, and others are reported.
 

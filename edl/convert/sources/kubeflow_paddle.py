@@ -96,8 +96,5 @@ def _has_workers_alone(document: Json) -> bool:
 
 
 SOURCE: Final = SourceKind(
-    apis=(("kubeflow.org", "PaddleJob"),),
-    versions=("v1",),
-    read=read,
-    fits=_has_workers_alone,
+    apis=(("kubeflow.org", "PaddleJob"),), versions=("v1",), read=read, fits=_has_workers_alone
 )

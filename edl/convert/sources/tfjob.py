@@ -90,7 +90,5 @@ def _mode(spec: Fields, roles: Sequence[str]) -> dict[str, str]:
 
 
 SOURCE: Final = SourceKind(
-    apis=(("kubeflow.org", "TFJob"),),
-    versions=("v1alpha2", "v1beta1", "v1beta2", "v1"),
-    read=read,
+    apis=(("kubeflow.org", "TFJob"),), versions=("v1alpha2", "v1beta1", "v1beta2", "v1"), read=read
 )

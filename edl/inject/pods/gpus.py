@@ -19,11 +19,7 @@ from edl.writes import Json
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PLACES: Final = ("affinity", "nodeSelector", "schedulerName")
-_APART: Final = {
-    "key": contract.SHARED_GPU_NODE,
-    "operator": "NotIn",
-    "values": [contract.TRUE],
-}
+_APART: Final = {"key": contract.SHARED_GPU_NODE, "operator": "NotIn", "values": [contract.TRUE]}
 
 
 def with_whole(pod: Json, spec: JobSpec) -> Json:

@@ -173,8 +173,7 @@ def _written(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner)
         version=metadata["resourceVersion"],
         spec=_role_spec(manifest, spec, spec.scheduling.topology if gated else Topology()),
         status=RoleStatus(
-            size=job_spec.get("parallelism", 1),
-            suspended=bool(job_spec.get("suspend")),
+            size=job_spec.get("parallelism", 1), suspended=bool(job_spec.get("suspend"))
         ),
         template=PodTemplate(
             shape=shape,

@@ -26,15 +26,7 @@ from edl.kube.decode.schemas import (
     PodSpec,
     PriorityClassObject,
 )
-from edl.model import (
-    ClaimRef,
-    Labels,
-    Node,
-    ObjectRef,
-    Pod,
-    ProvisionalPod,
-    Shape,
-)
+from edl.model import ClaimRef, Labels, Node, ObjectRef, Pod, ProvisionalPod, Shape
 from edl.model.object_refs import JOB_TYPE
 from edl.parsing import namespace_policy
 from edl.parsing.namespace_policy import SILENT, NamespacePolicy

@@ -285,8 +285,6 @@ def _method(read: _Read, name: str, arguments: Sequence[_Read], device: CelDevic
     ):
         return UNKNOWN
     order = (found > others[0]) - (found < others[0])
-    return {
-        "compareTo": order,
-        "isGreaterThan": order > 0,
-        "isLessThan": order < 0,
-    }.get(name, UNKNOWN)
+    return {"compareTo": order, "isGreaterThan": order > 0, "isLessThan": order < 0}.get(
+        name, UNKNOWN
+    )

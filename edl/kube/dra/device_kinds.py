@@ -32,9 +32,7 @@ class DeviceKinds(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(
-        cls,
-        classes: Iterable[DeviceClassFacts],
-        requested: Iterable[tuple[str, RequestedDevices]],
+        cls, classes: Iterable[DeviceClassFacts], requested: Iterable[tuple[str, RequestedDevices]]
     ) -> "DeviceKinds":
         """`requested` are (namespace, request) pairs.
 

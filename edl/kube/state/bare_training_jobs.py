@@ -66,14 +66,9 @@ def _role(bounds: RoleBounds, pods: Sequence[PodFacts]) -> Role:
             port=spec.port if spec else 0,
         ),
         status=RoleStatus(
-            size=bounds.max,
-            suspended=False,
-            pods=tuple(pod.pod for pod in members if pod.pod),
+            size=bounds.max, suspended=False, pods=tuple(pod.pod for pod in members if pod.pod)
         ),
-        template=PodTemplate(
-            shape=_ANY,
-            account=bare.account if bare else "",
-        ),
+        template=PodTemplate(shape=_ANY, account=bare.account if bare else ""),
     )
 
 

@@ -77,10 +77,7 @@ class ClusterIndex:
             self._jobs.tag(tag)
 
     def take_devices(
-        self,
-        news: DeviceNews | None,
-        nodes: Sequence[Delta[Node]],
-        pods: Sequence[Delta[PodFacts]],
+        self, news: DeviceNews | None, nodes: Sequence[Delta[Node]], pods: Sequence[Delta[PodFacts]]
     ) -> None:
         """`news`: None if devices are not read. On the first call, pass all nodes and pods."""
         if news is None:

@@ -23,14 +23,7 @@ from edl.kube.decode.namespace_quotas import (
 )
 from edl.model import QuotaCharge
 from edl.model.quotas import GPUS
-from edl.quantities import (
-    SHARED_GPU,
-    Resources,
-    number_text,
-    pod_limits,
-    pod_requests,
-    quantity,
-)
+from edl.quantities import SHARED_GPU, Resources, number_text, pod_limits, pod_requests, quantity
 from edl.writes import Json
 
 _MUST_BE_NAMED: Final = frozenset(
@@ -66,10 +59,7 @@ def admit(
 
 
 def _admitted(
-    template: bytes,
-    rules: NamespaceConstraints,
-    share: int,
-    overhead: tuple[tuple[str, str], ...],
+    template: bytes, rules: NamespaceConstraints, share: int, overhead: tuple[tuple[str, str], ...]
 ) -> AdmittedPod:
     pod = _with_limits_as_requests(msgspec.json.decode(template))
     if overhead:

@@ -24,16 +24,7 @@ from edl.kube.state.training_job_inputs import (
     problems,
     resolution,
 )
-from edl.model import (
-    JobKey,
-    ObjectRef,
-    Pod,
-    ProvisionalPod,
-    Provisioning,
-    Role,
-    Shape,
-    TrainingJob,
-)
+from edl.model import JobKey, ObjectRef, Pod, ProvisionalPod, Provisioning, Role, Shape, TrainingJob
 from edl.quantities import SHARED_GPU
 from edl.spec.job_spec import JobSpec
 

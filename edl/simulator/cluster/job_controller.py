@@ -98,8 +98,7 @@ class JobController:
 
     def _leave(self, sim_job: SimulatedJob, part: SimulatedRole, name: str) -> None:
         self.env.after_shut_down(
-            sim_job.training.shut_down,
-            partial(self._gone, sim_job, part, name),
+            sim_job.training.shut_down, partial(self._gone, sim_job, part, name)
         )
 
     def _gone(self, sim_job: SimulatedJob, part: SimulatedRole, name: str) -> None:
@@ -157,8 +156,7 @@ class JobController:
 
     def _start(self, sim_job: SimulatedJob, part: SimulatedRole, name: str) -> None:
         self.env.after_start_up(
-            sim_job.training.start_up,
-            partial(self._begin, sim_job, part, name),
+            sim_job.training.start_up, partial(self._begin, sim_job, part, name)
         )
 
     def _begin(self, sim_job: SimulatedJob, part: SimulatedRole, name: str) -> None:

@@ -152,9 +152,7 @@ def simulate_job(training: Training, queued_at: datetime) -> SimulatedJob:
     job = replace(job, roles=tuple(map(_tracked, job.roles)))
     parts = {
         role.name: SimulatedRole(
-            role=role,
-            gates=_gates(role, waiting),
-            pods={pod.name: pod for pod in role.status.pods},
+            role=role, gates=_gates(role, waiting), pods={pod.name: pod for pod in role.status.pods}
         )
         for role in job.roles
     }

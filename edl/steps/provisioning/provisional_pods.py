@@ -95,10 +95,7 @@ def _container(role: Role, request: ProvisioningRequest) -> Json:
         "name": "provisional",
         "image": request.image,
         "resources": _resources(role.template),
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
     }
     if role.template.shape.constraints and role.template.shape.constraints.ports:
         container["ports"] = [_port(port) for port in role.template.shape.constraints.ports]
