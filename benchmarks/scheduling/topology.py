@@ -9,13 +9,14 @@ ours alone, in the simulator on more seeds, with and without what the gangs say 
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from itertools import product
 from statistics import fmean
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
+from benchmarks.scheduling import runs
 from benchmarks.scheduling.contestants import WAYS, measure
 from benchmarks.scheduling.racks import (
     BLOCK,
@@ -105,14 +106,14 @@ class Row(NamedTuple):
     half_after: float
     """From the release until half of the pods are bound."""
     last_after: float
-    processor: float
 
 
-def row(found: Found) -> Row:
+def row(found: Found) -> tuple[Row, float]:
+    """The figures, and the processor seconds."""
     whole = found.whole
     free = [gang for gang in whole if gang.required != RACK]
     times = sorted(moment - found.begun for moment in found.times)
-    return Row(
+    figures = Row(
         gangs=len(found.given.gangs),
         running=len(whole),
         half=found.half,
@@ -122,12 +123,8 @@ def row(found: Found) -> Row:
         blocks=fmean(found.domains(gang, BLOCK) for gang in free),
         half_after=times[len(times) // 2],
         last_after=times[-1],
-        processor=sum(found.processor.values()),
     )
-
-
-def mean(rows: Sequence[Row]) -> Row:
-    return Row(*map(fmean, zip(*rows, strict=True)))
+    return figures, sum(found.processor.values())
 
 
 HEAD: Final = (
@@ -136,11 +133,11 @@ HEAD: Final = (
 )
 
 
-def line(name: str, one: Row) -> str:
+def line(name: str, one: Row, spent: float) -> str:
     return (
         f"{name:<44}{one.gangs:>6.4g}{one.running:>9.4g}{one.half:>9.2g}{one.broken:>8.2g}"
         f"{one.used:>11.1%}{one.racks:>7.2f}{one.blocks:>8.2f}{one.half_after:>9.1f}"
-        f"{one.last_after:>9.1f}{one.processor:>7.1f}"
+        f"{one.last_after:>9.1f}{spent:>7.1f}"
     )
 
 
@@ -152,19 +149,16 @@ def main() -> None:
     options = parser.parse_args()
     print(HEAD)
     for demand, near in product(DEMANDS, (True, False)):
-        found = [
-            row(simulated(world(seed, demand), near=near)) for seed in range(options.simulated)
-        ]
+        rows = [row(simulated(world(seed, demand), near=near)) for seed in range(options.simulated)]
         name = f"{demand:.0%}, simulated{'' if near else ', nothing asked'}"
-        print(line(f"{name}, mean of {len(found)}", mean(found)), flush=True)
-    measured: dict[str, list[Row]] = {}
+        print(line(f"{name}, mean of {len(rows)}", *runs.mean(rows)), flush=True)
+    runs.print_runs(line, played(options))
+
+
+def played(options: argparse.Namespace) -> Iterator[tuple[str, int, Row, float]]:
     for demand, seed in product(DEMANDS, range(options.seeds)):
         for way in options.ways:
-            one = row(measure(WAYS[way], world(seed, demand)))
-            print(line(f"{demand:.0%}, {way}, seed {seed}", one), flush=True)
-            measured.setdefault(f"{demand:.0%}, {way}", []).append(one)
-    for name, rows in measured.items():
-        print(line(f"{name}, mean of {len(rows)}", mean(rows)))
+            yield (f"{demand:.0%}, {way}", seed, *row(measure(WAYS[way], world(seed, demand))))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 import uvloop
 
 from benchmarks.report.processor import memory_mib
-from benchmarks.webhook.reviews import Server, http, job, review, webhook
+from benchmarks.webhook.reviews import Server, http, job, percentile, review, webhook
 
 HELD: Final = 1_000
 HOLDERS: Final = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
@@ -174,12 +174,6 @@ def connections(pid: int) -> int:
         with contextlib.suppress(OSError):
             found += str(file.readlink()).startswith("socket:")
     return found
-
-
-def percentile(sorted_seconds: list[float], share: float) -> float:
-    """The percentile in milliseconds."""
-    place = min(int(len(sorted_seconds) * share), len(sorted_seconds) - 1)
-    return sorted_seconds[place] * 1e3
 
 
 def show(name: str, measured: Measured, server: Server, open_sockets: int) -> None:

@@ -52,9 +52,6 @@ class Measured(NamedTuple):
     client: float
     server: float
 
-    def percentile(self, share: float) -> float:
-        return self.latencies[min(int(len(self.latencies) * share), len(self.latencies) - 1)]
-
 
 class Client(asyncio.Protocol):
     """Sends one request repeatedly; counts answers only while `measuring`."""
@@ -204,14 +201,20 @@ def requests() -> dict[str, bytes]:
     }
 
 
+def percentile(sorted_seconds: list[float], share: float) -> float:
+    """The percentile in milliseconds."""
+    place = min(int(len(sorted_seconds) * share), len(sorted_seconds) - 1)
+    return sorted_seconds[place] * 1e3
+
+
 def row(name: str, measured: Measured, first: float) -> str:
     count = len(measured.latencies)
     rate = count / measured.seconds
     return ROW.format(
         name,
         f"{rate:,.0f}",
-        f"{measured.percentile(0.5) * 1e3:.2f}",
-        f"{measured.percentile(0.99) * 1e3:.2f}",
+        f"{percentile(measured.latencies, 0.5):.2f}",
+        f"{percentile(measured.latencies, 0.99):.2f}",
         f"{measured.client / count * 1e6:.0f}",
         f"{measured.server / count * 1e6:.0f}",
         f"{rate / first:.2f}",

@@ -17,6 +17,7 @@ from threading import Event, Thread
 from typing import Final
 
 from benchmarks.control_plane.latency import NAMESPACE, job
+from benchmarks.webhook.reviews import percentile
 from certs.secrets import usual
 from dev.installation import Installation, install
 from edl.errors import ClusterError
@@ -123,7 +124,7 @@ def main() -> None:
             with webhook(installation, days):
                 await_called(api)
                 asked, found = measured(installation, api, seconds)
-            slowest = sorted(asked.seconds)[int(len(asked.seconds) * 0.99)] * 1000
+            slowest = percentile(sorted(asked.seconds), 0.99)
             reviewed = len(asked.seconds)
             print(f"{name:<36}{found:>8}{reviewed:>10}{asked.failed:>8}{slowest:>8.0f}")
 

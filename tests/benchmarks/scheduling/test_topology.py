@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.scheduling import topology
+from benchmarks.scheduling import runs, topology
 from benchmarks.scheduling.contestants import KUEUE, OURS, WAYS
 from benchmarks.scheduling.racks import (
     BLOCK,
@@ -94,12 +94,12 @@ def test_the_simulator_keeps_to_required_racks_where_they_are_asked_for() -> Non
     assert (near.broken, near.half, anywhere.half) == (0, 0, 0)
     assert len(near.whole) == len(given.gangs)
     assert anywhere.broken > 0
-    rows = topology.row(near), topology.row(anywhere)
+    rows = topology.row(near)[0], topology.row(anywhere)[0]
     assert (rows[0].running, rows[0].broken) == (len(given.gangs), 0)
     assert rows[0].racks < rows[1].racks
 
 
 def test_means_are_those_of_each_figure() -> None:
-    rows = [topology.Row(*range(10)), topology.Row(*range(2, 12))]
-    assert topology.mean(rows) == topology.Row(*range(1, 11))
-    assert topology.line("ours", topology.mean(rows)).split()[1:3] == ["1", "2"]
+    rows = [(topology.Row(*range(9)), 2.0), (topology.Row(*range(2, 11)), 4.0)]
+    assert runs.mean(rows) == (topology.Row(*range(1, 10)), 3.0)
+    assert topology.line("ours", *runs.mean(rows)).split()[1:3] == ["1", "2"]
