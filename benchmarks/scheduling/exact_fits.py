@@ -11,6 +11,7 @@ from random import Random
 from typing import Any, Final, NamedTuple
 
 from edl import contract
+from edl.spec.job_spec import RoleBounds
 
 CLUSTERS: Final = 40
 GPU: Final = "nvidia.com/gpu"
@@ -179,7 +180,7 @@ def fits(pods: Iterable[int], idle: Iterable[int]) -> bool:
 
 def jobs(cluster: DrawnCluster, gang: DrawnGang) -> Iterator[Json]:
     """The gang's Jobs as its user writes them."""
-    all_roles = ",".join(f"{role.name}={_range(role)}" for role in gang.roles)
+    all_roles = ",".join(RoleBounds(role.name, role.least, role.most).entry for role in gang.roles)
     for role in gang.roles:
         labels = {contract.FRAMEWORK: gang.framework}
         notes = {contract.MODE: gang.mode} if gang.mode else {}
@@ -193,10 +194,6 @@ def jobs(cluster: DrawnCluster, gang: DrawnGang) -> Iterator[Json]:
             "metadata": {"name": gang.job(role), "labels": labels, "annotations": notes},
             "spec": {"parallelism": role.least, "template": {"spec": spec}},
         }
-
-
-def _range(role: DrawnRole) -> str:
-    return str(role.least) if role.least == role.most else f"{role.least}..{role.most}"
 
 
 def pod_spec(pool: Pool, units: int, node: str = "", *, written: bool = True) -> Json:

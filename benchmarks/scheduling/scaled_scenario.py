@@ -7,6 +7,7 @@ from edl import contract
 from edl.model import Node, Role, Shape, TrainingJob
 from edl.quantities import CPU, MEMORY, Resources
 from edl.simulator import Service, Training
+from edl.spec.job_spec import RoleBounds
 from sandbox import NodeGroup
 
 SPEED: Final = 20.0
@@ -31,19 +32,13 @@ def group(node: Node, prefix: str) -> NodeGroup:
 def jobs(training: Training) -> Iterator[Json]:
     """The Jobs of a training job as its user writes them; pods of the deciding role end."""
     job = training.job
-    all_roles = ",".join(f"{role.name}={_range(role)}" for role in job.roles)
+    all_roles = ",".join(
+        RoleBounds(role.name, role.spec.min, role.spec.max).entry for role in job.roles
+    )
     base = next(role.spec.min for role in job.roles if role.name == training.counted)
     seconds = training.work.seconds / base / SPEED
     for role in job.roles:
         yield _job(job, role, all_roles, f"{seconds:.1f}s" if role.spec.is_leader else "")
-
-
-def _range(role: Role) -> str:
-    return (
-        str(role.spec.min)
-        if role.spec.min == role.spec.max
-        else f"{role.spec.min}..{role.spec.max}"
-    )
 
 
 def _job(job: TrainingJob, role: Role, all_roles: str, ends_after: str) -> Json:

@@ -15,6 +15,7 @@ from edl.convert.parts.replica_specs import RendezvousPort, Replica
 from edl.convert.parts.run_policy import RunPolicy
 from edl.convert.tracked_object import Fields
 from edl.frameworks import FRAMEWORKS
+from edl.spec.job_spec import RoleBounds
 from edl.writes import Json
 
 
@@ -34,8 +35,7 @@ class RoleManifest(msgspec.Struct, frozen=True):
     @property
     def entry(self) -> str:
         """`worker=1..12`: the role's entry in the annotation `edl.dev/roles`."""
-        least, most = self.sizes.least, self.sizes.most
-        return f"{self.role}={most}" if self.sizes.fixed else f"{self.role}={least}..{most}"
+        return RoleBounds(self.role, self.sizes.least, self.sizes.most).entry
 
 
 class TrainingManifest(msgspec.Struct, frozen=True):

@@ -16,6 +16,12 @@ class RoleBounds(msgspec.Struct, frozen=True):
     min: int
     max: int
 
+    @property
+    def entry(self) -> str:
+        """`worker=1..12`: as written in the annotation `edl.dev/roles`."""
+        most = "" if self.min == self.max else f"..{self.max}"
+        return f"{self.role}={self.min}{most}"
+
 
 class Gpu(msgspec.Struct, frozen=True):
     """Whole GPUs (`whole` > 0), or a KubeShare share of one. Texts are as the user wrote them."""

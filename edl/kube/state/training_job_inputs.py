@@ -250,10 +250,7 @@ def _differing(
 
 def _roles_text(spec: JobSpec) -> str:
     """The roles as in `edl.dev/roles`: `chief=1,worker=1..4`."""
-    sizes = ((one.role, one.min, one.max) for one in spec.all_roles)
-    return ",".join(
-        f"{name}={low}" if low == high else f"{name}={low}..{high}" for name, low, high in sizes
-    )
+    return ",".join(bounds.entry for bounds in spec.all_roles)
 
 
 def _topology_text(spec: JobSpec) -> str:
