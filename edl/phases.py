@@ -143,7 +143,7 @@ def why_unscheduled(job: TrainingJob) -> Reason | None:
     """
     pods = [pod for role in job.live for pod in _unbound_minimum(role)]
     if any(not gate.startswith(contract.PREFIX) for pod in pods for gate in pod.gates):
-        return reasons.REPLICAS_GATED
+        return reasons.PODS_GATED
     since = job.started_at
     replaced = since and any(pod.created_at - since >= _MADE_BY for pod in pods)
     return reasons.minimum_pending(job.key) if replaced else None

@@ -1,6 +1,7 @@
 """Constructors of all reasons.
 
-No other module builds one, so each code keeps to its subject types.
+No other module builds one, so each code keeps to its subject types. Constants have the names of
+their codes, followed by that of the failed attempt.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,7 +12,6 @@ from msgspec.structs import replace
 
 from edl.model import Demand, Domain, JobEnd, JobKey, Quota, Role, TrainingJob
 from edl.model.reason_codes import (
-    AboveBudget,
     Attempt,
     Attempted,
     Awaiting,
@@ -25,6 +25,7 @@ from edl.model.reason_codes import (
     NodesAsked,
     OffNodes,
     Other,
+    OverQuota,
     PendingPods,
     Period,
     PodNames,
@@ -41,37 +42,39 @@ from edl.model.scarcity import Lack, NodeRule, NoEligibleNode, NoRoom, Shortage
 from edl.quantities import Resources
 
 PAUSED: Final = Reason(Code.PAUSED)
-MANUAL: Final = Reason(Code.MANUAL_SIZE)
+MANUAL_SIZE: Final = Reason(Code.MANUAL_SIZE)
 ABOVE_MAX: Final = Reason(Code.ABOVE_MAX)
-STAYED_PENDING: Final = Reason(Code.UNSCHEDULABLE)
-NEVER_CREATED: Final = Reason(Code.UNSCHEDULABLE, Attempt(Attempted.CREATION))
-GANG_PENDING: Final = Reason(Code.GANG_UNSCHEDULABLE)
-NOT_CREATED: Final = Reason(Code.GANG_UNSCHEDULABLE, Attempt(Attempted.CREATION))
-NODES_TAKEN: Final = Reason(Code.GANG_UNSCHEDULABLE, Attempt(Attempted.PLACEMENT))
-NOT_COMPLETED: Final = Reason(Code.GANG_UNSCHEDULABLE, Attempt(Attempted.COMPLETION))
-GANG_AGAIN_LATER: Final = Reason(Code.BACK_OFF, Attempt(Attempted.GANG))
-AFTER_LOSS: Final = Reason(Code.BACK_OFF, Attempt(Attempted.RECREATION))
-GROWS_LATER: Final = Reason(Code.BACK_OFF, Attempt(Attempted.GROWTH))
-RECLAIM_UNUSED: Final = Reason(Code.BACK_OFF, Attempt(Attempted.RECLAMATION))
+UNSCHEDULABLE: Final = Reason(Code.UNSCHEDULABLE)
+UNSCHEDULABLE_CREATION: Final = Reason(Code.UNSCHEDULABLE, Attempt(Attempted.CREATION))
+GANG_UNSCHEDULABLE: Final = Reason(Code.GANG_UNSCHEDULABLE)
+GANG_UNSCHEDULABLE_CREATION: Final = Reason(Code.GANG_UNSCHEDULABLE, Attempt(Attempted.CREATION))
+GANG_UNSCHEDULABLE_PLACEMENT: Final = Reason(Code.GANG_UNSCHEDULABLE, Attempt(Attempted.PLACEMENT))
+GANG_UNSCHEDULABLE_COMPLETION: Final = Reason(
+    Code.GANG_UNSCHEDULABLE, Attempt(Attempted.COMPLETION)
+)
+BACK_OFF_GANG: Final = Reason(Code.BACK_OFF, Attempt(Attempted.GANG))
+BACK_OFF_RECREATION: Final = Reason(Code.BACK_OFF, Attempt(Attempted.RECREATION))
+BACK_OFF_GROWTH: Final = Reason(Code.BACK_OFF, Attempt(Attempted.GROWTH))
+BACK_OFF_RECLAMATION: Final = Reason(Code.BACK_OFF, Attempt(Attempted.RECLAMATION))
 COOLDOWN: Final = Reason(Code.COOLDOWN)
-PLACED_FIRST: Final = Reason(Code.PLACEMENT_ORDER)
-PREVIOUS_PODS: Final = Reason(Code.PODS_TERMINATING)
-MOVING: Final = Reason(Code.REBALANCING)
-LOST: Final = Reason(Code.POD_LOST)
+PLACEMENT_ORDER: Final = Reason(Code.PLACEMENT_ORDER)
+PODS_TERMINATING: Final = Reason(Code.PODS_TERMINATING)
+REBALANCING: Final = Reason(Code.REBALANCING)
+POD_LOST: Final = Reason(Code.POD_LOST)
 NODE_FULL: Final = Reason(Code.NODE_FULL)
-RESTARTED_ALONE: Final = Reason(Code.CONTAINER_RESTARTED)
+CONTAINER_RESTARTED: Final = Reason(Code.CONTAINER_RESTARTED)
 NODE_UNNEEDED: Final = Reason(Code.NODE_UNNEEDED)
 NEEDED_NODES_ONLY: Final = Reason(Code.NEEDED_NODES_ONLY)
-REPLICAS_MISSING: Final = Reason(Code.PODS_MISSING)
-REPLICAS_GATED: Final = Reason(Code.PODS_GATED)
-NEARLY_DONE: Final = Reason(Code.PODS_SUCCEEDED)
-LEFT_ALONE: Final = Reason(Code.NEARLY_DONE)
-GROWTH_REVERTED: Final = Reason(Code.GROWTH_UNSCHEDULABLE)
+PODS_MISSING: Final = Reason(Code.PODS_MISSING)
+PODS_GATED: Final = Reason(Code.PODS_GATED)
+PODS_SUCCEEDED: Final = Reason(Code.PODS_SUCCEEDED)
+NEARLY_DONE: Final = Reason(Code.NEARLY_DONE)
+GROWTH_UNSCHEDULABLE: Final = Reason(Code.GROWTH_UNSCHEDULABLE)
 MINIMUM_FIRST: Final = Reason(Code.MINIMUM_FIRST)
-NOT_NOW: Final = Reason(Code.NOT_PLANNED)
+NOT_PLANNED: Final = Reason(Code.NOT_PLANNED)
 AT_MIN: Final = Reason(Code.AT_MIN)
-FIXED: Final = Reason(Code.FIXED_SIZE)
-SCALED: Final = Reason(Code.SCALE_SUCCEEDED)
+FIXED_SIZE: Final = Reason(Code.FIXED_SIZE)
+SCALE_SUCCEEDED: Final = Reason(Code.SCALE_SUCCEEDED)
 UNOBSERVED: Final = Reason(Code.UNOBSERVED)
 UNKNOWN: Final = Reason(Code.UNKNOWN)
 
@@ -131,13 +134,13 @@ def lost_minimum(lost: int, of: int, back_off: timedelta, *, confined: bool = Fa
 def gang_pending(scheduler: str, refusal: str) -> Reason:
     """Why a gang of which not all pods were scheduled goes back to the queue."""
     about = Attempt(Attempted.GANG, scheduler, refusal) if scheduler or refusal else None
-    return replace(GANG_PENDING, about=about)
+    return replace(GANG_UNSCHEDULABLE, about=about)
 
 
 def after_failed_start(last: Reason | None) -> Reason:
     """Why a job whose start failed for this reason is not started again yet."""
     about = last.about if last else None
-    return Reason(Code.BACK_OFF, about) if isinstance(about, Attempt) else GANG_AGAIN_LATER
+    return Reason(Code.BACK_OFF, about) if isinstance(about, Attempt) else BACK_OFF_GANG
 
 
 def minimum_pending(key: JobKey) -> Reason:
@@ -152,7 +155,7 @@ def gave(gives: Code, key: JobKey, *, guaranteed: bool = False) -> Reason:
 def moving(recipient: JobKey | None, key: JobKey) -> Reason:
     """Why the job of this key waits while replicas move, to a recipient if that is known."""
     if recipient is None or recipient == key:
-        return MOVING
+        return REBALANCING
     return Reason(Code.REBALANCING, Other(recipient))
 
 
@@ -188,7 +191,7 @@ def leaving(pods: int, givers: Iterable[JobKey] = ()) -> Reason:
 def placed_after(jobs: Iterable[JobKey], *, others: bool = False) -> Reason:
     """Pods of these jobs are placed first, and have no nodes yet."""
     found = tuple(sorted(jobs))
-    return Reason(Code.PLACEMENT_ORDER, PodsOf(found, others)) if found else PLACED_FIRST
+    return Reason(Code.PLACEMENT_ORDER, PodsOf(found, others)) if found else PLACEMENT_ORDER
 
 
 def goes_first(key: JobKey) -> Reason:
@@ -211,13 +214,14 @@ def no_node(found: NoEligibleNode) -> Reason:
     return Reason(Code.NO_ELIGIBLE_NODE, found)
 
 
-def in_budget(budget: Quota, needs: int, used: int) -> Reason:
-    """Why the quota, or the namespace's GPU budget, has too little left."""
-    return Reason(Code.QUOTA_EXCEEDED, Usage(budget, needs, used))
+def insufficient_quota(quota: Quota, needs: int, used: int) -> Reason:
+    """The quota, or the namespace's GPU budget, has too little left for what the job needs."""
+    return Reason(Code.QUOTA_EXCEEDED, Usage(quota, needs, used))
 
 
-def above_budget(budget: Quota) -> Reason:
-    return Reason(Code.QUOTA_EXCEEDED, AboveBudget(budget))
+def over_quota(quota: Quota) -> Reason:
+    """The usage is above the quota already."""
+    return Reason(Code.QUOTA_EXCEEDED, OverQuota(quota))
 
 
 def waits_for_nodes(pods: int, message: str) -> Reason:
@@ -276,7 +280,7 @@ def restarted(reason: Reason) -> Reason:
 
 def grew_smaller(reason: Reason) -> Reason:
     """Why a job that was stopped to scale up has started at a smaller size."""
-    return replace(restarted(GROWTH_REVERTED), attempts=reason.attempts)
+    return replace(restarted(GROWTH_UNSCHEDULABLE), attempts=reason.attempts)
 
 
 def of_foreign_job(reason: Reason, uid: str, team: str) -> Reason:

@@ -32,7 +32,6 @@ from edl.messages.scarcity_messages import (
 )
 from edl.model.reason_codes import (
     About,
-    AboveBudget,
     Attempt,
     Awaiting,
     Code,
@@ -45,6 +44,7 @@ from edl.model.reason_codes import (
     NodesAsked,
     OffNodes,
     Other,
+    OverQuota,
     PendingPods,
     Period,
     PodNames,
@@ -200,7 +200,7 @@ def _lost_pods(about: LostPods, code: Code) -> str:
 
 
 def _about_capacity(
-    about: Load | Usage | AboveBudget | Shortage | NoRoom | NoEligibleNode | NodesAsked, code: Code
+    about: Load | Usage | OverQuota | Shortage | NoRoom | NoEligibleNode | NodesAsked, code: Code
 ) -> str:
     match about:
         case Load():
@@ -209,7 +209,7 @@ def _about_capacity(
         case Usage(budget, amount):
             never = ", which is never allowed" if amount > budget.hard else ""
             return f"{budget}: needs {budget.text(amount)}{never}"
-        case AboveBudget():
+        case OverQuota():
             return f"above its budget: {about.budget}"
         case Shortage():
             always = ", even if no training job ran" if code is Code.NEVER_FITS else ""

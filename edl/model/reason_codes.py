@@ -208,15 +208,15 @@ class Period(msgspec.Struct, frozen=True, tag=True):
 
 
 class Usage(msgspec.Struct, frozen=True, tag=True):
-    """A budget with the requested and the used amount, in the budget's unit."""
+    """A quota with the requested and the used amount, in the quota's unit."""
 
     budget: Quota
     needs: Amount
     used: Amount
 
 
-class AboveBudget(msgspec.Struct, frozen=True, tag=True):
-    """A budget whose usage is above its limit."""
+class OverQuota(msgspec.Struct, frozen=True, tag="AboveBudget"):
+    """A quota whose usage is above its limit. Annotations of older releases have this tag."""
 
     budget: Quota
 
@@ -272,7 +272,7 @@ About: TypeAlias = (
     | Load
     | Period
     | Usage
-    | AboveBudget
+    | OverQuota
     | Shortage
     | NoRoom
     | NoEligibleNode

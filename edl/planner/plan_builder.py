@@ -128,7 +128,9 @@ class PlanBuilder:
         if allocation.pipelined:
             return reasons.leaving(allocation.pipelined)
         if quota := allocation.quota_request.exceeded(FUTURE_IDLE):
-            return reasons.in_budget(quota.spec, allocation.quota_request.amount(quota), quota.used)
+            return reasons.insufficient_quota(
+                quota.spec, allocation.quota_request.amount(quota), quota.used
+            )
         pod_class = allocation.pod_class
         if pod_class not in self._fit_errors:
             self._fit_errors[pod_class] = self._fit_error(pod_class)
@@ -147,7 +149,7 @@ class PlanBuilder:
 def _grown(allocation: RoleAllocation) -> Reason:
     """Why a role gets its planned size, which is larger than its size."""
     if allocation.manual:
-        return reasons.MANUAL
+        return reasons.MANUAL_SIZE
     bounds, size = allocation.role.spec, allocation.planned_size
     minimum = allocation.role.status.size < size <= bounds.min
     return reasons.grown(size, bounds.max, minimum=minimum)

@@ -105,7 +105,9 @@ def outcome_notes(job: TrainingJob, role: Role, now: datetime) -> Iterator[Note]
         yield preconditioned_patches.note(job.key, role, Action.SCALED, reason, text)
     elif scale_deadline.came(role) and scale_deadline.is_answered(role):
         text = f"{role.name} × {role.status.size}"
-        yield preconditioned_patches.note(job.key, role, Action.SCALED, reasons.SCALED, text)
+        yield preconditioned_patches.note(
+            job.key, role, Action.SCALED, reasons.SCALE_SUCCEEDED, text
+        )
 
 
 class _Done(NamedTuple):

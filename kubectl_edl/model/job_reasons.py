@@ -116,13 +116,13 @@ def _why_sized(role: Role) -> Why:
         and not role.status.suspended
     ):
         fixed = role.spec.resizing is ResizePolicy.FIXED  # restarted with a role that has one
-        return why_of(reasons.FIXED) if fixed else Why(None, "sized automatically")
+        return why_of(reasons.FIXED_SIZE) if fixed else Why(None, "sized automatically")
     if (
         role.record.reason in _BEFORE_MANUAL
         and role.request.replicas == role.status.size
         and not role.status.suspended
     ):
-        return why_of(reasons.MANUAL)
+        return why_of(reasons.MANUAL_SIZE)
     remaining = role.status.remaining
     if remaining and remaining < role.status.size and not role.status.suspended:
         left = "1 work item is" if remaining == 1 else f"{remaining} work items are"

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from dev.reference.reason_codes import TABLES
-from edl import messages
+from edl import messages, reasons
 from edl.annotations.job_history import OperationPhase
 from edl.annotations.json_text import json_text
 from edl.annotations.last_change import read_reason
 from edl.model import Code, JobKey, Reason, Restart
 from edl.model.blockers import Blocker, BlockerKind, JobCondition, SizeBound
-from edl.model.reason_codes import About, Minimum, code_of
+from edl.model.reason_codes import About, Attempt, Minimum, code_of
 from edl.model.scarcity import NodeRule, Scarce
 
 ROOT = Path(__file__).parents[2]
@@ -93,6 +93,18 @@ def test_reasons_are_made_in_one_module() -> None:
         if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "Reason"
     }
     assert makers == {"edl/reasons.py"}
+
+
+def test_constants_have_the_names_of_their_codes() -> None:
+    """A constant that has the name of another code would be read as that one."""
+    constants = {name: found for name, found in vars(reasons).items() if isinstance(found, Reason)}
+    expected = {
+        name: "_".join([found.code.name, *([found.about.what.name] if found.about else ())])
+        for name, found in constants.items()
+        if found.about is None or isinstance(found.about, Attempt)
+    }
+    assert len(constants) > 30
+    assert {name: name for name in expected} == expected
 
 
 def test_a_restart_says_how_far_it_has_come() -> None:

@@ -85,7 +85,7 @@ def _lack(builder: PlanBuilder, allocation: RoleAllocation) -> Blocker:
         return lack
     if allocation.starts:
         return InProgress(reasons.MINIMUM_FIRST)
-    return OwnCondition(JobCondition.RULE, reasons.NOT_NOW)
+    return OwnCondition(JobCondition.RULE, reasons.NOT_PLANNED)
 
 
 def allocation_of(builder: PlanBuilder, key: JobKey, role: str) -> RoleAllocation | None:
@@ -156,7 +156,7 @@ def _timed(now: DecisionInput, builder: PlanBuilder, read: Read) -> Blocker:
         return read(now.at(now.state.observed_at + wait).run_passes()) != known
 
     place = bisect_left(wakes, x=True, key=past)
-    reason = known or reasons.NOT_NOW
+    reason = known or reasons.NOT_PLANNED
     if place == len(wakes):
         return OwnCondition(JobCondition.RULE, reason)
     return TimedHold(reason, now.state.observed_at + wakes[place])

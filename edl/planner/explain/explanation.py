@@ -292,6 +292,6 @@ def _why(plan: Plan, job: TrainingJob, role: Role) -> Reason | None:
     if planned or said:
         return planned
     if role.spec.resizing is ResizePolicy.FIXED:
-        return reasons.FIXED
+        return reasons.FIXED_SIZE
     at_min = role.status.size == role.spec.min and not role.status.suspended
     return reasons.AT_MIN if at_min else None

@@ -225,7 +225,7 @@ def exceeded_by_replacement(allocation: RoleAllocation) -> Reason | None:
     if request.allows(IDLE, 0):
         return None
     quota = request.exceeded_beside_lending(IDLE, 0) or request.unlent
-    return reasons.above_budget(quota.spec) if quota else reasons.UNKNOWN
+    return reasons.over_quota(quota.spec) if quota else reasons.UNKNOWN
 
 
 def _bound(role: Role) -> list[Pod]:

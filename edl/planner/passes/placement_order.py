@@ -275,7 +275,7 @@ def _growing(snapshot: Snapshot) -> list[RoleAllocation]:
     ]
 
 
-def defer_growth(allocation: RoleAllocation, reason: Reason = reasons.PLACED_FIRST) -> None:
+def defer_growth(allocation: RoleAllocation, reason: Reason = reasons.PLACEMENT_ORDER) -> None:
     """Turn its growth into pipelined replicas, until jobs with precedence have their nodes."""
     allocation.hold.reason = allocation.hold.reason or reason
     allocation.defer(allocation.growth)

@@ -91,11 +91,11 @@ def _lost(snapshot: Snapshot, allocation: RoleAllocation) -> Reason | None:
     # Fast path: most jobs have lost no pod, so the pods of all roles are read after this only.
     if not (allocation.role.status.lost or again) or job.problem or has_succeeded_pods(job):
         return None
-    why, due = reasons.LOST, snapshot.has_passed(again or job.started_at, limits.loss_patience)
+    why, due = reasons.POD_LOST, snapshot.has_passed(again or job.started_at, limits.loss_patience)
     if again:
         # The Job counts no failure then, so only time limits a job that crashes at every start.
         due = snapshot.has_passed(job.started_at, limits.restart_cooldown) and due
-        why = reasons.RESTARTED_ALONE
+        why = reasons.CONTAINER_RESTARTED
     return with_attempts(snapshot, job, reasons.restart(why)) if due else None
 
 
@@ -138,7 +138,7 @@ def _failed_start(snapshot: Snapshot, job: TrainingJob) -> Reason:
     roles = (found for found in snapshot.unsettled if found.job.key == job.key)
     late = [one.pod for found in roles for one in _late(snapshot, found)]
     if not all(late):
-        return reasons.NOT_CREATED
+        return reasons.GANG_UNSCHEDULABLE_CREATION
     waiting = [one.planned for one in late if one]
     # An unanswered pod says most, then one that was refused; of several, the first replica's.
     found = max(waiting, key=lambda one: (bool(one.scheduler), bool(one.refusal)))
@@ -163,11 +163,11 @@ def shrink_to_limits(snapshot: Snapshot) -> None:
     """Scale down to manual sizes and a lowered max, and remove extras that stayed pending."""
     for allocation in snapshot.unsettled:
         if allocation.resizable:
-            reason = reasons.MANUAL if allocation.manual else reasons.ABOVE_MAX
+            reason = reasons.MANUAL_SIZE if allocation.manual else reasons.ABOVE_MAX
             _shrink_to(allocation, most_replicas(allocation.role), reason)
             pending = _pending_extras(snapshot, allocation)
             created = all(one.pod for one in pending)
-            why = reasons.STAYED_PENDING if created else reasons.NEVER_CREATED
+            why = reasons.UNSCHEDULABLE if created else reasons.UNSCHEDULABLE_CREATION
             _shrink_to(allocation, allocation.size - len(pending), why)
 
 
@@ -209,7 +209,7 @@ def reclaim_quotas(snapshot: Snapshot) -> None:
             queue = reclaimable.queue
             while quota.future_remaining < 0 and (allocation := queue.next(ALL_IN_REACH)):
                 reclaimable.evict(allocation)
-                record_eviction([allocation], reasons.above_budget(quota.spec))
+                record_eviction([allocation], reasons.over_quota(quota.spec))
                 queue.requeue(allocation)
             for allocation in counting:
                 allocation.forget_evicted_pods()

@@ -43,9 +43,9 @@ def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
     allocation.max_replicas = max(allocation.min_replicas, most)
     if allocation.restarts_to_resize and has_succeeded_pods(allocation.job):
         allocation.min_replicas = role.status.size
-        allocation.hold.keep_size(reasons.NEARLY_DONE)
+        allocation.hold.keep_size(reasons.PODS_SUCCEEDED)
     elif _finishing(snapshot, allocation):
-        allocation.hold.keep_size(reasons.LEFT_ALONE)
+        allocation.hold.keep_size(reasons.NEARLY_DONE)
         allocation.hold.nearly_done = True
     else:
         _cool(snapshot, allocation)
@@ -115,8 +115,8 @@ def _cool(snapshot: Snapshot, allocation: RoleAllocation) -> None:
     if held_back and not allocation.manual:
         # During the Job controller's back-off, further replicas would get no pods either.
         lost = any(map(is_lost, held_back))
-        missing = why_any_missing(job) or reasons.REPLICAS_MISSING
-        allocation.hold.keep_size(missing if lost else reasons.REPLICAS_GATED)
+        missing = why_any_missing(job) or reasons.PODS_MISSING
+        allocation.hold.keep_size(missing if lost else reasons.PODS_GATED)
 
 
 def _set_cooldown(snapshot: Snapshot, allocation: RoleAllocation, changed: datetime) -> None:

@@ -75,20 +75,20 @@ def last_change_time(job: TrainingJob, role: Role) -> datetime | None:
 def failed_change(snapshot: Snapshot, job: TrainingJob, role: Role) -> Reason | None:
     """The reason to hold a role whose last resize failed; None after any other."""
     if last_resizes.growth_failed(job.key, role) or last_resizes.was_unschedulable(role):
-        return reasons.GROWS_LATER
+        return reasons.BACK_OFF_GROWTH
     if last_resizes.left_unneeded_nodes(role) and _before(role) >= _IN_VAIN:
-        return reasons.GROWS_LATER
+        return reasons.BACK_OFF_GROWTH
     key = last_resizes.reclaimed_for(snapshot.policy.rebalance_code, role)
     other = snapshot.referenced_jobs.get(key) if key else None
     if other is None:
         return None
     if last_resizes.was_reclaimed(role):
-        return reasons.RECLAIM_UNUSED if _waits(other) else None
-    return None if _changed_since(other, role.record.resized_at) else reasons.GROWS_LATER
+        return reasons.BACK_OFF_RECLAMATION if _waits(other) else None
+    return None if _changed_since(other, role.record.resized_at) else reasons.BACK_OFF_GROWTH
 
 
 def gang_failure(
-    snapshot: Snapshot, job: TrainingJob, reason: Reason = reasons.GANG_PENDING
+    snapshot: Snapshot, job: TrainingJob, reason: Reason = reasons.GANG_UNSCHEDULABLE
 ) -> Reason:
     """The reason to suspend a gang that was not scheduled whole, with the failed starts before.
 
@@ -108,7 +108,7 @@ def gang_backoff(snapshot: Snapshot, job: TrainingJob) -> tuple[Reason, datetime
     """Why and until when a gang waits after failed starts or lost pods; None if it need not."""
     later = pods_delayed_until(job, snapshot.observed_at)
     if later and not snapshot.has_passed(later, timedelta()):
-        return reasons.AFTER_LOSS, later
+        return reasons.BACK_OFF_RECREATION, later
     failed = failed_starts(job.live)
     if not failed or job.started_at is None or _resumed_since(job, job.started_at):
         return None

@@ -14,7 +14,7 @@ from edl.annotations.last_change import read_reason
 from edl.model import Code, JobKey, Reason, Restart
 from edl.model.blockers import Outranked
 from edl.model.quotas import Quota
-from edl.model.reason_codes import About, AboveBudget
+from edl.model.reason_codes import About, OverQuota
 from tests.edl.reached import Reached, drawn
 
 _HUGE = 10**4000
@@ -47,7 +47,7 @@ REASONS = some.builds(Reason, some.sampled_from(Code), ABOUTS, some.sampled_from
 @pytest.mark.parametrize("amount", [2**63, -(2**63) - 1, _HUGE])
 def test_an_amount_beyond_kubernetes_range_is_rejected_as_a_reason(amount: int) -> None:
     budget = Quota("team", "quota", "requests.memory", amount)
-    assert read_reason(json_text(Reason(Code.QUOTA_EXCEEDED, AboveBudget(budget)))) is None
+    assert read_reason(json_text(Reason(Code.QUOTA_EXCEEDED, OverQuota(budget)))) is None
 
 
 @pytest.mark.parametrize("attempts", [-1, 101, _HUGE])

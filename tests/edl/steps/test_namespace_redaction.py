@@ -76,7 +76,7 @@ def plans(why: Reason) -> dict[str, Plan]:
 
 
 @pytest.mark.parametrize("about", WHY)
-@pytest.mark.parametrize("what", plans(reasons.MANUAL))
+@pytest.mark.parametrize("what", plans(reasons.MANUAL_SIZE))
 def test_no_write_and_no_event_names_them(what: str, about: str) -> None:
     plan = plans(WHY[about])[what]
     state = replace(TEAMED, jobs=(*TEAMED.jobs, LATE)) if what == "revert" else TEAMED

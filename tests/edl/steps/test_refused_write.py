@@ -55,7 +55,7 @@ def test_the_refusal_and_its_reason_are_written_on_the_first_job() -> None:
 
 
 def test_what_the_planner_reads_again_is_kept() -> None:
-    found = steps_of(refused(FIRST, last=reasons.restart(reasons.MANUAL)))
+    found = steps_of(refused(FIRST, last=reasons.restart(reasons.MANUAL_SIZE)))
     (patch,) = [patch for step in found.steps for patch in patches(step)]
     assert contract.LAST_CHANGE not in written(patch)
 

@@ -183,7 +183,7 @@ def test_what_restarts_is_taken_back_by_another_restart() -> None:
 
 def test_what_stopped_for_room_that_never_came_starts_again_as_it_was() -> None:
     stopped = worker(6, 0, since(60), suspended=True, **RESTARTING)
-    why = reasons.restart(reasons.MANUAL)
+    why = reasons.restart(reasons.MANUAL_SIZE)
     step, _ = lived(stopped.changed(pods=(), last=why))
     assert job_patches(step) == {"mnist-worker": {"parallelism": 4, "completions": 4}}
     assert is_stopped(written(patches(step)[0]))

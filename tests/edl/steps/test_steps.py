@@ -202,8 +202,8 @@ def test_a_job_with_a_problem_can_still_be_paused() -> None:
 
 def test_a_failed_start_is_not_forgotten_for_a_newer_reason() -> None:
     """`decide` reads it again: it keeps the gang from starting at once, in vain."""
-    job = queued(last=reasons.GANG_PENDING)
-    (step,) = steps(Plan(held=held(["mnist"], reasons.GANG_AGAIN_LATER)), state(job)).steps
+    job = queued(last=reasons.GANG_UNSCHEDULABLE)
+    (step,) = steps(Plan(held=held(["mnist"], reasons.BACK_OFF_GANG)), state(job)).steps
     assert written(patches(step)[0]).keys() == {contract.REASON, contract.MESSAGE}
 
 
@@ -244,7 +244,7 @@ def test_figures_of_the_moment_are_not_written_down() -> None:
 
 
 def test_extras_that_found_no_node_were_a_growth_that_failed() -> None:
-    plan = Plan(resizes=(Resize(KEY, "worker", 2, 1, reasons.STAYED_PENDING),))
+    plan = Plan(resizes=(Resize(KEY, "worker", 2, 1, reasons.UNSCHEDULABLE),))
     (step,) = steps(plan, state(running())).steps
     (patch,) = patches(step)
     assert (

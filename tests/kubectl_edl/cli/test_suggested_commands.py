@@ -46,7 +46,7 @@ def started(stage: Stage) -> Json:
 
 def refused(text: str) -> Callable[[Stage], object]:
     def set_up(stage: Stage) -> None:
-        queued(stage, **{contract.LAST_CHANGE: json_text(reasons.NOT_CREATED)})
+        queued(stage, **{contract.LAST_CHANGE: json_text(reasons.GANG_UNSCHEDULABLE_CREATION)})
         stage.patch("mnist", {"metadata": {"annotations": {contract.REASON: "BackOff"}}})
         stage.create(event("mnist", "FailedCreate", text, minutes_ago=1, warning=True))
 

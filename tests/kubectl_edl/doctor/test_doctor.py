@@ -1328,7 +1328,9 @@ def test_what_refuses_the_pods_of_a_start_is_reported_at_once_and_while_it_backs
     stage: Stage, *, suspended: bool
 ) -> None:
     stage.put(job("poor", framework="none"), suspend=suspended)
-    last = {contract.LAST_CHANGE: json_text(reasons.NOT_CREATED)} if suspended else {}
+    last = (
+        {contract.LAST_CHANGE: json_text(reasons.GANG_UNSCHEDULABLE_CREATION)} if suspended else {}
+    )
     why = {contract.REASON: "BackOff", contract.MESSAGE: "back-off: …"}
     stage.patch("poor", {"metadata": {"annotations": why | last}})
     stage.create(event("poor", "FailedCreate", NO_ACCOUNT, minutes_ago=1, warning=True))

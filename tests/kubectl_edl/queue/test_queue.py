@@ -330,7 +330,7 @@ def test_a_job_whose_pods_were_refused_says_what_refused_them(
     stage.put(job("poor", framework="none"))
     notes = {
         contract.STARTED_AT: (NOW - timedelta(minutes=2)).isoformat(),
-        contract.LAST_CHANGE: json_text(reasons.NOT_CREATED),
+        contract.LAST_CHANGE: json_text(reasons.GANG_UNSCHEDULABLE_CREATION),
     }
     stage.patch("poor", {"metadata": {"annotations": notes}})
     account = 'error looking up service account default/nope: serviceaccount "nope" not found'
@@ -363,7 +363,7 @@ def test_events_are_listed_once_for_all_jobs_that_back_off(stage: Stage) -> None
         stage.put(manifest)
         notes = {
             contract.STARTED_AT: (NOW - timedelta(minutes=2)).isoformat(),
-            contract.LAST_CHANGE: json_text(reasons.NOT_CREATED),
+            contract.LAST_CHANGE: json_text(reasons.GANG_UNSCHEDULABLE_CREATION),
         }
         target = ObjectRef("Job", namespace, name)
         stage.cluster.patch(target, {"metadata": {"annotations": notes}})

@@ -319,7 +319,7 @@ def test_what_refused_the_pods_of_a_failed_start_stays_while_the_job_backs_off(
     refused = 'error looking up service account default/nope: serviceaccount "nope" not found'
     stage.create(event("poor", "FailedCreate", refused, minutes_ago=40, warning=True))
     assert [what for what, _ in blockers_section(stage, "poor")] == [why[contract.MESSAGE]]
-    last = {contract.LAST_CHANGE: json_text(reasons.NOT_CREATED)}
+    last = {contract.LAST_CHANGE: json_text(reasons.GANG_UNSCHEDULABLE_CREATION)}
     stage.patch("poor", {"metadata": {"annotations": last}})
     way_out = (
         "create the ServiceAccount: kubectl create serviceaccount nope -n default; then, for a "

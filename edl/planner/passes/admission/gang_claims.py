@@ -66,7 +66,7 @@ class GangClaims:
         since = max(filter(None, times), default=None)
         late = self.snapshot.has_passed(since, self.snapshot.limits.gang_limit)
         if late := late and not found.job.keeps_running:
-            reason = gang_failure(self.snapshot, found.job, reasons.NOT_COMPLETED)
+            reason = gang_failure(self.snapshot, found.job, reasons.GANG_UNSCHEDULABLE_COMPLETION)
             self.results.suspended[found.job.key] = reason
         return late
 
@@ -85,7 +85,7 @@ class GangClaims:
             return placed is not None
         if returns := self._reserved_again(found, anew=anew):
             self.results.pipeline(*returns, key)
-            self.results.hold(key, reasons.PREVIOUS_PODS)
+            self.results.hold(key, reasons.PODS_TERMINATING)
         return returns is not None
 
     def _reserved_again(
@@ -178,7 +178,7 @@ class GangClaims:
         elif reservation := self.sources.reserve(found, NONE_IN_REACH):
             key, placing = found.job.key, (reservation.requests, reservation.nodes)
             self.results.pipeline(*placing, key)
-            why = reasons.PREVIOUS_PODS if previous else reasons.leaving(found.pods)
+            why = reasons.PODS_TERMINATING if previous else reasons.leaving(found.pods)
             self.results.enqueue(key, why)
             self.nodes.keep_held(found)
         else:
@@ -208,7 +208,7 @@ class GangClaims:
             self._exceeds_quota(found, request, quota)
             return False
         if patient:
-            self._pass_over(found, reasons.PLACED_FIRST)
+            self._pass_over(found, reasons.PLACEMENT_ORDER)
             return False
         suspended = len(self.results.suspended)
         if reservation := self.sources.claim(found, scope):
@@ -217,7 +217,7 @@ class GangClaims:
             placed, evicted = (reservation.requests, reservation.nodes), reservation.evicted
             self.results.pipeline(*placed, job.key, clears=bool(donors), evicted=evicted)
             previous = has_previous_pods(self.snapshot, found)
-            reason = reasons.PREVIOUS_PODS if previous else reasons.leaving(found.pods, donors)
+            reason = reasons.PODS_TERMINATING if previous else reasons.leaving(found.pods, donors)
             self.results.enqueue(job.key, reason)
             self.nodes.keep_held(found)
             return True
@@ -272,7 +272,7 @@ class GangClaims:
         """
         key, needs = found.job.key, request.amount(quota)
         self.nodes.drop(found)
-        self.results.enqueue(key, reasons.in_budget(quota.spec, needs, quota.used))
+        self.results.enqueue(key, reasons.insufficient_quota(quota.spec, needs, quota.used))
         # Usage by other workloads may never fall, so the quota is not reserved because of it.
         may = request.fits_beside_others and (
             self.sources.without_jobs.fits(found) or self.nodes.may_request(found)

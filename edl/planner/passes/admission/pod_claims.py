@@ -87,7 +87,7 @@ def place_minimum(sources: ClaimSources, roles: Sequence[RoleAllocation]) -> Non
         if found.position < one.min_replicas and one.placements[found.position].node == NO_NODE
     ]
     if not job.keeps_running and any(_starts_without_room(*found) for found in lacking):
-        why = gang_failure(snapshot, job, reasons.NODES_TAKEN)
+        why = gang_failure(snapshot, job, reasons.GANG_UNSCHEDULABLE_PLACEMENT)
         sources.results.suspended[job.key] = why
     elif lacking:
         _claim_for_minimum(sources, lacking)

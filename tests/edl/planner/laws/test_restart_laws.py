@@ -205,7 +205,7 @@ def test_a_lost_pod_restarts_its_job_once(
     state = replace(state, jobs=tuple(_with_loss(one) for one in state.jobs))
     _, plans = settle(state, lingering=lingering)
     assume(not scheduled_otherwise(plans))
-    lost = reasons.restart(reasons.LOST)
+    lost = reasons.restart(reasons.POD_LOST)
     found = Counter(one.job for plan in plans for one in plan.suspensions if one.reason == lost)
     reached(found)
     assert max(found.values(), default=0) <= 1

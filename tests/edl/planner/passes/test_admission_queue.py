@@ -393,11 +393,11 @@ def test_a_start_that_a_crash_left_half_done_is_completed_first() -> None:
 def test_half_a_start_that_cannot_be_completed_is_taken_back() -> None:
     half = job("half", role("ps", 1, 1, on=["a"]), role("worker", 9, 9))
     plan = plan_for(cluster(node("a", 3), half))
-    assert [found.reason for found in plan.suspensions] == [reasons.NOT_COMPLETED]
+    assert [found.reason for found in plan.suspensions] == [reasons.GANG_UNSCHEDULABLE_COMPLETION]
 
 
 def test_a_start_has_two_minutes_to_be_completed_and_not_a_second_more() -> None:
-    for seconds, expected in ((119, []), (120, [reasons.NOT_COMPLETED])):
+    for seconds, expected in ((119, []), (120, [reasons.GANG_UNSCHEDULABLE_COMPLETION])):
         half = job("half", role("ps", on=["a"]), role("worker", 9, 9), started_at=at(-seconds))
         plan = plan_for(cluster(node("a", 3), half))
         assert [found.reason for found in plan.suspensions] == expected
@@ -414,7 +414,7 @@ def test_capacity_being_freed_for_a_gang_is_kept_from_later_jobs() -> None:
 
 def test_a_job_does_not_start_while_its_previous_pods_leave() -> None:
     again = worker("again", 1, 1, pods=(pod(0, "a", terminating=True),))
-    assert held(plan_for(cluster(node("a", 4), again))) == {"again": reasons.PREVIOUS_PODS}
+    assert held(plan_for(cluster(node("a", 4), again))) == {"again": reasons.PODS_TERMINATING}
 
 
 def test_a_job_that_is_decided_takes_part_in_nothing() -> None:

@@ -83,7 +83,7 @@ def test_a_size_between_ends_the_rest_by_name() -> None:
     launcher, workers = found.roles
     held = replace(found, roles=(launcher, workers.changed(replicas=3)))
     plan = plan_for(held)
-    assert plan.resizes == (Resize(KEY, "worker", 4, 3, reasons.MANUAL),)
+    assert plan.resizes == (Resize(KEY, "worker", 4, 3, reasons.MANUAL_SIZE),)
     assert [one.pods for one in plan.drains] == [("worker-2",)]
 
 

@@ -320,7 +320,7 @@ def test_no_job_grows_beyond_the_donor_while_replicas_move() -> None:
     )
     other = worker("other", 1, 9, on=["b"] * 4)
     plan = plan_for(cluster(node("a", 4), node("b", 9), gave, other))
-    assert held(plan)["other"] == reasons.MOVING
+    assert held(plan)["other"] == reasons.REBALANCING
     full = worker("x", 1, 1, on=["b"])
     plan = plan_for(cluster(node("a", 4), node("b", 9), gave, other, full))
     assert message(held(plan)["other"]) == "waiting for replicas to move to ns/x"

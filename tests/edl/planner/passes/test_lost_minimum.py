@@ -97,10 +97,10 @@ def test_it_starts_again_when_the_job_controller_may_make_its_pods() -> None:
         waits += [one for one in plan.held if one.job.name == "low" and one.position]
     assert stopped == 1
     assert quiet(plan)
-    assert waits[-1].reason == reasons.AFTER_LOSS
+    assert waits[-1].reason == reasons.BACK_OFF_RECREATION
     assert waits[-1].until == at(160)
     free = replace(state, nodes=(*state.nodes, node("b", 4)))
-    assert held(plan_for(free))["low"] == reasons.AFTER_LOSS
+    assert held(plan_for(free))["low"] == reasons.BACK_OFF_RECREATION
     later = replace(free, observed_at=at(160))
     assert started(plan_for(later)) == {"low": {"worker": 4}}
 
@@ -149,7 +149,7 @@ def test_lost_pods_come_before_claims_of_their_own_priority_and_below() -> None:
 
 
 def test_the_message_of_the_wait_names_the_back_off_and_its_latest_end() -> None:
-    assert message(reasons.AFTER_LOSS, at(160)) == (
+    assert message(reasons.BACK_OFF_RECREATION, at(160)) == (
         "back-off: after lost pods the Job controller creates no pod (until 12:02:40 UTC)"
     )
 
@@ -162,7 +162,7 @@ def test_a_paused_job_that_lost_pods_waits_for_the_back_off_after_its_resume() -
     paused = act(state, plan_for(state), after=SECOND)
     resumed = replace(paused, jobs=tuple(replace(one, paused=False) for one in paused.jobs))
     (wait,) = plan_for(resumed).held
-    assert (wait.reason, wait.until) == (reasons.AFTER_LOSS, at(160))
+    assert (wait.reason, wait.until) == (reasons.BACK_OFF_RECREATION, at(160))
     assert "low" in started(plan_for(replace(resumed, observed_at=at(160))))
 
 

@@ -223,13 +223,13 @@ def test_a_claim_passes_over_work_items_that_were_preempted_before_it() -> None:
 
 def test_a_preemptor_that_failed_to_start_preempts_no_second_gang() -> None:
     low = fixed("low", 1, on=["a"])
-    again = fixed("high", 1, priority=1, last=reasons.GANG_PENDING)
+    again = fixed("high", 1, priority=1, last=reasons.GANG_UNSCHEDULABLE)
     assert quiet(plan_for(cluster(node("a", 1), low, again), PREEMPT))
 
 
 def test_a_gang_that_was_placed_otherwise_keeps_no_equal_gang_behind_it_from_room() -> None:
     low = fixed("low", 1, on=["a"])
-    again = fixed("again", 1, priority=1, queued=-900, last=reasons.GANG_PENDING)
+    again = fixed("again", 1, priority=1, queued=-900, last=reasons.GANG_UNSCHEDULABLE)
     fresh = fixed("fresh", 1, priority=1, queued=-300)
     patient = replace(PREEMPT, queue_patience=timedelta(hours=9))
     assert list(suspended(plan_for(cluster(node("a", 1), low, again, fresh), patient))) == ["low"]

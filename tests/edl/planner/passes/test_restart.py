@@ -66,7 +66,7 @@ def test_jobs_that_restart_at_once_keep_the_nodes_that_the_plan_has_for_each() -
     assert sizes(plan) == {"first": 3, "second": 2}
     again = plan_for(act(state, plan, after=timedelta(seconds=1), lingering=True))
     assert sizes(again) == {}
-    assert [one.reason for one in again.held] == [reasons.PREVIOUS_PODS] * 2
+    assert [one.reason for one in again.held] == [reasons.PODS_TERMINATING] * 2
 
 
 def test_a_job_that_restarts_to_grow_is_packed_anew_where_a_gang_then_fits_beside_it() -> None:
@@ -89,7 +89,7 @@ def test_it_makes_room_for_others_at_once() -> None:
 def test_a_manual_size_does_not_wait_for_the_cooldown() -> None:
     mine = restarting("mnist", 1, 9, on=["a"], started_at=at(-1), replicas=3)
     (resize,) = plan_for(cluster(node("a", 9), mine)).resizes
-    assert (resize.after, resize.restart, resize.reason) == (3, True, reasons.MANUAL)
+    assert (resize.after, resize.restart, resize.reason) == (3, True, reasons.MANUAL_SIZE)
 
 
 def test_a_job_restarted_to_free_capacity_comes_back_at_the_smaller_size() -> None:
@@ -112,7 +112,7 @@ def test_a_job_restarted_to_free_capacity_comes_back_at_the_smaller_size() -> No
 
 def test_a_manual_size_that_changed_meanwhile_is_started_at_once() -> None:
     for size, wanted in ((2, 3), (3, 2)):
-        mine = stopped(size=size, replicas=wanted, last=reasons.restart(reasons.MANUAL))
+        mine = stopped(size=size, replicas=wanted, last=reasons.restart(reasons.MANUAL_SIZE))
         assert started(plan_for(cluster(node("a", 9), mine))) == {"mnist": {"worker": wanted}}
 
 
@@ -138,7 +138,7 @@ def test_a_nearly_finished_job_is_not_restarted() -> None:
     pods = (pod(0, "a", phase=PodPhase.SUCCEEDED), pod(1, "a"))
     mine = restarting("mnist", 1, 4, suspended=False, size=2, pods=pods)
     plan = plan_for(cluster(node("a", 9), mine))
-    assert (plan.resizes, held(plan)) == ((), {"mnist": reasons.NEARLY_DONE})
+    assert (plan.resizes, held(plan)) == ((), {"mnist": reasons.PODS_SUCCEEDED})
 
 
 def test_a_restarting_job_starts_at_its_new_size_before_queued_jobs() -> None:
@@ -152,7 +152,7 @@ def test_its_room_is_kept_while_its_pods_leave() -> None:
     leaving = tuple(pod(index, "a", terminating=True) for index in range(2))
     other = worker("other", 1, 9, on=["a"])
     plan = plan_for(cluster(node("a", 4), stopped(pods=leaving), other))
-    assert held(plan)["mnist"] == reasons.PREVIOUS_PODS
+    assert held(plan)["mnist"] == reasons.PODS_TERMINATING
     assert sizes(plan) == {}
 
 
@@ -183,7 +183,7 @@ def test_a_stop_that_a_crash_left_half_done_is_completed(runs: str) -> None:
 def test_a_lost_pod_restarts_them_all_at_the_size_that_they_have() -> None:
     lost = restarting("mnist", 1, 3, on=["a", "a"], lost=True, started_at=at(-30))
     (stop,) = plan_for(cluster(node("a", 9), lost)).suspensions
-    assert stop.reason == reasons.restart(reasons.LOST)
+    assert stop.reason == reasons.restart(reasons.POD_LOST)
     back = stopped(size=2, last=stop.reason, lost=True)
     first = worker("first", 9, 9, priority=9)
     assert started(plan_for(cluster(node("a", 9), back, first)))["mnist"]["worker"] >= 2
@@ -207,7 +207,7 @@ def test_a_container_that_began_again_alone_restarts_them_all() -> None:
     soon = replace(mine(-30, None), started_at=at(1 - COOLDOWN))
     assert not plan_for(cluster(node("a", 2), soon)).suspensions, "it may crash at every start"
     (stop,) = plan_for(cluster(node("a", 2), mine(-30, None))).suspensions
-    assert stop.reason == reasons.restart(reasons.RESTARTED_ALONE)
+    assert stop.reason == reasons.restart(reasons.CONTAINER_RESTARTED)
     assert not plan_for(cluster(node("a", 2), mine(-29, None))).suspensions
     assert not plan_for(cluster(node("a", 2), mine(-30, -31))).suspensions, "all met again"
     assert not plan_for(cluster(node("a", 2), mine(None, None))).suspensions
@@ -233,7 +233,7 @@ def test_what_made_room_does_not_take_it_again_when_it_returns() -> None:
 @pytest.mark.parametrize("late", [False, True])
 def test_a_size_that_no_node_took_is_not_tried_again_soon(late: bool) -> None:  # noqa: FBT001
     """Neither when it returns nor after the usual cooldown: two restarts are the price."""
-    why = reasons.restart(reasons.STAYED_PENDING)
+    why = reasons.restart(reasons.UNSCHEDULABLE)
     plan = plan_for(cluster(node("a", 9), stopped(size=1, last=why)))
     assert started(plan) == {"mnist": {"worker": 1}}
     since = at(-6 * COOLDOWN + (0 if late else 1))
@@ -242,7 +242,7 @@ def test_a_size_that_no_node_took_is_not_tried_again_soon(late: bool) -> None:  
     back = replace(back, roles=(part.changed(last=plan.admissions[0].reason),))
     plan = plan_for(cluster(node("a", 9), back))
     assert sizes(plan) == ({"mnist": 3} if late else {})
-    assert held(plan) == ({} if late else {"mnist": reasons.GROWS_LATER})
+    assert held(plan) == ({} if late else {"mnist": reasons.BACK_OFF_GROWTH})
 
 
 def test_a_job_with_a_reverted_growth_does_not_grow_again_soon() -> None:
@@ -255,7 +255,7 @@ def test_a_job_with_a_reverted_growth_does_not_grow_again_soon() -> None:
     nodes = (node("a", 2, gpu=2), node("b", 4))
     (admission,) = plan_for(cluster(*nodes, job("mnist", *parts))).admissions
     assert admission.sizes == (("ps", 2), ("worker", 1))
-    assert admission.reason == reasons.restarted(reasons.GROWTH_REVERTED)
+    assert admission.reason == reasons.restarted(reasons.GROWTH_UNSCHEDULABLE)
     runs = (
         role("ps", 1, 3, on=["a", "a"], shape=shape(0.5, gpu=1)).changed(
             resizing=ResizePolicy.RESTART
@@ -264,7 +264,7 @@ def test_a_job_with_a_reverted_growth_does_not_grow_again_soon() -> None:
     )
     runs = tuple(part.changed(last=admission.reason, resized_at=at(-COOLDOWN)) for part in runs)
     plan = plan_for(cluster(*nodes, job("mnist", *runs)))
-    assert (plan.resizes, held(plan)) == ((), {"mnist": reasons.GROWS_LATER})
+    assert (plan.resizes, held(plan)) == ((), {"mnist": reasons.BACK_OFF_GROWTH})
 
 
 def test_a_restarting_job_reserves_capacity_for_its_growth() -> None:
@@ -272,7 +272,7 @@ def test_a_restarting_job_reserves_capacity_for_its_growth() -> None:
     back = stopped("back", size=1)
     other = restarting("other", 1, 9, on=["a"])
     assert sizes(plan_for(cluster(node("a", 4), back, other))) == {"other": 2}
-    again = stopped("back", size=1, last=reasons.restart(reasons.GROWTH_REVERTED))
+    again = stopped("back", size=1, last=reasons.restart(reasons.GROWTH_UNSCHEDULABLE))
     assert sizes(plan_for(cluster(node("a", 4), again, other))) == {"other": 3}
 
 
@@ -302,7 +302,7 @@ def test_a_donor_is_not_restarted_again_for_the_next_attempt_of_the_same_job(
     named: bool,  # noqa: FBT001 - of another namespace it knows the uid alone
 ) -> None:
     """It keeps its size while that job waits, to start or to start again, six cooldowns at most."""
-    started = {"last": reasons.GANG_PENDING, "started_at": at(-130)} if failed else {}
+    started = {"last": reasons.GANG_UNSCHEDULABLE, "started_at": at(-130)} if failed else {}
     pods = 2 if failed else 3
     tries = worker("tries", pods, pods, **started, uid="tries", queued=-900)
     since = at(-6 * COOLDOWN + (0 if late else 1))
@@ -311,7 +311,7 @@ def test_a_donor_is_not_restarted_again_for_the_next_attempt_of_the_same_job(
     gave = restarting("gave", 1, 3, on=["a"], last=why, started_at=since)
     plan = plan_for(cluster(node("a", 3), gave, tries))
     assert sizes(plan) == ({"gave": 3} if late else {})
-    assert late or held(plan)["gave"] == reasons.RECLAIM_UNUSED
+    assert late or held(plan)["gave"] == reasons.BACK_OFF_RECLAMATION
     runs = worker("tries", 2, 2, on=["b", "b"], uid="tries", queued=-900)
     assert sizes(plan_for(cluster(node("a", 3), node("b", 2), gave, runs))) == {"gave": 3}
 
@@ -326,7 +326,7 @@ def test_what_gave_a_replica_that_found_no_place_does_not_take_it_again_soon() -
     gave = restarting("gave", 1, 3, on=["a", "a"], last=why, started_at=since, resized_at=since)
     plan = plan_for(cluster(*nodes, gave, recipient))
     assert plan.resizes == ()
-    assert held(plan)["gave"] == reasons.GROWS_LATER
+    assert held(plan)["gave"] == reasons.BACK_OFF_GROWTH
     grew = restarting("taker", 1, 3, on=["b"], shape=on_b, resized_at=at(1 - COOLDOWN))
     assert sizes(plan_for(cluster(*nodes, gave, grew))) == {"gave": 3}
 

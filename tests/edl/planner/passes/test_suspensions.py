@@ -44,7 +44,7 @@ ALL = Limits(load_ceiling=1)
 
 def test_a_manual_size_is_moved_to_at_once() -> None:
     down = worker("down", 1, 9, on=["a"] * 4, replicas=2, resized_at=at(-1))
-    assert plan_for(cluster(node("a", 9), down)).resizes[0].reason == reasons.MANUAL
+    assert plan_for(cluster(node("a", 9), down)).resizes[0].reason == reasons.MANUAL_SIZE
     up = worker("up", 1, 9, on=["a"] * 2, replicas=4, resized_at=at(-1))
     assert sizes(plan_for(cluster(node("a", 9), up))) == {"up": 4}
 
@@ -91,7 +91,7 @@ def pending(since: float, bound: int = 2, size: int = 4, **fields: object) -> Cl
 
 def test_extras_that_stay_pending_are_given_back() -> None:
     (resize,) = plan_for(pending(-31)).resizes
-    assert (resize.before, resize.after, resize.reason) == (4, 2, reasons.STAYED_PENDING)
+    assert (resize.before, resize.after, resize.reason) == (4, 2, reasons.UNSCHEDULABLE)
     assert not plan_for(pending(-29)).resizes
     assert plan_for(pending(-29)).recheck_after == timedelta(seconds=1)
 
@@ -101,7 +101,7 @@ def test_extras_that_were_never_created_are_given_back_as_such() -> None:
     for pods in ((), (pod(0, "a"),), (pod(0, "a"), pod(1, "a"), pod(2, created_at=at(-31)))):
         mine = worker("mnist", 1, 9, suspended=False, size=4, pods=pods, started_at=at(-31))
         (resize,) = plan_for(cluster(node("a", 4), mine)).resizes
-        assert resize.reason == reasons.NEVER_CREATED
+        assert resize.reason == reasons.UNSCHEDULABLE_CREATION
         assert message(resize.reason) == "pods above its minimum could not be created"
 
 
@@ -140,17 +140,17 @@ def test_a_lost_pod_waits_for_the_job_controller_and_not_for_the_scheduler(
 
 
 def test_what_was_given_back_is_not_asked_for_again_at_once() -> None:
-    fields = {"resized_at": at(-59), "last": reasons.STAYED_PENDING}
+    fields = {"resized_at": at(-59), "last": reasons.UNSCHEDULABLE}
     mine = worker("mnist", 1, 9, on=["a"], **fields)
     plan = plan_for(cluster(node("a", 4), mine))
-    assert held(plan) == {"mnist": reasons.GROWS_LATER}
+    assert held(plan) == {"mnist": reasons.BACK_OFF_GROWTH}
     assert plan.recheck_after == timedelta(seconds=1)
     assert sizes(plan_for(cluster(node("a", 4), mine, seconds=1))) == {"mnist": 4}
 
 
 def test_a_gang_with_a_pending_minimum_goes_back_to_the_queue() -> None:
     (suspension,) = plan_for(pending(-121, bound=1, size=2)).suspensions
-    assert suspension.reason == reasons.GANG_PENDING
+    assert suspension.reason == reasons.GANG_UNSCHEDULABLE
     assert not plan_for(pending(-119, bound=1, size=2)).suspensions
 
 
@@ -169,7 +169,9 @@ def test_a_gang_that_never_ran_goes_back_to_the_queue_whatever_its_size(
         state = replace(state, nodes=(node("a", room_left),))
     assert [len(plan.suspensions) for plan in plans] == [0] * 12 + [1]
     (suspension,) = plans[-1].suspensions
-    assert suspension.reason == (reasons.GANG_PENDING if made else reasons.NOT_CREATED)
+    assert suspension.reason == (
+        reasons.GANG_UNSCHEDULABLE if made else reasons.GANG_UNSCHEDULABLE_CREATION
+    )
     assert not [one for plan in plans for one in plan.resizes if one.after > one.before]
 
 
@@ -199,7 +201,7 @@ def test_a_raised_minimum_has_time_for_its_pods_from_its_growth_on() -> None:
     "told",
     [
         {"last": reasons.room_for_job(JobKey("ns", "other")), "reason": Code.NODE_UNSCHEDULABLE},
-        {"last": reasons.STAYED_PENDING, "reason": Code.NODE_UNSCHEDULABLE},
+        {"last": reasons.UNSCHEDULABLE, "reason": Code.NODE_UNSCHEDULABLE},
         {"last": reasons.removed(["pod-1"]), "reason": Code.PODS_REMOVED},
     ],
     ids=["moved after a reclaim", "moved after a removal", "named by its user"],
@@ -222,9 +224,9 @@ def test_extras_that_are_yet_to_be_created_outlast_a_scale_down() -> None:
 
 
 def test_a_gang_that_came_to_nothing_starts_again_later() -> None:
-    mine = worker("mnist", 2, 2, last=reasons.GANG_PENDING, started_at=at(-239))
+    mine = worker("mnist", 2, 2, last=reasons.GANG_UNSCHEDULABLE, started_at=at(-239))
     plan = plan_for(cluster(node("a"), node("b"), mine))
-    assert held(plan) == {"mnist": reasons.GANG_AGAIN_LATER}
+    assert held(plan) == {"mnist": reasons.BACK_OFF_GANG}
     (admission,) = plan_for(cluster(node("a"), node("b"), mine, seconds=1)).admissions
     assert admission.sizes == (("worker", 2),)
 
@@ -319,7 +321,7 @@ def test_a_gang_that_comes_to_nothing_again_waits_twice_as_long() -> None:
         assert [one.reason.code for one in plan.suspensions] == [Code.GANG_UNSCHEDULABLE]
         state = act(state, plan, after=timedelta(seconds=1))
         (found,) = plan_for(state).held
-        assert found.reason == reasons.GANG_AGAIN_LATER
+        assert found.reason == reasons.BACK_OFF_GANG
         assert found.until is not None
         (mine,) = state.jobs
         assert mine.started_at is not None
@@ -337,7 +339,7 @@ def test_pods_that_were_not_created_stay_the_reason_while_the_job_backs_off() ->
     late = job("tf", chief, role("worker", 2, 2, suspended=False, size=2), started_at=at(-121))
     state = cluster(node("a", 9), late)
     plan = plan_for(state)
-    assert [one.reason for one in plan.suspensions] == [reasons.NOT_CREATED]
+    assert [one.reason for one in plan.suspensions] == [reasons.GANG_UNSCHEDULABLE_CREATION]
     (found,) = plan_for(act(state, plan, after=timedelta(seconds=1))).held
     assert message(found.reason) == "back-off: not all pods of its last start could be created"
 
@@ -376,7 +378,7 @@ def test_a_failed_start_records_what_its_scheduler_answered(
 
 def failed_start(**fields: Any) -> ClusterState:  # noqa: ANN401 - of the role
     """A start of 130 s ago failed, and there is room again."""
-    given = {"last": reasons.GANG_PENDING, "started_at": at(-130)} | fields
+    given = {"last": reasons.GANG_UNSCHEDULABLE, "started_at": at(-130)} | fields
     return cluster(node("a", 9), worker("mnist", 1, 1, **given))
 
 
@@ -385,7 +387,7 @@ def failed_start(**fields: Any) -> ClusterState:  # noqa: ANN401 - of the role
 )
 def test_a_resumption_after_a_failed_start_ends_its_back_off(resumed: dict[str, Any]) -> None:
     """Its user has mended what made the start fail, and says so."""
-    assert held(plan_for(failed_start())) == {"mnist": reasons.GANG_AGAIN_LATER}
+    assert held(plan_for(failed_start())) == {"mnist": reasons.BACK_OFF_GANG}
     assert started(plan_for(failed_start(**resumed))) == {"mnist": {"worker": 1}}
 
 
@@ -399,14 +401,14 @@ def test_a_resumption_is_one_start_and_a_failure_of_that_doubles_the_back_off() 
     (mine,) = state.jobs
     assert mine.started_at
     assert (found.reason, found.until) == (
-        reasons.GANG_AGAIN_LATER,
+        reasons.BACK_OFF_GANG,
         mine.started_at + timedelta(minutes=8),
     )
 
 
 def test_a_resumption_before_a_failed_start_ends_no_back_off() -> None:
     plan = plan_for(failed_start(resumed_at=at(-131)))
-    assert held(plan) == {"mnist": reasons.GANG_AGAIN_LATER}
+    assert held(plan) == {"mnist": reasons.BACK_OFF_GANG}
 
 
 def begun(started: float, *pods: Pod, **fields: Any) -> TrainingJob:  # noqa: ANN401 - of a role
@@ -424,7 +426,7 @@ def test_a_gang_that_loses_its_nodes_at_its_start_goes_back_at_once(
 ) -> None:
     state = cluster(node("a", 1), begun(-3, *pods))
     plan = plan_for(state)
-    assert [one.reason for one in plan.suspensions] == [reasons.NODES_TAKEN]
+    assert [one.reason for one in plan.suspensions] == [reasons.GANG_UNSCHEDULABLE_PLACEMENT]
     waits = []
     for _ in range(2):
         state = act(state, plan_for(state), after=timedelta(seconds=1))
@@ -458,7 +460,7 @@ def test_a_gang_that_goes_back_takes_no_extras_for_the_part_that_lacks_a_node() 
     extras = worker("other", 1, 3, on=["b", "b"], resizing=ResizePolicy.LIVE)
     state = cluster(node("a", 1), node("b", 2), begun(-3, THERE, ANEW), extras)
     plan = plan_for(state)
-    assert [one.reason for one in plan.suspensions] == [reasons.NODES_TAKEN]
+    assert [one.reason for one in plan.suspensions] == [reasons.GANG_UNSCHEDULABLE_PLACEMENT]
     assert sizes(plan) == {}
 
 
@@ -466,7 +468,7 @@ def test_a_gang_that_goes_back_gives_none_of_its_pods_a_node() -> None:
     pods = (THERE, ANEW, replace(ANEW, name="pod-2", index=2))
     fields = {"suspended": False, "size": 3, "gated": True, "started_at": at(-3)}
     plan = plan_for(cluster(node("a", 2), worker("mnist", 3, 3, pods=pods, **fields)))
-    assert [one.reason for one in plan.suspensions] == [reasons.NODES_TAKEN]
+    assert [one.reason for one in plan.suspensions] == [reasons.GANG_UNSCHEDULABLE_PLACEMENT]
     assert plan.node_assignments == ()
 
 

@@ -33,7 +33,7 @@ def restarted(last: Reason, *, since: float, size: int = 1, high: int = 3) -> Tr
 
 
 def vain(attempts: int) -> Reason:
-    return replace(reasons.restarted(reasons.GROWTH_REVERTED), attempts=attempts)
+    return replace(reasons.restarted(reasons.GROWTH_UNSCHEDULABLE), attempts=attempts)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_each_restart_without_growth_doubles_the_delay_up_to_sixteen_times(
 ) -> None:
     due = periods * PERIOD
     soon = plan_for(cluster(node("a", 9), restarted(vain(attempts), since=due - 1)))
-    assert (soon.resizes, held(soon)) == ((), {"mnist": reasons.GROWS_LATER})
+    assert (soon.resizes, held(soon)) == ((), {"mnist": reasons.BACK_OFF_GROWTH})
     assert soon.recheck_after == timedelta(seconds=1)
     then = plan_for(cluster(node("a", 9), restarted(vain(attempts), since=due)))
     assert sizes(then) == {"mnist": 3}
@@ -143,7 +143,7 @@ def test_a_restart_for_a_lost_pod_counts_too() -> None:
     (part,) = mine.roles
     mine = replace(mine, roles=(part.changed(lost=True),))
     (stop,) = plan_for(cluster(node("a", 9), mine)).suspensions
-    assert stop.reason == replace(reasons.restart(reasons.LOST), attempts=3)
+    assert stop.reason == replace(reasons.restart(reasons.POD_LOST), attempts=3)
 
 
 def test_it_gives_nothing_for_an_equal_share_meanwhile() -> None:
@@ -172,7 +172,7 @@ def test_a_restart_that_reached_its_purpose_is_followed_by_the_usual_cooldown() 
 
 def test_what_changes_live_waits_as_long_each_time() -> None:
     """It costs no restart to find out."""
-    last = replace(reasons.STAYED_PENDING, attempts=4)
+    last = replace(reasons.UNSCHEDULABLE, attempts=4)
     wait = 2 * Limits().pending_limit.total_seconds()
     mine = worker("mnist", 1, 3, on=["a"], last=last, resized_at=at(-wait))
     assert sizes(plan_for(cluster(node("a", 9), mine))) == {"mnist": 3}
