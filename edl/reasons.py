@@ -1,7 +1,6 @@
-"""Constructors of all reasons.
+"""Constructors of all reasons: no other module builds one, so each code keeps to its subject types.
 
-No other module builds one, so each code keeps to its subject types. Constants have the names of
-their codes, followed by that of the failed attempt.
+Constants have the names of their codes, followed by that of the failed attempt.
 """
 
 from collections.abc import Iterable, Sequence
@@ -121,14 +120,12 @@ def missing(lost: int, of: int, back_off: timedelta, *, extras: bool = False) ->
 
     `extras`: `of` is the size of the job, whose minimum is complete; else it is the minimum.
     """
-    about = LostPods(lost, of, back_off.total_seconds(), extras=extras)
-    return Reason(Code.PODS_MISSING, about)
+    return Reason(Code.PODS_MISSING, LostPods(lost, of, back_off.total_seconds(), extras=extras))
 
 
 def lost_minimum(lost: int, of: int, back_off: timedelta, *, confined: bool = False) -> Reason:
     """Why a gang that cannot train until that back-off ends goes back to the queue."""
-    about = LostPods(lost, of, back_off.total_seconds(), confined)
-    return Reason(Code.GANG_UNSCHEDULABLE, about)
+    return Reason(Code.GANG_UNSCHEDULABLE, LostPods(lost, of, back_off.total_seconds(), confined))
 
 
 def gang_pending(scheduler: str, refusal: str) -> Reason:
@@ -220,7 +217,6 @@ def insufficient_quota(quota: Quota, needs: int, used: int) -> Reason:
 
 
 def over_quota(quota: Quota) -> Reason:
-    """The usage is above the quota already."""
     return Reason(Code.QUOTA_EXCEEDED, OverQuota(quota))
 
 

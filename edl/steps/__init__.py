@@ -12,11 +12,12 @@ from msgspec.structs import replace
 from edl import contract, messages, phases
 from edl.model import ClusterState, JobKey, TrainingJob
 from edl.planner.plan import Admission, NodeAssignment, Plan, Resize, Suspension
-from edl.steps import preconditioned_patches, scale_deadline
+from edl.steps import scale_deadline
 from edl.steps.dependents import dependents_of
 from edl.steps.host_lists import publish
 from edl.steps.pod_placement import placed
 from edl.steps.pod_removal import with_drained_pods
+from edl.steps.preconditioned_patches import job_event, job_patch, reason_annotations, timestamp
 from edl.steps.provisioning import provisioning_steps
 from edl.steps.refused_write import retried
 from edl.steps.running_jobs import live
@@ -188,12 +189,12 @@ def _explanations(plan: Plan, state: ClusterState) -> Iterator[Step]:
         role, text = job.roles[0], messages.lasting(held.reason)
         if (role.record.reason, role.record.message) == (held.reason.code, text):
             continue
-        note = preconditioned_patches.note(job.key, role, Action.WAITING, held.reason, text)
-        annotations = preconditioned_patches.reason_annotations(held.reason, text)
+        note = job_event(job.key, role, Action.WAITING, held.reason, text)
+        annotations = reason_annotations(held.reason, text)
         if job.just_resumed:
-            moment = preconditioned_patches.timestamp(state.observed_at)
+            moment = timestamp(state.observed_at)
             annotations[contract.RESUMED_AT] = moment
-        yield Step(job.key, (preconditioned_patches.job(job.key, role, {}, annotations),), (note,))
+        yield Step(job.key, (job_patch(job.key, role, {}, annotations),), (note,))
 
 
 def _waits(job: TrainingJob) -> bool:

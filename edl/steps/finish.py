@@ -7,7 +7,12 @@ from edl.annotations import job_history
 from edl.annotations.job_history import HistoryEntry, Operation
 from edl.contract import CleanUp
 from edl.model import JobEnd, ObjectRef, Reason, Role, TrainingJob
-from edl.steps import preconditioned_patches
+from edl.steps.preconditioned_patches import (
+    job_event,
+    job_patch,
+    last_change_annotations,
+    size_spec,
+)
 from edl.writes import Action, Delete, Json, Patch, Step
 
 
@@ -23,15 +28,15 @@ def finish(job: TrainingJob, ending: JobEnd, now: datetime) -> Step:
         if role.spec.indexed and role.status.size and not role.status.deadline_passed
     ]
     writes = [
-        preconditioned_patches.job(
+        job_patch(
             job.key,
             role,
             _end(role),
-            preconditioned_patches.changed(why) | _history(role, why, now),
+            last_change_annotations(why) | _history(role, why, now),
         )
         for role in others
     ]
-    notes = tuple(preconditioned_patches.note(job.key, role, Action.ENDED, why) for role in others)
+    notes = tuple(job_event(job.key, role, Action.ENDED, why) for role in others)
     last = () if job.live else _times_to_live(job)
     return Step(job.key, (*writes, *_deletions(job), *last), notes)
 
@@ -49,7 +54,7 @@ def _end(role: Role) -> Json:
     """
     if role.spec.is_leader or role.status.keeps_completions:
         return {"activeDeadlineSeconds": 0, "suspend": False}
-    return preconditioned_patches.size(role, 0)
+    return size_spec(role, 0)
 
 
 def _times_to_live(job: TrainingJob) -> tuple[Patch, ...]:
@@ -59,9 +64,7 @@ def _times_to_live(job: TrainingJob) -> tuple[Patch, ...]:
     """
     held = (role for role in job.roles if role.status.ending and role.spec.held_ttl is not None)
     return tuple(
-        preconditioned_patches.job(
-            job.key, role, {"ttlSecondsAfterFinished": role.spec.held_ttl}, {}
-        )
+        job_patch(job.key, role, {"ttlSecondsAfterFinished": role.spec.held_ttl}, {})
         for role in sorted(held, key=lambda role: role.spec.is_leader)
     )
 
@@ -81,7 +84,7 @@ def _deletions(job: TrainingJob) -> tuple[Delete, ...]:
 def freed(job: TrainingJob) -> tuple[Patch, ...]:
     """Resumes Jobs whose end is not recorded yet: they finish at once (docs/kubernetes.md 23)."""
     return tuple(
-        preconditioned_patches.job(job.key, role, {"suspend": False}, {})
+        job_patch(job.key, role, {"suspend": False}, {})
         for role in job.roles
         if role.status.end_unrecorded
     )

@@ -19,8 +19,8 @@ from edl.frameworks import FRAMEWORKS
 from edl.model import Leaving, Pod, Role, TrainingJob
 from edl.planner.plan import Resize
 from edl.spec import addresses
-from edl.steps import preconditioned_patches
 from edl.steps.pod_removal import going, named, reason
+from edl.steps.preconditioned_patches import pod_patch, spec_without_gate, timestamp
 from edl.writes import Patch
 
 LEAVE: Final = timedelta(seconds=3)
@@ -217,7 +217,7 @@ def _patch(
     annotations: dict[str, str | None] = {
         contract.HOSTFILE: "".join(f"{host}:{role.spec.slots}\n" for host in hosts),
         contract.MPI_HOSTFILE: "".join(f"{host} slots={role.spec.slots}\n" for host in hosts),
-        contract.PUBLISHED_AT: preconditioned_patches.timestamp(now),
+        contract.PUBLISHED_AT: timestamp(now),
     }
     if workers.leaving.pods or pod.published.leaving:
         leaves = workers.leaving.pods and leaving_workers.leaving_text(workers.leaving)
@@ -225,16 +225,14 @@ def _patch(
     if role_of(job):
         annotations[contract.WORKER_HOSTS] = "".join(f"{host}\n" for host in hosts)
     if not _is_gated(pod):
-        return preconditioned_patches.pod(job.key, pod, annotations)
-    return preconditioned_patches.pod(
-        job.key, pod, annotations, preconditioned_patches.ungated(pod, contract.HOSTS_GATE)
-    )
+        return pod_patch(job.key, pod, annotations)
+    return pod_patch(job.key, pod, annotations, spec_without_gate(pod, contract.HOSTS_GATE))
 
 
 def _reminder(job: TrainingJob, pod: Pod) -> Patch:
     """A patch that makes the kubelet sync the pod's files, in case it missed the publication."""
-    published_at = preconditioned_patches.timestamp(pod.published.at) if pod.published.at else ""
-    return preconditioned_patches.pod(job.key, pod, {contract.CONFIRMED_AT: published_at})
+    published_at = timestamp(pod.published.at) if pod.published.at else ""
+    return pod_patch(job.key, pod, {contract.CONFIRMED_AT: published_at})
 
 
 # NEW_WORKER says whether a worker joins a running training; it must be known before it starts.
@@ -265,6 +263,4 @@ def new_worker_patches(job: TrainingJob) -> tuple[Patch, ...]:
 
 def _let_in(job: TrainingJob, role: Role, pod: Pod, *, new: bool) -> Patch:
     annotations = {contract.NEW_WORKER: str(int(new)), contract.WORKERS: str(role.status.size)}
-    return preconditioned_patches.pod(
-        job.key, pod, annotations, preconditioned_patches.ungated(pod, contract.HOSTS_GATE)
-    )
+    return pod_patch(job.key, pod, annotations, spec_without_gate(pod, contract.HOSTS_GATE))

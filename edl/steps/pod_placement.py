@@ -10,7 +10,8 @@ from datetime import datetime
 from edl import contract, node_affinity, reasons
 from edl.model import Pod, ResizePolicy, Role, TrainingJob
 from edl.planner.plan import NodeAssignment
-from edl.steps import pod_removal, preconditioned_patches
+from edl.steps import pod_removal
+from edl.steps.preconditioned_patches import job_event, pod_patch, spec_without_gate, timestamp
 from edl.steps.provisioning import capacity_requests
 from edl.steps.start import member_annotations
 from edl.writes import Action, Patch, Step
@@ -30,9 +31,7 @@ def _replaced(job: TrainingJob, found: Sequence[NodeAssignment]) -> Iterator[Ste
     for role in job.live:
         for pod in role.status.pods:
             if (role.name, pod.name) in names and pod.active:
-                note = preconditioned_patches.note(
-                    job.key, role, Action.REPLACED, reasons.NODE_FULL
-                )
+                note = job_event(job.key, role, Action.REPLACED, reasons.NODE_FULL)
                 yield Step(job.key, pod_removal.untracked_end(job, pod), (note,))
 
 
@@ -40,7 +39,7 @@ def _given(job: TrainingJob, found: Sequence[NodeAssignment], now: datetime) -> 
     members = member_annotations(job, {role.name: role.status.size for role in job.roles})
     if members and any(role.status.suspended for role in job.live):
         return ()  # the rest of the job may still start at another size
-    annotations = {**members, contract.PLACED_AT: preconditioned_patches.timestamp(now)}
+    annotations = {**members, contract.PLACED_AT: timestamp(now)}
     nodes = {(one.role, pod): node for one in found for pod, node in one.nodes}
     return tuple(
         Step(job.key, (_patch(job, role, pod, nodes[role.name, pod.name], annotations),))
@@ -70,9 +69,9 @@ def _patch(job: TrainingJob, role: Role, pod: Pod, node: str, members: dict[str,
     annotations = members | _own(job, role, pod, node)
     given = {contract.ASSIGNED_NODE: node} if node else {}
     affinity = {"affinity": node_affinity.narrowed(pod.planned.own_affinity, node)} if node else {}
-    return preconditioned_patches.pod(
+    return pod_patch(
         job.key,
         pod,
         annotations | given,
-        affinity | preconditioned_patches.ungated(pod, contract.PLACEMENT_GATE),
+        affinity | spec_without_gate(pod, contract.PLACEMENT_GATE),
     )

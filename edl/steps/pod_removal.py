@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from edl import contract, reasons
 from edl.model import Code, JobKey, ObjectRef, Pod, Reason, Role, TrainingJob
 from edl.planner.plan import Drain
-from edl.steps import preconditioned_patches
+from edl.steps.preconditioned_patches import job_patch, reason_annotations
 from edl.writes import Delete, Json, Patch, Write
 
 _MOVES: Final = frozenset(
@@ -141,11 +141,7 @@ def arrived(job: TrainingJob, role: Role) -> tuple[Patch, ...]:
         or not _whole(role)
     ):
         return ()
-    return (
-        preconditioned_patches.job(
-            job.key, role, {}, preconditioned_patches.reason_annotations(last)
-        ),
-    )
+    return (job_patch(job.key, role, {}, reason_annotations(last)),)
 
 
 def _whole(role: Role) -> bool:

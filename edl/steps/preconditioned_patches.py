@@ -21,13 +21,13 @@ def timestamp(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def size(role: Role, replicas: int) -> Json:
+def size_spec(role: Role, replicas: int) -> Json:
     """The spec of a new size: `completions` changes for Indexed roles only (kubernetes.md 1, 3)."""
     indexed = {"completions": replicas} if role.spec.indexed else {}
     return {"parallelism": replicas} | indexed
 
 
-def job(
+def job_patch(
     key: JobKey, role: Role, spec: Mapping[str, Any], annotations: Mapping[str, str | None]
 ) -> Patch:
     """A patch of a role's Job; an annotation of None is removed."""
@@ -36,7 +36,7 @@ def job(
     return Patch(job_target(key, role), role.version, body)
 
 
-def pod(
+def pod_patch(
     key: JobKey,
     found: Pod,
     annotations: Mapping[str, str | None],
@@ -47,12 +47,14 @@ def pod(
     return Patch(ObjectRef("Pod", key.namespace, found.name), found.version, body)
 
 
-def ungated(found: Pod, gate: str) -> Json:
+def spec_without_gate(found: Pod, gate: str) -> Json:
     """The pod's scheduling gates without `gate`."""
     return {"schedulingGates": [{"name": name} for name in found.gates if name != gate]}
 
 
-def assigned(role: Role, first: int, nodes: Sequence[str]) -> dict[str, str | None]:
+def assigned_nodes_annotation(
+    role: Role, first: int, nodes: Sequence[str]
+) -> dict[str, str | None]:
     """The annotation with the planned nodes of a gated role's replicas, from index `first` on.
 
     Known nodes of the replicas just before are kept, as some may not be assigned yet.
@@ -68,7 +70,7 @@ def assigned(role: Role, first: int, nodes: Sequence[str]) -> dict[str, str | No
     return {contract.ASSIGNED_NODES: assigned_nodes.text(found) or None}
 
 
-def delay(role: Role, now: datetime) -> dict[str, str | None]:
+def backoff_annotation(role: Role, now: datetime) -> dict[str, str | None]:
     """The annotation that keeps the Job controller's back-off across a stop; {} if unchanged."""
     until = lost_pods.delayed_until(role, now)
     if until is None and role.record.delayed_until is None:
@@ -76,7 +78,7 @@ def delay(role: Role, now: datetime) -> dict[str, str | None]:
     return {contract.DELAYED_UNTIL: timestamp(until) if until else None}
 
 
-def none_missing(role: Role) -> dict[str, str | None]:
+def failure_baseline_annotations(role: Role) -> dict[str, str | None]:
     """The annotations by which pods that a scale-up adds do not count as lost; {} if unchanged."""
     if lost_pods.missing_pods(role) or not lost_pods.has_lost_any(role):
         return {}
@@ -88,7 +90,7 @@ def job_target(key: JobKey, role: Role) -> ObjectRef:
     return ObjectRef("Job", key.namespace, role.job)
 
 
-def note(key: JobKey, role: Role, action: Action, reason: Reason, text: str = "") -> Note:
+def job_event(key: JobKey, role: Role, action: Action, reason: Reason, text: str = "") -> Note:
     """An Event about a role's Job; without `text`, its message is the reason's."""
     message, warning = text or messages.message(reason), reason.code in _WARNINGS
     return Note(job_target(key, role), role.uid, action, reason.code, message, warning=warning)
@@ -99,6 +101,6 @@ def reason_annotations(reason: Reason, text: str = "") -> dict[str, str | None]:
     return {contract.REASON: reason.code, contract.MESSAGE: text or messages.message(reason)}
 
 
-def changed(reason: Reason, text: str = "") -> dict[str, str | None]:
+def last_change_annotations(reason: Reason, text: str = "") -> dict[str, str | None]:
     """`reason_annotations` plus the annotation from which later plans read the last change."""
     return reason_annotations(reason, text) | {contract.LAST_CHANGE: json_text(reason)}

@@ -15,7 +15,7 @@ from edl.annotations import write_refusals
 from edl.annotations.json_text import json_text
 from edl.model import ResizePolicy, Role, TrainingJob, WriteRefusal
 from edl.planner.plan import Admission
-from edl.steps import preconditioned_patches
+from edl.steps.preconditioned_patches import job_patch, reason_annotations, size_spec
 from edl.steps.start import start
 from edl.writes import Json, Patch, Step
 
@@ -36,9 +36,7 @@ def _records(job: TrainingJob) -> tuple[Patch, ...]:
 
     A waiting job's reason is beside that of its start; a running role keeps the reason of its size.
     """
-    explained = (
-        preconditioned_patches.reason_annotations(phases.blocked(job)) if job.refused else {}
-    )
+    explained = reason_annotations(phases.blocked(job)) if job.refused else {}
     return tuple(
         _noted(job, role, found, explained if role is job.roles[0] else {})
         for role in job.roles
@@ -57,7 +55,7 @@ def _noted(
     A Job that was created again under the same name has not been refused anything.
     """
     annotations = annotations | {contract.WRITE_REFUSED: json_text(refusals)}
-    found = preconditioned_patches.job(job.key, role, {}, annotations)
+    found = job_patch(job.key, role, {}, annotations)
     return replace(found, unless_changed={"metadata": {"uid": role.uid}})
 
 
@@ -70,7 +68,7 @@ def _attempt(job: TrainingJob, refusal: WriteRefusal, now: datetime) -> Step:
         if not tried.writes:  # the API server does not allow changes of its templates yet
             return tried
     else:
-        patch = preconditioned_patches.job(job.key, role, _spec(role, size.size), {})
+        patch = job_patch(job.key, role, _spec(role, size.size), {})
         tried = Step(job.key, (patch,), sizes=((size.role, size.size),))
     dry = (replace(one, dry_run=True) if isinstance(one, Patch) else one for one in tried.writes)
     known = write_refusals.of_role(job, role)
@@ -88,4 +86,4 @@ def _start(job: TrainingJob, now: datetime) -> Step:
 def _spec(role: Role, size: int) -> Json:
     """What a resize of the role writes; 0 stops it, and so does a restart for a new size."""
     stops = {"suspend": True} if not size or role.spec.resizing is ResizePolicy.RESTART else {}
-    return stops | (preconditioned_patches.size(role, size) if size else {})
+    return stops | (size_spec(role, size) if size else {})

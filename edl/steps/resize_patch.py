@@ -14,7 +14,17 @@ from edl.annotations.json_text import json_text
 from edl.model import Code, Reason, RefusedSize, Role, TrainingJob
 from edl.planner.plan import Resize
 from edl.planner.snapshot import last_resizes
-from edl.steps import pod_removal, preconditioned_patches, scale_deadline
+from edl.steps import pod_removal, scale_deadline
+from edl.steps.preconditioned_patches import (
+    assigned_nodes_annotation,
+    failure_baseline_annotations,
+    job_event,
+    job_patch,
+    last_change_annotations,
+    reason_annotations,
+    size_spec,
+    timestamp,
+)
 from edl.writes import Action, Note, Write
 
 _SEEN: Final = 0.25
@@ -35,16 +45,16 @@ def change(job: TrainingJob, role: Role, resize: Resize | None, now: datetime) -
     ends = pod_removal.deletions(job, role, size)
     if not annotations:
         return RoleChange(ends)
-    spec = preconditioned_patches.size(role, size) if resize else {}
+    spec = size_spec(role, size) if resize else {}
     # For a smaller size the Job controller at once deletes the youngest work items that it sees.
     later = spec if ends and not role.spec.indexed else {}
-    patch = preconditioned_patches.job(job.key, role, {} if later else spec, annotations)
+    patch = job_patch(job.key, role, {} if later else spec, annotations)
     notes = (*_size_note(job, role, resize), *outcome_notes(job, role, now))
     relied = pod_removal.relied_on(role)
     # Requests with a timeout are the user's, too: the patch may remove an answered one.
     if ends and role.request.drain_reason and not role.request.scaling:
         patch = replace(patch, unless_changed=relied)
-    last = preconditioned_patches.job(job.key, role, later, {})
+    last = job_patch(job.key, role, later, {})
     last = replace(last, unless_changed=relied, delay=_SEEN)
     return RoleChange((patch, *ends, *([last] if later else [])), notes)
 
@@ -65,21 +75,19 @@ def resized(
         # A role stopped for a restart must keep that reason, by which it starts before the queue.
         returns = role.status.suspended and last_resizes.stopped_to_resize(role)
         if role.request.drain_reason and not resize:
-            annotations |= preconditioned_patches.reason_annotations(reason)
+            annotations |= reason_annotations(reason)
         else:
-            annotations |= preconditioned_patches.changed(
-                reasons.restart(reason) if returns else reason
-            )
+            annotations |= last_change_annotations(reasons.restart(reason) if returns else reason)
         annotations |= job_history.annotation(role, [entry])
     if resize and resize.nodes:
         first = 0 if resize.restart else resize.before
-        annotations |= preconditioned_patches.assigned(role, first, resize.nodes)
+        annotations |= assigned_nodes_annotation(role, first, resize.nodes)
     if resize and resize.after > resize.before:
-        annotations |= preconditioned_patches.none_missing(role)
+        annotations |= failure_baseline_annotations(role)
     if resize and role.record.refusals is not None:
         annotations[contract.WRITE_REFUSED] = _still_refused(job, role, resize)
     if resize or role.request.removing:
-        annotations[contract.RESIZED_AT] = preconditioned_patches.timestamp(now)
+        annotations[contract.RESIZED_AT] = timestamp(now)
     return annotations
 
 
@@ -94,20 +102,18 @@ def outcome_notes(job: TrainingJob, role: Role, now: datetime) -> Iterator[Note]
     """Events about the outcome of a role's removals and timed scale-ups."""
     removed = pod_removal.named(role)
     if removed:
-        yield preconditioned_patches.note(job.key, role, Action.REMOVED, pod_removal.reason(role))
+        yield job_event(job.key, role, Action.REMOVED, pod_removal.reason(role))
     if unknown := role.request.removing - removed:
         reason = reasons.no_pods(unknown)
         text = f"{role.name}: {messages.message(reason)}"
-        yield preconditioned_patches.note(job.key, role, Action.REFUSED, reason, text)
+        yield job_event(job.key, role, Action.REFUSED, reason, text)
     if scale_deadline.overdue(role, now):
         reason = scale_deadline.failure(role)
         text = f"{role.name}: {messages.message(reason)}"
-        yield preconditioned_patches.note(job.key, role, Action.SCALED, reason, text)
+        yield job_event(job.key, role, Action.SCALED, reason, text)
     elif scale_deadline.came(role) and scale_deadline.is_answered(role):
         text = f"{role.name} × {role.status.size}"
-        yield preconditioned_patches.note(
-            job.key, role, Action.SCALED, reasons.SCALE_SUCCEEDED, text
-        )
+        yield job_event(job.key, role, Action.SCALED, reasons.SCALE_SUCCEEDED, text)
 
 
 class _Done(NamedTuple):
@@ -145,4 +151,4 @@ def _size_note(job: TrainingJob, role: Role, resize: Resize | None) -> Iterator[
         action = Action.SCALED_UP if resize.after > resize.before else Action.SCALED_DOWN
         message = messages.message(resize.reason)
         text = f"{role.name} {resize.before} → {resize.after}: {message}"
-        yield preconditioned_patches.note(job.key, role, action, resize.reason, text)
+        yield job_event(job.key, role, action, resize.reason, text)

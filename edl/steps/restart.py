@@ -7,7 +7,14 @@ from itertools import chain
 from edl import contract, messages, reasons
 from edl.model import TrainingJob
 from edl.planner.plan import Resize
-from edl.steps import preconditioned_patches
+from edl.steps.preconditioned_patches import (
+    backoff_annotation,
+    job_event,
+    job_patch,
+    last_change_annotations,
+    size_spec,
+    timestamp,
+)
 from edl.steps.resize_patch import outcome_notes, resized
 from edl.writes import Action, Step
 
@@ -20,28 +27,25 @@ def restart(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Step:
     after = {resize.role: resize.after for resize in resizes}
     by_role = {resize.role: resize for resize in resizes}
     why = reasons.restart(next(resize.reason for resize in resizes if resize.restart))
-    moment = {
-        contract.RESIZED_AT: preconditioned_patches.timestamp(now)
-    } | preconditioned_patches.changed(why)
+    moment = {contract.RESIZED_AT: timestamp(now)} | last_change_annotations(why)
     # Resized roles are suspended first, so that a crash never loses the new size.
     running = sorted(
         (role for role in job.live if not role.status.suspended),
         key=lambda role: role.name not in after,
     )
     writes = tuple(
-        preconditioned_patches.job(
+        job_patch(
             job.key,
             role,
-            {"suspend": True}
-            | (preconditioned_patches.size(role, after[role.name]) if role.name in after else {}),
+            {"suspend": True} | (size_spec(role, after[role.name]) if role.name in after else {}),
             resized(job, role, by_role.get(role.name), now)
-            | preconditioned_patches.delay(role, now)
+            | backoff_annotation(role, now)
             | moment,
         )
         for role in running
     )
     sizes = ", ".join(f"{one.role} {one.before} → {one.after}" for one in resizes)
-    note = preconditioned_patches.note(
+    note = job_event(
         job.key, running[0], Action.RESTARTING, why, f"{sizes}: {messages.message(why)}"
     )
     beside = (outcome_notes(job, role, now) for role in running)

@@ -9,10 +9,11 @@ from msgspec.structs import replace
 from edl import contract, phases
 from edl.model import Role, TrainingJob
 from edl.planner.plan import Resize
-from edl.steps import host_lists, pod_removal, preconditioned_patches, scale_deadline
+from edl.steps import host_lists, pod_removal, scale_deadline
 from edl.steps.dependents import dependents_of, missed_keys
 from edl.steps.finish import finish, freed
 from edl.steps.host_lists import Publication, leaves_no_worker, publish
+from edl.steps.preconditioned_patches import job_patch, timestamp
 from edl.steps.resize_patch import RoleChange, change
 from edl.steps.restart import restart
 from edl.writes import Patch, Step
@@ -74,8 +75,8 @@ def below_min(job: TrainingJob, role: Role, now: datetime) -> tuple[Patch, ...]:
     is_below, noticed = bool(phases.below_minimum(role)), role.record.below_min_since is not None
     if is_below == noticed:
         return ()
-    since = preconditioned_patches.timestamp(now) if is_below else None
-    return (preconditioned_patches.job(job.key, role, {}, {contract.BELOW_MIN_SINCE: since}),)
+    since = timestamp(now) if is_below else None
+    return (job_patch(job.key, role, {}, {contract.BELOW_MIN_SINCE: since}),)
 
 
 def _recheck(job: TrainingJob, published: Publication, now: datetime) -> timedelta | None:
@@ -98,7 +99,7 @@ def forgive(job: TrainingJob, role: Role, now: datetime) -> tuple[Patch, ...]:
     limit = role.status.failures + role.spec.retries
     if not role.spec.retries or role.spec.backoff_limit >= limit or not _calm(role, now):
         return ()
-    return (preconditioned_patches.job(job.key, role, {"backoffLimit": limit}, {}),)
+    return (job_patch(job.key, role, {"backoffLimit": limit}, {}),)
 
 
 def _calm(role: Role, now: datetime) -> bool:

@@ -14,7 +14,7 @@ from edl import contract, messages, reasons
 from edl.model import Reason, ResizePolicy, Role, TrainingJob
 from edl.model.reason_codes import Growth
 from edl.planner.plan import Resize
-from edl.steps import preconditioned_patches
+from edl.steps.preconditioned_patches import timestamp
 
 _ANSWERED: Final[Mapping[str, None]] = {
     contract.SCALE_TIMEOUT: None,
@@ -115,6 +115,6 @@ def notes(role: Role, now: datetime) -> dict[str, str | None]:
     if is_answered(role):
         return dict(_ANSWERED)
     if role.request.scaling.since is None and not role.status.suspended:
-        begun = preconditioned_patches.timestamp(now)
+        begun = timestamp(now)
         return {contract.SCALING: f"{begun} {before(role)} {role.request.replicas}"}
     return {}

@@ -11,8 +11,16 @@ from edl.model import FailedAttempt, Reason, ResizePolicy, Restart, Role, Traini
 from edl.planner.plan import Admission, Suspension
 from edl.planner.snapshot import last_resizes
 from edl.spec import addresses
-from edl.steps import preconditioned_patches
 from edl.steps.dependents import dependents_of, keys
+from edl.steps.preconditioned_patches import (
+    assigned_nodes_annotation,
+    backoff_annotation,
+    job_event,
+    job_patch,
+    last_change_annotations,
+    size_spec,
+    timestamp,
+)
 from edl.steps.provisioning import capacity_requests
 from edl.writes import Action, Json, Step
 
@@ -31,22 +39,20 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
     if any(changes[role.name] and not role.status.settled for role in starting):
         return Step(job.key, ())  # the API server refuses template changes until pods are gone
     writes = [
-        preconditioned_patches.job(
+        job_patch(
             job.key,
             role,
-            preconditioned_patches.size(role, sizes[role.name])
-            | {"suspend": False}
-            | changes[role.name],
+            size_spec(role, sizes[role.name]) | {"suspend": False} | changes[role.name],
             _begun(role, now, job.provisioning.failure)
             | _consumed(role, consumed)
-            | preconditioned_patches.changed(admission.reason, why)
-            | preconditioned_patches.assigned(role, 0, nodes.get(role.name, ()))
+            | last_change_annotations(admission.reason, why)
+            | assigned_nodes_annotation(role, 0, nodes.get(role.name, ()))
             | _history(job, role, sizes[role.name], (admission.reason, why), now),
         )
         for role in starting
     ]
     notes = tuple(
-        preconditioned_patches.note(
+        job_event(
             job.key,
             role,
             Action.STARTED,
@@ -70,7 +76,7 @@ def _starting(job: TrainingJob, admission: Admission) -> list[Role]:
 
 
 def _begun(role: Role, now: datetime, failure: FailedAttempt | None) -> dict[str, str | None]:
-    moment = preconditioned_patches.timestamp(now)
+    moment = timestamp(now)
     delay = role.record.delayed_until
     over = {
         contract.WRITE_REFUSED: role.record.refusals is not None,
@@ -142,21 +148,18 @@ def stop(job: TrainingJob, suspension: Suspension, now: datetime) -> Step:
     """
     running = [] if job.keeps_running else [r for r in job.live if not r.status.suspended]
     writes = tuple(
-        preconditioned_patches.job(
+        job_patch(
             job.key,
             role,
             {"suspend": True},
-            preconditioned_patches.changed(suspension.reason)
+            last_change_annotations(suspension.reason)
             | ({contract.SCALING: None} if role.request.scaling else {})
-            | preconditioned_patches.delay(role, now)
+            | backoff_annotation(role, now)
             | _stopped(role, suspension.reason, now),
         )
         for role in running
     )
-    notes = tuple(
-        preconditioned_patches.note(job.key, role, Action.SUSPENDED, suspension.reason)
-        for role in running
-    )
+    notes = tuple(job_event(job.key, role, Action.SUSPENDED, suspension.reason) for role in running)
     return Step(job.key, writes, notes, sizes=tuple((role.name, 0) for role in running))
 
 
@@ -166,5 +169,5 @@ def _stopped(role: Role, reason: Reason, now: datetime) -> dict[str, str]:
         now, Operation.SUSPENDED, role.status.size, role.status.size, reason.code, message
     )
     timed = reason.restart is Restart.STOPPED
-    since = {contract.RESIZED_AT: preconditioned_patches.timestamp(now)} if timed else {}
+    since = {contract.RESIZED_AT: timestamp(now)} if timed else {}
     return job_history.annotation(role, [entry]) | since

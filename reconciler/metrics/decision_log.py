@@ -12,7 +12,8 @@ from edl import messages, reasons
 from edl.kube.writer.executor import StepFailure, StepReport
 from edl.model import Code, JobKey, Reason, TrainingJob
 from edl.planner.plan import Plan
-from edl.steps import StepError, preconditioned_patches
+from edl.steps import StepError
+from edl.steps.preconditioned_patches import job_event
 from edl.writes import Action, Note
 from reconciler.metrics.counters import RESIZES, Metrics
 from reconciler.metrics.resize_latency import ResizeLatency
@@ -110,7 +111,7 @@ class DecisionLog:
             why = reasons.quoted(code, str(failure.error))
             resized = dict(failure.step.sizes)
             role = next((role for role in job.roles if role.name in resized), job.roles[0])
-            self._announce(preconditioned_patches.note(job.key, role, Action.REFUSED, why))
+            self._announce(job_event(job.key, role, Action.REFUSED, why))
 
     def left_out(self, broken: StepError) -> None:
         self._metrics.api.failures.labels("steps").inc()

@@ -28,7 +28,7 @@ from edl.model import (
     TrainingJob,
 )
 from edl.planner.plan import Plan, ProvisioningRequest
-from edl.steps import preconditioned_patches
+from edl.steps.preconditioned_patches import job_event, job_patch, reason_annotations
 from edl.steps.provisioning import capacity_requests, provisional_pods
 from edl.writes import Action, Delete, Step
 
@@ -140,9 +140,9 @@ def _given_up(job: TrainingJob, now: datetime) -> _Round:
     failure = failed_attempts.failed(asked.failure, asked.message, now)
     reason = reasons.not_provisioned(failure.message)
     annotations: dict[str, str | None] = {contract.PROVISIONING_FAILED: json_text(failure)}
-    explained = preconditioned_patches.reason_annotations(reason)
-    patch = preconditioned_patches.job(job.key, role, {}, annotations | explained)
-    note = preconditioned_patches.note(job.key, role, Action.WAITING, reason)
+    explained = reason_annotations(reason)
+    patch = job_patch(job.key, role, {}, annotations | explained)
+    note = job_event(job.key, role, Action.WAITING, reason)
     deletions = (*_deletions(job, asked.pods), *capacity_requests.deletions(job, asked.requests))
     return (Step(job.key, (patch, *deletions), (note,)),), None
 
