@@ -16,7 +16,8 @@ from edl.errors import is_refusal
 from edl.kube.writer.executor import StepExecutor, StepFailure, StepReport, never
 from edl.model import ClusterState, JobKey
 from edl.planner.plan import Plan
-from edl.steps import StepError, Steps
+from edl.steps.plan_steps import Steps
+from edl.steps.step_collector import StepError
 from edl.writes import Step
 from reconciler.job_backoff import AFTER_CONFLICT, AFTER_FAILURE, JobBackoff
 from reconciler.leader_election import Clocks, LeaderState

@@ -17,8 +17,8 @@ from edl.kube.writer.event_recorder import EventRecorder, EventYieldingExecutor
 from edl.kube.writer.executor import ClusterWriter
 from edl.model import ClusterState, JobKey
 from edl.planner.plan import Plan
-from edl.steps import Steps, steps
 from edl.steps.namespace_redaction import without_foreign_names
+from edl.steps.plan_steps import Steps, steps
 from edl.steps.unchanged_jobs import UnchangedJobs
 from reconciler.autoscaler_events import AutoscalerEvents
 from reconciler.controller import RESYNC, Controller, DecisionPipeline
@@ -128,7 +128,7 @@ class Manager:
         return DecisionPipeline(
             unneeded.observing(lambda now: autoscaler.seen(known.state(now))),
             unneeded.deciding(decide),
-            partial(_steps, quiet=UnchangedJobs()),
+            partial(_steps, unchanged=UnchangedJobs()),
             self.team_source.forget,
         )
 
@@ -222,6 +222,6 @@ class Manager:
 
 
 def _steps(
-    plan: Plan, state: ClusterState, waits: Callable[[JobKey], bool], quiet: UnchangedJobs
+    plan: Plan, state: ClusterState, waits: Callable[[JobKey], bool], unchanged: UnchangedJobs
 ) -> Steps:
-    return steps(without_foreign_names(plan, state), state, quiet, waits)
+    return steps(without_foreign_names(plan, state), state, unchanged, waits)

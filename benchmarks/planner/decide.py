@@ -30,7 +30,7 @@ from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import POLICIES
-from edl.steps import steps
+from edl.steps.plan_steps import steps
 from edl.steps.unchanged_jobs import UnchangedJobs
 from reconciler.controller import free_decision
 from reconciler.manager import collect_less

@@ -28,7 +28,7 @@ from edl.model import ClusterState
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
-from edl.steps import steps
+from edl.steps.plan_steps import steps
 from reconciler.manager import collect_less
 
 if TYPE_CHECKING:

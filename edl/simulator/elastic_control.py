@@ -18,7 +18,7 @@ from edl.simulator.cluster.simulated_job import SimulatedJob
 from edl.simulator.cluster.simulated_role import SimulatedRole
 from edl.simulator.environment import Environment
 from edl.simulator.scenario import Elastic, Plain, Watcher
-from edl.steps import steps
+from edl.steps.plan_steps import steps
 from edl.writes import Create, Delete, Patch, Step, Write
 
 

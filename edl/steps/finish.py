@@ -81,7 +81,7 @@ def _deletions(job: TrainingJob) -> tuple[Delete, ...]:
     )
 
 
-def freed(job: TrainingJob) -> tuple[Patch, ...]:
+def resume_unrecorded_ends(job: TrainingJob) -> tuple[Patch, ...]:
     """Resumes Jobs whose end is not recorded yet: they finish at once (docs/kubernetes.md 23)."""
     return tuple(
         job_patch(job.key, role, {"suspend": False}, {})

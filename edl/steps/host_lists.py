@@ -19,7 +19,7 @@ from edl.frameworks import FRAMEWORKS
 from edl.model import Leaving, Pod, Role, TrainingJob
 from edl.planner.plan import Resize
 from edl.spec import addresses
-from edl.steps.pod_removal import going, named, reason
+from edl.steps.pod_removal import pods_to_remove, removal_reason, requested_removals
 from edl.steps.preconditioned_patches import pod_patch, spec_without_gate, timestamp
 from edl.writes import Patch
 
@@ -57,7 +57,7 @@ class _Workers(msgspec.Struct, frozen=True):
 
     @property
     def leave(self) -> bool:
-        return self.size < self.role.status.size or bool(going(self.role))
+        return self.size < self.role.status.size or bool(pods_to_remove(self.role))
 
 
 def publish(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Publication:
@@ -111,17 +111,18 @@ def _leaving(job: TrainingJob, role: Role, size: int, resize: Resize | None) -> 
         pod.name for pod in role.status.pods if pod.active and pod.name not in staying
     )
     before = job.leaving.reason if job.leaving else reasons.UNKNOWN
-    why = reason(role) if named(role) else before
+    why = removal_reason(role) if requested_removals(role) else before
     return Leaving(names, size, resize.reason if resize else why)
 
 
 def _published(job: TrainingJob) -> str:
-    return FRAMEWORKS[job.framework].publishes or role_of(job)
+    return FRAMEWORKS[job.framework].publishes or newcomer_role(job)
 
 
 def _staying(job: TrainingJob, role: Role, size: int) -> list[Pod]:
     """The active pods that stay at this size, except those that already left the list."""
-    gone = {pod.name for pod in going(role)} | (job.leaving.pods if job.leaving else frozenset())
+    unlisted = job.leaving.pods if job.leaving else frozenset[str]()
+    gone = {pod.name for pod in pods_to_remove(role)} | unlisted
     return [
         pod
         for pod in role.status.pods
@@ -137,7 +138,7 @@ def leaves_no_worker(job: TrainingJob, resize: Resize) -> bool:
     if _published(job) != resize.role or resize.after > resize.before:
         return False
     role = next(role for role in job.roles if role.name == resize.role)
-    if not going(role) or any(pod.ready for pod in _staying(job, role, resize.after)):
+    if not pods_to_remove(role) or any(pod.ready for pod in _staying(job, role, resize.after)):
         return False
     return any(pod.ready for pod in _staying(job, role, role.status.size))
 
@@ -222,7 +223,7 @@ def _patch(
     if workers.leaving.pods or pod.published.leaving:
         leaves = workers.leaving.pods and leaving_workers.leaving_text(workers.leaving)
         annotations[contract.LEAVING] = leaves or None
-    if role_of(job):
+    if newcomer_role(job):
         annotations[contract.WORKER_HOSTS] = "".join(f"{host}\n" for host in hosts)
     if not _is_gated(pod):
         return pod_patch(job.key, pod, annotations)
@@ -241,7 +242,7 @@ def _reminder(job: TrainingJob, pod: Pod) -> Patch:
 # template, so a scheduling gate holds them until the value is in an annotation of the pod.
 
 
-def role_of(job: TrainingJob) -> str:
+def newcomer_role(job: TrainingJob) -> str:
     """The role whose pods get NEW_WORKER; "" if none do."""
     mode = FRAMEWORKS[job.framework].mode(job.mode, [role.name for role in job.roles])
     return mode.newcomers if mode else ""
@@ -249,11 +250,11 @@ def role_of(job: TrainingJob) -> str:
 
 def new_worker_patches(job: TrainingJob) -> tuple[Patch, ...]:
     """For each gated worker, a patch with NEW_WORKER and the number of workers."""
-    name = role_of(job)
+    name = newcomer_role(job)
     leaders = [pod for role in job.roles if role.spec.is_leader for pod in role.status.pods]
     began = any(pod.published.hosts is not None for pod in leaders if not pod.terminating)
     return tuple(
-        _let_in(job, role, pod, new=began)
+        _admit_worker(job, role, pod, new=began)
         for role in job.live
         if role.name == name
         for pod in role.status.pods
@@ -261,6 +262,6 @@ def new_worker_patches(job: TrainingJob) -> tuple[Patch, ...]:
     )
 
 
-def _let_in(job: TrainingJob, role: Role, pod: Pod, *, new: bool) -> Patch:
+def _admit_worker(job: TrainingJob, role: Role, pod: Pod, *, new: bool) -> Patch:
     annotations = {contract.NEW_WORKER: str(int(new)), contract.WORKERS: str(role.status.size)}
     return pod_patch(job.key, pod, annotations, spec_without_gate(pod, contract.HOSTS_GATE))

@@ -13,16 +13,17 @@ from edl.planner.plan import NodeAssignment
 from edl.steps import pod_removal
 from edl.steps.preconditioned_patches import job_event, pod_patch, spec_without_gate, timestamp
 from edl.steps.provisioning import capacity_requests
-from edl.steps.start import member_annotations
+from edl.steps.sizes.start import member_annotations
+from edl.steps.step_collector import DueSteps
 from edl.writes import Action, Patch, Step
 
 
-def placed(job: TrainingJob, found: Sequence[NodeAssignment], now: datetime) -> tuple[Step, ...]:
+def placement_steps(job: TrainingJob, found: Sequence[NodeAssignment], now: datetime) -> DueSteps:
     """One step per pod, so that the failure of one stops no other."""
-    return (*_replaced(job, found), *_given(job, found, now))
+    return DueSteps((*_replacements(job, found), *_assignments(job, found, now)))
 
 
-def _replaced(job: TrainingJob, found: Sequence[NodeAssignment]) -> Iterator[Step]:
+def _replacements(job: TrainingJob, found: Sequence[NodeAssignment]) -> Iterator[Step]:
     """Deletes pods that lost their nodes, uncounted; the Job controller recreates them.
 
     The text names no pod, so that all of them are one Event with a count.
@@ -35,7 +36,9 @@ def _replaced(job: TrainingJob, found: Sequence[NodeAssignment]) -> Iterator[Ste
                 yield Step(job.key, pod_removal.untracked_end(job, pod), (note,))
 
 
-def _given(job: TrainingJob, found: Sequence[NodeAssignment], now: datetime) -> tuple[Step, ...]:
+def _assignments(
+    job: TrainingJob, found: Sequence[NodeAssignment], now: datetime
+) -> tuple[Step, ...]:
     members = member_annotations(job, {role.name: role.status.size for role in job.roles})
     if members and any(role.status.suspended for role in job.live):
         return ()  # the rest of the job may still start at another size

@@ -41,27 +41,27 @@ def _with_drained_pods(
     return role.changed(removing=named, drain_reason=found.reason, clears=found.cleared_nodes)
 
 
-def going(role: Role) -> tuple[Pod, ...]:
+def pods_to_remove(role: Role) -> tuple[Pod, ...]:
     """The named pods that are still active, whether or not their removal is recorded."""
     names = role.removed_by_name
     return tuple(pod for pod in role.status.pods if pod.name in names and pod.active)
 
 
-def recorded(role: Role) -> dict[str, str | None]:
+def removal_annotations(role: Role) -> dict[str, str | None]:
     """The annotations that turn names to remove into pods to delete; {} if none are named.
 
     The record comes before the deletions: after a crash between them, it names what is left to do.
-    Of more pods than it holds, those that remain are then chosen by a new plan.
+    If the names exceed 64 KiB, the rest is left to the next plan.
     """
     if not role.request.removing:
         return {}
-    names = ",".join(sorted(pod.name for pod in going(role)))
+    names = ",".join(sorted(pod.name for pod in pods_to_remove(role)))
     if len(names) > _LONGEST:
         names = names[:_LONGEST].rpartition(",")[0]
     return {contract.REMOVE: None, contract.REMOVED_PODS: names or None}
 
 
-def named(role: Role) -> frozenset[str]:
+def requested_removals(role: Role) -> frozenset[str]:
     """The names for removal that pods have, which may already be terminating."""
     return role.request.removing.intersection(pod.name for pod in role.status.pods)
 
@@ -74,7 +74,7 @@ def deletions(job: TrainingJob, role: Role, size: int) -> tuple[Write, ...]:
     """
     return tuple(
         write
-        for pod in going(role)
+        for pod in pods_to_remove(role)
         if pod.index < size or not role.spec.indexed
         for write in untracked_end(job, pod)
     )
@@ -100,7 +100,7 @@ def untracked_end(job: TrainingJob, pod: Pod) -> tuple[Write, ...]:
     return release, Delete(target)
 
 
-def interrupted(job: TrainingJob) -> tuple[Delete, ...]:
+def finish_interrupted_deletions(job: TrainingJob) -> tuple[Delete, ...]:
     """Deletes pods that `untracked_end` has released, and not deleted: it failed between the two.
 
     They would run on, whether or not this plan removes them, and their Job would not count their
@@ -112,11 +112,11 @@ def interrupted(job: TrainingJob) -> tuple[Delete, ...]:
         for role in job.live
         if role.template.shape.share is None
         for pod in role.status.pods
-        if pod.untracked and pod.active and pod.node and pod not in going(role)
+        if pod.untracked and pod.active and pod.node and pod not in pods_to_remove(role)
     )
 
 
-def relied_on(role: Role) -> Json:
+def removal_preconditions(role: Role) -> Json:
     """What its Job must still say to remove pods that the plan has named.
 
     Its status changes whenever a pod ends. Names that a user wrote meanwhile would be lost.
@@ -126,12 +126,12 @@ def relied_on(role: Role) -> Json:
     return {"metadata": metadata, "spec": spec}
 
 
-def reason(role: Role) -> Reason:
+def removal_reason(role: Role) -> Reason:
     """The reason of the removal: the plan's, or that the user named the pods."""
-    return role.request.drain_reason or reasons.removed(named(role))
+    return role.request.drain_reason or reasons.removed(requested_removals(role))
 
 
-def arrived(job: TrainingJob, role: Role) -> tuple[Patch, ...]:
+def restore_reason(job: TrainingJob, role: Role) -> tuple[Patch, ...]:
     """Restores the reason of the last resize on the Job, once all moved pods are ready again."""
     last = role.record.last
     if (

@@ -5,7 +5,7 @@ refused write has a back-off of its own: a lasting refusal of one says nothing a
 """
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from operator import attrgetter
 
 from msgspec.structs import replace
@@ -16,19 +16,21 @@ from edl.annotations.json_text import json_text
 from edl.model import ResizePolicy, Role, TrainingJob, WriteRefusal
 from edl.planner.plan import Admission
 from edl.steps.preconditioned_patches import job_patch, reason_annotations, size_spec
-from edl.steps.start import start
+from edl.steps.sizes.start import start
+from edl.steps.step_collector import DueSteps
 from edl.writes import Json, Patch, Step
 
 
-def retried(job: TrainingJob, now: datetime) -> tuple[Step, timedelta | None]:
-    """Writes that are due now, and the time after which to check again without a change."""
+def retry_refused_writes(job: TrainingJob, now: datetime) -> DueSteps:
+    """One step: the record of new refusals, or else the refused write that is due first."""
     left = [(one, write_refusals.time_left(one, now)) for one in job.refused_writes]
     recheck = min((time for _, time in left if time), default=None)
     if records := _records(job):
-        return Step(job.key, records), recheck
+        return DueSteps((Step(job.key, records),), recheck)
     due = sorted((one for one, time in left if not time), key=attrgetter("at"))
     attempts = (_attempt(job, refusal, now) for refusal in due)
-    return next((step for step in attempts if step.writes), Step(job.key, ())), recheck
+    step = next((step for step in attempts if step.writes), None)
+    return DueSteps((step,) if step else (), recheck)
 
 
 def _records(job: TrainingJob) -> tuple[Patch, ...]:

@@ -1,4 +1,4 @@
-"""One round of a training job that this plan neither starts nor suspends."""
+"""One round of a training job, or of bare pods, that this plan neither starts nor suspends."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -9,35 +9,35 @@ from msgspec.structs import replace
 from edl import contract, phases
 from edl.model import Role, TrainingJob
 from edl.planner.plan import Resize
-from edl.steps import host_lists, pod_removal, scale_deadline
+from edl.steps import host_lists, pod_removal
 from edl.steps.dependents import dependents_of, missed_keys
-from edl.steps.finish import finish, freed
+from edl.steps.finish import finish, resume_unrecorded_ends
 from edl.steps.host_lists import Publication, leaves_no_worker, publish
 from edl.steps.preconditioned_patches import job_patch, timestamp
-from edl.steps.resize_patch import RoleChange, change
-from edl.steps.restart import restart
+from edl.steps.sizes import scale_deadline
+from edl.steps.sizes.resize_patch import RoleChange, role_change
+from edl.steps.sizes.restart import restart
+from edl.steps.step_collector import DueSteps
 from edl.writes import Patch, Step
 
 if TYPE_CHECKING:
     from edl.writes import Write
 
 
-def live(
-    job: TrainingJob, planned: Sequence[Resize], now: datetime
-) -> tuple[Step, timedelta | None]:
-    """Writes that are due now, and the time after which to check again without a change."""
+def upkeep(job: TrainingJob, planned: Sequence[Resize], now: datetime) -> DueSteps:
+    """One step with the writes that are due now."""
     end = phases.ending(job)
     if end is not None:
         step = finish(job, end, now)
-        return replace(step, writes=(*freed(job), *step.writes)), None
+        return DueSteps((replace(step, writes=(*resume_unrecorded_ends(job), *step.writes)),))
     roles = {role.name: role for role in job.live}
     resizes = [
         resize
-        for resize in scale_deadline.limited(job, planned, now)
+        for resize in scale_deadline.revert_overdue(job, planned, now)
         if not job.refuses(roles[resize.role], resize.after)
     ]
     if any(resize.restart for resize in resizes):
-        return restart(job, resizes, now), None
+        return DueSteps((restart(job, resizes, now),))
     resizes = [resize for resize in resizes if not leaves_no_worker(job, resize)]
     published = publish(job, resizes, now)
     changes = [_change(job, role, resizes, published, now) for role in job.live]
@@ -45,11 +45,22 @@ def live(
     around = () if job.missing else (*dependents_of(job), *missed_keys(job, now))
     # Sizes first: other jobs wait for that capacity, and a quota may forbid dependents.
     writes = (*published.writes, *(write for found in changes for write in found.writes), *around)
-    first: tuple[Write, ...] = (*host_lists.new_worker_patches(job), *freed(job))
-    first += pod_removal.interrupted(job)
+    first: tuple[Write, ...] = (*host_lists.new_worker_patches(job), *resume_unrecorded_ends(job))
+    first += pod_removal.finish_interrupted_deletions(job)
     notes = tuple(note for found in changes for note in found.notes)
     sizes = tuple((one.role, one.after) for one in resizes if not roles[one.role].status.suspended)
-    return Step(job.key, (*first, *writes), notes, sizes=sizes), _recheck(job, published, now)
+    step = Step(job.key, (*first, *writes), notes, sizes=sizes)
+    return DueSteps((step,), _recheck(job, published, now))
+
+
+def bare_pod_upkeep(job: TrainingJob, now: datetime) -> DueSteps:
+    """Dependents of bare pods with our labels, and the host list of their launcher."""
+    if job.problem:
+        return DueSteps(())
+    published = publish(job, (), now)
+    # Dependents first: an ungated launcher needs its ServiceAccount.
+    step = Step(job.key, (*dependents_of(job), *published.writes))
+    return DueSteps((step,), published.recheck)
 
 
 def _change(
@@ -57,20 +68,22 @@ def _change(
 ) -> RoleChange:
     """The change of one role; removals wait until launchers have read their lists."""
     resize = next((resize for resize in resizes if resize.role == role.name), None)
-    removes = role.request.removing or pod_removal.going(role)
+    removes = role.request.removing or pod_removal.pods_to_remove(role)
     leaves = removes or (resize and resize.after < resize.before)
     if leaves and published.wait is not None:
         return RoleChange()
     if resize or removes or role.request.scaling:
-        found = change(job, role, resize, now)
+        found = role_change(job, role, resize, now)
         if found.writes:
             return found
     return RoleChange(
-        forgive(job, role, now) or pod_removal.arrived(job, role) or below_min(job, role, now)
+        raise_backoff_limit(job, role, now)
+        or pod_removal.restore_reason(job, role)
+        or record_below_min(job, role, now)
     )
 
 
-def below_min(job: TrainingJob, role: Role, now: datetime) -> tuple[Patch, ...]:
+def record_below_min(job: TrainingJob, role: Role, now: datetime) -> tuple[Patch, ...]:
     """Records since when the role is below its raised minimum, and forgets it once it is not."""
     is_below, noticed = bool(phases.below_minimum(role)), role.record.below_min_since is not None
     if is_below == noticed:
@@ -94,15 +107,15 @@ CALM: Final = timedelta(minutes=10)
 """How long all pods must have been ready; the kubelet resets container back-offs after this too."""
 
 
-def forgive(job: TrainingJob, role: Role, now: datetime) -> tuple[Patch, ...]:
+def raise_backoff_limit(job: TrainingJob, role: Role, now: datetime) -> tuple[Patch, ...]:
     """Raises `backoffLimit` so that all retries are left, once nothing has failed for `CALM`."""
     limit = role.status.failures + role.spec.retries
-    if not role.spec.retries or role.spec.backoff_limit >= limit or not _calm(role, now):
+    if not role.spec.retries or role.spec.backoff_limit >= limit or not _is_stable(role, now):
         return ()
     return (job_patch(job.key, role, {"backoffLimit": limit}, {}),)
 
 
-def _calm(role: Role, now: datetime) -> bool:
+def _is_stable(role: Role, now: datetime) -> bool:
     """Whether every replica has been ready for `CALM`."""
     ready = [pod.ready_since for pod in role.status.pods if pod.ready and not pod.terminating]
     return len(ready) >= role.status.size > 0 and all(

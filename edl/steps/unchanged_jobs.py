@@ -14,25 +14,25 @@ class UnchangedJobs:
     _known: dict[JobKey, TrainingJob] = field(default_factory=dict)
 
     def __contains__(self, job: TrainingJob) -> bool:
-        """Whether this very object was noted: its upkeep required nothing, and still does."""
+        """Whether this very object is remembered: its upkeep required nothing, and still does."""
         return self._known.get(job.key) is job
 
-    def note(self, job: TrainingJob) -> None:
+    def remember(self, job: TrainingJob) -> None:
         """Remember a job whose upkeep required no write and no recheck."""
-        if _stands_still(job):
+        if _is_settled(job):
             self._known[job.key] = job
 
-    def keep(self, jobs: Iterable[TrainingJob]) -> None:
+    def retain(self, jobs: Iterable[TrainingJob]) -> None:
         """Forget jobs that are not among these objects."""
         self._known = {job.key: job for job in jobs if job in self}
 
 
-def _stands_still(job: TrainingJob) -> bool:
+def _is_settled(job: TrainingJob) -> bool:
     """Whether time alone requires no write: pods are settled, and no failure is to be forgiven."""
-    return phases.ending(job) is not None or all(map(_is_there, job.live))
+    return phases.ending(job) is not None or all(map(_is_complete, job.live))
 
 
-def _is_there(role: Role) -> bool:
+def _is_complete(role: Role) -> bool:
     there = all((pod.ready or pod.ended) and not pod.terminating for pod in role.status.pods)
     forgiven = (
         not role.spec.retries or role.spec.backoff_limit >= role.status.failures + role.spec.retries

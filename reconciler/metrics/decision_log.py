@@ -12,8 +12,8 @@ from edl import messages, reasons
 from edl.kube.writer.executor import StepFailure, StepReport
 from edl.model import Code, JobKey, Reason, TrainingJob
 from edl.planner.plan import Plan
-from edl.steps import StepError
 from edl.steps.preconditioned_patches import job_event
+from edl.steps.step_collector import StepError
 from edl.writes import Action, Note
 from reconciler.metrics.counters import RESIZES, Metrics
 from reconciler.metrics.resize_latency import ResizeLatency

@@ -17,7 +17,7 @@ from edl.kube.state.observe import observe
 from edl.kube.writer.executor import perform
 from edl.model import ClusterState, ObjectRef, Pod, Role
 from edl.planner.plan import Admission, NodeAssignment, Plan
-from edl.steps import steps
+from edl.steps.plan_steps import steps
 from edl.writes import Json, Write
 from sandbox import NodeGroup, Sandbox
 from sandbox.existing import Cluster

@@ -17,7 +17,7 @@ from edl.model import ObjectRef
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
-from edl.steps import steps
+from edl.steps.plan_steps import steps
 from edl.writes import Json
 from tests.edl.kube import manifests
 from tests.fake_cluster.cluster import FakeCluster

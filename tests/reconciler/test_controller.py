@@ -21,7 +21,8 @@ from edl.model import (
     WriteRefusal,
 )
 from edl.planner.plan import Held, Plan, Resize
-from edl.steps import StepError, Steps
+from edl.steps.plan_steps import Steps
+from edl.steps.step_collector import StepError
 from edl.writes import Action, Note, Step
 from reconciler.controller import (
     LONGEST_ACT,

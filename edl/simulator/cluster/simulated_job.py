@@ -175,7 +175,7 @@ def _gates(role: Role, waiting: frozenset[str]) -> tuple[str, ...]:
 
 def _waiting(job: TrainingJob) -> frozenset[str]:
     """Roles whose pods are gated until they have a host list or the job's members."""
-    gated_role = host_lists.role_of(job)
+    gated_role = host_lists.newcomer_role(job)
     publishes = bool(FRAMEWORKS[job.framework].publishes or gated_role)
     deciding = {role.name for role in job.roles if role.spec.is_leader and publishes}
     return frozenset(deciding | ({gated_role} if gated_role else set()))

@@ -7,10 +7,9 @@ pod for its own job: if the victim is deleted meanwhile, the preemptor stays Pen
 its nodes are reserved for them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import partial
-from typing import Final, TypeAlias
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -30,6 +29,7 @@ from edl.model import (
 from edl.planner.plan import Plan, ProvisioningRequest
 from edl.steps.preconditioned_patches import job_event, job_patch, reason_annotations
 from edl.steps.provisioning import capacity_requests, provisional_pods
+from edl.steps.step_collector import DueSteps, StepCollector
 from edl.writes import Action, Delete, Step
 
 MOST_CREATED: Final = 100
@@ -37,28 +37,28 @@ MOST_CREATED: Final = 100
 BINDING: Final = timedelta(minutes=2)
 """Within this time of a start its pods should be bound; then the request is deleted anyway."""
 _NEXT: Final = timedelta(seconds=1)
-_Round: TypeAlias = tuple[tuple[Step, ...], timedelta | None]
-"""Steps of one job, and the time after which to check again without a change."""
 
 
-def rounds(plan: Plan, state: ClusterState) -> Iterable[tuple[JobKey, Callable[[], _Round]]]:
-    """Step makers of jobs that request nodes, or have requested some."""
+def add_steps(collector: StepCollector, plan: Plan, state: ClusterState) -> None:
+    """Adds steps of jobs that request nodes, or have requested some."""
     requests = {request.job: request for request in plan.requests}
     starts = {entry.job for entry in plan.admissions}
     stopped = {entry.job for entry in plan.suspensions}
     now = state.observed_at
     for job in state.jobs:
         if job.key in plan.unprovisioned:
-            yield job.key, partial(_given_up, job, now)
+            collector.add(job.key, _give_up, job, now)
         elif job.key in stopped and job.provisioning.requests:
             # The provisioned nodes are in use by now; a later start needs a new request.
-            yield job.key, partial(_withdrawn, job)
+            collector.add(job.key, _withdraw, job)
         elif job.key in requests:
-            yield job.key, partial(_asked, job, _without_moved(job, requests[job.key], plan))
+            request = _without_moved(job, requests[job.key], plan)
+            collector.add(job.key, _create_missing, job, request)
         elif not job.suspended and job.provisioning.has_requests:
-            yield job.key, partial(_replaced, job, now)
+            collector.add(job.key, _delete_replaced, job, now)
         elif job.key not in starts and job.provisioning.has_requests:
-            yield job.key, partial(_withdrawn, job)
+            collector.add(job.key, _withdraw, job)
+    collector.extend(_orphan_deletions(state))
 
 
 def _without_moved(
@@ -75,27 +75,27 @@ def _without_moved(
     return replace(request, pods=tuple(pods)) if moved else request
 
 
-def orphaned(state: ClusterState) -> Iterator[Step]:
+def _orphan_deletions(state: ClusterState) -> Iterator[Step]:
     """Deletes provisional pods and requests of training jobs that were released or deleted."""
     for target, uid in state.orphans:
         yield Step(JobKey(target.namespace, target.name), (Delete(target, uid=uid),))
 
 
-def _asked(job: TrainingJob, request: ProvisioningRequest) -> _Round:
+def _create_missing(job: TrainingJob, request: ProvisioningRequest) -> DueSteps:
     """Creates what is missing, and deletes surplus objects and those of the other kind."""
     if request.by_request is None:
-        steps, again = _asked_by_pods(job, request)
-        return (*_removed(job, (), job.provisioning.requests), *steps), again
+        steps, again = _create_missing_pods(job, request)
+        return DueSteps((*_deletion_steps(job, (), job.provisioning.requests), *steps), again)
     named = capacity_requests.name(job, request, request.by_request) if request.pods else ""
     others = [one for one in job.provisioning.requests if one.name != named]
-    removed = _removed(job, job.provisioning.pods, others)
+    removed = _deletion_steps(job, job.provisioning.pods, others)
     if not named or len(others) < len(job.provisioning.requests):
-        return removed, None
+        return DueSteps(removed)
     creates = capacity_requests.creations(job, named, request, request.by_request)
-    return (*removed, Step(job.key, tuple(creates), starts=True)), None
+    return DueSteps((*removed, Step(job.key, tuple(creates), starts=True)))
 
 
-def _asked_by_pods(job: TrainingJob, request: ProvisioningRequest) -> _Round:
+def _create_missing_pods(job: TrainingJob, request: ProvisioningRequest) -> DueSteps:
     """One step per created pod, and one for deletions."""
     wanted, kept, steps = dict(request.pods), set[str](), list[Step]()
     for role in job.live:
@@ -109,7 +109,7 @@ def _asked_by_pods(job: TrainingJob, request: ProvisioningRequest) -> _Round:
         steps += [Step(job.key, (create,), starts=job.suspended) for create in creates]
     surplus = [pod for pod in job.provisioning.pods if pod.name not in kept and not pod.gone]
     again = _NEXT if len(steps) > MOST_CREATED else None
-    return (*_removed(job, surplus), *steps[:MOST_CREATED]), again
+    return DueSteps((*_deletion_steps(job, surplus), *steps[:MOST_CREATED]), again)
 
 
 def _names(
@@ -129,12 +129,12 @@ def _names(
     return [*(pod.name for pod in alive), *free[: max(2 * count - ended, 0)]][:count]
 
 
-def _withdrawn(job: TrainingJob) -> _Round:
+def _withdraw(job: TrainingJob) -> DueSteps:
     """Deletes everything that requests nodes for the job."""
-    return _removed(job, job.provisioning.pods, job.provisioning.requests), None
+    return DueSteps(_deletion_steps(job, job.provisioning.pods, job.provisioning.requests))
 
 
-def _given_up(job: TrainingJob, now: datetime) -> _Round:
+def _give_up(job: TrainingJob, now: datetime) -> DueSteps:
     """Records on the first Job that nodes did not join in time, then deletes the request."""
     asked, role = job.provisioning, job.roles[0]
     failure = failed_attempts.failed(asked.failure, asked.message, now)
@@ -144,7 +144,7 @@ def _given_up(job: TrainingJob, now: datetime) -> _Round:
     patch = job_patch(job.key, role, {}, annotations | explained)
     note = job_event(job.key, role, Action.WAITING, reason)
     deletions = (*_deletions(job, asked.pods), *capacity_requests.deletions(job, asked.requests))
-    return (Step(job.key, (patch, *deletions), (note,)),), None
+    return DueSteps((Step(job.key, (patch, *deletions), (note,)),))
 
 
 def removed_at_start(job: TrainingJob) -> tuple[Delete, ...]:
@@ -179,7 +179,7 @@ def holds_nodes(job: TrainingJob, now: datetime) -> bool:
     return there and _overlap_left(job, now) > timedelta()
 
 
-def _replaced(job: TrainingJob, now: datetime) -> _Round:
+def _delete_replaced(job: TrainingJob, now: datetime) -> DueSteps:
     """Deletions for a started job: provisional pods once all of its own pods exist.
 
     Requests are deleted once its pods are bound. If a quota counts both kinds of pods, provisional
@@ -189,11 +189,13 @@ def _replaced(job: TrainingJob, now: datetime) -> _Round:
     if requests and not job.provisioning.pods:
         bound = _until(job, now, BINDING)
         waits = bound > timedelta() and not all(map(_is_bound, job.live))
-        return ((), bound) if waits else (_removed(job, (), requests), None)
+        return DueSteps((), bound) if waits else DueSteps(_deletion_steps(job, (), requests))
     made = all(len(role.replicas) >= role.status.size for role in job.live)
     if _counts_twice(job) or made or left <= timedelta():
-        return _withdrawn(job)
-    return _removed(job, [pod for pod in job.provisioning.pods if not pod.node]), left
+        return _withdraw(job)
+    return DueSteps(
+        _deletion_steps(job, [pod for pod in job.provisioning.pods if not pod.node]), left
+    )
 
 
 def _is_bound(role: Role) -> bool:
@@ -215,7 +217,7 @@ def _until(job: TrainingJob, now: datetime, limit: timedelta) -> timedelta:
     return limit - (now - job.started_at) if job.started_at else timedelta()
 
 
-def _removed(
+def _deletion_steps(
     job: TrainingJob, pods: Sequence[ProvisionalPod], requests: Sequence[CapacityRequest] = ()
 ) -> tuple[Step, ...]:
     writes = (*_deletions(job, pods), *capacity_requests.deletions(job, requests))

@@ -18,7 +18,7 @@ from edl.frameworks.mxnet import at_start
 from edl.model import ResizePolicy
 from edl.parsing.parser import parse
 from edl.planner.plan import Admission
-from edl.steps.start import start
+from edl.steps.sizes.start import start
 from edl.writes import Json
 from tests.edl import trainings
 from tests.edl.kubelet import told

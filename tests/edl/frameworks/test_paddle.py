@@ -15,7 +15,7 @@ from edl.frameworks import is_leader, is_service
 from edl.model import ResizePolicy
 from edl.parsing.parser import parse
 from edl.planner.plan import Admission
-from edl.steps.start import start
+from edl.steps.sizes.start import start
 from edl.writes import Json
 from tests.edl import trainings
 from tests.edl.kubelet import told

@@ -17,7 +17,7 @@ from edl.kube.state.observe import observe
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
-from edl.steps import Steps, steps
+from edl.steps.plan_steps import Steps, steps
 from edl.writes import Json, Patch
 from tests.edl.kube import manifests
 from tests.edl.kube.manifests import job, job_pod, member

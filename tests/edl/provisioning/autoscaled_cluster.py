@@ -23,7 +23,7 @@ from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
 from edl.quantities import Resources
-from edl.steps import steps
+from edl.steps.plan_steps import steps
 from edl.writes import Json
 from reconciler.memory.unrecorded_refusals import RefusedWrites
 from tests.edl import manifests

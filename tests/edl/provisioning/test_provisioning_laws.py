@@ -14,7 +14,7 @@ from edl.model import ClusterState, JobKey, ProvisionalPod, Provisioning
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Autoscaler, Limits
 from edl.planner.policies import POLICIES
-from edl.steps import steps
+from edl.steps.plan_steps import steps
 from edl.writes import Create, Delete
 from tests.edl.planner import clusters
 from tests.edl.provisioning.autoscaled_cluster import AutoscaledCluster

@@ -5,7 +5,8 @@ from msgspec.structs import replace
 from edl import contract
 from edl.model import ClusterState, Owner, ResizePolicy, TrainingJob
 from edl.planner.plan import Plan
-from edl.steps import bare, steps
+from edl.steps.plan_steps import steps
+from edl.steps.running_jobs import bare_pod_upkeep
 from edl.writes import Create, Step
 from tests.edl.trainings import KEY, LONG_AGO, NOW, created, hostfile, pod, pods, published, role
 
@@ -20,7 +21,7 @@ def training(ready: int = 2) -> TrainingJob:
 
 
 def done(job: TrainingJob) -> Step:
-    step, _ = bare(job, NOW)
+    (step,), _ = bare_pod_upkeep(job, NOW)
     return step
 
 
@@ -41,7 +42,7 @@ def test_only_a_service_and_rights_stand_around_it_owned_by_its_pods() -> None:
 
 
 def test_nothing_is_done_where_it_may_not_exec() -> None:
-    assert done(replace(training(), problem="not here")).writes == ()
+    assert bare_pod_upkeep(replace(training(), problem="not here"), NOW) == ((), None)
 
 
 def test_a_round_takes_care_of_it() -> None:

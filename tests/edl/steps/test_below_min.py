@@ -3,13 +3,13 @@
 from edl import contract
 from edl.model import Role
 from edl.simulator.cluster.apply_patches import patched_role
-from edl.steps.running_jobs import live
+from edl.steps.running_jobs import upkeep
 from tests.edl.trainings import NOW, patches, pods, role, seconds, training, written
 
 
 def noticed(found: Role, after: float = 0) -> tuple[Role, list[str | None]]:
     """The role after a round, and the times that were written."""
-    step, _ = live(training(role("ps"), found), [], NOW + seconds(after))
+    (step,), _ = upkeep(training(role("ps"), found), [], NOW + seconds(after))
     (given,) = patches(step) or (None,)
     if given is None:
         return found, []

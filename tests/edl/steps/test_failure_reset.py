@@ -1,7 +1,7 @@
 import pytest
 
 from edl.model import Role
-from edl.steps.running_jobs import CALM, live
+from edl.steps.running_jobs import CALM, upkeep
 from edl.writes import Json
 from tests.edl.trainings import LONG_AGO, NOW, job_patches, pods, role, seconds, training
 
@@ -16,7 +16,7 @@ def chief(**fields: object) -> Role:
 
 
 def limits(found: Role) -> dict[str, Json]:
-    step, _ = live(training(found), (), NOW)
+    (step,), _ = upkeep(training(found), (), NOW)
     return dict(job_patches(step))
 
 

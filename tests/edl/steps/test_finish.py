@@ -6,7 +6,7 @@ from edl import contract
 from edl.contract import CleanUp
 from edl.model import JobEnd, PodPhase, Role
 from edl.steps.finish import finish
-from edl.steps.running_jobs import live
+from edl.steps.running_jobs import upkeep
 from edl.writes import Delete, Step
 from tests.edl.trainings import (
     NOW,
@@ -26,7 +26,7 @@ NOTHING_LEFT = {"parallelism": 0, "completions": 0}
 
 
 def ended(*roles: Role, clean_up: CleanUp = CleanUp.RUNNING) -> Step:
-    step, recheck = live(training(*roles, clean_up=clean_up), (), NOW)
+    (step,), recheck = upkeep(training(*roles, clean_up=clean_up), (), NOW)
     assert recheck is None
     return step
 
@@ -60,7 +60,7 @@ def test_a_job_that_ended_while_suspended_is_resumed_to_record_its_end(clean_up:
 
 def test_an_ended_suspended_job_is_resumed_while_other_roles_run() -> None:
     done = PS.changed(ending=JobEnd.COMPLETE, suspended=True, end_unrecorded=True)
-    step, _ = live(training(CHIEF.changed(ending=None), done, WORKER), (), NOW)
+    (step,), _ = upkeep(training(CHIEF.changed(ending=None), done, WORKER), (), NOW)
     assert job_patches(step)["mnist-ps"] == {"suspend": False}
 
 

@@ -13,8 +13,8 @@ from edl.messages import message
 from edl.model import Code, Demand, JobKey, Reason, ScaleDeadline, Team, Teams
 from edl.model.reason_codes import ForeignJob
 from edl.planner.plan import Admission, Drain, Held, Plan, Resize, Suspension
-from edl.steps import steps
 from edl.steps.namespace_redaction import without_foreign_names
+from edl.steps.plan_steps import steps
 from tests.edl.planner.states import at, cluster, shape, worker
 from tests.edl.trainings import patches, surrounded, written
 

@@ -19,10 +19,10 @@ from edl.model import (
     TrainingJob,
 )
 from edl.planner.plan import Admission, Drain, NodeAssignment, Plan, Resize, Suspension
-from edl.steps import steps
 from edl.steps.host_lists import new_worker_patches, publish
-from edl.steps.resize_patch import resized
-from edl.steps.start import start
+from edl.steps.plan_steps import steps
+from edl.steps.sizes.resize_patch import resize_annotations
+from edl.steps.sizes.start import start
 from edl.writes import Action, Delete, Patch
 from tests.edl.trainings import KEY, NOW, patches, pod, pods, role, training, written
 from tests.reasons import because
@@ -251,7 +251,7 @@ def test_a_growth_keeps_the_nodes_of_its_new_replicas() -> None:
 
 
 def annotated(worker: Role, resize: Resize) -> dict[str, str | None]:
-    return resized(training(worker), worker, resize, NOW)
+    return resize_annotations(training(worker), worker, resize, NOW)
 
 
 BOTH = (GATE, contract.HOSTS_GATE)

@@ -23,7 +23,7 @@ from edl.kube.state.observe import observe
 from edl.kube.writer.executor import perform
 from edl.model import ClusterState, ObjectRef, Role
 from edl.planner.plan import Admission, NodeAssignment, Plan
-from edl.steps import steps
+from edl.steps.plan_steps import steps
 from edl.writes import Create, Json, Patch, Write
 from tests.edl.kube import manifests
 from tests.edl.trainings import KEY, NOW

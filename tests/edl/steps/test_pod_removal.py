@@ -23,7 +23,7 @@ from edl.model import (
 from edl.planner.plan import Drain, Resize
 from edl.steps.host_lists import JOIN, LEAVE
 from edl.steps.pod_removal import untracked_end, with_drained_pods
-from edl.steps.running_jobs import live
+from edl.steps.running_jobs import upkeep
 from edl.writes import Delete, Json, Patch, Step
 from tests.edl.kube.faults import FaultyCluster
 from tests.edl.trainings import (
@@ -63,7 +63,9 @@ def horovod(*roles: Role) -> TrainingJob:
 
 
 def shrink(job: TrainingJob, before: int, after: int) -> tuple[Step, object]:
-    return live(job, [Resize(KEY, "worker", before, after, because("manual size"))], NOW)
+    resize = Resize(KEY, "worker", before, after, because("manual size"))
+    (step,), recheck = upkeep(job, [resize], NOW)
+    return step, recheck
 
 
 def test_at_first_the_list_loses_the_named_and_the_highest() -> None:
@@ -95,7 +97,7 @@ def test_then_the_named_pod_goes_and_the_size_with_it() -> None:
 def test_after_a_crash_a_recorded_removal_is_completed_and_not_recorded_again() -> None:
     recorded = workers(*pods("worker", range(4)), size=3, removed=frozenset({NAMED}))
     job = horovod(launcher(0, 2, told=5), recorded.changed(removing=frozenset()))
-    step, _ = live(job, [], NOW)
+    (step,), _ = upkeep(job, [], NOW)
     assert [target.name for target in deleted(step)] == [NAMED]
     assert patches(step) == []
 
@@ -114,7 +116,7 @@ def test_a_replacement_is_not_taken_for_the_removed_pod() -> None:
 def test_a_pod_that_leaves_already_is_not_ended_twice() -> None:
     leaving = pod("worker", 1, terminating=True)
     job = horovod(launcher(0, 2, told=5), workers(*pods("worker", [0, 2]), leaving, size=3))
-    step, _ = live(job, [], NOW)
+    (step,), _ = upkeep(job, [], NOW)
     assert deleted(step) == []
     assert written(patches(step)[0])[contract.REMOVE] is None
 
@@ -122,7 +124,7 @@ def test_a_pod_that_leaves_already_is_not_ended_twice() -> None:
 def test_a_name_of_no_pod_is_reported_and_recorded_as_no_removal() -> None:
     found = pods("worker", [0, 2])
     job = training(role("ps", pods=pods("ps", [0])), workers(*found, size=2))
-    step, _ = live(job, [], NOW)
+    (step,), _ = upkeep(job, [], NOW)
     (patch,) = patches(step)
     assert deleted(step) == []
     assert written(patch)[contract.REMOVE] is None
@@ -136,7 +138,7 @@ def test_a_name_of_no_pod_is_reported_and_recorded_as_no_removal() -> None:
 def test_a_removal_records_only_names_of_pods() -> None:
     asked = frozenset({NAMED, "mnist-worker-77-abcde"})
     found = role("worker", 1, 12, size=2, pods=pods("worker", range(2)), removing=asked)
-    step, _ = live(training(role("ps", pods=pods("ps", [0])), found), [], NOW)
+    (step,), _ = upkeep(training(role("ps", pods=pods("ps", [0])), found), [], NOW)
     (patch,) = patches(step)
     assert written(patch)[contract.MESSAGE] == f"removed by name: {NAMED}"
     assert [note.action for note in step.notes] == ["PodsRemoved", "Refused"]
@@ -145,7 +147,7 @@ def test_a_removal_records_only_names_of_pods() -> None:
 def test_a_name_is_a_whole_name() -> None:
     found = (*pods("worker", [0]), pod("worker", 1), pod("worker", 10))
     job = horovod(launcher(0, 10, told=5), workers(*found, size=11))
-    assert [target.name for target in deleted(live(job, [], NOW)[0])] == [NAMED]
+    assert [target.name for target in deleted(upkeep(job, [], NOW).steps[0])] == [NAMED]
 
 
 def test_without_a_list_it_goes_at_once() -> None:
@@ -157,7 +159,7 @@ def test_without_a_list_it_goes_at_once() -> None:
 
 def test_without_a_new_size_its_index_comes_back_at_the_same_size() -> None:
     job = training(role("ps", pods=pods("ps", [0])), workers(*pods("worker", range(3)), size=3))
-    step, _ = live(job, [], NOW)
+    (step,), _ = upkeep(job, [], NOW)
     assert [target.name for target in deleted(step)] == [NAMED]
     (patch,) = patches(step)
     assert "spec" not in patch.body
@@ -179,7 +181,7 @@ def test_a_named_work_item_is_ended_whatever_its_index() -> None:
         pods=pods("worker", [6, 7]),
         removing=frozenset({named}),
     )
-    step, _ = live(training(items, framework="none"), [], NOW)
+    (step,), _ = upkeep(training(items, framework="none"), [], NOW)
     assert [target.name for target in deleted(step)] == [named]
 
 
@@ -194,7 +196,7 @@ def test_only_named_work_items_end_whenever_the_job_controller_counts(*, by_plan
     if by_plan:
         drain = Drain(KEY, "worker", oldest, reasons.room_for_job(KEY))
         job = with_drained_pods(job, {(KEY, "worker"): drain})
-    step, _ = live(job, [Resize(KEY, "worker", 4, 2, reasons.room_for_job(KEY))], NOW)
+    (step,), _ = upkeep(job, [Resize(KEY, "worker", 4, 2, reasons.room_for_job(KEY))], NOW)
     size, active = 4, [one.name for one in found]
     for write in step.writes:
         if isinstance(write, Delete):
@@ -217,7 +219,7 @@ def test_a_plan_chooses_anew_which_work_items_end_but_those_that_a_user_named_do
     why = reasons.removed([NAMED]) if by_user else reasons.room_for_job(KEY)
     removed = {"removed": frozenset({NAMED}), "last": why}
     items = role("worker", 1, 4, indexed=False, size=4, pods=found, **removed)
-    step, _ = live(training(items, framework="none"), [], NOW)
+    (step,), _ = upkeep(training(items, framework="none"), [], NOW)
     assert [target.name for target in deleted(step)] == ([NAMED] if by_user else [])
 
 
@@ -249,7 +251,7 @@ def test_the_record_of_thousands_of_removed_pods_fits_into_annotations() -> None
     names = tuple(one.name for one in found[:8999])
     drain = Drain(KEY, "worker", names, reasons.room_for_job(KEY))
     chosen = with_drained_pods(training(items, framework="none"), {(KEY, "worker"): drain})
-    step, _ = live(chosen, [Resize(KEY, "worker", 9000, 1, reasons.room_for_job(KEY))], NOW)
+    (step,), _ = upkeep(chosen, [Resize(KEY, "worker", 9000, 1, reasons.room_for_job(KEY))], NOW)
     recorded = written(patches(step)[0])[contract.REMOVED_PODS]
     assert len(recorded) <= 64 * 1024
     assert {*recorded.split(",")} < {*names}, "whole names"
@@ -261,7 +263,7 @@ def test_the_job_controller_lets_go_of_a_pod_before_it_is_ended_by_name() -> Non
     tracked = ("example.com/own", contract.JOB_TRACKING)
     found = pods("worker", range(3), finalizers=tracked)
     job = training(role("ps", pods=pods("ps", [0])), workers(*found, size=3))
-    step, _ = live(job, [], NOW)
+    (step,), _ = upkeep(job, [], NOW)
     release, end = step.writes[1:3]
     assert isinstance(release, Patch)
     assert release.target.name == NAMED
@@ -278,14 +280,14 @@ def test_only_a_removal_that_the_plan_chose_survives_changes_of_the_status() -> 
     drain = Drain(KEY, "worker", (found[0].name,), reasons.room_for_job(KEY))
     resize = Resize(KEY, "worker", 3, 2, reasons.room_for_job(KEY))
     chosen = with_drained_pods(training(kept, framework="none"), {(KEY, "worker"): drain})
-    step, _ = live(chosen, [resize], NOW)
+    (step,), _ = upkeep(chosen, [resize], NOW)
     relied = {
         "metadata": {"uid": kept.uid, "annotations": {contract.REMOVE: None}},
         "spec": {"parallelism": 3, "suspend": False},
     }
     assert [one.unless_changed for one in patches(step)] == [relied, relied]
     named = kept.changed(removing=frozenset({NAMED}))
-    step, _ = live(training(named, framework="none"), [resize], NOW)
+    (step,), _ = upkeep(training(named, framework="none"), [resize], NOW)
     assert patches(step)[0].unless_changed is None
 
 
@@ -296,7 +298,7 @@ def test_a_removal_that_answers_a_timed_scale_up_forgets_no_newer_one() -> None:
     asked = role("worker", 1, 9, indexed=False, size=3, pods=found, replicas=9, scaling=late)
     drain = Drain(KEY, "worker", (found[0].name,), reasons.room_for_job(KEY))
     chosen = with_drained_pods(training(asked, framework="none"), {(KEY, "worker"): drain})
-    patch = patches(live(chosen, [], NOW)[0])[-1]
+    patch = patches(upkeep(chosen, [], NOW).steps[0])[-1]
     assert written(patch)[contract.REPLICAS] is None
     assert patch.unless_changed is None
 
@@ -327,17 +329,17 @@ def test_a_removal_that_failed_half_way_is_completed_whatever_the_next_plan_remo
     tracked = [replace(pod("worker", i), finalizers=(contract.JOB_TRACKING,)) for i in (0, 2)]
     leaving = replace(pod("worker", 3), finalizers=(), terminating=True)
     items = role("worker", 1, 9, indexed=False, size=4, pods=(*tracked, released, leaving))
-    step, _ = live(training(items, framework="none"), [], NOW)
+    (step,), _ = upkeep(training(items, framework="none"), [], NOW)
     assert step.writes == (Delete(ObjectRef("Pod", KEY.namespace, released.name)),)
     unbound = items.changed(pods=(replace(released, node="", ready=False),))
-    assert live(training(unbound, framework="none"), [], NOW)[0].writes == ()
+    assert upkeep(training(unbound, framework="none"), [], NOW).steps[0].writes == ()
     shared = items.changed(shape=replace(items.template.shape, share=Share(500)))
-    assert live(training(shared, framework="none"), [], NOW)[0].writes == ()
+    assert upkeep(training(shared, framework="none"), [], NOW).steps[0].writes == ()
 
 
 def test_a_released_pod_that_is_still_named_for_removal_is_deleted_once() -> None:
     released = replace(pod("worker", 1), finalizers=())
-    step, _ = live(training(workers(released, size=2)), [], NOW)
+    (step,), _ = upkeep(training(workers(released, size=2)), [], NOW)
     assert [target.name for target in deleted(step)] == [released.name]
 
 
@@ -379,7 +381,7 @@ def test_a_node_that_goes_takes_no_name_off_the_users_list() -> None:
 def test_a_pod_that_a_plan_takes_off_its_node_is_recorded_with_the_reason_of_the_plan() -> None:
     job = training(role("ps", pods=pods("ps", [0])), role("worker", 1, 3, pods=pods("worker", [0])))
     leaving = Drain(KEY, "worker", ("mnist-worker-0-abcde",), because("node n1 goes"))
-    step, _ = live(with_drained_pods(job, {(KEY, "worker"): leaving}), [], NOW)
+    (step,), _ = upkeep(with_drained_pods(job, {(KEY, "worker"): leaving}), [], NOW)
     (patch,) = patches(step)
     assert written(patch)[contract.HISTORY].endswith(" PodsRemoved 1 1 IdleCapacity node n1 goes")
     assert [note.reason for note in step.notes] == ["IdleCapacity"]
@@ -388,7 +390,7 @@ def test_a_pod_that_a_plan_takes_off_its_node_is_recorded_with_the_reason_of_the
 def test_what_is_cleared_for_a_pod_of_few_nodes_is_counted_on_the_job() -> None:
     job = training(role("ps", pods=pods("ps", [0])), role("worker", 1, 3, pods=pods("worker", [0])))
     leaving = Drain(KEY, "worker", ("mnist-worker-0-abcde",), because("makes room"), ("n1",))
-    step, _ = live(with_drained_pods(job, {(KEY, "worker"): leaving}), [], NOW)
+    (step,), _ = upkeep(with_drained_pods(job, {(KEY, "worker"): leaving}), [], NOW)
     notes = written(patches(step)[-1])
     assert cleared_nodes.read(notes[contract.CLEARED] or "") == (Clearing("n1", 1, NOW),)
 
@@ -403,7 +405,7 @@ def test_a_pod_above_the_new_size_is_removed_by_the_resize_alone() -> None:
 
 def test_a_removal_at_the_manual_size_answers_no_wish_for_a_size() -> None:
     found = workers(*pods("worker", range(3)), size=3, replicas=3)
-    step, _ = live(training(role("ps", pods=pods("ps", [0])), found), [], NOW)
+    (step,), _ = upkeep(training(role("ps", pods=pods("ps", [0])), found), [], NOW)
     assert [note.action for note in step.notes] == ["PodsRemoved"]
 
 
@@ -426,7 +428,7 @@ def tracked(*indexes: int, **fields: object) -> tuple[Pod, ...]:
 def test_a_move_is_told_and_the_reason_of_the_size_is_kept() -> None:
     job = training(role("ps", pods=pods("ps", [0])), role("worker", size=3, pods=tracked(0, 1, 2)))
     plan = {(KEY, "worker"): Drain(KEY, "worker", (NAMED,), MOVES)}
-    step, _ = live(with_drained_pods(job, plan), [], NOW)
+    (step,), _ = upkeep(with_drained_pods(job, plan), [], NOW)
     said = written(patches(step)[0])
     told = "worker-1 moves off n1, which is cordoned"
     assert (said[contract.REASON], said[contract.MESSAGE]) == (MOVES.code, told)
@@ -435,7 +437,7 @@ def test_a_move_is_told_and_the_reason_of_the_size_is_kept() -> None:
 
 
 def test_when_all_are_ready_the_reason_of_the_size_is_told_again() -> None:
-    (patch,) = patches(live(moved(*tracked(0, 1, 2)), [], NOW)[0])
+    (patch,) = patches(upkeep(moved(*tracked(0, 1, 2)), [], NOW).steps[0])
     said = {contract.REASON: GROWN.code, contract.MESSAGE: "idle capacity: 3 of 12 fit"}
     assert written(patch) == said
     assert "spec" not in patch.body
@@ -452,12 +454,12 @@ def test_when_all_are_ready_the_reason_of_the_size_is_told_again() -> None:
     ids=["missing", "not ready", "leaving", "let go"],
 )
 def test_until_then_the_move_is_told(last: tuple[Pod, ...]) -> None:
-    assert patches(live(moved(*tracked(0, 2), *last), [], NOW)[0]) == []
+    assert patches(upkeep(moved(*tracked(0, 2), *last), [], NOW).steps[0]) == []
 
 
 def test_a_change_for_the_same_reason_is_not_told_twice() -> None:
     job = moved(*tracked(0, 1, 2), reason=GROWN.code)
-    assert patches(live(job, [], NOW)[0]) == []
+    assert patches(upkeep(job, [], NOW).steps[0]) == []
 
 
 def test_a_move_with_a_new_size_has_the_reason_of_the_size() -> None:
@@ -466,6 +468,6 @@ def test_a_move_with_a_new_size_has_the_reason_of_the_size() -> None:
     )
     plan = {(KEY, "worker"): Drain(KEY, "worker", (NAMED,), MOVES)}
     shrinks = [Resize(KEY, "worker", 3, 2, because("other"))]
-    said = written(patches(live(with_drained_pods(job, plan), shrinks, NOW)[0])[0])
+    said = written(patches(upkeep(with_drained_pods(job, plan), shrinks, NOW).steps[0])[0])
     assert said[contract.MESSAGE] == "other"
     assert read_reason(said[contract.LAST_CHANGE]) == because("other")

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from edl import contract
 from edl.model import Pod, TrainingJob
 from edl.planner.plan import Resize
-from edl.steps.running_jobs import live
+from edl.steps.running_jobs import upkeep
 from edl.writes import Delete, Patch, Write
 from tests.edl.trainings import KEY, LONG_AGO, NOW, hostfile, pod, role, training, written
 from tests.reasons import because
@@ -123,7 +123,7 @@ class World:
 
 def lived(world: World, cuts: Iterator[int]) -> None:
     for _ in range(ROUNDS):
-        step, _ = live(world.job(), world.plan(), world.now)
+        (step,), _ = upkeep(world.job(), world.plan(), world.now)
         # A crash may come after any write: the rest is never done.
         world.take(step.writes[: next(cuts, len(step.writes))])
         world.go_on()
@@ -156,5 +156,5 @@ def test_exactly_the_named_and_the_highest_end_whatever_crashes(
     assert world.listed == hostfile(range(wanted))
     assert all(world.lists), "no list was ever empty"
     assert len(world.removals) == bool(names), "a removal is recorded once"
-    step, _ = live(world.job(), world.plan(), world.now)
+    (step,), _ = upkeep(world.job(), world.plan(), world.now)
     assert step.writes == (), "nothing is left to do"

@@ -15,8 +15,9 @@ from edl.model import (
     WriteRefusal,
 )
 from edl.planner.plan import Admission, Held, Plan, Resize, Suspension
-from edl.steps import Steps, resize_patch, steps
-from edl.steps.start import start
+from edl.steps.plan_steps import Steps, steps
+from edl.steps.sizes import resize_patch
+from edl.steps.sizes.start import start
 from edl.writes import Patch
 from tests.edl.trainings import KEY, NOW, created, patches, pods, role, seconds, training, written
 from tests.reasons import because
@@ -268,7 +269,9 @@ def test_a_new_size_keeps_the_refusals_of_other_kinds_with_their_back_offs() -> 
     chief = replace(grown, size=RefusedSize("chief", 2, grows=True))
     job = replace(resized(written=found), refusals=(chief, *found))
     for after, left in ((5, (shrunk, stopped)), (2, (grown, stopped))):
-        (patch,) = patches(resize_patch.change(job, job.roles[1], resize(after).resizes[0], NOW))
+        (patch,) = patches(
+            resize_patch.role_change(job, job.roles[1], resize(after).resizes[0], NOW)
+        )
         assert recorded(patch) == left
 
 

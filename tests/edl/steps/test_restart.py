@@ -5,7 +5,7 @@ from edl.lost_pods import missing_pods
 from edl.model import Assignment, ResizePolicy
 from edl.planner.plan import Resize
 from edl.simulator.cluster.apply_patches import patched_role
-from edl.steps.running_jobs import live
+from edl.steps.running_jobs import upkeep
 from tests.edl.trainings import (
     KEY,
     NOW,
@@ -25,7 +25,7 @@ RESIZE = Resize(KEY, "worker", 2, 3, because("idle capacity: 3 of 3 fit"), resta
 
 
 def test_a_restart_writes_the_new_size_before_it_suspends_every_role() -> None:
-    step, _ = live(training(SCHEDULER, WORKER, framework="mxnet"), [RESIZE], NOW)
+    (step,), _ = upkeep(training(SCHEDULER, WORKER, framework="mxnet"), [RESIZE], NOW)
     assert list(job_patches(step).items()) == [
         ("mnist-worker", {"suspend": True, "parallelism": 3, "completions": 3}),
         ("mnist-scheduler", {"suspend": True}),
@@ -38,12 +38,12 @@ def test_a_restart_writes_the_new_size_before_it_suspends_every_role() -> None:
 def test_a_restart_records_the_nodes_of_all_replicas() -> None:
     gated = WORKER.changed(gated=True, assigned=Assignment(0, ("a", "b")))
     resize = replace(RESIZE, nodes=("b", "b", "c"))
-    step, _ = live(training(SCHEDULER, gated, framework="mxnet"), [resize], NOW)
+    (step,), _ = upkeep(training(SCHEDULER, gated, framework="mxnet"), [resize], NOW)
     assert written(patches(step)[0])[contract.ASSIGNED_NODES] == "0:b*2,c"
 
 
 def test_a_restart_is_told_once() -> None:
-    step, recheck = live(training(SCHEDULER, WORKER, framework="mxnet"), [RESIZE], NOW)
+    (step,), recheck = upkeep(training(SCHEDULER, WORKER, framework="mxnet"), [RESIZE], NOW)
     (note,) = step.notes
     assert note.action == "Restarting"
     assert note.message == "worker 2 → 3: restarts: idle capacity: 3 of 3 fit"
@@ -53,26 +53,26 @@ def test_a_restart_is_told_once() -> None:
 def test_pods_that_a_scale_up_adds_after_a_recovered_loss_are_not_lost() -> None:
     whole = role("worker", 1, 4, size=2, failures=7, pods=pods("worker", range(2)))
     up = Resize(KEY, "worker", 2, 4, because("idle capacity"))
-    step, _ = live(training(whole), [up], NOW)
+    (step,), _ = upkeep(training(whole), [up], NOW)
     (patch,) = patches(step)
     grown = patched_role(whole, patch)
     assert (grown.status.size, missing_pods(grown)) == (4, 0)
     assert missing_pods(grown.changed(failures=8)) == 2
     lacking = whole.changed(pods=pods("worker", range(1)))
-    step, _ = live(training(lacking), [up], NOW)
+    (step,), _ = upkeep(training(lacking), [up], NOW)
     (patch,) = patches(step)
     assert missing_pods(patched_role(lacking, patch)) == 3
 
 
 def test_a_suspended_role_stays_suspended() -> None:
     stopped = SCHEDULER.changed(suspended=True)
-    step, _ = live(training(stopped, WORKER, framework="mxnet"), [RESIZE], NOW)
+    (step,), _ = upkeep(training(stopped, WORKER, framework="mxnet"), [RESIZE], NOW)
     assert list(job_patches(step)) == ["mnist-worker"]
 
 
 def test_a_restart_for_a_lost_pod_records_until_when_pods_may_be_missing() -> None:
     lacking = WORKER.changed(failures=1, pods=pods("worker", [0]))
-    step, _ = live(training(SCHEDULER, lacking, framework="mxnet"), [RESIZE], NOW)
+    (step,), _ = upkeep(training(SCHEDULER, lacking, framework="mxnet"), [RESIZE], NOW)
     worker, scheduler = (written(patch) for patch in patches(step))
     assert worker[contract.DELAYED_UNTIL] == "2026-01-01T12:00:10Z"
     assert contract.DELAYED_UNTIL not in scheduler

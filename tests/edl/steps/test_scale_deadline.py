@@ -8,9 +8,9 @@ import pytest
 from edl import contract, reasons
 from edl.model import ClusterState, ResizePolicy, Role, ScaleDeadline
 from edl.planner.plan import Held, Plan, Resize
-from edl.steps import steps
 from edl.steps.host_lists import LEAVE
-from edl.steps.running_jobs import live
+from edl.steps.plan_steps import steps
+from edl.steps.running_jobs import upkeep
 from edl.writes import Step
 from tests.edl.trainings import (
     KEY,
@@ -46,7 +46,8 @@ def worker(size: int, ready: int, scaling: ScaleDeadline | None, **fields: Any) 
 
 
 def lived(found: Role, *resizes: Resize, now: datetime = NOW) -> tuple[Step, timedelta | None]:
-    return live(training(PS, found), resizes, now)
+    (step,), recheck = upkeep(training(PS, found), resizes, now)
+    return step, recheck
 
 
 def notes(step: Step) -> dict[str, str | None]:
@@ -137,7 +138,7 @@ def test_a_listed_worker_leaves_the_host_list_first() -> None:
         worker(6, 5, since(60)),
         framework="horovod",
     )
-    step, recheck = live(job, [], NOW)
+    (step,), recheck = upkeep(job, [], NOW)
     assert published(step.writes) == hostfile(range(4))
     assert job_patches(step) == {}
     assert recheck == LEAVE

@@ -9,7 +9,7 @@ from edl.lost_pods import lost_pods
 from edl.model import ResizePolicy, Role, ScaleDeadline
 from edl.planner.plan import Admission, Suspension
 from edl.simulator.cluster.apply_patches import patched_role
-from edl.steps.start import start, stop
+from edl.steps.sizes.start import start, stop
 from edl.writes import Create, Patch, Step
 from tests.edl.trainings import (
     KEY,

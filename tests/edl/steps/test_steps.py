@@ -8,8 +8,8 @@ from edl.model import ClusterState, Code, JobEnd, JobKey, Reason, TrainingJob
 from edl.model.scarcity import Lack, ResourceNeed, Scarce, Shortage
 from edl.planner.plan import Admission, Held, Plan, Resize, Suspension
 from edl.quantities import Resources
-from edl.steps import MOST_EXPLAINED, steps
 from edl.steps.host_lists import LEAVE
+from edl.steps.plan_steps import MOST_EXPLAINED, steps
 from edl.writes import Create, Patch
 from tests.edl.trainings import (
     KEY,

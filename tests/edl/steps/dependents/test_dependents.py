@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from edl import contract
 from edl.model import DeviceTemplate, JobEnd, ObjectRef, ResizePolicy, Role, TrainingJob
 from edl.steps.dependents import dependents_of
-from edl.steps.running_jobs import live
+from edl.steps.running_jobs import upkeep
 from edl.writes import Create, Delete, Json
 from tests.edl.trainings import NOW, role, training
 
@@ -201,13 +201,13 @@ def test_a_service_account_of_the_users_choice_is_bound_and_not_made() -> None:
 
 def test_a_waiting_job_is_surrounded_already() -> None:
     waiting = (CHIEF.changed(suspended=True), WORKER.changed(suspended=True))
-    step, _ = live(training(*waiting, existing_dependents=NOTHING), (), NOW)
+    (step,), _ = upkeep(training(*waiting, existing_dependents=NOTHING), (), NOW)
     assert len(step.writes) == 3
 
 
 def test_an_incomplete_job_waits_for_its_dependents() -> None:
     """Whoever comes last must be an owner too."""
-    step, _ = live(training(CHIEF, missing=("worker",), existing_dependents=NOTHING), (), NOW)
+    (step,), _ = upkeep(training(CHIEF, missing=("worker",), existing_dependents=NOTHING), (), NOW)
     assert step.writes == ()
 
 

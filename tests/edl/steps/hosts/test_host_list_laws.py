@@ -12,7 +12,7 @@ from edl.model import ClusterState, Pod, TrainingJob
 from edl.planner.passes.delisted_workers import with_removals_of_delisted, without_delisted
 from edl.planner.plan import Drain, Plan, Resize
 from edl.simulator.cluster.apply_patches import patched_pod, patched_role
-from edl.steps import steps
+from edl.steps.plan_steps import steps
 from edl.writes import Delete, Patch, Write
 from tests.edl.trainings import KEY, LONG_AGO, NOW, hostfile, pod, pods, role, seconds, training
 from tests.reasons import because

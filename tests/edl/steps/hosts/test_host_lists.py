@@ -12,7 +12,7 @@ from edl.model import Pod, PodPhase, TrainingJob
 from edl.planner.plan import Resize
 from edl.steps.host_lists import CONFIRM, FORGET, JOIN, LEAVE, SETTLE, publish
 from edl.steps.preconditioned_patches import timestamp
-from edl.steps.running_jobs import live
+from edl.steps.running_jobs import upkeep
 from edl.writes import Step
 from tests.edl.trainings import (
     KEY,
@@ -66,9 +66,9 @@ def joining(*indexes: int, age: timedelta = timedelta()) -> tuple[Pod, ...]:
 
 def shrink(job: TrainingJob, after: int) -> tuple[Step, timedelta | None]:
     (worker,) = [one for one in job.roles if one.name == "worker"]
-    return live(
-        job, [Resize(KEY, "worker", worker.status.size, after, because("room for nginx"))], NOW
-    )
+    resize = Resize(KEY, "worker", worker.status.size, after, because("room for nginx"))
+    (step,), recheck = upkeep(job, [resize], NOW)
+    return step, recheck
 
 
 def first_list(job: TrainingJob) -> str | None:
@@ -134,7 +134,7 @@ def test_those_who_are_ready_do_not_wait_longer_than_joining_takes() -> None:
 
 def test_a_growth_in_this_plan_is_not_published_yet() -> None:
     job = horovod(launcher(range(3)), pods("worker", range(3)))
-    step, recheck = live(job, [Resize(KEY, "worker", 3, 5, because("idle capacity"))], NOW)
+    (step,), recheck = upkeep(job, [Resize(KEY, "worker", 3, 5, because("idle capacity"))], NOW)
     assert published(step.writes) is None
     assert job_patches(step) == {"mnist-worker": {"parallelism": 5, "completions": 5}}
     assert recheck is None

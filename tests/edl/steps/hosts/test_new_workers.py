@@ -6,8 +6,8 @@ from edl import contract
 from edl.model import Pod, TrainingJob
 from edl.planner.plan import Admission
 from edl.steps.host_lists import new_worker_patches
-from edl.steps.running_jobs import live
-from edl.steps.start import start
+from edl.steps.running_jobs import upkeep
+from edl.steps.sizes.start import start
 from tests.edl.trainings import KEY, NOW, host, patches, pod, pods, role, training, written
 from tests.reasons import because
 
@@ -62,9 +62,9 @@ def test_other_modes_annotate_no_worker() -> None:
 
 
 def test_workers_start_first_and_the_scheduler_reads_those_who_are_ready() -> None:
-    (first,) = patches(live(fork(*waiting(0)), [], NOW)[0])
+    (first,) = patches(upkeep(fork(*waiting(0)), [], NOW).steps[0])
     assert first.target.name == "mnist-worker-0-abcde"
-    (second,) = patches(live(fork(pod("worker", 0), pod("worker", 1)), [], NOW)[0])
+    (second,) = patches(upkeep(fork(pod("worker", 0), pod("worker", 1)), [], NOW).steps[0])
     assert second.target.name == "mnist-scheduler-0-abcde"
     assert written(second)[contract.WORKER_HOSTS] == f"{host(0)}\n{host(1)}\n"
     assert second.body["spec"] == {"schedulingGates": []}

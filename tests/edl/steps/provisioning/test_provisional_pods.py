@@ -26,7 +26,7 @@ from edl.model import (
 )
 from edl.planner.plan import Plan, ProvisioningRequest, Suspension
 from edl.quantities import Resources
-from edl.steps import steps
+from edl.steps.plan_steps import steps
 from edl.steps.provisioning import provisional_pods
 from edl.writes import Delete, Json
 from tests.edl.trainings import NOW, role, training

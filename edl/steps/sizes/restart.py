@@ -15,7 +15,7 @@ from edl.steps.preconditioned_patches import (
     size_spec,
     timestamp,
 )
-from edl.steps.resize_patch import outcome_notes, resized
+from edl.steps.sizes.resize_patch import outcome_events, resize_annotations
 from edl.writes import Action, Step
 
 
@@ -38,7 +38,7 @@ def restart(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Step:
             job.key,
             role,
             {"suspend": True} | (size_spec(role, after[role.name]) if role.name in after else {}),
-            resized(job, role, by_role.get(role.name), now)
+            resize_annotations(job, role, by_role.get(role.name), now)
             | backoff_annotation(role, now)
             | moment,
         )
@@ -48,5 +48,5 @@ def restart(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Step:
     note = job_event(
         job.key, running[0], Action.RESTARTING, why, f"{sizes}: {messages.message(why)}"
     )
-    beside = (outcome_notes(job, role, now) for role in running)
+    beside = (outcome_events(job, role, now) for role in running)
     return Step(job.key, writes, (note, *chain.from_iterable(beside)), sizes=tuple(after.items()))

@@ -14,7 +14,7 @@ from edl.annotations.json_text import json_text
 from edl.model import Code, Reason, RefusedSize, Role, TrainingJob
 from edl.planner.plan import Resize
 from edl.planner.snapshot import last_resizes
-from edl.steps import pod_removal, scale_deadline
+from edl.steps import pod_removal
 from edl.steps.preconditioned_patches import (
     assigned_nodes_annotation,
     failure_baseline_annotations,
@@ -25,6 +25,7 @@ from edl.steps.preconditioned_patches import (
     size_spec,
     timestamp,
 )
+from edl.steps.sizes import scale_deadline
 from edl.writes import Action, Note, Write
 
 _SEEN: Final = 0.25
@@ -38,9 +39,9 @@ class RoleChange(msgspec.Struct, frozen=True):
     notes: tuple[Note, ...] = ()
 
 
-def change(job: TrainingJob, role: Role, resize: Resize | None, now: datetime) -> RoleChange:
+def role_change(job: TrainingJob, role: Role, resize: Resize | None, now: datetime) -> RoleChange:
     """The writes for a resize and the removal of named pods; leaving pods need no more time."""
-    annotations = resized(job, role, resize, now)
+    annotations = resize_annotations(job, role, resize, now)
     size = resize.after if resize else role.status.size
     ends = pod_removal.deletions(job, role, size)
     if not annotations:
@@ -49,8 +50,8 @@ def change(job: TrainingJob, role: Role, resize: Resize | None, now: datetime) -
     # For a smaller size the Job controller at once deletes the youngest work items that it sees.
     later = spec if ends and not role.spec.indexed else {}
     patch = job_patch(job.key, role, {} if later else spec, annotations)
-    notes = (*_size_note(job, role, resize), *outcome_notes(job, role, now))
-    relied = pod_removal.relied_on(role)
+    notes = (*_size_note(job, role, resize), *outcome_events(job, role, now))
+    relied = pod_removal.removal_preconditions(role)
     # Requests with a timeout are the user's, too: the patch may remove an answered one.
     if ends and role.request.drain_reason and not role.request.scaling:
         patch = replace(patch, unless_changed=relied)
@@ -59,12 +60,12 @@ def change(job: TrainingJob, role: Role, resize: Resize | None, now: datetime) -
     return RoleChange((patch, *ends, *([last] if later else [])), notes)
 
 
-def resized(
+def resize_annotations(
     job: TrainingJob, role: Role, resize: Resize | None, now: datetime
 ) -> dict[str, str | None]:
     """The annotations for a resize, a removal or the outcome of a request; mostly none."""
-    annotations = scale_deadline.notes(role, now)
-    annotations |= pod_removal.recorded(role)
+    annotations = scale_deadline.due_annotations(role, now)
+    annotations |= pod_removal.removal_annotations(role)
     if role.request.clears:
         annotations[contract.CLEARED] = json_text(
             cleared_nodes.cleared(role, role.request.clears, now)
@@ -98,20 +99,20 @@ def _still_refused(job: TrainingJob, role: Role, resize: Resize) -> str | None:
     return json_text(left) if left else None
 
 
-def outcome_notes(job: TrainingJob, role: Role, now: datetime) -> Iterator[Note]:
+def outcome_events(job: TrainingJob, role: Role, now: datetime) -> Iterator[Note]:
     """Events about the outcome of a role's removals and timed scale-ups."""
-    removed = pod_removal.named(role)
+    removed = pod_removal.requested_removals(role)
     if removed:
-        yield job_event(job.key, role, Action.REMOVED, pod_removal.reason(role))
+        yield job_event(job.key, role, Action.REMOVED, pod_removal.removal_reason(role))
     if unknown := role.request.removing - removed:
         reason = reasons.no_pods(unknown)
         text = f"{role.name}: {messages.message(reason)}"
         yield job_event(job.key, role, Action.REFUSED, reason, text)
-    if scale_deadline.overdue(role, now):
-        reason = scale_deadline.failure(role)
+    if scale_deadline.is_overdue(role, now):
+        reason = scale_deadline.revert_reason(role)
         text = f"{role.name}: {messages.message(reason)}"
         yield job_event(job.key, role, Action.SCALED, reason, text)
-    elif scale_deadline.came(role) and scale_deadline.is_answered(role):
+    elif scale_deadline.is_reached(role) and scale_deadline.is_answered(role):
         text = f"{role.name} × {role.status.size}"
         yield job_event(job.key, role, Action.SCALED, reasons.SCALE_SUCCEEDED, text)
 
@@ -128,11 +129,15 @@ class _Done(NamedTuple):
 def _operation(role: Role, resize: Resize | None, now: datetime) -> _Done | None:
     """The operation of this round: at most one, as a removal includes its scale-down."""
     after = resize.after if resize else role.status.size
-    if scale_deadline.overdue(role, now):
+    if scale_deadline.is_overdue(role, now):
         before = role.status.size if role.request.replicas is None else role.request.replicas
-        return _Done(Operation.FAILED, before, after, scale_deadline.failure(role))
-    if pod_removal.named(role):
-        why = resize.reason if resize and role.request.drain_reason else pod_removal.reason(role)
+        return _Done(Operation.FAILED, before, after, scale_deadline.revert_reason(role))
+    if pod_removal.requested_removals(role):
+        why = (
+            resize.reason
+            if resize and role.request.drain_reason
+            else pod_removal.removal_reason(role)
+        )
         return _Done(Operation.REMOVED, role.status.size, after, why)
     if resize:
         return _Done(_of_resize(resize), role.status.size, after, resize.reason)

@@ -23,58 +23,60 @@ _ANSWERED: Final[Mapping[str, None]] = {
 }
 
 
-def limited(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> list[Resize]:
+def revert_overdue(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> list[Resize]:
     """The plan's resizes; a role that is overdue returns to its previous size instead."""
-    late = {role.name: role for role in job.live if role.request.scaling and overdue(role, now)}
+    late = {role.name: role for role in job.live if role.request.scaling and is_overdue(role, now)}
     if not late:
         return list(resizes)
     kept = [resize for resize in resizes if resize.role not in late]
-    return kept + [_back(job, role) for role in late.values() if role.status.size > before(role)]
+    grown = [role for role in late.values() if role.status.size > previous_size(role)]
+    return kept + [_revert(job, role) for role in grown]
 
 
-def held(job: TrainingJob, reason: Reason | None, now: datetime) -> TrainingJob:
+def with_hold_cause(job: TrainingJob, reason: Reason | None, now: datetime) -> TrainingJob:
     """The job, its overdue roles with the plan's reason why they are not scaled up further.
 
     Once the host list of a revert is published, its workers count as gone, and the plan's reason is
     that a larger size waits for them: the revert keeps the cause with which it was published.
     """
-    if not any(role.request.scaling and overdue(role, now) for role in job.live):
+    if not any(role.request.scaling and is_overdue(role, now) for role in job.live):
         return job
     begun = job.leaving.reason.about if job.leaving else None
     cause = messages.lasting(reason) if reason else ""
     if isinstance(begun, Growth):
         cause = begun.held
-    return replace(job, roles=tuple(_held(role, cause) for role in job.roles))
+    return replace(job, roles=tuple(_with_cause(role, cause) for role in job.roles))
 
 
-def _held(role: Role, cause: str) -> Role:
+def _with_cause(role: Role, cause: str) -> Role:
     scaling = role.request.scaling
     if scaling is None or role.status.size >= (role.request.replicas or 0):
         return role
     return role.changed(scaling=replace(scaling, held=cause))
 
 
-def _back(job: TrainingJob, role: Role) -> Resize:
+def _revert(job: TrainingJob, role: Role) -> Resize:
     # A job already stopped for the restart need not be stopped again.
     restart = role.spec.resizing is ResizePolicy.RESTART and not role.status.suspended
-    return Resize(job.key, role.name, role.status.size, before(role), failure(role), restart)
+    size, previous = role.status.size, previous_size(role)
+    return Resize(job.key, role.name, size, previous, revert_reason(role), restart)
 
 
-def before(role: Role) -> int:
+def previous_size(role: Role) -> int:
     """The size to revert to: as recorded with the start time, else the current one."""
     known = role.request.scaling.before if role.request.scaling else None
     return role.status.size if known is None else known
 
 
-def failure(role: Role) -> Reason:
+def revert_reason(role: Role) -> Reason:
     """The reason of reverting a scale-up."""
     timeout = role.request.scaling.timeout if role.request.scaling else None
     seconds = timeout.total_seconds() if timeout else None
     cause = role.request.scaling.held if role.request.scaling else ""
-    return reasons.scale_failed(Growth(role.request.replicas, before(role), seconds, cause))
+    return reasons.scale_failed(Growth(role.request.replicas, previous_size(role), seconds, cause))
 
 
-def overdue(role: Role, now: datetime) -> bool:
+def is_overdue(role: Role, now: datetime) -> bool:
     """Whether a scale-up to its manual size has timed out; scale-downs cannot fail."""
     left = time_left(role, now)
     return left is not None and left <= timedelta()
@@ -85,12 +87,13 @@ def time_left(role: Role, now: datetime) -> timedelta | None:
     scaling = role.request.scaling
     if scaling is None or scaling.since is None or scaling.timeout is None:
         return None
-    if role.request.replicas is None or role.request.replicas <= before(role) or came(role):
+    wanted = role.request.replicas
+    if wanted is None or wanted <= previous_size(role) or is_reached(role):
         return None
     return scaling.timeout - (now - scaling.since)
 
 
-def came(role: Role) -> bool:
+def is_reached(role: Role) -> bool:
     """Whether it has its manual size, with every pod ready."""
     ready = sum(pod.ready and not pod.terminating for pod in role.status.pods)
     return (
@@ -102,19 +105,20 @@ def came(role: Role) -> bool:
 
 def is_answered(role: Role) -> bool:
     """Whether the scale request is settled: it has no timeout, or its size is ready."""
-    return role.request.scaling is not None and (role.request.scaling.timeout is None or came(role))
+    scaling = role.request.scaling
+    return scaling is not None and (scaling.timeout is None or is_reached(role))
 
 
-def notes(role: Role, now: datetime) -> dict[str, str | None]:
+def due_annotations(role: Role, now: datetime) -> dict[str, str | None]:
     """The annotations that are due: the recorded start, or the removal of a settled request."""
     if role.request.scaling is None:
         return {}
-    if overdue(role, now):
+    if is_overdue(role, now):
         fallback = role.request.scaling.fallback
         return {**_ANSWERED, contract.REPLICAS: None if fallback is None else str(fallback)}
     if is_answered(role):
         return dict(_ANSWERED)
     if role.request.scaling.since is None and not role.status.suspended:
         begun = timestamp(now)
-        return {contract.SCALING: f"{begun} {before(role)} {role.request.replicas}"}
+        return {contract.SCALING: f"{begun} {previous_size(role)} {role.request.replicas}"}
     return {}

@@ -1,0 +1,183 @@
+"""Computes all steps of a round from a plan and the state that the plan was made for."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Final, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from edl import contract, messages, phases
+from edl.model import ClusterState, JobKey, TrainingJob
+from edl.planner.plan import Admission, Drain, NodeAssignment, Plan, Resize, Suspension
+from edl.steps.pod_placement import placement_steps
+from edl.steps.pod_removal import with_drained_pods
+from edl.steps.preconditioned_patches import job_event, job_patch, reason_annotations, timestamp
+from edl.steps.provisioning import provisioning_steps
+from edl.steps.refused_write import retry_refused_writes
+from edl.steps.running_jobs import bare_pod_upkeep, upkeep
+from edl.steps.sizes import scale_deadline
+from edl.steps.sizes.start import start, stop
+from edl.steps.step_collector import DueSteps, StepCollector, StepError
+from edl.steps.unchanged_jobs import UnchangedJobs
+from edl.writes import Action, Step
+
+MOST_EXPLAINED: Final = 50
+"""Waiting jobs whose reason is written per round, so that a long queue does not flood the API."""
+
+_Entry = TypeVar("_Entry", Resize, NodeAssignment)
+
+
+class Steps(msgspec.Struct, frozen=True):
+    """Writes to make now, and the time after which to check again without a change."""
+
+    steps: tuple[Step, ...] = ()
+    recheck_after: timedelta | None = None
+    errors: tuple[StepError, ...] = ()
+
+
+def _never(_job: JobKey) -> bool:
+    return False
+
+
+def steps(
+    plan: Plan,
+    state: ClusterState,
+    unchanged: UnchangedJobs | None = None,
+    waits: Callable[[JobKey], bool] = _never,
+) -> Steps:
+    """All writes that the plan and the upkeep of jobs require: suspensions first, starts later.
+
+    `unchanged` only saves time, and is updated. A job that `waits` gets no step: its writes failed,
+    and are retried later.
+    """
+    unchanged = unchanged or UnchangedJobs()
+    collector = StepCollector(waits)
+    _add_suspensions(collector, plan, state)
+    _add_upkeep(collector, plan, state, unchanged)
+    _add_retries(collector, plan, state)
+    _add_placements(collector, plan, state)
+    provisioning_steps.add_steps(collector, plan, state)
+    _add_starts(collector, plan, state)
+    collector.extend(_waiting_reasons(plan, state), MOST_EXPLAINED)
+    unchanged.retain(state.jobs)
+    rechecks = [plan.recheck_after] if plan.recheck_after else []
+    recheck_after = min(rechecks + collector.rechecks, default=None)
+    return Steps(tuple(collector.steps), recheck_after, tuple(collector.errors))
+
+
+def _add_suspensions(collector: StepCollector, plan: Plan, state: ClusterState) -> None:
+    """Adds the upkeep of bare pods, which no plan concerns, and the plan's suspensions."""
+    for bare in state.bare_jobs:
+        collector.add(bare.key, bare_pod_upkeep, bare, state.observed_at)
+    jobs = {job.key: job for job in state.jobs} if plan.suspensions else {}
+    for suspension in plan.suspensions:
+        job = jobs[suspension.job]
+        collector.add(job.key, _suspension_steps, job, suspension, state.observed_at)
+
+
+def _suspension_steps(job: TrainingJob, suspension: Suspension, now: datetime) -> DueSteps:
+    return DueSteps((stop(job, suspension, now),))
+
+
+def _add_upkeep(
+    collector: StepCollector, plan: Plan, state: ClusterState, unchanged: UnchangedJobs
+) -> None:
+    """Adds resizes, drains and upkeep of jobs that this plan neither starts nor suspends."""
+    now, resizes, drains = state.observed_at, _by_job(plan.resizes), _drains(plan)
+    moved = {entry.job for entry in plan.suspensions} | {entry.job for entry in plan.admissions}
+    planned = resizes.keys() | {entry.job for entry in plan.drains}
+    held = {entry.job: entry.reason for entry in plan.held}
+    for found in state.jobs:
+        key = found.key
+        if key in moved or found.problem or (found.refused and phases.ending(found) is None):
+            continue
+        job = scale_deadline.with_hold_cause(found, held.get(key), now)
+        if key in planned:
+            collector.add(key, upkeep, with_drained_pods(job, drains), resizes.get(key, ()), now)
+        elif job not in unchanged:
+            collector.add(key, _unplanned_upkeep, job, now, unchanged)
+
+
+def _unplanned_upkeep(job: TrainingJob, now: datetime, unchanged: UnchangedJobs) -> DueSteps:
+    """The upkeep of a job that the plan does not change; remembers whether it was none."""
+    (step,), recheck_after = upkeep(job, (), now)
+    if not step.writes and recheck_after is None:
+        unchanged.remember(job)
+    starts = _waits(job) and phases.ending(job) is None
+    return DueSteps((replace(step, starts=starts),), recheck_after)
+
+
+def _add_retries(collector: StepCollector, plan: Plan, state: ClusterState) -> None:
+    """Adds retries for jobs of which the API server refused a write."""
+    stopped = {entry.job for entry in plan.suspensions}
+    for job in state.jobs:
+        if not job.refused_writes or job.problem or job.key in stopped:
+            continue
+        if phases.ending(job) is None:
+            collector.add(job.key, retry_refused_writes, job, state.observed_at)
+
+
+def _add_placements(collector: StepCollector, plan: Plan, state: ClusterState) -> None:
+    """Adds steps that assign nodes to pods of running jobs, besides the jobs' other steps."""
+    stopped = {entry.job for entry in plan.suspensions}
+    stopped |= {resize.job for resize in plan.resizes if resize.restart}
+    found, now, drains = _by_job(plan.node_assignments), state.observed_at, _drains(plan)
+    for job in state.jobs if found else ():
+        goes_on = job.key not in stopped and not job.problem and phases.ending(job) is None
+        if goes_on and job.key in found and not provisioning_steps.holds_nodes(job, now):
+            moved = with_drained_pods(job, drains)
+            collector.add(job.key, placement_steps, moved, found[job.key], now)
+
+
+def _add_starts(collector: StepCollector, plan: Plan, state: ClusterState) -> None:
+    jobs = {job.key: job for job in state.jobs} if plan.admissions else {}
+    for admission in plan.admissions:
+        job = jobs[admission.job]
+        collector.add(job.key, _start_steps, job, admission, state.observed_at)
+
+
+def _start_steps(job: TrainingJob, admission: Admission, now: datetime) -> DueSteps:
+    step = start(job, admission, now)
+    if not step.writes:
+        return DueSteps(())
+    before = provisioning_steps.removed_at_start(job)
+    after = provisioning_steps.removed_after_start(job)
+    return DueSteps((replace(step, writes=(*before, *step.writes, *after)),))
+
+
+def _drains(plan: Plan) -> Mapping[tuple[JobKey, str], Drain]:
+    """The plan's drains by job and role."""
+    return {(entry.job, entry.role): entry for entry in plan.drains}
+
+
+def _by_job(entries: Iterable[_Entry]) -> dict[JobKey, list[_Entry]]:
+    found: dict[JobKey, list[_Entry]] = {}
+    for entry in entries:
+        found.setdefault(entry.job, []).append(entry)
+    return found
+
+
+def _waiting_reasons(plan: Plan, state: ClusterState) -> Iterator[Step]:
+    """Writes each waiting job's reason to its first Job, where `kubectl describe` shows it.
+
+    First of jobs that never start, as waiting does not help them.
+    Refused starts and nodes that did not join are left out: their own steps write the reason.
+    """
+    waiting = {job.key: job for job in state.jobs if _waits(job)}
+    for held in sorted(plan.held, key=lambda one: not one.never):
+        job = waiting.get(held.job)
+        if job is None or job.refused or held.job in plan.unprovisioned:
+            continue
+        role, text = job.roles[0], messages.lasting(held.reason)
+        if (role.record.reason, role.record.message) == (held.reason.code, text):
+            continue
+        note = job_event(job.key, role, Action.WAITING, held.reason, text)
+        annotations = reason_annotations(held.reason, text)
+        if job.just_resumed:
+            annotations[contract.RESUMED_AT] = timestamp(state.observed_at)
+        yield Step(job.key, (job_patch(job.key, role, {}, annotations),), (note,))
+
+
+def _waits(job: TrainingJob) -> bool:
+    return bool(job.roles) and job.suspended
