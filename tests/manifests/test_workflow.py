@@ -8,9 +8,12 @@ import pytest
 import yaml
 
 from edl.writes import Json
+from manifests.krew_archive import PYTHONS
 
 ROOT = Path(__file__).parents[2]
-WORKFLOWS = {path.stem: path.read_text() for path in (ROOT / ".github/workflows").glob("*.yaml")}
+GITHUB = ROOT / ".github"
+WORKFLOWS = {path.stem: path.read_text() for path in (GITHUB / "workflows").glob("*.yaml")}
+ACTIONS = {path.parent.name: path.read_text() for path in GITHUB.glob("actions/*/action.yaml")}
 
 
 def parsed(text: str) -> Json:
@@ -20,7 +23,9 @@ def parsed(text: str) -> Json:
 
 FOUND = {name: parsed(text) for name, text in WORKFLOWS.items()}
 JOBS = {name: job for workflow in FOUND.values() for name, job in workflow["jobs"].items()}
+SET_UP = yaml.safe_load(ACTIONS["setup"])
 STEPS = [(name, step) for name, job in JOBS.items() for step in job["steps"]]
+STEPS += [("setup", step) for step in SET_UP["runs"]["steps"]]
 COMMANDS = [step["run"] for _, step in STEPS if "run" in step]
 
 
@@ -54,19 +59,50 @@ def test_every_end_to_end_test_is_in_one_shard() -> None:
 @pytest.mark.parametrize(("job", "step"), STEPS)
 def test_a_step_is_an_action_or_a_command(job: str, step: Json) -> None:
     assert job
-    assert step.keys() <= {"uses", "with", "run", "env"}
+    assert step.keys() <= {"uses", "with", "run", "env", "if"}
     assert ("uses" in step) != ("run" in step)
     # What somebody else wrote, such as a branch's name, must not become part of a command.
     assert "${{" not in step.get("run", "")
 
 
-def test_actions_are_pinned_by_commit_and_say_their_release() -> None:
-    lines = [
-        line.strip() for text in WORKFLOWS.values() for line in text.splitlines() if "uses:" in line
-    ]
-    pinned = re.compile(r"- uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
-    assert lines
-    assert [line for line in lines if not pinned.fullmatch(line)] == []
+def test_actions_of_others_are_pinned_by_commit_and_say_their_release() -> None:
+    texts = (*WORKFLOWS.values(), *ACTIONS.values())
+    lines = [line.strip("- ") for text in texts for line in text.splitlines() if "uses:" in line]
+    others = [line for line in lines if not line.startswith("uses: ./")]
+    pinned = re.compile(r"uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+    assert others
+    assert [line for line in others if not pinned.fullmatch(line)] == []
+
+
+def test_every_job_is_set_up_by_the_same_action() -> None:
+    for job in JOBS.values():
+        checkout, set_up, *_ = job["steps"]
+        assert checkout["uses"].startswith("actions/checkout@")
+        assert set_up["uses"] == "./.github/actions/setup"
+        assert set_up.get("with", {}).keys() <= SET_UP["inputs"].keys()
+
+
+def test_unit_tests_run_on_every_python_that_archives_support() -> None:
+    assert JOBS["check"]["strategy"]["matrix"]["python"] == list(PYTHONS)
+    assert JOBS["laws"]["strategy"]["matrix"]["python"] == [PYTHONS[0], PYTHONS[-1]]
+
+
+def test_updates_of_actions_are_proposed_where_actions_are_pinned() -> None:
+    (update,) = yaml.safe_load((GITHUB / "dependabot.yml").read_text())["updates"]
+    assert update["package-ecosystem"] == "github-actions"
+    # "/" stands for .github/workflows.
+    assert update["directories"] == ["/", *(f"/.github/actions/{name}" for name in ACTIONS)]
+
+
+@pytest.mark.parametrize("form", sorted(GITHUB.glob("ISSUE_TEMPLATE/*.yaml")), ids=str)
+def test_an_issue_form_has_what_github_requires(form: Path) -> None:
+    found = yaml.safe_load(form.read_text())
+    assert {"name", "description", "body"} <= found.keys()
+    fields = [each for each in found["body"] if each["type"] != "markdown"]
+    names = [each["id"] for each in fields]
+    assert len(set(names)) == len(names)
+    assert all(each["attributes"]["label"] for each in fields)
+    assert any(each["validations"]["required"] for each in fields)
 
 
 def test_every_make_target_exists() -> None:
@@ -91,7 +127,7 @@ def test_every_module_that_is_run_exists() -> None:
 
 
 def test_caches_follow_what_they_hold() -> None:
-    for _, step in STEPS:
-        if step.get("uses", "").startswith("actions/cache@"):
-            assert "hashFiles('sandbox/**/go.sum')" in step["with"]["key"]
+    caches = [step for _, step in STEPS if step.get("uses", "").startswith("actions/cache@")]
+    assert caches
+    assert all("hashFiles('sandbox/**/go.sum')" in step["with"]["key"] for step in caches)
     assert list(ROOT.glob("sandbox/*/go.sum"))
