@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Every process reads all the files that it is given; these have no unit test (tests/conftest.py).
 WITHOUT_CLUSTERS := --ignore=tests/integration --ignore=tests/e2e
-# Each process has a sandbox of its own; a named cluster is one room for all.
+# Each process has a sandbox of its own. With EDL_KUBECONFIG all tests share one cluster, so they run in one process.
 SIDE_BY_SIDE = $(if $(EDL_KUBECONFIG),-n 0,-n $(1) --dist loadfile --no-loadscope-reorder)
 READY := $(VENV)/ready
 # A lane that ran fewer tests than this has lost some: it fails.
@@ -21,7 +21,7 @@ LEAST_E2E = $(if $(WITHOUT_VARIANTS),$(if $(SANDBOX_PASSED),19,46),$(if $(SANDBO
 # `make test` trains each framework through a resize; its kills and modes are for `make e2e`.
 VARIANTS := yes
 WITHOUT_VARIANTS = $(if $(filter no,$(VARIANTS)), and not variant)
-# Tests of the sandbox alone; empty unless they have passed with the sandbox as it is.
+# The record that tests of sandbox/ passed; empty if its sources have changed since.
 SANDBOX_PASSED = $(wildcard $(shell $(BIN)/python -m tests.sandbox_state))
 WITHOUT_PASSED = $(if $(TESTS),,$(if $(SANDBOX_PASSED), and not sandbox))
 # The API server's answers, starts, resizes, restarts, refused starts, and devices, which the oldest release lacks.
@@ -35,9 +35,9 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Compiling hundreds of files anew in every process would cost more than the tests themselves.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check types unit $(UNIT) clusters laws laws-meanwhile integration matrix smoke e2e test-kind torture mutants images \
-	bench pictures docs format setup binaries release dist \
-	run-webhook run-reconciler constraints locks audit down clean requirements
+.PHONY: help demo test check lint types unit $(UNIT) clusters laws laws-meanwhile integration matrix smoke e2e test-kind torture mutants images \
+	bench pictures docs format setup binaries manifests dist \
+	run-webhook run-reconciler constraints locks audit down clean check-tools
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' Makefile | sed 's/:.*## /\t/; s/\$$\$$/$$/g' | expand -t 20
@@ -53,16 +53,18 @@ test: check ## everything that must hold
 		&& mkdir -p "$${passed%/*}" && touch "$$passed"
 
 # Types beside the tests: mypy without its cache is half a minute of one processor, and tests wait.
-check: setup ## format, lint, types, layers, unit tests that take a moment each
-	$(BIN)/ruff format --check -q .
-	$(BIN)/ruff check -q .
+check: lint ## format, lint, types, layers, unit tests that take a moment each
 	@$(MAKE) --no-print-directory -j 6 --output-sync=line types $(UNIT)
 
-types: setup
+lint: setup ## format and lint; `make format` applies the fixes
+	$(BIN)/ruff format --check -q .
+	$(BIN)/ruff check -q .
+
+types: setup ## mypy, and the layers of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-unit: setup
+unit: setup ## unit tests that take a moment each
 	@$(MAKE) --no-print-directory -j 5 --output-sync=line $(UNIT)
 
 # Processes, not workers of one run: each of these would collect all tests, and report every one.
@@ -138,7 +140,7 @@ format: setup ## the formatter's and the linter's own fixes
 	$(BIN)/ruff format -q .
 	$(BIN)/ruff check -q --fix .
 
-release: setup binaries ## manifests/release.yaml and the chart's files from the base
+manifests: setup binaries ## manifests/release.yaml and the chart's files from the base
 	$(BIN)/python -m manifests.render
 
 dist: setup ## wheel, krew's archives and manifest, bill of Python packages: make dist HOMEPAGE=… URL=…
@@ -155,13 +157,13 @@ setup: $(READY)
 binaries: $(READY)
 	@$(BIN)/python -m sandbox build --all
 
-$(READY): pyproject.toml constraints.txt | requirements
+$(READY): pyproject.toml constraints.txt | check-tools
 	@echo "setting up $(VENV): Python packages; once, some minutes"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-requirements:
+check-tools:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 		|| { echo "missing: Python 3.11 or newer (apt-get install python3), or name one: make PYTHON=…"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \

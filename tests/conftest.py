@@ -26,8 +26,8 @@ settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def hears_interrupts() -> None:
-    """A run in the background is born deaf to Ctrl-C, and so would be all that it starts."""
+def default_interrupt() -> None:
+    """A background shell ignores SIGINT, and children inherit that: restore the default."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -49,6 +49,14 @@ def test_krew_takes_the_manifest() -> None:
     assert spec["description"].endswith("operators.\n")
 
 
+def test_each_package_of_the_wheel_is_marked_as_typed() -> None:
+    """PEP 561: without the file, type checkers ignore the annotations of an installed package."""
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
+    packages = build["targets"]["wheel"]["packages"]
+    assert packages
+    assert [name for name in packages if not (ROOT / name / "py.typed").is_file()] == []
+
+
 def test_each_platform_has_an_archive_and_its_checksum() -> None:
     platforms = filled()["spec"]["platforms"]
     names = ["linux-amd64", "linux-arm64", "darwin-arm64"]

@@ -38,7 +38,7 @@ def webhooks(documents: tuple[Json, ...]) -> list[Json]:
 
 
 def test_the_committed_release_is_the_rendered_base() -> None:
-    assert render.RELEASE.read_text() == render.release(), "run: make release"
+    assert render.RELEASE.read_text() == render.release(), "run: make manifests"
 
 
 def test_the_command_writes_a_release_of_another_image(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def arguments(given: dict[str, object], deployment: str) -> list[str]:
 
 @pytest.mark.parametrize("path", chart_files.FILES, ids=lambda path: path.name)
 def test_the_charts_files_are_the_written_ones(path: Path) -> None:
-    assert path.read_text() == chart_files.FILES[path](), "run: make release"
+    assert path.read_text() == chart_files.FILES[path](), "run: make manifests"
 
 
 def test_the_chart_has_no_other_templates() -> None:
