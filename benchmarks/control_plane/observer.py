@@ -63,7 +63,10 @@ def observer(kubeconfig: str, namespace: str, jobs: int) -> Iterator[Observer]:
 
 def _observe(kubeconfig: str, namespace: str, jobs: int, answers: Connection) -> None:
     found: list[list[float]] = [[], []]
-    kinds = (("Job", _is_released), ("Pod", _runs))
+    kinds: tuple[tuple[str, Callable[[Observed], bool]], ...] = (
+        ("Job", lambda job: not job.spec.suspend),
+        ("Pod", lambda pod: pod.status.phase == "Running"),
+    )
     threads = [
         Thread(
             target=_watch, args=(connect(kubeconfig), ListOptions(kind, namespace), is_so, times)
@@ -92,11 +95,3 @@ def _watch(
             times.append(time.monotonic())
 
     follow(api, selection, lambda _: None, seen)
-
-
-def _is_released(job: Observed) -> bool:
-    return not job.spec.suspend
-
-
-def _runs(pod: Observed) -> bool:
-    return pod.status.phase == "Running"

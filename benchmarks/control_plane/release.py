@@ -100,18 +100,6 @@ def explained(_sandbox: Sandbox, api: ApiClient) -> int:
     return sum(contract.REASON in job.metadata.annotations for job in jobs)
 
 
-def workloads(sandbox: Sandbox, _api: ApiClient) -> int:
-    return kueue.workloads(sandbox, NAMESPACE)
-
-
-def hold_by_queue(sandbox: Sandbox, _api: ApiClient) -> None:
-    kueue.install(sandbox, NAMESPACE)
-
-
-def open_queue(sandbox: Sandbox, _api: ApiClient, _names: Sequence[str]) -> None:
-    kueue.open_queue(sandbox)
-
-
 BARE, OURS, KUEUE = "bare pool", "kubectl-edl", "Kueue"
 WAYS: Final = {
     BARE: Way({}, suspended=True, hold=nothing, queued=all_jobs, release=patch_each),
@@ -123,7 +111,11 @@ WAYS: Final = {
         release=uncordon,
     ),
     KUEUE: Way(
-        kueue.LABELS, suspended=True, hold=hold_by_queue, queued=workloads, release=open_queue
+        kueue.LABELS,
+        suspended=True,
+        hold=lambda sandbox, _: kueue.install(sandbox, NAMESPACE),
+        queued=lambda sandbox, _: kueue.workloads(sandbox, NAMESPACE),
+        release=lambda sandbox, *_: kueue.open_queue(sandbox),
     ),
 }
 

@@ -1,6 +1,5 @@
 """Kubernetes objects of the experiments: base load, the web service, and the jobs of each arm."""
 
-import json
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -112,7 +111,3 @@ def _template(kind: Kind, job: str) -> Manifest:
         "metadata": {"labels": {KIND_LABEL: kind.name, JOB_LABEL: job}, "annotations": times},
         "spec": {"restartPolicy": "OnFailure", "containers": [container]},
     }
-
-
-def as_text(manifest: Manifest) -> str:
-    return json.dumps(manifest)

@@ -1,5 +1,6 @@
 """A run in real time, with a real control plane, webhook and reconciler, and simulated nodes."""
 
+import json
 import os
 import time
 from collections.abc import Iterator
@@ -111,7 +112,7 @@ class Stage:
         if self.experiment.nginx:
             _, replicas = self.experiment.nginx[0]
             self._create("PriorityClass", manifests.priority_class())
-            text = manifests.as_text(manifests.web(replicas))
+            text = json.dumps(manifests.web(replicas))
             self.sandbox.kubectl("apply", "-f", "-", input=text)
             expected[NGINX.name] = replicas
         self._until(expected)

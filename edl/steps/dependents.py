@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from edl import contract, device_templates
 from edl.frameworks import FRAMEWORKS
-from edl.model import JobKey, ObjectRef, Owner, PodPhase, Role, TrainingJob
+from edl.model import ObjectRef, Owner, PodPhase, Role, TrainingJob
 from edl.spec import addresses
 from edl.writes import Create, CreateKeys, Delete, Json, Write
 
@@ -44,7 +44,8 @@ def _wanted(job: TrainingJob) -> Iterator[tuple[ObjectRef, _Fields]]:
     namespace = job.key.namespace
     framework = FRAMEWORKS[job.framework]
     if framework.ranked:
-        yield ObjectRef("Service", namespace, job.key.name), partial(_headless, job.key)
+        everyone = partial(_service, {contract.JOB: job.key.name})
+        yield ObjectRef("Service", namespace, job.key.name), everyone
     jobs = () if job.pods else job.live
     for role in jobs:
         if role.name == framework.host_role and len(job.roles) == 1:
@@ -79,10 +80,6 @@ def _is_one_item(job: TrainingJob, role: Role) -> bool:
     Jobs may come in thousands.
     """
     return not FRAMEWORKS[job.framework].ranked and role.spec.max == 1 and len(job.roles) == 1
-
-
-def _headless(key: JobKey) -> Json:
-    return _service({contract.JOB: key.name})
 
 
 def _first(role: Role) -> Json:
