@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Callable, Iterable
-from typing import Final
+from threading import Thread
+from typing import Final, Self
 
 import msgspec
 
 from edl.errors import ClusterError, Gone
+from edl.kube.api.client import connect
 from edl.kube.cluster import Cluster, ListOptions
 
 _PAUSE: Final = 0.1
@@ -113,3 +115,33 @@ def follow(
             version = ""
         except ClusterError:
             time.sleep(_PAUSE)
+
+
+class Followers:
+    """Follows objects of several selections, each in a thread of its own, while it is entered."""
+
+    def __init__(
+        self, kubeconfig: str, *followed: tuple[ListOptions, Callable[[Observed, bool], None]]
+    ) -> None:
+        self._kubeconfig, self._followed, self._closed = kubeconfig, followed, False
+        self._failure: Exception | None = None
+
+    def __enter__(self) -> Self:
+        for pair in self._followed:
+            Thread(target=self._run, args=pair, daemon=True).start()
+        time.sleep(1.0)  # until all watches are open
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closed = True
+
+    def check(self) -> None:
+        """Raises the error that ended a thread, as events would be missing."""
+        if self._failure:
+            raise self._failure
+
+    def _run(self, selection: ListOptions, seen: Callable[[Observed, bool], None]) -> None:
+        try:
+            follow(connect(self._kubeconfig), selection, lambda _: None, seen, lambda: self._closed)
+        except Exception as error:  # noqa: BLE001 — raised again by `check`
+            self._failure = error

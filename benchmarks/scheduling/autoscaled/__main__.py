@@ -41,11 +41,9 @@ def measure(
         add_karpenter(sandbox, pool)
         sandbox.kubectl("create", "namespace", NAMESPACE)
         contestant.install(sandbox)
-        observer = Observer(str(sandbox.kubeconfig), contestant.suffix)
-        observer.start()
-        before = processor(sandbox)
-        course = play(contestant, connect(str(sandbox.kubeconfig)), observer, submissions)
-        observer.stop()
+        with Observer(str(sandbox.kubeconfig), contestant.suffix) as observer:
+            before = processor(sandbox)
+            course = play(contestant, connect(str(sandbox.kubeconfig)), observer, submissions)
         spent = sum(processor(sandbox).values()) - sum(before.values())
         return course.figures(PODS), spent
 

@@ -1,16 +1,13 @@
 """The course of one run: the running pods, the progress of each job, and the time of nodes."""
 
-import time
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import fmean
-from threading import Lock, Thread
+from threading import Lock
 from typing import Final, NamedTuple
 
-from benchmarks.follow import Observed, follow
+from benchmarks.follow import Followers, Observed
 from benchmarks.scheduling.autoscaled.trace import LEAST, NAMESPACE, STALL, Submission, speed
-from edl.kube.api.client import connect
 from edl.kube.cluster import ListOptions
 
 _JOB_NAME: Final = "batch.kubernetes.io/job-name"
@@ -67,45 +64,28 @@ class Track:
         return True
 
 
-@dataclass
-class Observer:
+class Observer(Followers):
     """Follows running pods by job, and nodes, with two watches.
 
     A pod's job is the name of its Job without `suffix`.
     """
 
-    kubeconfig: str
-    suffix: str = ""
-    _running: dict[str, str] = field(default_factory=dict)
-    _nodes: set[str] = field(default_factory=set)
-    _lock: Lock = field(default_factory=Lock)
-    _failure: Exception | None = None
-    _closed: bool = False
-
-    def start(self) -> None:
+    def __init__(self, kubeconfig: str, suffix: str = "") -> None:
         pods, nodes = ListOptions("Pod", NAMESPACE), ListOptions("Node")
-        for selection, seen in ((pods, self._see_pod), (nodes, self._see_node)):
-            Thread(target=self._run, args=(selection, seen), daemon=True).start()
-        time.sleep(1.0)  # until both watches are open
-
-    def stop(self) -> None:
-        self._closed = True
+        super().__init__(kubeconfig, (pods, self._see_pod), (nodes, self._see_node))
+        self._suffix = suffix
+        self._running: dict[str, str] = {}
+        self._nodes: set[str] = set()
+        self._lock = Lock()
 
     def look(self) -> tuple[Counter[str], int]:
         """Running pods by job, and the number of nodes. Raises the error that ended a watch."""
         with self._lock:
-            if self._failure:
-                raise self._failure
+            self.check()
             return Counter(self._running.values()), len(self._nodes)
 
-    def _run(self, selection: ListOptions, seen: Callable[[Observed, bool], None]) -> None:
-        try:
-            follow(connect(self.kubeconfig), selection, lambda _: None, seen, lambda: self._closed)
-        except Exception as error:  # noqa: BLE001 — raised again by `look`
-            self._failure = error
-
     def _see_pod(self, pod: Observed, deleted: bool) -> None:  # noqa: FBT001 - as it is called
-        job = pod.metadata.labels.get(_JOB_NAME, "").removesuffix(self.suffix)
+        job = pod.metadata.labels.get(_JOB_NAME, "").removesuffix(self._suffix)
         runs = job and pod.status.phase == "Running" and not pod.gone and not deleted
         with self._lock:
             if runs:

@@ -2,36 +2,28 @@
 
 import time
 from collections.abc import Mapping
-from threading import Lock, Thread
-from typing import Final, Self
+from functools import partial
+from threading import Lock
+from typing import Final
 
-from benchmarks.follow import Observed, follow
+from benchmarks.follow import Followers, Observed
 from benchmarks.scheduling.teams.accounting import JobTrack, Key, PodSpan
 from benchmarks.scheduling.teams.trace import GPU, Trace
-from edl.kube.api.client import connect
 from edl.kube.cluster import ListOptions
 
 _JOB_NAME: Final = "batch.kubernetes.io/job-name"
 
 
-class JobObserver:
+class JobObserver(Followers):
     """Records the events of the trace's jobs, in seconds since `begin`."""
 
     def __init__(self, kubeconfig: str, given: Trace) -> None:
-        self._kubeconfig, self._begun, self._closed = kubeconfig, 0.0, False
+        kinds = ("Job", "Pod")
+        super().__init__(kubeconfig, *((ListOptions(k), partial(self._see, k)) for k in kinds))
+        self._begun = 0.0
         self._tracks = {(one.team, one.name): JobTrack(one) for one in given.submissions}
         self._jobs: dict[Key, Observed] = {}
         self._lock = Lock()
-        self._failure: Exception | None = None
-
-    def __enter__(self) -> Self:
-        for kind in ("Job", "Pod"):
-            Thread(target=self._run, args=(kind,), daemon=True).start()
-        time.sleep(1.0)  # until both watches are open
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._closed = True
 
     def begin(self, begun: float) -> None:
         """Start the clock; `begun`: monotonic seconds."""
@@ -40,24 +32,10 @@ class JobObserver:
     def tracks(self) -> Mapping[Key, JobTrack]:
         """The tracks so far. Raises the error that ended a thread, as events would be missing."""
         with self._lock:
-            if self._failure:
-                raise self._failure
+            self.check()
             return self._tracks
 
-    def _run(self, kind: str) -> None:
-        try:
-            self._follow(kind)
-        except Exception as error:  # noqa: BLE001 — raised again by `tracks`
-            self._failure = error
-
-    def _follow(self, kind: str) -> None:
-        def seen(found: Observed, deleted: bool) -> None:  # noqa: FBT001 - as it is called
-            self._see(kind, found, deleted=deleted)
-
-        api, selection = connect(self._kubeconfig), ListOptions(kind)
-        follow(api, selection, lambda _: None, seen, lambda: self._closed)
-
-    def _see(self, kind: str, found: Observed, *, deleted: bool) -> None:
+    def _see(self, kind: str, found: Observed, deleted: bool) -> None:  # noqa: FBT001 - as it is called
         now = time.monotonic() - self._begun
         name = found.metadata.name if kind == "Job" else found.metadata.labels.get(_JOB_NAME, "")
         key = (found.metadata.namespace, name.removesuffix("-worker"))
