@@ -9,11 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from threading import Thread
 from typing import Final
 
-from benchmarks.follow import Observed, follow
-from edl.kube.api.client import ApiClient, connect
+from benchmarks.follow import Followers, Observed
 from edl.kube.cluster import ListOptions
 
 PATIENCE: Final = 300.0
@@ -62,31 +60,25 @@ def observer(kubeconfig: str, namespace: str, jobs: int) -> Iterator[Observer]:
 
 
 def _observe(kubeconfig: str, namespace: str, jobs: int, answers: Connection) -> None:
-    found: list[list[float]] = [[], []]
-    kinds: tuple[tuple[str, Callable[[Observed], bool]], ...] = (
-        ("Job", lambda job: not job.spec.suspend),
-        ("Pod", lambda pod: pod.status.phase == "Running"),
+    released, running = list[float](), list[float]()
+    released_jobs = _first_times(lambda job: not job.spec.suspend, released)
+    running_pods = _first_times(lambda pod: pod.status.phase == "Running", running)
+    followed = (
+        (ListOptions("Job", namespace), released_jobs),
+        (ListOptions("Pod", namespace), running_pods),
     )
-    threads = [
-        Thread(
-            target=_watch, args=(connect(kubeconfig), ListOptions(kind, namespace), is_so, times)
-        )
-        for (kind, is_so), times in zip(kinds, found, strict=True)
-    ]
-    for thread in threads:
-        thread.daemon = True
-        thread.start()
-    time.sleep(1.0)  # until both watches are open
-    answers.send("ready")
-    for times in found:
-        while len(times) < jobs:
-            time.sleep(0.02)
-        answers.send(times)
+    with Followers(kubeconfig, *followed):
+        answers.send("ready")
+        for times in (released, running):
+            while len(times) < jobs:
+                time.sleep(0.02)
+            answers.send(times)
 
 
-def _watch(
-    api: ApiClient, selection: ListOptions, is_so: Callable[[Observed], bool], times: list[float]
-) -> None:
+def _first_times(
+    is_so: Callable[[Observed], bool], times: list[float]
+) -> Callable[[Observed, bool], None]:
+    """Adds the time when each object is first seen to be so."""
     names = set()
 
     def seen(found: Observed, _deleted: bool) -> None:  # noqa: FBT001 - the watch calls it so
@@ -94,4 +86,4 @@ def _watch(
             names.add(found.metadata.name)
             times.append(time.monotonic())
 
-    follow(api, selection, lambda _: None, seen)
+    return seen
