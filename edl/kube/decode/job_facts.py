@@ -1,6 +1,6 @@
 """Decodes a labelled Job, once per version."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final, cast
 
@@ -27,7 +27,6 @@ from edl.model import (
     RoleStatus,
     ScaleDeadline,
     Shape,
-    Share,
     Topology,
 )
 from edl.parsing.parser import parse
@@ -163,9 +162,11 @@ def _role(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner) ->
 
 def _written(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner) -> Role:
     job_spec, metadata = manifest["spec"], manifest["metadata"]
-    identity = shapes.identity(metadata["namespace"], _template_labels(manifest))
-    gated = contract.PLACEMENT_GATE in _gates(manifest)
-    shape = shapes.of_json(_pod_spec(manifest), _share(manifest), identity)
+    pod_spec, pod_labels = _pod_spec(manifest), _template_labels(manifest)
+    identity = shapes.identity(metadata["namespace"], pod_labels)
+    gates = (gate["name"] for gate in pod_spec.get("schedulingGates") or ())
+    gated = contract.PLACEMENT_GATE in gates
+    shape = shapes.of_json(pod_spec, gpu_sharing.share(pod_labels), identity)
     return Role(
         name=spec.role,
         job=spec.name,
@@ -177,7 +178,7 @@ def _written(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner)
         ),
         template=PodTemplate(
             shape=shape,
-            account=_pod_spec(manifest).get("serviceAccountName") or "",
+            account=pod_spec.get("serviceAccountName") or "",
             labels=identity.labels,
             device_template=_template(spec, shape),
             gated=gated,
@@ -272,10 +273,6 @@ def _retries(manifest: Mapping[str, Any]) -> int:
     return ours if 0 <= raised <= _failures(manifest) else 0
 
 
-def _share(manifest: Mapping[str, Any]) -> Share | None:
-    return gpu_sharing.share(_template_labels(manifest))
-
-
 def _template_labels(manifest: Mapping[str, Any]) -> Mapping[str, str]:
     return (manifest["spec"]["template"].get("metadata") or {}).get("labels") or {}
 
@@ -285,10 +282,6 @@ def _settled(manifest: Mapping[str, Any]) -> bool:
     status = manifest.get("status", {})
     stopped = "Suspended" in job_status.true_conditions(manifest)
     return not status.get("active") and (stopped or not status.get("startTime"))
-
-
-def _gates(manifest: Mapping[str, Any]) -> Sequence[str]:
-    return [gate["name"] for gate in _pod_spec(manifest).get("schedulingGates") or ()]
 
 
 def _pod_spec(manifest: Mapping[str, Any]) -> Json:
