@@ -106,3 +106,10 @@ class Step(msgspec.Struct, frozen=True):
     """The step starts the job, so the job cannot start while the API server refuses the step."""
     sizes: tuple[tuple[str, int], ...] = ()
     """(role, replicas) of running roles that the step resizes; 0: it stops the role."""
+
+    @property
+    def only_creates(self) -> bool:
+        """Whether each write creates an object, and leaves an existing one as it is."""
+        return bool(self.writes) and all(
+            isinstance(write, Create | CreateKeys) for write in self.writes
+        )

@@ -22,6 +22,7 @@ from edl.writes import Step
 from reconciler.job_backoff import AFTER_CONFLICT, AFTER_FAILURE, JobBackoff
 from reconciler.leader_election import Clocks, LeaderState
 from reconciler.leader_only_cluster import NotLeading
+from reconciler.memory.repeated_creations import RepeatedCreations
 from reconciler.memory.unrecorded_refusals import RefusedWrites
 from reconciler.metrics.decision_log import DecisionLog
 from reconciler.metrics.state_metrics import LastDecision
@@ -39,8 +40,8 @@ LONGEST_ACT: Final = 1.0
 """Seconds of writing; the rest of a long plan is decided again from fresh state."""
 MOST_DECIDING: Final = 0.02
 """The largest fraction of time for decisions: writing lasts longer where deciding is slow."""
-STALEST: Final = 10.0
-"""Seconds; no step is begun on an older state."""
+LONGEST_WRITING: Final = 10.0
+"""Seconds of writing at most, however slow decisions are: preconditions refuse what is outdated."""
 RESTS: Final = 4.0
 """After a round the loop rests for this multiple of the round's duration."""
 LONGEST_REST: Final = 1.0
@@ -84,11 +85,14 @@ class Controller:
         self._clocks = clocks
         self._backoff = JobBackoff()
         self._refusals = RefusedWrites()
+        self._creations = RepeatedCreations()
         self._errors = 0
         self._rest = 0.0
         self._since_event: Callable[[], float | None] = lambda: None
         self.beat = clocks.monotonic()
         """When the loop last made progress; while it waits, the end of the wait."""
+        self.decision_seconds = 0.0
+        """How long the last decision took."""
 
     def run(self, trigger: DebouncedTrigger, leadership: LeaderState) -> None:
         self._since_event = trigger.since_ring
@@ -118,23 +122,25 @@ class Controller:
         )
         plan = self._pipeline.decide(state)
         steps = self._pipeline.steps(plan, state, partial(self._backoff.waits, now=started))
-        decided = self._clocks.monotonic() - started
+        decided = self.decision_seconds = self._clocks.monotonic() - started
         self._rest = min(RESTS * decided, LONGEST_REST)
         self._decisions.decided(LastDecision(state, plan), decided, self._since_event())
         self._leave_out(steps.errors)
         begun = self._clocks.monotonic()
         ends = begun + _acting(decided)
-        report = self._act(steps.steps, lambda: ended() or self._clocks.monotonic() > ends)
+        due = self._creations.due(steps.steps, begun)
+        report = self._act(due, lambda: ended() or self._clocks.monotonic() > ends)
         self._rest = max(self._rest - (self._clocks.monotonic() - begun), 0.0)
         if report.left:
             self._rest = 0.0
             return 0.0
         asked = steps.recheck_after.total_seconds() if steps.recheck_after else None
-        retry = self._backoff.next(self._clocks.monotonic(), started)
+        now = self._clocks.monotonic()
+        retries = (self._backoff.next(now, started), self._creations.next(now))
         if report.conflicts:  # their back-off is short, and a job may depend on the write
             self._rest = min(self._rest, AFTER_CONFLICT.first)
         again = SOONEST if self._refusals.unseen else RESYNC
-        soonest = min(time for time in (again, asked, retry) if time is not None)
+        soonest = min(time for time in (again, asked, *retries) if time is not None)
         return max(soonest, SOONEST, self._rest)
 
     def _leave_out(self, broken: Sequence[StepError]) -> None:
@@ -172,6 +178,7 @@ class Controller:
         succeed.
         """
         now = self._clocks.monotonic()
+        self._creations.back_off(report.existing, now)
         # Several steps of one job may meet the same error: that counts as one failure.
         failed = defaultdict[JobKey, list[StepFailure]](list)
         for failure in report.failed:
@@ -202,4 +209,4 @@ def _without_lost_lead(report: StepReport) -> StepReport:
 
 def _acting(decided: float) -> float:
     """Seconds of writing for a plan that took `decided` seconds to decide."""
-    return min(max(LONGEST_ACT, decided / MOST_DECIDING), STALEST)
+    return min(max(LONGEST_ACT, decided / MOST_DECIDING), LONGEST_WRITING)

@@ -34,6 +34,9 @@ from reconciler.trigger import DebouncedTrigger
 _log: Final = logging.getLogger(__name__)
 _HANGS_AFTER: Final = 60.0
 """Seconds of one round after which this process lets another one lead."""
+_SLOWER: Final = 3
+"""A round that takes longer than the last decision by this factor hangs: on a large cluster every
+decision may be slow, and another process would be no faster."""
 _DEAD_AFTER: Final = 600.0
 """Seconds of one round after which liveness fails: longer than a hanging API server can cause."""
 _YOUNG: Final = 50_000
@@ -174,7 +177,7 @@ class Manager:
     def _campaign(self) -> None:
         """Campaigns once the caches are synced: a process without a state must not lead."""
         if self._elector and self._wait_synced():
-            self._elector.run(self._retired, self._trigger.ring, partial(self._turns, _HANGS_AFTER))
+            self._elector.run(self._retired, self._trigger.ring, self._progresses)
 
     def _wait_synced(self) -> bool:
         while not self._stores.synced:
@@ -212,6 +215,10 @@ class Manager:
 
     def _duty(self) -> str:
         return "leader" if self._leadership.leading else "standby"
+
+    def _progresses(self) -> bool:
+        slow = _SLOWER * self._controller.decision_seconds
+        return self._turns(min(max(_HANGS_AFTER, slow), _DEAD_AFTER))
 
     def _alive(self) -> bool:
         return not self._stores.synced or self._turns(_DEAD_AFTER)

@@ -23,14 +23,14 @@ from edl.model import (
 from edl.planner.plan import Held, Plan, Resize
 from edl.steps.plan_steps import Steps
 from edl.steps.step_collector import StepError
-from edl.writes import Action, Note, Step
+from edl.writes import Action, Create, Note, Step
 from reconciler.controller import (
     LONGEST_ACT,
     LONGEST_REST,
+    LONGEST_WRITING,
     MOST_DECIDING,
     RESYNC,
     SOONEST,
-    STALEST,
     Controller,
     DecisionPipeline,
 )
@@ -84,6 +84,7 @@ class Hand:
         ]
         return StepReport(
             done=tuple(good),
+            existing=tuple(step for step in good if step.only_creates),
             conflicts=tuple(step for step in steps if step.job in self.conflicts),
             failed=tuple(failed),
             left=left,
@@ -114,6 +115,8 @@ class World:
         self.deciding = 0.0
         self.starts = False
         self.sizes: tuple[tuple[str, int], ...] = ()
+        self.creates: dict[JobKey, ObjectRef] = {}
+        """Objects that jobs create, but which exist already."""
         self.twice = False
         """Whether each job has a further step, which stops its role."""
         self.refusals: list[tuple[WriteRefusal, ...]] = []
@@ -147,13 +150,22 @@ class World:
         ]
         jobs = [key for key in keys if key not in self.odd and not waits(key)]
         good = tuple(
-            Step(job, (), (self.note(job),) if self.grows else (), self.starts, self.sizes)
+            Step(
+                job,
+                self._creations(job),
+                (self.note(job),) if self.grows else (),
+                self.starts,
+                self.sizes,
+            )
             for job in jobs
         )
         if self.twice:
             good += tuple(Step(job, (), (), sizes=(("worker", 0),)) for job in jobs)
         bad = tuple(StepError(job, ZeroDivisionError("a bug")) for job in self.odd)
         return Steps(good, self.recheck, bad)
+
+    def _creations(self, job: JobKey) -> tuple[Create, ...]:
+        return (Create(self.creates[job], {"metadata": {}}),) if job in self.creates else ()
 
     def follow(self) -> None:
         self.followed += 1
@@ -194,6 +206,17 @@ def test_a_failing_job_backs_off_and_stops_no_other_job(world: World) -> None:
     assert world.loop.round() == 2.0
     assert world.hand.rounds == [[A, B], [B], [A, B]]
     assert world.value("edl_failures_total", kind="Invalid") == 2
+
+
+def test_a_creation_of_an_object_that_exists_backs_off_and_stops_no_other_job(
+    world: World,
+) -> None:
+    world.creates[A] = ObjectRef("PodDisruptionBudget", "web", "a-worker-first-1")
+    assert world.loop.round() == 1.0
+    assert world.loop.round() == 1.0
+    world.time.seconds += 1.0
+    assert world.loop.round() == 2.0
+    assert world.hand.rounds == [[A, B], [B], [A, B]]
 
 
 def test_a_refused_start_is_part_of_the_next_state_and_delays_nothing_else(
@@ -434,8 +457,8 @@ def test_where_deciding_takes_long_more_of_its_plan_is_carried_out(world: World)
 
 def test_no_step_is_begun_on_what_was_known_long_ago(world: World) -> None:
     world.jobs = [JobKey("web", f"{number:03}") for number in range(100)]
-    world.hand.seconds = STALEST / 10
-    world.deciding = STALEST
+    world.hand.seconds = LONGEST_WRITING / 10
+    world.deciding = LONGEST_WRITING
     assert world.loop.round() == 0.0
     assert 10 <= len(world.hand.rounds[0]) < 15
 

@@ -409,6 +409,40 @@ def test_a_leader_with_a_stalled_loop_gives_up_its_lease(
         process.stop()
 
 
+def test_a_leader_whose_decisions_are_all_slow_goes_on_to_lead(fake: FakeCluster) -> None:
+    time = Time()
+    decides, goes_on = Event(), Event()
+    decisions = 0
+
+    def decided(state: ClusterState) -> Plan:
+        nonlocal decisions
+        decisions += 1
+        time.seconds += 70
+        if decisions > 1:
+            decides.set()
+            assert goes_on.wait(SECONDS)
+        return PLAN(state)
+
+    terms = LeaseSettings(lasts=1000, renew_within=900, retry_every=0.02)
+    elector = LeaderElector(fake, LEASE, "first", time.clocks, terms)
+    process = Manager(fake, decided, time.clocks, elector)
+    process.start(ProbeAddress("127.0.0.1", 0))
+    try:
+        submit(fake, JOB)
+        assert decides.wait(SECONDS)
+        for _ in range(3):  # the first renewal may have begun before the decision
+            _is_renewed(fake, time)
+    finally:
+        goes_on.set()
+        process.stop()
+
+
+def _is_renewed(fake: FakeCluster, time: Time) -> None:
+    before = fake.get(LEASE)["spec"]["renewTime"]
+    time.seconds += 1
+    until(lambda: fake.get(LEASE)["spec"]["renewTime"] > before, within=SECONDS / 2)
+
+
 class Slow(FaultyCluster):
     """The first patch of a Job is not answered before `answers` is set."""
 

@@ -40,6 +40,8 @@ class StepReport(msgspec.Struct, frozen=True):
     """
 
     done: tuple[Step, ...] = ()
+    existing: tuple[Step, ...] = ()
+    """Those of `done` that only create objects, all of which existed already."""
     conflicts: tuple[Step, ...] = ()
     failed: tuple[StepFailure, ...] = ()
     left: tuple[Step, ...] = ()
@@ -63,6 +65,8 @@ class _Outcome(msgspec.Struct, frozen=True):
 
     step: Step
     error: EdlError | None = None
+    existing: bool = False
+    """The step only creates objects, and no response has a new one."""
 
     @property
     def stale(self) -> bool:
@@ -101,6 +105,7 @@ class ClusterWriter:
         bad = [outcome for outcome in outcomes if outcome.error and not outcome.stale]
         return StepReport(
             done=tuple(one.step for one in outcomes if not one.error),
+            existing=tuple(one.step for one in outcomes if one.existing),
             conflicts=tuple(outcome.step for outcome in outcomes if outcome.stale),
             failed=tuple(StepFailure(one.step, one.error) for one in bad if one.error),
             left=tuple(step for _, step in waiting),
@@ -116,14 +121,15 @@ class ClusterWriter:
         return [(number, self._perform(step)) for number, step in _taken(waiting, enough)]
 
     def _perform(self, step: Step) -> _Outcome:
-        error = self._written_all(step)
-        if not error:
-            for note in step.notes:
-                self._announce(note)
-        return _Outcome(step, error)
-
-    def _written_all(self, step: Step) -> EdlError | None:
         ours: dict[ObjectRef, str] = {}
+        if error := self._written_all(step, ours):
+            return _Outcome(step, error)
+        for note in step.notes:
+            self._announce(note)
+        return _Outcome(step, existing=step.only_creates and not ours)
+
+    def _written_all(self, step: Step, ours: dict[ObjectRef, str]) -> EdlError | None:
+        """Performs the writes; adds the version of each object in a response to `ours`."""
         try:
             for chains in _at_once(step.writes):
                 self._write_chains(chains, ours)
