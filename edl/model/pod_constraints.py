@@ -42,8 +42,8 @@ class HostPort(NamedTuple):
 class PodConstraints(msgspec.Struct, frozen=True):
     """A pod's identity for the rules of others, and its own rules: required ones, no preferences.
 
-    `near` is pod affinity: a pod that matches all of its selectors must be in each term's domain.
-    `apart` is pod anti-affinity, which also keeps matching pods away from this one.
+    `affinity`: a pod that matches the selectors of all terms must be in each term's domain.
+    `anti_affinity` also keeps matching pods away from this one.
     """
 
     namespace: str

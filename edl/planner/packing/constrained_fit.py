@@ -1,18 +1,21 @@
 """Best fit for pods with placement constraints: topology spread, pod affinity, host ports."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Final
 
 import numpy as np
 
 from edl.feasibility.constraints import AffinityConstraint, ConstraintState
+from edl.feasibility.eligibility import Mask
 from edl.feasibility.horizon import IDLE
-from edl.planner.packing.best_fit import NO_NODE, CapacityView, CursorPosition
+from edl.planner.packing.best_fit import NO_NODE, CapacityView, CursorPosition, nodes_that_fit
 from edl.planner.packing.node_capacity import Ints
 
 _FEW: Final = 16
 """Nodes are grouped by the labels that have at most this many values (zones)."""
+
+_NO_NODES: Final[Ints] = np.empty(0, dtype=np.int64)
 
 _least: Final = itemgetter(0)
 
@@ -20,11 +23,11 @@ _least: Final = itemgetter(0)
 class _NodeGroup:
     """Nodes in the same domains of all coarse constraints, as ascending places in the order."""
 
-    def __init__(self, places: list[int]) -> None:
+    def __init__(self, places: Sequence[int], at: int) -> None:
         self.places = places
-        self.at = 0
+        self.at = at
         """Places before this one have no capacity."""
-        self.next = 0
+        self.next = at
         """Before this one, nodes have no capacity or fine constraints forbid them at `ease`."""
         self.ease = -1
         """The version of the fine constraints (`eased`) for which `next` holds."""
@@ -53,7 +56,7 @@ class ConstrainedView(CapacityView):
 
     def _start(self) -> None:
         super()._start()
-        self._nodes: list[int] = [] if self._order is None else self._order.tolist()
+        self._nodes = _numbers(_NO_NODES if self._order is None else self._order)
         rules = self._pod_class.constraints or ConstraintState()
         self._coarse, self._fine = rules.split_by_domains(_FEW)
         self._groups = self._parted()
@@ -69,14 +72,20 @@ class ConstrainedView(CapacityView):
         return nodes
 
     def _parted(self) -> list[_NodeGroup]:
-        shared = [
-            domains.of
-            for domains in {id(c.domains): c.domains for c in self._coarse.counts}.values()
-        ]
-        groups: dict[tuple[int, ...], list[int]] = {}
-        for place, node in enumerate(self._nodes):
-            groups.setdefault(tuple([of[node] for of in shared]), []).append(place)
-        return [_NodeGroup(places) for places in groups.values()]
+        order = self._order
+        if order is None or not order.size:
+            return []
+        fits = np.zeros(len(self._pod_class.eligible), dtype=np.bool_)
+        fits[nodes_that_fit(self._capacity, self._pod_class.amounts, self.horizon, order)] = True
+        has_room = fits[order]
+        shared = {id(count.domains): count.domains.of_nodes for count in self._coarse.counts}
+        if not shared:
+            return [_NodeGroup(range(len(order)), _first_of(has_room))]
+        domains = np.stack([of_nodes[order] for of_nodes in shared.values()])
+        groups = np.unique(domains, axis=1, return_inverse=True)[1].ravel()
+        places = np.argsort(groups, kind="stable")
+        parts = np.split(places, np.cumsum(np.bincount(groups))[:-1])
+        return [_NodeGroup(_numbers(part), _first_of(has_room[part])) for part in parts]
 
     def find(self) -> int:
         if self._order is None:
@@ -154,3 +163,14 @@ class ConstrainedView(CapacityView):
         total = np.bincount(domains.of_nodes[inside], capacity[inside], domains.size + 1)
         nodes = np.array(self._nodes, dtype=np.int64)
         return iter(nodes[np.argsort(-total[domains.of_nodes[nodes]], kind="stable")].tolist())
+
+
+def _numbers(array: Ints) -> Sequence[int]:
+    """A view of the array, with plain ints: a list takes four times the memory for each shape."""
+    return memoryview(array)  # type: ignore[arg-type]
+
+
+def _first_of(mask: Mask) -> int:
+    """The first place that holds; its length if none does. bool[places]."""
+    first = int(mask.argmax())
+    return first if mask[first] else len(mask)

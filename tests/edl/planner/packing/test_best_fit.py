@@ -1,5 +1,6 @@
 """A cursor over nodes finds the one that a search through all of them would find."""
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import (
     ForeignPods,
+    HostPort,
     Node,
     PodAffinityTerm,
     PodConstraints,
@@ -190,3 +192,35 @@ def test_a_cursor_finds_the_same_nodes_again_when_placements_are_undone() -> Non
     pod_class.idle.restore(mark)
     assert place(1300) == expected[500:]
     assert pod_class.idle.find() == -1
+
+
+def full_cluster(nodes: int) -> PodClass:
+    """Pods with a host port, in a cluster that has no room for any."""
+    port = PodConstraints("ns", (), ports=(HostPort("TCP", 29500, "0.0.0.0"),))  # noqa: S104
+    asked = shape(2, constraints=port)
+    found = (node(f"node-{at:04}", 1) for at in range(nodes))
+    state = cluster(*found, worker("w", 1, 1, shape=asked))
+    return take_snapshot(state, POLICIES["fair"], Limits()).pod_class(asked)
+
+
+def test_a_search_for_pods_with_a_host_port_skips_full_nodes_at_once() -> None:
+    def work(nodes: int) -> int:
+        cursor = full_cluster(nodes).future_idle
+        found: list[int] = []
+        cost = instructions(lambda: found.append(cursor.find()))
+        assert found == [-1]
+        return cost
+
+    assert work(4000) < 1.5 * work(1000)
+
+
+def test_a_view_for_pods_with_a_host_port_takes_few_bytes_per_node() -> None:
+    nodes = 4000
+    cursor = full_cluster(nodes).future_idle
+    tracemalloc.start()
+    try:
+        assert cursor.find() == -1
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 16 * nodes, "an index, and masks: every queued job may have a shape of its own"
