@@ -46,22 +46,33 @@ _FRESH: Final = 2.0
 """Seconds for which an answer is kept."""
 _REST: Final = 4
 """The same as a multiple of the time that it took: a decision of a large cluster takes long."""
+_STALE: Final = 60.0
+"""Seconds after that in which the answer is still given while another page is computed."""
 _PATIENCE: Final = 10.0
 
 
 class _Answer(NamedTuple):
+    """`until`: it is fresh before this time; later a new one is computed if possible."""
+
     until: float
     body: Json
+
+    def usable(self, now: float) -> bool:
+        return now < self.until + _STALE
 
 
 @dataclass(slots=True)
 class JobPages:
-    """Computes one page at a time, and keeps it for a moment: the work is that of one browser."""
+    """Computes one page at a time, and keeps it for a moment: the work is that of one browser.
+
+    While a page is computed, others show their last answer, if it is not too old.
+    """
 
     cli: CliContext
     connection: ClusterConnection
     snapshot: Callable[[], DashboardSnapshot | None]
     monotonic: Callable[[], float] = time.monotonic
+    patience: float = _PATIENCE
     _lock: Lock = field(default_factory=Lock)
     _answers: dict[JobKey, _Answer] = field(default_factory=dict)
 
@@ -76,18 +87,30 @@ class JobPages:
         if snapshot is None:
             raise Refused("the cluster has not been read yet; try again in a moment")
         job = self._found(snapshot, key)
-        if not self._lock.acquire(timeout=_PATIENCE):
-            raise Refused("pages of other jobs are being computed; try again in a moment")
-        try:
-            begun = self.monotonic()
-            self._answers = {one: kept for one, kept in self._answers.items() if kept.until > begun}
-            if key not in self._answers:
-                body = self._read(snapshot, job)
-                now = self.monotonic()
-                self._answers[key] = _Answer(now + max(_FRESH, _REST * (now - begun)), body)
-            return self._answers[key].body
-        finally:
-            self._lock.release()
+        now, last = self.monotonic(), self._answers.get(key)
+        if last and now < last.until:
+            return last.body
+        usable = last is not None and last.usable(now)
+        if self._lock.acquire(timeout=0 if usable else self.patience):
+            try:
+                return self._refreshed(snapshot, job)
+            finally:
+                self._lock.release()
+        if last and usable:
+            return last.body
+        raise Refused("pages of other jobs are being computed; try again in a moment")
+
+    def _refreshed(self, snapshot: DashboardSnapshot, job: TrainingJob) -> Json:
+        """A fresh answer, unless one was computed during the wait for the lock."""
+        begun, last = self.monotonic(), self._answers.get(job.key)
+        if last and begun < last.until:
+            return last.body
+        body = self._read(snapshot, job)
+        now = self.monotonic()
+        kept = {key: one for key, one in self._answers.items() if one.usable(now)}
+        answer = _Answer(now + max(_FRESH, _REST * (now - begun)), body)
+        self._answers = kept | {job.key: answer}
+        return body
 
     def _found(self, snapshot: DashboardSnapshot, key: JobKey) -> TrainingJob:
         found = next((job for job in snapshot.jobs if job.key == key), None)

@@ -276,3 +276,37 @@ def test_before_the_first_read_the_page_opens_and_its_state_is_refused() -> None
     answer = served.client.get(f"{MNIST}/state")
     assert answer.status_code == 422
     assert "has not been read yet" in answer.get_json()["error"]
+
+
+@pytest.mark.parametrize(("age", "shown"), [(1, True), (60, True), (70, False)])
+def test_while_a_page_is_computed_others_show_their_last_answer_for_a_minute(
+    age: int, *, shown: bool
+) -> None:
+    stage, clock = trained(), [0.0]
+    answers: list[tuple[int, Json]] = []
+    stage.put(job("other", framework="none", min="1", max="2"))
+
+    class Meanwhile(ClusterWrapper):
+        computing = False
+
+        def list(self, selection: ListOptions) -> RawList:
+            if Meanwhile.computing:
+                Meanwhile.computing = False
+                answer = served.client.get(f"{MNIST}/state")
+                answers.append((answer.status_code, answer.get_json()))
+            return self.cluster.list(selection)
+
+    stage.wrapped = lambda cluster: cast("Cluster", Meanwhile(cluster))
+    served = ServedPage(stage)
+    jobs = served.context.jobs
+    jobs.monotonic, jobs.patience = lambda: clock[0], 0.01
+    before = state(served)
+    stage.create(event("mnist-worker", "Late", "m", minutes_ago=1))
+    clock[0] += age
+    Meanwhile.computing = True
+    state(served, "/jobs/default/other")
+    assert [(status, page == before) for status, page in answers] == [
+        (200, True) if shown else (422, False)
+    ]
+    clock[0] += 10
+    assert state(served) != before
