@@ -32,7 +32,7 @@ _ELSEWHERE: Final[Mapping[CertificateStore, str]] = {
     # `certs` cannot issue this certificate: only the leader knows the server's names.
     CertificateStore.LEADER: "to have it renewed: kubectl delete secret edl-webhook-tls "
     "-n {namespace}{flags}",
-    CertificateStore.CERT_MANAGER: "cmctl renew edl-webhook -n {namespace}",
+    CertificateStore.CERT_MANAGER: "cmctl renew edl-webhook -n {namespace}{flags}",
     CertificateStore.DIRECTORY: "python -m certs issue --dir DIR renews it there",
 }
 

@@ -61,6 +61,18 @@ class Scope:
         return "".join(f" {quote(text)}" for text in self.connection_flags)
 
     @property
+    def helm_flags(self) -> str:
+        """The same for a suggested Helm command, which takes no cluster or user by name."""
+        given = {
+            "--kubeconfig": self.kubeconfig,
+            "--kube-context": self.context,
+            "--kube-as-user": self.as_user,
+        }
+        groups = [("--kube-as-group", group) for group in self.as_groups]
+        pairs = (*given.items(), *groups)
+        return "".join(f" {name} {quote(value)}" for name, value in pairs if value)
+
+    @property
     def edl_flags(self) -> str:
         """The same for a suggested `kubectl edl` command, with `--system-namespace`."""
         there = self.system_namespace

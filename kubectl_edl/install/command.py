@@ -15,6 +15,7 @@ from edl.writes import Json
 from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP, Misused, Refused
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import TIME_LIMIT, TIMEOUT, Writing, a_cluster
+from kubectl_edl.cli.suggested_commands import with_flags
 from kubectl_edl.client.certificate_store import served_in, served_outside
 from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.install import installation_values, prune, rollout
@@ -130,11 +131,11 @@ def upgrade(cli: CliContext, asked: InstallationChoice, how: InstallOptions, sco
     """Upgrade to this plugin's version; values that are not given keep their previous setting."""
     cluster = cli.connect(scope).cluster
     _refuse_a_second(cluster, scope)
-    other = other_installer(cluster, scope)
+    other = other_installer(cluster)
     if other is not None and not (other.takeover and how.take_ownership):
         leave = "; to leave it to the plugin, with all values that are not the default: "
-        takeover = f"{leave}{other.takeover}" if other.takeover else ""
-        raise Refused(f"{other.how}: {other.again}{takeover}")
+        takeover = f"{leave}{with_flags(other.takeover, scope)}" if other.takeover else ""
+        raise Refused(f"{other.how}: {with_flags(other.again, scope)}{takeover}")
     before = installation_values.kept(cluster)
     given = installation_values.chosen(asked, before or {}, cli.stdin)
     if before is None:

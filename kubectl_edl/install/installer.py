@@ -1,13 +1,12 @@
 """How kubectl-edl was installed in a cluster, and so what upgrades and repairs it."""
 
 from dataclasses import dataclass
-from shlex import quote
 from typing import Final
 
 from certs.secrets import CONFIGURATION, WEBHOOK_KINDS
 from edl.kube.cluster import Cluster, find
 from edl.model import ObjectRef
-from kubectl_edl.cli.context import Scope
+from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.client.certificate_store import served_in, served_outside
 from kubectl_edl.install.installation_values import KEPT
 
@@ -20,7 +19,8 @@ _HELM_NAMESPACE: Final = "meta.helm.sh/release-namespace"
 class OtherInstaller:
     """An installation that `kubectl edl upgrade` refuses.
 
-    `again` applies all of its objects in the plugin's version, in the words of its own tool.
+    `again` applies all of its objects in the plugin's version, in the words of its own tool. Its
+    commands and `takeover` do not have the user's options yet (`with_flags`).
     """
 
     how: str
@@ -29,39 +29,35 @@ class OtherInstaller:
     """The command that leaves it to the plugin; empty if there is none."""
 
 
-def other_installer(cluster: Cluster, scope: Scope) -> OtherInstaller | None:
+def other_installer(cluster: Cluster) -> OtherInstaller | None:
     """What installed kubectl-edl here instead of the plugin; None if the plugin did.
 
-    `scope` is the cluster for suggested commands. Raises ClusterError.
+    Raises ClusterError.
     """
     if release := helm_release(cluster):
-        there = f" --kube-context {quote(scope.context)}" if scope.context else ""
-        again = f"helm upgrade {release.name} CHART -n {release.namespace}{there}"
+        again = FixCommand(f"helm upgrade {release.name} CHART -n {release.namespace}")
         return OtherInstaller("Helm installed kubectl-edl here", again)
     deployed = find(cluster, webhook_deployment(cluster)) is not None
     if not deployed and (url := served_outside(cluster)):
         return OtherInstaller(
             f"the webhook is served from {url}, by no Deployment of this cluster: restart it there "
             "in the plugin's version, and apply the other objects",
-            f"python -m manifests.render --webhook-url {url} --authority CERT_DIR/ca.crt "
-            f"--namespace {cluster.system_namespace} --output - | "
-            f"kubectl apply --server-side --force-conflicts -f -{scope.cluster_flags}",
+            FixCommand(
+                f"python -m manifests.render --webhook-url {url} --authority CERT_DIR/ca.crt "
+                f"--namespace {cluster.system_namespace} --output - | "
+                "kubectl apply --server-side --force-conflicts -f -"
+            ),
         )
     values = find(cluster, ObjectRef("ConfigMap", cluster.system_namespace, KEPT))
     if values is None and (deployed or served_in(cluster)):
         return OtherInstaller(
             "kubectl-edl was installed here by manifests",
             "apply the manifests of the plugin's version (kubectl apply, kustomize)",
-            f"kubectl edl upgrade --take-ownership -f VALUES{scope.edl_flags}",
+            FixCommand("kubectl edl upgrade --take-ownership -f VALUES"),
         )
-    return None if deployed else _not_installed(scope)
-
-
-def _not_installed(scope: Scope) -> OtherInstaller:
-    return OtherInstaller(
-        "kubectl-edl is not installed in this cluster",
-        f"{INSTALL}{scope.edl_flags}",
-    )
+    if deployed:
+        return None
+    return OtherInstaller("kubectl-edl is not installed in this cluster", FixCommand(INSTALL))
 
 
 def helm_release(cluster: Cluster) -> ObjectRef | None:

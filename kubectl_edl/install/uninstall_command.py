@@ -13,6 +13,7 @@ from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP, Refused
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import confirmed
 from kubectl_edl.cli.options import Deleting, a_cluster
+from kubectl_edl.cli.suggested_commands import FixCommand, with_flags
 from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.install import job_restore, prune, uninstall_summary
 from kubectl_edl.install.installer import helm_release
@@ -48,8 +49,8 @@ def uninstall(cli: CliContext, how: Deleting, scope: Scope) -> None:
     """Uninstall. Raises Refused without confirmation, TimedOut if an object remains."""
     cluster = cli.connect(scope).cluster
     if helm := helm_release(cluster):
-        again = f"helm uninstall {helm.name} -n {helm.namespace}"
-        raise Refused(f"Helm installed kubectl-edl here: {again}")
+        again = FixCommand(f"helm uninstall {helm.name} -n {helm.namespace}")
+        raise Refused(f"Helm installed kubectl-edl here: {with_flags(again, scope)}")
     installed, theirs = prune.installed(cluster), tuple(prune.of_others(cluster))
     stays = [target for target in installed if target.kind == "Namespace" and theirs]
     installed = tuple(target for target in installed if target not in stays)

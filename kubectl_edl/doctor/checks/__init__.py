@@ -6,6 +6,7 @@ from typing import Final
 
 from edl.errors import EdlError, Forbidden, Unreachable
 from kubectl_edl.cli.context import ClusterConnection
+from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.doctor.checks import (
     api_version,
     configured_teams,
@@ -23,7 +24,6 @@ from kubectl_edl.doctor.checks.check import (
     Check,
     CheckContext,
     CheckResult,
-    FixCommand,
     Section,
     SectionResult,
     Verdict,

@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.doctor.checks.check import CheckContext, CheckResults, failure, ok, warning
 
 OLDEST: Final = (1, 33)
@@ -18,7 +19,7 @@ def answers(context: CheckContext) -> CheckResults:
     if not found:
         yield warning(
             f'{server} answers, and calls itself "{release}": {oldest} or newer is needed',
-            "kubectl version",
+            FixCommand("kubectl version"),
         )
     elif (int(found[1]), int(found[2])) < OLDEST:
         yield failure(

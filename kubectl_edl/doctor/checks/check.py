@@ -13,6 +13,7 @@ from edl.planner.plan import Plan
 from edl.planner.published_settings import Settings
 from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection, Scope
+from kubectl_edl.cli.suggested_commands import FixCommand, with_flags
 from kubectl_edl.client.certificate_store import served_outside
 from kubectl_edl.client.cluster_view import Survey
 from kubectl_edl.install.installer import other_installer
@@ -29,12 +30,6 @@ class Verdict(StrEnum):
 _ANY_SCOPE: Final = Scope()
 
 
-class FixCommand(str):
-    """A fix that is a command or ends with one; the connection's options are appended."""
-
-    __slots__ = ()
-
-
 AS_ADMINISTRATOR: Final = "run kubectl edl doctor as an administrator"
 
 
@@ -49,12 +44,8 @@ class CheckResult:
     """The name of the check that reported it, for scripts."""
 
     def named(self, check: str, scope: Scope = _ANY_SCOPE) -> "CheckResult":
-        """Add the check's name, and options by which the fix's command uses this cluster."""
-        if not isinstance(self.fix, FixCommand):
-            return replace(self, check=check)
-        last = self.fix[self.fix.rfind("kubectl ") :]
-        flags = scope.edl_flags if last.startswith("kubectl edl ") else scope.cluster_flags
-        return replace(self, check=check, fix=f"{self.fix}{flags}")
+        """Add the check's name, and options by which the fix's commands use this cluster."""
+        return replace(self, check=check, fix=with_flags(self.fix, scope))
 
 
 def ok(message: str) -> CheckResult:
@@ -96,16 +87,6 @@ class CheckContext:
     """The plan for the whole cluster, once made, with its input."""
 
     @property
-    def flags(self) -> str:
-        """Options for a suggested command to reach this cluster: ` --context prod`."""
-        return self.connection.scope.cluster_flags
-
-    @property
-    def edl_flags(self) -> str:
-        """The same for a suggested `kubectl edl` command."""
-        return self.connection.scope.edl_flags
-
-    @property
     def system_namespace(self) -> str:
         """The namespace of the installation."""
         return self.connection.cluster.system_namespace
@@ -124,7 +105,7 @@ class CheckContext:
     def reinstall_or(self, unknown: str) -> str:
         """The same, and the command `unknown` if the user may not read what installed it."""
         try:
-            other = other_installer(self.connection.cluster, self.connection.scope)
+            other = other_installer(self.connection.cluster)
         except Forbidden:
             return FixCommand(unknown)
         return other.again if other else FixCommand("kubectl edl upgrade")

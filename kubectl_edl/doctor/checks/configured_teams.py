@@ -11,11 +11,11 @@ from edl.kube.decode.object_facts import namespace, node
 from edl.model import ObjectRef, Teams
 from edl.parsing.team_config_map import teams_of
 from edl.quantities import amount_text
+from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.doctor.checks.check import (
     CheckContext,
     CheckResult,
     CheckResults,
-    FixCommand,
     failure,
     first,
     ok,
@@ -69,7 +69,7 @@ def _above_nodes(context: CheckContext, found: Teams) -> Iterator[CheckResult]:
             have = amount_text(resource, there.get(resource, 0))
             yield warning(
                 f"teams are guaranteed {amount_text(resource, amount)}, and the nodes have {have}",
-                f"kubectl edl teams{context.edl_flags}; lower a guarantee, or add nodes",
+                FixCommand("kubectl edl teams; lower a guarantee, or add nodes"),
             )
 
 

@@ -8,11 +8,11 @@ from certs.secrets import CONFIGURATION, WEBHOOK_KINDS
 from edl import contract
 from edl.model import ObjectRef
 from edl.writes import Json
+from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.client.certificate_store import served_in
 from kubectl_edl.doctor.checks.check import (
     CheckContext,
     CheckResults,
-    FixCommand,
     failure,
     ok,
     warning,

@@ -12,11 +12,11 @@ from edl.inject.warnings import unknown_keys
 from edl.kube.cluster import ListOptions
 from edl.parsing import namespace_policy
 from edl.writes import Json
+from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.doctor.checks.check import (
     CheckContext,
     CheckResult,
     CheckResults,
-    FixCommand,
     first,
     warning,
 )
@@ -88,9 +88,8 @@ def _of_cron_jobs(context: CheckContext) -> Iterator[CheckResult]:
     for manifest in _listed(context, "CronJob"):
         metadata, template = manifest["metadata"], manifest["spec"].get("jobTemplate") or {}
         if misplaced := unknown_keys.on_cron_job(manifest):
-            where = f"-n {metadata['namespace']}{context.flags}"
             move = FixCommand(
-                f"kubectl get cronjob {metadata['name']} {where} -o yaml "
+                f"kubectl get cronjob {metadata['name']} -n {metadata['namespace']} -o yaml "
                 "| kubectl edl adopt -f - | kubectl apply -f -"
             )
             yield _key_warning("CronJob", manifest, (misplaced,), move)

@@ -9,11 +9,11 @@ from edl.kube.cluster import RESOURCES, ListOptions, find
 from edl.model import ObjectRef
 from edl.parsing.yaml_values import timestamp
 from edl.writes import Json
+from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.doctor.checks.check import (
     CheckContext,
     CheckResult,
     CheckResults,
-    FixCommand,
     first,
     warning,
 )

@@ -6,12 +6,12 @@ from typing import Final
 from edl.errors import Forbidden, NotFound
 from edl.kube.cluster import ListOptions
 from edl.planner.decision_limits import Provisioner
+from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.client.reconciler_lease import Lead, leadership
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
 from kubectl_edl.doctor.checks.check import (
     CheckContext,
     CheckResults,
-    FixCommand,
     failure,
     ok,
     warning,
@@ -55,7 +55,7 @@ def leads(context: CheckContext) -> CheckResults:
         ahead = duration(-lease.silence)
         yield warning(
             f"{lease.holder} leads, its clock {ahead} ahead of the API server's",
-            f"date -u; kubectl get nodes{context.flags}  # set the clocks by NTP",
+            FixCommand("date -u; kubectl get nodes  # set the clocks by NTP"),
         )
     elif lease.overdue:
         ago, lasts = duration(lease.silence), duration(lease.lasts)

@@ -20,6 +20,7 @@ from edl.phases import ending, phase
 from edl.planner.plan import Plan
 from edl.planner.published_settings import Settings
 from kubectl_edl.cli.completion_candidates import object_name
+from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_ruled
 from kubectl_edl.client.failed_pods import FailedPod, crashes_by_job
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
@@ -29,7 +30,6 @@ from kubectl_edl.doctor.checks.check import (
     CheckContext,
     CheckResult,
     CheckResults,
-    FixCommand,
     first,
     ok,
     warning,
@@ -104,7 +104,7 @@ def unrequested(context: CheckContext) -> CheckResults:
         warning(
             f"{job.key}: no container of {role.name} requests CPU or memory: its pods count as "
             f"nothing, and all {role.spec.max} run regardless of free capacity",
-            f"{explanation(job)}{context.edl_flags}  # then recreate it with resources.requests",
+            FixCommand(f"{explanation(job)}  # then recreate it with resources.requests"),
         )
         for job, role in found
         if not job.problem and (role.status.pods or not survey.hints)

@@ -11,8 +11,9 @@ from edl.lost_pods import longest_wait, why_any_missing, why_missing
 from edl.messages import message
 from edl.model import Code, JobKey, Phase, PodPhase, TrainingJob
 from edl.phases import below_minimum, ending, phase, unready_minimum, why_below_minimum
+from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.client.failed_pods import FailedPod
-from kubectl_edl.doctor.checks.check import CheckResult, FixCommand, failure, warning
+from kubectl_edl.doctor.checks.check import CheckResult, failure, warning
 from kubectl_edl.model.creation_failures import JobBlocker
 from kubectl_edl.model.job_reasons import why
 from kubectl_edl.output.age import ago, duration

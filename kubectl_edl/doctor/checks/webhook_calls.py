@@ -9,10 +9,10 @@ from edl import contract
 from edl.errors import Invalid, Unreachable
 from edl.model import ObjectRef
 from edl.writes import Json
+from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.doctor.checks.check import (
     CheckContext,
     CheckResults,
-    FixCommand,
     failure,
     ok,
     warning,
@@ -41,8 +41,7 @@ _OF_OTHERS: Final[Mapping[str, str]] = {
 _OWN: Final = frozenset({"teams.edl.dev"})
 """Entries that review an object in the installation's own namespace."""
 _LOGS: Final = (
-    "kubectl get pods,endpointslices -n {namespace}{flags}; "
-    "kubectl logs -n {namespace} deploy/edl-webhook"
+    "kubectl get pods,endpointslices -n {namespace}; kubectl logs -n {namespace} deploy/edl-webhook"
 )
 _OUTSIDE: Final = (
     "start the webhook that is served from {url}; where it runs, caBundle in the webhook "
@@ -67,7 +66,7 @@ def answers(context: CheckContext) -> CheckResults:
         answer = context.connection.cluster.create(target, probe, dry_run=True)
     except Unreachable as error:
         outside = context.outside_webhook
-        logs = FixCommand(_LOGS.format(namespace=here, flags=context.flags))
+        logs = FixCommand(_LOGS.format(namespace=here))
         fix = _OUTSIDE.format(url=outside) if outside else logs
         yield failure(f"the API server does not reach the webhook: {error}", fix)
         return

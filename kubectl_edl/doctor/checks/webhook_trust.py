@@ -8,6 +8,7 @@ from certs.rotation_steps import is_due
 from certs.secrets import Installation, usual
 from certs.verify import facts_of, misnamed, pair_problem
 from edl.errors import NotFound
+from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.client.certificate_store import (
     CertificateStore,
     Trusted,
@@ -20,7 +21,6 @@ from kubectl_edl.client.certificate_store import trusted as entries
 from kubectl_edl.doctor.checks.check import (
     CheckContext,
     CheckResults,
-    FixCommand,
     failure,
     ok,
     warning,

@@ -171,11 +171,11 @@ def test_doctor_checks_certificates_of_cert_manager(stage: Stage) -> None:
     stage.wrapped = FakeApi(denied=frozenset({("edl-webhook", "patch", "secrets")}))
     assert stage.run("doctor").code == 0
     assert "serving" in stage.run("certs", "show").out
-    found = stage.run("certs", "renew")
+    found = stage.run("certs", "renew", "--context", "prod")
     assert found.code == 1
     assert found.err == (
         "error: cert-manager keeps the certificates of this installation: "
-        "cmctl renew edl-webhook -n edl-system\n"
+        "cmctl renew edl-webhook -n edl-system --context prod\n"
     )
 
 

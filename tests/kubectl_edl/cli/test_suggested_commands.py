@@ -3,19 +3,35 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final, cast
 
 import pytest
 
+from certs.secrets import CONFIGURATION, WEBHOOK_KINDS
 from edl import contract, reasons
 from edl.annotations.json_text import json_text
+from edl.errors import Unreachable
 from edl.kube.create_failures import CreateFailure, create_failure
 from edl.model import ObjectRef
 from edl.writes import Json
+from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
 from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed
-from tests.kubectl_edl.stage import Stage, event, job, lease, mnist, node, pod
+from tests.kubectl_edl.stage import NOW, Stage, event, job, lease, mnist, node, pod
 
-FLAGS: Final = ("--context", "prod", "--as", "ann", "--system-namespace", "ops")
+if TYPE_CHECKING:
+    from edl.kube.cluster import Cluster
+
+FLAGS: Final = (
+    "--context",
+    "prod",
+    "--kubeconfig",
+    "k",
+    "--as",
+    "ann",
+    "--system-namespace",
+    "ops",
+)
 OFFLINE: Final = re.compile(r"kubectl edl (adopt|release) -f \S+( --roles …)? \|")
 """Filters of manifests: they read no cluster."""
 
@@ -31,7 +47,7 @@ class Situation:
 def commands(text: str) -> Iterator[str]:
     """Each command of a text, up to the next one or the end of the line."""
     for line in text.splitlines():
-        yield from re.findall(r"kubectl .*?(?=kubectl |$)", line)
+        yield from re.findall(r"(?:kubectl|helm) .*?(?=kubectl |helm |$)", line)
 
 
 def queued(stage: Stage, **annotations: str) -> Json:
@@ -122,6 +138,27 @@ def no_reconciler(stage: Stage) -> None:
     lease(stage, minutes_ago=1)
 
 
+def by_helm(stage: Stage) -> None:
+    installed(stage, FakeApi(frozenset({("edl-reconciler", "patch", "jobs")})))
+    notes = {"meta.helm.sh/release-name": "edl", "meta.helm.sh/release-namespace": "ops"}
+    configuration = ObjectRef(WEBHOOK_KINDS[0], "", CONFIGURATION)
+    stage.cluster.patch(configuration, {"metadata": {"annotations": notes}})
+
+
+def without_webhook(stage: Stage) -> None:
+    """The webhook does not answer, clocks differ, and the API server's release is unknown."""
+    refusal = Unreachable("failed calling webhook jobs.edl.dev: connection refused", 500)
+    installed(stage, FakeApi(refusal=refusal))
+    stage.now = [NOW - timedelta(minutes=10)]
+    inner = stage.wrapped
+
+    class Unknown(ClusterWrapper):
+        def version(self) -> str:
+            return "unknown"
+
+    stage.wrapped = lambda cluster: cast("Cluster", Unknown(inner(cluster)))
+
+
 def broken(stage: Stage) -> None:
     """An installation with problems in most checks of `doctor`."""
     installed(stage, FakeApi(frozenset({("", "patch", "jobs"), ("", "list", "nodes")})))
@@ -185,6 +222,10 @@ SITUATIONS: Final[Mapping[str, Situation]] = {
     ),
     "unknown": Situation(started, ("status", "mnst")),
     "doctor": Situation(broken, ("doctor",)),
+    "doctor without a webhook": Situation(without_webhook, ("doctor",)),
+    "doctor by Helm": Situation(by_helm, ("doctor",)),
+    "upgrade by Helm": Situation(by_helm, ("upgrade",)),
+    "uninstall by Helm": Situation(by_helm, ("uninstall", "-y")),
     "not installed": Situation(queued, ("doctor",)),
     "not in time": Situation(queued, ("status", "--for", "Running", "--timeout", "0")),
     **{
@@ -210,7 +251,10 @@ def test_suggested_commands_keep_the_users_flags(name: str) -> None:
 def check(command: str) -> None:
     if OFFLINE.match(command) or command == "kubectl edl doctor as an administrator":
         return
-    assert " --context prod" in command, command
+    if command.startswith("helm "):
+        assert command.endswith(" --kubeconfig k --kube-context prod --kube-as-user ann"), command
+        return
+    assert " --context prod --kubeconfig k" in command, command
     assert (" --as ann" in command) is ("rolebinding" not in command), command
     own = command.startswith("kubectl edl ")
     assert (" --system-namespace ops" in command) is own, command

@@ -1,0 +1,29 @@
+"""Suggested commands get the options by which they reach the same cluster as the user's own."""
+
+import re
+from typing import Final
+
+from kubectl_edl.cli.context import Scope
+
+_COMMAND: Final = re.compile(r"\b(kubectl edl(?! (?:adopt|release) -f)|kubectl(?! edl)|helm) [a-z]")
+"""Filters of manifests are no matches: they read no cluster."""
+_BETWEEN: Final = re.compile(r"(\s*(?:;|\||&&)\s+|\s{2,}#.*)")
+
+
+class FixCommand(str):
+    """Words and commands, separated as in a shell; each command ends its part of the text."""
+
+    __slots__ = ()
+
+
+def with_flags(text: str, scope: Scope) -> str:
+    """The text with the scope's options after each kubectl and Helm command of a FixCommand."""
+    if not isinstance(text, FixCommand):
+        return text
+    flags = {
+        "kubectl edl": scope.edl_flags,
+        "kubectl": scope.cluster_flags,
+        "helm": scope.helm_flags,
+    }
+    parts = ((part, _COMMAND.search(part)) for part in _BETWEEN.split(text))
+    return "".join(f"{part}{flags[found[1]]}" if found else part for part, found in parts)
