@@ -12,12 +12,12 @@ from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused, TimedOut
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import waited
+from kubectl_edl.client.certificate_store import trusted
 from kubectl_edl.client.pending_pods import NO_IMAGE
 from manifests import values
 
 DEPLOYMENTS: Final = ("edl-webhook", "edl-reconciler")
 _CRASHES: Final = 3
-_CONFIGURATION: Final = ObjectRef("MutatingWebhookConfiguration", "", "edl")
 
 
 def wait(cli: CliContext, cluster: PluginCluster, timeout: timedelta, scope: Scope) -> None:
@@ -44,9 +44,10 @@ def _missing(cluster: PluginCluster) -> str:
     late = [name for name in DEPLOYMENTS if not _rolled_out(cluster, name)]
     if late:
         return f"{' and '.join(late)} {'are' if len(late) > 1 else 'is'} not rolled out"
-    webhooks = (find(cluster, _CONFIGURATION) or {}).get("webhooks") or ()
-    trusted = all(webhook["clientConfig"].get("caBundle") for webhook in webhooks)
-    return "" if trusted else "the API server has no caBundle for it yet"
+    untrusted = dict.fromkeys(one.target.kind for one in trusted(cluster) if not one.certificates)
+    if untrusted:
+        return f"the API server has no caBundle for it yet ({' and '.join(untrusted)})"
+    return ""
 
 
 def _rolled_out(cluster: PluginCluster, name: str) -> bool:

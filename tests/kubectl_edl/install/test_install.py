@@ -610,6 +610,23 @@ def test_install_waits_until_both_are_ready_and_trusted() -> None:
     assert run.out.splitlines()[-1] == "kubectl-edl is ready: kubectl edl status -A"
 
 
+@pytest.mark.parametrize("kind", WEBHOOK_KINDS)
+def test_install_waits_until_both_webhook_configurations_are_trusted(kind: str) -> None:
+    class NotYet(Judging):
+        def apply(self, target: ObjectRef, manifest: Json, **how: bool) -> Json:
+            if target.kind == kind:
+                return self._cluster.apply(target, manifest, **how)
+            return super().apply(target, manifest, **how)
+
+    on = Stage(wrapped=lambda cluster: cast("Cluster", NotYet(cast("FakeCluster", cluster))))
+    install(on)
+    for name in ("edl-webhook", "edl-reconciler"):
+        ready(on, name)
+    run = on.run("upgrade", "--timeout", "0")
+    assert run.code == 5
+    assert f"the API server has no caBundle for it yet ({kind})" in run.err
+
+
 def test_a_wait_that_times_out_names_component_and_reason() -> None:
     on = stage()
     install(on)
