@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+import numpy as np
+
 from edl.feasibility.horizon import IDLE, Horizon
 from edl.planner.packing.node_capacity import ALL_NODES, Ints, NodeCapacity, ResourceAmounts
 
@@ -14,7 +16,7 @@ _MANY: Final = 256
 """Nodes that are examined in one batch."""
 
 _SCANNED: Final = 64
-"""Up to this many nodes, every search examines all of them."""
+"""Up to this many nodes are examined one by one, by every search if there are no more."""
 
 CursorPosition: TypeAlias = tuple[int, ...]
 """The position of a search, opaque to callers."""
@@ -95,13 +97,19 @@ class CapacityView:
         The length of `freed_nodes` if none does.
         """
         freed, full = self._capacity.freed_nodes, set[int]()
-        for at in range(seen, len(freed)):
+        for at in range(seen, min(seen + _SCANNED, len(freed))):
             node = freed[at]
-            if node in full:  # deferred growth frees a node once per replica
+            if node in full:
                 continue
             if among[node] and self.fits(node):
                 return at
             full.add(node)
+        # Deferred growth frees a node once per replica, which may be 100,000.
+        rest = freed[seen + _SCANNED :]
+        fitting = self._among(np.array(rest, dtype=np.int64)).tolist() if rest else []
+        for node in dict.fromkeys(fitting):
+            if among[node] and self.allows(node):
+                return freed.index(node, seen + _SCANNED)
         return len(freed)
 
     def _find_in_all(self) -> int:
