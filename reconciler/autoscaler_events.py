@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger(__name__)
 
 PAUSE: Final = 10.0
-"""Seconds between two turns."""
+"""Seconds between two runs."""
 _OTHERS: Final = frozenset({"", "default-scheduler", "kubelet", "kwok"})
 """Other sources of Events about pods without a node."""
 
@@ -45,7 +45,7 @@ class AutoscalerEvents:
         jobs = tuple(_with(job, messages.get(job.key, "")) for job in state.jobs)
         return replace(state, jobs=jobs)
 
-    def turn(self, *, leading: bool) -> float:
+    def run_once(self, *, leading: bool) -> float:
         """Reads the messages again; if one cannot be read, the last message stays."""
         if leading:
             messages = self._messages

@@ -30,7 +30,7 @@ from edl.planner.decide import decide
 from edl.planner.plan_cache import PlanCache
 from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
 from reconciler.manager import Manager, ProbeAddress
-from reconciler.memory.unserved_requests_warning import MissingRequests
+from reconciler.memory.unserved_requests_warning import UnservedRequestsWarning
 from reconciler.options.decision_options import PlanningOptions, planning_options
 from reconciler.publication.applied_teams import AppliedTeams
 from reconciler.publication.queue_insights import QueueInsights
@@ -74,17 +74,17 @@ class ProcessOptions:
     )
     lease_duration: int = option(
         type=click.IntRange(max=3600),
-        default=LeaseSettings().lasts,
+        default=LeaseSettings().lease_duration,
         help="Whole seconds after which a Lease that was not renewed may be acquired.",
     )
     renew_deadline: float = option(
         type=float,
-        default=LeaseSettings().renew_within,
+        default=LeaseSettings().renew_deadline,
         help="Seconds for which a leader that cannot renew its Lease goes on.",
     )
     retry_period: float = option(
         type=float,
-        default=LeaseSettings().retry_every,
+        default=LeaseSettings().retry_period,
         help="Seconds between attempts to acquire or renew the Lease.",
     )
     metrics_host: str = option(
@@ -151,15 +151,16 @@ def _process(options: ReconcilerOptions) -> Manager:
     elector = _elector(options, api, clocks) if options.process.leader_elect else None
     if elector:
         elector.publish({contract.SETTINGS: planner.render(decides)})
-    known = MissingRequests(decides.limits)
-    process = Manager(api, known.deciding(plan), clocks, elector)
-    process.beside("rights", _rights(decides, api, process, clocks, elector).turn)
-    process.beside("queue", _queue(decides, process.guarding(api), process, elector).turn)
-    process.beside("teams", _teams(process.guarding(api), process).turn)
+    known = UnservedRequestsWarning(decides.limits)
+    process = Manager(api, known.wrap_decide(plan), clocks, elector)
+    process.add_background_task("rights", _rights(decides, api, process, clocks, elector).run_once)
+    queue = _queue(decides, process.leader_only(api), process, elector)
+    process.add_background_task("queue", queue.run_once)
+    process.add_background_task("teams", _teams(process.leader_only(api), process).run_once)
     gauges = CertificateMetrics(process.metrics.registry)
     if options.certificates.certificates:
         kept = _certificates(options, api, clocks, process, gauges)
-        process.beside("certificates", kept.turn)
+        process.add_background_task("certificates", kept.run_once)
     return process
 
 
@@ -172,7 +173,8 @@ def _certificates(
 ) -> WebhookCertificates:
     names, timings = options.certificates.certificate_name, options.certificates.timings
     installation = usual(*names, namespace=options.installation.namespace)
-    rotation = CertificateRotation(process.guarding(api), installation, timings, clocks.monotonic)
+    leader_only = process.leader_only(api)
+    rotation = CertificateRotation(leader_only, installation, timings, clocks.monotonic)
     return WebhookCertificates(rotation, gauges, clocks.now, timings.settles)
 
 
@@ -222,10 +224,10 @@ def _awake_or_not() -> float:
 def _elector(options: ReconcilerOptions, api: ApiClient, clocks: Clocks) -> LeaderElector:
     """The elector. Its requests time out early enough to retry before the leadership expires."""
     own = options.process
-    terms = LeaseSettings(own.lease_duration, own.renew_deadline, own.retry_period)
+    settings = LeaseSettings(own.lease_duration, own.renew_deadline, own.retry_period)
     lease = ObjectRef("Lease", options.installation.namespace, contract.RECONCILER_LEASE)
-    one_of_two = api.once(terms.renew_within / 2)
-    return LeaderElector(one_of_two, lease, own.identity or own_identity(), clocks, terms)
+    one_of_two = api.once(settings.renew_deadline / 2)
+    return LeaderElector(one_of_two, lease, own.identity or own_identity(), clocks, settings)
 
 
 def own_identity() -> str:

@@ -23,7 +23,7 @@ from reconciler.job_backoff import AFTER_CONFLICT, AFTER_FAILURE, JobBackoff
 from reconciler.leader_election import Clocks, LeaderState
 from reconciler.leader_only_cluster import NotLeading
 from reconciler.memory.repeated_creations import RepeatedCreations
-from reconciler.memory.unrecorded_refusals import RefusedWrites
+from reconciler.memory.unrecorded_refusals import UnrecordedRefusals
 from reconciler.metrics.decision_log import DecisionLog
 from reconciler.metrics.state_metrics import LastDecision
 from reconciler.trigger import DebouncedTrigger
@@ -84,7 +84,7 @@ class Controller:
         self._decisions = decisions
         self._clocks = clocks
         self._backoff = JobBackoff()
-        self._refusals = RefusedWrites()
+        self._refusals = UnrecordedRefusals()
         self._creations = RepeatedCreations()
         self._errors = 0
         self._rest = 0.0
@@ -106,7 +106,8 @@ class Controller:
             else:
                 self._decisions.follows()
                 self._pipeline.follow()
-                self._refusals = RefusedWrites()  # others may have started these jobs meanwhile
+                # Another leader may have started these jobs meanwhile.
+                self._refusals = UnrecordedRefusals()
                 trigger.wait(FOLLOWING)
 
     def round(self, ended: Callable[[], bool] = never) -> float:
@@ -115,7 +116,7 @@ class Controller:
         Once `ended()` holds, no further step is begun.
         """
         started = self._clocks.monotonic()
-        state = self._refusals.seen(self._pipeline.observe(self._clocks.now()))
+        state = self._refusals.with_refusals(self._pipeline.observe(self._clocks.now()))
         self._backoff.keep(
             {JobKey(target.namespace, target.name): uid for target, uid in state.orphans}
             | {job.key: job.uid for job in (*state.jobs, *state.bare_jobs)}
@@ -139,7 +140,7 @@ class Controller:
         retries = (self._backoff.next(now, started), self._creations.next(now))
         if report.conflicts:  # their back-off is short, and a job may depend on the write
             self._rest = min(self._rest, AFTER_CONFLICT.first)
-        again = SOONEST if self._refusals.unseen else RESYNC
+        again = SOONEST if self._refusals.has_unseen else RESYNC
         soonest = min(time for time in (again, asked, *retries) if time is not None)
         return max(soonest, SOONEST, self._rest)
 
@@ -194,7 +195,7 @@ class Controller:
         for job, failures in failed.items():
             lasting = self._backoff.is_lasting(job, now)
             found = [one for one in failures if lasting or is_refusal(one.error)]
-            if not self._refusals.note(job, found, self._clocks.now()):
+            if not self._refusals.remember(job, found, self._clocks.now()):
                 self._backoff.failed(job, now)
             refused += found
         return refused

@@ -22,23 +22,25 @@ _log: Final = logging.getLogger(__name__)
 
 
 class LeaseSettings(msgspec.Struct, frozen=True):
-    """Seconds. A leader that could not renew for `renew_within` stops before `lasts` is over.
+    """client-go's settings, in seconds.
 
-    A leader that was killed is replaced within `lasts` and two retries: less than 15 s. With
+    A leader that could not renew for `renew_deadline` stops before `lease_duration` is over. A
+    leader that was killed is replaced within `lease_duration` and two retries: less than 15 s. With
     client-go's defaults of 15, 10 and 2 it would take longer.
     """
 
-    lasts: int = 10
-    renew_within: float = 7.5
-    retry_every: float = 1.5
+    lease_duration: int = 10
+    renew_deadline: float = 7.5
+    retry_period: float = 1.5
 
     def __post_init__(self) -> None:
-        if self.lasts != int(self.lasts):
-            raise ValueError(f"leader election: {self.lasts} s: a Lease lasts whole seconds")
-        if not self.lasts > self.renew_within > self.retry_every > 0:
+        duration, deadline, period = self.lease_duration, self.renew_deadline, self.retry_period
+        if duration != int(duration):
+            raise ValueError(f"leader election: {duration} s: a Lease lasts whole seconds")
+        if not duration > deadline > period > 0:
             raise ValueError(
-                f"leader election: {self.lasts} s > {self.renew_within} s > {self.retry_every} s "
-                "> 0 must hold (lease duration, renew deadline, retry period)"
+                f"leader election: {duration} s > {deadline} s > {period} s > 0 must hold (lease "
+                "duration, renew deadline, retry period)"
             )
 
 
@@ -53,9 +55,9 @@ class AlwaysLeader:
     """The state without an election: this process always leads."""
 
     leading = True
-    previous_notes: Final[Mapping[str, str]] = {}
+    previous_annotations: Final[Mapping[str, str]] = {}
 
-    def set_note(self, name: str, note: str) -> None:
+    def set_annotation(self, name: str, text: str) -> None:
         """Does nothing: there is no other leader."""
 
 
@@ -75,13 +77,13 @@ class LeaderElector:
         lease: ObjectRef,
         identity: str,
         clocks: Clocks,
-        terms: LeaseSettings,
+        settings: LeaseSettings,
     ) -> None:
         self.identity = identity
         self._cluster = cluster
         self._lease = lease
         self._clocks = clocks
-        self._terms = terms
+        self._settings = settings
         self._lock = Lock()
         self._publishing = Lock()
         """Several threads publish; `_lock` is held during requests to the API server."""
@@ -92,25 +94,25 @@ class LeaderElector:
         self._leads_until = float("-inf")
         self._troubled = False
         self._announced = False
-        self._notes: Mapping[str, str | None] = {}
+        self._published: Mapping[str, str | None] = {}
         self._passed_on: Mapping[str, str] = {}
-        self.previous_notes: Mapping[str, str] = {}
+        self.previous_annotations: Mapping[str, str] = {}
         """The annotations of the Lease when this process last began to lead."""
 
-    def publish(self, notes: Mapping[str, str | None]) -> None:
+    def publish(self, annotations: Mapping[str, str | None]) -> None:
         """Adds annotations that the Lease carries while this process holds it.
 
         None removes the annotation, whichever process wrote it.
         """
         with self._publishing:
-            self._notes = {**self._notes, **notes}
+            self._published = {**self._published, **annotations}
 
-    def set_note(self, name: str, note: str) -> None:
+    def set_annotation(self, name: str, text: str) -> None:
         """Adds an annotation that the Lease carries while this process leads.
 
-        It is among the next leader's `previous_notes`.
+        It is among the next leader's `previous_annotations`.
         """
-        self._passed_on = {**self._passed_on, name: note}
+        self._passed_on = {**self._passed_on, name: text}
 
     @property
     def leading(self) -> bool:
@@ -120,42 +122,42 @@ class LeaderElector:
         self,
         stopped: Event,
         changed: Callable[[], None] = lambda: None,
-        able: Callable[[], bool] = lambda: True,
+        healthy: Callable[[], bool] = lambda: True,
     ) -> None:
         """Campaigns until `stopped`; `changed` is called when this process gains or loses the lead.
 
-        While the process is not `able` to lead, its Lease is neither acquired nor renewed.
+        While the process is not `healthy`, its Lease is neither acquired nor renewed.
         """
         while not stopped.is_set():
             before = self.leading, self._announced
-            if not able():
+            if not healthy():
                 self._abstain()
             else:
                 self.attempt()
             if (self.leading, self._announced) != before:
                 changed()
-            pause = self._terms.retry_every * random.uniform(1.0, 1.2)  # noqa: S311 - jitter
+            pause = self._settings.retry_period * random.uniform(1.0, 1.2)  # noqa: S311 - jitter
             stopped.wait(pause)
 
     def attempt(self) -> bool:
         """Acquires or renews the Lease once; returns whether this process leads now."""
         with self._lock:
             try:
-                self._leads_until = self._hold(self._clocks.monotonic())
+                self._leads_until = self._try_acquire_or_renew(self._clocks.monotonic())
                 self._troubled = False
             except Conflict:
                 pass  # another candidate was faster; the next attempt reads its Lease
             except Exception as error:  # noqa: BLE001 - a dead thread would never campaign again
                 bug = None if isinstance(error, ClusterError) else error
-                self._complain("leader election: request failed, retrying: %s", error, bug)
-            self._tell()
+                self._warn_once("leader election: request failed, retrying: %s", error, bug)
+            self._report_transition()
             return self._announced
 
     def _abstain(self) -> None:
         """Lets the Lease expire. It is not released, as a hanging request may still take effect."""
         with self._lock:
-            self._complain("reconcile loop stalled: %s does not renew its Lease", self.identity)
-            self._tell()
+            self._warn_once("reconcile loop stalled: %s does not renew its Lease", self.identity)
+            self._report_transition()
 
     def release(self) -> None:
         """Releases the Lease, so that the next leader need not wait. Never raises."""
@@ -170,21 +172,21 @@ class LeaderElector:
             else:
                 _log.info("%s released the Lease", self.identity)
 
-    def _hold(self, now: float) -> float:
+    def _try_acquire_or_renew(self, now: float) -> float:
         """Until when this process leads, counted from before the request: answers may be late."""
         known, self._known = self._known, False
         if not known:
-            self._look()
+            self._read_lease()
         if self._seen is None:
-            notes = {name: note for name, note in self._notes.items() if note is not None}
-            metadata = {"name": self._lease.name, "annotations": notes}
+            annotations = {name: text for name, text in self._published.items() if text is not None}
+            metadata = {"name": self._lease.name, "annotations": annotations}
             claim = self._claim(transitions=0)
             self._seen = self._cluster.create(self._lease, {"metadata": metadata, "spec": claim})
         elif _holder(self._seen) == self.identity:
             self._write({"renewTime": self._time()})
         elif self._is_free(now):
             transitions = int(_spec(self._seen).get("leaseTransitions") or 0) + 1
-            self._passed_on, self.previous_notes = (
+            self._passed_on, self.previous_annotations = (
                 {},
                 dict(self._seen["metadata"].get("annotations") or {}),
             )
@@ -192,9 +194,9 @@ class LeaderElector:
         else:
             return float("-inf")
         self._known = True
-        return now + self._terms.renew_within
+        return now + self._settings.renew_deadline
 
-    def _look(self) -> None:
+    def _read_lease(self) -> None:
         """Reads the Lease.
 
         Another holder's time counts from this answer on: it may have renewed the Lease just now.
@@ -210,19 +212,19 @@ class LeaderElector:
     def _is_free(self, now: float) -> bool:
         """Whether the Lease was released, or not renewed for the duration that it states."""
         seen = self._seen or {}
-        lasts = float(_spec(seen).get("leaseDurationSeconds") or self._terms.lasts)
+        lasts = float(_spec(seen).get("leaseDurationSeconds") or self._settings.lease_duration)
         return not _holder(seen) or now > self._seen_at + lasts
 
     def _write(self, spec: Mapping[str, Any]) -> None:
-        notes = {**self._notes, **self._passed_on}
-        metadata = {"resourceVersion": _version(self._seen or {}), "annotations": notes}
+        annotations = {**self._published, **self._passed_on}
+        metadata = {"resourceVersion": _version(self._seen or {}), "annotations": annotations}
         body = {"metadata": metadata, "spec": spec}
         self._seen = self._cluster.patch(self._lease, body)
 
     def _claim(self, transitions: int) -> Json:
         return {
             "holderIdentity": self.identity,
-            "leaseDurationSeconds": int(self._terms.lasts),
+            "leaseDurationSeconds": int(self._settings.lease_duration),
             "acquireTime": self._time(),
             "renewTime": self._time(),
             "leaseTransitions": transitions,
@@ -231,7 +233,7 @@ class LeaderElector:
     def _time(self) -> str:
         return self._clocks.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
-    def _tell(self) -> None:
+    def _report_transition(self) -> None:
         """Logs changes of the leadership, which may also have expired while the process slept."""
         if self._announced != self.leading:
             self._announced = not self._announced
@@ -241,7 +243,7 @@ class LeaderElector:
                 "became leader" if self._announced else "lost the leadership",
             )
 
-    def _complain(self, message: str, about: object, bug: Exception | None = None) -> None:
+    def _warn_once(self, message: str, about: object, bug: Exception | None = None) -> None:
         """Logs a problem once, until an attempt succeeds."""
         if not self._troubled:
             _log.warning(message, about, exc_info=bug)

@@ -25,7 +25,7 @@ from reconciler.controller import RESYNC, Controller, DecisionPipeline
 from reconciler.debug_plan import last_plan
 from reconciler.leader_election import AlwaysLeader, Clocks, LeaderElector, LeaderState
 from reconciler.leader_only_cluster import FORBIDDEN, LeaderOnlyCluster, WriteOutcome
-from reconciler.memory.unneeded_nodes_record import UnneededNodes
+from reconciler.memory.unneeded_nodes_record import UnneededNodesRecord
 from reconciler.metrics.counters import Metrics
 from reconciler.metrics.decision_log import DecisionLog
 from reconciler.probes import Health, Page, Pages, pages, serve
@@ -56,27 +56,27 @@ class ProbeAddress(msgspec.Struct, frozen=True):
     debug: bool = False
 
 
-class Turn(Protocol):
-    """One turn of a task that runs beside the loop; returns the seconds until the next one."""
+class PeriodicTask(Protocol):
+    """Runs a task once, in a thread of its own; returns the seconds until the next run."""
 
     def __call__(self, *, leading: bool) -> float: ...
 
 
-def take_turns(turn: Turn, leadership: LeaderState, ended: Event) -> None:
-    """Takes turns until `ended`; an error in one turn is logged, and the next one follows."""
+def run_periodically(task: PeriodicTask, leadership: LeaderState, stopping: Event) -> None:
+    """Runs the task until `stopping`; an error in one run is logged, and the next one follows."""
     pause = 0.0
-    while not ended.wait(pause):
+    while not stopping.wait(pause):
         try:
-            pause = turn(leading=leadership.leading)
+            pause = task(leading=leadership.leading)
         except Exception:  # noqa: BLE001 - no other check notices a dead thread
             _log.exception("background task failed, retrying")
             pause = RESYNC
 
 
-def collect_less() -> None:
-    """Keeps the garbage collector off cached objects, which live long, and off most of a decision.
+def tune_garbage_collector() -> None:
+    """Excludes long-lived objects from collection, and collects less often during a decision.
 
-    A decision creates many objects, and few of them in cycles: `Controller` frees these afterwards.
+    A decision creates many objects, few of them in cycles: `Controller` collects these afterwards.
     """
     gc.collect()
     gc.freeze()
@@ -103,46 +103,46 @@ class Manager:
         self._stores = Stores(self._trigger.ring, cluster.system_namespace)
         self.team_source = TeamSource(self._stores.teams, cluster)
         self._informers = informers(cluster, self._stores, self._watched, self._received)
-        self._heard_at: dict[str, float] = {}
+        self._received_at: dict[str, float] = {}
         for selection, _ in self._stores:
             self._received(selection.kind)
             age = self.metrics.api.event_age.labels(selection.kind)
-            age.set_function(partial(self._silence, selection.kind))
-        guarded = self.guarding(cluster)
-        self._recorder = EventRecorder(guarded, clocks.now)
-        self._writer = ClusterWriter(guarded, self._stores.accept, self._recorder.announce)
+            age.set_function(partial(self._seconds_since_event, selection.kind))
+        leader_only = self.leader_only(cluster)
+        self._recorder = EventRecorder(leader_only, clocks.now)
+        self._writer = ClusterWriter(leader_only, self._stores.accept, self._recorder.announce)
         autoscaler = AutoscalerEvents(cluster, self._trigger.ring)
         pipeline = self._pipeline(decide, autoscaler)
         decisions = DecisionLog(self.metrics, clocks.monotonic, self._recorder.announce)
         executor = EventYieldingExecutor(self._writer, self._recorder)
         self._controller = Controller(pipeline, executor, decisions, clocks)
-        self._retired = Event()
+        self._stopping = Event()
         self._threads = [
-            Thread(target=self._work, name="loop", daemon=True),
-            Thread(target=self._campaign, name="elector", daemon=True),
+            Thread(target=self._run_controller, name="loop", daemon=True),
+            Thread(target=self._run_elector, name="elector", daemon=True),
         ]
-        self.beside("autoscaler", autoscaler.turn)
+        self.add_background_task("autoscaler", autoscaler.run_once)
 
     def _pipeline(
         self, decide: Callable[[ClusterState], Plan], autoscaler: AutoscalerEvents
     ) -> DecisionPipeline:
-        unneeded = UnneededNodes(self._leadership)
+        unneeded_nodes = UnneededNodesRecord(self._leadership)
         known = IncrementalState(self._stores, self.team_source.teams)
         return DecisionPipeline(
-            unneeded.observing(lambda now: autoscaler.seen(known.state(now))),
-            unneeded.deciding(decide),
+            unneeded_nodes.wrap_observe(lambda now: autoscaler.seen(known.state(now))),
+            unneeded_nodes.wrap_decide(decide),
             partial(_steps, unchanged=UnchangedJobs()),
             self.team_source.forget,
         )
 
-    def guarding(self, cluster: Cluster) -> LeaderOnlyCluster:
+    def leader_only(self, cluster: Cluster) -> LeaderOnlyCluster:
         """A client of `cluster` that refuses writes while this process does not lead."""
         return LeaderOnlyCluster(cluster, self._leadership, self._wrote)
 
-    def beside(self, name: str, turn: Turn) -> None:
-        """Adds a thread that takes turns until the end; to be called before `start`."""
-        given = (turn, self._leadership, self._retired)
-        self._threads.append(Thread(target=take_turns, args=given, name=name, daemon=True))
+    def add_background_task(self, name: str, task: PeriodicTask) -> None:
+        """Adds a thread that runs the task until `stop`; to be called before `start`."""
+        args = (task, self._leadership, self._stopping)
+        self._threads.append(Thread(target=run_periodically, args=args, name=name, daemon=True))
 
     def start(self, address: ProbeAddress) -> int:
         """Starts everything; returns the port that is served. Raises OSError if it is taken."""
@@ -156,7 +156,7 @@ class Manager:
     def stop(self) -> None:
         """Waits for writes that have begun, then releases the leadership."""
         self._trigger.stop()
-        self._retired.set()
+        self._stopping.set()
         for thread in self._threads:
             thread.join()
         self._writer.close()
@@ -168,20 +168,20 @@ class Manager:
         self._server.shutdown()
         self._server.server_close()
 
-    def _work(self) -> None:
+    def _run_controller(self) -> None:
         if self._wait_synced():
-            collect_less()
+            tune_garbage_collector()
             _log.info("caches synced", extra={"fields": {"pods": len(self._stores.pods)}})
             self._controller.run(self._trigger, self._leadership)
 
-    def _campaign(self) -> None:
+    def _run_elector(self) -> None:
         """Campaigns once the caches are synced: a process without a state must not lead."""
         if self._elector and self._wait_synced():
-            self._elector.run(self._retired, self._trigger.ring, self._progresses)
+            self._elector.run(self._stopping, self._trigger.ring, self._progresses)
 
     def _wait_synced(self) -> bool:
         while not self._stores.synced:
-            if self._retired.wait(0.05):
+            if self._stopping.wait(0.05):
                 return False
         return True
 
@@ -194,36 +194,36 @@ class Manager:
         self.metrics.api.watches.labels(kind).inc()
 
     def _received(self, kind: str) -> None:
-        self._heard_at[kind] = self._clocks.monotonic()
+        self._received_at[kind] = self._clocks.monotonic()
 
-    def _silence(self, kind: str) -> float:
+    def _seconds_since_event(self, kind: str) -> float:
         """Seconds since the API server sent anything about a kind, or since the start."""
-        return self._clocks.monotonic() - self._heard_at[kind]
+        return self._clocks.monotonic() - self._received_at[kind]
 
     def _pages(self, *, debug: bool) -> Pages:
-        found = pages(Health(self._alive, self._unready, self._duty), self.metrics.registry)
-        return {**found, "/debug/plan": self._last_plan} if debug else found
+        served = pages(Health(self._alive, self._unready, self._role), self.metrics.registry)
+        return {**served, "/debug/plan": self._last_plan} if debug else served
 
     def _last_plan(self) -> Page:
         return Page(last_plan(self.metrics.latest.decided), content_type="application/json")
 
     def _unready(self) -> str:
-        if self._retired.is_set():
+        if self._stopping.is_set():
             return "shutting down"
         unread = ", ".join(selection.kind for selection, store in self._stores if not store.synced)
         return f"waiting for caches: {unread}" if unread else ""
 
-    def _duty(self) -> str:
+    def _role(self) -> str:
         return "leader" if self._leadership.leading else "standby"
 
     def _progresses(self) -> bool:
         slow = _SLOWER * self._controller.decision_seconds
-        return self._turns(min(max(_HANGS_AFTER, slow), _DEAD_AFTER))
+        return self._has_progressed_within(min(max(_HANGS_AFTER, slow), _DEAD_AFTER))
 
     def _alive(self) -> bool:
-        return not self._stores.synced or self._turns(_DEAD_AFTER)
+        return not self._stores.synced or self._has_progressed_within(_DEAD_AFTER)
 
-    def _turns(self, seconds: float) -> bool:
+    def _has_progressed_within(self, seconds: float) -> bool:
         """Whether the current round is younger than `seconds`."""
         return self._clocks.monotonic() - self._controller.beat < seconds
 

@@ -127,7 +127,7 @@ class WebhookCertificates:
         self._trouble = ""
         self._missing: tuple[ObjectRef, ...] = ()
 
-    def turn(self, *, leading: bool) -> float:
+    def run_once(self, *, leading: bool) -> float:
         """Checks once and changes what is due; returns the seconds until the next check."""
         if not leading:
             self._gauges.follows()
@@ -138,7 +138,7 @@ class WebhookCertificates:
             return FOLLOWING
         except EdlError as error:
             return self._failed(str(error))
-        except Exception as error:  # noqa: BLE001 - the next turn may succeed
+        except Exception as error:  # noqa: BLE001 - the next run may succeed
             _log.exception("renewing the webhook's certificate failed")
             return self._failed(type(error).__name__)
         self._gauges.keeps(installed)

@@ -77,8 +77,8 @@ class WritePermissions:
     _looked: float | None = None
     _pause: float = 0.0
 
-    def turn(self, *, leading: bool) -> float:
-        """Checks, if a check is due; returns the seconds until the next turn."""
+    def run_once(self, *, leading: bool) -> float:
+        """Checks, if a check is due; returns the seconds until the next run."""
         if not leading:
             self._looked = None
             self.gauge.set(0)
@@ -87,10 +87,10 @@ class WritePermissions:
         pause = SOONEST if self.forbidden.is_set() else self._pause
         if self._looked is None or now >= self._looked + pause:
             self.forbidden.clear()
-            self._looked, self._pause = now, self._look()
+            self._looked, self._pause = now, self._check()
         return FOLLOWING
 
-    def _look(self) -> float:
+    def _check(self) -> float:
         """Checks once; returns the seconds until the next check."""
         try:
             missing = tuple(map(str, lacking(self.cluster, self.needed)))

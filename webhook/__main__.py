@@ -20,7 +20,7 @@ from webhook.http.connection_limits import ConnectionLimits
 from webhook.http.server import ListenerSettings, Readiness, ServerSettings, serve
 from webhook.namespace_policies import NamespacePolicies, NoPolicies, WatchedPolicies
 from webhook.release_digest import release
-from webhook.routes import RouteContext, create_app, probing, rejected, reviewing
+from webhook.routes import RouteContext, add_probe_routes, add_review_routes, create_app, rejected
 from webhook.tls.certificate_reloader import CertificateReloader
 from webhook.tls.client_auth import ClientAuthority
 from webhook.tls.serving_certificate import ServingCertificate, Source, from_directory, from_secret
@@ -118,9 +118,9 @@ def _listeners(options: WebhookOptions, routes: RouteContext) -> tuple[ListenerS
         raise click.UsageError("--client-name needs --client-ca, which issues these certificates")
     if options.probe_port is None:
         return (ListenerSettings(create_app(routes), options.port),)
-    reviews = ListenerSettings(create_app(routes, reviewing), options.port, clients=clients)
+    reviews = ListenerSettings(create_app(routes, add_review_routes), options.port, clients=clients)
     probes = ListenerSettings(
-        create_app(routes, probing),
+        create_app(routes, add_probe_routes),
         options.probe_port,
         tls=False,
         limits=ConnectionLimits(connections=100),

@@ -52,7 +52,7 @@ _WARNED: Final = 4_096
 _UNCHANGED: Final = ReviewResult(ReviewOutcome.UNCHANGED, ReviewResponse())
 
 
-def judge(
+def handle(
     review: Review, policy: NamespacePolicy, decide: AdmissionDecision, context: Context
 ) -> ReviewResult:
     """The answer to a review, with a patch if the object should change. Never raises."""
@@ -74,7 +74,7 @@ def judge(
     return ReviewResult(outcome, ReviewResponse(encoded, _passed_on(verdict.warnings)))
 
 
-def unread(review: Review, error: EdlError) -> ReviewResult:
+def namespace_unavailable(review: Review, error: EdlError) -> ReviewResult:
     """The refusal if the namespace could not be read: it may limit the object."""
     message = f"{review}: its namespace cannot be read ({error}); nothing was written, try again"
     refusal = DenialStatus(HTTPStatus.SERVICE_UNAVAILABLE, "ServiceUnavailable", message)

@@ -47,7 +47,7 @@ class RouteContext(msgspec.Struct, frozen=True):
     """Monotonic seconds, for the metrics."""
 
 
-def reviewing(app: Flask, routes: RouteContext) -> None:
+def add_review_routes(app: Flask, routes: RouteContext) -> None:
     """Adds the API server's paths."""
     core = routes.core
     for path, decide in (
@@ -58,7 +58,7 @@ def reviewing(app: Flask, routes: RouteContext) -> None:
         app.add_url_rule(path, path, partial(_review, routes, decide), methods=["POST"])
 
 
-def probing(app: Flask, routes: RouteContext) -> None:
+def add_probe_routes(app: Flask, routes: RouteContext) -> None:
     """Adds the kubelet's and Prometheus' paths."""
     app.add_url_rule("/healthz", "/healthz", partial(_text, "ok"))
     app.add_url_rule("/readyz", "/readyz", partial(_readiness, routes))
@@ -69,7 +69,7 @@ def create_app(routes: RouteContext, *parts: Callable[[Flask, RouteContext], Non
     """The webhook as a WSGI app with these parts; by default with all."""
     app = Flask(__name__, static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = LIMIT
-    for part in parts or (reviewing, probing):
+    for part in parts or (add_review_routes, add_probe_routes):
         part(app, routes)
     app.register_error_handler(BadReview, partial(_bad_review, routes))
     app.register_error_handler(HTTPException, partial(_bad_request, routes))
@@ -86,11 +86,11 @@ def _review(routes: RouteContext, decide: AdmissionDecision) -> Response:
     try:
         policy = deferred.fetch.result() if deferred else _policy(routes, review)
     except EdlError as error:
-        result = handler.unread(review, error)
+        result = handler.namespace_unavailable(review, error)
     else:
         if policy is None:
             return _text("namespace unknown", HTTPStatus.SERVICE_UNAVAILABLE)
-        result = handler.judge(review, policy, decide, routes.context)
+        result = handler.handle(review, policy, decide, routes.context)
     answer = encode(review.uid, result.answer)
     routes.metrics.reviewed(request.path, review, result.outcome, routes.clock() - started)
     _tell(review, result)

@@ -33,7 +33,7 @@ from edl.planner.policies import POLICIES
 from edl.steps.plan_steps import steps
 from edl.steps.unchanged_jobs import UnchangedJobs
 from reconciler.controller import free_decision
-from reconciler.manager import collect_less
+from reconciler.manager import tune_garbage_collector
 
 SIZES: Final = tuple(Size(nodes, nodes * 10, nodes // 2) for nodes in (1250, 2500, 5000, 10_000))
 LIMITS: Final = Limits()
@@ -125,7 +125,7 @@ def measure_all(size: Size, runs: int, seed: int) -> dict[str, float]:
         "nothing to do": full,
         "a new gang of 32 pods": with_gang(full),
     }
-    collect_less()
+    tune_garbage_collector()
     for name, state in states.items():
         times = measure(lambda: decide(state, POLICY, LIMITS), runs)  # noqa: B023 (called at once)
         found[name] = report(size, name, times, moved(decide(state, POLICY, LIMITS)))
@@ -144,7 +144,7 @@ def measure_all(size: Size, runs: int, seed: int) -> dict[str, float]:
 
 def ruled(size: Size, name: str, situation: Situation, runs: int) -> float:
     state, limits = situation
-    collect_less()
+    tune_garbage_collector()
     times = measure(lambda: decide(state, POLICY, limits), runs)
     return report(size, name, times, moved(decide(state, POLICY, limits)))
 

@@ -29,7 +29,7 @@ from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
 from edl.steps.plan_steps import steps
-from reconciler.manager import collect_less
+from reconciler.manager import tune_garbage_collector
 
 if TYPE_CHECKING:
     from edl.kube.cluster import Cluster
@@ -194,7 +194,7 @@ def main() -> None:
     reading = Reading(Scale(options.nodes, options.pods, options.jobs))
     show("imported", [0.0])
     show("the first list of everything", [timed(reading.start)], "its making included")
-    collect_less()
+    tune_garbage_collector()
     show("the first state", [timed(reading.state)])
     show("the same state again", [timed(reading.state) for _ in range(options.runs)])
     watch_events(reading, options.runs)

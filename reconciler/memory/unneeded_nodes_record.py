@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from edl.annotations.unneeded_nodes import Since
 
 
-class LeaseNotes(Protocol):
+class LeaseAnnotations(Protocol):
     """Annotations of the Lease, which the next leader reads."""
 
     @property
-    def previous_notes(self) -> Mapping[str, str]: ...
+    def previous_annotations(self) -> Mapping[str, str]: ...
 
-    def set_note(self, name: str, note: str) -> None: ...
+    def set_annotation(self, name: str, text: str) -> None: ...
 
 
-class UnneededNodes:
+class UnneededNodesRecord:
     """Used only by the thread of the loop."""
 
-    def __init__(self, notes: LeaseNotes) -> None:
-        self._notes = notes
+    def __init__(self, lease: LeaseAnnotations) -> None:
+        self._lease = lease
         self._read: Mapping[str, str] | None = None
         self._since: Since = ()
 
-    def observing(
+    def wrap_observe(
         self, observe: Callable[[datetime], ClusterState]
     ) -> Callable[[datetime], ClusterState]:
         """`observe` with the record added to the state."""
@@ -44,7 +44,7 @@ class UnneededNodes:
 
         return observed
 
-    def deciding(self, decide: Callable[[ClusterState], Plan]) -> Callable[[ClusterState], Plan]:
+    def wrap_decide(self, decide: Callable[[ClusterState], Plan]) -> Callable[[ClusterState], Plan]:
         """`decide` with the record updated by each plan."""
 
         def decided(state: ClusterState) -> Plan:
@@ -54,16 +54,16 @@ class UnneededNodes:
                 self._since = since
                 uids = {node.name: node.uid for node in state.nodes}
                 record = tuple((uids[name], moment) for name, moment in since)
-                self._notes.set_note(contract.UNNEEDED_NODES, unneeded_nodes.text(record))
+                self._lease.set_annotation(contract.UNNEEDED_NODES, unneeded_nodes.text(record))
             return plan
 
         return decided
 
     def _inherit(self, state: ClusterState, now: datetime) -> None:
         """Reads the record once each time that this process begins to lead."""
-        previous_notes = self._notes.previous_notes
-        if previous_notes is not self._read:
-            self._read = previous_notes
+        annotations = self._lease.previous_annotations
+        if annotations is not self._read:
+            self._read = annotations
             names = {node.uid: node.name for node in state.nodes}
-            record = unneeded_nodes.read(previous_notes.get(contract.UNNEEDED_NODES, ""), now)
+            record = unneeded_nodes.read(annotations.get(contract.UNNEEDED_NODES, ""), now)
             self._since = tuple(sorted((names[uid], at) for uid, at in record if uid in names))

@@ -14,28 +14,28 @@ if TYPE_CHECKING:
     from edl.model import WriteRefusal
 
 
-class RefusedWrites:
+class UnrecordedRefusals:
     """Refusals kept between rounds. Those written to the Jobs outlive the process."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[JobKey, str], tuple[WriteRefusal, ...]] = {}
         self._jobs: dict[JobKey, TrainingJob] = {}
-        self.unseen = False
+        self.has_unseen = False
         """Whether a refusal was added that the last state does not include."""
 
-    def seen(self, state: ClusterState) -> ClusterState:
+    def with_refusals(self, state: ClusterState) -> ClusterState:
         """The state with these refusals; unchanged if there are none."""
-        jobs = tuple(map(self._with, state.jobs)) if self._known else state.jobs
+        jobs = tuple(map(self._with_refusals, state.jobs)) if self._known else state.jobs
         self._jobs = {job.key: job for job in jobs}
         self._known = {
             _id(job): job.refused_writes
             for job in jobs
             if _id(job) in self._known and job.refused_writes
         }
-        self.unseen = False
+        self.has_unseen = False
         return state if jobs == state.jobs else replace(state, jobs=jobs)
 
-    def note(self, key: JobKey, refused: Sequence[StepFailure], now: datetime) -> bool:
+    def remember(self, key: JobKey, refused: Sequence[StepFailure], now: datetime) -> bool:
         """Records the refused start and sizes of a job, each as one refusal.
 
         False if there are none: nothing that plans count on was refused, or the job is gone.
@@ -53,7 +53,7 @@ class RefusedWrites:
         if not found:
             return False
         self._known[_id(job)] = (*job.refused_writes, *found.values())
-        self.unseen = True
+        self.has_unseen = True
         return True
 
     def forget_start(self, key: JobKey) -> None:
@@ -62,7 +62,7 @@ class RefusedWrites:
         if job and (known := self._known.pop(_id(job), ())):
             self._known[_id(job)] = tuple(one for one in known if one.size)
 
-    def _with(self, job: TrainingJob) -> TrainingJob:
+    def _with_refusals(self, job: TrainingJob) -> TrainingJob:
         known = self._known.get(_id(job))
         return write_refusals.with_refusals(job, known) if known else job
 

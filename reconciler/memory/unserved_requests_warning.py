@@ -17,21 +17,21 @@ _MISSING: Final = (
 )
 
 
-class MissingRequests:
+class UnservedRequestsWarning:
     """Warns once, and again after the API was served and disappeared."""
 
     def __init__(self, limits: Limits) -> None:
         self._wanted = limits.provisioning.provisioner is Provisioner.REQUEST
         self._missing = False
 
-    def deciding(self, decide: Callable[[ClusterState], Plan]) -> Callable[[ClusterState], Plan]:
+    def wrap_decide(self, decide: Callable[[ClusterState], Plan]) -> Callable[[ClusterState], Plan]:
         def decided(state: ClusterState) -> Plan:
-            self._tell(missing=self._wanted and not state.takes_requests)
+            self._warn_once(missing=self._wanted and not state.takes_requests)
             return decide(state)
 
         return decided
 
-    def _tell(self, *, missing: bool) -> None:
+    def _warn_once(self, *, missing: bool) -> None:
         if missing and not self._missing:
             _log.warning(_MISSING, Provisioner.REQUEST, Provisioner.PODS)
         self._missing = missing

@@ -35,8 +35,8 @@ class AppliedTeams:
         self._logged: TeamsReading | None = None
         self._written: TeamsReading | None = None
 
-    def turn(self, *, leading: bool) -> float:
-        """Takes one turn; returns the seconds until the next one."""
+    def run_once(self, *, leading: bool) -> float:
+        """Returns the seconds until the next run."""
         reading = self._reading()
         self._tell(reading)
         if not leading:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PART: Final = 0.05
 """The fraction of the time that is spent here: the same process decides."""
 LONGEST: Final = 1.0
-"""Seconds after which no further simulation or explanation is begun in one turn."""
+"""Seconds after which no further simulation or explanation is begun in one run."""
 
 
 class QueueInsights:

@@ -24,13 +24,13 @@ _log: Final = logging.getLogger(__name__)
 PERIOD: Final = 10.0
 """Seconds between two turns: no ConfigMap is written more often."""
 MOST_WRITES: Final = 50
-"""Writes per turn; the documents that were written longest ago come first."""
+"""Writes per run; the documents that were written longest ago come first."""
 RELIST: Final = 300.0
 """Seconds until the ConfigMaps are listed again: other clients may have changed them."""
 AFTER_REFUSAL: Final = 120.0
 """Seconds until a namespace is tried again after a refusal, by a quota or by its deletion."""
 MOST_ERRORS: Final = 5
-"""Namespaces per turn in which a write may fail with an error of the API server. A ConfigMap that
+"""Namespaces per run in which a write may fail with an error of the API server. A ConfigMap that
 users made too large for etcd fails every time; more errors mean that the API server is
 unavailable."""
 _SERVER_ERROR: Final = 500
@@ -66,8 +66,8 @@ class QueuePublisher:
         self._errors = 0
         self._troubled = False
 
-    def turn(self, *, leading: bool) -> float:
-        """Takes one turn, and writes what is due; returns the seconds until the next one."""
+    def run_once(self, *, leading: bool) -> float:
+        """Writes what is due; returns the seconds until the next run."""
         if not leading:
             return self._follows()
         if (decided := self._decided()) is None:
@@ -79,7 +79,7 @@ class QueuePublisher:
         except ClusterError as error:
             self._complain("cannot publish the queue: %s", error)
             self._published = None
-        except Exception:  # noqa: BLE001 - the next turn may succeed
+        except Exception:  # noqa: BLE001 - the next run may succeed
             _log.exception("publishing the queue failed")
             self._published = None
         return PERIOD
@@ -123,7 +123,7 @@ class QueuePublisher:
         """Whether the write is done. Raises ClusterError if nothing can be written now."""
         namespace = write.target.namespace
         published = self._published
-        assert published is not None  # noqa: S101 - it was listed in this turn
+        assert published is not None  # noqa: S101 - it was listed in this run
         published.pop(namespace, None)
         try:
             body = perform(self._cluster, write)
@@ -147,7 +147,7 @@ class QueuePublisher:
         return error.status < _SERVER_ERROR or self._errors > MOST_ERRORS
 
     def _complain(self, message: str, about: object) -> None:
-        """Logs a problem once, until a turn succeeds."""
+        """Logs a problem once, until a run succeeds."""
         if not self._troubled:
             _log.warning(message, about)
         self._troubled = True

@@ -14,7 +14,7 @@ from tests.fake_cluster.cluster import FakeCluster
 from tests.reconciler.times import Time
 
 LEASE = ObjectRef("Lease", "edl-system", "edl-reconciler")
-TERMS = LeaseSettings(lasts=15, renew_within=10, retry_every=2)
+TERMS = LeaseSettings(lease_duration=15, renew_deadline=10, retry_period=2)
 
 
 class Late(FaultyCluster):
@@ -141,20 +141,20 @@ def test_a_leader_inherits_what_the_last_one_left_and_never_what_it_left_itself_
     ann: LeaderElector, bob: LeaderElector, fake: FakeCluster
 ) -> None:
     ann.attempt()
-    ann.set_note("memory", "of ann")
+    ann.set_annotation("memory", "of ann")
     ann.attempt()
     assert fake.get(LEASE)["metadata"]["annotations"] == {"memory": "of ann"}
     ann.release()
     assert bob.attempt()
-    assert bob.previous_notes == {"memory": "of ann"}
+    assert bob.previous_annotations == {"memory": "of ann"}
     bob.attempt()
     assert fake.get(LEASE)["metadata"]["annotations"] == {"memory": "of ann"}
-    bob.set_note("memory", "of bob")
+    bob.set_annotation("memory", "of bob")
     bob.attempt()
     bob.release()
     ann.attempt()  # it sees who led meanwhile
     assert ann.attempt()
-    assert ann.previous_notes == {"memory": "of bob"}
+    assert ann.previous_annotations == {"memory": "of bob"}
     assert fake.get(LEASE)["metadata"]["annotations"] == {"memory": "of bob"}
 
 
@@ -361,7 +361,7 @@ def test_a_leader_that_may_not_lead_does_not_renew(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     healthy_until = time.seconds + 60
-    ann.run(Until(time, time.seconds + 90), able=lambda: time.seconds < healthy_until)
+    ann.run(Until(time, time.seconds + 90), healthy=lambda: time.seconds < healthy_until)
     assert not ann.leading
     assert fake.get(LEASE)["spec"]["renewTime"] < "2026-01-01T00:17:40"
     assert caplog.text.count("ann does not renew its Lease") == 1
@@ -380,7 +380,7 @@ def test_terms_that_let_two_lead_are_refused(terms: tuple[float, float, float]) 
 
 def test_a_lease_lasts_whole_seconds_as_it_says() -> None:
     with pytest.raises(ValueError, match=r"10\.4 s: a Lease lasts whole seconds"):
-        LeaseSettings(lasts=10.4, renew_within=10.3)  # type: ignore[arg-type]
+        LeaseSettings(lease_duration=10.4, renew_deadline=10.3)  # type: ignore[arg-type]
 
 
 def test_a_bug_does_not_end_a_candidacy(

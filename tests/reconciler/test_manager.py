@@ -23,7 +23,7 @@ from edl.planner.policies import POLICIES
 from edl.writes import Json
 from reconciler.controller import RESYNC
 from reconciler.leader_election import AlwaysLeader, Clocks, LeaderElector, LeaseSettings
-from reconciler.manager import Manager, ProbeAddress, take_turns
+from reconciler.manager import Manager, ProbeAddress, run_periodically
 from tests.edl.kube import manifests
 from tests.edl.kube.faults import FaultyCluster
 from tests.fake_cluster.cluster import FakeCluster
@@ -350,7 +350,7 @@ def events(fake: FakeCluster) -> set[str]:
 
 
 def elected(fake: Cluster, name: str) -> Manager:
-    terms = LeaseSettings(lasts=15, renew_within=10, retry_every=0.05)
+    terms = LeaseSettings(lease_duration=15, renew_deadline=10, retry_period=0.05)
     return Manager(fake, PLAN, CLOCKS, LeaderElector(fake, LEASE, name, CLOCKS, terms))
 
 
@@ -391,7 +391,7 @@ def test_a_leader_with_a_stalled_loop_gives_up_its_lease(
             assert goes_on.wait(SECONDS)
         return PLAN(state)
 
-    terms = LeaseSettings(lasts=15, renew_within=10, retry_every=0.05)
+    terms = LeaseSettings(lease_duration=15, renew_deadline=10, retry_period=0.05)
     elector = LeaderElector(fake, LEASE, "first", time.clocks, terms)
     process = Manager(fake, decided, time.clocks, elector)
     port = process.start(ProbeAddress("127.0.0.1", 0))
@@ -561,19 +561,19 @@ class Turns(Event):
         return len(self.pauses) > self._most
 
 
-def test_a_bug_in_a_turn_beside_the_loop_is_logged_and_the_next_turn_comes(
+def test_an_error_in_a_background_task_is_logged_and_the_task_runs_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     found = iter([3.0, None, 5.0])
 
-    def turn(*, leading: bool) -> float:
+    def task(*, leading: bool) -> float:
         assert leading
         pause = next(found)
         assert pause is not None, "a bug"
         return pause
 
     turns = Turns(3)
-    take_turns(turn, AlwaysLeader(), turns)
+    run_periodically(task, AlwaysLeader(), turns)
     assert turns.pauses == [0.0, 3.0, RESYNC, 5.0]
     assert "a bug" in caplog.text
 

@@ -12,7 +12,7 @@ from edl.annotations import unneeded_nodes
 from edl.model import ClusterState, Node
 from edl.planner.plan import Plan
 from reconciler.leader_election import AlwaysLeader
-from reconciler.memory.unneeded_nodes_record import UnneededNodes
+from reconciler.memory.unneeded_nodes_record import UnneededNodesRecord
 from tests.edl.planner.states import at, cluster, node
 
 if TYPE_CHECKING:
@@ -23,30 +23,30 @@ class Lease:
     """What stands on it for the next leader."""
 
     def __init__(self) -> None:
-        self.previous_notes: Mapping[str, str] = {}
+        self.previous_annotations: Mapping[str, str] = {}
         self.notes: dict[str, str] = {}
 
-    def set_note(self, name: str, note: str) -> None:
+    def set_annotation(self, name: str, note: str) -> None:
         self.notes[name] = note
 
     def change_hands(self) -> None:
-        self.previous_notes, self.notes = dict(self.notes), {}
+        self.previous_annotations, self.notes = dict(self.notes), {}
 
 
 NODES = [node(name, uid=f"uid-{place}") for place, name in enumerate("abc")]
 
 
-def observed(memory: UnneededNodes, now: datetime, *nodes: Node) -> ClusterState:
+def observed(memory: UnneededNodesRecord, now: datetime, *nodes: Node) -> ClusterState:
     there = cluster(*(nodes or NODES))
-    return memory.observing(lambda moment: replace(there, observed_at=moment))(now)
+    return memory.wrap_observe(lambda moment: replace(there, observed_at=moment))(now)
 
 
-def decide(memory: UnneededNodes, now: datetime, *names: str) -> None:
-    memory.deciding(lambda _: Plan(unneeded=names))(observed(memory, now))
+def decide(memory: UnneededNodesRecord, now: datetime, *names: str) -> None:
+    memory.wrap_decide(lambda _: Plan(unneeded=names))(observed(memory, now))
 
 
 def test_a_node_is_unneeded_since_the_first_plan_that_found_it_so_without_a_break() -> None:
-    memory = UnneededNodes(AlwaysLeader())
+    memory = UnneededNodesRecord(AlwaysLeader())
     decide(memory, at(0), "b")
     decide(memory, at(5), "a", "b")
     assert observed(memory, at(9)).unneeded_since == (("a", at(5)), ("b", at(0)))
@@ -57,14 +57,14 @@ def test_a_node_is_unneeded_since_the_first_plan_that_found_it_so_without_a_brea
 
 def test_the_next_leader_knows_it() -> None:
     lease = Lease()
-    decide(UnneededNodes(lease), at(0), "a")
+    decide(UnneededNodesRecord(lease), at(0), "a")
     lease.change_hands()
-    assert observed(UnneededNodes(lease), at(60)).unneeded_since == (("a", at(0)),)
+    assert observed(UnneededNodesRecord(lease), at(60)).unneeded_since == (("a", at(0)),)
 
 
 def test_a_leader_reads_unneeded_nodes_found_by_the_leader_before_it() -> None:
     lease = Lease()
-    first, second = UnneededNodes(lease), UnneededNodes(lease)
+    first, second = UnneededNodesRecord(lease), UnneededNodesRecord(lease)
     decide(first, at(0), "a", "b")
     lease.change_hands()
     decide(second, at(20), "b", "c")
@@ -75,21 +75,21 @@ def test_a_leader_reads_unneeded_nodes_found_by_the_leader_before_it() -> None:
 def test_the_lease_has_no_name_of_a_node() -> None:
     """Every identity of the cluster may read it."""
     lease = Lease()
-    decide(UnneededNodes(lease), at(0), "b")
+    decide(UnneededNodesRecord(lease), at(0), "b")
     assert list(json.loads(lease.notes[contract.UNNEEDED_NODES])) == ["uid-1"]
 
 
 def test_a_node_that_took_the_name_of_an_unneeded_one_is_needed() -> None:
     lease = Lease()
-    decide(UnneededNodes(lease), at(0), "a", "b")
+    decide(UnneededNodesRecord(lease), at(0), "a", "b")
     lease.change_hands()
     nodes = (node("a", uid="uid-9"), NODES[1])
-    assert observed(UnneededNodes(lease), at(60), *nodes).unneeded_since == (("b", at(0)),)
+    assert observed(UnneededNodesRecord(lease), at(60), *nodes).unneeded_since == (("b", at(0)),)
 
 
 def test_the_lease_is_told_only_what_differs() -> None:
     lease = Lease()
-    memory = UnneededNodes(lease)
+    memory = UnneededNodesRecord(lease)
     decide(memory, at(0), "a")
     lease.notes.clear()
     decide(memory, at(5), "a")

@@ -71,7 +71,7 @@ class Watched:
     def after(self, seconds: float, *, leading: bool = True) -> int:
         """How often the API server has been asked then."""
         self.seconds += seconds
-        self.rights.turn(leading=leading)
+        self.rights.run_once(leading=leading)
         return self.cluster.looks
 
     @property

@@ -11,7 +11,7 @@ from edl.writes import Json
 from tests.webhook import reviews
 from tests.webhook.cores import failing
 from webhook.admission_review import Review, decode
-from webhook.handler import AdmissionDecision, ReviewOutcome, judge
+from webhook.handler import AdmissionDecision, ReviewOutcome, handle
 
 CONTEXT = Context(frozenset({"reconciler"}), "kubectl-edl:test")
 
@@ -27,32 +27,32 @@ def answering(manifest: Json, *warnings: str) -> AdmissionDecision:
 def test_the_patch_makes_the_object_that_the_core_wants() -> None:
     asked = question(reviews.job(framework="none", min="1", max="3"))
     before = copy.deepcopy(asked.manifest)
-    found = judge(asked, SILENT, mutate, CONTEXT)
+    found = handle(asked, SILENT, mutate, CONTEXT)
     assert found.outcome is ReviewOutcome.PATCHED
     after = jsonpatch.apply_patch(before, msgspec.json.decode(found.answer.patch))
     assert after["spec"]["suspend"] is True
-    again = judge(question(after), SILENT, mutate, CONTEXT)
+    again = handle(question(after), SILENT, mutate, CONTEXT)
     assert (again.outcome, again.answer.patch) == (ReviewOutcome.UNCHANGED, b"")
 
 
 def test_an_object_without_our_label_is_left_alone() -> None:
-    found = judge(question(reviews.job()), SILENT, mutate, CONTEXT)
+    found = handle(question(reviews.job()), SILENT, mutate, CONTEXT)
     assert (found.outcome, found.answer.patch) == (ReviewOutcome.UNCHANGED, b"")
 
 
 def test_an_object_that_is_not_ours_is_told_of_its_slips_and_never_refused() -> None:
     slip = question(reviews.job(framwork="none"))
-    found = judge(slip, SILENT, advise, CONTEXT)
+    found = handle(slip, SILENT, advise, CONTEXT)
     assert (found.outcome, found.answer.refusal) == (ReviewOutcome.UNCHANGED, None)
     assert found.answer.warnings == (
         "edl.dev/framwork is unknown, and does nothing: did you mean edl.dev/framework?",
     )
-    failed = judge(slip, SILENT, failing(KeyError("labels")).mutate, CONTEXT)
+    failed = handle(slip, SILENT, failing(KeyError("labels")).mutate, CONTEXT)
     assert (failed.outcome, failed.answer.refusal) == (ReviewOutcome.FAILED, None)
 
 
 def test_one_finding_is_one_line() -> None:
-    found = judge(question(reviews.job(framework="caffe")), SILENT, mutate, CONTEXT)
+    found = handle(question(reviews.job(framework="caffe")), SILENT, mutate, CONTEXT)
     assert found.outcome is ReviewOutcome.DENIED
     assert found.answer.refusal is not None
     message = found.answer.refusal.message
@@ -64,7 +64,9 @@ def test_several_findings_are_numbered_and_all_there() -> None:
     decide = failing(
         Denied([Finding("a", "is bad", "one of b, c"), Finding("d", "is worse")])
     ).mutate
-    refusal = judge(question(reviews.job(framework="none")), SILENT, decide, CONTEXT).answer.refusal
+    refusal = handle(
+        question(reviews.job(framework="none")), SILENT, decide, CONTEXT
+    ).answer.refusal
     assert refusal is not None
     assert (refusal.code, refusal.reason) == (422, "Invalid")
     assert refusal.message == (
@@ -75,7 +77,9 @@ def test_several_findings_are_numbered_and_all_there() -> None:
 def test_a_message_has_at_most_the_length_a_user_reads() -> None:
     findings = [Finding(f"path{number}", "x" * 9_000, "a way out") for number in range(200)]
     decide = failing(Denied(findings)).mutate
-    refusal = judge(question(reviews.job(framework="none")), SILENT, decide, CONTEXT).answer.refusal
+    refusal = handle(
+        question(reviews.job(framework="none")), SILENT, decide, CONTEXT
+    ).answer.refusal
     assert refusal is not None
     lines = refusal.message.splitlines()
     assert lines[0] == "200 problems in Job default/mnist:"
@@ -87,7 +91,7 @@ def test_a_message_has_at_most_the_length_a_user_reads() -> None:
 
 def test_a_defect_refuses_a_labelled_object_with_the_reason() -> None:
     error = KeyError("spec")
-    found = judge(question(reviews.job(framework="none")), SILENT, failing(error).mutate, CONTEXT)
+    found = handle(question(reviews.job(framework="none")), SILENT, failing(error).mutate, CONTEXT)
     assert (found.outcome, found.failure) == (ReviewOutcome.FAILED, error)
     assert found.answer.patch == b""
     assert found.answer.refusal is not None
@@ -100,12 +104,12 @@ def test_a_defect_refuses_a_labelled_object_with_the_reason() -> None:
 def test_a_defect_refuses_an_object_that_was_labelled() -> None:
     asked = question(reviews.job(), operation="UPDATE", oldObject=reviews.job(framework="none"))
     assert (
-        judge(asked, SILENT, failing(KeyError("spec")).mutate, CONTEXT).answer.refusal is not None
+        handle(asked, SILENT, failing(KeyError("spec")).mutate, CONTEXT).answer.refusal is not None
     )
 
 
 def test_a_defect_lets_an_unlabelled_object_pass_with_a_warning() -> None:
-    found = judge(question(reviews.job()), SILENT, failing(KeyError("spec")).mutate, CONTEXT)
+    found = handle(question(reviews.job()), SILENT, failing(KeyError("spec")).mutate, CONTEXT)
     assert found.answer.refusal is None
     assert found.answer.patch == b""
     assert "left as it is" in found.answer.warnings[0]
@@ -113,7 +117,7 @@ def test_a_defect_lets_an_unlabelled_object_pass_with_a_warning() -> None:
 
 @pytest.mark.parametrize("metadata", [None, [], "x", {"labels": None}, {"labels": []}])
 def test_a_defect_on_an_object_out_of_shape_is_answered_too(metadata: object) -> None:
-    found = judge(
+    found = handle(
         question({"metadata": metadata}), SILENT, failing(KeyError("spec")).mutate, CONTEXT
     )
     assert found.outcome is ReviewOutcome.FAILED
@@ -122,25 +126,27 @@ def test_a_defect_on_an_object_out_of_shape_is_answered_too(metadata: object) ->
 def test_a_result_that_is_not_json_is_a_defect_and_never_a_patch() -> None:
     manifest = reviews.job(framework="none")
     broken = manifest | {"spec": object()}
-    found = judge(question(manifest), SILENT, answering(broken), CONTEXT)
+    found = handle(question(manifest), SILENT, answering(broken), CONTEXT)
     assert (found.outcome, found.answer.patch) == (ReviewOutcome.FAILED, b"")
 
 
 def test_warnings_reach_the_user() -> None:
     manifest = reviews.job(framework="none")
-    found = judge(question(manifest), SILENT, answering(manifest, "use kubectl edl scale"), CONTEXT)
+    found = handle(
+        question(manifest), SILENT, answering(manifest, "use kubectl edl scale"), CONTEXT
+    )
     assert found.answer.warnings == ("use kubectl edl scale",)
 
 
 @pytest.mark.parametrize("operation", ["DELETE", "CONNECT"])
 def test_nobodys_deletion_is_stopped(operation: str) -> None:
     asked = decode(reviews.review(None, operation=operation, oldObject=reviews.job()))
-    found = judge(asked, SILENT, failing(KeyError("spec")).mutate, CONTEXT)
+    found = handle(asked, SILENT, failing(KeyError("spec")).mutate, CONTEXT)
     assert (found.outcome, found.answer.refusal) == (ReviewOutcome.UNCHANGED, None)
 
 
 def test_warnings_end_where_the_api_server_drops_them() -> None:
     manifest = reviews.job(framework="none")
     decide = answering(manifest, "a" * 4_000, "b" * 200, "c")
-    warnings = judge(question(manifest), SILENT, decide, CONTEXT).answer.warnings
+    warnings = handle(question(manifest), SILENT, decide, CONTEXT).answer.warnings
     assert warnings == ("a" * 4_000, "b" * 96)

@@ -20,7 +20,7 @@ from edl.writes import Json
 from tests.edl.manifests import USER
 from tests.golden.cases import CONTEXT, Denial, Golden, denials, goldens, sources
 from webhook.admission_review import Review
-from webhook.handler import judge
+from webhook.handler import handle
 
 ROOT = Path(__file__).parents[3]
 GOLDENS = goldens()
@@ -109,7 +109,7 @@ def test_a_refusal_tells_everything_at_once(denial: Denial) -> None:
         manifest=denial.given,
         old=None,
     )
-    refusal = judge(review, SILENT, mutate, CONTEXT).answer.refusal
+    refusal = handle(review, SILENT, mutate, CONTEXT).answer.refusal
     assert refusal is not None
     assert refusal.message == denial.message
 

@@ -25,7 +25,7 @@ from edl.planner.policies import POLICIES
 from edl.quantities import Resources
 from edl.steps.plan_steps import steps
 from edl.writes import Json
-from reconciler.memory.unrecorded_refusals import RefusedWrites
+from reconciler.memory.unrecorded_refusals import UnrecordedRefusals
 from tests.edl import manifests
 from tests.fake_cluster.cluster import FakeCluster
 
@@ -60,7 +60,7 @@ class AutoscaledCluster:
         self.writes: list[Write] = []
         self.refuses: Callable[[Write], bool] = lambda _write: False
         """What its API server refuses."""
-        self._refusals = RefusedWrites()
+        self._refusals = UnrecordedRefusals()
         self._coming: list[datetime] = []
 
     def create(self, kind: str, namespace: str, body: Json) -> Json:
@@ -136,14 +136,14 @@ class AutoscaledCluster:
 
     def round(self, crash_after: int | None = None) -> None:
         """Observe, decide and write once; Crash after so many writes."""
-        state = self._refusals.seen(self.state())
+        state = self._refusals.with_refusals(self.state())
         self.plan = decide(state, POLICIES["fair"], self.limits)
         for step in steps(self.plan, state).steps:
             try:
                 for write in step.writes:
                     self._write(write, crash_after)
             except Forbidden as error:
-                self._refusals.note(step.job, [StepFailure(step, error)], self.now)
+                self._refusals.remember(step.job, [StepFailure(step, error)], self.now)
 
     def _write(self, write: "Write", crash_after: int | None) -> None:
         if crash_after is not None and len(self.writes) >= crash_after:

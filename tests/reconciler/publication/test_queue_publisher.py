@@ -117,7 +117,7 @@ class Desk:
         self.time.seconds += after
         self.cluster.writes.clear()
         self.waits(*jobs, seconds=self.time.seconds)
-        self.publisher.turn(leading=True)
+        self.publisher.run_once(leading=True)
         return list(self.cluster.writes)
 
     def read(self, namespace: str = "ns") -> NamespaceQueue:
@@ -167,7 +167,7 @@ def test_before_the_first_decision_nothing_is_known_and_nothing_is_taken_away(de
     desk.look("a/one")
     desk.decided, desk.publisher = None, desk.another()
     desk.cluster.writes.clear()
-    desk.publisher.turn(leading=True)
+    desk.publisher.run_once(leading=True)
     assert desk.cluster.writes == []
 
 
@@ -265,7 +265,7 @@ def full() -> LastDecision:
 
 def test_a_queued_job_has_its_causes_and_its_estimate(desk: Desk) -> None:
     desk.decided, desk.insight_clock.seconds = full(), 0.0
-    desk.publisher.turn(leading=True)
+    desk.publisher.run_once(leading=True)
     (job,) = desk.read().items
     assert job.start is not None
     assert [one.type for one in job.start.blockers] == ["TooLarge"]
