@@ -81,7 +81,7 @@ class Action(StrEnum):
     REFUSED = "Refused"
 
 
-class Note(msgspec.Struct, frozen=True):
+class JobEvent(msgspec.Struct, frozen=True):
     """An Event about a Job: its reason, the action, and a sentence for users."""
 
     target: ObjectRef
@@ -95,13 +95,13 @@ class Note(msgspec.Struct, frozen=True):
 class Step(msgspec.Struct, frozen=True):
     """The writes for one training job, in order; the first failure ends the step.
 
-    Consecutive writes to pods run in parallel, those to one pod in order. The notes become Events
+    Consecutive writes to pods run in parallel, those to one pod in order. The `events` are recorded
     only if every write succeeded.
     """
 
     job: JobKey
     writes: tuple[Write, ...]
-    notes: tuple[Note, ...] = ()
+    events: tuple[JobEvent, ...] = ()
     starts: bool = False
     """The step starts the job, so the job cannot start while the API server refuses the step."""
     sizes: tuple[tuple[str, int], ...] = ()

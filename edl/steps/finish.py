@@ -36,9 +36,9 @@ def finish(job: TrainingJob, ending: JobEnd, now: datetime) -> Step:
         )
         for role in others
     ]
-    notes = tuple(job_event(job.key, role, Action.ENDED, why) for role in others)
+    events = tuple(job_event(job.key, role, Action.ENDED, why) for role in others)
     last = () if job.live else _times_to_live(job)
-    return Step(job.key, (*writes, *_deletions(job), *last), notes)
+    return Step(job.key, (*writes, *_deletions(job), *last), events)
 
 
 def _history(role: Role, why: Reason, now: datetime) -> dict[str, str]:

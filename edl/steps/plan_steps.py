@@ -172,11 +172,11 @@ def _waiting_reasons(plan: Plan, state: ClusterState) -> Iterator[Step]:
         role, text = job.roles[0], messages.lasting(held.reason)
         if (role.record.reason, role.record.message) == (held.reason.code, text):
             continue
-        note = job_event(job.key, role, Action.WAITING, held.reason, text)
+        event = job_event(job.key, role, Action.WAITING, held.reason, text)
         annotations = reason_annotations(held.reason, text)
         if job.just_resumed:
             annotations[contract.RESUMED_AT] = timestamp(state.observed_at)
-        yield Step(job.key, (job_patch(job.key, role, {}, annotations),), (note,))
+        yield Step(job.key, (job_patch(job.key, role, {}, annotations),), (event,))
 
 
 def _waits(job: TrainingJob) -> bool:

@@ -32,8 +32,8 @@ def _replacements(job: TrainingJob, found: Sequence[NodeAssignment]) -> Iterator
     for role in job.live:
         for pod in role.status.pods:
             if (role.name, pod.name) in names and pod.active:
-                note = job_event(job.key, role, Action.REPLACED, reasons.NODE_FULL)
-                yield Step(job.key, pod_removal.untracked_end(job, pod), (note,))
+                event = job_event(job.key, role, Action.REPLACED, reasons.NODE_FULL)
+                yield Step(job.key, pod_removal.untracked_end(job, pod), (event,))
 
 
 def _assignments(

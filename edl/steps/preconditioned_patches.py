@@ -8,7 +8,7 @@ from edl import contract, lost_pods, messages
 from edl.annotations import assigned_nodes
 from edl.annotations.json_text import json_text
 from edl.model import Assignment, Code, JobKey, ObjectRef, Pod, Reason, Role
-from edl.writes import Action, Json, Note, Patch
+from edl.writes import Action, JobEvent, Json, Patch
 
 _WARNINGS: Final = frozenset(
     {Code.INVALID, Code.SCALE_FAILED, Code.START_REFUSED, Code.WRITE_REFUSED}
@@ -90,10 +90,10 @@ def job_target(key: JobKey, role: Role) -> ObjectRef:
     return ObjectRef("Job", key.namespace, role.job)
 
 
-def job_event(key: JobKey, role: Role, action: Action, reason: Reason, text: str = "") -> Note:
+def job_event(key: JobKey, role: Role, action: Action, reason: Reason, text: str = "") -> JobEvent:
     """An Event about a role's Job; without `text`, its message is the reason's."""
     message, warning = text or messages.message(reason), reason.code in _WARNINGS
-    return Note(job_target(key, role), role.uid, action, reason.code, message, warning=warning)
+    return JobEvent(job_target(key, role), role.uid, action, reason.code, message, warning=warning)
 
 
 def reason_annotations(reason: Reason, text: str = "") -> dict[str, str | None]:

@@ -75,7 +75,7 @@ def _attempt(job: TrainingJob, refusal: WriteRefusal, now: datetime) -> Step:
     dry = (replace(one, dry_run=True) if isinstance(one, Patch) else one for one in tried.writes)
     known = write_refusals.of_role(job, role)
     lifted = [replace(one, lifted=one.lifted or one is refusal) for one in known]
-    return replace(tried, writes=(*dry, _noted(job, role, lifted, {})), notes=())
+    return replace(tried, writes=(*dry, _noted(job, role, lifted, {})), events=())
 
 
 def _start(job: TrainingJob, now: datetime) -> Step:

@@ -47,9 +47,9 @@ def upkeep(job: TrainingJob, planned: Sequence[Resize], now: datetime) -> DueSte
     writes = (*published.writes, *(write for found in changes for write in found.writes), *around)
     first: tuple[Write, ...] = (*host_lists.new_worker_patches(job), *resume_unrecorded_ends(job))
     first += pod_removal.finish_interrupted_deletions(job)
-    notes = tuple(note for found in changes for note in found.notes)
+    events = tuple(event for found in changes for event in found.events)
     sizes = tuple((one.role, one.after) for one in resizes if not roles[one.role].status.suspended)
-    step = Step(job.key, (*first, *writes), notes, sizes=sizes)
+    step = Step(job.key, (*first, *writes), events, sizes=sizes)
     return DueSteps((step,), _recheck(job, published, now))
 
 

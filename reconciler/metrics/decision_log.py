@@ -14,7 +14,7 @@ from edl.model import Code, JobKey, Reason, TrainingJob
 from edl.planner.plan import Plan
 from edl.steps.preconditioned_patches import job_event
 from edl.steps.step_collector import StepError
-from edl.writes import Action, Note
+from edl.writes import Action, JobEvent
 from reconciler.metrics.counters import RESIZES, Metrics
 from reconciler.metrics.resize_latency import ResizeLatency
 from reconciler.metrics.state_metrics import LastDecision
@@ -49,11 +49,11 @@ class DecisionLog:
         self,
         metrics: Metrics,
         monotonic: Callable[[], float] = time.monotonic,
-        announce: Callable[[Note], None] = lambda _note: None,
+        record: Callable[[JobEvent], None] = lambda _event: None,
     ) -> None:
         self._metrics = metrics
         self._monotonic = monotonic
-        self._announce = announce
+        self._record = record
         self._stalls = ResizeLatency()
 
     @property
@@ -87,13 +87,13 @@ class DecisionLog:
         if (decided := self._metrics.latest.decided) is not None:
             self._carried_out(decided, report)
         for step in report.done:
-            for note in step.notes:
-                _log.debug(note.message, extra={"fields": {"job": str(step.job)}})
+            for event in step.events:
+                _log.debug(event.message, extra={"fields": {"job": str(step.job)}})
         self._metrics.api.conflicts.inc(len(report.conflicts))
         for failure in report.failed:
             self._failed_write(failure)
         for failure in refused:
-            self._announce_refusal(failure)
+            self._record_refusal(failure)
 
     def _failed_write(self, failure: StepFailure) -> None:
         kind = type(failure.error).__name__
@@ -101,7 +101,7 @@ class DecisionLog:
         fields = {"job": str(failure.step.job), "kind": kind, "error": str(failure.error)}
         _log.warning("write failed, retrying", extra={"fields": fields})
 
-    def _announce_refusal(self, failure: StepFailure) -> None:
+    def _record_refusal(self, failure: StepFailure) -> None:
         """An Event: the API server may refuse to store the reason, as it refused the write."""
         decided = self._metrics.latest.decided
         jobs = decided.state.jobs if decided else ()
@@ -111,7 +111,7 @@ class DecisionLog:
             why = reasons.quoted(code, str(failure.error))
             resized = dict(failure.step.sizes)
             role = next((role for role in job.roles if role.name in resized), job.roles[0])
-            self._announce(job_event(job.key, role, Action.REFUSED, why))
+            self._record(job_event(job.key, role, Action.REFUSED, why))
 
     def left_out(self, broken: StepError) -> None:
         self._metrics.api.failures.labels("steps").inc()
@@ -127,7 +127,7 @@ class DecisionLog:
 
     def _carried_out(self, decided: LastDecision, report: StepReport) -> None:
         # Only the first part of a scale-down may be done: launchers must drop the hosts first.
-        done = {(step.job, note.action) for step in report.done for note in step.notes}
+        done = {(step.job, event.action) for step in report.done for event in step.events}
         if not done:
             return
         late = sum((key, Action.WAITING) in done for key in decided.plan.unprovisioned)

@@ -43,7 +43,7 @@ from edl.planner.decision_limits import (
 from edl.planner.plan import Held, Plan
 from edl.planner.policies import POLICIES
 from edl.planner.published_settings import Settings
-from edl.writes import Action, Note, Patch
+from edl.writes import Action, JobEvent, Patch
 from manifests import render
 from reconciler.autoscaler_events import AutoscalerEvents
 from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
@@ -329,7 +329,7 @@ def test_no_leader_is_elected_without_the_grant(
 @pytest.mark.parametrize("grant", TOLD, ids=str)
 def test_an_event_is_made_and_counted_up(room: Sandbox, account: Noted, grant: Grant) -> None:
     about = ObjectRef("Job", "default", "items")
-    note = Note(about, f"uid-{grant}", Action.STARTED, Code.ADMITTED, "1 of 1 runs")
+    note = JobEvent(about, f"uid-{grant}", Action.STARTED, Code.ADMITTED, "1 of 1 runs")
     now = datetime.now(UTC)
     if grant.verb != "create":
         write_event(account, note, now)

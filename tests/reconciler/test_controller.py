@@ -23,7 +23,7 @@ from edl.model import (
 from edl.planner.plan import Held, Plan, Resize
 from edl.steps.plan_steps import Steps
 from edl.steps.step_collector import StepError
-from edl.writes import Action, Create, Note, Step
+from edl.writes import Action, Create, JobEvent, Step
 from reconciler.controller import (
     LONGEST_ACT,
     LONGEST_REST,
@@ -121,10 +121,10 @@ class World:
         """Whether each job has a further step, which stops its role."""
         self.refusals: list[tuple[WriteRefusal, ...]] = []
         """Of job A, round by round."""
-        self.events: list[Note] = []
+        self.events: list[JobEvent] = []
         self.followed = 0
         mind = DecisionPipeline(self.observe, lambda _state: PLAN, self.steps, self.follow)
-        journal = DecisionLog(self.metrics, announce=self.events.append)
+        journal = DecisionLog(self.metrics, record=self.events.append)
         self.loop = Controller(mind, self.hand, journal, self.time.clocks)
 
     def observe(self, now: datetime) -> ClusterState:
@@ -153,7 +153,7 @@ class World:
             Step(
                 job,
                 self._creations(job),
-                (self.note(job),) if self.grows else (),
+                (self.event(job),) if self.grows else (),
                 self.starts,
                 self.sizes,
             )
@@ -170,8 +170,8 @@ class World:
     def follow(self) -> None:
         self.followed += 1
 
-    def note(self, job: JobKey) -> Note:
-        return Note(
+    def event(self, job: JobKey) -> JobEvent:
+        return JobEvent(
             ObjectRef("Job", *job),
             "uid",
             Action.SCALED_UP,
@@ -243,7 +243,7 @@ def test_a_refused_size_is_part_of_the_next_state_and_delays_nothing_else(world:
     refusal = WriteRefusal(world.time.now(), 1, "denied by a policy", size)
     assert world.refusals == [(), (refusal,)]
     assert world.hand.rounds == [[A, B]] * 2
-    assert {note.reason for note in world.events} == {Code.WRITE_REFUSED}
+    assert {event.reason for event in world.events} == {Code.WRITE_REFUSED}
 
 
 def test_several_refused_steps_of_a_job_are_one_refusal_of_each_kind(world: World) -> None:
@@ -383,7 +383,9 @@ def test_every_refused_write_is_an_event(world: World) -> None:
     world.starts = True
     world.time.seconds += 1
     world.loop.round()
-    assert [(note.target, note.reason, note.message, note.warning) for note in world.events] == [
+    assert [
+        (event.target, event.reason, event.message, event.warning) for event in world.events
+    ] == [
         (ObjectRef("Job", "web", "a-worker"), "WriteRefused", "denied by a policy", True),
         (ObjectRef("Job", "web", "a-worker"), "StartRefused", "denied by a policy", True),
     ]

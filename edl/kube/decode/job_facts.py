@@ -81,7 +81,7 @@ def job(raw: bytes, shapes: ShapeInterner) -> JobFacts:
     manifest = cast("Json", _jobs.decode(raw))
     metadata = manifest["metadata"]
     labels = metadata.get("labels") or {}
-    notes = metadata.get("annotations") or {}
+    annotations = metadata.get("annotations") or {}
     spec, problem = _read(manifest)
     return JobFacts(
         key=JobKey(metadata["namespace"], labels.get(contract.JOB) or metadata["name"]),
@@ -96,9 +96,11 @@ def job(raw: bytes, shapes: ShapeInterner) -> JobFacts:
         priority_class=_pod_spec(manifest).get("priorityClassName") or "",
         runtime=_runtime(manifest),
         template=admission_inputs(_pod_spec(manifest)),
-        paused=notes.get(contract.PAUSED) == contract.TRUE,
-        started_at=timestamp(notes.get(contract.STARTED_AT, "")),
-        unprovisioned=failed_attempts.read_failure(notes.get(contract.PROVISIONING_FAILED, "")),
+        paused=annotations.get(contract.PAUSED) == contract.TRUE,
+        started_at=timestamp(annotations.get(contract.STARTED_AT, "")),
+        unprovisioned=failed_attempts.read_failure(
+            annotations.get(contract.PROVISIONING_FAILED, "")
+        ),
         claims=volume_claims.of_template(metadata["namespace"], _pod_spec(manifest)),
         execs=bool(spec and frameworks.execs(spec)),
     )
@@ -134,10 +136,10 @@ def _read(manifest: Json) -> tuple[JobSpec | None, str]:
         return parse(manifest), ""
     except Denied as denied:
         problem = str(denied)
-        notes = manifest["metadata"].get("annotations") or {}
-    if not _WISHES & notes.keys():
+        annotations = manifest["metadata"].get("annotations") or {}
+    if not _WISHES & annotations.keys():
         return None, problem
-    rest = {name: value for name, value in notes.items() if name not in _WISHES}
+    rest = {name: value for name, value in annotations.items() if name not in _WISHES}
     spec, other = _read(manifest | {"metadata": manifest["metadata"] | {"annotations": rest}})
     return (spec, problem) if spec else (None, other)
 
@@ -226,9 +228,9 @@ def _notes(manifest: Mapping[str, Any]) -> Mapping[str, str]:
     return manifest["metadata"].get("annotations") or {}
 
 
-def _scaling(spec: JobSpec, notes: Mapping[str, str]) -> ScaleDeadline | None:
+def _scaling(spec: JobSpec, annotations: Mapping[str, str]) -> ScaleDeadline | None:
     """The time limit of a manual size, and since when it counts: `TIME BEFORE WANTED`."""
-    since, before, wanted = [*notes.get(contract.SCALING, "").split(" "), "", "", ""][:3]
+    since, before, wanted = [*annotations.get(contract.SCALING, "").split(" "), "", "", ""][:3]
     known = whole(before)
     timeout = spec.scaling.timeout if spec.scaling.replicas is not None else None
     if timeout is None and known is None:

@@ -121,7 +121,7 @@ def node(raw: bytes) -> Node:
     ready = any(entry.type == "Ready" and entry.status == _TRUE for entry in conditions)
     name = intern(found.metadata.name)
     allocatable = Resources.parse(found.status.allocatable)
-    notes = found.metadata.annotations
+    annotations = found.metadata.annotations
     return Node(
         name=name,
         allocatable=allocatable + gpu_sharing.offered(_labels(found.metadata), allocatable),
@@ -131,7 +131,7 @@ def node(raw: bytes) -> Node:
         schedulable=ready and not found.spec.unschedulable,
         labels={**_labels(found.metadata), NODE_NAME: name},
         taints=tuple(found.spec.taints or ()),
-        kept=contract.TRUE in (notes.do_not_disrupt, notes.scale_down_disabled),
+        kept=contract.TRUE in (annotations.do_not_disrupt, annotations.scale_down_disabled),
         uid=found.metadata.uid,
     )
 
@@ -151,7 +151,7 @@ def pod(raw: bytes, shapes: ShapeInterner) -> PodFacts:
     gated = bool(found.spec.scheduling_gates)
     held_back = ours or provisional or ended or leaving or gated or _unseen(found)
     identity = shapes.identity(found.metadata.namespace, labels)
-    share, notes = gpu_sharing.share(labels), found.metadata.annotations
+    share, annotations = gpu_sharing.share(labels), found.metadata.annotations
     shape = shapes.of(_own(found) if ours else found.spec, identity, share, _claims(found))
     asking = not (found.spec.node_name or held_back)
     return PodFacts(
@@ -167,7 +167,7 @@ def pod(raw: bytes, shapes: ShapeInterner) -> PodFacts:
         pod=training_pods.pod(found, alone) if job or alone else None,
         bare=alone,
         labels=identity.labels,
-        hold=gpu_sharing.hold(share, notes.gpus, notes.gpu_memory),
+        hold=gpu_sharing.hold(share, annotations.gpus, annotations.gpu_memory),
         claims=volume_claims.named(identity.namespace, found.spec.volumes) if asking else (),
         provisional=_provisional(found, shape) if provisional else None,
         admitted=admission_inputs(msgspec.json.decode(raw)["spec"]) if provisional else b"",

@@ -50,7 +50,7 @@ def bare_pod(raw: bytes) -> BarePod | None:
 
 
 def pod(found: PodObject, alone: BarePod | None) -> Pod:
-    notes = found.metadata.annotations
+    annotations = found.metadata.annotations
     rank = alone.spec.rank if alone else None
     conditions = found.status.conditions or ()
     # The condition is outdated once the pod has ended without its kubelet, as on a lost node.
@@ -59,7 +59,7 @@ def pod(found: PodObject, alone: BarePod | None) -> Pod:
     gates = tuple(gate.name for gate in found.spec.scheduling_gates or ())
     return Pod(
         name=found.metadata.name,
-        index=rank if rank is not None else _index(notes.index),
+        index=rank if rank is not None else _index(annotations.index),
         node=intern(found.spec.node_name),
         phase=PodPhase(found.status.phase),
         ready=ready is not None,
@@ -67,35 +67,35 @@ def pod(found: PodObject, alone: BarePod | None) -> Pod:
         gates=gates,
         created_at=found.metadata.creation_timestamp,
         version=found.metadata.resource_version,
-        published=_published(notes),
+        published=_published(annotations),
         planned=_planned(found, waits=contract.PLACEMENT_GATE in gates),
         ready_since=ready.last_transition_time if ready else None,
         restarted_at=_restarted_at(found),
         finalizers=tuple(map(intern, found.metadata.finalizers or ())),
-        devices=tuple(name for name in notes.gpus.split(",") if name),
+        devices=tuple(name for name in annotations.gpus.split(",") if name),
     )
 
 
-def _published(notes: PodAnnotations) -> PublishedHosts:
+def _published(annotations: PodAnnotations) -> PublishedHosts:
     """The pod's host list. Most pods have none, and share one value."""
     return PublishedHosts(
-        notes.hosts if notes.published_at else None,
-        leaving_workers.read_leaving(notes.leaving),
-        timestamp(notes.published_at),
-        timestamp(notes.confirmed_at),
+        annotations.hosts if annotations.published_at else None,
+        leaving_workers.read_leaving(annotations.leaving),
+        timestamp(annotations.published_at),
+        timestamp(annotations.confirmed_at),
     )
 
 
 def _planned(found: PodObject, *, waits: bool) -> PlannedNode:
-    notes = found.metadata.annotations
+    annotations = found.metadata.annotations
     if waits:
-        decides = (notes.do_not_disrupt, notes.safe_to_evict) != (None, None)
+        decides = (annotations.do_not_disrupt, annotations.safe_to_evict) != (None, None)
         affinity = intern(node_affinity.kept(msgspec.json.decode(found.spec.affinity)))
         return PlannedNode(own_affinity=affinity, says_disruption=decides)
     scheduler, refusal = _unscheduled(found)
-    if not is_dns_subdomain(notes.assigned):
+    if not is_dns_subdomain(annotations.assigned):
         return PlannedNode(scheduler=scheduler, refusal=refusal)
-    name, given_at = intern(notes.assigned), timestamp(notes.placed_at)
+    name, given_at = intern(annotations.assigned), timestamp(annotations.placed_at)
     return PlannedNode(name, given_at, scheduler=scheduler, refusal=refusal)
 
 

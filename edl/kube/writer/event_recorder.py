@@ -15,7 +15,7 @@ from edl.errors import AlreadyExists
 from edl.kube.cluster import RESOURCES, Cluster
 from edl.kube.writer.executor import StepExecutor, StepReport, never
 from edl.model import ObjectRef
-from edl.writes import Json, Note, Step
+from edl.writes import JobEvent, Json, Step
 
 _log: Final = logging.getLogger(__name__)
 _MOST_WAITING: Final = 10_000
@@ -31,7 +31,7 @@ class EventRecorder:
     """Writes Events from a thread of its own, more slowly the busier the API server is.
 
     After each Event it rests for a multiple of the time that the write took, and it waits while
-    `hushed`. If the queue is full, notes are dropped.
+    `paused`. If the queue is full, events are dropped.
     """
 
     def __init__(
@@ -48,18 +48,18 @@ class EventRecorder:
         self._closing = Event()
         self._free = Event()
         self._free.set()
-        self._waiting: Queue[tuple[Note, datetime] | None] = Queue(_MOST_WAITING)
+        self._waiting: Queue[tuple[JobEvent, datetime] | None] = Queue(_MOST_WAITING)
         self._thread = Thread(target=self._run, name="event-recorder", daemon=True)
         self._thread.start()
 
-    def announce(self, note: Note) -> None:
+    def record(self, event: JobEvent) -> None:
         try:
-            self._waiting.put_nowait((note, self._clock()))
+            self._waiting.put_nowait((event, self._clock()))
         except Full:
-            _log.debug("event queue is full, dropped %s of %s", note.reason, note.target)
+            _log.debug("event queue is full, dropped %s of %s", event.reason, event.target)
 
     @contextlib.contextmanager
-    def hushed(self) -> Iterator[None]:
+    def paused(self) -> Iterator[None]:
         """While this context is active, hardly any Event is written."""
         self._free.clear()
         try:
@@ -91,21 +91,21 @@ class EventRecorder:
 class EventYieldingExecutor:
     """An executor whose writes delay Events until they are done."""
 
-    def __init__(self, executor: StepExecutor, announcer: EventRecorder) -> None:
+    def __init__(self, executor: StepExecutor, recorder: EventRecorder) -> None:
         self._executor = executor
-        self._announcer = announcer
+        self._recorder = recorder
 
     def act(self, steps: Sequence[Step], enough: Callable[[], bool] = never) -> StepReport:
-        with self._announcer.hushed():
+        with self._recorder.paused():
             return self._executor.act(steps, enough)
 
 
-def write_event(cluster: Cluster, note: Note, now: datetime) -> None:
+def write_event(cluster: Cluster, event: JobEvent, now: datetime) -> None:
     """Creates the Event, or increments its count.
 
     The same text about the same object is one Event.
     """
-    fresh = event(note, now)
+    fresh = event_manifest(event, now)
     target = ObjectRef("Event", fresh["metadata"]["namespace"], fresh["metadata"]["name"])
     try:
         cluster.create(target, fresh)
@@ -117,29 +117,29 @@ def write_event(cluster: Cluster, note: Note, now: datetime) -> None:
         cluster.patch(target, {"metadata": metadata, "count": count, "lastTimestamp": last})
 
 
-def event(note: Note, now: datetime) -> Json:
+def event_manifest(event: JobEvent, now: datetime) -> Json:
     """A core/v1 Event, as `kubectl describe` shows it; its name is a digest of its content."""
     moment = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    content = f"{note.uid} {note.action} {note.reason} {note.message}"
+    content = f"{event.uid} {event.action} {event.reason} {event.message}"
     digest = hashlib.sha256(content.encode()).hexdigest()
     return {
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {
-            "name": f"{note.target.name[:_LONGEST_NAME].rstrip('.-')}.{digest[:16]}",
-            "namespace": note.target.namespace or "default",
+            "name": f"{event.target.name[:_LONGEST_NAME].rstrip('.-')}.{digest[:16]}",
+            "namespace": event.target.namespace or "default",
         },
         "involvedObject": {
-            "apiVersion": RESOURCES[note.target.kind].api_version,
-            "kind": note.target.kind,
-            "namespace": note.target.namespace,
-            "name": note.target.name,
-            "uid": note.uid,
+            "apiVersion": RESOURCES[event.target.kind].api_version,
+            "kind": event.target.kind,
+            "namespace": event.target.namespace,
+            "name": event.target.name,
+            "uid": event.uid,
         },
-        "reason": note.reason,
-        "action": note.action,
-        "message": note.message[:_LONGEST_MESSAGE],
-        "type": "Warning" if note.warning else "Normal",
+        "reason": event.reason,
+        "action": event.action,
+        "message": event.message[:_LONGEST_MESSAGE],
+        "type": "Warning" if event.warning else "Normal",
         "count": 1,
         "firstTimestamp": moment,
         "lastTimestamp": moment,

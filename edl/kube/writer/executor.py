@@ -18,7 +18,7 @@ from edl.kube.cluster import Cluster
 from edl.kube.writer.conditional_patch import check_stored, patched
 from edl.kube.writer.ssh_key_generation import key_pair
 from edl.model import ObjectRef
-from edl.writes import Create, CreateKeys, Delete, Json, Note, Patch, Step, Write
+from edl.writes import Create, CreateKeys, Delete, JobEvent, Json, Patch, Step, Write
 
 THREADS: Final = 16
 """Parallel writers: a busy API server answers late, and large releases need many requests."""
@@ -80,14 +80,14 @@ class ClusterWriter:
         self,
         cluster: Cluster,
         written: Callable[[str, Json], None] = lambda _kind, _body: None,
-        announce: Callable[[Note], None] = lambda _note: None,
+        record: Callable[[JobEvent], None] = lambda _event: None,
         threads: int = THREADS,
         pause: Callable[[float], object] = sleep,
     ) -> None:
         self._cluster = cluster
         self._pause = pause
         self._written = written
-        self._announce = announce
+        self._record = record
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="writer")
 
@@ -99,8 +99,10 @@ class ClusterWriter:
         """
         waiting = deque(enumerate(steps))
         count = min(self._threads, len(steps))
-        hands = [self._pool.submit(self._take, waiting, enough) for _ in range(count)]
-        taken = sorted(chain.from_iterable(hand.result() for hand in hands), key=itemgetter(0))
+        futures = [self._pool.submit(self._take, waiting, enough) for _ in range(count)]
+        taken = sorted(
+            chain.from_iterable(future.result() for future in futures), key=itemgetter(0)
+        )
         outcomes = [outcome for _, outcome in taken]
         bad = [outcome for outcome in outcomes if outcome.error and not outcome.stale]
         return StepReport(
@@ -124,8 +126,8 @@ class ClusterWriter:
         ours: dict[ObjectRef, str] = {}
         if error := self._written_all(step, ours):
             return _Outcome(step, error)
-        for note in step.notes:
-            self._announce(note)
+        for event in step.events:
+            self._record(event)
         return _Outcome(step, existing=step.only_creates and not ours)
 
     def _written_all(self, step: Step, ours: dict[ObjectRef, str]) -> EdlError | None:

@@ -142,9 +142,9 @@ def _give_up(job: TrainingJob, now: datetime) -> DueSteps:
     annotations: dict[str, str | None] = {contract.PROVISIONING_FAILED: json_text(failure)}
     explained = reason_annotations(reason)
     patch = job_patch(job.key, role, {}, annotations | explained)
-    note = job_event(job.key, role, Action.WAITING, reason)
+    event = job_event(job.key, role, Action.WAITING, reason)
     deletions = (*_deletions(job, asked.pods), *capacity_requests.deletions(job, asked.requests))
-    return DueSteps((Step(job.key, (patch, *deletions), (note,)),))
+    return DueSteps((Step(job.key, (patch, *deletions), (event,)),))
 
 
 def removed_at_start(job: TrainingJob) -> tuple[Delete, ...]:

@@ -26,7 +26,7 @@ from edl.steps.preconditioned_patches import (
     timestamp,
 )
 from edl.steps.sizes import scale_deadline
-from edl.writes import Action, Note, Write
+from edl.writes import Action, JobEvent, Write
 
 _SEEN: Final = 0.25
 """Seconds after which the Job controller has seen deletions of pods; it replaces them after one."""
@@ -36,7 +36,7 @@ class RoleChange(msgspec.Struct, frozen=True):
     """Writes in the order to make them, and Events about them."""
 
     writes: tuple[Write, ...] = ()
-    notes: tuple[Note, ...] = ()
+    events: tuple[JobEvent, ...] = ()
 
 
 def role_change(job: TrainingJob, role: Role, resize: Resize | None, now: datetime) -> RoleChange:
@@ -50,14 +50,14 @@ def role_change(job: TrainingJob, role: Role, resize: Resize | None, now: dateti
     # For a smaller size the Job controller at once deletes the youngest work items that it sees.
     later = spec if ends and not role.spec.indexed else {}
     patch = job_patch(job.key, role, {} if later else spec, annotations)
-    notes = (*_size_note(job, role, resize), *outcome_events(job, role, now))
+    events = (*_size_event(job, role, resize), *outcome_events(job, role, now))
     relied = pod_removal.removal_preconditions(role)
     # Requests with a timeout are the user's, too: the patch may remove an answered one.
     if ends and role.request.drain_reason and not role.request.scaling:
         patch = replace(patch, unless_changed=relied)
     last = job_patch(job.key, role, later, {})
     last = replace(last, unless_changed=relied, delay=_SEEN)
-    return RoleChange((patch, *ends, *([last] if later else [])), notes)
+    return RoleChange((patch, *ends, *([last] if later else [])), events)
 
 
 def resize_annotations(
@@ -99,7 +99,7 @@ def _still_refused(job: TrainingJob, role: Role, resize: Resize) -> str | None:
     return json_text(left) if left else None
 
 
-def outcome_events(job: TrainingJob, role: Role, now: datetime) -> Iterator[Note]:
+def outcome_events(job: TrainingJob, role: Role, now: datetime) -> Iterator[JobEvent]:
     """Events about the outcome of a role's removals and timed scale-ups."""
     removed = pod_removal.requested_removals(role)
     if removed:
@@ -151,7 +151,7 @@ def _of_resize(resize: Resize) -> Operation:
     return Operation.FAILED if failed else Operation.SCALED_DOWN
 
 
-def _size_note(job: TrainingJob, role: Role, resize: Resize | None) -> Iterator[Note]:
+def _size_event(job: TrainingJob, role: Role, resize: Resize | None) -> Iterator[JobEvent]:
     if resize:
         action = Action.SCALED_UP if resize.after > resize.before else Action.SCALED_DOWN
         message = messages.message(resize.reason)

@@ -45,8 +45,8 @@ def restart(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Step:
         for role in running
     )
     sizes = ", ".join(f"{one.role} {one.before} → {one.after}" for one in resizes)
-    note = job_event(
+    event = job_event(
         job.key, running[0], Action.RESTARTING, why, f"{sizes}: {messages.message(why)}"
     )
     beside = (outcome_events(job, role, now) for role in running)
-    return Step(job.key, writes, (note, *chain.from_iterable(beside)), sizes=tuple(after.items()))
+    return Step(job.key, writes, (event, *chain.from_iterable(beside)), sizes=tuple(after.items()))

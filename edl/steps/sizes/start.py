@@ -51,7 +51,7 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
         )
         for role in starting
     ]
-    notes = tuple(
+    events = tuple(
         job_event(
             job.key,
             role,
@@ -61,7 +61,7 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
         )
         for role in starting
     )
-    return Step(job.key, (*dependents_of(job), *keys(job), *writes), notes, starts=True)
+    return Step(job.key, (*dependents_of(job), *keys(job), *writes), events, starts=True)
 
 
 def _starting(job: TrainingJob, admission: Admission) -> list[Role]:
@@ -159,8 +159,10 @@ def stop(job: TrainingJob, suspension: Suspension, now: datetime) -> Step:
         )
         for role in running
     )
-    notes = tuple(job_event(job.key, role, Action.SUSPENDED, suspension.reason) for role in running)
-    return Step(job.key, writes, notes, sizes=tuple((role.name, 0) for role in running))
+    events = tuple(
+        job_event(job.key, role, Action.SUSPENDED, suspension.reason) for role in running
+    )
+    return Step(job.key, writes, events, sizes=tuple((role.name, 0) for role in running))
 
 
 def _stopped(role: Role, reason: Reason, now: datetime) -> dict[str, str]:

@@ -40,7 +40,7 @@ def test_when_the_chief_is_done_the_others_end_in_one_patch_each(clean_up: Clean
         "v-ps",
         "v-worker",
     ]
-    assert [(note.target.name, note.action) for note in step.notes] == [
+    assert [(event.target.name, event.action) for event in step.events] == [
         ("mnist-ps", "Ended"),
         ("mnist-worker", "Ended"),
     ]
@@ -66,12 +66,12 @@ def test_an_ended_suspended_job_is_resumed_while_other_roles_run() -> None:
 
 def test_ending_is_written_once() -> None:
     step = ended(CHIEF, PS.changed(size=0), WORKER.changed(ending=JobEnd.COMPLETE, size=0))
-    assert (step.writes, step.notes) == ((), ())
+    assert (step.writes, step.events) == ((), ())
 
 
 def test_none_keeps_everything() -> None:
     step = ended(CHIEF, PS, WORKER, clean_up=CleanUp.NONE)
-    assert (step.writes, step.notes) == ((), ())
+    assert (step.writes, step.events) == ((), ())
 
 
 def test_the_deciding_role_fails_with_a_role_that_failed() -> None:
@@ -79,7 +79,7 @@ def test_the_deciding_role_fails_with_a_role_that_failed() -> None:
     step = ended(CHIEF.changed(ending=None), PS, failed)
     at_once = {"activeDeadlineSeconds": 0, "suspend": False}
     assert job_patches(step) == {"mnist-chief": at_once, "mnist-ps": NOTHING_LEFT}
-    assert {note.message for note in step.notes} == {"mnist has failed"}
+    assert {event.message for event in step.events} == {"mnist has failed"}
 
 
 def _all_ended(clean_up: CleanUp) -> Sequence[str]:

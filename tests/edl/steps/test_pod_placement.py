@@ -126,7 +126,7 @@ def test_every_pod_has_a_step_of_its_own_so_that_they_are_written_together() -> 
     job = served(*waiting("worker", 0, 1, 2))
     plan = Plan(node_assignments=(placement("n1", "n1", "n2"),))
     found = steps(plan, ClusterState(NOW, (), (job,))).steps
-    assert [(step.job, len(step.writes), step.notes) for step in found] == [(KEY, 1, ())] * 3
+    assert [(step.job, len(step.writes), step.events) for step in found] == [(KEY, 1, ())] * 3
     assert [written(patches(step)[0])[contract.ASSIGNED_NODE] for step in found] == [
         "n1",
         "n1",
@@ -303,7 +303,7 @@ def test_pods_that_lost_their_nodes_are_one_event() -> None:
     assigned = NodeAssignment(KEY, "worker", (), tuple(one.name for one in lost))
     found = steps(Plan(node_assignments=(assigned,)), ClusterState(NOW, (), (served(*lost),)))
     assert len(found.steps) == 3
-    assert len({step.notes for step in found.steps}) == 1
+    assert len({step.events for step in found.steps}) == 1
 
 
 def test_a_pod_that_lost_its_node_ends_uncounted_and_an_event_says_so() -> None:
@@ -317,9 +317,9 @@ def test_a_pod_that_lost_its_node_ends_uncounted_and_an_event_says_so() -> None:
     assert freed.body == {"metadata": {"finalizers": []}}
     assert freed.version == lost.version
     assert ended == Delete(ObjectRef("Pod", KEY.namespace, lost.name))
-    (note,) = step.notes
-    assert (note.action, note.reason) == (Action.REPLACED, Code.NODE_FULL)
-    assert note.message == "the node of a pod has no capacity left for it: the pod is rescheduled"
+    (event,) = step.events
+    assert (event.action, event.reason) == (Action.REPLACED, Code.NODE_FULL)
+    assert event.message == "the node of a pod has no capacity left for it: the pod is rescheduled"
 
 
 def test_growth_keeps_the_nodes_of_a_start_that_is_under_way() -> None:

@@ -91,7 +91,7 @@ def test_then_the_named_pod_goes_and_the_size_with_it() -> None:
     assert written(patch)[contract.HISTORY].endswith(
         f" PodsRemoved 4 3 PodsRemoved removed by name: {NAMED}"
     )
-    assert [note.action for note in step.notes] == ["ScaledDown", "PodsRemoved"]
+    assert [event.action for event in step.events] == ["ScaledDown", "PodsRemoved"]
 
 
 def test_after_a_crash_a_recorded_removal_is_completed_and_not_recorded_again() -> None:
@@ -130,9 +130,9 @@ def test_a_name_of_no_pod_is_reported_and_recorded_as_no_removal() -> None:
     assert written(patch)[contract.REMOVE] is None
     assert contract.HISTORY not in written(patch)
     assert contract.REASON not in written(patch)
-    (note,) = step.notes
-    assert (note.action, note.reason, note.warning) == ("Refused", "Invalid", True)
-    assert note.message == f"worker: no pod {NAMED} exists (any longer)"
+    (event,) = step.events
+    assert (event.action, event.reason, event.warning) == ("Refused", "Invalid", True)
+    assert event.message == f"worker: no pod {NAMED} exists (any longer)"
 
 
 def test_a_removal_records_only_names_of_pods() -> None:
@@ -141,7 +141,7 @@ def test_a_removal_records_only_names_of_pods() -> None:
     (step,), _ = upkeep(training(role("ps", pods=pods("ps", [0])), found), [], NOW)
     (patch,) = patches(step)
     assert written(patch)[contract.MESSAGE] == f"removed by name: {NAMED}"
-    assert [note.action for note in step.notes] == ["PodsRemoved", "Refused"]
+    assert [event.action for event in step.events] == ["PodsRemoved", "Refused"]
 
 
 def test_a_name_is_a_whole_name() -> None:
@@ -384,7 +384,7 @@ def test_a_pod_that_a_plan_takes_off_its_node_is_recorded_with_the_reason_of_the
     (step,), _ = upkeep(with_drained_pods(job, {(KEY, "worker"): leaving}), [], NOW)
     (patch,) = patches(step)
     assert written(patch)[contract.HISTORY].endswith(" PodsRemoved 1 1 IdleCapacity node n1 goes")
-    assert [note.reason for note in step.notes] == ["IdleCapacity"]
+    assert [event.reason for event in step.events] == ["IdleCapacity"]
 
 
 def test_what_is_cleared_for_a_pod_of_few_nodes_is_counted_on_the_job() -> None:
@@ -406,7 +406,7 @@ def test_a_pod_above_the_new_size_is_removed_by_the_resize_alone() -> None:
 def test_a_removal_at_the_manual_size_answers_no_wish_for_a_size() -> None:
     found = workers(*pods("worker", range(3)), size=3, replicas=3)
     (step,), _ = upkeep(training(role("ps", pods=pods("ps", [0])), found), [], NOW)
-    assert [note.action for note in step.notes] == ["PodsRemoved"]
+    assert [event.action for event in step.events] == ["PodsRemoved"]
 
 
 MOVES = reasons.off_nodes(["worker-1"], ["n1"])
@@ -433,7 +433,7 @@ def test_a_move_is_told_and_the_reason_of_the_size_is_kept() -> None:
     told = "worker-1 moves off n1, which is cordoned"
     assert (said[contract.REASON], said[contract.MESSAGE]) == (MOVES.code, told)
     assert contract.LAST_CHANGE not in said
-    assert [note.message for note in step.notes] == [told]
+    assert [event.message for event in step.events] == [told]
 
 
 def test_when_all_are_ready_the_reason_of_the_size_is_told_again() -> None:

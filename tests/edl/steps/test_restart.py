@@ -44,9 +44,9 @@ def test_a_restart_records_the_nodes_of_all_replicas() -> None:
 
 def test_a_restart_is_told_once() -> None:
     (step,), recheck = upkeep(training(SCHEDULER, WORKER, framework="mxnet"), [RESIZE], NOW)
-    (note,) = step.notes
-    assert note.action == "Restarting"
-    assert note.message == "worker 2 → 3: restarts: idle capacity: 3 of 3 fit"
+    (event,) = step.events
+    assert event.action == "Restarting"
+    assert event.message == "worker 2 → 3: restarts: idle capacity: 3 of 3 fit"
     assert recheck is None
 
 

@@ -85,7 +85,7 @@ def test_it_is_looked_at_again_when_the_time_is_up() -> None:
 def test_a_growth_that_came_is_answered() -> None:
     step, recheck = lived(worker(6, 6, since(20)))
     assert notes(step) == ANSWERED
-    assert [note.reason for note in step.notes] == ["ScaleSucceeded"]
+    assert [event.reason for event in step.events] == ["ScaleSucceeded"]
     assert recheck is None
 
 
@@ -105,7 +105,7 @@ def test_a_growth_that_did_not_come_is_taken_back(fallback: int | None, held: st
     assert told[contract.HISTORY].endswith(
         " ScaleFailed 6 4 ScaleFailed reverted to 4: 6 not ready within 60 s"
     )
-    failed = step.notes[-1]
+    failed = step.events[-1]
     assert (failed.reason, failed.warning) == ("ScaleFailed", True)
     assert failed.message == "worker: reverted to 4: 6 not ready within 60 s"
 
@@ -114,7 +114,7 @@ def test_a_growth_for_which_there_was_never_room_is_answered_too() -> None:
     step, _ = lived(worker(4, 4, since(60)))
     assert notes(step) == ANSWERED | {contract.REPLICAS: None}
     assert job_patches(step) == {"mnist-worker": {}}
-    assert [note.reason for note in step.notes] == ["ScaleFailed"]
+    assert [event.reason for event in step.events] == ["ScaleFailed"]
 
 
 def test_a_growth_that_the_plan_holds_back_names_the_reason() -> None:
@@ -122,7 +122,7 @@ def test_a_growth_that_the_plan_holds_back_names_the_reason() -> None:
     plan = Plan(held=(Held(KEY, because("Insufficient cpu")),))
     (step,) = steps(plan, ClusterState(NOW, (), (job,))).steps
     told = "reverted to 4: 6 not ready within 60 s (Insufficient cpu)"
-    assert [note.message for note in step.notes] == [f"worker: {told}"]
+    assert [event.message for event in step.events] == [f"worker: {told}"]
     assert written(patches(step)[0])[contract.MESSAGE] == told
 
 
@@ -152,7 +152,7 @@ def test_another_wish_starts_the_clock_anew_but_remembers_the_size() -> None:
 def test_a_limit_that_was_taken_away_leaves_no_clock_behind() -> None:
     step, _ = lived(worker(5, 4, ScaleDeadline(None, None, None, 4)))
     assert notes(step) == ANSWERED
-    assert step.notes == ()
+    assert step.events == ()
 
 
 def test_a_shrink_never_fails() -> None:
@@ -179,7 +179,7 @@ def test_what_restarts_is_taken_back_by_another_restart() -> None:
     patch = patches(step)[0]
     assert {name: written(patch)[name] for name in ANSWERED} == ANSWERED
     assert is_stopped(written(patch))
-    assert [note.action for note in step.notes] == ["Restarting", "Scaled"]
+    assert [event.action for event in step.events] == ["Restarting", "Scaled"]
 
 
 def test_what_stopped_for_room_that_never_came_starts_again_as_it_was() -> None:

@@ -116,7 +116,7 @@ def test_only_the_admitted_roles_start() -> None:
 
 
 def test_a_start_is_told_for_each_job() -> None:
-    found = [(note.target.name, note.action, note.message) for note in started(*ALL).notes]
+    found = [(event.target.name, event.action, event.message) for event in started(*ALL).events]
     assert found[0] == ("mnist-worker", "Started", "worker × 3: room for all")
 
 
@@ -134,7 +134,7 @@ def test_stopping_suspends_what_runs_and_keeps_the_sizes() -> None:
         for size in (1, 2)
     ]
     assert all(patch.version for patch in patches(step))
-    assert [note.action for note in step.notes] == ["Suspended", "Suspended"]
+    assert [event.action for event in step.events] == ["Suspended", "Suspended"]
 
 
 def test_the_clock_of_a_growth_stops_with_its_job() -> None:

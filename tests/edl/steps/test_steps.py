@@ -84,13 +84,13 @@ def test_a_resize_is_one_tandem_patch_with_its_reason() -> None:
         contract.HISTORY: "2026-01-01T12:00:00.000Z ScaledUp 2 4 IdleCapacity idle capacity",
     }
     assert patch.body["metadata"]["resourceVersion"] == patch.version == "v-worker"
-    (note,) = step.notes
-    assert (note.action, note.reason, note.message) == (
+    (event,) = step.events
+    assert (event.action, event.reason, event.message) == (
         "ScaledUp",
         "IdleCapacity",
         "worker 2 → 4: idle capacity",
     )
-    assert (note.uid, note.warning) == ("uid-worker", False)
+    assert (event.uid, event.warning) == ("uid-worker", False)
 
 
 def test_a_suspended_job_is_neither_resized_nor_finished() -> None:
@@ -123,8 +123,8 @@ def test_why_a_job_waits_stands_on_its_first_job() -> None:
     assert patch.target.name == "mnist-worker"
     said = {contract.REASON: "InsufficientCapacity", contract.MESSAGE: "no room"}
     assert patch.body == {"metadata": {"resourceVersion": "v-worker", "annotations": said}}
-    (note,) = step.notes
-    assert (note.action, note.reason, note.message) == (
+    (event,) = step.events
+    assert (event.action, event.reason, event.message) == (
         "Waiting",
         "InsufficientCapacity",
         "no room",
@@ -250,4 +250,4 @@ def test_extras_that_found_no_node_were_a_growth_that_failed() -> None:
     assert (
         " ScaleFailed 2 1 Unschedulable pods above its minimum" in written(patch)[contract.HISTORY]
     )
-    assert [note.action for note in step.notes] == ["ScaledDown"]
+    assert [event.action for event in step.events] == ["ScaledDown"]

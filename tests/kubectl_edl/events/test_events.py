@@ -3,9 +3,9 @@ from functools import partial
 
 import pytest
 
-from edl.kube.writer.event_recorder import event as ours
+from edl.kube.writer.event_recorder import event_manifest as ours
 from edl.model import Code, ObjectRef
-from edl.writes import Action, Json, Note
+from edl.writes import Action, JobEvent, Json
 from kubectl_edl.client.event_reader import owner
 from tests.kubectl_edl.cluster_wrappers import fenced
 from tests.kubectl_edl.stage import NOW, Stage, event, job, mnist
@@ -49,7 +49,7 @@ def test_without_a_name_those_of_all_training_jobs(stage: Stage) -> None:
 
 
 def test_events_of_deleted_jobs_are_listed(stage: Stage) -> None:
-    note = Note(
+    note = JobEvent(
         ObjectRef("Job", "default", "old"), "uid", Action.ENDED, Code.COMPLETE, "old is done"
     )
     stage.create(ours(note, NOW))
@@ -134,7 +134,9 @@ def test_repeated_events_show_their_count(stage: Stage) -> None:
 
 
 def test_wide_names_the_source(stage: Stage) -> None:
-    note = Note(ObjectRef("Job", "default", "resnet"), "uid", Action.ENDED, Code.COMPLETE, "done")
+    note = JobEvent(
+        ObjectRef("Job", "default", "resnet"), "uid", Action.ENDED, Code.COMPLETE, "done"
+    )
     stage.create(ours(note, NOW))
     last = stage.run("events", "-A", "-o", "wide").out.splitlines()[-1].split()
     assert last == ["default", "0s", "Normal", "Complete", "Job/resnet", "kubectl-edl", "1", "done"]

@@ -25,7 +25,7 @@ from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.plan import Admission, Drain, Held, Plan, Resize, Suspension
 from edl.planner.policies import POLICIES
-from edl.writes import Action, Note, Step
+from edl.writes import Action, JobEvent, Step
 from reconciler.debug_plan import last_plan
 from reconciler.leader_election import AlwaysLeader
 from reconciler.leader_only_cluster import LeaderOnlyCluster
@@ -60,7 +60,7 @@ class Told:
 
     def acts(self, *words: Action, of: JobKey = A) -> None:
         notes = tuple(
-            Note(ObjectRef("Job", *of), "uid", word, Code.IDLE_CAPACITY, "") for word in words
+            JobEvent(ObjectRef("Job", *of), "uid", word, Code.IDLE_CAPACITY, "") for word in words
         )
         self.journal.acted(StepReport(done=(Step(of, (), notes),)), (), 0.02)
 

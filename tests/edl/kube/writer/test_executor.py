@@ -11,18 +11,23 @@ from msgspec.structs import replace
 
 from edl.errors import Conflict, Forbidden, NotFound, Unreachable
 from edl.kube.cluster import ListOptions
-from edl.kube.writer.event_recorder import EventRecorder, EventYieldingExecutor, event, write_event
+from edl.kube.writer.event_recorder import (
+    EventRecorder,
+    EventYieldingExecutor,
+    event_manifest,
+    write_event,
+)
 from edl.kube.writer.executor import ClusterWriter, StepFailure, StepReport, never
 from edl.kube.writer.ssh_key_generation import key_pair
 from edl.model import Code, JobKey, ObjectRef
-from edl.writes import Action, Create, CreateKeys, Delete, Json, Note, Patch, Step
+from edl.writes import Action, Create, CreateKeys, Delete, JobEvent, Json, Patch, Step
 from tests.edl.kube.faults import FaultyCluster
 from tests.fake_cluster.cluster import FakeCluster
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = JobKey("web", "train")
 JOB = ObjectRef("Job", "web", "train")
-NOTE = Note(JOB, "uid-1", Action.SCALED_UP, Code.IDLE_CAPACITY, "worker: 1 → 3, there is room")
+NOTE = JobEvent(JOB, "uid-1", Action.SCALED_UP, Code.IDLE_CAPACITY, "worker: 1 → 3, there is room")
 
 
 @pytest.fixture
@@ -132,8 +137,8 @@ def test_the_first_failure_ends_its_step_and_no_other(
     service = Create(ObjectRef("Service", "web", "train"), {"spec": {}})
     bad = Step(KEY, (service, resize(fake, 3)), (NOTE,))
     good = [Step(JobKey("web", other.name), (resize(fake, 2, other),)) for other in others]
-    said: list[Note] = []
-    report = ClusterWriter(cluster, announce=said.append).act([bad, *good])
+    said: list[JobEvent] = []
+    report = ClusterWriter(cluster, record=said.append).act([bad, *good])
     assert report.failed == (StepFailure(bad, error),)
     assert report.done == tuple(good)
     assert fake.get(JOB)["spec"]["parallelism"] == 1
@@ -144,8 +149,8 @@ def test_the_first_failure_ends_its_step_and_no_other(
 def test_notes_are_announced_when_every_write_succeeded(
     fake: FakeCluster, cluster: FaultyCluster
 ) -> None:
-    said: list[Note] = []
-    ClusterWriter(cluster, announce=said.append).act([Step(KEY, (resize(fake, 3),), (NOTE,))])
+    said: list[JobEvent] = []
+    ClusterWriter(cluster, record=said.append).act([Step(KEY, (resize(fake, 3),), (NOTE,))])
     assert said == [NOTE]
 
 
@@ -159,7 +164,7 @@ def test_the_same_words_are_one_event_that_is_counted(fake: FakeCluster) -> None
     later = NOW + timedelta(minutes=5)
     write_event(fake, NOTE, NOW)
     write_event(fake, NOTE, later)
-    name = event(NOTE, NOW)["metadata"]["name"]
+    name = event_manifest(NOTE, NOW)["metadata"]["name"]
     found = fake.get(ObjectRef("Event", "web", name))
     assert (found["count"], found["firstTimestamp"], found["lastTimestamp"]) == (
         2,
@@ -178,8 +183,8 @@ def test_the_same_words_are_one_event_that_is_counted(fake: FakeCluster) -> None
 def test_other_words_are_another_event(fake: FakeCluster) -> None:
     for note in (
         NOTE,
-        Note(JOB, "uid-1", Action.SCALED_UP, Code.IDLE_CAPACITY, "otherwise"),
-        Note(JOB, "uid-2", Action.SCALED_UP, Code.IDLE_CAPACITY, "x"),
+        JobEvent(JOB, "uid-1", Action.SCALED_UP, Code.IDLE_CAPACITY, "otherwise"),
+        JobEvent(JOB, "uid-2", Action.SCALED_UP, Code.IDLE_CAPACITY, "x"),
     ):
         write_event(fake, note, NOW)
     assert len(fake.list(ListOptions("Event")).items) == 3
@@ -189,10 +194,10 @@ def test_an_event_that_cannot_be_written_is_forgotten(
     fake: FakeCluster, cluster: FaultyCluster
 ) -> None:
     cluster.fails["create"] = [Unreachable("away"), Forbidden("no", 403)]
-    announcer = EventRecorder(cluster, lambda: NOW)
+    recorder = EventRecorder(cluster, lambda: NOW)
     for message in ("one", "two", "three"):
-        announcer.announce(Note(JOB, "uid-1", Action.SCALED_UP, Code.IDLE_CAPACITY, message))
-    announcer.close(10)
+        recorder.record(JobEvent(JOB, "uid-1", Action.SCALED_UP, Code.IDLE_CAPACITY, message))
+    recorder.close(10)
     assert len(fake.list(ListOptions("Event")).items) == 1
 
 
@@ -210,10 +215,10 @@ def test_an_event_that_fails_with_a_defect_does_not_end_later_events(
     fake: FakeCluster, cluster: FaultyCluster
 ) -> None:
     cluster.fails["create"] = [UnicodeError("a bug")]
-    announcer = EventRecorder(cluster, lambda: NOW)
+    recorder = EventRecorder(cluster, lambda: NOW)
     for message in ("one", "two"):
-        announcer.announce(Note(JOB, "uid-1", Action.SCALED_UP, Code.IDLE_CAPACITY, message))
-    announcer.close(10)
+        recorder.record(JobEvent(JOB, "uid-1", Action.SCALED_UP, Code.IDLE_CAPACITY, message))
+    recorder.close(10)
     assert len(fake.list(ListOptions("Event")).items) == 1
 
 
@@ -221,10 +226,10 @@ def test_a_busy_server_hears_events_late_but_closing_waits_for_none(
     cluster: FaultyCluster, fake: FakeCluster
 ) -> None:
     moments = count(step=1000)  # each write seems to take long, and so would the rest after it
-    announcer = EventRecorder(cluster, lambda: NOW, lambda: next(moments))
+    recorder = EventRecorder(cluster, lambda: NOW, lambda: next(moments))
     for message in ("one", "two", "three"):
-        announcer.announce(Note(JOB, "uid-1", Action.SCALED_UP, Code.IDLE_CAPACITY, message))
-    announcer.close(10)
+        recorder.record(JobEvent(JOB, "uid-1", Action.SCALED_UP, Code.IDLE_CAPACITY, message))
+    recorder.close(10)
     assert len(fake.list(ListOptions("Event")).items) == 3
 
 
@@ -232,15 +237,15 @@ class Busy:
     """An executor that has something told at once, and is not through yet."""
 
     def __init__(
-        self, fake: FakeCluster, announcer: EventRecorder, until: Callable[[], bool]
+        self, fake: FakeCluster, recorder: EventRecorder, until: Callable[[], bool]
     ) -> None:
         self.meanwhile = -1
         self._fake = fake
-        self._announcer = announcer
+        self._recorder = recorder
         self._until = until
 
     def act(self, steps: Sequence[Step], _enough: Callable[[], bool] = never) -> StepReport:
-        self._announcer.announce(NOTE)
+        self._recorder.record(NOTE)
         for _ in range(1000):
             self.meanwhile = len(self._fake.list(ListOptions("Event")).items)
             if self._until() or self.meanwhile:
@@ -252,20 +257,20 @@ class Busy:
 def test_events_are_written_when_the_writes_that_they_tell_of_are_through(
     fake: FakeCluster,
 ) -> None:
-    announcer = EventRecorder(fake, lambda: NOW, patience=600)
+    recorder = EventRecorder(fake, lambda: NOW, patience=600)
     moments = count()
-    busy = Busy(fake, announcer, until=lambda: next(moments) > 20)
-    report = EventYieldingExecutor(busy, announcer).act([Step(KEY, ())])
-    announcer.close(10)
+    busy = Busy(fake, recorder, until=lambda: next(moments) > 20)
+    report = EventYieldingExecutor(busy, recorder).act([Step(KEY, ())])
+    recorder.close(10)
     assert report.done == (Step(KEY, ()),)
     assert (busy.meanwhile, len(fake.list(ListOptions("Event")).items)) == (0, 1)
 
 
 def test_where_writes_never_end_events_have_their_turn_too(fake: FakeCluster) -> None:
-    announcer = EventRecorder(fake, lambda: NOW, patience=0.01)
-    busy = Busy(fake, announcer, until=lambda: False)
-    EventYieldingExecutor(busy, announcer).act([])
-    announcer.close(10)
+    recorder = EventRecorder(fake, lambda: NOW, patience=0.01)
+    busy = Busy(fake, recorder, until=lambda: False)
+    EventYieldingExecutor(busy, recorder).act([])
+    recorder.close(10)
     assert busy.meanwhile == 1
 
 

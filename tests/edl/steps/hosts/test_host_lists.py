@@ -170,7 +170,7 @@ def test_a_shrink_is_published_first_and_waits() -> None:
     step, recheck = shrink(job, 2)
     assert published(step.writes) == hostfile([0, 1])
     assert job_patches(step) == {}
-    assert step.notes == ()
+    assert step.events == ()
     assert recheck == LEAVE
 
 
@@ -187,7 +187,7 @@ def test_then_the_pods_go() -> None:
     assert job_patches(step) == {"mnist-worker": {"parallelism": 2, "completions": 2}}
     assert published(step.writes) is None
     assert recheck is None
-    assert [note.message for note in step.notes] == ["worker 3 → 2: room for nginx"]
+    assert [event.message for event in step.events] == ["worker 3 → 2: room for nginx"]
 
 
 def test_a_publication_time_in_the_future_delays_no_shrink() -> None:
