@@ -42,7 +42,7 @@ def counted(
 def running(job: TrainingJob, labels: NodeLabels) -> tuple[DomainCounts, ...]:
     """Domains of the pods that are bound to a node, or to which a plan has assigned one."""
     nodes = {
-        role.name: [pod.node or pod.planned.name for pod in role.status.pods if pod.active]
+        role.name: [pod.node or pod.planned.node for pod in role.status.pods if pod.active]
         for role in job.live
     }
     return counted(job.topology, nodes, labels)

@@ -142,7 +142,7 @@ def why_unscheduled(job: TrainingJob) -> Reason | None:
     Their template has a scheduling gate of its own, or they replace lost pods.
     """
     pods = [pod for role in job.live for pod in _unbound_minimum(role)]
-    if any(not gate.startswith(contract.PREFIX) for pod in pods for gate in pod.gates):
+    if any(not gate.startswith(contract.PREFIX) for pod in pods for gate in pod.scheduling.gates):
         return reasons.PODS_GATED
     since = job.started_at
     replaced = since and any(pod.created_at - since >= _MADE_BY for pod in pods)

@@ -1,13 +1,14 @@
 """A role from the fields of all of its parts, for the builders of tests."""
 
-# ruff: noqa: ANN401 (the builders pass any field on)
+# ruff: noqa: ANN401 - the builders pass any field on
 
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from edl.model import Pod, PodTemplate, Role, RoleSpec, RoleStatus
-from edl.model.pods import PlannedNode, PublishedHosts
+from edl.model.pods import PlannedNode, PublishedHosts, SchedulingStatus
 
 _SPEC = ("min", "max", "resizing", "is_leader", "is_service", "indexed")
 
@@ -25,37 +26,28 @@ def role_of(**fields: Any) -> Role:
     ).changed(**fields)
 
 
-_PUBLISHED = {
-    "hosts": "hosts",
-    "leaving": "leaving",
-    "published_at": "at",
-    "confirmed_at": "confirmed_at",
-}
-_PLANNED = {
-    "assigned": "name",
-    "placed_at": "given_at",
-    "node_affinity": "own_affinity",
-    "says_disruption": "says_disruption",
-    "scheduler": "scheduler",
-    "refusal": "refusal",
-}
+_PARTS = {"published": PublishedHosts, "planned": PlannedNode, "scheduling": SchedulingStatus}
 
 
 def pod_of(**fields: Any) -> Pod:
-    """A pod from its own fields and those of its parts: `hosts`, `published_at`, `assigned`, …"""
-    hosts = {new: fields.pop(old) for old, new in _PUBLISHED.items() if old in fields}
-    node = {new: fields.pop(old) for old, new in _PLANNED.items() if old in fields}
-    return Pod(**fields, published=PublishedHosts(**hosts), planned=PlannedNode(**node))
+    """A pod from its own fields and those of its parts; `assigned`: the planned node."""
+    parts = {name: kind(**_fields_of(kind, fields)) for name, kind in _PARTS.items()}
+    return Pod(**fields, **parts)
 
 
-def with_hosts(pod: Pod, **fields: Any) -> Pod:
-    """The pod with another host list."""
-    return replace(pod, published=replace(pod.published, **fields))
+def changed_pod(pod: Pod, **fields: Any) -> Pod:
+    """The pod with other fields, its own or those of its parts; `assigned`: the planned node."""
+    parts = {
+        name: replace(getattr(pod, name), **_fields_of(kind, fields))
+        for name, kind in _PARTS.items()
+    }
+    return replace(pod, **fields, **parts)
 
 
-def planned(pod: Pod, **fields: Any) -> Pod:
-    """The pod with another node of the plan."""
-    return replace(pod, planned=replace(pod.planned, **fields))
+def _fields_of(kind: type[msgspec.Struct], fields: dict[str, Any]) -> dict[str, Any]:
+    """Takes the fields of one part. `assigned` is the planned node: `node` is the pod's own."""
+    names = {"assigned" if name == "node" else name: name for name in kind.__struct_fields__}
+    return {name: fields.pop(given) for given, name in names.items() if given in fields}
 
 
 def _taken(fields: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -141,7 +141,7 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     def leaving(self) -> Leaving | None:
         """Workers that a launcher's host list has dropped and whose pods still exist."""
         lists = [
-            replace(pod.published.leaving, since=pod.published.at)
+            replace(pod.published.leaving, since=pod.published.published_at)
             for role in self.live
             if role.spec.is_leader
             for pod in role.status.pods

@@ -120,7 +120,7 @@ class Leaving(msgspec.Struct, frozen=True):
     """The size of their role without them."""
     reason: Reason
     since: datetime | None = None
-    """When the list was written; on the pod that is `PublishedHosts.at`."""
+    """When the list was written; on the pod that is `PublishedHosts.published_at`."""
 
 
 class PublishedHosts(msgspec.Struct, frozen=True):
@@ -130,21 +130,28 @@ class PublishedHosts(msgspec.Struct, frozen=True):
     """None before the first publication."""
     leaving: Leaving | None = None
     """The pods that this list dropped."""
-    at: datetime | None = None
+    published_at: datetime | None = None
     confirmed_at: datetime | None = None
     """The publication after which the pod was touched again, so that its kubelet syncs the file."""
 
 
 class PlannedNode(msgspec.Struct, frozen=True):
-    """The planned node of a pod with the gate `edl.dev/placement`; why a pod has no node yet."""
+    """The planned node of a pod with the gate `edl.dev/placement`."""
 
-    name: str = ""
+    node: str = ""
     """Empty until a plan has chosen a node."""
-    given_at: datetime | None = None
-    own_affinity: str = "[]"
+    placed_at: datetime | None = None
+    node_affinity: str = "[]"
     """Its users' own as text (`edl.node_affinity.kept`), while it waits for a node of the plan."""
-    says_disruption: bool = False
+    has_disruption_annotation: bool = False
     """Its template has a do-not-disrupt or safe-to-evict annotation; read while it is gated."""
+
+
+class SchedulingStatus(msgspec.Struct, frozen=True):
+    """What a pod without a node waits for."""
+
+    gates: tuple[str, ...] = ()
+    """Its scheduling gates; kube-scheduler ignores a pod that has any."""
     scheduler: str = ""
     """The scheduler that has yet to process the pod, if it names another than kube-scheduler."""
     refusal: str = ""
@@ -160,12 +167,11 @@ class Pod(msgspec.Struct, frozen=True):
     phase: PodPhase
     ready: bool
     terminating: bool
-    gates: tuple[str, ...]
-    """Its scheduling gates; kube-scheduler ignores a pod that has any."""
     created_at: datetime
     version: str
     published: PublishedHosts = PublishedHosts()
     planned: PlannedNode = PlannedNode()
+    scheduling: SchedulingStatus = SchedulingStatus()
     ready_since: datetime | None = None
     """None while it is not ready."""
     restarted_at: datetime | None = None
@@ -177,12 +183,12 @@ class Pod(msgspec.Struct, frozen=True):
 
     @property
     def gated(self) -> bool:
-        return bool(self.gates)
+        return bool(self.scheduling.gates)
 
     @property
     def unplaced(self) -> bool:
         """Whether it has the gate `edl.dev/placement`, and waits for a planned node."""
-        return contract.PLACEMENT_GATE in self.gates
+        return contract.PLACEMENT_GATE in self.scheduling.gates
 
     @property
     def untracked(self) -> bool:

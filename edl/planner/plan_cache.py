@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.model import ClusterState, Pod, Role, TrainingJob
+from edl.model.pods import SchedulingStatus
 from edl.planner.decision_limits import Limits
 from edl.planner.passes.drain import draining_nodes
 from edl.planner.plan import Plan
@@ -112,8 +113,8 @@ def _alike(pods: Iterable[Pod]) -> Iterable[Pod]:
 
 def _pod(pod: Pod) -> Pod:
     """What its scheduler answers is quoted by suspensions only, and no plan with one is kept."""
-    published = replace(pod.published, at=None, confirmed_at=None)
-    planned = replace(pod.planned, scheduler="", refusal="")
+    published = replace(pod.published, published_at=None, confirmed_at=None)
+    scheduling = SchedulingStatus(pod.scheduling.gates)
     return replace(
-        pod, version="", ready_since=None, published=published, planned=planned, finalizers=()
+        pod, version="", ready_since=None, published=published, scheduling=scheduling, finalizers=()
     )

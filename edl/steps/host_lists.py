@@ -144,7 +144,7 @@ def leaves_no_worker(job: TrainingJob, resize: Resize) -> bool:
 
 
 def _is_gated(pod: Pod) -> bool:
-    return contract.HOSTS_GATE in pod.gates
+    return contract.HOSTS_GATE in pod.scheduling.gates
 
 
 def _next_list(pod: Pod, workers: _Workers, now: datetime) -> frozenset[int] | None:
@@ -179,10 +179,14 @@ def _time_to_settle(pod: Pod, now: datetime) -> timedelta | None:
 
 def _time_to_confirm(pod: Pod, now: datetime) -> timedelta | None:
     """The time until the kubelet needs the reminder of the last publication; None if not."""
-    if _is_gated(pod) or pod.published.at is None or pod.published.confirmed_at == pod.published.at:
+    if (
+        _is_gated(pod)
+        or pod.published.published_at is None
+        or pod.published.confirmed_at == pod.published.published_at
+    ):
         return None
-    age = now - pod.published.at
-    return (_left(CONFIRM, pod.published.at, now) or _NOW) if age < FORGET else None
+    age = now - pod.published.published_at
+    return (_left(CONFIRM, pod.published.published_at, now) or _NOW) if age < FORGET else None
 
 
 def _listed(pod: Pod) -> frozenset[int]:
@@ -196,9 +200,9 @@ def _listed(pod: Pod) -> frozenset[int]:
 
 def _time_to_leave(pod: Pod, published: frozenset[int] | None, now: datetime) -> timedelta | None:
     """How much longer unlisted pods must be kept (`LEAVE`); None if that has passed."""
-    if published is not None or pod.published.at is None:
+    if published is not None or pod.published.published_at is None:
         return LEAVE
-    return _left(LEAVE, pod.published.at, now)
+    return _left(LEAVE, pod.published.published_at, now)
 
 
 def _left(wait: timedelta, since: datetime, now: datetime) -> timedelta | None:
@@ -232,7 +236,7 @@ def _patch(
 
 def _reminder(job: TrainingJob, pod: Pod) -> Patch:
     """A patch that makes the kubelet sync the pod's files, in case it missed the publication."""
-    published_at = timestamp(pod.published.at) if pod.published.at else ""
+    published_at = timestamp(pod.published.published_at) if pod.published.published_at else ""
     return pod_patch(job.key, pod, {contract.CONFIRMED_AT: published_at})
 
 
@@ -258,7 +262,7 @@ def new_worker_patches(job: TrainingJob) -> tuple[Patch, ...]:
         for role in job.live
         if role.name == name
         for pod in role.status.pods
-        if contract.HOSTS_GATE in pod.gates and not (pod.unplaced or pod.terminating)
+        if contract.HOSTS_GATE in pod.scheduling.gates and not (pod.unplaced or pod.terminating)
     )
 
 

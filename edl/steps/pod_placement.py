@@ -63,7 +63,7 @@ def _own(job: TrainingJob, role: Role, pod: Pod, node: str) -> dict[str, str]:
     if pod.index >= role.spec.min:
         return {}
     consumes = capacity_requests.consumption(job) if node else {}
-    moves = role.spec.resizing is ResizePolicy.ITEMS or pod.planned.says_disruption
+    moves = role.spec.resizing is ResizePolicy.ITEMS or pod.planned.has_disruption_annotation
     return consumes if moves else {**contract.UNDISRUPTED, **consumes}
 
 
@@ -71,7 +71,7 @@ def _patch(job: TrainingJob, role: Role, pod: Pod, node: str, members: dict[str,
     """One patch for the node, the annotations that the start needs, and the gate's removal."""
     annotations = members | _own(job, role, pod, node)
     given = {contract.ASSIGNED_NODE: node} if node else {}
-    affinity = {"affinity": node_affinity.narrowed(pod.planned.own_affinity, node)} if node else {}
+    affinity = {"affinity": node_affinity.narrowed(pod.planned.node_affinity, node)} if node else {}
     return pod_patch(
         job.key,
         pod,

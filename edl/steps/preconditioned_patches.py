@@ -49,7 +49,7 @@ def pod_patch(
 
 def spec_without_gate(found: Pod, gate: str) -> Json:
     """The pod's scheduling gates without `gate`."""
-    return {"schedulingGates": [{"name": name} for name in found.gates if name != gate]}
+    return {"schedulingGates": [{"name": name} for name in found.scheduling.gates if name != gate]}
 
 
 def assigned_nodes_annotation(

@@ -52,7 +52,7 @@ class StepCollector:
             return
         try:
             steps, recheck_after = compute(*args, **kwargs)
-        except Exception as error:  # noqa: BLE001 — one job must not stop all others
+        except Exception as error:  # noqa: BLE001 - one job must not stop all others
             self.errors.append(StepError(job, error))
             return
         self.steps += [step for step in steps if step.writes]

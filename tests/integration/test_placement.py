@@ -144,14 +144,15 @@ def test_each_pod_is_bound_to_the_node_of_the_plan_whatever_its_users_affinity_s
     lives = [Life(sandbox, name, affinity) for name, affinity in OWN.items()]
     for life in lives:
         life.start()
-        assert all(pod.unplaced and not pod.planned.name for pod in life.pods)
+        assert all(pod.unplaced and not pod.planned.node for pod in life.pods)
         patches = life.placement()
         assert len(patches) == len(NODES)
         for patch in patches:
             perform(life.api, patch)
-        assert [pod.planned.name for pod in life.pods] == [*NODES]
+        assert [pod.planned.node for pod in life.pods] == [*NODES]
         assert all(
-            pod.planned.given_at and pod.gates == ("example.com/quota",) for pod in life.pods
+            pod.planned.placed_at and pod.scheduling.gates == ("example.com/quota",)
+            for pod in life.pods
         )
         assert life.placement() == []
         with pytest.raises(Conflict):

@@ -20,7 +20,7 @@ from edl.kube.decode.schemas import (
     PodObject,
 )
 from edl.model import Pod, PodPhase
-from edl.model.pods import PlannedNode, PublishedHosts
+from edl.model.pods import PlannedNode, PublishedHosts, SchedulingStatus
 from edl.parsing.parser import parse
 from edl.parsing.yaml_values import timestamp, whole
 from edl.spec.job_spec import JobSpec
@@ -64,11 +64,11 @@ def pod(found: PodObject, alone: BarePod | None) -> Pod:
         phase=PodPhase(found.status.phase),
         ready=ready is not None,
         terminating=found.metadata.deletion_timestamp is not None,
-        gates=gates,
         created_at=found.metadata.creation_timestamp,
         version=found.metadata.resource_version,
         published=_published(annotations),
         planned=_planned(found, waits=contract.PLACEMENT_GATE in gates),
+        scheduling=_scheduling(found, gates),
         ready_since=ready.last_transition_time if ready else None,
         restarted_at=_restarted_at(found),
         finalizers=tuple(map(intern, found.metadata.finalizers or ())),
@@ -91,23 +91,23 @@ def _planned(found: PodObject, *, waits: bool) -> PlannedNode:
     if waits:
         decides = (annotations.do_not_disrupt, annotations.safe_to_evict) != (None, None)
         affinity = intern(node_affinity.kept(msgspec.json.decode(found.spec.affinity)))
-        return PlannedNode(own_affinity=affinity, says_disruption=decides)
-    scheduler, refusal = _unscheduled(found)
+        return PlannedNode(node_affinity=affinity, has_disruption_annotation=decides)
     if not is_dns_subdomain(annotations.assigned):
-        return PlannedNode(scheduler=scheduler, refusal=refusal)
-    name, given_at = intern(annotations.assigned), timestamp(annotations.placed_at)
-    return PlannedNode(name, given_at, scheduler=scheduler, refusal=refusal)
+        return PlannedNode()
+    return PlannedNode(intern(annotations.assigned), timestamp(annotations.placed_at))
 
 
-def _unscheduled(found: PodObject) -> tuple[str, str]:
-    """The other scheduler that has yet to process a pod without a node, and the refusal of one."""
-    if found.spec.node_name or found.spec.scheduling_gates:
-        return "", ""
+def _scheduling(found: PodObject, gates: tuple[str, ...]) -> SchedulingStatus:
+    """The gates of a pod, or why its scheduler has not placed it; mostly neither."""
+    if found.spec.node_name or gates:
+        return SchedulingStatus(gates)
     for one in found.status.conditions or ():
         if is_refused_by_scheduler(one):
-            return "", quoted(one.message)
+            return SchedulingStatus(refusal=quoted(one.message))
     scheduler = found.spec.scheduler_name
-    return ("" if scheduler == DEFAULT_SCHEDULER else intern(quoted(scheduler))), ""
+    if scheduler == DEFAULT_SCHEDULER:
+        return SchedulingStatus()
+    return SchedulingStatus(scheduler=intern(quoted(scheduler)))
 
 
 def is_refused_by_scheduler(found: Condition) -> bool:

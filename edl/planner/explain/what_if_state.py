@@ -48,7 +48,7 @@ class DecisionInput(msgspec.Struct, frozen=True):
         """The snapshot as the claim of this queued job leaves it."""
         return snapshot_at_turn(self.state, self.policy, self.limits, key)
 
-    def changed(self, **fields: Any) -> "DecisionInput":  # noqa: ANN401 (of any type)
+    def changed(self, **fields: Any) -> "DecisionInput":  # noqa: ANN401 - of any type
         """A copy with these fields of the state replaced."""
         return replace(self, state=replace(self.state, **fields))
 
@@ -146,8 +146,8 @@ def _waiting_as_long(job: TrainingJob, later: timedelta) -> tuple[Role, ...]:
     def moved(pod: Pod) -> Pod:
         if pod.node or not pod.active:
             return pod
-        since = max(filter(None, (job.started_at, pod.created_at, pod.planned.given_at)))
-        return replace(pod, planned=replace(pod.planned, given_at=since + later))
+        since = max(filter(None, (job.started_at, pod.created_at, pod.planned.placed_at)))
+        return replace(pod, planned=replace(pod.planned, placed_at=since + later))
 
     return tuple(
         role

@@ -106,7 +106,7 @@ def _order(waiting: tuple[RoleAllocation, Unscheduled]) -> tuple[bool, int, floa
 
 def _given(snapshot: Snapshot, allocation: RoleAllocation, found: Unscheduled) -> Placement | None:
     """On the node that is assigned to its pod."""
-    node = found.pod.planned.name if found.pod else ""
+    node = found.pod.planned.node if found.pod else ""
     return _at(snapshot, allocation, node, (IDLE, FUTURE_IDLE)) if node else None
 
 
@@ -189,7 +189,7 @@ def _is_short(allocation: RoleAllocation) -> bool:
 def _has_begun(job: TrainingJob) -> bool:
     """Whether any of its pods is bound or has an assigned node."""
     pods = (pod for role in job.live for pod in role.status.pods if pod.active)
-    return any(pod.node or pod.planned.name for pod in pods)
+    return any(pod.node or pod.planned.node for pod in pods)
 
 
 def _placed(allocation: RoleAllocation) -> Iterator[tuple[str, int]]:
@@ -229,7 +229,7 @@ def _awaiting_nodes(snapshot: Snapshot, allocation: RoleAllocation) -> Iterator[
 def _replaced(snapshot: Snapshot, allocation: RoleAllocation) -> Iterator[str]:
     """Pods that no longer fit on their assigned node."""
     for position, _, pod in allocation.unscheduled:
-        if pod and pod.planned.name and position < allocation.size:
-            node = snapshot.capacity.index.get(pod.planned.name)
+        if pod and pod.planned.node and position < allocation.size:
+            node = snapshot.capacity.index.get(pod.planned.node)
             if node is None or node != allocation.placements[position].node:
                 yield pod.name

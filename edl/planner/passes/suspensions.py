@@ -139,7 +139,7 @@ def _failed_start(snapshot: Snapshot, job: TrainingJob) -> Reason:
     late = [one.pod for found in roles for one in _late(snapshot, found)]
     if not all(late):
         return reasons.GANG_UNSCHEDULABLE_CREATION
-    waiting = [one.planned for one in late if one]
+    waiting = [one.scheduling for one in late if one]
     # An unanswered pod says most, then one that was refused; of several, the first replica's.
     found = max(waiting, key=lambda one: (bool(one.scheduler), bool(one.refusal)))
     return reasons.gang_pending(found.scheduler, found.refusal)

@@ -124,8 +124,8 @@ def _since(job: TrainingJob, role: Role, pod: Pod | None, *, lost: bool) -> date
     """
     if pod is None and (lost or role.status.failures or role.status.ignores):
         return None
-    if pod is not None and any(gate != PLACEMENT_GATE for gate in pod.gates):
+    if pod is not None and any(gate != PLACEMENT_GATE for gate in pod.scheduling.gates):
         return None
     asked_at = None if last_resizes.removed_pending_extras(role) else role.record.resized_at
-    since = (pod.created_at, pod.planned.given_at) if pod else (asked_at,)
+    since = (pod.created_at, pod.planned.placed_at) if pod else (asked_at,)
     return max(filter(None, (job.started_at, *since)), default=None)

@@ -19,7 +19,7 @@ def domain_of(snapshot: Snapshot, job: TrainingJob, role: str, label: str) -> in
         return NO_NODE
     nodes, numbers = snapshot.capacity.index, snapshot.domains.by_label(label).of_nodes
     pods = [
-        pod.node or pod.planned.name for one in started for pod in one.status.pods if pod.active
+        pod.node or pod.planned.node for one in started for pod in one.status.pods if pod.active
     ]
     names = [*filter(None, pods)] or [name for one in started for name in one.record.assigned.nodes]
     found = Counter(int(numbers[nodes[name]]) for name in names if name in nodes)

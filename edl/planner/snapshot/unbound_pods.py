@@ -63,5 +63,5 @@ def _is_placed(allocation: RoleAllocation, found: Unscheduled) -> bool:
     """
     pod = found.pod
     return allocation.role.template.gated and (
-        pod is None or pod.unplaced or bool(pod.planned.name)
+        pod is None or pod.unplaced or bool(pod.planned.node)
     )

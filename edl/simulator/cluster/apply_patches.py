@@ -54,6 +54,9 @@ def patched_pod(pod: Pod, patch: Patch) -> Pod:
     annotations = metadata.get("annotations") or {}
     gates = (patch.body.get("spec") or {}).get("schedulingGates")
     before, planned, leaving = pod.published, pod.planned, annotations.get(contract.LEAVING)
+    scheduling = pod.scheduling
+    if gates is not None:
+        scheduling = replace(scheduling, gates=tuple(gate["name"] for gate in gates))
     return replace(
         pod,
         published=PublishedHosts(
@@ -61,15 +64,15 @@ def patched_pod(pod: Pod, patch: Patch) -> Pod:
             leaving_workers.read_leaving(leaving or "")
             if contract.LEAVING in annotations
             else before.leaving,
-            _time(annotations.get(contract.PUBLISHED_AT)) or before.at,
+            _time(annotations.get(contract.PUBLISHED_AT)) or before.published_at,
             _time(annotations.get(contract.CONFIRMED_AT)) or before.confirmed_at,
         ),
         planned=replace(
             planned,
-            name=annotations.get(contract.ASSIGNED_NODE, planned.name),
-            given_at=_time(annotations.get(contract.PLACED_AT)) or planned.given_at,
+            node=annotations.get(contract.ASSIGNED_NODE, planned.node),
+            placed_at=_time(annotations.get(contract.PLACED_AT)) or planned.placed_at,
         ),
-        gates=pod.gates if gates is None else tuple(gate["name"] for gate in gates),
+        scheduling=scheduling,
         finalizers=tuple(metadata["finalizers"]) if "finalizers" in metadata else pod.finalizers,
     )
 

@@ -115,13 +115,13 @@ class JobController:
     def _queue(self, sim_job: SimulatedJob, part: SimulatedRole, pod: Pod) -> None:
         """Hand a pod without a node to kube-scheduler, unless it is gated."""
         env = self.env
-        if pod.gates and self.gates:
+        if pod.scheduling.gates and self.gates:
             env.changed()
             return
         created = (pod.created_at - env.scenario.start).total_seconds()
         rank = (-sim_job.job.priority, created, env.number())
         bind = partial(self._bind, sim_job, part, pod.name)
-        waiting = PendingPod(rank, _path(sim_job, pod), bind, pod.planned.name)
+        waiting = PendingPod(rank, _path(sim_job, pod), bind, pod.planned.node)
         env.scheduler.add(part.role.template.shape, waiting)
         env.unbound = True
 
@@ -281,7 +281,7 @@ class JobController:
 
     def show(self, sim_job: SimulatedJob, part: SimulatedRole, pod: Pod) -> None:
         """Store a patched pod; if its gates were removed, hand it to kube-scheduler."""
-        opened = part.pods[pod.name].gates and not pod.gates
+        opened = part.pods[pod.name].scheduling.gates and not pod.scheduling.gates
         part.put(pod)
         if opened:
             self._queue(sim_job, part, pod)

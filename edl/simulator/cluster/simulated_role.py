@@ -7,6 +7,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from edl.model import EndCondition, JobEnd, Pod, PodPhase, Role
+from edl.model.pods import SchedulingStatus
 
 
 class PodTally(NamedTuple):
@@ -121,9 +122,9 @@ class SimulatedRole:
             phase=PodPhase.PENDING,
             ready=False,
             terminating=False,
-            gates=self.gates,
             created_at=now,
             version="1",
+            scheduling=SchedulingStatus(self.gates),
         )
         self.put(pod)
         return pod

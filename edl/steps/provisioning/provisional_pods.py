@@ -220,7 +220,7 @@ def _toleration(one: Toleration) -> Json:
 
 def _port(port: HostPort) -> Json:
     found: Json = {"containerPort": port.number, "hostPort": port.number, "protocol": port.protocol}
-    return found | ({"hostIP": port.address} if port.address != "0.0.0.0" else {})  # noqa: S104 — compared, never bound to
+    return found | ({"hostIP": port.address} if port.address != "0.0.0.0" else {})  # noqa: S104 - compared, never bound to
 
 
 def _resources(template: PodTemplate) -> Json:

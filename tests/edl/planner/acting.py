@@ -32,7 +32,7 @@ from edl.model import (
 )
 from edl.planner.plan import NodeAssignment, Plan, Resize
 from edl.quantities import Resources
-from tests.roles import planned
+from tests.roles import changed_pod
 
 Choose: TypeAlias = Callable[[Shape, str], str]
 """A node for a pod, or the one that it was given; its room is taken. Empty where none has it."""
@@ -156,7 +156,7 @@ def _placed(part: Role, given: NodeAssignment, now: datetime) -> Role:
     """Its pods as the plan's nodes are written on them; without those that lost theirs."""
     nodes = dict(given.nodes)
     pods = tuple(
-        planned(replace(one, gates=()), name=nodes[one.name], given_at=now)
+        changed_pod(one, gates=(), assigned=nodes[one.name], placed_at=now)
         if one.name in nodes
         else one
         for one in part.status.pods
@@ -227,7 +227,7 @@ def _bind(part: Role, now: datetime, choose: Choose, creates: Callable[[Role], b
             continue
         one = have.get(index) or _new(index, now, part.template.gated)
         if not (one.node or one.ended or one.gated):
-            on = choose(part.template.shape, one.planned.name)
+            on = choose(part.template.shape, one.planned.node)
             one = replace(one, node=on, ready=bool(on))
         pods.append(one)
     return part.changed(pods=tuple(pods))

@@ -25,7 +25,7 @@ from edl.model import (
     Taint,
     TrainingJob,
 )
-from edl.model.pods import PlannedNode
+from edl.model.pods import SchedulingStatus
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.passes.drain import CORDONED
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.laws
 
 LIMITS = Limits()
 FAIR = POLICIES["fair"]
-REFUSED = PlannedNode(refusal="0/4 nodes are available: 4 Insufficient cpu.")
+REFUSED = SchedulingStatus(refusal="0/4 nodes are available: 4 Insufficient cpu.")
 Change = Callable[[ClusterState, Random], ClusterState]
 
 
@@ -150,7 +150,7 @@ CHANGES: tuple[Change, ...] = (
         state, random, lambda one: replace(one, phase=PodPhase.FAILED, ready=False)
     ),
     lambda state, random: with_pods(state, random, lambda one: replace(one, node="")),
-    lambda state, random: with_pods(state, random, lambda one: replace(one, planned=REFUSED)),
+    lambda state, random: with_pods(state, random, lambda one: replace(one, scheduling=REFUSED)),
     lambda state, random: with_role(state, random, version="9", history="grown"),
     lambda state, random: with_role(state, random, replicas=random.choice((None, 1, 3))),
     lambda state, random: with_role(state, random, last=Reason(Code.MANUAL_SIZE), resized_at=at(0)),
@@ -178,7 +178,7 @@ CHANGES: tuple[Change, ...] = (
 def test_a_memory_changes_nothing_but_the_work(
     reached: Reached, way: Way, state: ClusterState, changes: list[int], seed: int
 ) -> None:
-    random, memory, plans = Random(seed), PlanCache(), []  # noqa: S311 (it only mixes)
+    random, memory, plans = Random(seed), PlanCache(), []  # noqa: S311 - it only mixes
     for change in (0, *changes):
         state = CHANGES[change](state, random)
         plans.append(decide(state, way.policy, way.limits, memory))
@@ -202,7 +202,7 @@ def settled() -> ClusterState:
 
 def changed_pods() -> Iterator[tuple[str, Callable[[Pod], Pod], bool]]:
     yield "of its life only", lambda one: replace(one, version="9", ready_since=at(-1)), True
-    yield "answered otherwise", lambda one: replace(one, planned=REFUSED), True
+    yield "answered otherwise", lambda one: replace(one, scheduling=REFUSED), True
     yield "not ready", lambda one: replace(one, ready=False), True
     yield "terminating", lambda one: replace(one, terminating=True), False
     yield "elsewhere", lambda one: replace(one, node="n9"), False

@@ -80,7 +80,7 @@ _ROLES: tuple[tuple[str, int, str, tuple[WorkloadRole, ...]], ...] = (
 
 def mix(seed: int, *, gpu_nodes: int = 0) -> Scenario:
     """Twelve nodes of 8 CPU; the jobs' order and the scheduler's draws depend on the seed."""
-    random = Random(seed)  # noqa: S311 (it only mixes)
+    random = Random(seed)  # noqa: S311 - it only mixes
     jobs = [
         queued(
             f"{name}{number}",
@@ -156,7 +156,7 @@ def churn(seed: int) -> tuple[Scenario, float]:
     Training jobs come, some of them end, other owners' pods come and go, nodes are cordoned; pods
     take up to half a minute to be ready and to leave.
     """
-    random = Random(seed)  # noqa: S311 (it only mixes)
+    random = Random(seed)  # noqa: S311 - it only mixes
     cpu = random.choice([4, 5, 8])
     nodes = [_node(f"node-{number}", cpu=cpu) for number in range(random.choice([3, 4, 6]))]
     pairs = random.randint(2, len(nodes) * cpu // 5)

@@ -138,7 +138,7 @@ def test_work_is_conserved(given: Scenario, control_mode: ControlMode) -> None:
 @_SLOW
 def test_a_cluster_as_it_stands_is_decided_about_as_by_the_reconciler(
     state: ClusterState,
-    autoscaled: bool,  # noqa: FBT001 (hypothesis draws it)
+    autoscaled: bool,  # noqa: FBT001 - hypothesis draws it
     pooled: bool,  # noqa: FBT001
 ) -> None:
     """But for nodes to come; pods of others that wait may find a node before."""

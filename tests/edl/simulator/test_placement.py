@@ -68,7 +68,7 @@ def placed(nodes: Mapping[str, list[str]], job: TrainingJob) -> Plan:
             (pod.name, node)
             for pod in role.status.pods
             for node in nodes.get(role.name, [])[pod.index : pod.index + 1]
-            if node and PLACEMENT in pod.gates
+            if node and PLACEMENT in pod.scheduling.gates
         )
         for role in job.roles
     }
@@ -141,14 +141,14 @@ def test_roles_are_gated_where_the_plan_places_their_pods(
 def test_gated_pods_wait_for_a_node_of_the_plan() -> None:
     script = Script(world(*nodes(2), gang()), {0: started})
     assert script.nodes(9) == ["", "", ""]
-    assert [pod.gates for pod in script.pods(9)] == [(PLACEMENT,)] * 3
+    assert [pod.scheduling.gates for pod in script.pods(9)] == [(PLACEMENT,)] * 3
 
 
 def test_placed_pods_go_to_their_nodes_wherever_the_scheduler_would_put_them() -> None:
     plans = {0: started, 2: on(ps=["small"], worker=["small"]), 4: on(worker=["", "large"])}
     script = Script(world(node("large", 64), node("small", 4), gang()), plans)
     assert script.nodes(3) == ["small", "small", ""]
-    assert script.pods(3)[0].planned.given_at == START + timedelta(seconds=2)
+    assert script.pods(3)[0].planned.placed_at == START + timedelta(seconds=2)
     assert script.nodes(4) == ["small", "small", "large"]
 
 
@@ -168,7 +168,12 @@ def test_it_is_decided_again_once_there_are_pods_to_place() -> None:
 
     def decided(now: float, state: ClusterState, _plan: Plan) -> None:
         seen.append(
-            (now, sum(PLACEMENT in pod.gates for pod in state.jobs[0].roles[0].status.pods))
+            (
+                now,
+                sum(
+                    PLACEMENT in pod.scheduling.gates for pod in state.jobs[0].roles[0].status.pods
+                ),
+            )
         )
 
     def decide(state: ClusterState, _by: Policy, _limits: Limits, _last: PlanCache) -> Plan:
@@ -207,7 +212,7 @@ def test_a_placed_pod_goes_to_no_node_that_it_may_not_use(way: NodeEvent | Servi
     others, events = ((), (way,)) if isinstance(way, NodeEvent) else ((way,), ())
     given = replace(world(host("a"), gang(roles=roles), *others), events=events)
     script = Script(given, {0: started, 2: on(ps=["a"])})
-    assert [(pod.planned.name, pod.gates, pod.node) for pod in script.pods(9)] == [
+    assert [(pod.planned.node, pod.scheduling.gates, pod.node) for pod in script.pods(9)] == [
         ("a", (), ""),
         ("", (PLACEMENT,), ""),
     ]
@@ -225,10 +230,14 @@ def test_a_placed_pod_that_is_ended_is_made_again_behind_its_gate() -> None:
     added = NodeEvent(1.5, Change.ADDED, node("large", 4))
     script = Script(replace(given, events=(added,)), plans)
     _, stuck, _ = script.pods(3)
-    assert (stuck.planned.name, stuck.node) == ("small", "")
+    assert (stuck.planned.node, stuck.node) == ("small", "")
     _, again, _ = script.pods(5)
     assert again.name != stuck.name
-    assert (again.gates, again.planned.name, again.planned.given_at) == ((PLACEMENT,), "", None)
+    assert (again.scheduling.gates, again.planned.node, again.planned.placed_at) == (
+        (PLACEMENT,),
+        "",
+        None,
+    )
     assert script.nodes(6) == ["large", "large", "large"]
     assert [role.status.failures for role in script.roles(7)] == [0, 0]
     assert script.simulation.result().jobs[0].track.pod_stops == 0
@@ -238,10 +247,10 @@ def test_a_suspended_job_leaves_no_gated_pod_and_no_pod_being_bound() -> None:
     web = Service("web", shape(4), ((1, 1), (9, 0)))
     plans = {0: started, 2: on(ps=["node-0"]), 4: stopped, 6: started}
     script = Script(world(node("node-0", 4), web, gang()), plans)
-    assert [pod.planned.name for pod in script.pods(3)] == ["node-0", "", ""]
+    assert [pod.planned.node for pod in script.pods(3)] == ["node-0", "", ""]
     assert script.pods(5) == []
     assert script.nodes(20) == ["", "", ""]
-    assert [pod.gates for pod in script.pods(20)] == [(PLACEMENT,)] * 3
+    assert [pod.scheduling.gates for pod in script.pods(20)] == [(PLACEMENT,)] * 3
 
 
 def test_a_launcher_is_placed_first_and_gets_its_node_once_its_hosts_are_known() -> None:
@@ -249,9 +258,13 @@ def test_a_launcher_is_placed_first_and_gets_its_node_once_its_hosts_are_known()
     ring = gang(roles=roles, kind=Workload("horovod", gated=True))
     plans = {0: started, 2: on(launcher=["node-1"]), 4: on(worker=["node-1"])}
     script = Script(world(*nodes(2), ring), plans)
-    assert script.pods(1)[0].gates == (HOSTS, PLACEMENT)
+    assert script.pods(1)[0].scheduling.gates == (HOSTS, PLACEMENT)
     launcher = script.pods(3)[0]
-    assert (launcher.gates, launcher.planned.name, launcher.node) == ((HOSTS,), "node-1", "")
+    assert (launcher.scheduling.gates, launcher.planned.node, launcher.node) == (
+        (HOSTS,),
+        "node-1",
+        "",
+    )
     assert script.nodes(6) == ["node-1", "node-1"]
 
 
@@ -264,7 +277,7 @@ def test_what_waits_in_an_observed_cluster_goes_on_waiting() -> None:
     larger = (NodeEvent(5, Change.LOST, node("b")), NodeEvent(6, Change.ADDED, node("b", 64)))
     again = Script(replace(from_state(script.simulation.state()), events=larger), {})
     assert again.nodes(4) == ["b", "", ""]
-    assert [pod.node for pod in again.pods(6) if pod.planned.name] == ["b"]
+    assert [pod.node for pod in again.pods(6) if pod.planned.node] == ["b"]
 
 
 def test_without_us_no_pod_waits_for_a_plan() -> None:

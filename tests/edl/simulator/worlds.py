@@ -1,6 +1,6 @@
 """Builders for simulator tests: a small world in a line. Times are seconds from its start."""
 
-# ruff: noqa: ANN401 (the builders pass any field on)
+# ruff: noqa: ANN401 - the builders pass any field on
 
 from datetime import timedelta
 from typing import Any

@@ -26,7 +26,7 @@ from edl.steps.sizes.start import start
 from edl.writes import Action, Delete, Patch
 from tests.edl.trainings import KEY, NOW, patches, pod, pods, role, training, written
 from tests.reasons import because
-from tests.roles import planned
+from tests.roles import changed_pod
 
 GATE = contract.PLACEMENT_GATE
 OWN = '[{"matchExpressions":[{"key":"zone","operator":"Exists"}]}]'
@@ -70,7 +70,9 @@ def placed(job: TrainingJob, *nodes: str, **plan: object) -> list[str]:
 
 
 def test_a_pod_gets_its_node_and_loses_its_gate_in_one_patch() -> None:
-    waits = planned(waiting("worker", 0, gates=(GATE, "example.com/quota"))[0], own_affinity=OWN)
+    waits = changed_pod(
+        waiting("worker", 0, gates=(GATE, "example.com/quota"))[0], node_affinity=OWN
+    )
     (patch,) = of_pods(served(waits), Plan(node_assignments=(placement("n1"),)))
     name = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
     term = {"matchExpressions": [{"key": "zone", "operator": "Exists"}], "matchFields": [name]}
@@ -118,7 +120,7 @@ def test_a_work_item_that_is_moved_loses_little() -> None:
 
 
 def test_what_a_template_says_to_autoscalers_wins() -> None:
-    own = [planned(one, says_disruption=True) for one in waiting("worker", 0, 1, 2)]
+    own = [changed_pod(one, has_disruption_annotation=True) for one in waiting("worker", 0, 1, 2)]
     assert told_to_autoscalers(*own) == [{}, {}, {}]
 
 
@@ -164,7 +166,7 @@ def key_of(name: str) -> JobKey:
 
 def test_only_pods_behind_the_placement_gate_get_a_node() -> None:
     first, second, third, fourth = waiting("worker", 0, 1, 2, 3)
-    there = replace(first, gates=(contract.HOSTS_GATE,))
+    there = changed_pod(first, gates=(contract.HOSTS_GATE,))
     leaves = replace(second, terminating=True)
     job = served(there, leaves, third, fourth, removing=frozenset({third.name}))
     assert placed(job, "n1", "n1", "n1", "n1") == [fourth.name]
@@ -293,7 +295,9 @@ def test_a_launcher_without_a_node_reads_no_hosts_and_holds_no_shrink_back() -> 
     shrink = Resize(KEY, "worker", 2, 1, because("less"))
     found = publish(job, [shrink], NOW)
     assert (found.writes, found.wait) == ((), None)
-    there = publish(fork(pod("worker", 0), scheduler=replace(launcher, gates=BOTH[1:])), (), NOW)
+    there = publish(
+        fork(pod("worker", 0), scheduler=changed_pod(launcher, gates=BOTH[1:])), (), NOW
+    )
     assert [one.body["spec"] for one in there.writes] == [{"schedulingGates": []}]
 
 

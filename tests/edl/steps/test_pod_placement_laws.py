@@ -187,7 +187,7 @@ def test_every_pod_comes_to_its_node_once_whatever_crashes(cuts: list[int]) -> N
     there = {role.name: role for role in world.state.jobs[0].roles}
     for name, role in there.items():
         assert [pod.node for pod in role.status.pods] == list(NODES[name])
-        assert [pod.planned.name for pod in role.status.pods] == list(NODES[name])
+        assert [pod.planned.node for pod in role.status.pods] == list(NODES[name])
         for pod in role.status.pods:
             gates = [gate for who, gate in world.lost if who == pod.name]
             assert gates == sorted(GATES[name], reverse=True), "the node first, each gate once"

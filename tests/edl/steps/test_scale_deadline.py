@@ -28,7 +28,7 @@ from tests.edl.trainings import (
     written,
 )
 from tests.reasons import because
-from tests.roles import with_hosts
+from tests.roles import changed_pod
 
 MINUTE = timedelta(minutes=1)
 ANSWERED = {contract.SCALE_TIMEOUT: None, contract.SCALE_FALLBACK: None, contract.SCALING: None}
@@ -134,7 +134,7 @@ def test_the_plan_does_not_grow_what_is_taken_back() -> None:
 def test_a_listed_worker_leaves_the_host_list_first() -> None:
     found = pod("launcher", 0, hosts=hostfile(range(5)), published_at=NOW - MINUTE)
     job = training(
-        role("launcher", pods=(with_hosts(found, confirmed_at=NOW - MINUTE),)),
+        role("launcher", pods=(changed_pod(found, confirmed_at=NOW - MINUTE),)),
         worker(6, 5, since(60)),
         framework="horovod",
     )

@@ -15,7 +15,7 @@ from edl.steps.running_jobs import CALM
 from edl.steps.unchanged_jobs import UnchangedJobs
 from tests.edl.trainings import KEY, LONG_AGO, NOW, hostfile, pod, pods, role, seconds, training
 from tests.reasons import because
-from tests.roles import with_hosts
+from tests.roles import changed_pod
 
 ROLE_LISTS = (
     ("tensorflow", "", ("chief", "ps", "worker")),
@@ -46,7 +46,7 @@ def any_pod(draw: some.DrawFn, name: str, index: int) -> Pod:
     listed = hostfile(range(draw(some.integers(0, 3))))
     told = draw(some.none() | AGES)
     confirmed = draw(some.sampled_from([None, told]))
-    return with_hosts(found, hosts=listed, at=told, confirmed_at=confirmed)
+    return changed_pod(found, hosts=listed, published_at=told, confirmed_at=confirmed)
 
 
 @some.composite

@@ -90,7 +90,7 @@ def test_rules_of_a_user_may_need_an_index(spec: Json, *, keeps: bool) -> None:
     ids=["suspended", "not noted yet", "resumed just now"],
 )
 def test_when_a_suspended_job_was_suspended(
-    suspend: bool,  # noqa: FBT001 (a parameter of the test)
+    suspend: bool,  # noqa: FBT001 - a parameter of the test
     status: str,
     expected: datetime | None,
 ) -> None:

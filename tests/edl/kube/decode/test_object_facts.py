@@ -93,7 +93,7 @@ def test_a_pod_without_a_node_has_the_answer_of_its_scheduler(notes: dict[str, s
         body = job_pod("p", 0, "train", node=node, spec=spec, status=status, notes=notes)
         found = pod_facts(body).pod
         assert found is not None
-        return found.planned.scheduler, found.planned.refusal
+        return found.scheduling.scheduler, found.scheduling.refusal
 
     refused = {"type": "PodScheduled", "status": "False", "message": "queue\n is full"}
     assert answer("volcano") == ("volcano", "")
@@ -146,9 +146,9 @@ def test_a_pod_of_a_job_tells_its_index_gates_and_hosts() -> None:
     assert found.pod is not None
     assert (found.pod.index, found.pod.node, found.pod.phase) == (3, "n1", PodPhase.RUNNING)
     assert found.pod.ready
-    assert found.pod.gates == ("edl.dev/hosts",)
+    assert found.pod.scheduling.gates == ("edl.dev/hosts",)
     assert found.pod.published.hosts == "a:1\n"
-    assert found.pod.published.at == datetime(2026, 1, 1, 0, 0, 9, tzinfo=UTC)
+    assert found.pod.published.published_at == datetime(2026, 1, 1, 0, 0, 9, tzinfo=UTC)
     assert found.pod.published.confirmed_at == datetime(2026, 1, 1, 0, 0, 8, tzinfo=UTC)
     assert found.pod.ready_since == datetime(2026, 1, 1, 0, 0, 7, tzinfo=UTC)
 
@@ -166,7 +166,7 @@ def test_a_host_list_counts_only_once_it_was_published() -> None:
     body = manifests.job_pod("p", 0, "train", notes={"edl.dev/hostfile": ""})
     found = pod_facts(body).pod
     assert found is not None
-    assert (found.published.hosts, found.published.at) == (None, None)
+    assert (found.published.hosts, found.published.published_at) == (None, None)
 
 
 def test_a_pod_without_an_index_has_none() -> None:
@@ -324,8 +324,8 @@ def placeable(*gates: str, **notes: str) -> Pod:
 def test_a_pod_that_waits_for_its_node_tells_its_own_node_affinity() -> None:
     found = placeable("example.com/quota", contract.PLACEMENT_GATE)
     assert found.unplaced
-    assert json.loads(found.planned.own_affinity) == [{"matchExpressions": [ZONE]}]
-    assert (found.planned.name, found.planned.given_at) == ("", None)
+    assert json.loads(found.planned.node_affinity) == [{"matchExpressions": [ZONE]}]
+    assert (found.planned.node, found.planned.placed_at) == ("", None)
 
 
 @pytest.mark.parametrize("key", [contract.DO_NOT_DISRUPT, contract.SAFE_TO_EVICT])
@@ -336,8 +336,8 @@ def test_a_pod_that_waits_for_its_node_tells_that_its_template_speaks_to_autosca
     gates = {"schedulingGates": [{"name": contract.PLACEMENT_GATE}]}
     found = pod_facts(manifests.job_pod("p", 0, "train", notes={key: value}, spec=gates)).pod
     assert found is not None
-    assert found.planned.says_disruption
-    assert not placeable(contract.PLACEMENT_GATE).planned.says_disruption
+    assert found.planned.has_disruption_annotation
+    assert not placeable(contract.PLACEMENT_GATE).planned.has_disruption_annotation
 
 
 @pytest.mark.parametrize("key", [contract.DO_NOT_DISRUPT, contract.SCALE_DOWN_DISABLED])
@@ -366,20 +366,20 @@ def test_a_placed_pod_tells_its_node_and_since_when_also_behind_another_gate() -
     at = "2026-01-01T00:00:09Z"
     found = placeable(contract.HOSTS_GATE, assigned_node="gpu-1.lab", placed_at=at)
     assert not found.unplaced
-    assert found.planned.name == "gpu-1.lab"
-    assert found.planned.given_at == datetime(2026, 1, 1, 0, 0, 9, tzinfo=UTC)
-    assert found.planned.own_affinity == "[]"
+    assert found.planned.node == "gpu-1.lab"
+    assert found.planned.placed_at == datetime(2026, 1, 1, 0, 0, 9, tzinfo=UTC)
+    assert found.planned.node_affinity == "[]"
 
 
 def test_a_gated_pod_has_no_node_whatever_its_annotations_say() -> None:
     found = placeable(contract.PLACEMENT_GATE, assigned_node="n1", placed_at="2026-01-01T00:00:09Z")
-    assert (found.planned.name, found.planned.given_at) == ("", None)
+    assert (found.planned.node, found.planned.placed_at) == ("", None)
 
 
 @pytest.mark.parametrize("name", ["", "-", "N1", "n1,n2", "n" * 254, "n1\n", 'a"b', "é"])
 def test_a_malformed_node_name_is_not_a_node(name: str) -> None:
     found = placeable(assigned_node=name, placed_at="2026-01-01T00:00:09Z")
-    assert (found.planned.name, found.planned.given_at) == ("", None)
+    assert (found.planned.node, found.planned.placed_at) == ("", None)
 
 
 @pytest.mark.parametrize(
@@ -407,4 +407,4 @@ def test_the_shape_of_a_pod_of_others_names_its_node_whatever_is_written_on_it()
 
 def test_a_pod_placed_at_no_time_still_has_its_node() -> None:
     found = placeable(assigned_node="n1", placed_at="soon")
-    assert (found.planned.name, found.planned.given_at) == ("n1", None)
+    assert (found.planned.node, found.planned.placed_at) == ("n1", None)

@@ -110,7 +110,7 @@ def test_affinity_terms_select_pods_by_labels_and_namespaces(fields: Json, found
 
 def test_ports_of_the_node_are_those_that_are_named_or_all_in_its_network() -> None:
     named = [{"containerPort": 1, "hostPort": 80}, {"containerPort": 2}]
-    every = "0.0.0.0"  # noqa: S104 — of a manifest
+    every = "0.0.0.0"  # noqa: S104 - of a manifest
     spec = {"containers": [{"ports": named}], "initContainers": [{"ports": named}]}
     assert read(spec).ports == (HostPort("TCP", 80, every),)
     assert read(spec | {"hostNetwork": True}).ports == (

@@ -50,7 +50,7 @@ def role_of(state: ClusterState, key: JobKey, name: str) -> Role:
 def test_the_order_of_the_input_does_not_matter(
     reached: Reached, way: Way, state: ClusterState, seed: int
 ) -> None:
-    random = Random(seed)  # noqa: S311 (it only mixes)
+    random = Random(seed)  # noqa: S311 - it only mixes
     mixed = ClusterState(
         state.observed_at,
         tuple(random.sample(state.nodes, len(state.nodes))),

@@ -86,7 +86,7 @@ def test_sizes_come_to_rest_while_lost_pods_are_not_created_and_afterwards(
     reached: Reached,
     way: Way,
     state: ClusterState,
-    spreading: bool,  # noqa: FBT001 (hypothesis draws it)
+    spreading: bool,  # noqa: FBT001 - hypothesis draws it
 ) -> None:
     before, waits = lived(way, state, ROUNDS, spreading=spreading, backing_off=True)
     assert rests(before[-1]), last_sizes(before)

@@ -69,7 +69,7 @@ class Life(RuleBasedStateMachine):
         return new.key
 
     @rule(tide=_TIDE, lingering=st.booleans())
-    def a_round(self, tide: int, lingering: bool) -> None:  # noqa: FBT001 (hypothesis draws it)
+    def a_round(self, tide: int, lingering: bool) -> None:  # noqa: FBT001 - hypothesis draws it
         self.plan = self.way.plan(self.state)
         self.check_plan()
         self.become(act(self.state, self.plan, after=timedelta(seconds=tide), lingering=lingering))

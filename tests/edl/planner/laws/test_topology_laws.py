@@ -58,7 +58,7 @@ def torn(job: TrainingJob, nodes: dict[str, Node]) -> Iterator[str]:
     for role, label in job.topology.required:
         parts = [part for part in job.roles if role in ("", part.name)]
         on = [
-            pod.node or pod.planned.name for part in parts for pod in part.status.pods if pod.active
+            pod.node or pod.planned.node for part in parts for pod in part.status.pods if pod.active
         ]
         values = {(nodes[name].labels or {}).get(label) for name in on if name in nodes}
         if len(values) > 1 or None in values:
@@ -86,7 +86,7 @@ def test_pods_stay_in_the_domain_that_is_required(
 def test_the_order_of_the_input_does_not_matter(
     reached: Reached, way: Way, state: ClusterState, seed: int
 ) -> None:
-    random = Random(seed)  # noqa: S311 (it only mixes)
+    random = Random(seed)  # noqa: S311 - it only mixes
     mixed = replace(
         state,
         nodes=tuple(random.sample(state.nodes, len(state.nodes))),

@@ -20,7 +20,7 @@ _ROUNDS = 150
 @given(states(4, runs=ALL_RUN, spare=ROOMY, others=(0,)), st.booleans())
 def test_extras_leave_minimums_stay_and_it_comes_to_rest(
     state: ClusterState,
-    spreading: bool,  # noqa: FBT001 (hypothesis draws it)
+    spreading: bool,  # noqa: FBT001 - hypothesis draws it
 ) -> None:
     plans: list[Plan] = []
     for _ in range(_ROUNDS):

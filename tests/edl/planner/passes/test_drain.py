@@ -25,7 +25,7 @@ from edl.planner.plan import Drain
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import plan_for, sizes
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape
-from tests.roles import with_hosts
+from tests.roles import changed_pod
 
 CORDON = Taint(CORDONED, "", "NoSchedule")
 SPOT = Taint("aws-node-termination-handler/spot-itn", "x", "NoSchedule")
@@ -208,7 +208,7 @@ def test_the_host_list_of_a_failed_launcher_delays_no_drain() -> None:
     mine = ring("a", "a", "b", min=2)
     launcher, workers = mine.roles
     failed = replace(launcher.status.pods[0], phase=PodPhase.FAILED, name="launcher-old")
-    failed = with_hosts(failed, hosts="")
+    failed = changed_pod(failed, hosts="")
     mine = replace(mine, roles=(launcher.changed(pods=(failed, *launcher.status.pods)), workers))
     assert moved(cluster(HOME, going("a", CORDON), node("b", 9), mine)) == [("pod-1",)]
 

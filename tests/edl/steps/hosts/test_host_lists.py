@@ -31,7 +31,7 @@ from tests.edl.trainings import (
     written,
 )
 from tests.reasons import because
-from tests.roles import with_hosts
+from tests.roles import changed_pod
 
 GATES = ("example.com/quota", contract.HOSTS_GATE)
 
@@ -211,7 +211,7 @@ def test_a_restart_in_the_middle_continues_where_it_was() -> None:
     told = launcher((), hosts=written(patch)[contract.HOSTFILE], published_at=NOW)
     again, wait = shrink(horovod(told, pods("worker", range(4)), size=4), 2)
     assert (again.writes, wait) == ((), LEAVE)
-    later = with_hosts(told, at=NOW - LEAVE, confirmed_at=NOW - LEAVE)
+    later = changed_pod(told, published_at=NOW - LEAVE, confirmed_at=NOW - LEAVE)
     done, _ = shrink(horovod(later, pods("worker", range(4)), size=4), 2)
     assert job_patches(done) == {"mnist-worker": {"parallelism": 2, "completions": 2}}
     after = horovod(later, pods("worker", [0, 1]), size=2)
@@ -230,7 +230,7 @@ def test_the_kubelet_is_reminded_of_each_publication_once() -> None:
             {contract.CONFIRMED_AT: timestamp(moment)} for moment in reminded
         ]
         assert found.recheck == recheck
-        again = with_hosts(told, confirmed_at=told.published.at)
+        again = changed_pod(told, confirmed_at=told.published.published_at)
         assert publish(horovod(again, pods("worker", range(3))), (), NOW).writes == ()
 
 

@@ -36,13 +36,13 @@ OWN = {contract.PROVISIONAL: "mnist", contract.PROVISIONAL_ROLE: "worker"}
 NEED = Resources.of({"cpu": 1500, "memory": 2**30, "nvidia.com/gpu": 2, "pods": 1})
 
 
-def pod_of(found: Role, **fields: Any) -> Json:  # noqa: ANN401 — fields of a training job
+def pod_of(found: Role, **fields: Any) -> Json:  # noqa: ANN401 - fields of a training job
     job = training(found, **fields)
     request = ProvisioningRequest(job.key, (), "pause:1", timedelta(minutes=10))
     return dict(provisional_pods.create(job, found, "mnist-0", request).manifest)
 
 
-def shaped(**fields: Any) -> Role:  # noqa: ANN401 — fields of a shape
+def shaped(**fields: Any) -> Role:  # noqa: ANN401 - fields of a shape
     return role("worker", suspended=True, shape=Shape(NEED, **fields))
 
 
@@ -95,7 +95,7 @@ def test_rules_about_its_own_role_speak_of_provisional_pods_and_others_stay() ->
         (("app", "mnist"),),
         spread=(TopologySpread("zone", own, 1),),
         anti_affinity=(PodAffinityTerm("host", own), PodAffinityTerm("host", others)),
-        ports=(HostPort("TCP", 2222, "0.0.0.0"),),  # noqa: S104 — a value
+        ports=(HostPort("TCP", 2222, "0.0.0.0"),),  # noqa: S104 - a value
     )
     spec = pod_of(shaped(constraints=rules).changed(labels=(("app", "mnist"),)))["spec"]
     mine, theirs = spec["affinity"]["podAntiAffinity"][REQUIRED]
