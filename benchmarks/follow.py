@@ -143,5 +143,5 @@ class Followers:
     def _run(self, selection: ListOptions, seen: Callable[[Observed, bool], None]) -> None:
         try:
             follow(connect(self._kubeconfig), selection, lambda _: None, seen, lambda: self._closed)
-        except Exception as error:  # noqa: BLE001 — raised again by `check`
+        except Exception as error:  # noqa: BLE001 - raised again by `check`
             self._failure = error

@@ -28,7 +28,7 @@ from sandbox.processes.readiness import wait_for
 IMAGE: Final = "kubectl-edl:0.1.0"
 _WEBHOOK: Final = "webhook"
 _RECONCILER: Final = "reconciler"
-_TOKEN_LIFETIME: Final = "8760h"  # noqa: S105 — a duration: `up` restarts the processes with the same token
+_TOKEN_LIFETIME: Final = "8760h"  # noqa: S105 - a duration: `up` restarts the processes with the same token
 _PATIENCE: Final = 120.0
 """The seconds within which a started process must become ready."""
 

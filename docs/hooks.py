@@ -48,7 +48,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Any, **_: object) -> str:  # noqa: ANN401 (mkdocs' own)
+def on_page_markdown(markdown: str, page: Any, **_: object) -> str:  # noqa: ANN401 - mkdocs' own
     """Every line and comment of ours becomes what it names."""
     up = "../" * page.file.src_uri.count("/")
     text = _EXAMPLE.sub(lambda found: _example(found[1]), _NOT_RUN.sub("", markdown))

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Self, TypeAlias
 
 import msgspec
 
-Json = Mapping[str, Any]
+JsonMapping = Mapping[str, Any]
 Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """The range of a Kubernetes quantity (int64); decoding JSON rejects larger values."""
 
@@ -89,7 +89,7 @@ def _representable(value: Decimal, exact: Context) -> Decimal:
 def _amount(name: str, found: object) -> int:
     """Whole millicores for cpu, whole base units for the rest, rounded away from zero."""
     if isinstance(found, bool) or not isinstance(found, str | int | float):
-        raise ValueError(f"{name}: {found!r} is not a quantity; a number or text, such as 2 or 1Gi")  # noqa: TRY004 (a finding about the user's input, like every other)
+        raise ValueError(f"{name}: {found!r} is not a quantity; a number or text, such as 2 or 1Gi")  # noqa: TRY004 - a finding about the user's input, like every other
     try:
         value = quantity(str(found))
     except ValueError as error:
@@ -113,7 +113,7 @@ class Resources(msgspec.Struct, frozen=True):
         return cls(tuple(sorted((name, amount) for name, amount in amounts.items() if amount)))
 
     @classmethod
-    def parse(cls, manifest: Json | None) -> Self:
+    def parse(cls, manifest: JsonMapping | None) -> Self:
         """Amounts from a manifest's `{"cpu": "100m", "memory": "1Gi"}`; values may be YAML numbers.
 
         Raises ValueError that names the resource.
@@ -176,7 +176,7 @@ def amount_text(name: str, amount: int) -> str:
 
 def number_text(name: str, amount: int) -> str:
     """The amount alone, as manifests write it: `500m`, `1.5`, `8Gi`, `2`."""
-    if name == CPU and 0 < abs(amount) < 1000:  # noqa: PLR2004 (a core)
+    if name == CPU and 0 < abs(amount) < 1000:  # noqa: PLR2004 - a core
         return f"{amount}m"
     if name in (CPU, SHARED_GPU):
         return f"{Decimal(amount) / 1000:f}"
@@ -214,7 +214,7 @@ def _bytes_text(amount: int) -> str:
     return f"{amount / _BINARY[fitting[-1]]:.1f}{fitting[-1]}" if fitting else str(amount)
 
 
-def pod_requests(pod_spec: Json) -> Resources:
+def pod_requests(pod_spec: JsonMapping) -> Resources:
     """What a pod (its `spec` as JSON) requests of a node, as for kube-scheduler, plus 1 pod slot.
 
     max(containers + sidecars, each init container + the sidecars started before it), then the pod's
@@ -233,7 +233,7 @@ def pod_requests(pod_spec: Json) -> Resources:
     return Resources.of(kept) + Resources.parse(own) + overhead + Resources(((PODS, 1),))
 
 
-def pod_limits(pod_spec: Json) -> Resources:
+def pod_limits(pod_spec: JsonMapping) -> Resources:
     """The limits of a pod (its `spec` as JSON), as quotas count them.
 
     A container without a limit counts 0. Raises ValueError for a value that is not a quantity.
@@ -245,16 +245,18 @@ def pod_limits(pod_spec: Json) -> Resources:
     return Resources.of({name: amount + overhead.get(name) for name, amount in found.items()})
 
 
-def _effective(pod_spec: Json, asked: Callable[[Json], Json]) -> Resources:
+def _effective(pod_spec: JsonMapping, asked: Callable[[JsonMapping], JsonMapping]) -> Resources:
     return _containers(pod_spec, asked).most(_init_containers(pod_spec, asked))
 
 
-def _containers(pod_spec: Json, asked: Callable[[Json], Json]) -> Resources:
+def _containers(pod_spec: JsonMapping, asked: Callable[[JsonMapping], JsonMapping]) -> Resources:
     running = [*(pod_spec.get("containers") or ()), *filter(_sidecar, _inits(pod_spec))]
     return sum((Resources.parse(asked(container)) for container in running), Resources())
 
 
-def _init_containers(pod_spec: Json, read: Callable[[Json], Json]) -> Resources:
+def _init_containers(
+    pod_spec: JsonMapping, read: Callable[[JsonMapping], JsonMapping]
+) -> Resources:
     most, sidecars = Resources(), Resources()
     for container in _inits(pod_spec):
         asked = Resources.parse(read(container)) + sidecars
@@ -264,29 +266,29 @@ def _init_containers(pod_spec: Json, read: Callable[[Json], Json]) -> Resources:
     return most
 
 
-def _inits(pod_spec: Json) -> list[Json]:
+def _inits(pod_spec: JsonMapping) -> list[JsonMapping]:
     return list(pod_spec.get("initContainers") or ())
 
 
-def _all_containers(pod_spec: Json) -> list[Json]:
+def _all_containers(pod_spec: JsonMapping) -> list[JsonMapping]:
     return [*(pod_spec.get("containers") or ()), *_inits(pod_spec)]
 
 
-def _sidecar(container: Json) -> bool:
+def _sidecar(container: JsonMapping) -> bool:
     return container.get("restartPolicy") == "Always"
 
 
-def _requests(owner: Json) -> Json:
-    found: Json = (owner.get("resources") or {}).get("requests") or {}
+def _requests(owner: JsonMapping) -> JsonMapping:
+    found: JsonMapping = (owner.get("resources") or {}).get("requests") or {}
     return found
 
 
-def _limits(owner: Json) -> Json:
-    found: Json = (owner.get("resources") or {}).get("limits") or {}
+def _limits(owner: JsonMapping) -> JsonMapping:
+    found: JsonMapping = (owner.get("resources") or {}).get("limits") or {}
     return found
 
 
-def _asked(owner: Json) -> Json:
+def _asked(owner: JsonMapping) -> JsonMapping:
     """Requests of a container or pod; a missing request defaults to the limit."""
     return {**_limits(owner), **_requests(owner)}
 

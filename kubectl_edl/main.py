@@ -44,7 +44,7 @@ def main() -> None:
     gc.set_threshold(_YOUNG)
     sys.unraisablehook = _repeat_interrupt
     code = run(sys.argv[1:], this_process(), os.environ)
-    atexit._run_exitfuncs()  # noqa: SLF001 (os._exit skips the exit functions)
+    atexit._run_exitfuncs()  # noqa: SLF001 - os._exit skips the exit functions
     _leave(code)
 
 

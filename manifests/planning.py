@@ -44,7 +44,7 @@ _SPELLED: Final = {"priority_weight": "An object: --set reconciler.planning.prio
 """The notation of values that are objects although the option takes a text, by its name."""
 
 
-def says(description: str, **limits: Any) -> Meta:  # noqa: ANN401 (msgspec's own)
+def says(description: str, **limits: Any) -> Meta:  # noqa: ANN401 - msgspec's own
     """The description of a value and its limits, as in the chart's schema."""
     return Meta(description=description, **limits)
 

@@ -30,7 +30,10 @@ REJECTED = {
     "unsaid": "default",
     "world": "cli, scenario, context",
 }
-TYPE = re.compile(r"^(?:class ((?!_)\w+)|((?!_)\w+): TypeAlias\b)", re.MULTILINE)
+TYPE = re.compile(
+    r"^(?:class ([A-Z]\w*)|([A-Z]\w*): TypeAlias\b|([A-Z]\w*[a-z]\w*) = (?!TypeVar|ParamSpec))",
+    re.MULTILINE,
+)
 
 
 def modules() -> Iterator[Path]:
@@ -40,7 +43,7 @@ def modules() -> Iterator[Path]:
 
 def types(source: str) -> Iterator[str]:
     """Names of the public classes and type aliases of a module."""
-    return (one or other for one, other in TYPE.findall(source))
+    return (name for found in TYPE.findall(source) for name in found if name)
 
 
 def identifiers(source: str) -> Iterator[str]:
@@ -67,8 +70,11 @@ def test_no_two_public_types_have_one_name() -> None:
 
 
 def test_classes_and_aliases_are_types() -> None:
-    source = "class Plan: ...\nclass _Own: ...\nNames: TypeAlias = list[str]\nMOST: Final = 5\n"
-    assert list(types(source)) == ["Plan", "Names"]
+    source = (
+        "class Plan: ...\nclass _Own: ...\nNames: TypeAlias = list[str]\nMOST: Final = 5\n"
+        'Ints = NDArray[np.int64]\n_Json = dict[str, Any]\nKind = TypeVar("Kind")\nMOST = 9\n'
+    )
+    assert list(types(source)) == ["Plan", "Names", "Ints"]
 
 
 def test_no_identifier_is_a_rejected_name() -> None:

@@ -155,7 +155,7 @@ class Filler:
 
 def running(size: Size, share: float, seed: int) -> ClusterState:
     """A state in which `size.jobs` jobs run `share` of `size.pods` pods together."""
-    random = Random(seed)  # noqa: S311 (no secret depends on it)
+    random = Random(seed)  # noqa: S311 - no secret depends on it
     filler = Filler(nodes(random, size.nodes))
     kinds = shapes(random, 40)
     each = size.pods // size.jobs

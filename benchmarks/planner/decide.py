@@ -127,7 +127,7 @@ def measure_all(size: Size, runs: int, seed: int) -> dict[str, float]:
     }
     tune_garbage_collector()
     for name, state in states.items():
-        times = measure(lambda: decide(state, POLICY, LIMITS), runs)  # noqa: B023 (called at once)
+        times = measure(lambda: decide(state, POLICY, LIMITS), runs)  # noqa: B023 - called at once
         found[name] = report(size, name, times, moved(decide(state, POLICY, LIMITS)))
     for name, change in CHANGES.items():
         times = [after(full, change) for _ in range(min(runs, 3))]

@@ -1,4 +1,4 @@
-# ruff: noqa: S311 (seeded figures, no secrets)
+# ruff: noqa: S311 - seeded figures, no secrets
 """How good the estimates of when a job starts are.
 
 `python -m benchmarks.planner.estimates [--seeds 3]`

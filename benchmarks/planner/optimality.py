@@ -205,7 +205,7 @@ def judge(world: World) -> Verdict:
 
 
 def verdicts(count: int, seed: int) -> dict[str, list[Verdict]]:
-    random = Random(seed)  # noqa: S311 (no secret depends on it)
+    random = Random(seed)  # noqa: S311 - no secret depends on it
     found: dict[str, list[Verdict]] = {"jobs run": [], "jobs are queued": []}
     drawn = puzzles(random)
     while len(found["jobs run"]) < count:

@@ -60,7 +60,7 @@ def nodes(count: int) -> tuple[Node, ...]:
 
 def world(jobs: int, node_count: int, seed: int) -> Scenario:
     """Poisson arrivals over the day; the amount of work about fills the cluster."""
-    random = Random(seed)  # noqa: S311 (no secret depends on it)
+    random = Random(seed)  # noqa: S311 - no secret depends on it
     arrivals = sorted(random.uniform(0, DAY) for _ in range(jobs))
     mean = 0.6 * node_count * 16_000 / 2_500 * DAY / jobs
     trainings = []

@@ -100,7 +100,7 @@ _ROLES: Final[Sequence[tuple[str, str, tuple[tuple[str, int], ...], str]]] = (
 
 def drawn(seed: int) -> DrawnCluster:
     """A random cluster. Odd seeds have tenants' pods; half of the pools are filled exactly."""
-    random = Random(seed)  # noqa: S311 (no secret depends on it)
+    random = Random(seed)  # noqa: S311 - no secret depends on it
     names = ["cores", *(["cores-b"] if random.random() < 0.5 else []), "gpus"]
     gangs = [_gang(random, number, names) for number in range(random.randint(*_GANGS))]
     tenants = list(_tenants(random, names)) if seed % 2 else []

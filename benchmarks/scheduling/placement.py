@@ -106,7 +106,7 @@ def mixes(*, gated: bool) -> Iterator[NamedScenario]:
     """Sixty gangs of two roles in five minutes on thirty nodes, of fixed size or elastic."""
     for growth in (1, 2):
         for seed in (1, 2, 3):
-            random = Random(seed)  # noqa: S311 (it only mixes)
+            random = Random(seed)  # noqa: S311 - it only mixes
             nodes = tuple(node(one, random.choice((8, 16))) for one in range(30))
             jobs = tuple(_mixed(random, one, growth, gated=gated) for one in range(60))
             kind = "elastic" if growth > 1 else "fixed"
@@ -127,7 +127,7 @@ def _mixed(random: Random, number: int, growth: int, *, gated: bool) -> Training
 def clusters(count: int, *, gated: bool) -> Iterator[NamedScenario]:
     """Clusters of 8 to 24 nodes in two pools, some with GPUs; gangs request more than that."""
     for seed in range(count):
-        random = Random(seed)  # noqa: S311 (it only mixes)
+        random = Random(seed)  # noqa: S311 - it only mixes
         nodes = [_drawn_node(random, number) for number in range(random.randint(8, 24))]
         jobs = [_gang(random, number, gated=gated) for number in range(GANGS)]
         lengths = [random.uniform(60, 600) for _ in jobs]

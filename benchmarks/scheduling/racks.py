@@ -61,7 +61,7 @@ class World(NamedTuple):
 
 
 def world(seed: int, demand: float) -> World:
-    random = Random(seed)  # noqa: S311 (no secret depends on it)
+    random = Random(seed)  # noqa: S311 - no secret depends on it
     machines = tuple(_machines(random))
     free = World(machines, ()).free
     return World(machines, tuple(_gangs(random, demand * free)))

@@ -47,7 +47,7 @@ class Expectations:
         if self.least.get(name, job.min) < job.min:
             self.fail(f"{name} fell to {self.least[name]} running pods, below its min {job.min}")
 
-    def expect(self, holds: bool, promise: str) -> None:  # noqa: FBT001 — reads as a sentence
+    def expect(self, holds: bool, promise: str) -> None:  # noqa: FBT001 - reads as a sentence
         if not holds:
             self.fail(promise)
 

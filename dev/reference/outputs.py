@@ -118,7 +118,7 @@ def _fields(above: str, shape: type) -> Iterator[tuple[str, str, str]]:
             yield from _fields(f"{path}{suffix}.", inner)
 
 
-def _text(hint: Any) -> str:  # noqa: ANN401 (a type)
+def _text(hint: Any) -> str:  # noqa: ANN401 - a type
     """The field's description, followed by the values of its enumeration."""
     extras = getattr(hint, "__metadata__", ())
     texts = [one for one in extras if isinstance(one, str) and one not in KINDS]
@@ -128,7 +128,7 @@ def _text(hint: Any) -> str:  # noqa: ANN401 (a type)
     return f"{' '.join(texts)}{listed}"
 
 
-def _kind(hint: Any) -> str:  # noqa: ANN401 (a type)
+def _kind(hint: Any) -> str:  # noqa: ANN401 - a type
     """The type in words: `string`, `integer or null`, `list of objects`, `map of quantities`."""
     for extra in getattr(hint, "__metadata__", ()):
         if extra in KINDS:
@@ -153,11 +153,11 @@ _FORMS: Final[Mapping[Any, Callable[[tuple[Any, ...]], str]]] = {
 }
 
 
-def _is_nullable(hint: Any) -> bool:  # noqa: ANN401 (a type)
+def _is_nullable(hint: Any) -> bool:  # noqa: ANN401 - a type
     return get_origin(get_args(hint)[0]) in (Union, UnionType)
 
 
-def _object(hint: Any) -> tuple[type | None, str]:  # noqa: ANN401 (a type)
+def _object(hint: Any) -> tuple[type | None, str]:  # noqa: ANN401 - a type
     """The object type inside a field, if any, and its path: `[]` in a list, `.KEY` in a map."""
     if is_typeddict(hint):
         return hint, ""

@@ -52,7 +52,7 @@ class Fields:
         """Whether the field is set, taken or not."""
         return self._found.get(name) is not None
 
-    def value(self, name: str) -> Any:  # noqa: ANN401 (JSON)
+    def value(self, name: str) -> Any:  # noqa: ANN401 - JSON
         """Take a whole field; None if absent. The caller owns the returned copy."""
         self._left.pop(name, None)
         return copy.deepcopy(self._found.get(name))
@@ -87,7 +87,7 @@ class Fields:
             return ""
         return text
 
-    def shaped(self, name: str, shape: FieldShape) -> Any:  # noqa: ANN401 (JSON)
+    def shaped(self, name: str, shape: FieldShape) -> Any:  # noqa: ANN401 - JSON
         """Take a whole field; None if absent, or if a part has the wrong type (reported)."""
         found = self.value(name)
         misfits = tuple(template_schema.misfits(found, shape, (*self.place, name)))
@@ -153,7 +153,7 @@ class Fields:
     def _at(self, name: str) -> FieldPath:
         return (*self.place, name) if name else self.place
 
-    def _typed(self, name: str, kind: type, allowed: str) -> Any:  # noqa: ANN401 (JSON)
+    def _typed(self, name: str, kind: type, allowed: str) -> Any:  # noqa: ANN401 - JSON
         self._left.pop(name, None)
         value = self._found.get(name)
         if value is not None and not isinstance(value, kind):

@@ -32,7 +32,7 @@ from edl.model import (
     TopologySpread,
 )
 
-_EVERY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 — compared with, never bound to
+_EVERY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - compared with, never bound to
 _SOME_ADDRESS: Final = ""
 
 

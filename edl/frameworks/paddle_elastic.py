@@ -72,7 +72,7 @@ def describe(spec: JobSpec) -> Needs:
 
 def _master(spec: JobSpec, host: str) -> Needs:
     command = (
-        *("etcd", "--data-dir", "/tmp/edl-etcd"),  # noqa: S108 — the container's own
+        *("etcd", "--data-dir", "/tmp/edl-etcd"),  # noqa: S108 - the container's own
         *("--listen-client-urls", f"http://0.0.0.0:{spec.port}"),
         *("--advertise-client-urls", f"http://{host}:{spec.port}"),
     )

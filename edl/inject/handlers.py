@@ -177,7 +177,7 @@ def _unlabelled(request: AdmissionRequest, context: Context) -> AdmissionVerdict
     try:
         return _create(labelled, context, policy)
     except Denied as denied:
-        # The framework fits. Its origin is new to the user only if the Job has no label of ours.
+        # Name the namespace default as the cause only if the Job has no edl.dev/ key of its own.
         has_own_keys = namespace_defaults.has_own_keys(manifest)
         origin = () if has_own_keys else (namespace_defaults.origin(policy),)
         raise Denied([*denied.findings, *origin]) from None

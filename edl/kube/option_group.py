@@ -27,7 +27,7 @@ class _OptionField:
     fallback: Any
     settings: dict[str, Any]
 
-    def as_field(self, name: str, kind: str) -> Any:  # noqa: ANN401 (a field of any type)
+    def as_field(self, name: str, kind: str) -> Any:  # noqa: ANN401 - a field of any type
         """The field as click option `--name`; a bool with a default becomes `--name/--no-name`."""
         settings, names = dict(self.settings), self.names
         if self.decorator is click.option:
@@ -40,7 +40,7 @@ class _OptionField:
         # A factory, because dataclasses take no mapping as a default.
         return field(default_factory=lambda: default, metadata={_DECLARED: declared})
 
-    def _default(self, kind: str) -> Any:  # noqa: ANN401 (the same)
+    def _default(self, kind: str) -> Any:  # noqa: ANN401 - the same
         """The value if the option is absent: `fallback`, `default`, or the default of the type."""
         if self.fallback is not MISSING:
             return self.fallback
@@ -48,17 +48,17 @@ class _OptionField:
         return self.settings.get("default", None if kind.endswith("| None") else usual)
 
 
-def option(*names: str, fallback: Any = MISSING, **settings: Any) -> Any:  # noqa: ANN401 (a field of any type)
+def option(*names: str, fallback: Any = MISSING, **settings: Any) -> Any:  # noqa: ANN401 - a field of any type
     """Declare a field of an option group as an option; `fallback` is its value if it is absent."""
     return _OptionField(click.option, names, fallback, settings)
 
 
-def argument(**settings: Any) -> Any:  # noqa: ANN401 (the same)
+def argument(**settings: Any) -> Any:  # noqa: ANN401 - the same
     """Declare a field of an option group as an argument."""
     return _OptionField(click.argument, (), MISSING, settings)
 
 
-def shared_option(declared: Decorator, fallback: Any) -> Any:  # noqa: ANN401 (the same)
+def shared_option(declared: Decorator, fallback: Any) -> Any:  # noqa: ANN401 - the same
     """Declare a field as an option that several groups share."""
     return _OptionField(lambda _: declared, (), fallback, {})
 

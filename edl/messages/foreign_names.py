@@ -48,7 +48,7 @@ class NameRedaction(msgspec.Struct, frozen=True):
             changed["pods"] = tuple(dict.fromkeys(map(self._pod, found.pods)))
         return structs.replace(found, **changed) if changed else found
 
-    def _allowed(self, value: Any) -> Any:  # noqa: ANN401 (any field of a reason)
+    def _allowed(self, value: Any) -> Any:  # noqa: ANN401 - any field of a reason
         if isinstance(value, JobKey):
             return next(self._jobs((value,)))
         if isinstance(value, tuple) and any(isinstance(one, JobKey) for one in value):

@@ -62,7 +62,7 @@ class ManifestReader:
             if isinstance(value, str) or str(name).startswith(contract.PREFIX)
         }
 
-    def _text(self, path: str, value: Any) -> str:  # noqa: ANN401 — JSON enters here
+    def _text(self, path: str, value: Any) -> str:  # noqa: ANN401 - JSON enters here
         if value is None or isinstance(value, str):
             return value or ""
         self.findings.append(misread(path, value))
@@ -279,5 +279,5 @@ class ManifestReader:
         return int(amount)
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:  # noqa: ANN401 — JSON enters here
+def _mapping(value: Any) -> Mapping[str, Any]:  # noqa: ANN401 - JSON enters here
     return value if isinstance(value, dict) else {}

@@ -170,7 +170,7 @@ def _kind(usual: object) -> _Kind:
     return _KINDS[type(usual)]
 
 
-def _read(name: str, value: object, kind: _Kind) -> Any:  # noqa: ANN401 (of the kind's type)
+def _read(name: str, value: object, kind: _Kind) -> Any:  # noqa: ANN401 - of the kind's type
     """The converted value. Raises ValueError with the value shortened to fit on one line."""
     if not kind.accepts(value):
         raise ValueError(f"{name}: {reprlib.repr(value)}; {kind.expected}")

@@ -32,7 +32,7 @@ def leave_on_sigterm() -> threading.Event:
     """Set on SIGTERM. A process still there LEAVE_SECONDS later is ended: MXNet may wait."""
     leaving = threading.Event()
     ours, pythons = socket.socketpair()
-    pythons.setblocking(False)  # noqa: FBT003 — Python's own name
+    pythons.setblocking(False)  # noqa: FBT003 - Python's own name
     # Python's own handlers wait until MXNet returns; a thread that reads this need not.
     signal.set_wakeup_fd(pythons.detach())
     signal.signal(signal.SIGTERM, lambda *_: None)

@@ -71,7 +71,7 @@ def leave_on_sigterm() -> threading.Event:
     """Set on SIGTERM. A task still there LEAVE_SECONDS later is ended: TensorFlow may wait."""
     leaving = threading.Event()
     ours, pythons = socket.socketpair()
-    pythons.setblocking(False)  # noqa: FBT003 — Python's own name
+    pythons.setblocking(False)  # noqa: FBT003 - Python's own name
     # Python's own handlers wait until TensorFlow returns; a thread that reads this need not.
     signal.set_wakeup_fd(pythons.detach())
     signal.signal(signal.SIGTERM, lambda *_: None)

@@ -59,7 +59,7 @@ class Listed(click.Group):
         noun: str = "command",
         load: Callable[[str], click.Command] | None = None,
         order: Callable[[list[str]], list[str]] = command_first,
-        **settings: Any,  # noqa: ANN401 (click's own)
+        **settings: Any,  # noqa: ANN401 - click's own
     ) -> None:
         super().__init__(**settings)
         known = self.commands
@@ -69,7 +69,7 @@ class Listed(click.Group):
         self._load = load or known.__getitem__
         self._order = order
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(self._lines)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
@@ -95,7 +95,7 @@ class Listed(click.Group):
             ctx.fail(f'unknown {self._noun} "{args[0]}" for "{ctx.command_path}"{meant}')
         return super().resolve_command(ctx, args)
 
-    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 (click's signature)
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's signature
         """Report an option without a value as an error of the subcommand, which click does not."""
         try:
             return super().invoke(ctx)

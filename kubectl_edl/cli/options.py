@@ -65,8 +65,8 @@ class _Form(click.ParamType[str]):
 
     def shell_complete(
         self,
-        ctx: click.Context,  # noqa: ARG002 (click's signature)
-        param: click.Parameter,  # noqa: ARG002 (the same)
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        param: click.Parameter,  # noqa: ARG002 - the same
         incomplete: str,
     ) -> list[CompletionItem]:
         return [CompletionItem(form) for form in _OFFERED if form.startswith(incomplete)]

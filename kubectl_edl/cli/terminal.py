@@ -39,7 +39,7 @@ def reading(stream: TextIO | None) -> TextIO:
 
 
 def _nothing() -> TextIO:
-    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 (pathlib: a cold start)
+    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - pathlib: a cold start
 
 
 _ENDS: Final = frozenset(b"qQ")

@@ -154,7 +154,7 @@ def reports(cli: CliContext, read: Read, changes: Iterator[None]) -> Iterator[Re
 def last(reports: Iterator[Report]) -> Report:
     """The last report; there is at least one."""
     report = next(reports)
-    for report in reports:  # noqa: B007 (only the last report is needed)
+    for report in reports:  # noqa: B007 - only the last report is needed
         pass
     return report
 

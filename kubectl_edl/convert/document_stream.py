@@ -94,7 +94,7 @@ def _with_items(document: Document, stream: DocumentStream) -> list[Json]:
     return [{"apiVersion": "v1", "kind": "List", "items": changed}]
 
 
-def _named(item: Any, listing: Json) -> Any:  # noqa: ANN401 (JSON)
+def _named(item: Any, listing: Json) -> Any:  # noqa: ANN401 - JSON
     """An item with its kind; items of a TFJobList may omit it."""
     kind = str(listing["kind"]).removesuffix("List")
     if not isinstance(item, dict) or not kind or "kind" in item:

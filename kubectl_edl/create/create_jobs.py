@@ -26,7 +26,7 @@ def create_all(
     created: list[Json] = []
     try:
         for manifest in manifests:
-            created.append(_create(connection, manifest, dry_run=False))  # noqa: PERF401 (counted)
+            created.append(_create(connection, manifest, dry_run=False))  # noqa: PERF401 - counted
     except (ClusterError, KeyboardInterrupt) as error:
         failed = manifests[len(created)]
         why = str(error) or "interrupted"

@@ -36,7 +36,7 @@ class _Handler(WSGIRequestHandler):
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
         """Do not log requests."""
 
-    def log_error(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401 (http.server's)
+    def log_error(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401 - http.server's
         """Log peers that disconnect or time out at debug level only."""
         _log.debug(format, *args)
 
@@ -46,7 +46,7 @@ class _Server(ThreadedWSGIServer):
 
     daemon_threads = True
 
-    def __init__(self, *args: Any, **named: Any) -> None:  # noqa: ANN401 (werkzeug's)
+    def __init__(self, *args: Any, **named: Any) -> None:  # noqa: ANN401 - werkzeug's
         super().__init__(*args, **named)
         self._seats = BoundedSemaphore(_MOST)
 
@@ -80,7 +80,7 @@ class DashboardAddress:
         address = ip_address(self.host)
         host = self.host
         if address.is_unspecified:
-            host = "127.0.0.1" if address.version == 4 else "::1"  # noqa: PLR2004 (IPv4)
+            host = "127.0.0.1" if address.version == 4 else "::1"  # noqa: PLR2004 - IPv4
         return f"http://[{host}]:{self.port}/" if ":" in host else f"http://{host}:{self.port}/"
 
 

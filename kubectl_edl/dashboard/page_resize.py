@@ -28,5 +28,5 @@ def resize(cli: CliContext, connection: ClusterConnection, request: ResizeReques
     asked = size_validation.SizeRequest(size=request.size, auto=request.size is None, scope=scope)
     silent = replace(cli, out=StringIO(), err=StringIO())
     carry_out(ResizeTask(silent, there, request.name, asked, Writing("none")))
-    assert isinstance(silent.out, StringIO)  # noqa: S101 (set two lines above)
+    assert isinstance(silent.out, StringIO)  # noqa: S101 - set two lines above
     return silent.out.getvalue().strip()

@@ -79,7 +79,7 @@ class DashboardWatcher:
             self._troubled = False
         except EdlError as error:
             trouble = str(error)
-        except Exception as error:  # noqa: BLE001 — a dead watcher would show an old state forever
+        except Exception as error:  # noqa: BLE001 - a dead watcher would show an old state forever
             trouble = f"unexpected {type(error).__name__}: {error}"
             if not self._troubled:
                 _log.exception("reading the cluster failed, retrying")

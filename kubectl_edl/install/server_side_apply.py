@@ -137,7 +137,7 @@ def _named(value: object) -> bool:
 
 
 def _by_name(value: object) -> Json:
-    assert isinstance(value, list)  # noqa: S101 (checked by `_named`)
+    assert isinstance(value, list)  # noqa: S101 - checked by `_named`
     return {each["name"]: each for each in value}
 
 

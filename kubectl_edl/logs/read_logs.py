@@ -146,7 +146,7 @@ class _Opening:
     def _open(self) -> None:
         try:
             self._opened.set_result(self._open_log())
-        except Exception as error:  # noqa: BLE001 (raised again by `log`)
+        except Exception as error:  # noqa: BLE001 - raised again by `log`
             self._opened.set_exception(error)
 
 

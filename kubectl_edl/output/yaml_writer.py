@@ -11,7 +11,7 @@ import yaml
 class _Readable(yaml.SafeDumper):
     """Writes multi-line texts as blocks, and no aliases."""
 
-    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 (PyYAML's signature)
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - PyYAML's signature
         return True
 
 

@@ -65,7 +65,7 @@ def documents(source: ManifestSource) -> Iterator[Document]:
 class _Loader(yaml.SafeLoader):
     """YAML as kubectl reads it: times, keys and 1:30 are strings, 1e3 is a number."""
 
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 (PyYAML's)
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - PyYAML's
     _depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
@@ -80,7 +80,7 @@ class _Loader(yaml.SafeLoader):
         self._depth -= 1
         return node
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 (PyYAML's)
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - PyYAML's
         """Reject duplicate keys, because one of the values would be lost."""
         seen: set[str] = set()
         for key, _ in node.value:
@@ -130,7 +130,7 @@ def _yaml_documents(text: str, where: str) -> Iterator[Document]:
 
 
 def _composed(
-    loader: Any,  # noqa: ANN401 (PyYAML's parser is untyped)
+    loader: Any,  # noqa: ANN401 - PyYAML's parser is untyped
     text: str,
 ) -> Iterator[tuple[yaml.Node, str]]:
     """Each document's node, and its text without document markers."""

@@ -59,7 +59,7 @@ def plot(runs: Sequence[Run], path: str) -> None:
         _pyplot().close(figure)
 
 
-def drawn(runs: Sequence[Run]) -> Any:  # noqa: ANN401 (an extra's class)
+def drawn(runs: Sequence[Run]) -> Any:  # noqa: ANN401 - an extra's class
     """The figure; compared runs share their axes."""
     figure, axes = _pyplot().subplots(
         4,
@@ -83,7 +83,7 @@ def drawn(runs: Sequence[Run]) -> Any:  # noqa: ANN401 (an extra's class)
     return figure
 
 
-def _pyplot() -> Any:  # noqa: ANN401 (an extra's module)
+def _pyplot() -> Any:  # noqa: ANN401 - an extra's module
     try:
         import matplotlib as mpl
 

@@ -14,7 +14,7 @@ from kubectl_edl.output.cell_quantities import gpus, offered_gpus
 from kubectl_edl.top.cluster_costs import ClusterCosts
 from kubectl_edl.top.resource_hours import Hours
 
-Amount = Callable[[Resources], int]
+_AmountOf = Callable[[Resources], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class UsageLine:
     used: int | None
 
 
-LINES: Final[tuple[tuple[str, Amount, Amount], ...]] = (
+LINES: Final[tuple[tuple[str, _AmountOf, _AmountOf], ...]] = (
     (CPU, lambda found: found.get(CPU), lambda found: found.get(CPU)),
     (MEMORY, lambda found: found.get(MEMORY), lambda found: found.get(MEMORY)),
     ("gpu", offered_gpus, gpus),

@@ -42,7 +42,7 @@ def _weight(text: str) -> tuple[int, float]:
 
 def _limit(
     usual: object, text: str, kind: click.ParamType[Any] | None = None, shown: str | None = None
-) -> Any:  # noqa: ANN401 (a field of any type)
+) -> Any:  # noqa: ANN401 - a field of any type
     """The option of a limit; `kind` is needed if its default does not tell its type."""
     if isinstance(usual, timedelta):
         kind, usual = _SECONDS, usual.total_seconds()
@@ -168,7 +168,7 @@ class PlanningOptions:
         return {name: _typed(getattr(self, name), getattr(usual, name)) for name in names}
 
 
-def _typed(value: Any, usual: object) -> Any:  # noqa: ANN401 (any field of the limits)
+def _typed(value: Any, usual: object) -> Any:  # noqa: ANN401 - any field of the limits
     if isinstance(usual, timedelta):
         return timedelta(seconds=value)
     return type(usual)(value) if isinstance(usual, StrEnum) else value

@@ -14,7 +14,7 @@ class DurationRange(click.FloatRange):
 
     def convert(
         self,
-        value: Any,  # noqa: ANN401 (click's signature)
+        value: Any,  # noqa: ANN401 - click's signature
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> float:

@@ -27,7 +27,7 @@ def test_without_packages_it_says_where_the_browser_comes_from(tmp_path: Path) -
 
 @pytest.mark.slow
 def test_a_browser_that_does_not_start_is_an_error_with_its_path(tmp_path: Path) -> None:
-    kept = tmp_path / "debian" / f"chromium-{debian._key(PACKAGES['chromium'])}"  # noqa: SLF001 (the cache's name)
+    kept = tmp_path / "debian" / f"chromium-{debian._key(PACKAGES['chromium'])}"  # noqa: SLF001 - the cache's name
     program = kept / PROGRAM
     program.parent.mkdir(parents=True)
     program.write_text("#!/bin/sh\nexit 1\n")

@@ -17,17 +17,17 @@ ROLES = ("master", "pserver", "trainer")
 OURS = contract.COMPLETION_INDEX_ENV
 
 
-def paddle(role: str, roles: str, **fields: Any) -> Json:  # noqa: ANN401 — JSON
+def paddle(role: str, roles: str, **fields: Any) -> Json:  # noqa: ANN401 - JSON
     """One Job of the Paddle training job `mnist`."""
     return role_manifest(role, roles, framework="paddle", **fields)
 
 
-def cloud(role: str, roles: str = TOLERANT, **fields: Any) -> Json:  # noqa: ANN401 — JSON
+def cloud(role: str, roles: str = TOLERANT, **fields: Any) -> Json:  # noqa: ANN401 - JSON
     notes = {"mode": "cloud", **fields.pop("annotations", {})}
     return paddle(role, roles, annotations=notes, **fields)
 
 
-def alone(**fields: Any) -> Json:  # noqa: ANN401 — JSON
+def alone(**fields: Any) -> Json:  # noqa: ANN401 - JSON
     """A collective training of one Job."""
     return job("mnist", framework="paddle", min="2", max="4", **fields)
 

@@ -37,7 +37,7 @@ Law = Callable[..., None]
 
 def drawn(
     examples: int = EXAMPLES,
-    **strategies: Any,  # noqa: ANN401 (of any type)
+    **strategies: Any,  # noqa: ANN401 - of any type
 ) -> Callable[[Law], Law]:
     """A law over these strategies, which may ask for the fixture `reached`."""
 

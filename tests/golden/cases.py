@@ -70,7 +70,7 @@ def denials() -> list[Denial]:
 
 
 def read(path: Path) -> Json:
-    found: Json = yaml.load(path.read_text(), _Loader)  # noqa: S506 — a SafeLoader with one tag
+    found: Json = yaml.load(path.read_text(), _Loader)  # noqa: S506 - a SafeLoader with one tag
     return found
 
 
@@ -81,7 +81,7 @@ def sources(golden: Golden) -> str:
     return " ".join(line.removeprefix("#").strip() for line in head)
 
 
-def holds(found: Any, wanted: Any) -> bool:  # noqa: ANN401 — JSON
+def holds(found: Any, wanted: Any) -> bool:  # noqa: ANN401 - JSON
     """Whether every field of `wanted` stands in `found`; lists have the same items in order."""
     if isinstance(wanted, dict) and isinstance(found, dict):
         return all(name in found and holds(found[name], value) for name, value in wanted.items())

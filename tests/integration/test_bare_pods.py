@@ -12,7 +12,7 @@ pytestmark = pytest.mark.integration
 ALL_ROLES = {contract.ROLES: "launcher=1,worker=2"}
 
 
-def bare(role: str, rank: int = 0, **spec: Any) -> Json:  # noqa: ANN401 — fields of a manifest
+def bare(role: str, rank: int = 0, **spec: Any) -> Json:  # noqa: ANN401 - fields of a manifest
     return {
         "apiVersion": "v1",
         "kind": "Pod",

@@ -53,7 +53,7 @@ def leaves_nothing(at: Stage) -> None:
     )
 
 
-def reason(at: Stage, job: str) -> Any:  # noqa: ANN401 — JSON
+def reason(at: Stage, job: str) -> Any:  # noqa: ANN401 - JSON
     return at.job(job)["metadata"].get("annotations", {}).get(contract.REASON)
 
 

@@ -224,7 +224,7 @@ def nested(path: Sequence[str], text: str) -> Json:
     return dict(found)
 
 
-def ordered(documents: Any) -> list[Json]:  # noqa: ANN401 — any iterable of documents
+def ordered(documents: Any) -> list[Json]:  # noqa: ANN401 - any iterable of documents
     return sorted(documents, key=lambda each: (each["kind"], each["metadata"]["name"]))
 
 

@@ -86,7 +86,7 @@ def _dry_run(api: ApiClient, manifest: Json) -> Json:
     return found
 
 
-def _settled(value: Any, drawn: frozenset[str]) -> Any:  # noqa: ANN401 — JSON
+def _settled(value: Any, drawn: frozenset[str]) -> Any:  # noqa: ANN401 - JSON
     if isinstance(value, dict):
         return {name: _settled(item, drawn) for name, item in value.items() if name not in drawn}
     if isinstance(value, list):

@@ -60,7 +60,7 @@ def provisional(at: Stage) -> list[Json]:
     return [one for one in at.all("Pod") if contract.PROVISIONAL in one["metadata"]["labels"]]
 
 
-def reason(at: Stage, job: str) -> Any:  # noqa: ANN401 — JSON
+def reason(at: Stage, job: str) -> Any:  # noqa: ANN401 - JSON
     return at.job(job)["metadata"].get("annotations", {}).get(contract.REASON)
 
 

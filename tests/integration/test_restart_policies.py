@@ -19,7 +19,7 @@ from tests.integration.support.stage import Stage, elastic
 pytestmark = pytest.mark.integration
 
 
-def job(name: str, restart: str | None, **fields: Any) -> Json:  # noqa: ANN401 — JSON
+def job(name: str, restart: str | None, **fields: Any) -> Json:  # noqa: ANN401 - JSON
     """Two or three workers, worker 0 decides."""
     made = elastic(name, labels={"framework": "tensorflow", "max": "3", "min": "1"}, **fields)
     if restart:

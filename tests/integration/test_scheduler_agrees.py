@@ -83,7 +83,7 @@ def role_of(random: Random, who: tuple[str, str, int], cluster: int, all_roles: 
 
 @pytest.fixture
 def many(own_sandbox: Callable[[], Sandbox], tmp_path: Path) -> tuple[Stage, Random]:
-    random = Random(SEED)  # noqa: S311 — it only mixes
+    random = Random(SEED)  # noqa: S311 - it only mixes
     sandbox = own_sandbox()
     sandbox.up(*(group for cluster in range(CLUSTERS) for group in nodes_of(random, cluster)))
     install(sandbox, tmp_path, ("reconciler",), "--gang-limit", str(GANG_LIMIT))

@@ -165,7 +165,7 @@ def role_manifests(name: str = "mnist", roles: str = "chief=1,ps=2,worker=1..12"
     return manifests
 
 
-def pod(owner: Json, index: int, node: str = "node-1", **status: Any) -> Json:  # noqa: ANN401 (JSON)
+def pod(owner: Json, index: int, node: str = "node-1", **status: Any) -> Json:  # noqa: ANN401 - JSON
     """A pod of a stored Job; running and ready unless `status` is given."""
     metadata = owner["metadata"]
     ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}

@@ -28,7 +28,7 @@ TOLD_OF_ANYTHING = {"events", "leases"}
 """Written in our own namespace, or about any object, and worth nothing to a thief."""
 
 
-def literal(variable: str) -> Any:  # noqa: ANN401 — what stands there
+def literal(variable: str) -> Any:  # noqa: ANN401 - what stands there
     """CEL's texts, lists and maps are Python's, but for these words."""
     text = VARIABLES[variable].replace("dyn(", "(")
     return ast.literal_eval(text.replace("true", "True").replace("false", "False"))

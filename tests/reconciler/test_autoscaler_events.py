@@ -32,7 +32,7 @@ class World:
     def _ring(self) -> None:
         self.rings += 1
 
-    def event(self, by: str, message: str, second: int = 0, **about: Any) -> None:  # noqa: ANN401 — JSON
+    def event(self, by: str, message: str, second: int = 0, **about: Any) -> None:  # noqa: ANN401 - JSON
         name = f"e-{by}-{second}"
         body = {
             "metadata": {"name": name},

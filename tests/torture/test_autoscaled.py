@@ -119,7 +119,7 @@ class Scene:
 def scene(request: pytest.FixtureRequest, autoscaled: Installation) -> Iterator[Scene]:
     with stage(autoscaled.cluster) as at:
         at.within = 300.0
-        made = Scene(at, autoscaled, Random(request.param))  # noqa: S311 (no secret depends on it)
+        made = Scene(at, autoscaled, Random(request.param))  # noqa: S311 - no secret depends on it
         yield made
         for kind in ("Deployment", "Job", "Pod"):
             at.delete_all(kind)
@@ -145,7 +145,7 @@ def service(name: str) -> Json:
     return made
 
 
-def reason(at: Stage, job: str) -> Any:  # noqa: ANN401 — JSON
+def reason(at: Stage, job: str) -> Any:  # noqa: ANN401 - JSON
     return at.job(job)["metadata"].get("annotations", {}).get(contract.REASON)
 
 

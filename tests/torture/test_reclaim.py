@@ -95,7 +95,7 @@ def until(installation: Installation, at: Stage, random: Random, holds: Callable
 def test_owners_get_their_guarantee_back_and_no_job_of_the_borrower_ends(
     installation: Installation, teams: tuple[Stage, Stage, Stage], seed: int
 ) -> None:
-    random = Random(seed)  # noqa: S311 (no secret depends on it)
+    random = Random(seed)  # noqa: S311 - no secret depends on it
     guest, *owners = teams
     guest.apply(*(sweep(f"sweep-{number}") for number in range(GUESTS)))
     guest.until(lambda: running(guest) >= 300, "the guest borrows the cluster")

@@ -39,7 +39,7 @@ class Submission(NamedTuple):
 
 
 def trace(seed: int) -> tuple[Submission, ...]:
-    random = Random(seed)  # noqa: S311 (no secret depends on it)
+    random = Random(seed)  # noqa: S311 - no secret depends on it
     arrivals = [random.uniform(0, WITHIN) for _ in range(JOBS // 2)]
     for burst in BURSTS:
         arrivals += [burst + random.uniform(0, 5) for _ in range(JOBS // 4)]

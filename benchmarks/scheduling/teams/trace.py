@@ -46,7 +46,7 @@ class Trace(NamedTuple):
 
 def trace(seed: int, teams: int) -> Trace:
     """The trace: the first team borrows everything; others are idle except for bursts, in turn."""
-    random = Random(seed)  # noqa: S311 (no secret depends on it)
+    random = Random(seed)  # noqa: S311 - no secret depends on it
     names = [f"team-{number}" for number in range(teams)]
     part = CAPACITY // teams // LARGEST * LARGEST
     borrower, *owners = names

@@ -92,7 +92,7 @@ def read(document: Fields, own: Sequence[str] = ()) -> SourceMetadata:
     )
 
 
-def _end(status: Any) -> str:  # noqa: ANN401 (JSON)
+def _end(status: Any) -> str:  # noqa: ANN401 - JSON
     """The status word by which the old object ended; empty if it has not ended."""
     found = status if isinstance(status, dict) else {}
     conditions = found.get("conditions")

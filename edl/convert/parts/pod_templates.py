@@ -180,7 +180,7 @@ def _limits(container: Json) -> Json:
     return limits
 
 
-def texts(value: Any) -> Iterator[str]:  # noqa: ANN401 (JSON)
+def texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
     """Every string in a part of a template."""
     if isinstance(value, str):
         yield value
@@ -197,7 +197,7 @@ def replaced(template: Json, old: str, new: str) -> Json:
     return {name: _replaced(inner, old, new) for name, inner in template.items()}
 
 
-def _replaced(part: Any, old: str, new: str) -> Any:  # noqa: ANN401 (JSON)
+def _replaced(part: Any, old: str, new: str) -> Any:  # noqa: ANN401 - JSON
     if isinstance(part, str):
         return part.replace(old, new)
     if isinstance(part, dict):
@@ -207,7 +207,7 @@ def _replaced(part: Any, old: str, new: str) -> Any:  # noqa: ANN401 (JSON)
     return part
 
 
-def differences(one: Any, other: Any) -> Iterator[FieldPath]:  # noqa: ANN401 (JSON)
+def differences(one: Any, other: Any) -> Iterator[FieldPath]:  # noqa: ANN401 - JSON
     """Paths at which `one` has a value and `other` does not have the same value."""
     if isinstance(one, dict) and isinstance(other, dict):
         for name, inner in one.items():

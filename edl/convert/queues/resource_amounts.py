@@ -30,7 +30,7 @@ def amount(fields: Fields, name: str, resource: str) -> int | None:
     return Resources.parse({unit: str(value)}).get(unit)
 
 
-def _exact(value: Any) -> Decimal | None:  # noqa: ANN401 (JSON)
+def _exact(value: Any) -> Decimal | None:  # noqa: ANN401 - JSON
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     if isinstance(value, int) and abs(value) > LARGEST:
@@ -74,7 +74,7 @@ def weight(fields: Fields, name: str) -> float | None:
     return float(max(rounded, _SMALLEST_WEIGHT))
 
 
-def _text(value: Any) -> str:  # noqa: ANN401 (JSON)
+def _text(value: Any) -> str:  # noqa: ANN401 - JSON
     """A value for a message, shortened to one line."""
     if isinstance(value, dict | list):
         return "a list" if isinstance(value, list) else "an object"

@@ -30,7 +30,7 @@ from edl.writes import Json
 API: Final = "kai.alibabacloud.com"
 _SUSPENDED: Final = "job-supervisor.kube-ai.io/job-suspended"
 _SUPERVISOR: Final = "job-supervisor.kube-ai.io/job-status"
-_SSH_SECRET: Final = "arena.kubeflow.org/ssh-secret"  # noqa: S105 (an annotation's name)
+_SSH_SECRET: Final = "arena.kubeflow.org/ssh-secret"  # noqa: S105 - an annotation's name
 _RETRIES: Final = 6
 _AIACC: Final = ("aiacc", "perseus")
 """Names in images and commands that tell AIACC from Horovod: the API has no field for it."""

@@ -139,7 +139,7 @@ def _ports(spec: Json) -> Iterator[HostPort]:
         for entry in container.get("ports") or ():
             of_node = entry.get("containerPort") if spec.get("hostNetwork") else 0
             if number := entry.get("hostPort") or of_node:
-                address = entry.get("hostIP") or "0.0.0.0"  # noqa: S104 — read, never bound to
+                address = entry.get("hostIP") or "0.0.0.0"  # noqa: S104 - read, never bound to
                 yield HostPort(entry.get("protocol") or "TCP", number, address)
 
 

@@ -175,7 +175,7 @@ class JobIndex:
         )
         try:
             return gather(key, parts)
-        except Exception as error:  # noqa: BLE001 — one job must not hide all others
+        except Exception as error:  # noqa: BLE001 - one job must not hide all others
             first = min(jobs, key=lambda job: job.created_at)
             what = f"it cannot be read: {type(error).__name__}: {error}"
             return TrainingJob(key, first.framework, (), first.created_at, problem=what)

@@ -80,7 +80,7 @@ class EventRecorder:
             begun = self._monotonic()
             try:
                 write_event(self._cluster, *entry)
-            except Exception as error:  # noqa: BLE001 — the thread must outlive every Event
+            except Exception as error:  # noqa: BLE001 - the thread must outlive every Event
                 _log.debug(
                     "cannot write event %s about %s: %s", entry[0].reason, entry[0].target, error
                 )

@@ -137,7 +137,7 @@ class ClusterWriter:
                 self._write_chains(chains, ours)
         except ClusterError as error:
             return error
-        except Exception as error:  # noqa: BLE001 — one step must not stop all others
+        except Exception as error:  # noqa: BLE001 - one step must not stop all others
             return ClusterError(f"{type(error).__name__}: {error}")
         return None
 

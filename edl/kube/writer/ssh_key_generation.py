@@ -19,7 +19,7 @@ LogLevel ERROR
 def key_pair() -> Mapping[str, str]:
     """The `data` of a Secret with a fresh RSA key pair, under et-operator's key names."""
     from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - few jobs need it
-    from cryptography.hazmat.primitives.asymmetric import rsa  # noqa: PLC0415 — the same
+    from cryptography.hazmat.primitives.asymmetric import rsa  # noqa: PLC0415 - the same
 
     key = rsa.generate_private_key(_EXPONENT, _BITS)
     private = key.private_bytes(

@@ -36,7 +36,7 @@ _KEEPING: Final[Mapping[Code, JobCondition]] = {
 """Holds that keep the size of a role for longer than one plan."""
 Subject = tuple[JobKey, str]
 """(training job, role); role "" stands for the whole job."""
-Read = Callable[[PlanBuilder], Reason | None]
+_ReadReason = Callable[[PlanBuilder], Reason | None]
 """Reads from a decision the reason why a role or job gets no more; None if there is none."""
 
 
@@ -147,7 +147,7 @@ def _said(reason: Reason) -> Blocker | None:
     return None
 
 
-def _timed(now: DecisionInput, builder: PlanBuilder, read: Read) -> Blocker:
+def _timed(now: DecisionInput, builder: PlanBuilder, read: _ReadReason) -> Blocker:
     """A hold that ends at a known time, found by deciding at the rechecks; else a rule."""
     known = read(builder)
     wakes = sorted(set(builder.snapshot.rechecks))

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE
 from edl.planner.gangs.gang import Gang
-from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pack_order import pack_in_best_order
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.snapshot.role_allocation import RoleAllocation

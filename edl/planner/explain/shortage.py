@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edl.feasibility.eligibility import Mask
+from edl.feasibility.eligibility import Ints, Mask
 from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.model import JobKey, Role
 from edl.model.blockers import (
@@ -22,7 +22,6 @@ from edl.model.scarcity import Scarce
 from edl.planner.explain.kept_extras import kept_extras
 from edl.planner.fit_errors.fit_error import no_domain_error, no_node_error, scarce_resource
 from edl.planner.gangs.gang import Gang
-from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pack_order import pack_in_best_order
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.pass_results import PassResults

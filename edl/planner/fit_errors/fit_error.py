@@ -9,7 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.feasibility.eligibility import Mask
+from edl.feasibility.eligibility import Ints, Mask
 from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.model import Reason, Shape
 from edl.model.scarcity import Lack, NodeRule, NoEligibleNode, ResourceNeed, Scarce, Shortage
@@ -20,7 +20,6 @@ from edl.planner.gangs.topology_placement import (
     closest_fit,
     fits_empty_cluster,
 )
-from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from edl.feasibility.constraints import ConstraintCount
-from edl.feasibility.eligibility import Mask
+from edl.feasibility.eligibility import Ints, Mask
 from edl.model import PodAffinityTerm, Selector
 from edl.model.scarcity import NodeRule, NoEligibleNode
-from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 

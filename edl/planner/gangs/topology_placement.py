@@ -11,11 +11,11 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from msgspec.structs import replace
 
+from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import Domain
 from edl.planner.gangs.gang import Gang
 from edl.planner.packing.domain_ranking import DomainRanking, TopologyDomains
-from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pack_order import pack_in_best_order, reserve_idle, reserve_nodes
 from edl.planner.packing.pod_class import PodSetRequest, still_missing
 from edl.planner.snapshot.cluster_snapshot import Snapshot

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import IDLE, Horizon
-from edl.planner.packing.node_capacity import ALL_NODES, Ints, NodeCapacity, ResourceAmounts
+from edl.planner.packing.node_capacity import ALL_NODES, NodeCapacity, ResourceAmounts
 
 if TYPE_CHECKING:
     from edl.planner.packing.pod_class import PodClass
@@ -155,7 +156,7 @@ class CapacityView:
         self._ahead.clear()
 
     def _has_room(self, node: int) -> bool:
-        for cells, amount in self._cells:  # noqa: SIM110 (the innermost loop: all() costs three times as much)
+        for cells, amount in self._cells:  # noqa: SIM110 - the innermost loop: all() costs three times as much
             if cells[node] < amount:
                 return False
         return True

@@ -7,10 +7,9 @@ from typing import Final
 import numpy as np
 
 from edl.feasibility.constraints import AffinityConstraint, ConstraintState
-from edl.feasibility.eligibility import Mask
+from edl.feasibility.eligibility import Ints, Mask
 from edl.feasibility.horizon import IDLE
 from edl.planner.packing.best_fit import NO_NODE, CapacityView, CursorPosition, nodes_that_fit
-from edl.planner.packing.node_capacity import Ints
 
 _FEW: Final = 16
 """Nodes are grouped by the labels that have at most this many values (zones)."""

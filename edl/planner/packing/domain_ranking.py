@@ -9,8 +9,9 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import Horizon
-from edl.planner.packing.node_capacity import ALL_NODES, Ints, NodeCapacity
+from edl.planner.packing.node_capacity import ALL_NODES, NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 
 ReadCapacity: TypeAlias = Callable[[Ints | slice], Ints]

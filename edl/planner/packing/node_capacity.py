@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import Node
 from edl.quantities import CPU, MEMORY, SHARED_GPU, Resources
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from edl.feasibility.topology_state import TopologyState
     from edl.planner.packing.pod_class import PodClass
 
-
-Ints = NDArray[np.int64]
 Counts = NDArray[np.int16]
 ResourceAmounts = tuple[tuple[int, int], ...]
 """(row of the arrays, amount) of each resource that a pod requests; amounts are above 0."""

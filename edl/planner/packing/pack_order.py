@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise, permutations
 from typing import Final
 
+from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import IDLE, Horizon
-from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest, pack
 
 _ORDERS: Final = 6

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edl.feasibility.eligibility import EligibleNodes, Mask
+from edl.feasibility.eligibility import EligibleNodes, Ints, Mask
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import Shape
 from edl.planner.packing.best_fit import NO_NODE, CapacityView, nodes_that_fit
 from edl.planner.packing.constrained_fit import ConstrainedView
-from edl.planner.packing.node_capacity import Counts, Ints, NodeCapacity, by_scarcest_resource
+from edl.planner.packing.node_capacity import Counts, NodeCapacity, by_scarcest_resource
 
 Floats = NDArray[np.float64]
 
@@ -53,7 +53,7 @@ class PodClass:
         """The same pod class, restricted to these nodes, which are ascending."""
         found = copy(self)
         found.nodes = nodes[self.eligible[nodes]]
-        found._eligible = None  # noqa: SLF001 (of its own class)
+        found._eligible = None  # noqa: SLF001 - of its own class
         found.reset_cursors()
         return found
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from heapq import heapify, heappop, heappush
 
+from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
-from edl.planner.packing.node_capacity import Ints, ResourceAmounts
+from edl.planner.packing.node_capacity import ResourceAmounts
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.team_growth import growth_order
 from edl.planner.snapshot.cluster_snapshot import Snapshot

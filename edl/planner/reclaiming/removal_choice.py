@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edl.feasibility.eligibility import Ints
 from edl.model import Pod
-from edl.planner.packing.node_capacity import Ints, NodeCapacity
+from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.plan import Drain
 from edl.planner.snapshot.cluster_snapshot import Snapshot

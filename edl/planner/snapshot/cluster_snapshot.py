@@ -8,12 +8,12 @@ from functools import cached_property, partial
 from itertools import chain
 from math import inf
 
-from edl.feasibility.eligibility import Eligibility
+from edl.feasibility.eligibility import Eligibility, Ints
 from edl.model import ClusterState, Demand, JobKey, ProvisionalPod, Shape, TrainingJob
 from edl.model.jobs import queue_order
 from edl.planner.decision_limits import Autoscaler, Limits, Provisioner
 from edl.planner.packing.domain_capacity import NodeDomains
-from edl.planner.packing.node_capacity import Ints, NodeCapacity
+from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, lacking_resources
 from edl.planner.policies import Policy
 from edl.planner.snapshot.last_resizes import JobReference, latest_yields

@@ -143,7 +143,7 @@ class _Reader:
             for number, field in enumerate(root["jobs"].listed())
             for one in _within(
                 field,
-                trainings(field, Random(f"{seed}/{number}")),  # noqa: S311 (not for security)
+                trainings(field, Random(f"{seed}/{number}")),  # noqa: S311 - not for security
             )
         ]
         names = Counter(one.key.name for one in found)
@@ -257,7 +257,7 @@ def _time(field: Field, usual: timedelta) -> timedelta:
     return timedelta(seconds=field.seconds(usual.total_seconds()))
 
 
-def _yes(field: Field, usual: bool) -> bool:  # noqa: FBT001 (one of a table of readers)
+def _yes(field: Field, usual: bool) -> bool:  # noqa: FBT001 - one of a table of readers
     if isinstance(field.value, bool):
         return field.value
     field.found(f'"{field.value}"', "true, false")

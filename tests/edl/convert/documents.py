@@ -14,18 +14,18 @@ from edl.writes import Json
 CONTEXT = Context(trusted=frozenset(), image="example/kubectl-edl:1")
 
 
-def template(container: str = "main", **fields: Any) -> Json:  # noqa: ANN401 (JSON)
+def template(container: str = "main", **fields: Any) -> Json:  # noqa: ANN401 - JSON
     """A pod template; `fields` are its main container's."""
     return {"spec": {"containers": [{"name": container, "image": "train"} | fields]}}
 
 
-def replica(container: str, replicas: int | None = 1, **fields: Any) -> Json:  # noqa: ANN401 (JSON)
+def replica(container: str, replicas: int | None = 1, **fields: Any) -> Json:  # noqa: ANN401 - JSON
     """A replica spec of Kubeflow's; `fields` are its own, such as restartPolicy."""
     sized = {} if replicas is None else {"replicas": replicas}
     return sized | {"template": template(container)} | fields
 
 
-def tfjob(version: str = "v1", **spec: Any) -> Json:  # noqa: ANN401 (JSON)
+def tfjob(version: str = "v1", **spec: Any) -> Json:  # noqa: ANN401 - JSON
     """A TFJob with one worker; `spec` replaces fields of its spec."""
     workers = {"tfReplicaSpecs": {"Worker": replica("tensorflow")}}
     return {

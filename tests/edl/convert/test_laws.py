@@ -35,7 +35,7 @@ def _id(document: Json) -> str:
     return f"{document['kind']}-{document['metadata'].get('name')}"
 
 
-def _value(document: Any, place: tuple[str | int, ...]) -> Any:  # noqa: ANN401 (JSON)
+def _value(document: Any, place: tuple[str | int, ...]) -> Any:  # noqa: ANN401 - JSON
     inner: Any = document
     for step in place:
         inner = inner[step]
@@ -60,7 +60,7 @@ def test_an_unknown_field_is_carried_or_named(document: Json) -> None:
         try:
             found = convert(with_value(document, unknown, MARK))
         except Malformed as malformed:
-            assert "unheardOf" in str(malformed)  # noqa: PT017 (any of its reasons)
+            assert "unheardOf" in str(malformed)  # noqa: PT017 - any of its reasons
             continue
         assert found is not None
         assert MARK in json.dumps(found.manifests) or _is_told(found, unknown), unknown
@@ -104,7 +104,7 @@ def test_nonsense_is_refused_or_converted_and_never_breaks(data: st.DataObject) 
     try:
         convert(changed)
     except Malformed as malformed:
-        assert malformed.remarks  # noqa: PT017 (any of them)
+        assert malformed.remarks  # noqa: PT017 - any of them
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=_id)

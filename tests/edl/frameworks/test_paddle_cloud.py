@@ -21,7 +21,7 @@ from tests.edl.paddle import ELASTIC, ROLES, STATIC, TOLERANT, cloud, env, first
 from tests.edl.readings import annotation, findings
 
 
-def asking(**resources: Any) -> Json:  # noqa: ANN401 — JSON
+def asking(**resources: Any) -> Json:  # noqa: ANN401 - JSON
     container = {"name": "trainer", "image": "busybox", "resources": resources}
     return {"containers": [container]}
 

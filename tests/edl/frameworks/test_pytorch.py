@@ -14,12 +14,12 @@ ROLES = "rendezvous=1,worker=2..4"
 STORE = "mnist-rendezvous-0.mnist.lab.svc"
 
 
-def pytorch(role: str, roles: str = ROLES, **fields: Any) -> Json:  # noqa: ANN401 — JSON
+def pytorch(role: str, roles: str = ROLES, **fields: Any) -> Json:  # noqa: ANN401 - JSON
     """One Job of the PyTorch training job `mnist`."""
     return role_manifest(role, roles, framework="pytorch", **fields)
 
 
-def alone(**fields: Any) -> Json:  # noqa: ANN401 — JSON
+def alone(**fields: Any) -> Json:  # noqa: ANN401 - JSON
     """A PyTorch Job without a rendezvous of its own."""
     return job("mnist", framework="pytorch", min="2", max="4", **fields)
 

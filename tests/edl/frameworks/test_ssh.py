@@ -28,7 +28,7 @@ SECRET = {
 }
 
 
-def ssh(role: str, **fields: Any) -> Json:  # noqa: ANN401 — JSON
+def ssh(role: str, **fields: Any) -> Json:  # noqa: ANN401 - JSON
     return created(horovod(role, annotations={"mode": "ssh"}, **fields))
 
 

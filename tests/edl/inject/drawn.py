@@ -193,7 +193,7 @@ def _pods(framework: str) -> st.SearchStrategy[Json]:
         "serviceAccountName": st.just("trainer"),
         "nodeSelector": st.just({"disk": "ssd"}),
         "schedulingGates": st.just([{"name": "example.com/gate"}]),
-        "shareProcessNamespace": st.just(False),  # noqa: FBT003 — JSON
+        "shareProcessNamespace": st.just(False),  # noqa: FBT003 - JSON
     }
     return st.fixed_dictionaries({"containers": _named(container, 1)}, optional=optional)
 

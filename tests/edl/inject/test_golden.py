@@ -114,13 +114,13 @@ def test_a_refusal_tells_everything_at_once(denial: Denial) -> None:
     assert refusal.message == denial.message
 
 
-def _reversed(value: Any) -> Any:  # noqa: ANN401 — JSON
+def _reversed(value: Any) -> Any:  # noqa: ANN401 - JSON
     if isinstance(value, dict):
         return {name: _reversed(value[name]) for name in reversed(value)}
     return [_reversed(item) for item in value] if isinstance(value, list) else copy.copy(value)
 
 
-def _lost(own: Any, stored: Any, path: tuple[str, ...]) -> Iterator[str]:  # noqa: ANN401 — JSON
+def _lost(own: Any, stored: Any, path: tuple[str, ...]) -> Iterator[str]:  # noqa: ANN401 - JSON
     """Paths of what stands in `own` and not, unchanged, in `stored`."""
     name = path[-1] if path else ""
     defaulted = name in _DEFAULTS and own == _DEFAULTS[name]

@@ -23,7 +23,7 @@ _OTHERS = some.integers() | some.sampled_from([_HUGE, -_HUGE])
 _INTEGERS = some.one_of(*[_SMALL] * 9, _OTHERS)
 
 
-def of(hint: Any) -> some.SearchStrategy[Any]:  # noqa: ANN401 (a type, whatever its form)
+def of(hint: Any) -> some.SearchStrategy[Any]:  # noqa: ANN401 - a type, whatever its form
     """Values that a field of this type may have."""
     parts = get_args(hint)
     if hint is int:

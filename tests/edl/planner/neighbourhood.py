@@ -120,7 +120,7 @@ def _keeps_off(other: Placed, node: Node, rules: PodConstraints) -> bool:
 
 
 def _same_port(other: Placed, node: Node, port: HostPort) -> bool:
-    every = "0.0.0.0"  # noqa: S104 — compared with
+    every = "0.0.0.0"  # noqa: S104 - compared with
     return other.node.name == node.name and any(
         (one.protocol, one.number) == (port.protocol, port.number)
         and (one.address == port.address or every in (one.address, port.address))

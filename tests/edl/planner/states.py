@@ -1,6 +1,6 @@
 """Builders for planner tests: a cluster in a line. Times count in seconds from NOON."""
 
-# ruff: noqa: ANN401 (the builders pass any field on)
+# ruff: noqa: ANN401 - the builders pass any field on
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta

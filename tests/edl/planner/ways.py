@@ -38,7 +38,7 @@ WAYS["preempting"] = Way(POLICIES["fair"], replace(LIMITS, preempt=True))
 
 def law(
     state: st.SearchStrategy[ClusterState],
-    **strategies: Any,  # noqa: ANN401 (of any type)
+    **strategies: Any,  # noqa: ANN401 - of any type
 ) -> Callable[[Law], Law]:
     """A law of `state`, under any way to decide (`way`)."""
     return drawn(way=st.sampled_from(list(WAYS.values())), state=state, **strategies)

@@ -10,7 +10,7 @@ def instructions(call: Callable[[], object]) -> int:
     """Bytecodes that the call executes, those of what it calls included; C code counts as one."""
     count = 0
 
-    def trace(frame: FrameType, event: str, _argument: Any) -> Any:  # noqa: ANN401 (a trace function)
+    def trace(frame: FrameType, event: str, _argument: Any) -> Any:  # noqa: ANN401 - a trace function
         nonlocal count
         frame.f_trace_opcodes = True
         frame.f_trace_lines = False

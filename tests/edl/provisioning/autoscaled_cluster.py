@@ -82,7 +82,7 @@ class AutoscaledCluster:
         pods: int,
         cpu: int = 4,
         most: int | None = None,
-        **more: Any,  # noqa: ANN401 — JSON
+        **more: Any,  # noqa: ANN401 - JSON
     ) -> None:
         """A training job of one role that resizes live: kube-scheduler places its pods."""
         requests = {"requests": {"cpu": str(cpu), "memory": "1Gi"}}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 OWN_CLASS = {"scopeName": "PriorityClass", "operator": "In", "values": ["research"]}
 
 
-def container(name: str, cpu: int, limit: int = 0, **more: Any) -> "Json":  # noqa: ANN401 — JSON
+def container(name: str, cpu: int, limit: int = 0, **more: Any) -> "Json":  # noqa: ANN401 - JSON
     limits = {"limits": {"cpu": str(limit)}} if limit else {}
     return {
         "name": name,

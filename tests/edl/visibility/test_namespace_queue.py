@@ -22,7 +22,7 @@ from edl.visibility.namespace_queue import (
 )
 
 MOMENTS = st.datetimes(
-    min_value=datetime(2000, 1, 1),  # noqa: DTZ001 (the strategy adds the zone)
+    min_value=datetime(2000, 1, 1),  # noqa: DTZ001 - the strategy adds the zone
     max_value=datetime(2100, 1, 1),  # noqa: DTZ001
     timezones=st.just(UTC),
 )
@@ -110,7 +110,7 @@ def test_what_is_wrong_is_named_by_its_path(field: str, value: object, where: st
     "text", ["", "{", "[" * 100_000, '{"a":' * 100_000, '{"items": null}', "x" * 2_000_000]
 )
 def test_anything_else_is_refused_and_not_more(text: str) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011 (each says something else)
+    with pytest.raises(ValueError):  # noqa: PT011 - each says something else
         parse(text)
 
 

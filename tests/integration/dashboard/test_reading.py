@@ -171,7 +171,7 @@ def run_axe(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_parts_of_charts_are_told_apart_by_their_brightness(page: Page, scheme: Any) -> None:  # noqa: ANN401 (Playwright's words)
+def test_parts_of_charts_are_told_apart_by_their_brightness(page: Page, scheme: Any) -> None:  # noqa: ANN401 - Playwright's words
     page.emulate_media(color_scheme=scheme)
     for part, ground in [
         ("--fill", "--track"),

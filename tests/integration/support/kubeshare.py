@@ -125,7 +125,7 @@ class KubeShare:
         while not self._stop.wait(_PAUSE):
             try:
                 self.schedule()
-            except Exception as error:  # noqa: BLE001 — shown when it is left
+            except Exception as error:  # noqa: BLE001 - shown when it is left
                 self.broken.append(error)
                 return
 

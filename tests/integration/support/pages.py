@@ -22,7 +22,7 @@ def opened(
     chromium: Browser,
     found: Dashboard,
     jobs: int = 2,
-    **how: Any,  # noqa: ANN401 (Playwright's)
+    **how: Any,  # noqa: ANN401 - Playwright's
 ) -> Iterator[Page]:
     """A page that is live. Its scripts fail at nothing, and its policy has nothing to forbid."""
     wrong: list[str] = []

@@ -219,7 +219,7 @@ def elastic(
     name: str,
     cpu: str = "1",
     labels: Mapping[str, str] | None = None,
-    **spec: Any,  # noqa: ANN401 — fields of a manifest
+    **spec: Any,  # noqa: ANN401 - fields of a manifest
 ) -> Json:
     """A Job with labels by the contract's words, framework none unless they say."""
     words = {"framework": "none"} | dict(labels or {})

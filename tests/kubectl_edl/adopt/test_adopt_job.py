@@ -123,7 +123,7 @@ def test_without_a_terminal_a_recreation_needs_yes(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(("answer", "made_anew"), [("y\n", True), ("\n", False), ("no\n", False)])
-def test_recreating_needs_confirmation(stage: Stage, answer: str, made_anew: bool) -> None:  # noqa: FBT001 (a column of the table)
+def test_recreating_needs_confirmation(stage: Stage, answer: str, made_anew: bool) -> None:  # noqa: FBT001 - a column of the table
     stage.answers = answer
     found = stage.run("adopt", "resnet", *ELASTIC, "--recreate")
     assert found.code == 0

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kubectl_edl.dashboard.run_dashboard import Dashboard
 
 
-ANYWHERE = "0.0.0.0"  # noqa: S104 (a test of just that)
+ANYWHERE = "0.0.0.0"  # noqa: S104 - a test of just that
 
 
 def serving(**asked: object) -> Dashboard:

@@ -364,7 +364,7 @@ def test_a_malformed_manifest_is_named_with_its_place(text: str, words: str) -> 
 JUNK = st.sampled_from([None, 1, True, "x", [], {}, [1], ["x"], [None], [[]], {"name": {}}])
 
 
-def places(value: Any, *path: str | int) -> Iterator[tuple[str | int, ...]]:  # noqa: ANN401 (JSON)
+def places(value: Any, *path: str | int) -> Iterator[tuple[str | int, ...]]:  # noqa: ANN401 - JSON
     """The paths of everything in a manifest."""
     named = value.items() if isinstance(value, dict) else enumerate(value)
     for step, inner in named:

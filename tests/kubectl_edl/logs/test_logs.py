@@ -341,7 +341,7 @@ def test_a_container_that_starts_again_is_followed_again(stage: Stage) -> None:
 class Broken(ClusterWrapper):
     """Each log breaks once after its first line."""
 
-    def __init__(self, cluster: Any) -> None:  # noqa: ANN401 (the fake's logs)
+    def __init__(self, cluster: Any) -> None:  # noqa: ANN401 - the fake's logs
         super().__init__(cluster)
         self.broken: set[str] = set()
         self.asked: list[LogRequest] = []

@@ -1,6 +1,6 @@
 """The fields of `-o json` are those that docs/reference/outputs.md lists."""
 
-# ruff: noqa: ANN401 (shapes are types, for which typing has no type)
+# ruff: noqa: ANN401 - shapes are types, for which typing has no type
 
 import json
 from collections.abc import Iterator, Mapping

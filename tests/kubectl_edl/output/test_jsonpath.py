@@ -138,7 +138,7 @@ def test_any_text_is_a_template_or_an_error_that_we_know(text: str) -> None:
     try:
         found = jsonpath.execute(jsonpath.template(text), DOCUMENT)
     except TemplateError as error:
-        assert str(error)  # noqa: PT017 (either is right)
+        assert str(error)  # noqa: PT017 - either is right
     else:
         assert "{" in text or found == text
 

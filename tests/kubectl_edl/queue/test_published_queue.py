@@ -226,7 +226,7 @@ def publish(
     *,
     position: int | None,
     ahead: tuple[TeamCount, ...] = (),
-    **changed: Any,  # noqa: ANN401 (fields of the job)
+    **changed: Any,  # noqa: ANN401 - fields of the job
 ) -> None:
     """The ConfigMap as the reconciler leaves it, with one job."""
     remediation = changed.pop("remediation", "room for 3 more pods")

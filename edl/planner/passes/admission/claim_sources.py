@@ -6,6 +6,7 @@ from operator import itemgetter
 from typing import Final, TypeAlias
 
 from edl import reasons
+from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.lost_pods import longest_wait, stands_still
 from edl.model import Domain, JobKey, Reason
@@ -13,7 +14,6 @@ from edl.planner.gangs import topology_placement
 from edl.planner.gangs.empty_cluster import EmptyCluster
 from edl.planner.gangs.gang import Gang
 from edl.planner.gangs.topology_placement import AttainedCapacity
-from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.pass_results import PassResults, record_eviction
 from edl.planner.passes.preemption.preemption import Preemption, Preemptor

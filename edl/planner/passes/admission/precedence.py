@@ -22,8 +22,7 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import RoleAllocation
 
 if TYPE_CHECKING:
-    from edl.feasibility.eligibility import Mask
-    from edl.planner.packing.node_capacity import Ints
+    from edl.feasibility.eligibility import Ints, Mask
 
 
 @dataclass(slots=True)

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from edl import reasons
+from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import Horizon
 from edl.lost_pods import why_returns
 from edl.model import JobKey, Reason
-from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest, pack
 from edl.planner.pass_results import PassResults, record_eviction
 from edl.planner.passes.preemption.victims import (

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import Horizon
 from edl.model import TrainingJob
-from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation, start_size
 from edl.planner.teams.team_balance import TeamBalance, TeamCharge

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE
-from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.growth import GrowthCeiling, could_reserve
 from edl.planner.reclaiming.reservation import Reservation

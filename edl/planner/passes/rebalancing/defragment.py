@@ -60,15 +60,15 @@ def defragment_for(snapshot: Snapshot, ceiling: GrowthCeiling, recipient: RoleAl
     return True
 
 
-Replica = tuple[RoleAllocation, int]
+_Replica = tuple[RoleAllocation, int]
 
 
-def _given(snapshot: Snapshot) -> list[Replica]:
+def _given(snapshot: Snapshot) -> list[_Replica]:
     """New placements of running jobs on idle capacity, without placement constraints.
 
     Collection stops above `_MOST`, since more than that are not moved at all.
     """
-    given: list[Replica] = []
+    given: list[_Replica] = []
     for allocation in snapshot.allocations:
         if allocation.changed and not (allocation.starts or allocation.pod_class.constraints):
             last = takewhile(_is_created, reversed(allocation.placements))
@@ -83,7 +83,7 @@ def _is_created(placement: Placement) -> bool:
     return placement.is_new and placement.holds_idle
 
 
-def _place_all(snapshot: Snapshot, asked: list[Replica]) -> list[int] | None:
+def _place_all(snapshot: Snapshot, asked: list[_Replica]) -> list[int] | None:
     """Reserve the fullest node that fits for each, in this order; None, and no change, if not."""
     nodes: list[int] = []
     for allocation, _ in asked:

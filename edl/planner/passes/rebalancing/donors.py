@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edl import reasons
+from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
-from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.reclaiming.reservation import Reservation

@@ -15,8 +15,8 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from typing import Final
 
+from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
-from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.growth import GrowthCeiling, RoleGrowth
 from edl.planner.passes.placement_order import defer_growth

@@ -13,10 +13,9 @@ from typing import Final
 import numpy as np
 
 from edl.contract import NODE_POOL
-from edl.feasibility.eligibility import Mask
+from edl.feasibility.eligibility import Ints, Mask
 from edl.model import JobKey, Node
 from edl.planner.decision_limits import GrowthMode
-from edl.planner.packing.node_capacity import Ints
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, manual_size

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from edl import reasons
-from edl.feasibility.eligibility import Mask
+from edl.feasibility.eligibility import Ints, Mask
 from edl.feasibility.horizon import FUTURE_IDLE
-from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.pass_results import PassResults, ReplicaMove, record_eviction
 from edl.planner.passes.drain import exceeded_by_replacement, is_movable

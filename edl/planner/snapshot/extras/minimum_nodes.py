@@ -13,10 +13,10 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import Horizon
 from edl.model import ResizePolicy
 from edl.planner.packing.domain_ranking import TopologyDomains
-from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest, pack
 from edl.planner.snapshot.extras.reclaimable_capacity import ReclaimableCapacity
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation

@@ -13,9 +13,9 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from edl.feasibility.eligibility import Mask
+from edl.feasibility.eligibility import Ints, Mask
 from edl.feasibility.horizon import Horizon
-from edl.planner.packing.node_capacity import Ints, NodeCapacity
+from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.snapshot.extras.minimum_nodes import any_may_leave
 from edl.planner.snapshot.extras.reclaim_preview import ReclaimPreview

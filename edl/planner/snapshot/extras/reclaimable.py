@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from edl.feasibility.eligibility import Mask
+from edl.feasibility.eligibility import Ints, Mask
 from edl.model import TrainingJob
 from edl.planner.packing.domain_ranking import TopologyDomains
-from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import AnchorNodes

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from edl.planner.packing.node_capacity import Ints, NodeCapacity
+from edl.feasibility.eligibility import Ints
+from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
 from edl.planner.snapshot.role_allocation import Placement, RoleAllocation

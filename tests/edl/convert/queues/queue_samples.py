@@ -13,12 +13,12 @@ from edl.writes import Json
 GPU = "nvidia.com/gpu"
 
 
-def kueue(kind: str, name: str, version: str = "v1beta2", **spec: Any) -> Json:  # noqa: ANN401 (JSON)
+def kueue(kind: str, name: str, version: str = "v1beta2", **spec: Any) -> Json:  # noqa: ANN401 - JSON
     api = f"kueue.x-k8s.io/{version}"
     return {"apiVersion": api, "kind": kind, "metadata": {"name": name}, "spec": spec}
 
 
-def cluster_queue(name: str, cohort: str = "all", *quotas: Json, **spec: Any) -> Json:  # noqa: ANN401 (JSON)
+def cluster_queue(name: str, cohort: str = "all", *quotas: Json, **spec: Any) -> Json:  # noqa: ANN401 - JSON
     grouped = {"resourceGroups": [group(*quotas)]} if quotas else {}
     joined = {"cohortName": cohort} if cohort else {}
     return kueue("ClusterQueue", name, **joined, **grouped, **spec)
@@ -33,13 +33,13 @@ def quota(resource: str, nominal: object, **limits: object) -> Json:
     return {"name": resource, "nominalQuota": nominal} | limits
 
 
-def local_queue(namespace: str, queue: str, **spec: Any) -> Json:  # noqa: ANN401 (JSON)
+def local_queue(namespace: str, queue: str, **spec: Any) -> Json:  # noqa: ANN401 - JSON
     found = kueue("LocalQueue", "jobs", clusterQueue=queue, **spec)
     found["metadata"]["namespace"] = namespace
     return found
 
 
-def kai(name: str, parent: str = "", **spec: Any) -> Json:  # noqa: ANN401 (JSON)
+def kai(name: str, parent: str = "", **spec: Any) -> Json:  # noqa: ANN401 - JSON
     above = {"parentQueue": parent} if parent else {}
     metadata = {"name": name}
     api = "scheduling.run.ai/v2"

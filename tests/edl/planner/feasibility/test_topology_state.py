@@ -206,7 +206,7 @@ def test_only_the_first_pod_with_affinity_to_itself_may_join_a_terminating_pod()
 
 
 def test_a_port_of_the_node_is_there_once() -> None:
-    port = HostPort("TCP", 2222, "0.0.0.0")  # noqa: S104 — of a manifest
+    port = HostPort("TCP", 2222, "0.0.0.0")  # noqa: S104 - of a manifest
     wanted = worker("train", 1, 9, shape=ruled(ports=(port,)), on=["node-0"])
     exporter = ForeignPods("node-1", rules("web", ports=(port._replace(address="10.0.0.1"),)), 1)
     state = replace(cluster(*hosts(*"aaa"), wanted), foreign_pods=(exporter,))
@@ -230,7 +230,7 @@ def test_no_job_shrinks_for_a_pod_with_constraints_against_every_node() -> None:
 # -- laws ------------------------------------------------------------------------------------------
 
 _NAMES = ("red", "blue")
-_ADDRESSES = ("0.0.0.0", "10.0.0.1", "10.0.0.2")  # noqa: S104 — of manifests
+_ADDRESSES = ("0.0.0.0", "10.0.0.1", "10.0.0.2")  # noqa: S104 - of manifests
 
 
 @cache

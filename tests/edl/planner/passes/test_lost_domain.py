@@ -1,6 +1,6 @@
 """A gang that lost nodes of its required domain, while the Job controller backs off."""
 
-# ruff: noqa: ANN401 (the builders pass any field on)
+# ruff: noqa: ANN401 - the builders pass any field on
 
 from datetime import timedelta
 from typing import Any

@@ -17,7 +17,7 @@ PREEMPT = replace(ALL, preempt=True)
 SECOND = timedelta(seconds=1)
 
 
-def fixed(name: str, count: int, **fields: Any) -> TrainingJob:  # noqa: ANN401 (a builder's fields)
+def fixed(name: str, count: int, **fields: Any) -> TrainingJob:  # noqa: ANN401 - a builder's fields
     return worker(name, count, count, **fields)
 
 

@@ -14,7 +14,7 @@ from tests.edl.planner.states import at, cluster, demand, node, shape, worker
 PATIENT = replace(ALL, queue_patience=timedelta(minutes=5))
 
 
-def done(part: float, *args: Any, **fields: Any) -> TrainingJob:  # noqa: ANN401 (a builder's fields)
+def done(part: float, *args: Any, **fields: Any) -> TrainingJob:  # noqa: ANN401 - a builder's fields
     return worker(*args, **fields, progress=part)
 
 

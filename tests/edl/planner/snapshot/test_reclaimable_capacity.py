@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import pytest
 
+from edl.feasibility.eligibility import Ints
 from edl.planner.decision_limits import Limits
-from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
