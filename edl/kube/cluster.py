@@ -44,7 +44,7 @@ class ObjectKey(NamedTuple):
 class Delta(NamedTuple, Generic[T]):
     """The change of one object: `before` is None if it is new, `after` if it is gone."""
 
-    name: ObjectKey
+    key: ObjectKey
     before: T | None
     after: T | None
 

@@ -14,7 +14,7 @@ from edl.kube.decode.object_facts import (
     PriorityClassFacts,
 )
 from edl.kube.decode.runtime_classes import RuntimeClassFacts
-from edl.kube.dra.device_index import DeviceNews
+from edl.kube.dra.device_index import DeviceChanges
 from edl.kube.provisioning.request_facts import CapacityRequestFacts
 from edl.model import Node, Teams
 
@@ -33,7 +33,7 @@ class ClusterFacts(msgspec.Struct, frozen=True):
     """None if RuntimeClasses may not be read."""
     claims: Sequence[ObjectKey] | None = None
     """PersistentVolumeClaims that pods can be placed with; None if they may not be read."""
-    devices: DeviceNews | None = None
+    devices: DeviceChanges | None = None
     """All objects of dynamic resource allocation, as additions; None if they may not be read, or if
     the API server does not serve them."""
     autoscaled: bool = False
@@ -43,7 +43,7 @@ class ClusterFacts(msgspec.Struct, frozen=True):
     read."""
     pooled: bool = False
     """Whether there are NodePools: Karpenter then removes the nodes of these, and no others."""
-    tags: Sequence[OwnedObjectRef] = ()
+    owned_objects: Sequence[OwnedObjectRef] = ()
     """Every Service, and our other objects around training jobs."""
     teams: Teams = Teams()
     """The teams of the last valid document; empty if none are configured."""

@@ -48,7 +48,7 @@ class RetryBackoff(msgspec.Struct, frozen=True):
 class Informer(Generic[T]):
     """Keeps one store up to date with the cluster.
 
-    `restarted` is called for every new watch, `heard` for every list, event and bookmark.
+    `restarted` is called for every new watch, `received` for every list, event and bookmark.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class Informer(Generic[T]):
         version = ""
         for page in pages:
             version = version or page.version
-            items.update((item.name, item) for item in map(self.store.item, page.items))
+            items.update((item.key, item) for item in map(self.store.item, page.items))
         return items, version
 
     def _follow(self) -> bool:

@@ -19,7 +19,7 @@ class StoredObject(NamedTuple, Generic[T]):
     `facts` is None for an object that is irrelevant to us.
     """
 
-    name: ObjectKey
+    key: ObjectKey
     version: int
     facts: T | None
 
@@ -51,8 +51,8 @@ class Store(Generic[T]):
         self._version = 0
         self._synced = Event()
         self._served = True
-        self._news: dict[ObjectKey, T | None] | None = None
-        """For each changed object, its facts at the last call of `news`."""
+        self._changes: dict[ObjectKey, T | None] | None = None
+        """For each changed object, its facts at the last call of `changes`."""
 
     @property
     def synced(self) -> bool:
@@ -81,23 +81,23 @@ class Store(Generic[T]):
     def __len__(self) -> int:
         return len(self._items)
 
-    def news(self, *, whole: bool = False) -> list[Delta[T]]:
+    def changes(self, *, whole: bool = False) -> list[Delta[T]]:
         """The differences since the last call, for a single reader; `whole`: all objects.
 
         The first call also returns all objects. An object that changed several times has one entry.
         """
         with self._lock:
-            news, self._news = self._news, {}
-            if news is None or whole:
+            changes, self._changes = self._changes, {}
+            if changes is None or whole:
                 items = (item for item in self._items.values() if item.facts is not None)
-                return [Delta(item.name, None, item.facts) for item in items]
-            return [Delta(name, before, self._known(name)) for name, before in news.items()]
+                return [Delta(item.key, None, item.facts) for item in items]
+            return [Delta(name, before, self._known(name)) for name, before in changes.items()]
 
-    def changes(self) -> list[Delta[T]]:
-        """All objects as additions; the differences for `news` are kept."""
+    def as_additions(self) -> list[Delta[T]]:
+        """All objects as additions; the differences for `changes` are kept."""
         with self._lock:
             items = (item for item in self._items.values() if item.facts is not None)
-            return [Delta(item.name, None, item.facts) for item in items]
+            return [Delta(item.key, None, item.facts) for item in items]
 
     def item(self, raw: bytes) -> StoredObject[T]:
         """Decodes an object. Raises msgspec.DecodeError if it has no identity.
@@ -139,7 +139,7 @@ class Store(Generic[T]):
             self._changed()
 
     def _compare(self, before: Mapping[ObjectKey, StoredObject[T]]) -> bool:
-        """Whether all facts are as before; differences are noted for `news`."""
+        """Whether all facts are as before; differences are noted for `changes`."""
         same = True
         for name, held in before.items():
             if self._items.get(name) is not held:
@@ -149,11 +149,12 @@ class Store(Generic[T]):
         return same
 
     def _note(self, name: ObjectKey, before: T | None) -> bool:
-        """Whether the facts of an object are unchanged; a difference is noted for `news`."""
-        if self._known(name) == before:
+        """Whether the facts of an object are unchanged; a difference is noted for `changes`."""
+        known = self._known(name)
+        if known == before:
             return True
-        if self._news is not None and self._news.setdefault(name, before) == self._known(name):
-            del self._news[name]
+        if self._changes is not None and self._changes.setdefault(name, before) == known:
+            del self._changes[name]
         return False
 
     def _known(self, name: ObjectKey) -> T | None:
@@ -180,14 +181,14 @@ class Store(Generic[T]):
         """Applies a watch event; one that is older than the known version changes nothing."""
         with self._lock:
             self._version = max(self._version, item.version)
-            held = self._items.get(item.name)
+            held = self._items.get(item.key)
             if held is not None and held.version > item.version:
                 return
             if gone:
-                self._items.pop(item.name, None)
+                self._items.pop(item.key, None)
             else:
-                self._items[item.name] = item
-            same = self._note(item.name, held.facts if held else None)
+                self._items[item.key] = item
+            same = self._note(item.key, held.facts if held else None)
         if not same:
             self._changed()
 

@@ -25,7 +25,7 @@ from edl.kube.decode.config_maps import config_map
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.decode.runtime_classes import RuntimeClassFacts
 from edl.kube.dra import dra_facts as dra
-from edl.kube.dra.device_index import DeviceNews
+from edl.kube.dra.device_index import DeviceChanges
 from edl.kube.provisioning import request_facts
 from edl.writes import Json
 
@@ -73,12 +73,14 @@ class Stores:
         self.classes = self._of("DeviceClass", dra.device_class)
         self.resource_claims = self._of("ResourceClaim", dra.resource_claim)
         self.templates = self._of("ResourceClaimTemplate", dra.template)
-        self.pools = self._of("NodePool", partial(object_facts.tag, "NodePool"))
+        self.pools = self._of("NodePool", partial(object_facts.owned_object, "NodePool"))
         self.requests = self._of("ProvisioningRequest", request_facts.capacity_request)
-        self.tags = {"Service": self._of("Service", partial(object_facts.tag, "Service"))}
+        services = self._of("Service", partial(object_facts.owned_object, "Service"))
+        self.owned_objects = {"Service": services}
         for kind in SURROUNDINGS:
             ours = ListOptions(kind, labels=contract.JOB)
-            self.tags[kind] = self._selected(ours, partial(object_facts.tag, kind))
+            decode = partial(object_facts.owned_object, kind)
+            self.owned_objects[kind] = self._selected(ours, decode)
 
     def _of(self, kind: str, decode: Callable[[bytes], T | None]) -> Store[T]:
         """Adds the store of all objects of a kind."""
@@ -119,8 +121,8 @@ class Stores:
         """Whether the API server serves ProvisioningRequests, and they may be read."""
         return self.requests.synced and self.requests.served
 
-    def device_news(self, *, whole: bool) -> DeviceNews:
-        return DeviceNews(*(store.news(whole=whole) for store in self._devices))
+    def device_changes(self, *, whole: bool) -> DeviceChanges:
+        return DeviceChanges(*(store.changes(whole=whole) for store in self._devices))
 
     @property
     def synced(self) -> bool:
@@ -137,7 +139,7 @@ class Stores:
         """None until they are listed: a class that may not be read does not count as missing."""
         return self.runtimes.values() if self.runtimes.synced else None
 
-    def snapshot(self) -> ClusterFacts:
+    def facts(self) -> ClusterFacts:
         return ClusterFacts(
             nodes=self.nodes.values(),
             pods=self.pods.values(),
@@ -148,13 +150,13 @@ class Stores:
             ranges=self.ranges.values(),
             runtimes=self.runtimes_read,
             claims=self.claims.values() if self.claims.synced else None,
-            devices=DeviceNews(*(store.changes() for store in self._devices))
+            devices=DeviceChanges(*(store.as_additions() for store in self._devices))
             if self.devices_read
             else None,
             autoscaled=self.autoscaled,
             requests=self.requests.values() if self.takes_requests else None,
             pooled=self.pooled,
-            tags=[tag for store in self.tags.values() for tag in store.values()],
+            owned_objects=[one for store in self.owned_objects.values() for one in store.values()],
         )
 
 
@@ -184,13 +186,13 @@ def read_once(
     with ThreadPoolExecutor(len(pairs)) as pool:
         for _ in pool.map(read, pairs):
             pass  # raises what a list raised
-    return replace(stores.snapshot(), teams=TeamSource(stores.teams, cluster).teams())
+    return replace(stores.facts(), teams=TeamSource(stores.teams, cluster).teams())
 
 
 def fill(cluster: Cluster, selection: ListOptions, store: Store[Any]) -> None:
     """Fills a store from one list."""
     listing = cluster.list(selection)
-    items = {item.name: item for item in map(store.item, listing.items)}
+    items = {item.key: item for item in map(store.item, listing.items)}
     store.replace(items, int(listing.version))
 
 

@@ -243,7 +243,7 @@ def namespace(raw: bytes) -> NamespaceFacts:
     return NamespaceFacts(found.name, policy, tuple(sorted(labels.items())))
 
 
-def tag(kind: str, raw: bytes) -> OwnedObjectRef:
+def owned_object(kind: str, raw: bytes) -> OwnedObjectRef:
     found = _tagged.decode(raw).metadata
     job = _labels(found).get(contract.JOB, "")
     return OwnedObjectRef(kind, found.namespace, found.name, job, found.uid)

@@ -26,6 +26,7 @@ from edl.parsing.yaml_values import timestamp, whole
 from edl.spec.job_spec import JobSpec
 
 _TRUE: Final = "True"
+_SCHEDULED: Final = SchedulingStatus()
 _containers: Final = msgspec.json.Decoder(list[ContainerStatus] | None)
 
 
@@ -100,13 +101,13 @@ def _planned(found: PodObject, *, waits: bool) -> PlannedNode:
 def _scheduling(found: PodObject, gates: tuple[str, ...]) -> SchedulingStatus:
     """The gates of a pod, or why its scheduler has not placed it; mostly neither."""
     if found.spec.node_name or gates:
-        return SchedulingStatus(gates)
+        return SchedulingStatus(gates) if gates else _SCHEDULED
     for one in found.status.conditions or ():
         if is_refused_by_scheduler(one):
             return SchedulingStatus(refusal=quoted(one.message))
     scheduler = found.spec.scheduler_name
     if scheduler == DEFAULT_SCHEDULER:
-        return SchedulingStatus()
+        return _SCHEDULED
     return SchedulingStatus(scheduler=intern(quoted(scheduler)))
 
 

@@ -26,7 +26,7 @@ _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
 
-class DeviceNews(msgspec.Struct, frozen=True):
+class DeviceChanges(msgspec.Struct, frozen=True):
     """Changes since the last update."""
 
     slices: Sequence[Delta[ResourceSliceFacts]] = ()
@@ -67,7 +67,7 @@ class DeviceIndex:
                 after = change.after
                 there = after and not (after.ended or after.leaving)
                 held = PodClaims(after.node, after.shape) if after and there else None
-                self.inventory.pod(change.name, held)
+                self.inventory.pod(change.key, held)
                 return
 
     def _wanted(self, shape: Shape) -> Iterator[tuple[str, int]]:
@@ -78,24 +78,24 @@ class DeviceIndex:
             found[DEVICE_CLASS + device_class] += own
         yield from found.items()
 
-    def take(self, news: DeviceNews) -> set[ObjectKey] | None:
+    def apply(self, changes: DeviceChanges) -> set[ObjectKey] | None:
         """Applies changes; returns claims and templates that may resolve differently.
 
         None stands for all of them.
         """
-        touched = self._note(news)
-        if news.classes or touched:
+        touched = self._note(changes)
+        if changes.classes or touched:
             self.inventory.use(self._kinds())
-        for found in news.slices:
+        for found in changes.slices:
             self.inventory.slice(found)
-        if news.slices or news.classes or touched:
+        if changes.slices or changes.classes or touched:
             self.inventory.settle()
-        for claim in news.claims:
+        for claim in changes.claims:
             self.inventory.claim(claim)
         before = self._view
         self._extended = self.inventory.kinds.extended()
         names = self._other_names()
-        if before is None or names != before.names or news.slices or news.classes or touched:
+        if before is None or names != before.names or changes.slices or changes.classes or touched:
             self._view = self._seen(names)
             if self._view != before:
                 self.inventory.means_other()
@@ -108,17 +108,17 @@ class DeviceIndex:
         """None before the first update."""
         return self._view
 
-    def _note(self, news: DeviceNews) -> set[ObjectKey]:
+    def _note(self, changes: DeviceChanges) -> set[ObjectKey]:
         """Stores changes; returns the changed templates, and claims that pods name."""
-        for one in news.classes:
-            _put(self._classes, one.name.name, one.after)
-        for template in news.templates:
+        for one in changes.classes:
+            _put(self._classes, one.key.name, one.after)
+        for template in changes.templates:
             requested = template.after.requested if template.after else None
-            _put(self._templates, template.name, requested)
-        named = [one for one in news.claims if _is_named(one.before) or _is_named(one.after)]
+            _put(self._templates, template.key, requested)
+        named = [one for one in changes.claims if _is_named(one.before) or _is_named(one.after)]
         for claim in named:
-            _put(self._named, claim.name, claim.after if _is_named(claim.after) else None)
-        return {one.name for one in news.templates} | {one.name for one in named}
+            _put(self._named, claim.key, claim.after if _is_named(claim.after) else None)
+        return {one.key for one in changes.templates} | {one.key for one in named}
 
     def _requested(self) -> Iterator[tuple[str, RequestedDevices]]:
         """(namespace, request) of each template and named claim."""

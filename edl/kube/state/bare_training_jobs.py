@@ -26,7 +26,10 @@ _ANY: Final = Shape(Resources())
 
 
 def bare_training_job(
-    key: JobKey, pods: Iterable[PodFacts], tags: Iterable[OwnedObjectRef], kubexec: frozenset[str]
+    key: JobKey,
+    pods: Iterable[PodFacts],
+    owned_objects: Iterable[OwnedObjectRef],
+    kubexec: frozenset[str],
 ) -> TrainingJob:
     """The training job of these bare pods; `kubexec`: namespaces in which launchers may exec."""
     pods = sorted(pods, key=lambda pod: pod.name)
@@ -40,7 +43,7 @@ def bare_training_job(
         queued_at=min(pod.pod.created_at for pod in pods if pod.pod),
         problem=namespace_policy.no_kubexec(key.namespace) if forbidden else "",
         mode=first.mode,
-        existing_dependents={tag.target: tag.uid for tag in tags if tag.job == key.name},
+        existing_dependents={one.target: one.uid for one in owned_objects if one.job == key.name},
         pods=tuple(Owner("v1", "Pod", pod.name, pod.bare.uid) for pod in pods if pod.bare),
     )
 

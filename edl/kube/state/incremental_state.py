@@ -8,7 +8,7 @@ from datetime import datetime
 
 from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.cache.watched_kinds import Stores
-from edl.kube.state.observe import ClusterIndex, ClusterNews
+from edl.kube.state.observe import ClusterChanges, ClusterIndex
 from edl.kube.state.training_job_inputs import ClusterScope
 from edl.model import ClusterState, Teams
 
@@ -31,7 +31,7 @@ class IncrementalState:
         """The same as `observe` of the stores' current contents."""
         stores, index = self._stores, self._index or ClusterIndex()
         whole, self._index = self._index is None, None
-        self._take(index, whole=whole)
+        self._apply(index, whole=whole)
         seen = ClusterFacts(
             namespaces=stores.namespaces.values(),
             quotas=stores.quotas.values(),
@@ -44,35 +44,39 @@ class IncrementalState:
         self._index = index  # an error leaves None: the next call rebuilds the index
         return found
 
-    def _take(self, index: ClusterIndex, *, whole: bool) -> None:
+    def _apply(self, index: ClusterIndex, *, whole: bool) -> None:
         stores = self._stores
-        nodes, pods = stores.nodes.news(whole=whole), stores.pods.news(whole=whole)
-        index.take(
-            ClusterNews(
+        nodes, pods = stores.nodes.changes(whole=whole), stores.pods.changes(whole=whole)
+        index.apply(
+            ClusterChanges(
                 nodes=nodes,
                 pods=pods,
-                jobs=stores.jobs.news(whole=whole),
-                requests=stores.requests.news(whole=whole),
-                claims=stores.claims.news(whole=whole),
+                jobs=stores.jobs.changes(whole=whole),
+                requests=stores.requests.changes(whole=whole),
+                claims=stores.claims.changes(whole=whole),
                 claims_read=stores.claims.synced,
-                tags=[tag for store in stores.tags.values() for tag in store.news(whole=whole)],
+                owned_objects=[
+                    one
+                    for store in stores.owned_objects.values()
+                    for one in store.changes(whole=whole)
+                ],
                 scope=self._scope(whole=whole),
             )
         )
         if not stores.devices_read:
-            index.take_devices(None, (), ())
+            index.apply_devices(None, (), ())
             return
         if first := not index.follows_devices:
-            nodes, pods = stores.nodes.changes(), stores.pods.changes()
-        index.take_devices(stores.device_news(whole=first), nodes, pods)
+            nodes, pods = stores.nodes.as_additions(), stores.pods.as_additions()
+        index.apply_devices(stores.device_changes(whole=first), nodes, pods)
 
     def _scope(self, *, whole: bool) -> ClusterScope | None:
         """The cluster-wide facts; None if they have not changed."""
         stores = self._stores
         few = (stores.namespaces, stores.priorities, stores.quotas, stores.ranges, stores.runtimes)
-        news = [store.news(whole=whole) for store in few]
+        changes = [store.changes(whole=whole) for store in few]
         before, self._classes_read = self._classes_read, stores.runtimes.synced
-        if not any(news) and before == self._classes_read:
+        if not any(changes) and before == self._classes_read:
             return None
         return ClusterScope.of(
             stores.namespaces.values(),

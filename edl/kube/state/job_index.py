@@ -36,7 +36,7 @@ class JobIndex:
         """By the uid of their Job, labelled or not."""
         self._alone: dict[JobKey, dict[ObjectKey, PodFacts]] = {}
         """Labelled bare pods."""
-        self._tags: dict[JobKey, list[OwnedObjectRef]] = {}
+        self._owned_objects: dict[JobKey, list[OwnedObjectRef]] = {}
         self._provisional: dict[ObjectKey, PodFacts] = {}
         self._requests: dict[str, dict[ObjectKey, CapacityRequestFacts]] = {}
         """Our ProvisioningRequests, by the uid of their Job."""
@@ -48,11 +48,11 @@ class JobIndex:
     def job(self, change: Delta[JobFacts]) -> None:
         before, after = change.before, change.after
         if before:
-            _remove(self._jobs, before.key, change.name)
+            _remove(self._jobs, before.key, change.key)
             del self._ours[before.uid]
             self._stale.add(before.key)
         if after:
-            self._jobs.setdefault(after.key, {})[change.name] = after
+            self._jobs.setdefault(after.key, {})[change.key] = after
             self._ours[after.uid] = after.key
             self._stale.add(after.key)
         for uid in {found.uid for found in (before, after) if found}:
@@ -71,9 +71,9 @@ class JobIndex:
             if found and (key := self._key(found)):
                 self._stale.add(key)
         if change.before:
-            self._forget(change.name, change.before)
+            self._forget(change.key, change.before)
         if change.after:
-            self._know(change.name, change.after)
+            self._know(change.key, change.after)
 
     def _key(self, pod: PodFacts) -> JobKey | None:
         """The training job to which a pod belongs, or None."""
@@ -104,29 +104,29 @@ class JobIndex:
             if found and found.job in self._ours:
                 self._stale.add(self._ours[found.job])
         if change.before and change.before.request:
-            _remove(self._requests, change.before.job, change.name)
+            _remove(self._requests, change.before.job, change.key)
         if change.after and change.after.request:
-            self._requests.setdefault(change.after.job, {})[change.name] = change.after
+            self._requests.setdefault(change.after.job, {})[change.key] = change.after
 
     def claims(self, changes: Sequence[Delta[ObjectKey]], *, read: bool) -> None:
-        touched = {change.name for change in changes}
+        touched = {change.key for change in changes}
         everything = self._demands.claims(changes, read=read)
         for key, jobs in self._jobs.items() if touched or everything else ():
             named = {claim for job in jobs.values() for claim in job.claims}
             if named and (everything or not named.isdisjoint(touched)):
                 self._stale.add(key)
 
-    def tag(self, change: Delta[OwnedObjectRef]) -> None:
+    def owned_object(self, change: Delta[OwnedObjectRef]) -> None:
         before, after = change.before, change.after
         if before:
-            for key in tagged(before):
-                self._tags[key].remove(before)
-                if not self._tags[key]:
-                    del self._tags[key]
+            for key in jobs_of(before):
+                self._owned_objects[key].remove(before)
+                if not self._owned_objects[key]:
+                    del self._owned_objects[key]
                 self._stale.add(key)
         if after:
-            for key in tagged(after):
-                self._tags.setdefault(key, []).append(after)
+            for key in jobs_of(after):
+                self._owned_objects.setdefault(key, []).append(after)
                 self._stale.add(key)
 
     def scope(self, found: ClusterScope) -> None:
@@ -164,7 +164,7 @@ class JobIndex:
         parts = TrainingJobInputs(
             jobs=jobs,
             pods=[_within(key, self._pods.get(job.uid, {})) for job in jobs],
-            tags=self._tags.get(key, ()),
+            owned_objects=self._owned_objects.get(key, ()),
             kubexec=key.namespace in scope.kubexec,
             priorities=[scope.priority(job) for job in jobs],
             classes=[runtime_classes.named(job.runtime, scope.runtimes) for job in jobs],
@@ -185,8 +185,8 @@ class JobIndex:
         alone = self._alone.get(key)
         if not alone or key in self._jobs:
             return None
-        tags, kubexec = self._tags.get(key, ()), self._scope.kubexec
-        return bare_training_job(key, alone.values(), tags, kubexec)
+        owned_objects, kubexec = self._owned_objects.get(key, ()), self._scope.kubexec
+        return bare_training_job(key, alone.values(), owned_objects, kubexec)
 
     def jobs(self) -> tuple[TrainingJob, ...]:
         """Sorted by key; an unchanged job is the same object as before."""
@@ -238,10 +238,10 @@ def _staying(jobs: Sequence[JobFacts]) -> list[JobFacts]:
     ]
 
 
-def tagged(tag: OwnedObjectRef) -> Iterator[JobKey]:
+def jobs_of(owned: OwnedObjectRef) -> Iterator[JobKey]:
     """The training jobs to which an object belongs, or whose object names it may occupy."""
-    for name in {tag.job, tag.name} - {""}:
-        yield JobKey(tag.namespace, name)
+    for name in {owned.job, owned.name} - {""}:
+        yield JobKey(owned.namespace, name)
 
 
 def _concerns(shape: Shape, changed: set[ObjectKey] | None) -> bool:

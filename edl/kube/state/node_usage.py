@@ -48,7 +48,7 @@ class NodeUsageIndex:
         self._made: SortedMap[str, Node] = SortedMap()
 
     def node(self, change: Delta[Node]) -> None:
-        name = change.name.name
+        name = change.key.name
         if change.after is None:
             self._nodes.pop(name, None)
         else:

@@ -13,7 +13,7 @@ from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
-from edl.kube.dra.device_index import DeviceIndex, DeviceNews
+from edl.kube.dra.device_index import DeviceChanges, DeviceIndex
 from edl.kube.provisioning.request_facts import CapacityRequestFacts
 from edl.kube.state.affinity_index import AffinityCache, AntiAffinityIndex, with_affinity
 from edl.kube.state.clock_skew import set_right
@@ -27,7 +27,7 @@ from edl.model import ClusterState, Node, ObjectRef
 _Named = TypeVar("_Named", PodFacts, CapacityRequestFacts, OwnedObjectRef)
 
 
-class ClusterNews(msgspec.Struct, frozen=True):
+class ClusterChanges(msgspec.Struct, frozen=True):
     """The changes since the last call."""
 
     nodes: Sequence[Delta[Node]] = ()
@@ -37,7 +37,7 @@ class ClusterNews(msgspec.Struct, frozen=True):
     claims: Sequence[Delta[ObjectKey]] = ()
     claims_read: bool = False
     """Whether PersistentVolumeClaims have been listed: a missing one is known to be missing."""
-    tags: Sequence[Delta[OwnedObjectRef]] = ()
+    owned_objects: Sequence[Delta[OwnedObjectRef]] = ()
     scope: ClusterScope | None = None
     """Cluster-wide facts; None if unchanged."""
 
@@ -58,29 +58,32 @@ class ClusterIndex:
     def follows_devices(self) -> bool:
         return self._devices is not None
 
-    def take(self, news: ClusterNews) -> None:
-        if news.scope:
-            self._jobs.scope(news.scope)
-        for node in news.nodes:
+    def apply(self, changes: ClusterChanges) -> None:
+        if changes.scope:
+            self._jobs.scope(changes.scope)
+        for node in changes.nodes:
             self._nodes.node(node)
-        for job in news.jobs:
+        for job in changes.jobs:
             self._jobs.job(job)
-        for pod in news.pods:
+        for pod in changes.pods:
             self._nodes.pod(pod)
             self._jobs.pod(pod)
             self._repelling.pod(pod)
             self._usage.pod(pod)
-        for request in news.requests:
+        for request in changes.requests:
             self._jobs.request(request)
-        self._jobs.claims(news.claims, read=news.claims_read)
-        for tag in news.tags:
-            self._jobs.tag(tag)
+        self._jobs.claims(changes.claims, read=changes.claims_read)
+        for owned in changes.owned_objects:
+            self._jobs.owned_object(owned)
 
-    def take_devices(
-        self, news: DeviceNews | None, nodes: Sequence[Delta[Node]], pods: Sequence[Delta[PodFacts]]
+    def apply_devices(
+        self,
+        changes: DeviceChanges | None,
+        nodes: Sequence[Delta[Node]],
+        pods: Sequence[Delta[PodFacts]],
     ) -> None:
-        """`news`: None if devices are not read. On the first call, pass all nodes and pods."""
-        if news is None:
+        """`changes`: None if devices are not read. On the first call, pass all nodes and pods."""
+        if changes is None:
             if self._devices:
                 self._devices = None
                 self._nodes.devices(None)
@@ -91,7 +94,7 @@ class ClusterIndex:
             found.node(node)
         for pod in pods:
             found.pod(pod)
-        changed = found.take(news)
+        changed = found.apply(changes)
         if changed is None or changed:
             self._jobs.devices(found.view, changed)
         self._nodes.devices(found.inventory)
@@ -127,15 +130,15 @@ def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
     nodes = [Delta(ObjectKey("", one.name), None, one) for one in objects.nodes]
     pods = _added(objects.pods)
     index = ClusterIndex()
-    index.take(
-        ClusterNews(
+    index.apply(
+        ClusterChanges(
             nodes=nodes,
             pods=pods,
             jobs=[Delta(ObjectKey(one.key.namespace, one.name), None, one) for one in objects.jobs],
             requests=_added(objects.requests or ()),
             claims=[Delta(one, None, one) for one in objects.claims or ()],
             claims_read=objects.claims is not None,
-            tags=_added(objects.tags),
+            owned_objects=_added(objects.owned_objects),
             scope=ClusterScope.of(
                 objects.namespaces,
                 objects.priorities,
@@ -145,7 +148,7 @@ def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
             ),
         )
     )
-    index.take_devices(objects.devices, nodes, pods)
+    index.apply_devices(objects.devices, nodes, pods)
     return index.state(now, objects, lambda: objects.pods)
 
 

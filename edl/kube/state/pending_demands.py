@@ -66,9 +66,9 @@ class PendingDemands:
 
         Returns whether `read` has changed.
         """
-        touched = {change.name for change in changes}
+        touched = {change.key for change in changes}
         for change in changes:
-            (self._claims.add if change.after else self._claims.discard)(change.name)
+            (self._claims.add if change.after else self._claims.discard)(change.key)
         before, self._claims_read = self._claims_read, read
         if read != before:
             touched = set(self._naming)

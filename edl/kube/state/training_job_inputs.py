@@ -41,7 +41,7 @@ class TrainingJobInputs(msgspec.Struct, frozen=True):
 
     jobs: Sequence[JobFacts]
     pods: Sequence[Sequence[PodFacts]]
-    tags: Sequence[OwnedObjectRef]
+    owned_objects: Sequence[OwnedObjectRef]
     """Objects that have its name or its label."""
     kubexec: bool
     priorities: Sequence[int | None]
@@ -145,10 +145,10 @@ def _obstacles(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec])
     if any(job.execs for job in around.jobs) and not around.kubexec:
         yield namespace_policy.no_kubexec(key.namespace)
     if any(FRAMEWORKS[spec.framework].ranked for spec in specs):
-        for tag in around.tags:
-            if tag.kind == "Service" and tag.name == key.name and tag.job != key.name:
+        for owned in around.owned_objects:
+            if owned.kind == "Service" and owned.name == key.name and owned.job != key.name:
                 yield (
-                    f'the Service "{tag.name}" is not ours, and its name is the one that the '
+                    f'the Service "{owned.name}" is not ours, and its name is the one that the '
                     "pods' addresses need: rename the job, or delete the Service"
                 )
 

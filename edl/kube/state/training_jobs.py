@@ -47,7 +47,9 @@ def gather(key: JobKey, around: TrainingJobInputs) -> TrainingJob:
         provisioning=_provisioning(around, specs),
         mode=specs[0].mode if specs else "",
         clean_up=_clean_up(around),
-        existing_dependents={tag.target: tag.uid for tag in around.tags if tag.job == key.name}
+        existing_dependents={
+            one.target: one.uid for one in around.owned_objects if one.job == key.name
+        }
         | dict.fromkeys(_templates(key, roles, around.devices), ""),
     )
     return replaced_pods.with_replacements(write_refusals.with_refusals(found))

@@ -92,13 +92,13 @@ def decided(objects: dict[str, list[Json]]) -> Steps:
     stores = Stores()
     for selection, store in stores:
         fill(store, objects.get(selection.kind, []))
-    state = observe(stores.snapshot(), NOW)
+    state = observe(stores.facts(), NOW)
     return steps(decide(state, POLICIES["fair"], Limits()), state)
 
 
 def fill(store: Store[Any], bodies: list[Json]) -> None:
     items = (store.item(msgspec.json.encode(body)) for body in bodies)
-    store.replace({item.name: item for item in items}, 7)
+    store.replace({item.key: item for item in items}, 7)
 
 
 PLACES = list(places(OBJECTS))

@@ -53,7 +53,7 @@ class World:
         store = self._stores[kind]
         bodies = [body for (found, _), body in self.objects.items() if found == kind]
         items = [store.item(msgspec.json.encode(body)) for body in bodies]
-        store.replace({item.name: item for item in items}, self.version)
+        store.replace({item.key: item for item in items}, self.version)
 
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

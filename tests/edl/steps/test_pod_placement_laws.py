@@ -96,9 +96,10 @@ class World:
             pods=[object_facts.pod(encode(self.pod(name)), self.shapes) for name in self.pods],
         )
         around = [
-            object_facts.tag(one.kind, encode(self.cluster.get(one))) for one in sorted(self.around)
+            object_facts.owned_object(one.kind, encode(self.cluster.get(one)))
+            for one in sorted(self.around)
         ]
-        return observe(replace(seen, tags=around), self.now)
+        return observe(replace(seen, owned_objects=around), self.now)
 
     def plan(self) -> Plan:
         """Who waits starts; who waits behind the gate gets the node that its Job has for it."""

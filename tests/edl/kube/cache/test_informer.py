@@ -190,7 +190,7 @@ def test_credentials_that_are_refused_for_a_moment_take_no_kind_away() -> None:
     fake = FakeCluster(lambda: datetime(2026, 1, 1, tzinfo=UTC))
     fake.unserved = frozenset()
     fake.create(ObjectRef("NodePool", "", "general"), {})
-    cluster, store = FaultyCluster(fake), Store(partial(object_facts.tag, "NodePool"))
+    cluster, store = FaultyCluster(fake), Store(partial(object_facts.owned_object, "NodePool"))
     informer = Informer(cluster, ListOptions("NodePool"), store)
     pauses: list[int] = []
 

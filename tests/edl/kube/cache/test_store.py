@@ -43,7 +43,7 @@ Make = Callable[..., StoredObject[str]]
 
 
 def listed(*items: StoredObject[str]) -> dict[ObjectKey, StoredObject[str]]:
-    return {item.name: item for item in items}
+    return {item.key: item for item in items}
 
 
 def test_a_store_is_synced_by_its_first_list(store: Store[str], item: Make) -> None:

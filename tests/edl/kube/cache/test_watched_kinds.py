@@ -51,7 +51,7 @@ def fake() -> FakeCluster:
 def test_one_reading_sees_what_matters_and_no_more(fake: FakeCluster) -> None:
     snapshot = read_once(fake)
     assert [job.name for job in snapshot.jobs] == ["mnist-chief"]
-    assert [(tag.kind, tag.name) for tag in snapshot.tags] == [
+    assert [(one.kind, one.name) for one in snapshot.owned_objects] == [
         ("Service", "mnist"),
         ("Service", "plain"),
     ]
@@ -70,7 +70,7 @@ def test_a_kind_that_may_not_be_read_is_an_error(fake: FakeCluster) -> None:
 def test_watching_and_reading_once_see_the_same(fake: FakeCluster) -> None:
     stores = stores_of(fake)
     assert stores.synced
-    watched, read = observe(stores.snapshot(), NOW), observe(read_once(fake), NOW)
+    watched, read = observe(stores.facts(), NOW), observe(read_once(fake), NOW)
     assert [replace(job, existing_dependents={}) for job in watched.jobs] == [
         replace(job, existing_dependents={}) for job in read.jobs
     ]
@@ -82,7 +82,7 @@ def test_our_writes_are_seen_at_once_and_other_kinds_are_ignored(fake: FakeClust
     target = ObjectRef("Job", "web", "mnist-chief")
     stores.accept("Job", fake.patch(target, {"spec": {"suspend": False}}))
     stores.accept("Event", {"metadata": {"name": "e", "resourceVersion": "99"}})
-    (job,) = observe(stores.snapshot(), NOW).jobs
+    (job,) = observe(stores.facts(), NOW).jobs
     assert not job.roles[0].status.suspended
 
 

@@ -30,7 +30,7 @@ def tell(world: World, *claims: Json) -> None:
 
 def asking(incremental: IncrementalState, world: World) -> list[str]:
     state = incremental.state(NOW)
-    assert state.demands == observe(world.stores.snapshot(), NOW).demands
+    assert state.demands == observe(world.stores.facts(), NOW).demands
     return [demand.example for demand in state.demands]
 
 
@@ -87,7 +87,7 @@ def test_a_pod_without_a_claim_waits_for_none(world: World) -> None:
 
 def problem(incremental: IncrementalState, world: World) -> str:
     state = incremental.state(NOW)
-    assert state.jobs == observe(world.stores.snapshot(), NOW).jobs
+    assert state.jobs == observe(world.stores.facts(), NOW).jobs
     (job,) = state.jobs
     return job.problem
 

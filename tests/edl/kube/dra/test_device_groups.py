@@ -9,7 +9,7 @@ from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.dra import dra_facts
 from edl.kube.dra.claim_resolution import MOST_CAVEATS, resolve
 from edl.kube.dra.device_groups import MOST_VALUES, MOST_WORK, DeviceGroups
-from edl.kube.dra.device_index import DeviceIndex, DeviceNews
+from edl.kube.dra.device_index import DeviceChanges, DeviceIndex
 from edl.kube.dra.device_kinds import LONGEST, MOST, DeviceKinds, length, resource
 from edl.kube.dra.device_partitions import CounterName, Partition, count
 from edl.kube.dra.dra_facts import DeviceKind
@@ -37,13 +37,13 @@ class Followed:
 
     def __init__(self, nodes: int = 2) -> None:
         self.index = DeviceIndex()
-        self.index.take(DeviceNews([self._slice(number) for number in range(nodes)]))
+        self.index.apply(DeviceChanges([self._slice(number) for number in range(nodes)]))
         self.add_class(DRIVER, f'device.driver == "{DRIVER}"')
 
     def add_class(self, name: str, *selectors: str) -> None:
         body = devices.device_class(name, *selectors)
         found = dra_facts.device_class(msgspec.json.encode(body))
-        self.index.take(DeviceNews(classes=[Delta(ObjectKey("", name), None, found)]))
+        self.index.apply(DeviceChanges(classes=[Delta(ObjectKey("", name), None, found)]))
 
     def _slice(self, node: int) -> Delta[dra_facts.ResourceSliceFacts]:
         found = gpus(8)
@@ -55,8 +55,8 @@ class Followed:
 
     def ask(self, *bodies: Json) -> None:
         found = [dra_facts.template(msgspec.json.encode(body)) for body in bodies]
-        self.index.take(
-            DeviceNews(templates=[Delta(dra_facts.name_of(one), None, one) for one in found])
+        self.index.apply(
+            DeviceChanges(templates=[Delta(dra_facts.name_of(one), None, one) for one in found])
         )
 
     @property
@@ -214,7 +214,7 @@ def test_a_selector_may_ask_for_devices_that_several_claims_share() -> None:
         "n9", [gpu | {"allowMultipleAllocations": True} for gpu in gpus(3)]
     )
     found = dra_facts.resource_slice(msgspec.json.encode(shared))
-    cluster.index.take(DeviceNews([Delta(ObjectKey("", found.name), None, found)]))
+    cluster.index.apply(DeviceChanges([Delta(ObjectKey("", found.name), None, found)]))
     asked = "device.allowMultipleAllocations == true", "!device.allowMultipleAllocations"
     cluster.ask(*(template(f"t{place}", asking(1, one)) for place, one in enumerate(asked)))
     assert [cluster.most(of(one)) for one in asked] == [3, 8]
@@ -231,7 +231,7 @@ def test_counters_of_a_pool_go_with_its_devices() -> None:
     )
     found = dra_facts.resource_slice(msgspec.json.encode(body))
     cluster, name = Followed(), ObjectKey("", found.name)
-    cluster.index.take(DeviceNews([Delta(name, None, found)]))
+    cluster.index.apply(DeviceChanges([Delta(name, None, found)]))
     assert cluster.index.inventory._counters  # noqa: SLF001 - nothing else shows them
-    cluster.index.take(DeviceNews([Delta(name, found, None)]))
+    cluster.index.apply(DeviceChanges([Delta(name, found, None)]))
     assert not cluster.index.inventory._counters  # noqa: SLF001

@@ -71,7 +71,7 @@ class Cluster:
     @property
     def state(self) -> ClusterState:
         state = self._incremental.state(NOW)
-        assert state == observe(self._world.stores.snapshot(), NOW)
+        assert state == observe(self._world.stores.facts(), NOW)
         return state
 
     def on(self, name: str) -> Node:

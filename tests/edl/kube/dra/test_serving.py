@@ -57,7 +57,7 @@ def test_a_reader_without_devices_reads_the_rest() -> None:
     fake.create(ObjectRef(KIND, "", "gpu"), devices.device_class("gpu"))
     found = read_once(fake).devices
     assert found is not None
-    assert [one.name.name for one in found.classes] == ["gpu"]
+    assert [one.key.name for one in found.classes] == ["gpu"]
 
 
 def until(condition: Callable[[], bool]) -> None:

@@ -37,7 +37,9 @@ def look(*pods: Json, kubexec: bool = True, jobs: tuple[Json, ...] = ()) -> Clus
     found = ClusterFacts(
         pods=[object_facts.pod(msgspec.json.encode(body), shapes) for body in pods],
         namespaces=[NamespaceFacts("web", NamespacePolicy("web", kubexec=kubexec))],
-        tags=[object_facts.tag("Service", msgspec.json.encode(body)) for body in jobs],
+        owned_objects=[
+            object_facts.owned_object("Service", msgspec.json.encode(body)) for body in jobs
+        ],
     )
     return observe(found, NOW)
 

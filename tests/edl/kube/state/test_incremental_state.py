@@ -84,7 +84,7 @@ def test_an_incremental_state_is_what_observing_everything_finds(
         if deed.state:
             configured.append(configured.pop(0))
             state = incremental.state(NOW)
-            facts = replace(world.stores.snapshot(), teams=configured[0])
+            facts = replace(world.stores.facts(), teams=configured[0])
             assert state == observe(facts, NOW)
             assert_kept(before, state)
             before = state
@@ -114,7 +114,7 @@ def test_a_job_that_others_keep_away_from_stays_the_same_object(world: World) ->
     world.tell("Pod", world.write("Pod", manifests.pod("p2", node="n2", phase="Running")))
     after = incremental.state(NOW)
     assert all(new is old for new, old in zip(after.jobs, before.jobs, strict=True))
-    assert after == observe(world.stores.snapshot(), NOW)
+    assert after == observe(world.stores.facts(), NOW)
 
 
 def test_another_pods_rule_leaves_the_jobs_that_it_does_not_speak_of(world: World) -> None:
@@ -202,7 +202,7 @@ def test_after_a_failure_everything_is_looked_at_again(world: World) -> None:
     pods.update(pods.item(world.write("Pod", pod)), gone=True)
     state = incremental.state(NOW)
     assert state.nodes[0].used == Resources.of({"cpu": 1000, "pods": 1})
-    assert state == observe(stores.snapshot(), NOW)
+    assert state == observe(stores.facts(), NOW)
 
 
 def test_stores_may_be_fed_while_the_incremental_state_reads(world: World) -> None:
@@ -218,4 +218,4 @@ def test_stores_may_be_fed_while_the_incremental_state_reads(world: World) -> No
         incremental.state(NOW)
     for feeder in feeders:
         feeder.join()
-    assert incremental.state(NOW) == observe(world.stores.snapshot(), NOW)
+    assert incremental.state(NOW) == observe(world.stores.facts(), NOW)

@@ -15,7 +15,7 @@ from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.decode import job_facts, object_facts
 from edl.kube.decode.object_facts import OwnedObjectRef
 from edl.kube.decode.pod_shapes import ShapeInterner
-from edl.kube.state.job_index import tagged
+from edl.kube.state.job_index import jobs_of
 from edl.kube.state.observe import observe
 from edl.model import (
     Assignment,
@@ -50,7 +50,9 @@ def snapshot(
         jobs=[job_facts.job(encode(body), shapes) for body in jobs],
         priorities=[object_facts.priority(encode(body)) for body in others.get("priorities", ())],
         namespaces=[object_facts.namespace(encode(body)) for body in others.get("namespaces", ())],
-        tags=[object_facts.tag(kind, encode(body)) for kind, body in others.get("tags", ())],
+        owned_objects=[
+            object_facts.owned_object(kind, encode(body)) for kind, body in others.get("tags", ())
+        ],
     )
 
 
@@ -536,7 +538,7 @@ def test_jobs_that_disagree_on_their_topology_do_not_start() -> None:
 def test_a_service_without_a_label_belongs_to_no_training_job_without_a_name() -> None:
     """A namespace may have thousands of them."""
     stranger = OwnedObjectRef("Service", "web", "shop", "")
-    assert list(tagged(stranger)) == [JobKey("web", "shop")]
+    assert list(jobs_of(stranger)) == [JobKey("web", "shop")]
 
 
 def test_a_long_spec_is_read_and_not_kept() -> None:

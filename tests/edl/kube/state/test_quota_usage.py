@@ -49,8 +49,8 @@ def state_of(*objects: tuple[str, Json]) -> ClusterState:
     stores = Stores()
     for selection, store in stores:
         raw = [msgspec.json.encode(body) for kind, body in objects if kind == selection.kind]
-        store.replace({item.name: item for item in map(store.item, raw)}, 9)
-    return observe(stores.snapshot(), NOW)
+        store.replace({item.key: item for item in map(store.item, raw)}, 9)
+    return observe(stores.facts(), NOW)
 
 
 def only(state: ClusterState) -> TrainingJob:

@@ -28,8 +28,8 @@ def state_of(*objects: tuple[str, Json], teams: Teams = TEAMS) -> ClusterState:
     stores = Stores()
     for selection, store in stores:
         raw = [msgspec.json.encode(body) for kind, body in objects if kind == selection.kind]
-        store.replace({item.name: item for item in map(store.item, raw)}, 9)
-    return observe(replace(stores.snapshot(), teams=teams), NOW)
+        store.replace({item.key: item for item in map(store.item, raw)}, 9)
+    return observe(replace(stores.facts(), teams=teams), NOW)
 
 
 def namespaces(*names: str) -> list[tuple[str, Json]]:
