@@ -52,7 +52,7 @@ test: check ## everything that must hold
 		&& $(MAKE) --no-print-directory -j 3 --output-sync=line clusters laws-meanwhile \
 		&& mkdir -p "$${passed%/*}" && touch "$$passed"
 
-# Types beside the tests: mypy without its cache is half a minute of one processor, and tests wait.
+# Types beside the tests: mypy without its cache takes 45 s of one processor, and tests wait.
 check: lint ## format, lint, types, layers, unit tests that take a moment each
 	@$(MAKE) --no-print-directory -j 6 --output-sync=line types $(UNIT)
 

@@ -31,7 +31,7 @@ def _say(line: str) -> None:
 
 @contextlib.contextmanager
 def browser(
-    environ: Mapping[str, str] = os.environ, say: Callable[[str], None] = _say
+    environ: Mapping[str, str] = os.environ, say: Callable[[str], object] = _say
 ) -> Iterator[Browser]:
     """A started browser; the package is first downloaded into the cache if it is not there.
 

@@ -50,7 +50,7 @@ def find(name: str) -> Image:
     raise SandboxError(f"no image {name!r}; one of {', '.join(NAMES)}")
 
 
-def built(name: str, bench: Bench, say: Callable[[str], None]) -> Path:
+def built(name: str, bench: Bench, say: Callable[[str], object]) -> Path:
     """The archive of the image of this name, which is built first if it is not in the cache.
 
     Raises SandboxError if the name is unknown or the build fails.

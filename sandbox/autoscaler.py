@@ -27,7 +27,7 @@ _READY_WITHIN: Final = 60.0
 
 
 def add_karpenter(
-    sandbox: Sandbox, *pools: NodePool, say: Callable[[str], None] = lambda _: None
+    sandbox: Sandbox, *pools: NodePool, say: Callable[[str], object] = lambda _: None
 ) -> None:
     """Start Karpenter on a running sandbox with these pools; returns when it is ready.
 

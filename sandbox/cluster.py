@@ -53,7 +53,7 @@ class Sandbox(Cluster):
         root: Path | None = None,
         *,
         environ: Mapping[str, str] = os.environ,
-        say: Callable[[str], None] = lambda _: None,
+        say: Callable[[str], object] = lambda _: None,
     ) -> None:
         self.name = checked_name(name)
         self._say = say

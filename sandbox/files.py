@@ -27,7 +27,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 @contextlib.contextmanager
-def locked(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[TextIOWrapper]:
+def locked(path: Path, waiting: Callable[[], object] = lambda: None) -> Iterator[TextIOWrapper]:
     """Hold the lock file exclusively; `waiting` is called once if another process holds it.
 
     The kernel releases the lock when its holder ends, even by SIGKILL. A holder may remove the
@@ -54,7 +54,7 @@ def _taken(stream: TextIOWrapper) -> bool:
 
 
 def made_once(
-    target: Path, lock: Path, waiting: Callable[[], None], make: Callable[[Path], None]
+    target: Path, lock: Path, waiting: Callable[[], object], make: Callable[[Path], None]
 ) -> Path:
     """The folder `target`; if it does not exist, `make` fills it first, completely or not at all.
 

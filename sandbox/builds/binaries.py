@@ -22,7 +22,7 @@ NEEDED_BY_A_REAL_NODE = (
 def find(
     where: Places,
     environ: Mapping[str, str],
-    say: Callable[[str], None],
+    say: Callable[[str], object],
     *,
     release: str | None = None,
     real: bool = False,
@@ -40,7 +40,7 @@ def find(
     return {p: folder / p for r, folder in folders.items() for p in r.programs + r.links}
 
 
-def prepare(where: Places, environ: Mapping[str, str], say: Callable[[str], None]) -> list[Path]:
+def prepare(where: Places, environ: Mapping[str, str], say: Callable[[str], object]) -> list[Path]:
     """Build or unpack everything that any test runs; returns the folders. Raises BuildError.
 
     Packages are skipped where apt cannot fetch them: the tests that need them say so.

@@ -32,7 +32,7 @@ class Bench:
     stream: TextIO = sys.stderr
 
 
-def built(recipe: Recipe, bench: Bench, say: Callable[[str], None]) -> Path:
+def built(recipe: Recipe, bench: Bench, say: Callable[[str], object]) -> Path:
     """The folder with the recipe's programs, built first if the cache lacks them.
 
     If several processes ask at the same time, one builds. Raises BuildError, which names the log.

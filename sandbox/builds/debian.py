@@ -28,7 +28,7 @@ PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
 """Packages by set; each set becomes one folder in the cache."""
 
 
-def unpacked(name: str, bench: Bench, say: Callable[[str], None]) -> Path:
+def unpacked(name: str, bench: Bench, say: Callable[[str], object]) -> Path:
     """The folder with the files of this set. Raises BuildError if they cannot be fetched."""
     return fetched(name, PACKAGES[name], bench, say)
 
@@ -39,7 +39,7 @@ LIBRARIES: Final = ("lib", "usr/lib")
 PROGRAMS: Final = ("usr/local/sbin", "usr/local/bin", "usr/sbin", "usr/bin", "sbin", "bin")
 
 
-def fetched(name: str, packages: Sequence[str], bench: Bench, say: Callable[[str], None]) -> Path:
+def fetched(name: str, packages: Sequence[str], bench: Bench, say: Callable[[str], object]) -> Path:
     """A folder with the files of these packages, and of dependencies that this machine lacks.
 
     The cache key consists of name, packages and release; if several processes ask at the same time,

@@ -21,7 +21,7 @@ EARLIER: Final = 1
 """The number of earlier archives of an image that are kept."""
 
 
-def build(image: Image, bench: Bench, say: Callable[[str], None]) -> Path:
+def build(image: Image, bench: Bench, say: Callable[[str], object]) -> Path:
     """The archive of an image, built first if the cache lacks it.
 
     containerd imports it (`ctr images import`) as `image.reference`. If several processes ask for
@@ -41,7 +41,7 @@ def build(image: Image, bench: Bench, say: Callable[[str], None]) -> Path:
     return target
 
 
-def prune(images: Sequence[Image], bench: Bench, say: Callable[[str], None]) -> None:
+def prune(images: Sequence[Image], bench: Bench, say: Callable[[str], object]) -> None:
     """Delete earlier archives of these images, and layers that no image uses. Raises BuildError.
 
     Steps of stages that are not part of an image run again in its next build.
@@ -77,7 +77,7 @@ def key(image: Image, borrowed: Mapping[str, Path]) -> str:
     return whole.hexdigest()[:KEY_LENGTH]
 
 
-def _borrowed(image: Image, bench: Bench, say: Callable[[str], None]) -> dict[str, Path]:
+def _borrowed(image: Image, bench: Bench, say: Callable[[str], object]) -> dict[str, Path]:
     """The sandbox's own programs for the image, built first if the cache lacks them."""
     if not image.programs:
         return {}
@@ -93,7 +93,7 @@ def _target(image: Image, borrowed: Mapping[str, Path], cache: Path) -> Path:
 
 
 def _alone(
-    image: Image, bench: Bench, say: Callable[[str], None]
+    image: Image, bench: Bench, say: Callable[[str], object]
 ) -> contextlib.AbstractContextManager[object]:
     """Hold the image's lock."""
     lock = bench.cache / "locks" / f"image-{image.name}.lock"

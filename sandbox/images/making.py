@@ -58,7 +58,7 @@ def make(
     image: Image,
     borrowed: Mapping[str, Path],
     bench: Bench,
-    say: Callable[[str], None],
+    say: Callable[[str], object],
 ) -> None:
     """Build the image into the archive `target`. The caller holds the lock. Raises BuildError."""
     doing = ("build", "building", f"the image {image.name}")
@@ -73,7 +73,7 @@ def make(
         archive.rename(target)
 
 
-def prune(bench: Bench, say: Callable[[str], None]) -> None:
+def prune(bench: Bench, say: Callable[[str], object]) -> None:
     """Delete layers that no image uses. The caller holds the lock of every image."""
     doing = ("drop", "dropping", "unused layers")
     with _builder("prune", doing, bench, say) as builder:
@@ -82,7 +82,7 @@ def prune(bench: Bench, say: Callable[[str], None]) -> None:
 
 @contextmanager
 def _builder(
-    name: str, doing: tuple[str, str, str], bench: Bench, say: Callable[[str], None]
+    name: str, doing: tuple[str, str, str], bench: Bench, say: Callable[[str], object]
 ) -> Iterator[Builder]:
     """A builder with a temporary work folder and a progress line."""
     unpacked = debian.unpacked("images", bench, say)

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Final
 
@@ -88,9 +89,9 @@ def _judge_calm(observer: Observer, churn: Churn, seconds: float) -> None:
     changed = churn.apply_again()
     observer.ask(lambda judge: judge.unchanged(changed))
     time.sleep(seconds * 0.2)
-    for first, second in churn.twins:
-        if not {first, second} & churn.deleted:
-            observer.ask(lambda judge, pair=(first, second): judge.twins(*pair, _TWINS))
+    for twins in churn.twins:
+        if not {*twins} & churn.deleted:
+            observer.ask(partial(Judge.twins, first=twins[0], second=twins[1], slack=_TWINS))
     if seconds >= LONG:
         observer.ask(lambda judge: judge.calm(since))
         observer.ask(lambda judge: judge.fair(2))

@@ -55,7 +55,7 @@ def training(framework: str, name: str, sizes: tuple[int, int], cpu: str) -> lis
 
 def deployment(replicas: int) -> Json:
     labels = {"app": "web"}
-    pod = {"metadata": {"labels": labels}, "spec": {"containers": [container("1")]}}
+    pod: Json = {"metadata": {"labels": labels}, "spec": {"containers": [container("1")]}}
     pod["spec"]["terminationGracePeriodSeconds"] = 1
     return {
         "apiVersion": "apps/v1",

@@ -238,10 +238,10 @@ class Judge:
                 priority = spec.get("priorityClassName", "")
                 alike = (_framework(job), bounds, _cpu(spec), priority)
                 sizes[alike].append((job["spec"].get("parallelism", 1), _name(job)))
-        for alike in sizes.values():
+        for shares in sizes.values():
             self.judged["equal jobs have equal shares"] += 1
-            if max(alike)[0] - min(alike)[0] > slack:
-                self._break("equal jobs have equal shares", "calm", str(sorted(alike)))
+            if max(shares)[0] - min(shares)[0] > slack:
+                self._break("equal jobs have equal shares", "calm", str(sorted(shares)))
 
     def unchanged(self, changed: list[str]) -> None:
         """The same manifests were applied again."""

@@ -92,7 +92,7 @@ def test_the_documents_show_commands() -> None:
 
 
 @pytest.mark.parametrize(
-    "page", list(filter(shown, pages())), ids=lambda page: str(page.relative_to(ROOT))
+    "page", [page for page in pages() if shown(page)], ids=lambda page: str(page.relative_to(ROOT))
 )
 def test_the_plugin_takes_every_command_that_a_page_shows(
     page: Path, monkeypatch: pytest.MonkeyPatch

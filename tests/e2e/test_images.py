@@ -24,6 +24,8 @@ from tests.e2e.conftest import require_a_real_node
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from edl.writes import Json
+
 pytestmark = [pytest.mark.e2e, pytest.mark.sandbox, pytest.mark.timeout(900)]
 
 NAME = "edl-lesson"
@@ -72,22 +74,29 @@ def build(image: images.Image, bench: Bench) -> Path:
     return images.build(image, bench, lambda _: None)
 
 
+def content(archive: tarfile.TarFile, member: str | tarfile.TarInfo) -> bytes:
+    found = archive.extractfile(member)
+    assert found is not None, f"{member} is no regular file"
+    return found.read()
+
+
 def contents(archive: Path) -> dict[str, bytes]:
     """The regular files of all layers, the upper ones over the lower ones."""
     found: dict[str, bytes] = {}
     with tarfile.open(archive) as whole:
-        (manifest,) = json.loads(whole.extractfile("manifest.json").read())
+        (manifest,) = json.loads(content(whole, "manifest.json"))
         assert manifest["RepoTags"] == [REFERENCE]
         for layer in manifest["Layers"]:
             with tarfile.open(fileobj=whole.extractfile(layer)) as files:
-                found |= {f.name: files.extractfile(f).read() for f in files if f.isfile()}
+                found |= {f.name: content(files, f) for f in files if f.isfile()}
     return found
 
 
 def environment(archive: Path) -> list[str]:
     with tarfile.open(archive) as whole:
-        (manifest,) = json.loads(whole.extractfile("manifest.json").read())
-        return json.loads(whole.extractfile(manifest["Config"]).read())["config"]["Env"]
+        (manifest,) = json.loads(content(whole, "manifest.json"))
+        config: Json = json.loads(content(whole, manifest["Config"]))["config"]
+        return list(config["Env"])
 
 
 def processes_about(folder: Path) -> list[int]:

@@ -41,7 +41,7 @@ def until_trained(training: Training, world: int, known: frozenset[str] = frozen
 def until_done(training: Training) -> None:
     """The scheduler decides; who serves is ended."""
     for job in (SCHEDULER, WORKER, SERVER):
-        training.until(lambda job=job: training.is_complete(job), f"{job} is complete")
+        training.until(partial(training.is_complete, job), f"{job} is complete")
     assert "Succeeded" in training.edl("status", "digits-mx")
 
 

@@ -27,7 +27,7 @@ CLAIM: Json = {
     "metadata": {"name": "data"},
     "spec": {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}},
 }
-MOUNTED = {
+MOUNTED: Json = {
     "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
     "volumeMounts": [{"name": "data", "mountPath": "/data"}],
 }

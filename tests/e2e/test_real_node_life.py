@@ -17,6 +17,7 @@ from tests.e2e.support.busybox import FOR_EVER, IMAGE, manifest, page, pods_on, 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from edl.writes import Json
     from sandbox import Sandbox
 
     Make = Callable[[], Sandbox]
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.e2e, pytest.mark.sandbox]
 
 IMPORT = "from sandbox import Sandbox"
-SIMULATED = {
+SIMULATED: Json = {
     "nodeSelector": {"sandbox.edl.dev/simulated": "true"},
     "tolerations": [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}],
 }

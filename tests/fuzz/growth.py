@@ -89,7 +89,7 @@ def owners(_: Random, manifest: Json, count: int) -> None:
 
 def misfits(random: Random, manifest: Json, count: int) -> None:
     """Values of a wrong type, each of which is a finding."""
-    wrong = random.choice((1, None, [], {}))
+    wrong: Any = random.choice((1, None, [], {}))
     place = random.choice(("labels", "annotations"))
     _at(manifest, "metadata")[place] = _labels(manifest) | {f"a{n}": wrong for n in range(count)}
 

@@ -45,11 +45,11 @@ _LABELS: Final = tuple(one.name for one in registry.ENTRIES if one.kind is Entry
 _NOTES: Final = tuple(one.name for one in registry.ENTRIES if one.kind is EntryKind.ANNOTATION)
 _ROLES: Final = tuple(sorted({role for each in FRAMEWORKS.values() for role in each.kinds}))
 _MODES: Final = tuple(sorted({mode.name for each in FRAMEWORKS.values() for mode in each.modes}))
-_ROLES: Final = (
+_ROLE_LISTS: Final = (
     *("chief=1,ps=2,worker=1..12", "launcher=1,worker=2..4", "worker=3", "scheduler=1,worker=2"),
     *("worker=1..100000", "worker=4..1", "worker=x", ",", "ps=0", "pserver=2,trainer=1..4"),
 )
-_WORDS: Final = (*FRAMEWORKS, *_ROLES, *_MODES, *_ROLES)
+_WORDS: Final = (*FRAMEWORKS, *_ROLES, *_MODES, *_ROLE_LISTS)
 _SAYINGS: Final = (
     *("1", "2", "3", "8", "12", "64", "0.5", "1.0", "3Gi", "true", "false", "60s", "5m", "93%"),
     *("topology.kubernetes.io/zone", "worker=example.com/rack,chief=disk", "a,b,c,d,e,f,g,h,i"),

@@ -5,6 +5,7 @@ The cluster has 4 nodes of 8 CPU; the load ceiling leaves 31 of 32 CPU for growt
 
 import json
 import time
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,6 +14,9 @@ from edl.annotations.job_history import Operation, entries
 from edl.messages import message
 from tests.integration.conftest import PENDING_LIMIT
 from tests.integration.support.stage import Stage, elastic, horovod, tensorflow, web
+
+if TYPE_CHECKING:
+    from edl.writes import Json
 
 pytestmark = pytest.mark.integration
 
@@ -142,7 +146,7 @@ def test_no_replica_yields_to_a_pod_whose_claim_does_not_exist(installed: Stage)
 
 
 def test_two_jobs_share_fairly(installed: Stage) -> None:
-    items = {"completions": 100, "parallelism": 2}
+    items: Json = {"completions": 100, "parallelism": 2}
     installed.apply(elastic("first", labels={"max": "40"}, **items))
     installed.until(lambda: installed.running("first") > 25, "the first one fills the cluster")
     installed.apply(elastic("second", labels={"max": "40"}, **items))

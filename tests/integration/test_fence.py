@@ -158,7 +158,7 @@ def test_a_provisional_pod_has_nothing_that_runs_or_reaches_further(
     assert "one container" in refusal(provisional(spec={"containers": two}))
 
 
-EXPOSED: Final = (
+EXPOSED: Final[tuple[Json, ...]] = (
     *({"type": kind} for kind in ("NodePort", "LoadBalancer", "ClusterIP")),
     *({"clusterIP": "None"} | more for more in ({}, {"selector": {"app": "web"}})),
     {"clusterIP": "None", "selector": {contract.JOB: "web"}},

@@ -20,6 +20,7 @@ from certs.secrets import ensure, usual
 from dev import installation as dev_installation
 from edl import contract
 from edl.kube.api.client import connect
+from edl.writes import Json
 from manifests import installation, values
 from manifests.chart_files import CHART
 from manifests.documents import HERE
@@ -42,7 +43,7 @@ pytestmark = [
     pytest.mark.timeout(1800),
 ]  # Helm's first build takes minutes
 
-COMPONENTS = {
+COMPONENTS: dict[str, Json] = {
     "network-policy": {"networkPolicy": {"enabled": True}},
     "no-fence": {"fence": {"enabled": False}},
     "cert-manager": {"certManager": {"enabled": True}},

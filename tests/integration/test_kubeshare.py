@@ -50,7 +50,7 @@ def until_settled(stage: Stage, job: str, pods: int) -> None:
         indexes = {pod["metadata"]["labels"].get(INDEX, pod["metadata"]["name"]) for pod in found}
         running = [pod for pod in found if pod["status"].get("phase") == "Running"]
         ready = stage.job(job)["status"].get("ready")
-        return ready == pods == len(found) == len(indexes) == len(running)
+        return bool(ready == pods == len(found) == len(indexes) == len(running))
 
     stage.until(holds, f"{job} runs {pods} pods, one an index")
 
@@ -131,7 +131,7 @@ def test_an_index_that_was_gone_for_a_moment_settles_on_one_pod_and_costs_nothin
 def test_every_work_item_with_a_share_is_done_once(
     installed: Stage, kubeshare: KubeShare, policy: str
 ) -> None:
-    items = {"completions": 6, "parallelism": 3, "completionMode": "Indexed"}
+    items: Json = {"completions": 6, "parallelism": 3, "completionMode": "Indexed"}
     job = elastic("sweep", labels={"min": "2", "max": "4"}, podReplacementPolicy=policy, **items)
     notes = {"sandbox.edl.dev/complete-after": "2s"}
     job["spec"]["template"]["metadata"] = {"annotations": notes}
@@ -144,7 +144,7 @@ def test_every_work_item_with_a_share_is_done_once(
 def test_a_worker_that_really_fails_is_counted_and_made_anew(
     installed: Stage, kubeshare: KubeShare
 ) -> None:
-    items = {"completions": 2, "parallelism": 2, "completionMode": "Indexed"}
+    items: Json = {"completions": 2, "parallelism": 2, "completionMode": "Indexed"}
     job = with_share(elastic("sweep", labels={"max": "2"}, **items))
     installed.apply(job)
     until_settled(installed, "sweep", 2)

@@ -53,7 +53,7 @@ def test_a_deployment_with_the_label_on_its_pods_is_told_when_it_is_created(
     template = plain("web")["spec"]["template"]
     template["metadata"] = {"labels": LABELS | {"app": "web"}}
     template["spec"].pop("restartPolicy", None)
-    web = {
+    web: Json = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": "web", "labels": {"app": "web"}},

@@ -4,8 +4,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,7 +33,7 @@ def webhook(installation: Installation) -> Webhook:
 
 
 @pytest.fixture
-def lab(installed: Stage) -> Iterator[Stage]:
+def lab(installed: Stage) -> Stage:
     """A namespace that opted in as a whole, with ceilings."""
     say(installed, injection=contract.ENABLED, **RULES)
     return installed
@@ -57,7 +57,7 @@ def say(stage: Stage, *, injection: str | None = None, **annotations: str | None
         stage.until(lambda: not is_refused(stage, max=limit), "no other ceiling is")
 
 
-def plain(name: str, **spec: object) -> Json:
+def plain(name: str, **spec: Any) -> Json:  # noqa: ANN401 (JSON)
     """A Job without a label of ours."""
     manifest = elastic(name, **spec)
     manifest["metadata"]["labels"] = {}
@@ -313,7 +313,7 @@ def test_a_new_namespace_and_its_jobs_may_come_in_one_file(
 ) -> None:
     """Its ceiling holds for a Job that comes right after it, however late the watch is."""
     name = f"{installed.namespace}-new"
-    namespace = {
+    namespace: Json = {
         "apiVersion": "v1",
         "kind": "Namespace",
         "metadata": {"name": name, "annotations": {contract.LARGEST_MAX: "2"}},

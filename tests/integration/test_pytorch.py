@@ -1,5 +1,7 @@
 """PyTorch's two forms, and how they end, as the API server takes them."""
 
+from functools import partial
+
 import pytest
 
 from edl.writes import Json
@@ -26,7 +28,7 @@ def test_the_first_worker_that_succeeds_completes_the_training(installed: Stage)
     installed.until_runs("digits-worker", 4)
     installed.complete("digits-worker", index=2)
     for job in ("digits-worker", "digits-rendezvous"):
-        installed.until(lambda job=job: installed.is_complete(job), f"{job} is complete")
+        installed.until(partial(installed.is_complete, job), f"{job} is complete")
 
 
 def test_workers_end_with_a_rendezvous_that_has_failed(installed: Stage) -> None:

@@ -294,8 +294,8 @@ def test_service_accounts_may_do_what_rbac_allows_and_no_more(own_sandbox: Make)
         "create", "rolebinding", "reader", "--role=reader", "--serviceaccount=default:reader"
     )
     token = sandbox.kubectl("create", "token", "reader").strip()
-    as_reader = (f"--token={token}", f"--server={sandbox.server}", f"--kubeconfig={os.devnull}")
-    as_reader = (*as_reader, f"--certificate-authority={sandbox.ca}")
+    server = (f"--server={sandbox.server}", f"--certificate-authority={sandbox.ca}")
+    as_reader = (*server, f"--token={token}", f"--kubeconfig={os.devnull}")
     sandbox.kubectl(*as_reader, "get", "pods")
     with pytest.raises(SandboxError, match="system:serviceaccount:default:reader"):
         sandbox.kubectl(*as_reader, "get", "secrets")

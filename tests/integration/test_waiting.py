@@ -14,6 +14,7 @@ import pytest
 from tests.integration.support.stage import elastic
 
 if TYPE_CHECKING:
+    from edl.writes import Json
     from tests.integration.support.stage import Stage
 
 pytestmark = pytest.mark.integration
@@ -49,7 +50,7 @@ def test_kubectl_waits_for_a_start_sizes_and_the_end(installed: Stage) -> None:
     said: list[str] = []
     waiting = threading.Thread(target=lambda: said.append(installed.kubectl(*started)))
     labels = {"min": "1", "max": "4", "job": "sweep"}
-    spec = {"parallelism": 1, "completions": 4, "completionMode": "Indexed"}
+    spec: Json = {"parallelism": 1, "completions": 4, "completionMode": "Indexed"}
     installed.apply(elastic("sweep", labels=labels, **spec))
     waiting.start()
     said.append(installed.kubectl(*queued))

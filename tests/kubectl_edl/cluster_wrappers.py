@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 from edl.errors import Conflict, Forbidden
-from edl.kube.cluster import Cluster, ListOptions, RawList
+from edl.kube.cluster import ListOptions, PluginCluster, RawList
 from edl.model import ObjectRef
 from edl.writes import Json
 
@@ -12,7 +12,7 @@ from edl.writes import Json
 class ClusterWrapper:
     """Passes all requests on; subclasses override some."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: PluginCluster) -> None:
         self.cluster = cluster
 
     def list(self, selection: ListOptions) -> RawList:
@@ -26,7 +26,7 @@ class ClusterWrapper:
         return getattr(self.cluster, name)
 
 
-def fenced(*kinds: str) -> Callable[[Cluster], Cluster]:
+def fenced(*kinds: str) -> Callable[[PluginCluster], PluginCluster]:
     """The user may not list these kinds."""
 
     class Fence(ClusterWrapper):
@@ -35,10 +35,10 @@ def fenced(*kinds: str) -> Callable[[Cluster], Cluster]:
                 raise Forbidden(f'"ann" may not list {selection.kind} (kubectl auth can-i …)', 403)
             return self.cluster.list(selection)
 
-    return lambda cluster: cast("Cluster", Fence(cluster))
+    return lambda cluster: cast("PluginCluster", Fence(cluster))
 
 
-def hidden(*kinds: str) -> Callable[[Cluster], Cluster]:
+def hidden(*kinds: str) -> Callable[[PluginCluster], PluginCluster]:
     """The user may not get objects of these kinds."""
 
     class Veil(ClusterWrapper):
@@ -47,10 +47,10 @@ def hidden(*kinds: str) -> Callable[[Cluster], Cluster]:
                 raise Forbidden(f'"ann" may not get {target.kind} (kubectl auth can-i …)', 403)
             return self.cluster.get(target)
 
-    return lambda cluster: cast("Cluster", Veil(cluster))
+    return lambda cluster: cast("PluginCluster", Veil(cluster))
 
 
-def overtaken(times: int, after: int = 0) -> Callable[[Cluster], Cluster]:
+def overtaken(times: int, after: int = 0) -> Callable[[PluginCluster], PluginCluster]:
     """Another client changes the object just before these patches: the first ones `after` some."""
     left, first = [times], [after]
 
@@ -65,23 +65,23 @@ def overtaken(times: int, after: int = 0) -> Callable[[Cluster], Cluster]:
                 raise Conflict("the object has been modified", 409)
             return self.cluster.patch(target, body, dry_run=dry_run)
 
-    return lambda cluster: cast("Cluster", Overtaken(cluster))
+    return lambda cluster: cast("PluginCluster", Overtaken(cluster))
 
 
-def late_deletions(cluster: Cluster) -> Cluster:
+def late_deletions(cluster: PluginCluster) -> PluginCluster:
     """Another client deletes each object just before."""
 
     class Late(ClusterWrapper):
-        def delete(self, target: ObjectRef, **given: str) -> None:
+        def delete(self, target: ObjectRef, **given: Any) -> None:  # noqa: ANN401 (preconditions)
             self.cluster.delete(target, **given)
             self.cluster.delete(target, **given)
 
-    return cast("Cluster", Late(cluster))
+    return cast("PluginCluster", Late(cluster))
 
 
 def refusing(
     kind: str, error: BaseException, *, also_dry_runs: bool = False
-) -> Callable[[Cluster], Cluster]:
+) -> Callable[[PluginCluster], PluginCluster]:
     """The API server does not accept new objects of this kind."""
 
     class Refusing(ClusterWrapper):
@@ -92,4 +92,4 @@ def refusing(
                 raise error
             return self.cluster.create(target, manifest, dry_run=dry_run)
 
-    return lambda cluster: cast("Cluster", Refusing(cluster))
+    return lambda cluster: cast("PluginCluster", Refusing(cluster))

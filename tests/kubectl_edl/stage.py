@@ -12,7 +12,7 @@ from edl.annotations.json_text import json_text
 from edl.errors import NotFound
 from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.kube.auth.access_review import MissingRights
-from edl.kube.cluster import Cluster, ListOptions
+from edl.kube.cluster import Cluster, ListOptions, PluginCluster
 from edl.model import ObjectRef
 from edl.planner.published_settings import Settings, render
 from edl.writes import Json
@@ -47,10 +47,10 @@ class Stage:
     """What the user types; None without a terminal."""
     between: list[Callable[[], object]] = field(default_factory=list)
     """Actions before each further read of `--watch`."""
-    wrapped: Callable[[Cluster], Cluster] = lambda cluster: cluster
+    wrapped: Callable[[PluginCluster], Any] = lambda cluster: cluster
     now: list[datetime] = field(default_factory=lambda: [NOW])
     """The times of the clock in order; the last one is repeated."""
-    sleep: Callable[[float], object] = lambda _: None
+    sleep: Callable[[float], None] = lambda _: None
     """Actions while the plugin waits."""
     deadlines: tuple[timedelta, ...] = ()
     """The deadlines of the last command that waited."""

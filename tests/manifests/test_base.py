@@ -41,6 +41,7 @@ LABELLED = [webhook for webhook in OF_OTHERS if webhook["name"] not in (UNLABELL
 
 
 def entry(name: str) -> Json:
+    webhook: Json
     (webhook,) = (each for each in WEBHOOKS if each["name"] == name)
     return webhook
 

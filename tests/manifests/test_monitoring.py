@@ -10,6 +10,7 @@ import pytest
 from dev.reference import metrics
 from edl.writes import Json
 from manifests import monitoring
+from manifests.monitoring.grafana import dashboard
 from tests.manifests.monitoring_questions import alerts, queries
 
 RUNBOOK = Path(__file__).parents[2] / "docs" / "operations" / "runbook.md"
@@ -37,7 +38,7 @@ def test_the_page_of_metrics_says_something_of_each() -> None:
 
 
 def test_no_panel_lies_on_another() -> None:
-    places = [panel["gridPos"] for panel in monitoring.dashboard()["panels"]]
+    places = [panel["gridPos"] for panel in dashboard()["panels"]]
     assert [one for one in places if one["x"] + one["w"] > 24] == []
     assert [pair for pair in combinations(places, 2) if overlap(*pair)] == []
 

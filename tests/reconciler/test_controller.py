@@ -657,7 +657,7 @@ def test_a_long_decision_is_followed_by_a_longer_rest(
     world.deciding = deciding
     bell = Bell()
     world.loop.run(bell, AlwaysLeader())
-    assert bell.waited == (RESYNC, pytest.approx(rest))
+    assert bell.waited == pytest.approx((RESYNC, rest))
 
 
 def test_an_alarm_says_how_old_the_first_news_is_that_ended_the_wait() -> None:
@@ -679,7 +679,7 @@ def test_writing_counts_as_rest_from_deciding(world: World) -> None:
     bell = Bell()
     world.hand.seconds = 0.15  # for each of two
     world.loop.run(bell, AlwaysLeader())
-    assert bell.waited == (RESYNC, pytest.approx(0.1))
+    assert bell.waited == pytest.approx((RESYNC, 0.1))
 
 
 def test_a_conflict_waits_for_its_own_back_off_and_no_rest(world: World) -> None:
@@ -687,7 +687,7 @@ def test_a_conflict_waits_for_its_own_back_off_and_no_rest(world: World) -> None
     world.hand.conflicts.add(A)
     bell = Bell()
     world.loop.run(bell, AlwaysLeader())
-    assert bell.waited == (pytest.approx(AFTER_CONFLICT.first), pytest.approx(AFTER_CONFLICT.first))
+    assert bell.waited == pytest.approx((AFTER_CONFLICT.first, AFTER_CONFLICT.first))
 
 
 def test_the_back_off_of_a_failed_write_does_not_shorten_the_rest(world: World) -> None:

@@ -373,7 +373,7 @@ def test_a_leader_that_may_not_lead_does_not_renew(
 
 
 @pytest.mark.parametrize("terms", [(10, 10, 2), (15, 2, 2), (15, 10, 0)])
-def test_terms_that_let_two_lead_are_refused(terms: tuple[float, float, float]) -> None:
+def test_terms_that_let_two_lead_are_refused(terms: tuple[int, int, int]) -> None:
     with pytest.raises(ValueError, match="must hold"):
         LeaseSettings(*terms)
 

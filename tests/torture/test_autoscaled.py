@@ -192,8 +192,13 @@ def test_extras_leave_nodes_that_nothing_else_needs_and_the_minimum_runs_on(scen
     """Two of three services go while their nodes are full of extras."""
     others = ("front", "back", "side")
     scene.at.apply(*map(service, others))
-    ran = lambda pods: scene.at.running("train") == scene.at.size("train") == pods  # noqa: E731
-    bound = lambda: [pod for pod in scene.at.all("Pod") if "nodeName" in pod["spec"]]  # noqa: E731
+
+    def ran(pods: int) -> bool:
+        return scene.at.running("train") == scene.at.size("train") == pods
+
+    def bound() -> list[Json]:
+        return [pod for pod in scene.at.all("Pod") if "nodeName" in pod["spec"]]
+
     scene.until(lambda: len(bound()) == len(scene.nodes()) == 3, "a node for each service")
     words = {"framework": "pytorch", "min": "1", "max": "9"}
     scene.at.apply(elastic("train", cpu="2", labels=words))

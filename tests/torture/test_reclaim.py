@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from random import Random
 from typing import Final
 
@@ -76,6 +77,14 @@ def running(at: Stage) -> int:
     )
 
 
+def runs(at: Stage, pods: int) -> bool:
+    return running(at) == pods
+
+
+def is_empty(at: Stage) -> bool:
+    return not at.all("Pod")
+
+
 def until(installation: Installation, at: Stage, random: Random, holds: Callable[[], bool]) -> int:
     """Wait until it holds, while the reconciler dies every few seconds; how often it died."""
     begun = time.monotonic()
@@ -102,11 +111,11 @@ def test_owners_get_their_guarantee_back_and_no_job_of_the_borrower_ends(
     died = 0
     for owner in (*owners, owners[0]):
         owner.apply(*(gang(f"gang-{number}") for number in range(GANGS)))
-        died += until(installation, owner, random, lambda owner=owner: running(owner) == GUARANTEED)
+        died += until(installation, owner, random, partial(runs, owner, GUARANTEED))
         if owner is owners[0]:
             check(owner, GANGS, {Operation.STARTED})
             owner.delete_all("Job")
-            owner.until(lambda owner=owner: not owner.all("Pod"), "its pods are gone")
+            owner.until(partial(is_empty, owner), "its pods are gone")
     check(owners[1], GANGS, {Operation.STARTED})
     check(guest, GUESTS, UNHARMED)
     assert running(guest) >= GUESTS

@@ -22,7 +22,7 @@ class Commands:
 
     def __init__(self, cluster: Cluster, namespace: str) -> None:
         # Of its own: a stream puts itself in the place of the client's requests.
-        self._pods = CoreV1Api(new_client_from_config(str(cluster.kubeconfig)))
+        self._pods = CoreV1Api(new_client_from_config(str(cluster.kubeconfig)))  # type: ignore[no-untyped-call]
         self._namespace = namespace
 
     def run(self, pod: str, container: str, *command: str) -> str:

@@ -61,7 +61,7 @@ def test_refused_sizes_that_no_reconciler_writes_count_as_none(
     text = json_text([first | {"size": size} for size in sizes])
     assert failed_attempts.read_refusals(text) == ()
     good = [first, first | {"size": {"role": "worker", "size": 5, "grows": True}}]
-    assert len(failed_attempts.read_refusals(json_text(good))) == 2
+    assert len(failed_attempts.read_refusals(json_text(good)) or ()) == 2
     assert failed_attempts.read_refusals(json_text([*good, first | {"attempts": 0}])) == ()
 
 

@@ -28,7 +28,9 @@ FROM_EXAMPLES: list[Json] = [
 DOCUMENTS = [*FROM_EXAMPLES, *full.documents()]
 LAW = settings(max_examples=150, deadline=None)
 MARK = "marked-7f3a"
-JUNK = st.sampled_from([None, True, 0, -1, 2.5, "", "x", [], {}, [1], {"a": "b"}, [{}], ["x"]])
+JUNK: st.SearchStrategy[Any] = st.sampled_from(
+    [None, True, 0, -1, 2.5, "", "x", [], {}, [1], {"a": "b"}, [{}], ["x"]]
+)
 
 
 def _id(document: Json) -> str:

@@ -1,6 +1,7 @@
 """When: about, at the latest, or an honest unknown."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -151,7 +152,7 @@ def test_work_items_that_are_nearly_done_never_grow_their_job() -> None:
 
 @pytest.mark.parametrize("fields", [{}, {"duration": 30 * MINUTE}])
 def test_work_items_that_are_all_done_before_their_job_is_recorded_as_complete_are_simulated(
-    fields: dict[str, object],
+    fields: dict[str, Any],
 ) -> None:
     done = runs("first", resizing=ResizePolicy.ITEMS, indexed=False, remaining=0, **fields)
     assert start(full(done)).certainty is not Certainty.NEVER

@@ -8,6 +8,7 @@ Sources, by the names of their repositories: kubeflow/mxnet-operator, `pkg/train
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -37,7 +38,7 @@ NAMES = {  # What training-operator's SetPodEnv sets in every pod of a training.
 }
 
 
-def started(role: str, workers: int, index: int = 0, **fields: object) -> Json:
+def started(role: str, workers: int, index: int = 0, **fields: Any) -> Json:  # noqa: ANN401 (JSON)
     """What a pod is told after a start with so many workers."""
     return told(mxnet(role, **fields), index, at_start(members(workers)))
 

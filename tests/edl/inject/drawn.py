@@ -38,7 +38,12 @@ ROLE_LISTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "none": (),
 }
 """By framework: modes, empty for the default one, and lists of roles."""
-_ELASTIC: Final = ({}, {"max": "5"}, {"min": "2"}, {"min": "1", "max": "3"})
+_ELASTIC: Final[tuple[Mapping[str, str], ...]] = (
+    {},
+    {"max": "5"},
+    {"min": "2"},
+    {"min": "1", "max": "3"},
+)
 _ALONE: Final[Mapping[str, tuple[Mapping[str, str], ...]]] = {
     **dict.fromkeys(("tensorflow", "paddle", "pytorch", "none"), _ELASTIC),
     "mxnet": ({},),  # its local mode
@@ -82,7 +87,12 @@ _NOTES: Final = st.dictionaries(
     st.sampled_from(["0.5", "1"]),
 )
 _SHARE: Final = {"gpu": "0.5"}
-_GPUS: Final = ({}, {"gpu": "2"}, _SHARE, _SHARE | {"gpu_memory": "1Gi"})
+_GPUS: Final[tuple[Mapping[str, str], ...]] = (
+    {},
+    {"gpu": "2"},
+    _SHARE,
+    _SHARE | {"gpu_memory": "1Gi"},
+)
 _TOLD: Final = st.fixed_dictionaries(
     {},
     optional={
@@ -113,7 +123,7 @@ def manifests(draw: st.DrawFn, framework: str) -> Json:
     told = draw(_TOLD)
     if kind in (_bare, _bare_alone):
         told.pop("restart", None)  # a bare pod is not recreated
-    manifest = kind(draw, framework, pod=draw(_pods(framework)), annotations=told)
+    manifest: Json = kind(draw, framework, pod=draw(_pods(framework)), annotations=told)
     waits = manifest["metadata"]["labels"].get(contract.ROLE) == "launcher"
     # KubeShare would not wait for a launcher's host list: a share on it is refused. So it is beside
     # whole GPUs of a container's own.
@@ -139,7 +149,7 @@ def _of_several_roles(draw: st.DrawFn, framework: str, **fields: Any) -> Json:  
 
 
 def _alone(draw: st.DrawFn, framework: str, **fields: Any) -> Json:  # noqa: ANN401
-    bounds = draw(st.sampled_from(_ALONE[framework]))
+    bounds: Json = {**draw(st.sampled_from(_ALONE[framework]))}
     return job("mnist", framework=framework, **bounds, **fields)
 
 

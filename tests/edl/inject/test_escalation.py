@@ -88,6 +88,7 @@ def test_no_privilege_is_added(framework: str, data: st.DataObject) -> None:
             assert container.get("envFrom") == own[name].get("envFrom")
             assert container["image"] == own[name]["image"]
             continue
+        assert context is not None
         assert context["allowPrivilegeEscalation"] is False
         assert context["capabilities"] == {"drop": ["ALL"]}
         assert not any("hostPort" in port for port in container.get("ports") or ())

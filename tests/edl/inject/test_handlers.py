@@ -80,7 +80,8 @@ def test_a_copy_under_generate_name_is_told_to_drop_the_label() -> None:
 
 def test_a_second_pass_does_not_take_a_job_in_another_training_job_for_a_copy() -> None:
     """Another webhook changed the Job, so the API server calls ours again on its own result."""
-    manifest = job(framework="none", **{contract.JOB: "sweep"})
+    manifest = job(framework="none")
+    manifest["metadata"]["labels"][contract.JOB] = "sweep"
     del manifest["metadata"]["name"]
     manifest["metadata"]["generateName"] = "trial-"
     assert create(created(manifest)).warnings == ()
@@ -115,7 +116,7 @@ def test_another_queue_hides_no_other_finding() -> None:
 
 def test_a_refused_pod_of_a_deployment_names_what_its_user_wrote() -> None:
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-1", "controller": True}
-    metadata = {"generateName": "web-1-", "ownerReferences": [owner]}
+    metadata: Json = {"generateName": "web-1-", "ownerReferences": [owner]}
     metadata["labels"] = {contract.FRAMEWORK: "pytorch"}
     pod = {"kind": "Pod", "metadata": metadata, "spec": {"containers": [{"name": "main"}]}}
     with pytest.raises(Denied) as found:

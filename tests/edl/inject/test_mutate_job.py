@@ -122,12 +122,12 @@ def test_pods_wish_to_run_beside_their_own() -> None:
 
 @pytest.mark.parametrize("kind", ["podAffinity", "podAntiAffinity"])
 def test_an_own_wish_about_neighbours_wins(kind: str) -> None:
-    own = {kind: {"preferredDuringSchedulingIgnoredDuringExecution": []}}
+    own: Json = {kind: {"preferredDuringSchedulingIgnoredDuringExecution": []}}
     assert pod_spec(created(role_manifest("ps", pod={"affinity": own})))["affinity"] == own
 
 
 def test_an_own_choice_of_nodes_stays_beside_ours() -> None:
-    own = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {}}}
+    own: Json = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {}}}
     found = pod_spec(created(role_manifest("ps", pod={"affinity": own})))["affinity"]
     assert set(found) == {"nodeAffinity", "podAffinity"}
     assert found["nodeAffinity"] == own["nodeAffinity"]

@@ -1,5 +1,7 @@
 """What a namespace gives to Jobs that leave it open."""
 
+from typing import Any
+
 import pytest
 
 from edl import contract
@@ -15,7 +17,7 @@ def bounds(manifest: Json) -> tuple[int, int]:
     return int(found[contract.MIN]), int(found[contract.MAX])
 
 
-def torch(spec: Json | None = None, **fields: str) -> Json:
+def torch(spec: Json | None = None, **fields: Any) -> Json:  # noqa: ANN401 (JSON)
     return job("net", framework="pytorch", spec=spec, **fields)
 
 

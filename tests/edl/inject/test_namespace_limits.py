@@ -1,6 +1,7 @@
 """How large a Job may be in its namespace, when it is created and when it is edited."""
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ def findings(manifest: Json, under: NamespacePolicy) -> tuple[Finding, ...]:
     return denied.value.findings
 
 
-def torch(**fields: object) -> Json:
+def torch(**fields: Any) -> Json:  # noqa: ANN401 (JSON)
     return job("net", framework="pytorch", **fields)
 
 

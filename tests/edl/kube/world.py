@@ -59,7 +59,7 @@ class World:
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 LEAVING = {"deletionTimestamp": manifests.CREATED}
 OURS = {"labels": {"edl.dev/framework": "tensorflow"}}
-PLACES = (
+PLACES: tuple[Json, ...] = (
     {},
     {"node": "n1", "phase": "Running"},
     {"node": "n2", "phase": "Running", "cpu": "2"},
@@ -89,9 +89,9 @@ def pods() -> Iterator[Json]:
                 body = manifests.job_pod(f"{owner}-{index}", index, f"{owner}{again}", **fields)
                 yield body
     for job, rank, place in itertools.product(("mnist", "bare"), "01", PLACES):
-        labels = {"edl.dev/framework": "tensorflow", "edl.dev/job": job, "edl.dev/role": "worker"}
+        own = {"edl.dev/framework": "tensorflow", "edl.dev/job": job, "edl.dev/role": "worker"}
         notes = {"edl.dev/rank": rank, "edl.dev/size": "2"} | ALL_ROLES
-        meta = {**place.get("metadata", {}), "labels": labels, "annotations": notes}
+        meta = {**place.get("metadata", {}), "labels": own, "annotations": notes}
         yield manifests.pod(f"{job}-bare-{rank}", **{**place, "metadata": meta})
 
 
@@ -109,7 +109,7 @@ def apart_from(app: str) -> Json:
 
 
 def jobs() -> Iterator[Json]:
-    stages = (
+    stages: tuple[Json, ...] = (
         {},
         {"suspend": False, "parallelism": 2, "completions": 2},
         {"suspend": False, "conditions": ["Complete"]},

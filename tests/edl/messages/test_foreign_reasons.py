@@ -83,7 +83,7 @@ def test_workers_leave_whatever_is_said_of_why() -> None:
     for reason in ('"to make room for a/b"', '{"code":"Odd"}', "null", "7"):
         found = leaving_workers.read_leaving(f'{{"pods":["w-1"],"size":1,"reason":{reason}}}')
         assert found is not None
-        assert (found.pods, found.reason.code) == ({"w-1"}, Code.UNKNOWN)
+        assert (found.pods, found.reason.code) == (frozenset({"w-1"}), Code.UNKNOWN)
 
 
 def test_a_host_list_restarts_no_training_job() -> None:

@@ -51,7 +51,8 @@ def test_two_labels_make_a_job_elastic() -> None:
 def test_bounds_default_to_parallelism(
     labels: Mapping[str, str], parallelism: int | None, bounds: tuple[int, int]
 ) -> None:
-    spec = parse(job(framework="tensorflow", spec={"parallelism": parallelism}, **labels))
+    given: Json = {"framework": "tensorflow", **labels}
+    spec = parse(job(spec={"parallelism": parallelism}, **given))
     assert (spec.scaling.min, spec.scaling.max) == bounds
 
 
@@ -126,8 +127,8 @@ def test_a_bare_pod_says_its_rank_and_how_many_there_are() -> None:
 @pytest.mark.parametrize("text", ["0", "x", "", "-1", "1.5", "100001", "9999999999", "\u0661"])
 @pytest.mark.parametrize("name", ["min", "max"])
 def test_bounds_are_whole_numbers(name: str, text: str) -> None:
-    found = findings(job(framework="tensorflow", **{name: text}))
-    assert found == (Finding(label(name), f'"{text}"', WHOLE),)
+    given: Json = {"framework": "tensorflow", name: text}
+    assert findings(job(**given)) == (Finding(label(name), f'"{text}"', WHOLE),)
 
 
 def test_min_above_max_is_refused() -> None:

@@ -125,11 +125,11 @@ def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> Trai
             changed = changed.changed(resized_at=at, last=stopped[0].reason)
             changed = changed.changed(delayed_until=delayed_until(part, now))
         elif start and part.name in sizes:
-            fields = {"suspended": False, "size": sizes[part.name], "resized_at": now}
-            fields |= {"failures_at_start": part.status.failures}
             delay = part.record.delayed_until
-            fields |= {"delayed_until": delay if delay and delay > now else None}
-            changed = part.changed(**fields, last=start.reason, lost=False)
+            changed = part.changed(size=sizes[part.name], suspended=False, resized_at=now)
+            changed = changed.changed(failures_at_start=part.status.failures)
+            changed = changed.changed(delayed_until=delay if delay and delay > now else None)
+            changed = changed.changed(last=start.reason, lost=False)
             changed = changed.changed(assigned=Assignment(0, nodes.get(part.name, ())))
         elif part.name in resizes:
             one = resizes[part.name]

@@ -1,6 +1,7 @@
 """A mix of every framework for the simulator: endless jobs and pods of others, all constant."""
 
 from random import Random
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -23,7 +24,7 @@ from edl.simulator import (
 _ITEMS = 10_000
 
 
-def _shape(cpu: str, **rules: tuple[tuple[str, str], ...]) -> Shape:
+def _shape(cpu: str, **rules: Any) -> Shape:  # noqa: ANN401 (the builder's fields)
     return Shape(Resources.parse({"cpu": cpu, "pods": 1}), **rules)
 
 

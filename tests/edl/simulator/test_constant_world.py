@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from edl.model import ClusterState
+from edl.model import ClusterState, Code
 from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES, Policy
@@ -25,7 +25,7 @@ class Move(NamedTuple):
     role: str
     before: int
     after: int
-    reason: str
+    reason: Code | None
 
 
 def moves(world: Scenario, elastic: Elastic, until: float) -> list[Move]:

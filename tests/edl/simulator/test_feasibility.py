@@ -1,6 +1,7 @@
 """Pods go only where the planner's rules let them: beside whom they may be, and on which GPUs."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -104,7 +105,7 @@ def running(result: Result, name: str) -> float | None:
 
 # -- neighbours --------------------------------------------------------------------------------
 
-ALONE = {"anti_affinity": (PodAffinityTerm(HOST, app("train")),)}
+ALONE: dict[str, Any] = {"anti_affinity": (PodAffinityTerm(HOST, app("train")),)}
 
 
 @pytest.mark.parametrize("control_mode", [FAIR, Plain()])
@@ -227,7 +228,7 @@ _SPREADS = st.builds(
     st.integers(1, 2),
 )
 _PORTS = st.just((HostPort("TCP", 80, "10.0.0.1"),))
-_RULES = st.one_of(
+_RULES: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.fixed_dictionaries({"anti_affinity": st.tuples(_TERMS)}),
     st.fixed_dictionaries({"spread": st.tuples(_SPREADS)}),
     st.fixed_dictionaries({"affinity": st.tuples(_TERMS)}),

@@ -101,7 +101,7 @@ def _asked(state: ClusterState, node: Node) -> int:
 def test_sizes_are_from_min_to_max_or_nothing_is_started(
     given: Scenario, control_mode: Elastic
 ) -> None:
-    wrong = []
+    wrong: list[object] = []
 
     def decided(now: float, state: ClusterState, _: Plan) -> None:
         wrong.extend(

@@ -51,6 +51,7 @@ def test_a_gang_gets_exactly_the_nodes_of_its_minimum_and_they_go_after_it() -> 
     (job,) = found.jobs
     assert job.track.running == pytest.approx(71, abs=3)
     assert job.track.size.at(100) == 8, "extras grow on nodes that the minimum needs"
+    assert job.track.ended is not None
     assert counts(found) == [(10, 2), (job.track.ended + 30, 0)]
     assert found.node_hours == pytest.approx(2 * (job.track.ended + 20) / 3600)
     assert found.cost == pytest.approx(2.0 * found.node_hours)
@@ -170,7 +171,7 @@ def test_a_minimum_leaves_a_cordoned_node_for_one_that_is_made_for_it() -> None:
 
 def test_the_room_of_each_worker_is_held_until_it_begins_to_leave_a_cordoned_node() -> None:
     """Workers of Horovod leave in two steps: off the host list first."""
-    held = []
+    held: list[int] = []
 
     def decided(_now: float, state: ClusterState, plan: Plan) -> None:
         (job,) = state.jobs

@@ -220,7 +220,7 @@ def test_a_placed_pod_goes_to_no_node_that_it_may_not_use(way: NodeEvent | Servi
 
 def test_a_placed_pod_that_is_ended_is_made_again_behind_its_gate() -> None:
     web = Service("web", shape(), ((1, 1),))
-    plans = {
+    plans: dict[int, Decision] = {
         0: started,
         2: on(ps=["large"], worker=["small", "large"]),
         4: partial(ended, "worker", 0),
@@ -287,7 +287,7 @@ def test_without_us_no_pod_waits_for_a_plan() -> None:
 
 
 def test_the_nodes_that_a_start_has_for_replicas_are_read_off_their_job() -> None:
-    plans = {0: partial(started, worker=("a", "b")), 4: stopped, 6: started}
+    plans: dict[int, Decision] = {0: partial(started, worker=("a", "b")), 4: stopped, 6: started}
     script = Script(world(node("a"), node("b"), gang()), plans)
     assert [role.record.assigned.nodes for role in script.roles(2)] == [(), ("a", "b")]
     assert [role.record.assigned.nodes for role in script.roles(8)] == [(), ()]

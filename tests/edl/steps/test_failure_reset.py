@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from edl.model import Role
@@ -10,7 +12,7 @@ SINCE = NOW - CALM
 
 def chief(**fields: object) -> Role:
     """It has failed four times of six, and runs for ten minutes again."""
-    usual = {"failures": 4, "backoff_limit": 6, "retries": 6}
+    usual: dict[str, Any] = {"failures": 4, "backoff_limit": 6, "retries": 6}
     usual["pods"] = pods("chief", [0], ready_since=SINCE)
     return role("chief").changed(**(usual | fields))
 

@@ -1,5 +1,7 @@
 """Refused writes are recorded on the Job, and the API server is asked again by a dry run."""
 
+from typing import Any
+
 from msgspec.structs import replace
 
 from edl import contract, reasons
@@ -27,7 +29,7 @@ NOTHING = Plan()
 FIRST = WriteRefusal(NOW, 1, QUOTA)
 
 
-def refused(refusal: WriteRefusal, *written: WriteRefusal, **fields: object) -> TrainingJob:
+def refused(refusal: WriteRefusal, *written: WriteRefusal, **fields: Any) -> TrainingJob:  # noqa: ANN401 (the builder's fields)
     """A queued job whose start was refused; its first Job says `written`."""
     chief = role("chief", suspended=True, refusals=written or None, **fields)
     job = training(chief, role("worker", 2, 4, size=3, suspended=True), existing_dependents={})
@@ -35,7 +37,7 @@ def refused(refusal: WriteRefusal, *written: WriteRefusal, **fields: object) -> 
 
 
 def steps_of(job: TrainingJob, after: float = 0) -> Steps:
-    plan = Plan(held=(Held(KEY, job.blocker),))
+    plan = Plan(held=(Held(KEY, because("no room")),))
     return steps(plan, ClusterState(NOW + seconds(after), (), (job,)))
 
 
@@ -177,7 +179,7 @@ def at_most(after: float, *found: WriteRefusal) -> TrainingJob:
 def test_a_lasting_refusal_of_one_size_leaves_others_their_turn() -> None:
     """A suspension that failed once would else be refused as long as a policy on sizes lasts."""
     shrunk, stopped = refusals(SHRUNK, RefusedSize("worker", 0, grows=False))
-    turns = []
+    turns: list[tuple[str, int]] = []
     for found in ((shrunk, stopped), (stopped, shrunk)):
         (step,) = steps_at(at_most(1, *found), after=60).steps
         turns += step.sizes
@@ -269,9 +271,8 @@ def test_a_new_size_keeps_the_refusals_of_other_kinds_with_their_back_offs() -> 
     chief = replace(grown, size=RefusedSize("chief", 2, grows=True))
     job = replace(resized(written=found), refusals=(chief, *found))
     for after, left in ((5, (shrunk, stopped)), (2, (grown, stopped))):
-        (patch,) = patches(
-            resize_patch.role_change(job, job.roles[1], resize(after).resizes[0], NOW)
-        )
+        change = resize_patch.role_change(job, job.roles[1], resize(after).resizes[0], NOW)
+        (patch,) = (write for write in change.writes if isinstance(write, Patch))
         assert recorded(patch) == left
 
 

@@ -20,7 +20,7 @@ def collector() -> StepCollector:
 
 def test_an_error_of_one_job_stops_no_other() -> None:
     collected = collector()
-    collected.add(FIRST, lambda steps: DueSteps(steps[9]), (step(FIRST),))
+    collected.add(FIRST, lambda steps: DueSteps((steps[len(steps)],)), (step(FIRST),))
     collected.add(LAST, DueSteps, (step(LAST),), SOON)
     assert [one.job for one in collected.errors] == [FIRST]
     assert (collected.steps, collected.rechecks) == ([step(LAST)], [SOON])

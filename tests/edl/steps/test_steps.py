@@ -238,7 +238,7 @@ def test_figures_of_the_moment_are_not_written_down() -> None:
     new = steps(
         Plan(held=held(["mnist"], reasons.gang(Shortage(needs, 1, short)))), state(queued())
     )
-    assert new.steps[0].writes[0].body["metadata"]["annotations"][contract.MESSAGE] == gist
+    assert patches(new.steps[0])[0].body["metadata"]["annotations"][contract.MESSAGE] == gist
     same = Plan(held=held(["mnist"], reasons.gang(Shortage(needs, 2, short))))
     assert steps(same, state(queued(message=gist))).steps == ()
 

@@ -1,6 +1,7 @@
 """Who was asked and had nothing to do is not asked again, and that changes nothing."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -77,7 +78,7 @@ def any_role(draw: some.DrawFn, name: str) -> Role:
 def any_job(draw: some.DrawFn) -> TrainingJob:
     framework, mode, all_roles = draw(some.sampled_from(ROLE_LISTS))
     roles = [draw(any_role(name)) for name in all_roles]
-    fields = {"existing_dependents": {}} if draw(some.booleans()) else {}
+    fields: dict[str, Any] = {"existing_dependents": {}} if draw(some.booleans()) else {}
     found = training(*roles, framework=framework, mode=mode, started_at=LONG_AGO, **fields)
     return replace(found, problem=draw(some.sampled_from(["", "", "", "its Jobs disagree"])))
 

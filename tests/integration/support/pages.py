@@ -28,7 +28,7 @@ def opened(
     wrong: list[str] = []
     page = chromium.new_context(**how).new_page()
     page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda said: said.type == "error" and wrong.append(said.text))
+    page.on("console", lambda said: wrong.extend([said.text] if said.type == "error" else []))
     page.goto(found.url)
     expect(page.locator("#state")).to_have_text("live")
     expect(page.locator("#jobs-table tbody tr")).to_have_count(jobs)

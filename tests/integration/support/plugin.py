@@ -10,7 +10,8 @@ from sandbox.existing import Cluster
 
 def printed(cluster: Cluster, *args: str) -> str:
     """The output of `kubectl edl ARGS` with an admin's rights, made in this process."""
-    cli = replace(this_process(), out=io.StringIO(), err=io.StringIO())
+    out, err = io.StringIO(), io.StringIO()
+    cli = replace(this_process(), out=out, err=err)
     code = run([*args, "--kubeconfig", str(cluster.kubeconfig)], cli, os.environ)
-    assert code == 0, cli.err.getvalue()
-    return cli.out.getvalue()
+    assert code == 0, err.getvalue()
+    return out.getvalue()

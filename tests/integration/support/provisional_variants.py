@@ -10,13 +10,13 @@ from edl.writes import Json
 from tests.edl.trainings import role, training
 
 PROBE: Final = {"exec": {"command": ["id"]}}
-RAISED: Final = (
+RAISED: Final[tuple[Json, ...]] = (
     {"labels": {"app": "web"}},
     {"annotations": {"a": "b"}},
     {"finalizers": ["a.example/b"]},
 )
 """What a provisional pod's metadata must not say."""
-WIDER: Final = (
+WIDER: Final[tuple[Json, ...]] = (
     *({name: True} for name in ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace")),
     *({"automountServiceAccountToken": True}, {"serviceAccountName": "powerful"}),
     *({"volumes": [{"name": "all", "secret": {"secretName": "keys"}}]}, {"nodeName": "node-0"}),
@@ -28,7 +28,7 @@ WIDER: Final = (
     {"resourceClaims": [{"name": "all", "resourceClaimName": "all"}]},
 )
 """What its spec must not say."""
-RUNNING: Final = (
+RUNNING: Final[tuple[Json, ...]] = (
     *({"image": "evil"}, {"command": ["id"]}, {"args": ["id"]}, {"workingDir": "/"}),
     *({"env": [{"name": "A", "value": "b"}]}, {"envFrom": [{"secretRef": {"name": "keys"}}]}),
     *({"lifecycle": {"postStart": PROBE}}, {"livenessProbe": PROBE}, {"startupProbe": PROBE}),

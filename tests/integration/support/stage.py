@@ -223,7 +223,7 @@ def elastic(
 ) -> Json:
     """A Job with labels by the contract's words, framework none unless they say."""
     words = {"framework": "none"} | dict(labels or {})
-    container = {"name": "main", "image": "none", "command": ["train"]}
+    container: Json = {"name": "main", "image": "none", "command": ["train"]}
     container["resources"] = {"requests": {"cpu": cpu, "memory": "128Mi"}}
     pod = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 5, "containers": [container]}
     named = {contract.PREFIX + word: text for word, text in words.items()}

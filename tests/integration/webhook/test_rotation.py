@@ -9,9 +9,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from operator import attrgetter
 from pathlib import Path
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 from cryptography import x509
@@ -90,7 +91,7 @@ class Shown:
         self.serials: list[int] = []
         self.signers: list[bytes] = []
 
-    def look(self) -> None:
+    def look(self) -> Self:
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         address = ("127.0.0.1", self._port)
@@ -103,6 +104,7 @@ class Shown:
         self._note(self.serials, certificate.serial_number)
         key = certificate.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value
         self._note(self.signers, key.key_identifier or b"")
+        return self
 
     def _note(self, seen: list[Any], found: object) -> None:
         if found not in seen:
@@ -232,10 +234,10 @@ def test_no_review_fails_while_the_secrets_are_emptied_damaged_and_deleted(
         shown.look()
         with under(load):
             for secret, strike in strikes:
-                seen = shown.signers if secret == AUTHORITY else shown.serials
-                before = len(seen)
+                seen = attrgetter("signers" if secret == AUTHORITY else "serials")
+                before = len(seen(shown))
                 strike()
-                until(lambda: shown.look() or len(seen) > before)  # noqa: B023 - called here
+                until(lambda: len(seen(shown.look())) > before)  # noqa: B023 - called here
                 until(lambda: filled(webhook, secret))  # noqa: B023 - called here
     assert load.failures == []
     assert load.reviewed > 50

@@ -15,7 +15,7 @@ from tests.kubectl_edl.stage import Stage, job
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from edl.kube.cluster import Cluster
+    from edl.kube.cluster import PluginCluster
     from edl.writes import Json
 
 ELASTIC = ("--framework", "none", "--min", "1", "--max", "4")
@@ -170,7 +170,7 @@ def test_recreating_times_out_if_the_old_job_stays(stage: Stage, timeout: str) -
         def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
             """A finalizer holds it."""
 
-    stage.wrapped = lambda cluster: cast("Cluster", Lasting(cluster))
+    stage.wrapped = lambda cluster: cast("PluginCluster", Lasting(cluster))
     found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "-y", "--timeout", timeout)
     assert found.code == 1
     assert "it is still there after 10s (a finalizer?); --timeout waits longer" in found.err
@@ -184,7 +184,9 @@ def test_an_interrupt_after_the_deletion_prints_the_manifest(stage: Stage) -> No
     assert yaml.safe_load(found.out)["kind"] == "Job"
 
 
-def deleting(error: BaseException, *, after: bool = True) -> "Callable[[Cluster], Cluster]":
+def deleting(
+    error: BaseException, *, after: bool = True
+) -> "Callable[[PluginCluster], PluginCluster]":
     """Each deletion ends with this error, after or without being carried out."""
 
     class Deleting(ClusterWrapper):
@@ -193,7 +195,7 @@ def deleting(error: BaseException, *, after: bool = True) -> "Callable[[Cluster]
                 self.cluster.delete(target, version=version, uid=uid)
             raise error
 
-    return lambda cluster: cast("Cluster", Deleting(cluster))
+    return lambda cluster: cast("PluginCluster", Deleting(cluster))
 
 
 @pytest.mark.parametrize(
@@ -280,7 +282,7 @@ def elsewhere(manifest: "Json") -> "Json":
 
 @pytest.mark.parametrize(
     "applied",
-    [json.dumps(one) for one in (job("original"), elsewhere(job("copy")), [], {})] + ["{"],
+    [*map(json.dumps, (job("original"), elsewhere(job("copy")))), "[]", "{}", "{"],
 )
 def test_a_copy_is_not_replaced_by_its_original(stage: Stage, applied: str) -> None:
     copy = job("copy", framework="none", min="1", max="2")

@@ -78,7 +78,7 @@ def test_a_user_without_access_to_the_secret_sees_trusted_certificates(stage: St
                 raise Forbidden('"ann" may not get secrets', 403)
             return self.cluster.get(wanted)  # type: ignore[arg-type]
 
-    stage.wrapped = NoSecrets  # type: ignore[assignment,return-value]
+    stage.wrapped = NoSecrets
     found = stage.run("certs", "show")
     assert found.out.count("trusted") == 2
     assert found.err == (

@@ -19,7 +19,7 @@ import yaml
 
 from edl import contract
 from edl.errors import Forbidden, Gone, Unreachable
-from edl.kube.cluster import Cluster, ListOptions, RawList
+from edl.kube.cluster import ListOptions, PluginCluster, RawList
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.terminal import Attention, listening
@@ -170,7 +170,7 @@ def test_an_api_server_that_is_away_is_waited_for(stage: Stage) -> None:
         away.clear()
         stage.patch("mnist-worker", reason("held"))
 
-    stage.wrapped = lambda _: Flaky()  # type: ignore[assignment,return-value]
+    stage.wrapped = lambda _: Flaky()
     stage.between = [lambda: away.append("now"), lambda: None, back]
     found = stage.run("status", "-w")
     assert found.code == 0
@@ -260,7 +260,7 @@ def test_watched_lists_are_requested_once(stage: Stage) -> None:
 class Counted(ClusterWrapper):
     """Counts list requests, and passes them on."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: PluginCluster) -> None:
         super().__init__(cluster)
         self.lists = 0
 

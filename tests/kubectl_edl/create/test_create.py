@@ -11,7 +11,7 @@ from edl import contract
 from edl.errors import AlreadyExists, ClusterError, Forbidden, Invalid, Unreachable
 from edl.frameworks import FRAMEWORKS
 from edl.inject.handlers import AdmissionRequest, Context, mutate
-from edl.kube.cluster import Cluster, ListOptions, RawList
+from edl.kube.cluster import ListOptions, PluginCluster, RawList
 from edl.model import ObjectRef
 from edl.parsing.namespace_policy import SILENT, NamespacePolicy
 from edl.parsing.parser import parse
@@ -39,7 +39,7 @@ class Completing(ClusterWrapper):
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: PluginCluster,
         refuses: Mapping[str, BaseException],
         policy: NamespacePolicy = SILENT,
     ) -> None:
@@ -57,10 +57,10 @@ class Completing(ClusterWrapper):
         return self.cluster.create(target, done, dry_run=dry_run)
 
 
-def completing(**refuses: BaseException) -> Callable[[Cluster], Cluster]:
+def completing(**refuses: BaseException) -> Callable[[PluginCluster], PluginCluster]:
     """`mnist_ps=Invalid("no")`: the Job mnist-ps is refused."""
     named = {name.replace("_", "-"): error for name, error in refuses.items()}
-    return lambda cluster: cast("Cluster", Completing(cluster, named))
+    return lambda cluster: cast("PluginCluster", Completing(cluster, named))
 
 
 def written(*args: str) -> list[Json]:
@@ -369,7 +369,7 @@ def test_all_jobs_are_created_and_can_be_applied_again() -> None:
 )
 def test_the_range_that_a_namespace_makes_of_a_size_is_printed(size: str, made: str) -> None:
     policy = NamespacePolicy("lab", default_max=6)
-    stage = Stage(wrapped=lambda cluster: cast("Cluster", Completing(cluster, {}, policy)))
+    stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Completing(cluster, {}, policy)))
     found = created("none", "sweep", "--image", "i", "--workers", size, stage=stage)
     assert found.out == f"job.batch/sweep created: worker={made}\n"
 
@@ -441,7 +441,7 @@ def test_a_namespace_that_may_not_be_read_is_a_hint_with_its_condition() -> None
                 raise Forbidden('"ann" may not get namespaces default', 403)
             return self.cluster.get(target)
 
-    stage = Stage(wrapped=lambda cluster: cast("Cluster", Private(cluster, {})))
+    stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Private(cluster, {})))
     assert stage.run(*HOROVOD).err == (
         "hint: whether launchers may exec into workers is not known here, and where they may not: "
         f'{ALLOW}: "ann" may not get namespaces default\n'
@@ -496,7 +496,7 @@ def test_unreadable_quotas_give_no_error(trouble: ClusterError) -> None:
                 raise trouble
             return self.cluster.list(selection)
 
-    stage = Stage(wrapped=lambda cluster: cast("Cluster", Closed(cluster, {})))
+    stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Closed(cluster, {})))
     found = created(*MNIST, stage=stage)
     assert (found.code, found.out.count(" created: ")) == (0, 3)
     assert found.err == (UNREQUESTED if isinstance(trouble, Forbidden) else "")
@@ -536,7 +536,7 @@ def test_stored_jobs_are_printed_without_managed_fields() -> None:
             made = super().create(target, manifest, dry_run=dry_run)
             return made | {"metadata": made["metadata"] | {"managedFields": [{"manager": "x"}]}}
 
-    stage = Stage(wrapped=lambda cluster: cast("Cluster", Managing(cluster, {})))
+    stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Managing(cluster, {})))
     for form in ("json", "yaml"):
         found = created("none", form, "--image", "i", "-o", form, stage=stage)
         (stored,) = yaml.safe_load_all(found.out)
@@ -621,7 +621,7 @@ def test_jobs_that_cannot_be_deleted_are_named_with_the_command() -> None:
             raise Unreachable(f"no answer for {target.name} {version}{uid}")
 
     refuses = {"mnist-worker": Unreachable("no answer")}
-    stage = Stage(wrapped=lambda cluster: cast("Cluster", Stubborn(cluster, refuses)))
+    stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Stubborn(cluster, refuses)))
     found = created(*MNIST, stage=stage)
     assert found.err == (
         "error: job.batch/mnist-worker: no answer; "
@@ -651,7 +651,7 @@ def test_a_job_with_an_unknown_creation_is_named_too() -> None:
             if self.away:
                 raise Unreachable("no answer")
 
-    stage = Stage(wrapped=lambda cluster: cast("Cluster", Gone(cluster, {})))
+    stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Gone(cluster, {})))
     found = created(*MNIST, stage=stage)
     assert found.err.endswith(
         "kubectl delete job mnist-chief mnist-ps -n default --ignore-not-found\n"
@@ -668,7 +668,7 @@ def test_a_job_with_a_lost_answer_is_deleted_too() -> None:
                 raise Unreachable("no answer")
             return made
 
-    stage = Stage(wrapped=lambda cluster: cast("Cluster", Silent(cluster, {})))
+    stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Silent(cluster, {})))
     found = created(*MNIST, stage=stage)
     assert found.err == (
         "error: job.batch/mnist-ps: no answer; "
@@ -691,7 +691,7 @@ def test_a_job_of_the_same_name_by_another_client_is_not_taken_back() -> None:
                 raise AlreadyExists("exists already")
             return super().create(target, manifest, dry_run=dry_run)
 
-    stage = Stage(wrapped=lambda cluster: cast("Cluster", Stolen(cluster, {})))
+    stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Stolen(cluster, {})))
     assert created(*MNIST, stage=stage).code == 1
     assert stored(stage) == ["mnist-chief"]
 

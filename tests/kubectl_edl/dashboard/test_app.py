@@ -163,8 +163,8 @@ def test_another_page_gets_no_data_but_may_link_to_ours(
         assert answer.status_code == 403
         assert answer.get_json() == {"error": "another page may not ask for this"}
     for path in ("/", JOB, "/static/page.css"):
-        with served.client.get(path, headers=headers) as answer:
-            assert answer.status_code == 200
+        with served.client.get(path, headers=headers) as page:
+            assert page.status_code == 200
 
 
 def test_a_token_is_taken_from_the_address_into_a_cookie_once() -> None:

@@ -58,7 +58,7 @@ class Fenced:
 
 def fenced(*kinds: str) -> Stage:
     stage = trained()
-    stage.wrapped = lambda cluster: Fenced(cluster, kinds)  # type: ignore[return-value]
+    stage.wrapped = lambda cluster: Fenced(cluster, kinds)
     return stage
 
 
@@ -108,7 +108,7 @@ def test_a_cluster_without_dynamic_resource_allocation_is_looked_at_as_any_other
 def test_without_any_right_the_start_is_refused() -> None:
     stage = trained()
     stage.namespace = ""
-    stage.wrapped = lambda cluster: Fenced(cluster, ("Node", "Job"))  # type: ignore[return-value]
+    stage.wrapped = lambda cluster: Fenced(cluster, ("Node", "Job"))
     with pytest.raises(Forbidden, match="Job is forbidden"):
         choose_reader(stage.cli(), connected(stage), time.monotonic)
 
@@ -163,7 +163,7 @@ def test_even_a_bug_does_not_end_the_watcher(caplog: pytest.LogCaptureFixture) -
 
 def test_a_page_that_cannot_be_drawn_does_not_end_the_watcher_either() -> None:
     board, right = PageBroadcast(), read_once(trained())
-    wrong = replace(right, jobs=(object(),))
+    wrong = replace(right, jobs=(object(),))  # type: ignore[arg-type]
     live = DashboardWatcher(Script([right, wrong, right]), board, time.monotonic)
     live.turn()
     live.turn()

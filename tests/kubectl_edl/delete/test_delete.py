@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from edl.errors import NotFound
@@ -287,7 +289,7 @@ def test_a_deleted_job_is_not_requested_again(stage: Stage) -> None:
             return self.cluster.get(target)
 
     held(stage)
-    stage.wrapped = Counting  # type: ignore[assignment]
+    stage.wrapped = Counting
     found = stage.run("delete", "--all", "--yes", "--timeout", "1s")
     assert found.code == 5
     assert {name: asked.count(name) for name in asked if name != "sweep"} == dict.fromkeys(
@@ -298,13 +300,13 @@ def test_a_deleted_job_is_not_requested_again(stage: Stage) -> None:
 
 def test_a_job_that_was_created_again_meanwhile_is_kept(stage: Stage) -> None:
     class Quick(ClusterWrapper):
-        def delete(self, target: ObjectRef, **given: str) -> None:
+        def delete(self, target: ObjectRef, **given: Any) -> None:  # noqa: ANN401 (preconditions)
             if target.name == "mnist-ps":
                 self.cluster.delete(target)
                 stage.create(job("mnist-ps"))
             self.cluster.delete(target, **given)
 
-    stage.wrapped = Quick  # type: ignore[assignment]
+    stage.wrapped = Quick
     found = stage.run("delete", "mnist", "--yes")
     assert (found.code, found.err) == (0, "")
     assert names(stage) == ["mnist-ps", *OTHERS]

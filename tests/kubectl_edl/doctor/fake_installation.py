@@ -10,7 +10,7 @@ from certs.secrets import ensure, usual
 from edl import contract
 from edl.errors import ClusterError, Forbidden
 from edl.inject.handlers import AdmissionRequest, Context, mutate
-from edl.kube.cluster import Cluster
+from edl.kube.cluster import PluginCluster
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.install.installation_values import KEPT
@@ -40,8 +40,8 @@ class FakeApi:
     """The error for a labelled Job instead of a call of the webhook."""
     probes: list[Json] = field(default_factory=list)
 
-    def __call__(self, cluster: Cluster) -> Cluster:
-        return cast("Cluster", _Answering(cluster, self))
+    def __call__(self, cluster: PluginCluster) -> PluginCluster:
+        return cast("PluginCluster", _Answering(cluster, self))
 
     def review(self, kind: str, body: Mapping[str, Any]) -> Json:
         if kind == "SelfSubjectReview":
@@ -63,7 +63,7 @@ class FakeApi:
 
 
 class _Answering(ClusterWrapper):
-    def __init__(self, cluster: Cluster, server: FakeApi) -> None:
+    def __init__(self, cluster: PluginCluster, server: FakeApi) -> None:
         super().__init__(cluster)
         self._server = server
 

@@ -1058,8 +1058,8 @@ def test_leftovers_are_counted_beyond_the_first_ten_and_owners_of_other_kinds_ex
         metadata = {"name": f"gone-{number:02}", "labels": ours}
         stage.create({"kind": "Service", "metadata": metadata})
     owner = {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "name": "a", "uid": "1"}
-    metadata = {"name": "of-a-tfjob", "labels": ours, "ownerReferences": [owner]}
-    stage.create({"kind": "Service", "metadata": metadata})
+    owned = {"name": "of-a-tfjob", "labels": ours, "ownerReferences": [owner]}
+    stage.create({"kind": "Service", "metadata": owned})
     found = json.loads(stage.run("doctor", "-o", "json").out)["checks"]
     said = [one["message"] for one in found if one["name"] == "leftovers"]
     assert said[:2] == [
@@ -1353,7 +1353,7 @@ def counted(stage: Stage) -> list[tuple[str, str]]:
             return self.cluster.list(selection)
 
     before = stage.wrapped
-    stage.wrapped = lambda cluster: Counting(before(cluster))  # type: ignore[return-value]
+    stage.wrapped = lambda cluster: Counting(before(cluster))
     return listed
 
 
@@ -1393,7 +1393,7 @@ def test_only_warnings_about_jobs_are_read_of_all_events(stage: Stage) -> None:
             return found
 
     before = stage.wrapped
-    stage.wrapped = lambda cluster: Reading(before(cluster))  # type: ignore[return-value]
+    stage.wrapped = lambda cluster: Reading(before(cluster))
     assert len(checked(stage)["stuck"]) == 4
     assert set(read) == {"FailedCreate"}
 
@@ -1408,7 +1408,7 @@ def test_events_are_listed_by_namespace_if_not_of_all(stage: Stage) -> None:
                 raise Forbidden('"ann" may not list Event', 403)
             return self.cluster.list(selection)
 
-    stage.wrapped = lambda cluster: Own(before(cluster))  # type: ignore[return-value]
+    stage.wrapped = lambda cluster: Own(before(cluster))
     missing, *found = checked(stage)["stuck"]
     assert (missing["result"], missing["message"]) == (
         "warning",
@@ -1525,6 +1525,6 @@ def test_the_training_jobs_are_listed_once_for_all_checks(stage: Stage) -> None:
             return self.cluster.list(selection)
 
     before = stage.wrapped
-    stage.wrapped = lambda cluster: Counting(before(cluster))  # type: ignore[return-value]
+    stage.wrapped = lambda cluster: Counting(before(cluster))
     stage.run("doctor", "-o", "json")
     assert listed.count("LimitRange") == 2, "once for them, once for the plan of the whole cluster"

@@ -254,7 +254,7 @@ def test_events_are_listed_per_object_for_a_bounded_number_of_pods(stage: Stage,
             listed.extend([selection.fields] if selection.kind == "Event" else [])
             return self.cluster.list(selection)
 
-    stage.wrapped = Counting  # type: ignore[assignment]
+    stage.wrapped = Counting
     assert "PersistentVolumeClaim data is not bound" in stage.run(verb, "small").out
     named = [one for one in listed if one.startswith("involvedObject.name=")]
     assert [one for one in named if "Pod" not in one] == [

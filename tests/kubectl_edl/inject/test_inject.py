@@ -361,7 +361,9 @@ def test_a_malformed_manifest_is_named_with_its_place(text: str, words: str) -> 
     assert words in found.err
 
 
-JUNK = st.sampled_from([None, 1, True, "x", [], {}, [1], ["x"], [None], [[]], {"name": {}}])
+JUNK: st.SearchStrategy[Any] = st.sampled_from(
+    [None, 1, True, "x", [], {}, [1], ["x"], [None], [[]], {"name": {}}]
+)
 
 
 def places(value: Any, *path: str | int) -> Iterator[tuple[str | int, ...]]:  # noqa: ANN401 - JSON

@@ -12,7 +12,7 @@ from certs.secrets import WEBHOOK_KINDS
 from edl import contract
 from edl.errors import Conflict, Invalid, KindNotServed, NotFound
 from edl.inject import ttl_after_finished
-from edl.kube.cluster import RESOURCES, Cluster, ListOptions, find
+from edl.kube.cluster import RESOURCES, ListOptions, PluginCluster, find
 from edl.model import ObjectRef
 from edl.spec.job_spec import HELD_TTL
 from edl.visibility.namespace_queue import CONFIG_MAP
@@ -40,7 +40,7 @@ HELD = {
 class Judging:
     """A cluster that answers who may do what; `denied` are verbs with their plural."""
 
-    def __init__(self, cluster: FakeCluster, *denied: str) -> None:
+    def __init__(self, cluster: PluginCluster, *denied: str) -> None:
         self._cluster = cluster
         self._denied = denied
 
@@ -70,7 +70,7 @@ def stage(*denied: str) -> Stage:
     return Stage(wrapped=lambda cluster: _judging(cluster, *denied))
 
 
-def _judging(cluster: Cluster, *denied: str) -> Cluster:
+def _judging(cluster: PluginCluster, *denied: str) -> PluginCluster:
     assert isinstance(cluster, FakeCluster)
     return Judging(cluster, *denied)  # type: ignore[return-value]
 
@@ -106,7 +106,7 @@ def test_everything_is_applied_in_order_and_named_as_kubectl_does() -> None:
 
 
 def test_a_client_dry_run_reads_no_cluster_and_equals_helm() -> None:
-    run = Stage(wrapped=lambda _: pytest.fail("it was asked")).run(  # type: ignore[arg-type, return-value]
+    run = Stage(wrapped=lambda _: pytest.fail("it was asked")).run(
         "install", "--image", IMAGE, "--dry-run", "client"
     )
     printed = list(yaml.safe_load_all(run.out))
@@ -234,7 +234,7 @@ def test_a_refused_upgrade_has_written_nothing() -> None:
                 raise Conflict("Apply failed with 1 conflict: .spec.replicas", 409)
             return super().apply(target, manifest, **how)
 
-    on.wrapped = Owned  # type: ignore[assignment]
+    on.wrapped = Owned
     run = on.run("upgrade", "--no-wait", "--take-ownership", "--image", IMAGE)
     assert run.err.startswith("error: deployment.apps/edl-webhook: Apply failed with 1 conflict")
     assert (find(on.cluster, KEPT), run.out) == (None, "")
@@ -251,7 +251,7 @@ def test_a_missing_kind_is_named_before_anything_is_written() -> None:
                 raise NotFound(f'namespaces "{SYSTEM}" not found', 404)
             return super().apply(target, manifest, **how)
 
-    on.wrapped = Bare  # type: ignore[assignment]
+    on.wrapped = Bare
     run = install(on, "--set", "monitoring.enabled=true")
     assert run.err == (
         "error: the API server does not serve ServiceMonitor (monitoring.coreos.com/v1): install "
@@ -271,7 +271,7 @@ def test_a_role_that_its_user_may_not_bind_is_named_with_the_right() -> None:
                 raise NotFound(f'clusterroles.rbac.authorization.k8s.io "{role}" not found', 404)
             return super().apply(target, manifest, **how)
 
-    on.wrapped = lambda cluster: Unbound(cluster, "bind clusterroles")  # type: ignore[arg-type,return-value]
+    on.wrapped = lambda cluster: Unbound(cluster, "bind clusterroles")
     run = install(on)
     assert " you may not bind clusterroles.rbac.authorization.k8s.io edl-" in run.err
     assert (find(on.cluster, WEBHOOK), run.out) == (None, "")
@@ -583,7 +583,7 @@ def test_a_field_of_another_manager_is_not_taken_silently() -> None:
                 return {"metadata": {"name": target.name}}
             raise Conflict('Apply failed with 1 conflict: conflict with "ann": .spec.replicas', 409)
 
-    on.wrapped = Owned  # type: ignore[assignment]
+    on.wrapped = Owned
     run = install(on)
     assert run.code == 1
     assert run.err == (
@@ -618,7 +618,7 @@ def test_install_waits_until_both_webhook_configurations_are_trusted(kind: str) 
                 return self._cluster.apply(target, manifest, **how)
             return super().apply(target, manifest, **how)
 
-    on = Stage(wrapped=lambda cluster: cast("Cluster", NotYet(cast("FakeCluster", cluster))))
+    on = Stage(wrapped=NotYet)
     install(on)
     for name in ("edl-webhook", "edl-reconciler"):
         ready(on, name)
@@ -747,7 +747,7 @@ def test_uninstalling_takes_everything_but_jobs() -> None:
     assert contract.TTL not in on.job("waits")["metadata"]["annotations"]
 
 
-def holding(times: int, held: Json = HELD) -> Callable[[Cluster], Cluster]:
+def holding(times: int, held: Json = HELD) -> Callable[[PluginCluster], PluginCluster]:
     """The webhook restores the field while it is configured, and for some patches after that."""
     left = [times]
 
@@ -762,7 +762,7 @@ def holding(times: int, held: Json = HELD) -> Callable[[Cluster], Cluster]:
             left[0] -= not there
             return self.cluster.patch(target, held) if there or left[0] >= 0 else written
 
-    return lambda cluster: cast("Cluster", Holding(cluster))
+    return lambda cluster: cast("PluginCluster", Holding(cluster))
 
 
 def gates(on: Stage, name: str) -> object:
@@ -810,7 +810,7 @@ def test_gates_that_the_webhook_puts_back_are_taken_off_again() -> None:
     assert gates(on, "waits") is None
 
 
-def refusing_jobs(cluster: Cluster) -> Cluster:
+def refusing_jobs(cluster: PluginCluster) -> PluginCluster:
     """A policy of the cluster lets no Job change."""
 
     class Refusing(ClusterWrapper):
@@ -821,10 +821,10 @@ def refusing_jobs(cluster: Cluster) -> Cluster:
                 raise Invalid("Jobs stay as they are")
             return self.cluster.patch(target, body, dry_run=dry_run)
 
-    return cast("Cluster", Refusing(cluster))
+    return cast("PluginCluster", Refusing(cluster))
 
 
-def refusing_templates(cluster: Cluster) -> Cluster:
+def refusing_templates(cluster: PluginCluster) -> PluginCluster:
     """A policy of the cluster lets no template change."""
 
     class Refusing(ClusterWrapper):
@@ -835,7 +835,7 @@ def refusing_templates(cluster: Cluster) -> Cluster:
                 raise Invalid("templates stay as they are")
             return self.cluster.patch(target, body, dry_run=dry_run)
 
-    return cast("Cluster", Refusing(cluster))
+    return cast("PluginCluster", Refusing(cluster))
 
 
 def test_a_template_that_is_refused_keeps_its_gates_and_no_time_to_live() -> None:

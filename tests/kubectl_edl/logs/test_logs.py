@@ -8,7 +8,7 @@ import pytest
 
 from edl import contract
 from edl.errors import Forbidden, Unreachable
-from edl.kube.cluster import Cluster, ListOptions, Log, LogRequest, RawList
+from edl.kube.cluster import ListOptions, Log, LogRequest, PluginCluster, RawList
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.completion_main import answer
@@ -22,8 +22,6 @@ from tests.kubectl_edl.stage import Stage, job, mnist, pod, role_manifests
 if TYPE_CHECKING:
     import io
     from threading import Thread
-
-    from edl.kube.cluster import PluginCluster
 
 
 def target(name: str) -> ObjectRef:
@@ -267,16 +265,15 @@ def over(stage: Stage) -> None:
     complete = {"status": {"conditions": [{"type": "Complete", "status": "True"}]}}
     for role in ("chief", "ps", "worker"):
         stage.patch(f"mnist-{role}", complete)
-    for name in names(stage):
+    for name in names():
         stage.patch(name, {"status": {"phase": "Succeeded"}}, kind="Pod")
         stage.cluster.logs.end(target(name))
 
 
-def names(stage: Stage) -> Iterator[str]:
+def names() -> Iterator[str]:
     yield "mnist-chief-0-x0"
     yield from (f"mnist-ps-{index}-x{index}" for index in range(2))
     yield from (f"mnist-worker-{index}-x{index}" for index in range(4))
-    assert stage
 
 
 def test_following_takes_in_pods_that_come_and_ends_with_the_job(stage: Stage) -> None:
@@ -311,7 +308,7 @@ def test_the_log_of_a_pod_that_the_watch_has_not_seen_is_read_at_the_end(stage: 
         over(stage)
 
     stage.between = [runs]
-    cli = replace(stage.cli(), watched=lambda cluster, _: cast("Cluster", Late(cluster)))
+    cli = replace(stage.cli(), watched=lambda cluster, _: cast("PluginCluster", Late(cluster)))
     assert run(["logs", "mnist", "-f", "--role", "worker"], cli, {}) == 0
     assert "[worker-3] I come late\n" in cast("io.StringIO", cli.out).getvalue()
 
@@ -358,9 +355,9 @@ class Broken(ClusterWrapper):
 def test_a_connection_that_breaks_is_taken_up_again_without_a_line_twice(stage: Stage) -> None:
     broken: list[Broken] = []
 
-    def wrapped(cluster: Cluster) -> Cluster:
+    def wrapped(cluster: PluginCluster) -> PluginCluster:
         broken.append(Broken(cluster))
-        return cast("Cluster", broken[-1])
+        return cast("PluginCluster", broken[-1])
 
     stage.wrapped = wrapped
     stage.between = [lambda: None, lambda: None, lambda: over(stage)]
@@ -376,7 +373,7 @@ def test_lines_of_one_moment_are_all_shown_after_a_break(stage: Stage) -> None:
     moment = "2026-11-21T11:59:59.000000000Z"
     lines = [f"{moment} {text}" for text in ("a", "b")]
     stage.cluster.logs.write(target("mnist-worker-0-x0"), "main", *lines)
-    stage.wrapped = lambda cluster: cast("Cluster", Broken(cluster))
+    stage.wrapped = lambda cluster: cast("PluginCluster", Broken(cluster))
     stage.between = [lambda: None, lambda: None, lambda: over(stage)]
     found = stage.run("logs", "mnist-worker", "-f", "--index", "0", "--tail", "3")
     assert found.out == "[worker-0] bye\n[worker-0] a\n[worker-0] b\n"
@@ -391,7 +388,7 @@ class Away(Broken):
 
 
 def test_an_unreadable_log_is_reported_once(stage: Stage) -> None:
-    stage.wrapped = lambda cluster: cast("Cluster", Away(cluster))
+    stage.wrapped = lambda cluster: cast("PluginCluster", Away(cluster))
     stage.between = [lambda: None, lambda: None, lambda: over(stage)]
     found = stage.run("logs", "mnist", "-f")
     *waits, end = found.err.splitlines()
@@ -449,7 +446,7 @@ def test_the_end_waits_for_no_log_that_is_being_opened(stage: Stage) -> None:
     class Silent(ClusterWrapper):
         def log(self, wanted: LogRequest) -> Log:
             if wanted.pod.name != "mnist-ps-0-x0":
-                return cast("Log", self.cluster.log(wanted))
+                return self.cluster.log(wanted)
             asked.set()
             ended_before.append(not answered.wait(20))
             return late
@@ -460,7 +457,7 @@ def test_the_end_waits_for_no_log_that_is_being_opened(stage: Stage) -> None:
         stage.cluster.logs.end(target("mnist-chief-0-x0"))
         started(stage, "mnist-chief-0-x0", phase="Succeeded")
 
-    stage.wrapped = lambda cluster: cast("Cluster", Silent(cluster))
+    stage.wrapped = lambda cluster: cast("PluginCluster", Silent(cluster))
     stage.between = [chief_ends]
     found = stage.run("logs", "mnist", "-f")
     waited = bool(ended_before)
@@ -473,7 +470,7 @@ def test_following_ends_when_the_job_is_deleted(stage: Stage) -> None:
     def delete() -> None:
         for role in ("chief", "ps", "worker"):
             stage.cluster.delete(ObjectRef("Job", "default", f"mnist-{role}"))
-        for name in names(stage):
+        for name in names():
             stage.cluster.logs.end(target(name))
 
     stage.between = [delete]
@@ -486,7 +483,7 @@ def test_without_the_right_to_read_logs_the_verb_is_named(stage: Stage) -> None:
         def log(self, wanted: LogRequest) -> Log:
             raise Forbidden(f'"ann" may not get pods/log {wanted.pod.name}', 403)
 
-    stage.wrapped = lambda cluster: cast("Cluster", NoLogs(cluster))
+    stage.wrapped = lambda cluster: cast("PluginCluster", NoLogs(cluster))
     stage.between = [lambda: None]
     for flags in ((), ("-f",)):
         found = stage.run("logs", "mnist-chief", *flags)
@@ -511,13 +508,13 @@ def source(index: int) -> LogTarget:
     )
 
 
-def followed(cluster: Cluster, *states: FollowedPods) -> tuple[list[str], list[str]]:
+def followed(cluster: PluginCluster, *states: FollowedPods) -> tuple[list[str], list[str]]:
     """The labels of the printed lines, sorted, and the messages; logs begin with the last line."""
     labels: list[str] = []
     messages: list[str] = []
     remaining = list(states)
     follower = Follower(
-        cast("PluginCluster", cluster),
+        cluster,
         lambda: remaining.pop(0),
         lambda one: LogRequest(one.pod, one.container, tail=1),
         Output(lambda _, one: labels.append(one.label), messages.append),
@@ -539,7 +536,7 @@ def silent(indexes: range) -> tuple[LogTarget, ...]:
 class SilentLogs(ClusterWrapper):
     """The kubelet opens the logs of these pods only when the test ends."""
 
-    def __init__(self, cluster: Cluster, targets: tuple[LogTarget, ...]) -> None:
+    def __init__(self, cluster: PluginCluster, targets: tuple[LogTarget, ...]) -> None:
         super().__init__(cluster)
         self._pods = {one.pod for one in targets}
         self.opening, self.answered = Event(), Event()
@@ -551,7 +548,7 @@ class SilentLogs(ClusterWrapper):
             self.opening.set()
             self.answered.wait(20)
             return EndlessLog()
-        return cast("Log", self.cluster.log(wanted))
+        return self.cluster.log(wanted)
 
 
 def test_logs_that_are_closed_at_the_end_leave_their_places_to_unread_ones() -> None:
@@ -559,7 +556,7 @@ def test_logs_that_are_closed_at_the_end_leave_their_places_to_unread_ones() -> 
     running, ended = silent(range(MOST)), written(stage, range(MOST, MOST + 10))
     cluster = SilentLogs(stage.cluster, running)
     before, after = (FollowedPods((*running, *ended), "it is done", over) for over in (False, True))
-    labels, messages = followed(cast("Cluster", cluster), before, after)
+    labels, messages = followed(cast("PluginCluster", cluster), before, after)
     cluster.answered.set()
     assert labels == sorted(one.label for one in ended)
     assert messages == [LIMITED, "it is done"]
@@ -570,7 +567,7 @@ def test_the_limit_is_reported_once_while_the_number_of_logs_changes() -> None:
     cluster = SilentLogs(Stage().cluster, running)
     states = [FollowedPods(running[:most], "") for most in range(MOST + 1, len(running))]
     over = FollowedPods(running, "it is done", over=True)
-    _, messages = followed(cast("Cluster", cluster), *states, over)
+    _, messages = followed(cast("PluginCluster", cluster), *states, over)
     cluster.answered.set()
     assert messages == [LIMITED, "it is done"]
     assert {*cluster.asked} <= {one.pod for one in running[:MOST]}
@@ -656,7 +653,7 @@ def simulated(stage: Stage) -> None:
     """All run as kwok plays it: no container has an id, and no kubelet answers."""
     for name in ("mnist-chief-0-x0", *(f"mnist-ps-{index}-x{index}" for index in range(2))):
         started(stage, name, **status_of_main(state={"running": {}}))
-    stage.wrapped = lambda cluster: cast("Cluster", Away(cluster))
+    stage.wrapped = lambda cluster: cast("PluginCluster", Away(cluster))
 
 
 SIMULATED = (
@@ -674,7 +671,7 @@ def test_logs_are_opened_while_others_are_and_printed_in_order(stage: Stage) -> 
             return stage.cluster.log(wanted)
 
     before = stage.run("logs", "mnist", "--role", "ps").out
-    stage.wrapped = lambda cluster: cast("Cluster", Slow(cluster))
+    stage.wrapped = lambda cluster: cast("PluginCluster", Slow(cluster))
     assert stage.run("logs", "mnist", "--role", "ps").out == before != ""
 
 
@@ -724,7 +721,7 @@ class PartlyAway(ClusterWrapper):
 def test_a_kubelet_that_cannot_be_reached_hides_no_log_of_others(stage: Stage) -> None:
     every = stage.run("logs", "mnist", "--role", "chief", "--role", "ps").out
     others = [line for line in every.splitlines() if line.startswith("[ps-1]")]
-    stage.wrapped = lambda cluster: cast("Cluster", PartlyAway(cluster))
+    stage.wrapped = lambda cluster: cast("PluginCluster", PartlyAway(cluster))
     found = stage.run("logs", "mnist", "--role", "chief", "--role", "ps")
     assert found.out.splitlines() == ["[ps-0] half", *others]
     assert others
@@ -743,7 +740,7 @@ def test_without_an_answer_of_the_api_server_no_further_log_is_printed(stage: St
         def log(self, wanted: LogRequest) -> Log:
             raise Unreachable(f"no answer from the API server about {wanted.pod.name}")
 
-    stage.wrapped = lambda cluster: cast("Cluster", Gone(cluster))
+    stage.wrapped = lambda cluster: cast("PluginCluster", Gone(cluster))
     found = stage.run("logs", "mnist")
     assert (found.code, found.out) == (1, "")
     assert found.err == "error: no answer from the API server about mnist-chief-0-x0\n"
@@ -764,7 +761,7 @@ def test_an_interruption_waits_for_no_log_that_is_being_opened_and_closes_all(
             ended_before.append(not answered.wait(20))
             return late
 
-    stage.wrapped = lambda cluster: cast("Cluster", Slow(cluster))
+    stage.wrapped = lambda cluster: cast("PluginCluster", Slow(cluster))
     found = stage.run("logs", "mnist", "--role", "chief", "--role", "ps")
     waited = bool(ended_before)
     answered.set()
@@ -781,7 +778,7 @@ def test_simulated_pods_are_requested_and_reported_once(stage: Stage) -> None:
             asked.append(wanted.pod.name)
             return super().log(wanted)
 
-    stage.wrapped = lambda cluster: cast("Cluster", Counted(cluster))
+    stage.wrapped = lambda cluster: cast("PluginCluster", Counted(cluster))
     found = stage.run("logs", "mnist", "--role", "chief", "--role", "ps")
     assert (found.code, found.out, found.err) == (1, "", f"error: {SIMULATED}\n")
     assert asked == ["mnist-chief-0-x0"]
@@ -813,13 +810,13 @@ def test_a_pod_that_starts_beside_simulated_ones_is_followed(stage: Stage) -> No
     class Mixed(Away):
         def log(self, wanted: LogRequest) -> Iterator[str]:
             real = wanted.pod.name.startswith("mnist-worker")
-            return self.cluster.log(wanted) if real else super().log(wanted)
+            yield from self.cluster.log(wanted) if real else super().log(wanted)
 
     def starts() -> None:
         runs = status_of_main(state={"running": {}}, containerID="containerd://1")
         started(stage, "mnist-worker-0-x0", **runs)
 
-    stage.wrapped = lambda cluster: cast("Cluster", Mixed(cluster))
+    stage.wrapped = lambda cluster: cast("PluginCluster", Mixed(cluster))
     stage.between = [lambda: None, lambda: None, starts, lambda: over(stage)]
     found = stage.run("logs", "mnist", "-f", "--index", "0")
     assert "[worker-0] bye" in found.out.splitlines()

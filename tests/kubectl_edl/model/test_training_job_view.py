@@ -1,5 +1,7 @@
 """The reason of a training job whose Jobs have different reasons."""
 
+from typing import Any
+
 from edl import contract
 from edl.model import (
     Code,
@@ -74,7 +76,7 @@ def test_a_manual_size_equal_to_the_size_of_the_start_is_shown_as_manual() -> No
 
 
 def test_a_role_of_fixed_size_that_restarted_for_a_manual_size_is_fixed() -> None:
-    manual = {"reason": Code.MANUAL_SIZE, "message": "manual size"}
+    manual: dict[str, Any] = {"reason": Code.MANUAL_SIZE, "message": "manual size"}
     assert why_alone(role("server", **manual)) == (Code.FIXED_SIZE, "its size is fixed")
     elastic = role("worker", 1, 4, size=2, **manual)
     assert why_alone(elastic) == (None, "sized automatically")
@@ -92,7 +94,7 @@ def test_a_role_below_its_raised_minimum_does_not_say_that_its_minimum_fits() ->
     assert why_alone(raised) == (Code.BELOW_MIN, "2 below its minimum")
 
 
-FITS = {"reason": Code.ADMITTED, "message": "the pod of its minimum fits"}
+FITS: dict[str, Any] = {"reason": Code.ADMITTED, "message": "the pod of its minimum fits"}
 
 
 def test_a_role_that_has_ended_does_not_say_that_its_minimum_fits() -> None:
@@ -170,7 +172,7 @@ def test_a_pod_behind_a_gate_of_its_template_precedes_the_reason_of_the_start() 
 
     def running(gate: str) -> TrainingJob:
         found = pod("worker", 0, gates=(gate,), **pending)
-        told = {"reason": Code.ADMITTED, "message": "the pod of its minimum fits"}
+        told: dict[str, Any] = {"reason": Code.ADMITTED, "message": "the pod of its minimum fits"}
         return training(role("worker", size=1, pods=(found,), **told), started_at=LONG_AGO)
 
     assert why(running("example.com/quota")).reason is Code.PODS_GATED

@@ -1,10 +1,12 @@
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kubectl_edl.output.table import Column, Layout, Table, display_width, render, widths
 
-COLUMNS = (
+COLUMNS: tuple[Column[Any], ...] = (
     Column("NAME"),
     Column("NODES", wide=True),
     Column("REASON", shrinks=True),

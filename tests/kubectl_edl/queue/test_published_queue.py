@@ -2,7 +2,7 @@
 
 import json
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -22,6 +22,9 @@ from edl.visibility.namespace_queue import (
 )
 from tests.kubectl_edl.cluster_wrappers import fenced
 from tests.kubectl_edl.stage import NOW, Stage, lease, mnist, node, role_manifests
+
+if TYPE_CHECKING:
+    from edl.writes import Json
 
 
 @pytest.fixture
@@ -174,7 +177,7 @@ def test_with_the_right_to_read_the_cluster_the_published_queue_is_not_read(stag
 
 
 def test_a_job_that_is_wrong_itself_does_not_wait_for_the_end_of_others(stage: Stage) -> None:
-    wrong = {"reason": "Invalid", "message": "no such class"}
+    wrong: Json = {"reason": "Invalid", "message": "no such class"}
     publish(stage, "bert", position=None, estimate=PublishedEstimate(Certainty.UNKNOWN), **wrong)
     assert "Queue:      starts unknown: no such class (as of 40s ago)\n" in (
         stage.run("status", "bert").out

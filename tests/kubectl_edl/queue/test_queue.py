@@ -356,7 +356,7 @@ def test_events_are_listed_once_for_all_jobs_that_back_off(stage: Stage) -> None
             listed.extend([selection.namespace] if selection.kind == "Event" else [])
             return self.cluster.list(selection)
 
-    stage.wrapped = Counting  # type: ignore[assignment]
+    stage.wrapped = Counting
     for namespace, name in product(("a", "b"), ("poor", "bare")):
         manifest = job(name, framework="none")
         manifest["metadata"]["namespace"] = namespace

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from edl import contract
 from edl.errors import EdlError, NotFound, Unreachable
-from edl.kube.cluster import Cluster, ListOptions, RawList
+from edl.kube.cluster import ListOptions, PluginCluster, RawList
 from edl.writes import Json
 from kubectl_edl.output.cell_quantities import cores, memory, percent
 from kubectl_edl.top.cluster_costs import INSTANCE_TYPE
@@ -22,14 +22,14 @@ HISTORY = "2026-11-21T11:00:00Z Started 4 4 fits\n2026-11-21T11:30:00Z ScaledDow
 GPU = {"resources": {"requests": {"cpu": "1", "memory": "2Gi", "nvidia.com/gpu": "2"}}}
 
 
-def without_metrics(error: EdlError) -> Callable[[Cluster], Cluster]:
+def without_metrics(error: EdlError) -> Callable[[PluginCluster], PluginCluster]:
     class Without(ClusterWrapper):
         def list(self, selection: ListOptions) -> RawList:
             if selection.kind.endswith("Metrics"):
                 raise error
             return self.cluster.list(selection)
 
-    return lambda cluster: cast("Cluster", Without(cluster))
+    return lambda cluster: cast("PluginCluster", Without(cluster))
 
 
 def measured(stage: Stage, name: str, *usage: tuple[str, str]) -> None:

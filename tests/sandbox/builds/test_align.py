@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("recipe", ALIGNED, ids=lambda recipe: recipe.name)
 def test_a_program_has_the_control_planes_versions(recipe: Recipe) -> None:
-    shared = pinned(control_plane(DEFAULT)) | OWN.get(recipe.name, {})
+    shared = {**pinned(control_plane(DEFAULT)), **OWN.get(recipe.name, {})}
     assert {m: v for m, v in pinned(recipe).items() if shared.get(m, v) != v} == {}
 
 

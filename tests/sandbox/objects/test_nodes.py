@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from sandbox import NodeGroup, SandboxError
@@ -55,7 +57,7 @@ def test_numbers_go_on_after_the_highest_of_the_prefix() -> None:
 def test_a_node_takes_pods_when_it_is_ready_and_not_tainted_so() -> None:
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
     taint = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
-    nodes = [
+    nodes: list[dict[str, Any]] = [
         {"metadata": {"name": "new"}, "spec": {}, "status": {}},
         {"metadata": {"name": "tainted"}, "spec": {"taints": [taint]}, "status": ready},
         {"metadata": {"name": "good"}, "spec": {"taints": [{"key": "mine"}]}, "status": ready},

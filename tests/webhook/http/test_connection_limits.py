@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from itertools import pairwise, product
 from pathlib import Path
 from threading import Event
+from typing import TYPE_CHECKING, cast
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
@@ -24,6 +25,9 @@ from tests.webhook.listeners import OpenListener, Streams
 from webhook.http.connection_limits import ConnectionLimits
 from webhook.http.deferred_calls import DEFERRED_CALL
 from webhook.http.listener import AT_ONCE
+
+if TYPE_CHECKING:
+    from asyncio import Transport
 
 SOON = ConnectionLimits(look=0.02, each=1_100)
 QUESTION = wire.request("POST", "/mutate", reviews.review(reviews.job()))
@@ -235,11 +239,12 @@ def test_a_client_that_does_not_take_its_answer_is_let_go() -> None:
     async def test() -> None:
         async with listeners.opened(patient(answer=0.2), app=large) as listener:
             reader, writer = await listener.connect()
-            writer.transport.pause_reading()
+            transport = cast("Transport", writer.transport)
+            transport.pause_reading()
             writer.write(QUESTION)
             await until_connections_are(listener, 1)
             await until_connections_are(listener, 0)
-            writer.transport.resume_reading()
+            transport.resume_reading()
             assert len(await reader.read()) < len(_LARGE)
 
     listeners.run(test)
@@ -272,9 +277,13 @@ def test_when_it_is_full_the_connection_that_is_silent_longest_ends() -> None:
 def test_a_connection_that_waits_for_its_answer_is_not_the_one_that_ends() -> None:
     begun, may_answer = Event(), Event()
 
+    def answer() -> None:
+        begun.set()
+        may_answer.wait(wire.SECONDS)
+
     def slow(environ: WSGIEnvironment, start: StartResponse) -> list[bytes]:
         if DEFERRED_CALL not in environ:
-            environ[DEFERRED_CALL] = lambda: (begun.set(), may_answer.wait(wire.SECONDS))
+            environ[DEFERRED_CALL] = answer
         start("200 OK", [])
         return [b"done"]
 

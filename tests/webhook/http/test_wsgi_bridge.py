@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, cast
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
@@ -12,6 +13,9 @@ from tests.webhook.listeners import OpenListener
 from webhook.http.body_budget import SMALL, BodyBudget
 from webhook.http.connection_limits import ConnectionLimits
 from webhook.http.deferred_calls import DEFERRED_CALL
+
+if TYPE_CHECKING:
+    from asyncio import Transport
 
 LIMITS = ConnectionLimits(look=0.02, body_bytes=10 * SMALL)
 
@@ -158,11 +162,12 @@ def test_an_answer_holds_its_memory_until_it_is_taken() -> None:
         budget = BodyBudget(size)
         async with listeners.opened(LIMITS, app=Seen(b"a" * size), budget=budget) as listener:
             reader, writer = await listener.connect()
-            writer.transport.pause_reading()
+            transport = cast("Transport", writer.transport)
+            transport.pause_reading()
             writer.write(wire.request("GET", "/"))
             await wire.until(lambda: has_left(listener, SMALL))
             assert (await listener.ask(wire.request("GET", "/")))[0] == 503
-            writer.transport.resume_reading()
+            transport.resume_reading()
             head = await reader.readuntil(b"\r\n\r\n")
             assert head.startswith(b"HTTP/1.1 200")
             await reader.readexactly(size)

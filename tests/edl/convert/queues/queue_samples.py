@@ -19,7 +19,7 @@ def kueue(kind: str, name: str, version: str = "v1beta2", **spec: Any) -> Json: 
 
 
 def cluster_queue(name: str, cohort: str = "all", *quotas: Json, **spec: Any) -> Json:  # noqa: ANN401 - JSON
-    grouped = {"resourceGroups": [group(*quotas)]} if quotas else {}
+    grouped: Json = {"resourceGroups": [group(*quotas)]} if quotas else {}
     joined = {"cohortName": cohort} if cohort else {}
     return kueue("ClusterQueue", name, **joined, **grouped, **spec)
 

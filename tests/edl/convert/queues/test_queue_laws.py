@@ -1,6 +1,7 @@
 """What holds for every stream of queues: nothing is lost in silence, and nothing breaks."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -18,7 +19,7 @@ STREAMS: list[list[Json]] = [
     list(yaml.safe_load_all((EXAMPLES / f"{name}.yaml").read_text())) for name in ("kueue", "kai")
 ]
 LAW = settings(max_examples=200, deadline=None)
-JUNK = st.sampled_from(
+JUNK: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, 0, -1, 2.5, 2**70, 1e300, "", "x", "research", [], {}, [1], {"a": "b"}, [{}]]
 )
 

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from edl import contract
@@ -21,12 +23,12 @@ def mxjob(api: str, kind: str = "MXJob", **spec: object) -> Json:
     return {"apiVersion": api, "kind": kind, "metadata": {"name": "mx"}, "spec": spec}
 
 
-def mapped(api: str = "kubeflow.org/v1", **spec: object) -> Json:
+def mapped(api: str = "kubeflow.org/v1", **spec: Any) -> Json:  # noqa: ANN401 (JSON)
     specs = {name.title(): replica("mxnet", size) for name, size in DIST.items()}
     return mxjob(api, **{"jobMode": "MXTrain", "mxReplicaSpecs": specs} | spec)
 
 
-def listed(api: str, kind: str, **spec: object) -> Json:
+def listed(api: str, kind: str, **spec: Any) -> Json:  # noqa: ANN401 (JSON)
     specs = [{"mxReplicaType": name.upper()} | older(size) for name, size in DIST.items()]
     return mxjob(api, kind, **{"jobMode": "dist", "replicaSpecs": specs} | spec)
 
@@ -105,7 +107,7 @@ def test_old_names_of_policies_still_count() -> None:
 
 
 def test_what_the_operators_alone_understood_is_named() -> None:
-    spec = {
+    spec: Json = {
         "RuntimeId": "ab12",
         "mxImage": "mxjob/mxnet:gpu",
         "terminationPolicy": {"chief": {"replicaName": "WORKER", "replicaIndex": 0}},

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from edl import contract
@@ -24,7 +26,7 @@ def paddlejob(trainer: Json | None = None, pserver: Json | None = None, **spec: 
     }
 
 
-def elastic(**spec: object) -> Json:
+def elastic(**spec: Any) -> Json:  # noqa: ANN401 (JSON)
     return paddlejob({"max-instance": 30}, fault_tolerant=True, **spec)
 
 

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from edl import contract
@@ -19,19 +21,17 @@ from tests.edl.convert.documents import (
 VERSIONS = ("v1alpha2", "v1beta1", "v1beta2", "v1")
 
 
-def dragon(**spec: object) -> Json:
-    document = tfjob(
-        **{
-            "max-instances": 4,
-            "min-instances": 1,
-            "cleanPodPolicy": "All",
-            "tfReplicaSpecs": {
-                "PS": replica("tensorflow", restartPolicy="OnFailure"),
-                "Worker": replica("tensorflow", 2, restartPolicy="OnFailure"),
-            },
-        }
-        | spec
-    )
+def dragon(**spec: Any) -> Json:  # noqa: ANN401 (JSON)
+    usual: Json = {
+        "max-instances": 4,
+        "min-instances": 1,
+        "cleanPodPolicy": "All",
+        "tfReplicaSpecs": {
+            "PS": replica("tensorflow", restartPolicy="OnFailure"),
+            "Worker": replica("tensorflow", 2, restartPolicy="OnFailure"),
+        },
+    }
+    document = tfjob(**(usual | spec))
     document["metadata"]["annotations"] = {"DRAGON_KUBESHARE": "true"}
     return document
 
@@ -132,7 +132,11 @@ def test_bounds_the_wrong_way_round_are_refused() -> None:
 
 
 def test_run_policies_are_read_in_both_places() -> None:
-    policy = {"activeDeadlineSeconds": 60, "ttlSecondsAfterFinished": 5, "cleanPodPolicy": "None"}
+    policy: Json = {
+        "activeDeadlineSeconds": 60,
+        "ttlSecondsAfterFinished": 5,
+        "cleanPodPolicy": "None",
+    }
     within = only(jobs(tfjob(runPolicy=policy)))
     assert only(jobs(tfjob(**policy))) == within
     assert within["spec"]["activeDeadlineSeconds"] == 60

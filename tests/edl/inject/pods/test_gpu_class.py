@@ -17,7 +17,7 @@ TEMPLATE = "net-gpus-2.gpu.example.com"
 
 
 def net(gpu: str | None = "2", **annotations: str) -> Json:
-    labels = {"gpu": gpu} if gpu else {}
+    labels: Json = {"gpu": gpu} if gpu else {}
     notes = {name.replace("_", "-"): text for name, text in annotations.items()}
     return job("net", framework="pytorch", annotations=notes, **labels)
 

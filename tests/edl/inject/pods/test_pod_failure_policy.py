@@ -16,7 +16,7 @@ DISRUPTED = {
 
 
 def spec(restart: str | None = None, policy: str | None = None, **fields: Any) -> Json:  # noqa: ANN401
-    pod = {"containers": [{"name": "main", "image": "busybox"}]}
+    pod: Json = {"containers": [{"name": "main", "image": "busybox"}]}
     pod |= {"restartPolicy": policy} if policy else {}
     manifest = job(
         framework="tensorflow",

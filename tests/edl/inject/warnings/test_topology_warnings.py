@@ -10,8 +10,8 @@ REQUIRED = {"required-topology": "example.com/rack"}
 
 
 def said(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
-    operation = "UPDATE" if old else "CREATE"
-    found = mutate(AdmissionRequest(operation, manifest, old, USER), CONTEXT).warnings
+    request = AdmissionRequest("UPDATE" if old else "CREATE", manifest, old, USER)
+    found = mutate(request, CONTEXT).warnings
     return tuple(text for text in found if "topology" in text)
 
 

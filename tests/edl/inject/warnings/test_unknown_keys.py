@@ -1,6 +1,7 @@
 """Slips of the pen among our names are told, and change nothing."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from tests.edl.manifests import CONTEXT, USER, changed, create, created, job, po
 from tests.golden.cases import Golden, goldens
 
 
-def told(**fields: Json) -> tuple[str, ...]:
+def told(**fields: Any) -> tuple[str, ...]:  # noqa: ANN401 (JSON)
     return create(job(framework="none", **fields)).warnings
 
 

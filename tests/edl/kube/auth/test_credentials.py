@@ -2,7 +2,7 @@ import json
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 import yaml
@@ -18,7 +18,7 @@ from edl.writes import Json
 from tests.edl.kube.servers import Answer, Script, serving, status
 
 
-def write(path: Path, name: str, user: Json | None = None, **cluster: str | bool) -> Path:
+def write(path: Path, name: str, user: Json | None = None, **cluster: Any) -> Path:  # noqa: ANN401 (JSON)
     document = {
         "current-context": name,
         "contexts": [
@@ -82,7 +82,7 @@ def test_files_are_found_beside_the_kubeconfig(tmp_path: Path) -> None:
 
 
 def test_a_certificate_that_is_none_is_told(tmp_path: Path) -> None:
-    path = write(tmp_path / "a", "a", **{"certificate-authority-data": "bm9uZQ=="})
+    path = write(tmp_path / "a", "a", None, **{"certificate-authority-data": "bm9uZQ=="})
     with pytest.raises(Unreachable, match="credentials of context a"):
         log_in(str(path), None, {})
 
@@ -214,7 +214,7 @@ def test_a_command_line_impersonates_instead_of_the_kubeconfig(tmp_path: Path) -
 
 @pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1080", "ftp://user:secret@proxy", "http://"])
 def test_a_proxy_that_cannot_be_used_is_refused(tmp_path: Path, proxy: str) -> None:
-    path = write(tmp_path / "a", "a", **{"proxy-url": proxy})
+    path = write(tmp_path / "a", "a", None, **{"proxy-url": proxy})
     with pytest.raises(Unreachable, match=r"context a .*only http and https proxies") as refused:
         log_in(str(path), None, {})
     assert "secret" not in str(refused.value)
@@ -233,7 +233,7 @@ def test_a_proxy_is_used_as_kubectl_would(tmp_path: Path) -> None:
     assert proxied(plain, HTTP_PROXY="http://proxy:1") is None
     assert proxied(plain, https_proxy="proxy:1") == "http://proxy:1"
     assert proxied(plain, HTTPS_PROXY="https://proxy:1", NO_PROXY="b,a") is None
-    said = write(tmp_path / "b", "b", **{"proxy-url": "http://user:p%40ss@proxy:2"})
+    said = write(tmp_path / "b", "b", None, **{"proxy-url": "http://user:p%40ss@proxy:2"})
     assert proxied(said, NO_PROXY="b") == "http://user:p%40ss@proxy:2"
     pool = log_in(str(said), None, {}).pool
     assert isinstance(pool, ProxyManager)

@@ -224,7 +224,12 @@ def test_pages_that_take_too_long_are_read_as_one_list(watched: Watched) -> None
 
 def test_pauses_grow_to_a_limit_and_chance_spreads_them() -> None:
     pauses: list[float] = []
-    patience = RetryBackoff(lambda seconds: pauses.append(seconds) is not None, lambda: 0.0)
+
+    def waited(seconds: float) -> bool:
+        pauses.append(seconds)
+        return False
+
+    patience = RetryBackoff(waited, lambda: 0.0)
     for failures in (1, 2, 3, 100):
         patience.after(failures)
     assert pauses == [0.1, 0.2, 0.4, LONGEST_PAUSE / 2]

@@ -88,8 +88,9 @@ def test_a_pod_of_another_scheduler_asks_for_room_once_that_one_has_refused_it()
 
 @pytest.mark.parametrize("notes", [{}, {contract.ASSIGNED_NODE: "n1"}], ids=["", "assigned"])
 def test_a_pod_without_a_node_has_the_answer_of_its_scheduler(notes: dict[str, str]) -> None:
-    def answer(scheduler: str, node: str = "", **status: Json) -> tuple[str, str]:
+    def answer(scheduler: str, node: str = "", *conditions: Json) -> tuple[str, str]:
         spec = {"schedulerName": scheduler}
+        status = {"conditions": [*conditions]}
         body = job_pod("p", 0, "train", node=node, spec=spec, status=status, notes=notes)
         found = pod_facts(body).pod
         assert found is not None
@@ -98,8 +99,8 @@ def test_a_pod_without_a_node_has_the_answer_of_its_scheduler(notes: dict[str, s
     refused = {"type": "PodScheduled", "status": "False", "message": "queue\n is full"}
     assert answer("volcano") == ("volcano", "")
     was_gated = refused | {"reason": "SchedulingGated"}
-    assert answer("volcano", conditions=[was_gated]) == ("volcano", "")
-    assert answer("volcano", conditions=[refused]) == ("", "queue is full")
+    assert answer("volcano", "", was_gated) == ("volcano", "")
+    assert answer("volcano", "", refused) == ("", "queue is full")
     assert answer("volcano", "n1") == ("", "")
     assert answer("default-scheduler") == ("", "")
 

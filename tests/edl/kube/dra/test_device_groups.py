@@ -1,6 +1,7 @@
 """Whatever users of one namespace ask for: bounded work, and devices of others count as before."""
 
 from collections.abc import Iterator
+from decimal import Decimal
 
 import msgspec
 import pytest
@@ -163,21 +164,23 @@ def test_slices_are_read_again_only_where_a_selector_names_another_attribute() -
     assert rereads == [True, False, True, False, False]
 
 
-class OnlyLookedUp(dict[CounterName, int]):
+class OnlyLookedUp(dict[CounterName, Decimal]):
     """Counters of a whole cluster, which must not be walked for one node."""
 
     def __iter__(self) -> Iterator[CounterName]:
         raise AssertionError
 
-    keys = items = values = __iter__
+    keys = items = values = __iter__  # type: ignore[assignment]
 
 
 def test_parts_of_devices_look_at_the_counters_of_their_own_device_only() -> None:
-    counters = OnlyLookedUp({("d", "p", "a", "slices"): 7, ("d", "p", "b", "slices"): 7})
+    counters = OnlyLookedUp({("d", "p", gpu, "slices"): Decimal(7) for gpu in "ab"})
     parts = [
-        Partition(("whole",) if takes == 7 else ("part",), ((("d", "p", gpu, "slices"), takes),))
+        Partition(
+            ("whole",) if takes == 7 else ("part",), ((("d", "p", gpu, "slices"), Decimal(takes)),)
+        )
         for gpu in "ab"
-        for takes in (7, 1, 1)
+        for name, takes in (("whole", 7), ("part", 1), ("part", 1))
     ]
     assert count(parts, counters).has == {"whole": 2, "part": 4}
 

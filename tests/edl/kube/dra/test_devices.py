@@ -4,6 +4,7 @@ import copy
 import random
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -129,7 +130,7 @@ def test_devices_that_several_nodes_can_use_are_offered_to_each() -> None:
     del pool["spec"]["nodeName"]
     cluster.tell(pool)
     assert cluster.figures("n1") == cluster.figures("n2") == (2, 0, 0)
-    several = [{"name": "d1", "nodeName": "n2"}, {"name": "d2", "allNodes": True}]
+    several: list[Json] = [{"name": "d1", "nodeName": "n2"}, {"name": "d2", "allNodes": True}]
     pool = resource_slice("n1", several, perDeviceNodeSelection=True)
     del pool["spec"]["nodeName"]
     cluster.tell(pool)
@@ -281,7 +282,7 @@ def test_a_named_claim_asks_for_its_devices_until_it_is_allocated() -> None:
     assert cluster.asked() == {GPU: 2}
     cluster.tell(devices.allocated(own, "n1", "gpu-0", "gpu-1"))
     assert cluster.asked() == {}
-    (demand,) = cluster.state.demands
+    (demand,) = cluster.state.demands  # type: ignore[misc]  # empty before, as asserted
     (term,) = demand.shape.affinity
     assert [(one.key, one.values) for one in term] == [("metadata.name", ("n1",))]
 
@@ -338,7 +339,10 @@ def test_a_pod_with_an_extended_resource_holds_the_devices_of_its_claim() -> Non
 # -- training jobs ---------------------------------------------------------------------------------
 
 
-def role(cluster: Cluster, **fields: Json) -> tuple[dict[str, int], tuple[Caveat, ...], str]:
+def role(
+    cluster: Cluster,
+    **fields: Any,  # noqa: ANN401 (JSON)
+) -> tuple[dict[str, int], tuple[Caveat, ...], str]:
     cluster.tell(job("alone", **fields), kind="Job")
     (found,) = cluster.state.jobs
     (only,) = found.roles
@@ -472,4 +476,4 @@ def test_an_incremental_state_is_what_observing_all_devices_finds(seed: int) -> 
         else:
             cluster.tell(body)
         if chance.random() < 0.5:
-            assert cluster.state
+            assert cluster.state.nodes is not None

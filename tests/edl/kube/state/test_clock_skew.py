@@ -53,9 +53,10 @@ def test_the_others_stay_the_very_same() -> None:
 def test_so_does_the_clock_of_a_manual_size() -> None:
     limit = ScaleDeadline(timedelta(minutes=1), since=TOMORROW, before=1)
     (right,) = set_right((training(role("worker", 1, 4, scaling=limit)),), NOW)
-    since = right.roles[0].request.scaling and right.roles[0].request.scaling.since
-    assert since is not None
-    assert since <= LONG_AGO
+    scaling = right.roles[0].request.scaling
+    assert scaling is not None
+    assert scaling.since is not None
+    assert scaling.since <= LONG_AGO
 
 
 def test_so_does_a_back_off_that_ends_later_than_any_can() -> None:

@@ -211,7 +211,12 @@ def test_stores_may_be_fed_while_the_incremental_state_reads(world: World) -> No
         world.write("Pod", manifests.pod(f"p{number % 7}", node=f"n{number % 2 + 1}"))
         for number in range(500)
     ]
-    feeders = [Thread(target=lambda: [world.tell("Pod", raw) for raw in events]) for _ in "ab"]
+
+    def tell_all() -> None:
+        for raw in events:
+            world.tell("Pod", raw)
+
+    feeders = [Thread(target=tell_all) for _ in "ab"]
     for feeder in feeders:
         feeder.start()
     while any(feeder.is_alive() for feeder in feeders):

@@ -322,7 +322,7 @@ def removal(fake: FakeCluster, count: int) -> Step:
     pods = [ObjectRef("Pod", "web", f"pod-{number}") for number in range(count)]
     for pod in pods:
         fake.create(pod, {"metadata": {"finalizers": ["a"]}})
-    release = {"metadata": {"finalizers": []}}
+    release: Json = {"metadata": {"finalizers": []}}
     ends = [(Patch(pod, version(fake, pod), release), Delete(pod)) for pod in pods]
     return Step(KEY, (*(write for pair in ends for write in pair), resize(fake, 0)))
 

@@ -1,6 +1,7 @@
 """What is said of each thing that can be in the way: an example each."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -489,14 +490,14 @@ def test_a_manual_size_is_named_with_the_way_out() -> None:
 
 
 def test_work_items_bound_the_pods() -> None:
-    items = {"resizing": ResizePolicy.ITEMS, "indexed": False, "remaining": 3}
+    items: dict[str, Any] = {"resizing": ResizePolicy.ITEMS, "indexed": False, "remaining": 3}
     (blocker,) = growth("mnist", node("a", 8), runs("mnist", 3, **items))
     assert messages.cause(blocker) == "worker has 3 work items left to do, and a pod for each"
 
 
 def test_behind_the_last_work_items_nothing_else_is_named() -> None:
     """More room, a higher max and lost pods would all not help."""
-    items = {"resizing": ResizePolicy.ITEMS, "indexed": False, "remaining": 2}
+    items: dict[str, Any] = {"resizing": ResizePolicy.ITEMS, "indexed": False, "remaining": 2}
     done = tuple(pod(at, phase=PodPhase.SUCCEEDED, ready=False) for at in (2, 3))
     pods = (pod(0, "a"), pod(1, "a"), *done)
     mine = worker("mnist", 1, 4, size=4, suspended=False, pods=pods, **items)
@@ -603,7 +604,12 @@ def test_a_paused_job_is_told_what_it_lacks_besides() -> None:
 
 
 def test_the_last_work_items_bound_a_job_also_if_it_is_nearly_finished() -> None:
-    items = {"resizing": ResizePolicy.ITEMS, "indexed": False, "remaining": 1, "progress": 0.9}
+    items: dict[str, Any] = {
+        "resizing": ResizePolicy.ITEMS,
+        "indexed": False,
+        "remaining": 1,
+        "progress": 0.9,
+    }
     (found,) = explained("mnist", node("a", 9), runs("mnist", 6, **items)).roles
     assert (found.before, found.after) == (1, 1)
     assert found.blockers is not None

@@ -1,5 +1,7 @@
 """Shares of GPUs on the devices of nodes: never too much on one, and never idle for nothing."""
 
+from typing import Any
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -34,14 +36,14 @@ def gpus(*used: int | GpuUsage, memory: int = 0, leaving: GpuUsage = NOTHING) ->
     )
 
 
-def shared(name: str, devices: tuple[Device, ...], **fields: object) -> Node:
+def shared(name: str, devices: tuple[Device, ...], **fields: Any) -> Node:  # noqa: ANN401 (the builder's fields)
     """A node of KubeShare; the sums of its resources are those of its devices."""
     made = node(name, 64, **fields)
     thousandths = Resources.of({SHARED_GPU: 1000 * len(devices)})
     used = Resources.of({SHARED_GPU: sum(one.used.compute for one in devices)})
     leaving = Resources.of({SHARED_GPU: sum(one.releasing.compute for one in devices)})
-    sums = {"allocatable": made.allocatable + thousandths, "used": used, "releasing": leaving}
-    return replace(made, devices=devices, **sums)
+    total = made.allocatable + thousandths
+    return replace(made, devices=devices, allocatable=total, used=used, releasing=leaving)
 
 
 def part(compute: int, memory: int = 0, model: str = "") -> Shape:
@@ -265,8 +267,8 @@ def _begun(one: TrainingJob, found: list[Node], size: int) -> TrainingJob:
     if len(pods) < one.roles[0].spec.min:
         found[:] = before
         return one
-    part_of_it = {"size": len(pods), "suspended": False, "pods": tuple(pods)}
-    return replace(one, roles=(one.roles[0].changed(**part_of_it),), started_at=one.queued_at)
+    part = one.roles[0].changed(size=len(pods), suspended=False, pods=tuple(pods))
+    return replace(one, roles=(part,), started_at=one.queued_at)
 
 
 def need(device: Device, share: Share) -> GpuUsage:

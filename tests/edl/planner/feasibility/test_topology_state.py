@@ -2,6 +2,7 @@
 
 from collections import Counter
 from functools import cache
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -73,9 +74,9 @@ def hosts(*zones: str, cpu: float = 8) -> list[Node]:
     ]
 
 
-ALONE = {"anti_affinity": (PodAffinityTerm(HOST, app("train")),)}
-EVENLY = {"spread": (TopologySpread(ZONE, app("train"), 1),)}
-TOGETHER = {"affinity": (PodAffinityTerm(ZONE, app("train")),)}
+ALONE: dict[str, Any] = {"anti_affinity": (PodAffinityTerm(HOST, app("train")),)}
+EVENLY: dict[str, Any] = {"spread": (TopologySpread(ZONE, app("train"), 1),)}
+TOGETHER: dict[str, Any] = {"affinity": (PodAffinityTerm(ZONE, app("train")),)}
 
 
 def test_one_worker_a_node_starts_only_with_as_many_nodes() -> None:
@@ -461,7 +462,7 @@ def test_a_zone_that_its_pods_do_not_select_is_a_domain_of_a_spread_unless_affin
     ids=["spread", "affinity"],
 )
 def test_a_gang_with_unsatisfiable_constraints_blocks_no_job(
-    rules: dict[str, object], said: str
+    rules: dict[str, Any], said: str
 ) -> None:
     """Spread counts a node that its pods may not use; or nobody is there to be near."""
     tainted = replace(hosts("a")[0], name="plane", labels={HOST: "plane", ZONE: "a"})

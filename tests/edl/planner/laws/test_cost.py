@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -39,7 +40,7 @@ def gangs_of_two_roles(size: int) -> ClusterState:
     return cluster(*(node(f"node-{n:04}", 8) for n in range(size)), *map(one, range(size)))
 
 
-def one_gang(size: int, **rules: object) -> ClusterState:
+def one_gang(size: int, **rules: Any) -> ClusterState:  # noqa: ANN401 (constraints of a selector)
     """Of pods for three quarters of the nodes' room; six zones, and racks of ten nodes."""
     own = Selector(("ns",), (Requirement("app", "In", ("train",)),))
     bound = PodConstraints(
@@ -218,7 +219,7 @@ def in_lost_racks(size: int) -> ClusterState:
         apart = PodConstraints(
             "ns", (("app", f"gang-{n}"),), anti_affinity=(PodAffinityTerm("host", own),)
         )
-        fields = {"suspended": False, "size": 4, "failures": 6, "gated": True}
+        fields: dict[str, Any] = {"suspended": False, "size": 4, "failures": 6, "gated": True}
         fields |= {"assigned": Assignment(0, tuple(one.name for one in racks[n : n + 4]))}
         fields |= {"topology": Topology(required=(("", "rack"),))}
         pods = (pod(0, f"node-{n:04}"),)

@@ -87,9 +87,10 @@ def test_the_books_agree_with_the_seats(reached: Reached, state: ClusterState) -
 
 def _seated(allocations: list[RoleAllocation], line: QuotaLine) -> int:
     return sum(
-        found.quota_request.amount(line) * sum(one.counts_in_quota for one in found.placements)
+        found.quota_request.amount(line)
         for found in allocations
-        if found.quota_request
+        for one in found.placements
+        if one.counts_in_quota
     )
 
 

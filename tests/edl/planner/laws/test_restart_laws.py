@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import assume, example
@@ -77,7 +78,7 @@ def stops(plans: list[Plan]) -> Counter[JobKey]:
 
 
 _HALF = shape(0.5)
-_IN_ZONE = {"node_selector": (("zone", "a"),)}
+_IN_ZONE: dict[str, Any] = {"node_selector": (("zone", "a"),)}
 GIVE_TO_EACH_OTHER = cluster(
     node("n", 4.5),
     *(node(name, 1) for name in "xyz"),

@@ -5,6 +5,7 @@ After whatever happens the laws hold, and when nothing happens any more everybod
 
 from datetime import timedelta
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from edl.model import (
     Node,
     ResizePolicy,
     Role,
+    Shape,
     TrainingJob,
 )
 from edl.planner.decide import allocate
@@ -118,7 +120,7 @@ class Life(RuleBasedStateMachine):
             self.swap(replace(chosen, used=more))
 
     @rule(wanted=shapes(), count=st.integers(1, 3), priority=st.integers(0, 3))
-    def pods_of_others_ask_for_room(self, wanted: object, count: int, priority: int) -> None:
+    def pods_of_others_ask_for_room(self, wanted: Shape, count: int, priority: int) -> None:
         asking = demand(f"web-{self.count}", wanted, count, priority)
         self.state = replace(self.state, demands=(asking,))
 
@@ -156,7 +158,8 @@ class Life(RuleBasedStateMachine):
         named = [(found.job, found.role) for found in plan.resizes]
         assert len(named) == len(set(named))
         stopped = {found.job for found in plan.suspensions}
-        assert not stopped & {found.job for found in (*plan.resizes, *plan.admissions)}
+        assert not stopped & {found.job for found in plan.resizes}
+        assert not stopped & {found.job for found in plan.admissions}
         for found in plan.resizes:
             one = known[found.job]
             part = next(role for role in one.roles if role.name == found.role)
@@ -164,8 +167,8 @@ class Life(RuleBasedStateMachine):
             if left_alone and part.request.replicas is None and part.status.size >= part.spec.min:
                 assert found.after < found.before, "nearly finished: it does not grow"
                 assert found.reason.code is not self.way.policy.rebalance_code
-        for found in plan.suspensions:
-            preempted = found.reason.code is Code.PREEMPTED
+        for stop in plan.suspensions:
+            preempted = stop.reason.code is Code.PREEMPTED
             assert not preempted or self.way.limits.preempt
         mixed = Random(len(named)).sample(self.state.jobs, len(self.state.jobs))  # noqa: S311
         assert self.way.plan(replace(self.state, jobs=tuple(mixed))) == plan
@@ -226,7 +229,7 @@ def half_started(one: TrainingJob) -> bool:
     return len({part.status.suspended for part in one.live}) > 1
 
 
-def with_roles(one: TrainingJob, **fields: object) -> TrainingJob:
+def with_roles(one: TrainingJob, **fields: Any) -> TrainingJob:  # noqa: ANN401 (the builder's fields)
     parts = tuple(
         part.changed(**fields)
         if part.spec.resizing is not ResizePolicy.FIXED or "replicas" not in fields

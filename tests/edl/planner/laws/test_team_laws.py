@@ -97,6 +97,7 @@ def split(draw: st.DrawFn, state: ClusterState, found: Teams) -> ClusterState:
 @st.composite
 def any_state(
     draw: st.DrawFn,
+    /,
     owed: Sequence[int | None] = OWED,
     limited: Sequence[bool] = SOME,
     **fields: object,
@@ -203,8 +204,9 @@ def test_a_team_within_its_guarantee_loses_nothing_to_others(
     for name in safe:
         mine = {job.key for job in _below(state, name)}
         lost = [one for one in plan.resizes if one.after < one.before and one.job in mine]
-        for one in (*lost, *(found for found in plan.suspensions if found.job in mine)):
-            taker = _taker(state, one.reason.about)
+        stopped = [one.reason for one in plan.suspensions if one.job in mine]
+        for reason in (*(one.reason for one in lost), *stopped):
+            taker = _taker(state, reason.about)
             assert taker is None or name in found.path(taker)
 
 
@@ -257,11 +259,11 @@ def test_no_borrower_keeps_extras_while_an_owner_waits(
     reached(waiting or any(one.reason for one in snapshot.allocations))
     for job, charge in waiting:
         scope = snapshot.reclaim_scope(ReclaimPriority(job.priority), charge)
-        extras = _reclaimed(snapshot, scope)
+        freed = _reclaimed(snapshot, scope)
         idle = dict(
             zip(snapshot.capacity.resources, snapshot.capacity.total_future_idle, strict=True)
         )
-        assert idle["cpu"] // 1000 + extras < job.roles[0].spec.min
+        assert idle["cpu"] // 1000 + freed < job.roles[0].spec.min
 
 
 def _reclaimed(snapshot: Snapshot, scope: ReclaimScope) -> int:
@@ -281,14 +283,12 @@ def _reclaimed(snapshot: Snapshot, scope: ReclaimScope) -> int:
         found.quota_request.reserve(FUTURE_IDLE, -1)
         gone.append(found)
     for one in gone:
-        if one.quota_request:
-            one.quota_request.reserve(FUTURE_IDLE, 1)
+        one.quota_request.reserve(FUTURE_IDLE, 1)
     return len(gone)
 
 
 def _charge(snapshot: Snapshot, job: TrainingJob):  # type: ignore[no-untyped-def] # noqa: ANN202
     request = snapshot.quotas.request_of(job, [(role, role.spec.min) for role in job.roles])
-    assert request
     assert request.team
     return request.team
 
@@ -337,13 +337,17 @@ def test_teams_come_to_rest_within_a_replica_of_weighted_dominant_shares(
     gives = {one.team for one in snapshot.allocations if one.size > one.min_replicas}
     core, compared = balance.charge(0, [("cpu", 1000)]).amounts, 0
     overlent = balance.kept.left(balance.resources.index("cpu")) < 0
-    for team in gives if first and not overlent else ():
+    for team in gives if not overlent else ():
+        if first is None:
+            break
         mine, theirs = _parted(balance, first.team, team)
         if mine and theirs and balance.all_borrow(first.team, team):
             compared += 1
             less = balance.share_with(theirs[-1], core, -1)
             assert less <= balance.share(mine[-1]) + 1e-9
-            assert not any(first.quota_request.team.is_within(level) for level in mine)
+            charge = first.quota_request.team
+            assert charge is not None
+            assert not any(charge.is_within(level) for level in mine)
     reached(compared)
 
 
@@ -363,7 +367,7 @@ def test_the_order_of_the_input_does_not_matter(
 ) -> None:
     jobs, found, names = list(state.jobs), list(state.teams), list(state.namespace_teams.items())
     for one in (jobs, found, names):
-        random.shuffle(one)  # type: ignore[arg-type]
+        random.shuffle(one)
     mixed = replace(state, jobs=tuple(jobs), teams=Teams.of(found), namespace_teams=dict(names))
     plan = way.plan(state)
     reached(plan.resizes or plan.admissions)
@@ -408,7 +412,7 @@ def test_the_books_agree_with_the_placements_at_each_level(
     reached(snapshot.allocations)
     counted = TeamBalance(state.teams, state.team_usage, {"cpu": 1})
     for one in snapshot.allocations:
-        if one.quota_request and one.quota_request.team:
+        if one.quota_request.team:
             pods = sum(found.counts_in_quota for found in one.placements)
             amounts = [(name, amount) for name, amount in one.role.template.shape.requests]
             counted.charge(one.team, amounts).reserve(pods)

@@ -75,7 +75,11 @@ def test_pods_stay_in_the_domain_that_is_required(
         plan = way.plan(state)
         required = {job.key for job in state.jobs if job.topology.required}
         asked = asked or any(
-            one.job in required for one in (*plan.admissions, *plan.node_assignments)
+            key in required
+            for key in (
+                *(one.job for one in plan.admissions),
+                *(one.job for one in plan.node_assignments),
+            )
         )
         state = act(state, plan, after=timedelta(seconds=30), spreading=True)
         assert [text for job in state.jobs for text in torn(job, nodes)] == []

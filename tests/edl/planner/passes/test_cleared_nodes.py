@@ -72,7 +72,8 @@ def test_a_gang_takes_the_nodes_that_were_cleared_for_it_and_the_small_job_start
     gated: bool,  # noqa: FBT001
 ) -> None:
     state = contested(gang(gated=gated), small())
-    shrunk, begun = [], []
+    shrunk: list[str] = []
+    begun: list[str] = []
     for _ in range(8):
         plan = plan_for(state)
         shrunk += [found.job.name for found in plan.resizes if found.after < found.before]

@@ -23,7 +23,7 @@ from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import ALL, plan_for, sizes, started
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
 
-GATED = {"gates": (PLACEMENT_GATE,), "created_at": at(-1)}
+GATED: dict[str, Any] = {"gates": (PLACEMENT_GATE,), "created_at": at(-1)}
 SECOND = timedelta(seconds=1)
 KEY = JobKey("ns", "mnist")
 

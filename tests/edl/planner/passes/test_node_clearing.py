@@ -8,7 +8,16 @@ from msgspec.structs import replace
 
 from edl.annotations.cleared_nodes import REMEMBERED
 from edl.messages import message
-from edl.model import Clearing, ClusterState, Quota, QuotaCharge, ResizePolicy, Shape, TrainingJob
+from edl.model import (
+    Clearing,
+    ClusterState,
+    Node,
+    Quota,
+    QuotaCharge,
+    ResizePolicy,
+    Shape,
+    TrainingJob,
+)
 from edl.planner.decide import decide, run_passes
 from edl.planner.plan import Plan
 from edl.planner.plan_cache import PlanCache
@@ -32,7 +41,7 @@ def spread(name: str, first: int = 0, **fields: object) -> TrainingJob:
     return job(name, role("worker", 1, 90, on=on, **fields), framework="pytorch")
 
 
-FULL = (*CLUSTER, spread("one"), spread("two", 3))
+FULL: tuple[Node | TrainingJob, ...] = (*CLUSTER, spread("one"), spread("two", 3))
 
 
 def running(state: ClusterState) -> set[tuple[str, str, str]]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from datetime import timedelta
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 import pytest
 
@@ -179,9 +179,9 @@ def test_a_started_job_that_lost_a_node_takes_room_for_its_minimum() -> None:
     )
 
 
-def items(name: str, low: int, on: list[str], **fields: object) -> TrainingJob:
+def items(name: str, low: int, on: list[str], **fields: Any) -> TrainingJob:  # noqa: ANN401 (the builder's fields)
     """Interchangeable pods: the Job controller ends the last ones when the Job shrinks."""
-    given = {"high": 99, "on": on, "resizing": ResizePolicy.ITEMS, "indexed": False}
+    given: dict[str, Any] = {"high": 99, "on": on, "resizing": ResizePolicy.ITEMS, "indexed": False}
     return worker(name, low, **(given | fields))
 
 
@@ -337,9 +337,9 @@ def test_items_that_are_done_leave_before_those_that_run() -> None:
 class Reads(list[Placement]):
     """Placements that count how many of them are read."""
 
-    count = 0
+    count = 0  # type: ignore[assignment]
 
-    def __getitem__(self, key: SupportsIndex | slice) -> Placement | list[Placement]:
+    def __getitem__(self, key: SupportsIndex | slice) -> Placement | list[Placement]:  # type: ignore[override]
         found = super().__getitem__(key)
         self.count += len(found) if isinstance(key, slice) else 1
         return found

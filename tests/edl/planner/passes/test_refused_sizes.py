@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from edl import phases
-from edl.model import Code, RefusedSize, TrainingJob, WriteRefusal
+from edl.model import Code, Node, RefusedSize, TrainingJob, WriteRefusal
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
@@ -28,7 +28,7 @@ def shrunk(job: TrainingJob, size: int, name: str = "worker") -> TrainingJob:
     return replace(job, refusals=(WriteRefusal(at(-1), 1, POLICY, found),))
 
 
-def preempting(*things: object) -> Plan:
+def preempting(*things: Node | TrainingJob) -> Plan:
     return decide(cluster(*things), POLICIES["fair"], Limits(preempt=True))
 
 

@@ -262,8 +262,8 @@ def test_a_job_with_a_reverted_growth_does_not_grow_again_soon() -> None:
         ),
         role("worker", 1, 1, on=["b"], shape=shape(3)),
     )
-    runs = tuple(part.changed(last=admission.reason, resized_at=at(-COOLDOWN)) for part in runs)
-    plan = plan_for(cluster(*nodes, job("mnist", *runs)))
+    later = [part.changed(last=admission.reason, resized_at=at(-COOLDOWN)) for part in runs]
+    plan = plan_for(cluster(*nodes, job("mnist", *later)))
     assert (plan.resizes, held(plan)) == ((), {"mnist": reasons.BACK_OFF_GROWTH})
 
 

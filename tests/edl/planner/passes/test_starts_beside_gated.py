@@ -93,7 +93,7 @@ def test_a_gated_start_with_a_role_of_no_pods_waits_as_well() -> None:
 
 @pytest.mark.parametrize("earlier", [{"queued": -301}, {"priority": 1}])
 def test_a_start_that_has_waited_for_long_waits_for_gated_ones_before_it(
-    earlier: dict[str, int],
+    earlier: dict[str, Any],
 ) -> None:
     state = contested(large(queued=-300), gated(**earlier))
     assert list(started(decided(state))) == ["gpu"]

@@ -290,9 +290,8 @@ def test_what_another_team_gave_comes_before_other_growth_however_satisfied_its_
     for seconds in (2, 2, 10, 2):
         plan = plan_for(state)
         found.append(sizes(plan))
-        teams_of = {"teams": state.teams, "namespace_teams": state.namespace_teams}
         after = act(state, plan, after=timedelta(seconds=seconds), lingering=True)
-        state = replace(after, **teams_of)
+        state = replace(after, teams=state.teams, namespace_teams=state.namespace_teams)
     assert found == [{"b1": 8, "c1": 2}, {}, {"a1": 4}, {"d1": 6}]
 
 

@@ -239,7 +239,7 @@ def test_a_lower_priority_yields_in_its_domain_before_fewer_replicas_of_a_higher
     assert (resize.job.name, resize.after) == ("low", 2)
 
 
-LARGE_RACKS: Final = [
+LARGE_RACKS: Final[list[Node]] = [
     node(f"r{rack}-{name}", labels={RACK: f"r{rack}"}) for rack in range(3) for name in "abcdef"
 ]
 
@@ -276,7 +276,7 @@ def test_a_minimum_leaves_a_domain_as_far_as_its_role_runs_elsewhere(
     """The four oldest of 20 replicas run in a rack of 24 CPU; the other rack has room for none."""
     full = worker("full", 18, 18, on=in_turn(1)[:18])
     runs = sweep(4, in_turn(0) + in_turn(1)[:elsewhere])
-    others = [*LARGE_RACKS[:12], full, runs]
+    others: list[Node | TrainingJob] = [*LARGE_RACKS[:12], full, runs]
     state, _ = settle(cluster(*others, asking(topology, most)))
     assert {name[:2] for name in nodes(state)} == {"r0"}
     found = held(plan_for(cluster(*others, asking(topology, most + 1))))["mnist"].about

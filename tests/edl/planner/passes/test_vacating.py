@@ -268,7 +268,7 @@ def test_static_nodes_beside_node_pools_belong_to_no_pool() -> None:
 
 def test_extras_keep_room_on_nodes_that_stay_for_now() -> None:
     """A lower index on the node that is left moves to one that is not to be left yet."""
-    on = ("n1", "n2", "n3", "n3", "n3", "n3")
+    on: tuple[str, ...] = ("n1", "n2", "n3", "n3", "n3", "n3")
     sizes_: list[int] = []
     while not sizes_ or sizes_[-1] < len(on):
         on = on[: sizes_[-1]] if sizes_ else on

@@ -7,7 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.cooldowns import Cooldown, cooldown
+from edl.cooldowns import cooldown
+from edl.frameworks.base import Cooldown
 from edl.model import Code, JobKey, ResizePolicy, TrainingJob
 from tests.edl.planner.plans import ALL, held, plan_for, sizes
 from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, shape, worker

@@ -33,7 +33,7 @@ class Ask(NamedTuple):
     """
 
     role: str
-    count: int
+    count: int  # type: ignore[assignment]
     cpu: float = 1
     gpu: int = 0
     memory: str = "0"
@@ -173,7 +173,7 @@ def _topology(case: Case) -> Topology:
 def _role(ask: Ask, topology: Topology) -> Role:
     on = [name.lstrip("-") for name in ask.on.split()]
     lost = [name.startswith("-") for name in ask.on.split()]
-    gate = {"gates": ("edl.dev/placement",), "created_at": at(-1)}
+    gate: dict[str, Any] = {"gates": ("edl.dev/placement",), "created_at": at(-1)}
     pods = tuple(
         pod(index, **gate) if lost[index] else pod(index, name) for index, name in enumerate(on)
     )

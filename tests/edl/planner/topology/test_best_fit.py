@@ -18,7 +18,7 @@ DRAWN = range(400)
 def cluster(seed: int) -> tuple[dict[Path, int], int]:
     """The pods that each host has room for, and those of a gang."""
     random = Random(seed)  # noqa: S311 - no secret depends on it
-    room = {
+    room: dict[Path, int] = {
         (f"b{block}", f"r{block}{rack}", f"x{block}{rack}{host}"): random.choice((1, 2, 3, 4, 6))
         for block in range(random.randint(1, 3))
         for rack in range(random.randint(1, 3))

@@ -4,6 +4,7 @@ The situations are those of Kueue's integration tests of topology-aware scheduli
 """
 
 from datetime import timedelta
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -170,7 +171,7 @@ def test_a_gang_starts_once_nodes_have_the_label_of_its_level() -> None:
 
 def lose(state: ClusterState, name: str) -> ClusterState:
     """The state without a node, whose pods their Job has made again."""
-    gated = {"gates": (PLACEMENT_GATE,), "created_at": state.observed_at}
+    gated: dict[str, Any] = {"gates": (PLACEMENT_GATE,), "created_at": state.observed_at}
     (one,) = state.jobs
     (part,) = one.roles
     pods = tuple(pod(old.index, **gated) if old.node == name else old for old in part.status.pods)

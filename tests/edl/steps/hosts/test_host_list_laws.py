@@ -36,7 +36,8 @@ class World:
         """What a plan would like, as it sees the job: this size, and perhaps one pod elsewhere."""
         (seen,) = without_delisted(self.state).jobs
         workers = seen.roles[1]
-        resizes = drains = ()
+        resizes: tuple[Resize, ...] = ()
+        drains: tuple[Drain, ...] = ()
         if size != workers.status.size:
             resizes = (Resize(KEY, "worker", workers.status.size, size, because("a wish")),)
         names = [
