@@ -57,7 +57,7 @@ def worker(key: JobKey, uid: str, *, suspended: bool) -> Role:
     return role("worker", 1, 4, job=f"{key.name}-worker", uid=uid, suspended=suspended)
 
 
-class Hand:
+class FakeExecutor:
     """An executor that remembers, and fails or conflicts for chosen jobs."""
 
     def __init__(self, time: Time) -> None:
@@ -102,7 +102,7 @@ class World:
 
     def __init__(self) -> None:
         self.time = Time()
-        self.hand = Hand(self.time)
+        self.executor = FakeExecutor(self.time)
         self.metrics = Metrics()
         self.jobs = [A, B]
         self.uids: dict[JobKey, str] = {}
@@ -125,7 +125,7 @@ class World:
         self.followed = 0
         mind = DecisionPipeline(self.observe, lambda _state: PLAN, self.steps, self.follow)
         journal = DecisionLog(self.metrics, record=self.events.append)
-        self.loop = Controller(mind, self.hand, journal, self.time.clocks)
+        self.loop = Controller(mind, self.executor, journal, self.time.clocks)
 
     def observe(self, now: datetime) -> ClusterState:
         if self.broken:
@@ -190,7 +190,7 @@ def world() -> World:
 
 def test_a_round_acts_and_waits_for_news(world: World) -> None:
     assert world.loop.round() == RESYNC
-    assert world.hand.rounds == [[A, B]]
+    assert world.executor.rounds == [[A, B]]
 
 
 def test_time_alone_may_ask_for_the_next_round(world: World) -> None:
@@ -199,12 +199,12 @@ def test_time_alone_may_ask_for_the_next_round(world: World) -> None:
 
 
 def test_a_failing_job_backs_off_and_stops_no_other_job(world: World) -> None:
-    world.hand.fails[A] = Invalid("refused", 422)
+    world.executor.fails[A] = Invalid("refused", 422)
     assert world.loop.round() == 1.0
     assert world.loop.round() == 1.0
     world.time.seconds += 1.0
     assert world.loop.round() == 2.0
-    assert world.hand.rounds == [[A, B], [B], [A, B]]
+    assert world.executor.rounds == [[A, B], [B], [A, B]]
     assert world.value("edl_failures_total", kind="Invalid") == 2
 
 
@@ -216,14 +216,14 @@ def test_a_creation_of_an_object_that_exists_backs_off_and_stops_no_other_job(
     assert world.loop.round() == 1.0
     world.time.seconds += 1.0
     assert world.loop.round() == 2.0
-    assert world.hand.rounds == [[A, B], [B], [A, B]]
+    assert world.executor.rounds == [[A, B], [B], [A, B]]
 
 
 def test_a_refused_start_is_part_of_the_next_state_and_delays_nothing_else(
     world: World,
 ) -> None:
     world.starts = True
-    world.hand.fails[A] = Invalid("exceeded quota", 422)
+    world.executor.fails[A] = Invalid("exceeded quota", 422)
     world.loop.round()
     world.loop.round()
     assert world.refusals == [(), (WriteRefusal(world.time.now(), 1, "exceeded quota"),)]
@@ -231,25 +231,25 @@ def test_a_refused_start_is_part_of_the_next_state_and_delays_nothing_else(
     world.loop.round()
     before = world.time.now() - timedelta(seconds=1)
     assert world.refusals[-1] == (WriteRefusal(before, 2, "exceeded quota"),)
-    assert world.hand.rounds == [[A, B]] * 3
+    assert world.executor.rounds == [[A, B]] * 3
 
 
 def test_a_refused_size_is_part_of_the_next_state_and_delays_nothing_else(world: World) -> None:
     world.sizes = (("worker", 3),)
-    world.hand.fails[A] = Invalid("denied by a policy", 422)
+    world.executor.fails[A] = Invalid("denied by a policy", 422)
     assert world.loop.round() == SOONEST
     world.loop.round()
     size = RefusedSize("worker", 3, grows=True, request=RequestedSize(1, 4))
     refusal = WriteRefusal(world.time.now(), 1, "denied by a policy", size)
     assert world.refusals == [(), (refusal,)]
-    assert world.hand.rounds == [[A, B]] * 2
+    assert world.executor.rounds == [[A, B]] * 2
     assert {event.reason for event in world.events} == {Code.WRITE_REFUSED}
 
 
 def test_several_refused_steps_of_a_job_are_one_refusal_of_each_kind(world: World) -> None:
     world.sizes = (("worker", 3),)
     world.twice = True
-    world.hand.fails[A] = Invalid("denied by a policy", 422)
+    world.executor.fails[A] = Invalid("denied by a policy", 422)
     world.loop.round()
     world.loop.round()
     found = [(one.attempts, one.size.size if one.size else None) for one in world.refusals[-1]]
@@ -260,11 +260,11 @@ def test_a_job_backs_off_after_a_failure_that_leaves_nothing_undone_which_plans_
     world: World,
 ) -> None:
     world.sizes = (("worker", 1),)
-    world.hand.fails[A] = Invalid("denied by a policy", 422)
+    world.executor.fails[A] = Invalid("denied by a policy", 422)
     assert world.loop.round() == AFTER_FAILURE.first
     world.loop.round()
     assert world.refusals == [(), ()]
-    assert world.hand.rounds == [[A, B], [B]]
+    assert world.executor.rounds == [[A, B], [B]]
 
 
 TRANSIENT = (
@@ -284,13 +284,13 @@ def test_a_write_that_the_api_server_does_not_refuse_is_tried_again_and_keeps_it
 ) -> None:
     """Else a job behind it in the queue would start on that capacity first."""
     world.starts, world.sizes = starts, () if starts else (("worker", 3),)
-    world.hand.fails[A] = error
+    world.executor.fails[A] = error
     assert world.loop.round() == AFTER_FAILURE.first
     world.loop.round()
     assert world.refusals == [(), ()]
     world.time.seconds += AFTER_FAILURE.first
     world.loop.round()
-    assert world.hand.rounds == [[A, B], [B], [A, B]]
+    assert world.executor.rounds == [[A, B], [B], [A, B]]
     assert world.events == []
 
 
@@ -300,7 +300,7 @@ def test_a_failure_that_lasts_keeps_capacity_from_others_for_fifteen_seconds_at_
 ) -> None:
     """The webhook of another component may be away, which only this job's namespace needs."""
     world.starts, world.sizes = starts, () if starts else (("worker", 3),)
-    world.hand.fails[A] = Unreachable("failed calling webhook: connection refused", 500)
+    world.executor.fails[A] = Unreachable("failed calling webhook: connection refused", 500)
     begun = world.time.seconds
     while not world.events:
         world.time.seconds += world.loop.round()
@@ -310,20 +310,20 @@ def test_a_failure_that_lasts_keeps_capacity_from_others_for_fifteen_seconds_at_
 
 
 def test_a_job_whose_back_off_ends_while_others_are_written_is_tried_at_once(world: World) -> None:
-    world.hand.fails[A] = Unreachable("too many requests", 429)
+    world.executor.fails[A] = Unreachable("too many requests", 429)
     world.loop.round()
     world.time.seconds += 0.5
-    world.hand.seconds = 2.0  # for the step of B, while A's back-off of one second ends
+    world.executor.seconds = 2.0  # for the step of B, while A's back-off of one second ends
     assert world.loop.round() == SOONEST
 
 
 def test_conflicts_before_a_failed_start_do_not_make_it_a_lasting_one(world: World) -> None:
     world.starts = True
-    world.hand.conflicts.add(A)
+    world.executor.conflicts.add(A)
     for _ in range(5):
         world.time.seconds += world.loop.round()
-    world.hand.conflicts.clear()
-    world.hand.fails[A] = Unreachable("too many requests", 429)
+    world.executor.conflicts.clear()
+    world.executor.fails[A] = Unreachable("too many requests", 429)
     world.time.seconds += 60
     world.loop.round()
     world.loop.round()
@@ -332,7 +332,7 @@ def test_conflicts_before_a_failed_start_do_not_make_it_a_lasting_one(world: Wor
 
 def test_a_step_that_fails_backs_off_though_others_of_its_job_succeed(world: World) -> None:
     world.jobs = [A, A]
-    world.hand.one_fails = Invalid("refused", 422)
+    world.executor.one_fails = Invalid("refused", 422)
     pauses = []
     for _ in range(4):
         pauses.append(world.loop.round())
@@ -346,12 +346,12 @@ def test_a_job_that_was_created_again_neither_backs_off_nor_was_refused_anything
     """Its user has changed it, and nothing has told of the time between."""
     world.starts = True
     for error in (Invalid("exceeded quota", 422), Unreachable("too many requests", 429)):
-        world.hand.fails[A] = error
+        world.executor.fails[A] = error
         world.loop.round()
         world.uids[A] = f"again after {error}"
         world.loop.round()
         assert world.refusals[-1] == ()
-        assert world.hand.rounds[-1] == [A, B]
+        assert world.executor.rounds[-1] == [A, B]
         world.jobs = [B]
         world.loop.round()
         world.jobs = [A, B]
@@ -359,9 +359,9 @@ def test_a_job_that_was_created_again_neither_backs_off_nor_was_refused_anything
 
 def test_a_start_that_succeeds_is_refused_no_more(world: World) -> None:
     world.starts = True
-    world.hand.fails[A] = Invalid("exceeded quota", 422)
+    world.executor.fails[A] = Invalid("exceeded quota", 422)
     world.loop.round()
-    world.hand.fails.clear()
+    world.executor.fails.clear()
     world.loop.round()
     world.loop.round()
     assert [bool(refusal) for refusal in world.refusals] == [False, True, False]
@@ -369,7 +369,7 @@ def test_a_start_that_succeeds_is_refused_no_more(world: World) -> None:
 
 def test_a_start_that_the_loss_of_the_leadership_stopped_is_not_refused(world: World) -> None:
     world.starts = True
-    world.hand.fails[A] = NotLeading("another process leads now")
+    world.executor.fails[A] = NotLeading("another process leads now")
     assert world.loop.round() == 0.0
     world.loop.round()
     assert world.refusals == [(), ()]
@@ -378,7 +378,7 @@ def test_a_start_that_the_loss_of_the_leadership_stopped_is_not_refused(world: W
 
 
 def test_every_refused_write_is_an_event(world: World) -> None:
-    world.hand.fails[A] = Invalid("denied by a policy", 403)
+    world.executor.fails[A] = Invalid("denied by a policy", 403)
     world.loop.round()
     world.starts = True
     world.time.seconds += 1
@@ -393,30 +393,30 @@ def test_every_refused_write_is_an_event(world: World) -> None:
 
 def test_so_are_bare_pods(world: World) -> None:
     world.jobs, world.bare = [], [A]
-    world.hand.fails[A] = Invalid("refused", 422)
+    world.executor.fails[A] = Invalid("refused", 422)
     assert [world.loop.round() for _ in range(3)] == [1.0, 1.0, 1.0]
-    assert world.hand.rounds == [[A], [], []]
+    assert world.executor.rounds == [[A], [], []]
 
 
 def test_so_are_provisional_pods_of_no_job(world: World) -> None:
     world.jobs, world.orphans = [], ((ObjectRef("Pod", *A), "uid"),)
-    world.hand.fails[A] = Invalid("refused", 422)
+    world.executor.fails[A] = Invalid("refused", 422)
     assert [world.loop.round() for _ in range(3)] == [1.0, 1.0, 1.0]
-    assert world.hand.rounds == [[A], [], []]
+    assert world.executor.rounds == [[A], [], []]
 
 
 def test_a_job_that_succeeds_again_is_forgiven(world: World) -> None:
-    world.hand.fails[A] = Invalid("refused", 422)
+    world.executor.fails[A] = Invalid("refused", 422)
     world.loop.round()
-    world.hand.fails.clear()
+    world.executor.fails.clear()
     world.time.seconds += 1.0
     assert world.loop.round() == RESYNC
-    world.hand.fails[A] = Invalid("refused", 422)
+    world.executor.fails[A] = Invalid("refused", 422)
     assert world.loop.round() == 1.0
 
 
 def test_a_storm_of_conflicts_is_calmed_and_no_failure(world: World) -> None:
-    world.hand.conflicts.add(A)
+    world.executor.conflicts.add(A)
     for _ in range(20):
         world.time.seconds += world.loop.round()
     assert world.time.seconds > 1000 + 20
@@ -427,16 +427,16 @@ def test_a_storm_of_conflicts_is_calmed_and_no_failure(world: World) -> None:
 def test_many_steps_of_a_job_that_meet_the_same_are_one_failure(world: World) -> None:
     """A thousand pods that are placed one by one and have all gone, or are all refused."""
     world.jobs = [A] * 1000
-    world.hand.conflicts.add(A)
+    world.executor.conflicts.add(A)
     assert world.loop.round() == pytest.approx(AFTER_CONFLICT.first)
-    world.hand.conflicts.clear()
+    world.executor.conflicts.clear()
     world.jobs = [B] * 1000
-    world.hand.fails[B] = Invalid("refused", 422)
+    world.executor.fails[B] = Invalid("refused", 422)
     assert world.loop.round() == pytest.approx(AFTER_FAILURE.first)
 
 
 def test_a_job_that_is_gone_is_forgotten(world: World) -> None:
-    world.hand.fails[A] = Invalid("refused", 422)
+    world.executor.fails[A] = Invalid("refused", 422)
     world.loop.round()
     world.jobs = [B]
     assert world.loop.round() == RESYNC
@@ -444,38 +444,38 @@ def test_a_job_that_is_gone_is_forgotten(world: World) -> None:
 
 def test_a_long_plan_is_cut_and_decided_again(world: World) -> None:
     world.jobs = [JobKey("web", f"{number:03}") for number in range(100)]
-    world.hand.seconds = LONGEST_ACT / 10
+    world.executor.seconds = LONGEST_ACT / 10
     assert world.loop.round() == 0.0
-    assert 10 <= len(world.hand.rounds[0]) < 15
+    assert 10 <= len(world.executor.rounds[0]) < 15
 
 
 def test_where_deciding_takes_long_more_of_its_plan_is_carried_out(world: World) -> None:
     world.jobs = [JobKey("web", f"{number:03}") for number in range(100)]
-    world.hand.seconds = LONGEST_ACT / 10
+    world.executor.seconds = LONGEST_ACT / 10
     world.deciding = 3 * LONGEST_ACT * MOST_DECIDING
     assert world.loop.round() == 0.0
-    assert 30 <= len(world.hand.rounds[0]) < 35
+    assert 30 <= len(world.executor.rounds[0]) < 35
 
 
 def test_no_step_is_begun_on_what_was_known_long_ago(world: World) -> None:
     world.jobs = [JobKey("web", f"{number:03}") for number in range(100)]
-    world.hand.seconds = LONGEST_WRITING / 10
+    world.executor.seconds = LONGEST_WRITING / 10
     world.deciding = LONGEST_WRITING
     assert world.loop.round() == 0.0
-    assert 10 <= len(world.hand.rounds[0]) < 15
+    assert 10 <= len(world.executor.rounds[0]) < 15
 
 
 def test_a_stopping_or_former_leader_begins_no_further_step(world: World) -> None:
     assert world.loop.round(lambda: True) == 0.0
-    assert world.hand.rounds == [[]]
+    assert world.executor.rounds == [[]]
 
 
 def test_steps_left_for_lack_of_time_count_as_no_failure(world: World) -> None:
-    world.hand.seconds = 2 * LONGEST_ACT
+    world.executor.seconds = 2 * LONGEST_ACT
     assert world.loop.round() == 0.0
-    world.hand.seconds = 0.0
+    world.executor.seconds = 0.0
     assert world.loop.round() == RESYNC
-    assert world.hand.rounds == [[A], [A, B]]
+    assert world.executor.rounds == [[A], [A, B]]
     assert world.value("edl_failures_total", kind="Conflict") == 0
 
 
@@ -495,7 +495,7 @@ def test_decisions_that_were_carried_out_are_counted_and_logged(
     }
     assert world.value("edl_decisions_total", decision="scaled_up") == 1
     assert world.value("edl_queued_jobs") == 1
-    world.hand.conflicts.add(A)
+    world.executor.conflicts.add(A)
     world.loop.round()
     assert world.value("edl_decisions_total", decision="scaled_up") == 1
 
@@ -506,10 +506,10 @@ def test_a_bug_in_one_round_is_logged_and_the_loop_goes_on(
     world.broken = 1
     alarm = DebouncedTrigger(0)
     alarm.ring()  # so that it does not rest after the bug
-    world.hand.then = alarm.stop
+    world.executor.then = alarm.stop
     world.loop.run(alarm, AlwaysLeader())
     assert "ZeroDivisionError: a bug" in caplog.text
-    assert world.hand.rounds == [[A, B]]
+    assert world.executor.rounds == [[A, B]]
     assert world.value("edl_failures_total", kind="round") == 1
 
 
@@ -544,7 +544,7 @@ def test_a_loop_is_alive_while_it_waits_but_not_while_a_round_hangs(world: World
         beats.append(world.loop.beat)
         alarm.stop()
 
-    world.hand.then = acted
+    world.executor.then = acted
     world.deciding = 100.0
     world.loop.run(alarm, AlwaysLeader())
     assert [*beats, world.loop.beat] == [begun, begun + 100.0 + RESYNC]
@@ -558,11 +558,11 @@ def test_objects_of_a_decision_that_refer_to_each_other_are_freed_before_the_wai
 
     def acted() -> None:
         working_copy = World()
-        working_copy.hand.then = lambda: working_copy
+        working_copy.executor.then = lambda: working_copy
         made.append(ref(working_copy))
         alarm.stop()
 
-    world.hand.then = acted
+    world.executor.then = acted
     gc.disable()
     try:
         world.loop.run(alarm, AlwaysLeader())
@@ -588,7 +588,7 @@ def test_a_follower_does_nothing_but_live(world: World) -> None:
     alarm.ring()
     world.time.seconds += 5
     world.loop.run(alarm, Follower(alarm))
-    assert world.hand.rounds == []
+    assert world.executor.rounds == []
     assert world.loop.beat == world.time.seconds
 
 
@@ -601,7 +601,7 @@ def test_a_follower_forgets_what_it_decided_by(world: World) -> None:
 def test_a_follower_forgets_which_starts_were_refused(world: World) -> None:
     """Another leader may start the job, and preempt it: it waits then, and nothing refuses it."""
     world.starts = True
-    world.hand.fails[A] = Invalid("exceeded quota", 422)
+    world.executor.fails[A] = Invalid("exceeded quota", 422)
     world.loop.round()
     alarm = DebouncedTrigger(0)
     world.loop.run(alarm, Follower(alarm))
@@ -677,14 +677,14 @@ def test_an_alarm_says_how_old_the_first_news_is_that_ended_the_wait() -> None:
 def test_writing_counts_as_rest_from_deciding(world: World) -> None:
     world.deciding = 0.1
     bell = Bell()
-    world.hand.seconds = 0.15  # for each of two
+    world.executor.seconds = 0.15  # for each of two
     world.loop.run(bell, AlwaysLeader())
     assert bell.waited == pytest.approx((RESYNC, 0.1))
 
 
 def test_a_conflict_waits_for_its_own_back_off_and_no_rest(world: World) -> None:
     world.deciding = 60.0
-    world.hand.conflicts.add(A)
+    world.executor.conflicts.add(A)
     bell = Bell()
     world.loop.run(bell, AlwaysLeader())
     assert bell.waited == pytest.approx((AFTER_CONFLICT.first, AFTER_CONFLICT.first))
@@ -692,7 +692,7 @@ def test_a_conflict_waits_for_its_own_back_off_and_no_rest(world: World) -> None
 
 def test_the_back_off_of_a_failed_write_does_not_shorten_the_rest(world: World) -> None:
     """Those of many jobs end at all times: they would leave no rest at all."""
-    world.hand.fails[A] = Invalid("refused", 422)
+    world.executor.fails[A] = Invalid("refused", 422)
     world.loop.round()
     world.time.seconds += 0.7
     world.deciding = 0.1
@@ -703,7 +703,7 @@ def test_the_back_off_of_a_failed_write_does_not_shorten_the_rest(world: World) 
 
 def test_a_plan_that_was_cut_goes_on_without_a_rest(world: World) -> None:
     world.deciding = LONGEST_ACT * MOST_DECIDING
-    world.hand.seconds = 2 * LONGEST_ACT
+    world.executor.seconds = 2 * LONGEST_ACT
     bell = Bell()
     world.loop.run(bell, AlwaysLeader())
     assert bell.waited == (0.0, 0.0)
@@ -719,7 +719,7 @@ def test_a_job_that_fails_in_steps_is_logged_with_back_off_and_stops_no_other_jo
     world.time.seconds += 1.0
     world.loop.round()
     assert caplog.text.count("ZeroDivisionError: a bug") == 2
-    assert world.hand.rounds == [[B], [B], [B]]
+    assert world.executor.rounds == [[B], [B], [B]]
     assert world.value("edl_failures_total", kind="steps") == 2
 
 

@@ -24,7 +24,6 @@ from sandbox.processes.components import (
     SCHEDULER,
 )
 from tests.integration.support.stage import elastic
-from tests.torture.blows import Delay, Refusal, Silence
 from tests.torture.proofs import (
     Unproven,
     answers,
@@ -35,6 +34,7 @@ from tests.torture.proofs import (
     until,
 )
 from tests.torture.proxy import Armed, Blow
+from tests.torture.proxy_faults import Delay, Refusal, Silence
 from tests.torture.scene import LEASE, OURS, RECONCILERS, WEBHOOKS, Scene
 from tests.torture.wire import Request, Vanished
 

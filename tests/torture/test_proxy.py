@@ -16,8 +16,8 @@ import pytest
 from certs.issue import issue
 from certs.subject_names import SubjectNames
 from sandbox.layout import free_ports
-from tests.torture.blows import Delay, Refusal, Silence
 from tests.torture.proxy import Armed, Blow, Proxy
+from tests.torture.proxy_faults import Delay, Refusal, Silence
 from tests.torture.wire import Request
 
 

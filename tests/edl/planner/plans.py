@@ -10,7 +10,7 @@ from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
 
 ALL = Limits(load_ceiling=1, queue_patience=timedelta(hours=9))
-"""Every core may be used, and nobody waits so long that he goes first."""
+"""Every core may be used, and no job blocks others because it has waited long."""
 
 
 def plan_for(state: ClusterState, limits: Limits = ALL) -> Plan:

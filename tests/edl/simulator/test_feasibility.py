@@ -44,7 +44,7 @@ from edl.simulator import (
     queued,
     simulate,
 )
-from tests.edl.planner.neighbourhood import Placed, Street
+from tests.edl.planner.reference_scheduler import Placed, ReferenceScheduler
 from tests.edl.planner.states import at, pod, worker
 from tests.edl.simulator.worlds import FAIR, MANNERS, PROMPT, node, shape, world
 
@@ -285,9 +285,11 @@ def test_pods_are_bound_only_where_the_scheduler_would_let_them(
     before: set[tuple[str, str]] = set()
     for state in every_instant(world(*hosts, *given, settings=PROMPT), control_mode):
         there = _there(state)
-        street = Street(state.nodes, [one for name, (one, _) in there.items() if name in before])
+        scheduler = ReferenceScheduler(
+            state.nodes, [one for name, (one, _) in there.items() if name in before]
+        )
         new = [found for name, found in there.items() if name not in before]
-        assert _one_after_another(street, new)
+        assert _one_after_another(scheduler, new)
         before = set(there)
 
 
@@ -305,14 +307,16 @@ def _there(state: ClusterState) -> dict[tuple[str, str], tuple[Placed, Shape]]:
     }
 
 
-def _one_after_another(street: Street, new: list[tuple[Placed, Shape]]) -> bool:
+def _one_after_another(scheduler: ReferenceScheduler, new: list[tuple[Placed, Shape]]) -> bool:
     """Whether each comes where it may at its turn; which turn it has is not seen from outside."""
     if not new:
         return True
     for place, (one, wanted) in enumerate(new):
-        if street.allows(wanted, one.node):
+        if scheduler.allows(wanted, one.node):
             rest = [*new[:place], *new[place + 1 :]]
-            if _one_after_another(Street(street.nodes, [*street.pods, one]), rest):
+            if _one_after_another(
+                ReferenceScheduler(scheduler.nodes, [*scheduler.pods, one]), rest
+            ):
                 return True
     return False
 

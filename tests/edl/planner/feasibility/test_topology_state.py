@@ -36,8 +36,8 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import NO_NODE
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.quantities import Resources
-from tests.edl.planner.neighbourhood import Placed, Street
 from tests.edl.planner.plans import ALL, held, plan_for, sizes, started, told
+from tests.edl.planner.reference_scheduler import Placed, ReferenceScheduler
 from tests.edl.planner.states import (
     busy,
     cluster,
@@ -287,7 +287,7 @@ def any_rules() -> st.SearchStrategy[PodConstraints]:
 
 
 @st.composite
-def streets(draw: st.DrawFn) -> Street:
+def schedulers(draw: st.DrawFn) -> ReferenceScheduler:
     labels = st.fixed_dictionaries(
         {HOST: st.just("")}, optional={ZONE: st.sampled_from("ab"), "rack": st.sampled_from("rs")}
     )
@@ -301,17 +301,17 @@ def streets(draw: st.DrawFn) -> Street:
             )
         )
     on = st.builds(Placed, st.sampled_from(nodes), any_rules(), st.booleans())
-    return Street(tuple(nodes), draw(st.lists(on, max_size=6)))
+    return ReferenceScheduler(tuple(nodes), draw(st.lists(on, max_size=6)))
 
 
-def state_of(street: Street, *jobs: object) -> ClusterState:
+def state_of(scheduler: ReferenceScheduler, *jobs: object) -> ClusterState:
     """Its pods as neighbours, who take no room."""
-    counts = Counter((one.node.name, one.rules, one.leaving) for one in street.pods)
+    counts = Counter((one.node.name, one.rules, one.leaving) for one in scheduler.pods)
     found = tuple(
         ForeignPods(name, found, pods, pods * leaving)
         for (name, found, leaving), pods in counts.items()
     )
-    return replace(cluster(*street.nodes, *jobs), foreign_pods=found)  # type: ignore[arg-type]
+    return replace(cluster(*scheduler.nodes, *jobs), foreign_pods=found)  # type: ignore[arg-type]
 
 
 def board_of(state: ClusterState) -> Snapshot:
@@ -320,46 +320,51 @@ def board_of(state: ClusterState) -> Snapshot:
 
 @pytest.mark.laws
 @settings(max_examples=150, deadline=None)
-@given(streets(), any_rules(), st.sampled_from([(), (("zone", "a"),)]))
+@given(schedulers(), any_rules(), st.sampled_from([(), (("zone", "a"),)]))
 def test_pods_are_placed_exactly_where_the_scheduler_would_let_them(
-    street: Street, found: PodConstraints, selector: tuple[tuple[str, str], ...]
+    scheduler: ReferenceScheduler, found: PodConstraints, selector: tuple[tuple[str, str], ...]
 ) -> None:
     wanted = shape(1, constraints=found, node_selector=selector)
-    snapshot = board_of(state_of(street, worker("train", 1, 1, shape=wanted)))
+    snapshot = board_of(state_of(scheduler, worker("train", 1, 1, shape=wanted)))
     pod_class = snapshot.pod_class(wanted)
-    room = Counter({one.name: one.allocatable.get("cpu") // 1000 for one in street.nodes})
+    room = Counter({one.name: one.allocatable.get("cpu") // 1000 for one in scheduler.nodes})
     for _ in range(9):
         # Nobody is placed where only those who leave make it a place.
-        later = Street(street.nodes, [one for one in street.pods if not one.leaving])
+        later = ReferenceScheduler(
+            scheduler.nodes, [one for one in scheduler.pods if not one.leaving]
+        )
         allowed = {
             one.name
-            for number, one in enumerate(street.nodes)
+            for number, one in enumerate(scheduler.nodes)
             if room[one.name]
             and pod_class.eligible[number]
-            and street.allows(wanted, one)
+            and scheduler.allows(wanted, one)
             and later.allows(wanted, one)
         }
         nodes = pod_class.idle.reserve_pods(1)
-        assert {street.nodes[at].name for at in nodes} <= allowed
+        assert {scheduler.nodes[at].name for at in nodes} <= allowed
         assert bool(nodes) == bool(allowed), "a single pod is placed if there is a place"
         if not nodes:
             return
-        room[street.nodes[nodes[0]].name] -= 1
-        street.pods.append(Placed(street.nodes[nodes[0]], found))
+        room[scheduler.nodes[nodes[0]].name] -= 1
+        scheduler.pods.append(Placed(scheduler.nodes[nodes[0]], found))
 
 
 @pytest.mark.laws
 @drawn(
-    80, street=streets(), both=st.lists(any_rules(), min_size=2, max_size=2), pods=st.integers(2, 8)
+    80,
+    scheduler=schedulers(),
+    both=st.lists(any_rules(), min_size=2, max_size=2),
+    pods=st.integers(2, 8),
 )
 def test_what_is_undone_leaves_no_trace(
-    reached: Reached, street: Street, both: list[PodConstraints], pods: int
+    reached: Reached, scheduler: ReferenceScheduler, both: list[PodConstraints], pods: int
 ) -> None:
     shapes = [shape(1, constraints=found) for found in both]
     all_roles = job(
         "train", *(role(f"role-{n}", pods, pods, shape=s) for n, s in enumerate(shapes))
     )
-    snapshot = board_of(state_of(street, all_roles))
+    snapshot = board_of(state_of(scheduler, all_roles))
     found = gang_to_start(snapshot, snapshot.jobs[0])
     before = counted(snapshot)
     fails = reserve_idle(found.requests) is None
@@ -380,27 +385,27 @@ def counted(snapshot: Snapshot) -> list[tuple[object, ...]]:
 
 @pytest.mark.laws
 @settings(max_examples=80, deadline=None)
-@given(streets(), st.lists(any_rules(), min_size=1, max_size=3), st.data())
+@given(schedulers(), st.lists(any_rules(), min_size=1, max_size=3), st.data())
 def test_after_a_plan_every_pod_is_counted_on_its_node(
-    street: Street, kinds: list[PodConstraints], data: st.DataObject
+    scheduler: ReferenceScheduler, kinds: list[PodConstraints], data: st.DataObject
 ) -> None:
     jobs = []
-    names = [one.name for one in street.nodes]
+    names = [one.name for one in scheduler.nodes]
     for number, found in enumerate(kinds):
         # Of who waits, room is kept that nobody sits on.
         on = data.draw(st.lists(st.sampled_from(names), min_size=1, max_size=4))
         one = worker(f"job-{number}", 1, 5, shape=shape(1, constraints=found), on=on)
         jobs.append(one)
-    state = state_of(street, *jobs)
+    state = state_of(scheduler, *jobs)
     snapshot = board_of(state)
     allocate(snapshot, PassResults(), GrowthCeiling(snapshot))
     fresh = [
-        (street.nodes[one.node], found.pod_class.shape)
+        (scheduler.nodes[one.node], found.pod_class.shape)
         for found in snapshot.allocations
         for one in found.placements
         if one.node != NO_NODE
     ]
-    expected = Street(street.nodes, list(street.pods))
+    expected = ReferenceScheduler(scheduler.nodes, list(scheduler.pods))
     expected.pods += [Placed(on, found.constraints) for on, found in fresh if found.constraints]
     assert soon(snapshot) == soon(board_of(_standing(expected, state)))
 
@@ -411,13 +416,13 @@ def soon(snapshot: Snapshot) -> list[list[tuple[int, int]]]:
     return [sorted(one.future_pods.items()) for one in topology._counts.values()]  # noqa: SLF001
 
 
-def _standing(street: Street, state: ClusterState) -> ClusterState:
+def _standing(scheduler: ReferenceScheduler, state: ClusterState) -> ClusterState:
     """The same jobs without pods, and everybody as a neighbour."""
     jobs = tuple(
         replace(one, roles=tuple(part.changed(pods=(), suspended=True) for part in one.roles))
         for one in state.jobs
     )
-    return replace(state_of(street), jobs=jobs, nodes=state.nodes)
+    return replace(state_of(scheduler), jobs=jobs, nodes=state.nodes)
 
 
 def test_pods_that_terminate_hold_their_place_until_they_are_gone() -> None:

@@ -23,9 +23,9 @@ from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
+from tests.edl.planner.bytecode_count import instructions
 from tests.edl.planner.states import alternating, at, cluster, job, node, pod, role, shape, worker
 from tests.edl.planner.teams import of, team, with_teams
-from tests.edl.planner.work import instructions
 
 pytestmark = pytest.mark.slow
 

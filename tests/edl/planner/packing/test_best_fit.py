@@ -25,8 +25,8 @@ from edl.planner.packing.pod_class import PodClass
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.take_snapshot import take_snapshot
+from tests.edl.planner.bytecode_count import instructions
 from tests.edl.planner.states import cluster, node, shape, worker
-from tests.edl.planner.work import instructions
 
 KEYS = ("zone", "rack", "host")
 NAMES = ("one", "two")

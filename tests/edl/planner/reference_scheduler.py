@@ -1,4 +1,4 @@
-"""kube-scheduler's rules about who is beside whom, as plainly as they can be said: one pod a time.
+"""kube-scheduler's rules about pods beside each other, as plainly as possible: one pod at a time.
 
 Its plugins PodTopologySpread, InterPodAffinity and NodePorts, with nothing counted in advance.
 """
@@ -27,7 +27,7 @@ class Placed:
 
 
 @dataclass
-class Street:
+class ReferenceScheduler:
     """Nodes and the pods on them."""
 
     nodes: tuple[Node, ...]
