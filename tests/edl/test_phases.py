@@ -80,6 +80,7 @@ def test_a_worker_that_completes_first_does_not_end_the_training_job() -> None:
 def test_pods_that_failed_are_not_at_work() -> None:
     failed = pods("worker", [0, 0], ready=False, phase=PodPhase.FAILED)
     assert not runs(WORKER.changed(pods=failed))
+    assert runs(WORKER.changed(pods=(*failed, *pods("worker", [0, 1]))))
 
 
 def test_pods_that_are_done_count_as_their_work() -> None:
@@ -107,6 +108,7 @@ COMPLETED = pods("worker", [0, 1, 2], ready=False, phase=PodPhase.SUCCEEDED)
 def test_completed_work_items_are_not_at_work() -> None:
     pending = pods("worker", [3, 4], ready=False, phase=PodPhase.PENDING)
     assert not runs(ITEMS.changed(pods=(*COMPLETED, *pending)))
+    assert runs(ITEMS.changed(pods=(*COMPLETED, *pods("worker", [3, 4]))))
 
 
 def test_a_replica_between_two_work_items_does_not_stop_the_others_from_running() -> None:
@@ -123,6 +125,7 @@ def test_the_first_work_items_run_once_the_minimum_is_ready() -> None:
 def test_pods_that_leave_do_not_count() -> None:
     leaving = pods("worker", [0, 1], terminating=True)
     assert not runs(WORKER.changed(pods=leaving))
+    assert runs(WORKER.changed(pods=pods("worker", [0, 1])))
 
 
 STARTED = NOW - timedelta(minutes=30)

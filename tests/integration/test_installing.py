@@ -114,17 +114,28 @@ def empty() -> Iterator[Cluster]:
 
 def test_it_comes_changes_and_goes_again(empty: Cluster) -> None:
     """Nodes play a kubelet here: pods are ready at once, and nobody installs their trust."""
-    cluster = empty
-    before = everything(cluster)
+    before = everything(empty)
+    a_dry_run_is_accepted(empty)
+    assert everything(empty) == before
+    an_installation_without_a_ca_is_not_ready(empty)
+    an_upgrade_without_changes_is_ready(empty)
+    values_are_changed_and_changed_back(empty)
+    it_is_uninstalled_once_that_is_confirmed(empty)
+    assert everything(empty) == before
 
+
+def a_dry_run_is_accepted(cluster: Cluster) -> None:
     dry = plugin(cluster, "install", "--dry-run", "server", "--image", "example.test/edl:9")
     assert (dry.returncode, dry.stderr) == (0, "")
-    assert everything(cluster) == before
 
+
+def an_installation_without_a_ca_is_not_ready(cluster: Cluster) -> None:
     late = plugin(cluster, "install", "--image", "kubectl-edl:0.1.0", "--timeout", "20")
     assert late.returncode == 5, late.stdout + late.stderr
     assert "the API server has no caBundle for it yet" in late.stderr
 
+
+def an_upgrade_without_changes_is_ready(cluster: Cluster) -> None:
     # The leader of the reconciler would do this; no reconciler runs here.
     ensure(connect(str(cluster.kubeconfig)), usual(), datetime.now(UTC))
     again = plugin(cluster, "upgrade", "--timeout", "30")
@@ -133,6 +144,8 @@ def test_it_comes_changes_and_goes_again(empty: Cluster) -> None:
     assert {line.rpartition(" ")[2] for line in lines} == {"unchanged"}
     assert ready == "kubectl-edl is ready: kubectl edl status -A"
 
+
+def values_are_changed_and_changed_back(cluster: Cluster) -> None:
     changed = plugin(
         cluster,
         *("upgrade", "--no-wait", "--set", "networkPolicy.enabled=true"),
@@ -146,12 +159,13 @@ def test_it_comes_changes_and_goes_again(empty: Cluster) -> None:
     assert "networkpolicy.networking.k8s.io/edl-webhook deleted" in back.stdout
     assert "--policy" in deployment_args(cluster)
 
+
+def it_is_uninstalled_once_that_is_confirmed(cluster: Cluster) -> None:
     refused = plugin(cluster, "uninstall")
     assert refused.returncode == 1
     assert "add --yes" in refused.stderr
     gone = plugin(cluster, "uninstall", "--yes")
     assert gone.returncode == 0, gone.stderr
-    assert everything(cluster) == before
 
 
 def test_the_wheel_carries_what_is_installed_and_krews_archive_runs(tmp_path: Path) -> None:

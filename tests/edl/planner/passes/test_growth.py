@@ -27,8 +27,6 @@ from tests.edl.planner.states import (
     worker,
 )
 
-ALL = Limits(load_ceiling=1)
-
 
 def test_a_running_job_grows_into_idle_capacity() -> None:
     mine = worker("mnist", 1, 9, on=["a"])
@@ -240,21 +238,29 @@ def test_no_role_grows_to_as_much_as_one_that_gives_although_that_takes_again_el
 
 
 def test_a_move_that_would_turn_the_tables_is_not_made() -> None:
-    rich, poor = worker("rich", 1, 3, on=["a"] * 2), worker("poor", 1, 3, on=["a"])
-    assert not plan_for(cluster(node("a", 3), rich, poor)).resizes
+    poor = worker("poor", 1, 3, on=["a"])
+    assert not plan_for(cluster(node("a", 3), worker("rich", 1, 3, on=["a"] * 2), poor)).resizes
+    richer = worker("rich", 1, 3, on=["a"] * 3)
+    assert sizes(plan_for(cluster(node("a", 4), richer, poor))) == {"rich": 2}
 
 
 def test_an_equal_share_takes_no_replica_from_a_higher_priority() -> None:
     rich, poor = worker("rich", 1, 9, on=["a"] * 7, priority=1), worker("poor", 1, 9, on=["a"])
     assert not plan_for(cluster(node("a", 8), rich, poor)).resizes
+    equal = replace(rich, priority=0)
+    assert sizes(plan_for(cluster(node("a", 8), equal, poor))) == {"rich": 4}
 
 
-@pytest.mark.parametrize("who", ["rich", "poor"])
-def test_an_equal_share_waits_for_the_cooldown_of_both(who: str) -> None:
-    recent = {who: {"resized_at": at(-1)}}
-    rich = worker("rich", 1, 9, on=["a"] * 7, **recent.get("rich", {}))
-    poor = worker("poor", 1, 9, on=["a"], **recent.get("poor", {}))
-    assert not plan_for(cluster(node("a", 8), rich, poor)).resizes
+@pytest.mark.parametrize(
+    ("recent", "found"), [(("rich",), {}), (("poor",), {}), ((), {"rich": 4})], ids=str
+)
+def test_an_equal_share_waits_for_the_cooldown_of_both(
+    recent: tuple[str, ...], found: dict[str, int]
+) -> None:
+    resized = {name: {"resized_at": at(-1)} for name in recent}
+    rich = worker("rich", 1, 9, on=["a"] * 7, **resized.get("rich", {}))
+    poor = worker("poor", 1, 9, on=["a"], **resized.get("poor", {}))
+    assert sizes(plan_for(cluster(node("a", 8), rich, poor))) == found
 
 
 def test_small_replicas_make_room_together_for_a_large_one() -> None:
@@ -305,8 +311,10 @@ def test_moves_leave_the_load_below_the_ceiling() -> None:
 def test_a_donor_keeps_replicas_that_help_no_recipient() -> None:
     rich = worker("rich", 1, 9, on=["a"] * 8)
     poor = worker("poor", 1, 9, shape=shape(1, node_selector=(("zone", "b"),)), on=["b"])
-    plan = plan_for(cluster(node("a", 8), node("b", 1, labels={"zone": "b"}), rich, poor))
-    assert not plan.resizes
+    nodes = (node("a", 8), node("b", 1, labels={"zone": "b"}))
+    assert not plan_for(cluster(*nodes, rich, poor)).resizes
+    anywhere = worker("poor", 1, 9, on=["b"])
+    assert sizes(plan_for(cluster(*nodes, rich, anywhere))) == {"rich": 5}
 
 
 def test_no_job_grows_beyond_the_donor_while_replicas_move() -> None:
@@ -362,6 +370,7 @@ def test_growth_leaves_the_room_of_a_claim_alone_while_that_is_on_its_way(
     mine = worker("mnist", 1, 2, on=["b"], started_at=at(-moved))
     others = worker("web", 1, 1, on=["b"], started_at=at(-moved))
     reservation = worker("late", pods, pods, shape=shape(4))
-    plan = plan_for(cluster(leaving("a", 8), node("b", 3), mine, others, reservation), ALL)
+    state = cluster(leaving("a", 8), node("b", 3), mine, others, reservation)
+    plan = plan_for(state, Limits(load_ceiling=1))
     assert sizes(plan) == found
     assert "to terminate" in told(plan)["late"]

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any, SupportsIndex
 
 import pytest
+from msgspec.structs import replace
 
 from edl.feasibility.horizon import FUTURE_IDLE
 from edl.messages import message
@@ -55,8 +56,10 @@ def test_a_gang_takes_extras_of_its_own_priority() -> None:
 
 def test_a_gang_never_takes_extras_of_a_higher_priority() -> None:
     running = worker("running", 1, 4, on=["a"] * 4, priority=1)
-    plan = plan_for(cluster(node("a", 4), running, worker("new", 2, 2)))
-    assert not plan.resizes
+    new = worker("new", 2, 2)
+    assert not plan_for(cluster(node("a", 4), running, new)).resizes
+    equal = replace(running, priority=0)
+    assert sizes(plan_for(cluster(node("a", 4), equal, new))) == {"running": 2}
 
 
 def test_no_higher_priority_yields_while_a_node_further_on_has_room_below_it() -> None:
@@ -72,8 +75,9 @@ def test_no_higher_priority_yields_while_a_node_further_on_has_room_below_it() -
 
 
 def test_no_job_shrinks_for_a_gang_that_would_still_not_fit() -> None:
-    running = worker("running", 2, 4, on=["a"] * 4)
-    assert not plan_for(cluster(node("a", 4), running, worker("new", 3, 3))).resizes
+    running, new = worker("running", 2, 4, on=["a"] * 4), worker("new", 3, 3)
+    assert not plan_for(cluster(node("a", 4), running, new)).resizes
+    assert sizes(plan_for(cluster(node("a", 5), running, new))) == {"running": 2}
 
 
 def test_others_pods_make_extras_yield() -> None:
@@ -84,8 +88,10 @@ def test_others_pods_make_extras_yield() -> None:
 
 
 def test_others_pods_of_a_lower_priority_do_not() -> None:
-    running = worker("running", 1, 4, on=["a"] * 4, priority=1)
-    assert not plan_for(cluster(node("a", 4), running, demand("nginx", shape(2)))).resizes
+    running, waiting = worker("running", 1, 4, on=["a"] * 4, priority=1), demand("nginx", shape(2))
+    assert not plan_for(cluster(node("a", 4), running, waiting)).resizes
+    equal = replace(running, priority=0)
+    assert sizes(plan_for(cluster(node("a", 4), equal, waiting))) == {"running": 2}
 
 
 def test_on_a_node_that_has_too_many_pods_as_many_yield_as_make_room() -> None:
