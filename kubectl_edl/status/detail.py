@@ -32,6 +32,8 @@ from kubectl_edl.status.detail_view import Detail, detail_report
 from kubectl_edl.status.job_blockers import failure_blockers, job_blockers
 
 _CHANGES_SHOWN: Final = 10
+_MOST_PLANNED: Final = 1000
+"""The most nodes of a cluster that is read and planned whole for one job: about a second."""
 _SHORT: Final = 100
 """The most characters of a published remedy that fits beside a command."""
 
@@ -62,7 +64,7 @@ def job_detail(
     stuck = (
         *_explained(job_blockers(shown, pods, changes, lead, now), found, queue),
         *failure_blockers(shown, failed, now),
-        *node_blockers(shown, nodes, _staying(shown, nodes, connection, now)),
+        *node_blockers(shown, nodes, _staying(shown, nodes, connection, now, hints)),
     )
     why = {pod.name: pod.why for pod in pods} | {pod.name: pod.why for pod in failed}
     detail = Detail(
@@ -123,17 +125,32 @@ def _nodes(shown: JobView, connection: ClusterConnection, hints: list[str]) -> S
 
 
 def _staying(
-    shown: JobView, nodes: Sequence[Node], connection: ClusterConnection, now: datetime
+    shown: JobView,
+    nodes: Sequence[Node],
+    connection: ClusterConnection,
+    now: datetime,
+    hints: list[str],
 ) -> Sequence[StayingPods]:
-    """Pods that the reconciler's plan leaves on cordoned nodes; without such nodes none is made."""
+    """Pods that stay on cordoned nodes. A plan is made only if it decides whether they do."""
     if all(one.schedulable for one in nodes if one.name in shown.nodes):
         return ()
+    from edl.planner.passes.drain import staying_anyway
+
+    known, complete = staying_anyway(shown.job, nodes)
+    if complete:
+        return known
+    if len(nodes) > _MOST_PLANNED:
+        hints.append(
+            "hint: whether its pods can leave cordoned nodes takes a plan of all "
+            f"{len(nodes)} nodes: kubectl edl doctor{connection.scope.edl_flags}"
+        )
+        return known
     from edl.planner.decide import decide
 
     try:
         state = survey_cluster(connection.cluster, now)
     except Forbidden:
-        return ()
+        return known
     settings = deciding(connection, SettingsOverrides(), now).settings
     return decide(state, settings.value(), settings.limits).staying
 

@@ -38,6 +38,17 @@ def fenced(*kinds: str) -> Callable[[PluginCluster], PluginCluster]:
     return lambda cluster: cast("PluginCluster", Fence(cluster))
 
 
+def recorded(lists: list[ListOptions]) -> Callable[[PluginCluster], PluginCluster]:
+    """Appends the selection of each list."""
+
+    class Recorded(ClusterWrapper):
+        def list(self, selection: ListOptions) -> RawList:
+            lists.append(selection)
+            return self.cluster.list(selection)
+
+    return lambda cluster: cast("PluginCluster", Recorded(cluster))
+
+
 def hidden(*kinds: str) -> Callable[[PluginCluster], PluginCluster]:
     """The user may not get objects of these kinds."""
 

@@ -111,16 +111,44 @@ def staying_pods(snapshot: Snapshot, results: PassResults) -> tuple[StayingPods,
         if one in results.leaving or one.job.key in results.suspended:
             continue
         why = results.irreplaceable.get(one)
-        if not may_lose_pods(one.job, one.role):
-            why = None
-        elif one.job.problem:
-            why = blocked(one.job)
-        elif why is None:
+        if _may_move(one.job, one.role) and why is None:
             continue
-        pods = [(pod.name, pod.node) for pod in _bound(one.role) if pod.index < one.role.spec.min]
-        if stay := tuple(pair for pair in pods if pair[1] in cordoned):
-            found.append(StayingPods(one.job.key, one.role.name, stay, why))
+        if stay := _minimum_on(cordoned, one.role):
+            found.append(_staying(one.job, one.role, stay, why))
     return tuple(found)
+
+
+def staying_anyway(job: TrainingJob, nodes: Iterable[Node]) -> tuple[tuple[StayingPods, ...], bool]:
+    """The staying pods of a job's roles that no plan moves, and whether there can be no others.
+
+    Otherwise a plan of the whole cluster decides about the others.
+    """
+    cordoned = nodes_that_go(nodes).cordoned
+    there = [(role, _minimum_on(cordoned, role)) for role in job.live]
+    fixed = [(role, pods) for role, pods in there if pods and not _may_move(job, role)]
+    complete = len(fixed) == sum(bool(pods) for _, pods in there)
+    return tuple(_staying(job, *one, None) for one in fixed), complete
+
+
+def _may_move(job: TrainingJob, role: Role) -> bool:
+    return may_lose_pods(job, role) and not job.problem
+
+
+def _minimum_on(cordoned: Collection[str], role: Role) -> tuple[tuple[str, str], ...]:
+    """(pod, node) of the pods of its minimum on these nodes."""
+    pods = (pod for pod in _bound(role) if pod.index < role.spec.min)
+    return tuple((pod.name, pod.node) for pod in pods if pod.node in cordoned)
+
+
+def _staying(
+    job: TrainingJob, role: Role, pods: tuple[tuple[str, str], ...], why: Reason | None
+) -> StayingPods:
+    """`why`: why no other pod can replace one, if the role may be moved."""
+    if not may_lose_pods(job, role):
+        why = None
+    elif job.problem:
+        why = blocked(job)
+    return StayingPods(job.key, role.name, pods, why)
 
 
 def draining_nodes(nodes: Iterable[Node]) -> frozenset[str]:

@@ -19,7 +19,7 @@ from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.doctor.checks import SECTIONS
 from kubectl_edl.install.installation_values import KEPT
 from kubectl_edl.main import run
-from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced, hidden
+from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced, hidden, recorded
 from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed, target
 from tests.kubectl_edl.stage import (
     NOW,
@@ -1211,6 +1211,25 @@ def test_workers_of_a_full_cluster_that_block_a_drain_are_named_with_the_reason(
         "InsufficientCapacity",
         ["ring-0-x0", "ring-2-x2"],
     )
+
+
+def test_status_says_whether_pods_stay_without_a_plan_of_a_large_cluster(stage: Stage) -> None:
+    mnist(stage)
+    for number in range(1, 1002):
+        stage.create(node(f"node-{number}"))
+    stage.create(node("node-0") | {"spec": CORDONED})
+    lists, inner = list[ListOptions](), stage.wrapped
+    stage.wrapped = lambda cluster: recorded(lists)(inner(cluster))
+    stage.patch("mnist-chief-0-x0", {"spec": {"nodeName": "node-0"}}, "Pod")
+    found = stage.run("status", "mnist", "--context", "prod")
+    assert "mnist-chief-0-x0 stays on the cordoned node node-0" in found.out
+    assert not any(one.kind == "ConfigMap" for one in lists)  # of the teams, for a plan
+    stage.patch("mnist-worker-0-x0", {"spec": {"nodeName": "node-0"}}, "Pod")
+    found = stage.run("status", "mnist", "--context", "prod")
+    assert "mnist-chief-0-x0 stays on the cordoned node node-0" in found.out
+    hint = "hint: whether its pods can leave cordoned nodes takes a plan of all 1002 nodes: "
+    assert found.err == f"{hint}kubectl edl doctor --context prod\n"
+    assert not any(one.kind == "ConfigMap" for one in lists)
 
 
 def test_an_extra_of_a_job_that_restarts_for_each_size_blocks_no_drain(stage: Stage) -> None:
