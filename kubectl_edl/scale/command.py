@@ -23,6 +23,9 @@ other jobs are not scaled down for it.
 host list, then terminated. A Job always drops its highest index, so the highest worker is removed
 as well, and the removed index is created again when capacity is free.
 
+--wait has no time limit of its own, as kubectl rollout status. If a ResourceQuota is too small for
+the size even without other pods, the command ends with an error instead, unless --timeout is given.
+
 --timeout reverts a scale-up that is not ready in time. With --wait the command then ends, after up
 to 15s in which the reconciler reverts the scale-up.
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 from edl.kube.state.quota_usage import provisional_charges
 from edl.messages import cause, remedy
@@ -10,26 +11,55 @@ from edl.model.blockers import QuotaExceeded
 from kubectl_edl.client.cluster_view import Survey
 
 
-def limit_hints(survey: Survey, job: TrainingJob, role: str, size: int) -> Iterator[str]:
-    """Lines on what keeps the role from this size; `survey` is one of `survey_charged`.
+class SizeLimits(NamedTuple):
+    """What keeps a role from a size, as lines of hints.
+
+    `never`: what would have to change even if no other pods ran; empty if nothing would.
+    """
+
+    hints: tuple[str, ...] = ()
+    never: str = ""
+
+
+NO_LIMITS: Final = SizeLimits()
+
+
+class _Exceeded(NamedTuple):
+    blocker: QuotaExceeded
+    own: int
+    """What pods of the job use of the quota."""
+
+    @property
+    def is_too_small(self) -> bool:
+        """Whether the size exceeds the quota even without other pods."""
+        return self.own + self.blocker.needed > self.blocker.quota.hard
+
+
+def size_limits(survey: Survey, job: TrainingJob, role: str, size: int) -> SizeLimits:
+    """The limits of the namespace that a size exceeds; `survey` is one of `survey_charged`.
 
     None if some list could not be read: its objects would count as absent.
     """
     found = next((one for one in survey.jobs if one.key == job.key), None)
     if found is None or not survey.is_complete:
-        return
+        return NO_LIMITS
+    hints = list[str]()
     if found.problem and not job.problem:  # pods that a LimitRange refuses
-        yield f"hint: nothing is resized before its problem is fixed: {found.problem}"
-    for one in _exceeded(survey, found, role, size):
-        yield f"hint: {role} cannot have {size}: {cause(one)}; would help: {remedy(one)}"
+        hints.append(f"hint: nothing is resized before its problem is fixed: {found.problem}")
+    exceeded = [*_exceeded(survey, found, role, size)]
+    for one, _ in exceeded:
+        hints.append(f"hint: {role} cannot have {size}: {cause(one)}; would help: {remedy(one)}")
+    never = (remedy(one.blocker) for one in exceeded if one.is_too_small)
+    return SizeLimits(tuple(hints), next(never, ""))
 
 
-def _exceeded(survey: Survey, job: TrainingJob, role: str, size: int) -> Iterator[QuotaExceeded]:
+def _exceeded(survey: Survey, job: TrainingJob, role: str, size: int) -> Iterator[_Exceeded]:
     """The quotas without room for the pods that the job lacks for this size of the role.
 
     Its pods take over what its provisional pods use.
     """
     used, needed = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    own = Counter[tuple[str, str]]()
     for one in survey.jobs:
         if one.key.namespace != job.key.namespace:
             continue
@@ -40,13 +70,14 @@ def _exceeded(survey: Survey, job: TrainingJob, role: str, size: int) -> Iterato
             lacks = _lacks(other, size if other.name == role else 0) if one is job else 0
             for source, resource, amount in other.template.charges:
                 used[source, resource] += amount * pods
+                own[source, resource] += amount * pods if one is job else 0
                 needed[source, resource] += amount * lacks
     for quota in survey.quotas:
         key = quota.source, quota.resource
         uses, needs = quota.others + used[key], needed[key]
         left = max(quota.hard - uses, 0)
         if quota.namespace == job.key.namespace and needs > left:
-            yield QuotaExceeded(quota, needs, uses, left, needs - left)
+            yield _Exceeded(QuotaExceeded(quota, needs, uses, left, needs - left), own[key])
 
 
 def _lacks(role: Role, size: int) -> int:

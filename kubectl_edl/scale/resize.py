@@ -1,6 +1,5 @@
 """Executes a resize: the user's script, the patch, and the wait for the outcome."""
 
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -19,7 +18,7 @@ from kubectl_edl.client.job_lookup import named_role, training_job
 from kubectl_edl.client.patcher import Patcher, with_fresh_state
 from kubectl_edl.client.reconciler_lease import unattended
 from kubectl_edl.scale import resize_script, worker_removal
-from kubectl_edl.scale.limit_hints import limit_hints
+from kubectl_edl.scale.limit_hints import NO_LIMITS, SizeLimits, size_limits
 from kubectl_edl.scale.resize_outcome import wait
 from kubectl_edl.scale.resize_script import Hook
 from kubectl_edl.scale.size_validation import Scaling, SizeRequest, chosen_role, next_step, scaling
@@ -46,6 +45,7 @@ class ResizeTask:
 class _Decided:
     job: TrainingJob
     scaling: Scaling
+    limits: SizeLimits = NO_LIMITS
 
     @property
     def joining(self) -> list[str]:
@@ -80,6 +80,7 @@ def carry_out(task: ResizeTask) -> None:
     decided = _write(task)
     if task.writing.dry_run != _NO_DRY_RUN or not (script or task.wait):
         return
+    _check_reachable(decided, task)
     outcome = wait(
         task.cli, task.connection, decided.job.key, decided.scaling, task.request.timeout
     )
@@ -102,6 +103,15 @@ def _check_timeout(decided: _Decided, task: ResizeTask) -> None:
     )
 
 
+def _check_reachable(decided: _Decided, task: ResizeTask) -> None:
+    """Raise Refused if the wait would have no end while a quota stays as it is."""
+    if decided.limits.never and task.request.timeout is None:
+        raise Refused(
+            f"{decided.job.key.name}: not waiting for {decided.scaling.role.name}, for which only "
+            f"this makes room: {decided.limits.never}; with --timeout the command waits for that"
+        )
+
+
 def _write(task: ResizeTask) -> _Decided:
     patcher = Patcher(task.connection.cluster, task.writing.dry_run)
 
@@ -113,15 +123,16 @@ def _write(task: ResizeTask) -> _Decided:
     now = task.cli.now()
     hints = unattended(task.connection, now, task.writing.dry_run)
     then = next_step(decided.scaling, attended=not hints)
-    hints = (*hints, *_limits(task, decided, now))
+    decided = replace(decided, limits=_limits(task, decided, now))
+    hints = (*hints, *decided.limits.hints)
     where = f"kubectl edl status {decided.job.key.name}{task.request.scope.job_flags}"
     sentence = f"{decided.scaling.sentence}; {then}: {where}{patcher.remark}"
     print_changed(task.cli, task.writing.output, sentence, [manifest], hints)
     return decided
 
 
-def _limits(task: ResizeTask, decided: _Decided, now: datetime) -> Iterator[str]:
-    """Lines on limits of the namespace that a scale-up exceeds.
+def _limits(task: ResizeTask, decided: _Decided, now: datetime) -> SizeLimits:
+    """The limits of the namespace that a scale-up exceeds.
 
     The change is already made, so a failure to read them is not an error.
     """
@@ -130,7 +141,8 @@ def _limits(task: ResizeTask, decided: _Decided, now: datetime) -> Iterator[str]
     if size > role.status.size or role.status.suspended:
         with suppress(ClusterError):
             survey = survey_charged(task.connection, now)
-            yield from limit_hints(survey, decided.job, role.name, size)
+            return size_limits(survey, decided.job, role.name, size)
+    return NO_LIMITS
 
 
 def _decide(task: ResizeTask) -> _Decided:

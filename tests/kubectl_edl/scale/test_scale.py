@@ -53,6 +53,28 @@ def test_a_size_beyond_the_quota_names_it(stage: Stage) -> None:
     assert stage.run("scale", "mnist", "3").err == ""
 
 
+def test_without_a_timeout_a_size_that_no_other_pods_keep_from_the_quota_is_not_waited_for(
+    stage: Stage,
+) -> None:
+    quota(stage, pods=10, used=7)
+    found = stage.run("scale", "mnist", "8", "--wait")
+    assert (found.code, held(stage)) == (1, "8")
+    hint, error = found.err.splitlines()
+    assert "allows 10 pods: needs 4; 7 used, 3 left" in hint
+    assert error == (
+        "error: mnist: not waiting for worker, for which only this makes room: ResourceQuota "
+        '"team" of namespace default raised to 11 pods; with --timeout the command waits for that'
+    )
+    assert stage.run("scale", "mnist", "8", "--wait", "--timeout", "5s").code == 5
+
+
+def test_a_size_is_waited_for_if_other_pods_keep_it_from_the_quota(stage: Stage) -> None:
+    quota(stage, pods=11, used=8)
+    found = stage.run("scale", "mnist", "8", "--wait")
+    assert "needs 4; 8 used, 3 left" in found.err
+    assert "not waiting" not in found.err
+
+
 def test_a_manual_size_with_which_a_queued_job_never_starts_names_the_quota(stage: Stage) -> None:
     quota(stage, pods=9, used=7)
     found = stage.run("scale", "resnet", "3")
