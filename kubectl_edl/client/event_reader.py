@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.errors import EdlError, Forbidden, Gone
-from edl.kube.cluster import Cluster, ListOptions
+from edl.kube.cluster import Cluster, ListOptions, RawList
 from edl.kube.event_facts import EventFacts, event_facts
 from edl.model import TrainingJob
 from edl.parsing.yaml_values import timestamp
@@ -46,11 +46,16 @@ def about(events: Collection[EventFacts], jobs: Jobs) -> list[EventFacts]:
     A pod belongs to an earlier Job of the same name if the first Event about it is older than the
     Job. Its last Events may be newer, because it terminates while the next Job starts.
     """
+    known, first = _names(jobs), _first_seen(events)
+    return [event for event in events if _is_about(event, jobs, known, first)]
+
+
+def _names(jobs: Jobs) -> Mapping[str, set[str]]:
+    """The names of these Jobs by namespace."""
     known: dict[str, set[str]] = {}
     for namespace, name in jobs:
         known.setdefault(namespace, set()).add(name)
-    first = _first_seen(events)
-    return [event for event in events if _is_about(event, jobs, known, first)]
+    return known
 
 
 def _is_about(
@@ -68,14 +73,14 @@ def _is_about(
     return first[_identity(event)] >= job.since
 
 
-def owner(pod: str, jobs: Iterable[str]) -> str:
+def owner(pod: str, jobs: Collection[str]) -> str:
     """The Job among `jobs` that created a pod of this name; empty if none did. The pod may be gone.
 
     The Job controller names pods JOB-INDEX-xxxxx, and JOB-xxxxx without indexes.
     """
     match = _POD.fullmatch(pod)
     named = {match["job"], pod[:-6]} if match else set()
-    return max(named & set(jobs), key=len, default="")
+    return max(named.intersection(jobs), key=len, default="")
 
 
 def _first_seen(events: Iterable[EventFacts]) -> Mapping[str, datetime]:
@@ -104,15 +109,37 @@ def events_of(
 ) -> tuple[EventFacts, ...]:
     """Events about these Jobs and their pods, newest last.
 
-    `ours` adds all Events that kubectl-edl reported, also about deleted Jobs. Raises Forbidden.
+    `ours` adds all Events that kubectl-edl reported, also about deleted Jobs. The names of deleted
+    pods are not known, so no field selector matches their Events: all are read, in pages of which
+    only these are kept. Raises Forbidden.
     """
-    listed = event_facts(cluster.list(ListOptions("Event", namespace)).items)
+    selection, known = ListOptions("Event", namespace), _names(jobs)
+
+    def kept(pages: Iterable[RawList]) -> list[EventFacts]:
+        found = (one for page in pages for one in event_facts(page.items))
+        chosen = (one for one in found if _is_named(one, known) or (ours and _is_ours(one)))
+        return sorted(chosen, key=attrgetter("order"))
+
+    try:
+        listed = kept(cluster.pages(selection))
+    except Gone:  # the pages took longer than the server keeps a version
+        listed = kept((cluster.list(selection),))
     chosen = {one.body["metadata"]["uid"] for one in about(listed, jobs)}
     return tuple(
-        one
-        for one in listed
-        if one.body["metadata"]["uid"] in chosen or (ours and one.source == contract.MANAGED_BY)
+        one for one in listed if one.body["metadata"]["uid"] in chosen or (ours and _is_ours(one))
     )
+
+
+def _is_ours(event: EventFacts) -> bool:
+    return event.source == contract.MANAGED_BY
+
+
+def _is_named(event: EventFacts, known: Mapping[str, set[str]]) -> bool:
+    """Whether it is about a Job or a pod with such a name, of whatever uid."""
+    names = known.get(event.body["metadata"].get("namespace") or "", set())
+    if event.kind == "Pod":
+        return bool(owner(event.name, names))
+    return event.kind == "Job" and event.name in names
 
 
 def events_about(cluster: Cluster, job: TrainingJob, pods: Iterable[str]) -> tuple[EventFacts, ...]:

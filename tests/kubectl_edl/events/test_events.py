@@ -1,14 +1,21 @@
 import json
+from collections.abc import Iterator
 from functools import partial
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from edl.errors import Gone
+from edl.kube.cluster import ListOptions, RawList
 from edl.kube.writer.event_recorder import event_manifest as ours
 from edl.model import Code, ObjectRef
 from edl.writes import Action, JobEvent, Json
 from kubectl_edl.client.event_reader import owner
-from tests.kubectl_edl.cluster_wrappers import fenced
+from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced
 from tests.kubectl_edl.stage import NOW, Stage, event, job, mnist
+
+if TYPE_CHECKING:
+    from edl.kube.cluster import Cluster
 
 
 def of_pod(name: str, reason: str, message: str, *, minutes_ago: float) -> Json:
@@ -46,6 +53,24 @@ def reasons(stage: Stage, *args: str) -> list[str]:
 
 def test_without_a_name_those_of_all_training_jobs(stage: Stage) -> None:
     assert reasons(stage) == ["Killing", "Queued", "Grown", "FailedScheduling"]
+
+
+@pytest.mark.parametrize("expires", [False, True])
+def test_events_are_read_in_pages_which_may_expire(stage: Stage, *, expires: bool) -> None:
+    class Paged(ClusterWrapper):
+        def list(self, selection: ListOptions) -> RawList:
+            assert selection.kind != "Event" or expires
+            return self.cluster.list(selection)
+
+        def pages(self, selection: ListOptions) -> Iterator[RawList]:
+            whole = self.cluster.list(selection)
+            for item in reversed(whole.items):
+                yield RawList((item,), whole.version)
+                if expires:
+                    raise Gone("the continue token has expired", 410)
+
+    stage.wrapped = lambda cluster: cast("Cluster", Paged(cluster))
+    assert reasons(stage, "mnist") == ["Killing", "Grown", "FailedScheduling"]
 
 
 def test_events_of_deleted_jobs_are_listed(stage: Stage) -> None:
