@@ -49,7 +49,7 @@ class PlanBuilder:
             held=self.results.held_jobs(),
             node_assignments=node_assignments(self.snapshot, allocations),
             unneeded=self.results.unneeded,
-            recheck_after=min(self.snapshot.rechecks, default=None),
+            recheck_after=min(self.snapshot.clock.rechecks, default=None),
             requests=tuple(self._requests()),
             unprovisioned=tuple(self.results.unprovisioned),
             staying=staying_pods(self.snapshot, self.results),

@@ -1,6 +1,6 @@
 """The last plan, which stays valid while none of its inputs changes.
 
-A plan depends on the clock only through `Snapshot.has_passed`, which records when that changes.
+A plan depends on the clock only through `DecisionClock`, which records when that changes.
 """
 
 from collections.abc import Iterable
@@ -112,7 +112,7 @@ def _alike(pods: Iterable[Pod]) -> Iterable[Pod]:
 
 
 def _pod(pod: Pod) -> Pod:
-    """What its scheduler answers is quoted by suspensions only, and no plan with one is kept."""
+    """A pod without what cached plans ignore: only suspensions quote its scheduler's answer."""
     published = replace(pod.published, published_at=None, confirmed_at=None)
     scheduling = SchedulingStatus(pod.scheduling.gates)
     return replace(

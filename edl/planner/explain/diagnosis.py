@@ -150,7 +150,7 @@ def _said(reason: Reason) -> Blocker | None:
 def _timed(now: DecisionInput, builder: PlanBuilder, read: _ReadReason) -> Blocker:
     """A hold that ends at a known time, found by deciding at the rechecks; else a rule."""
     known = read(builder)
-    wakes = sorted(set(builder.snapshot.rechecks))
+    wakes = sorted(set(builder.snapshot.clock.rechecks))
 
     def past(wait: timedelta) -> bool:
         return read(now.at(now.state.observed_at + wait).run_passes()) != known

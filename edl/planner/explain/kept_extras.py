@@ -1,7 +1,7 @@
 """Extras of other teams that a gang's claim does not get because a guarantee covers them."""
 
 from collections import defaultdict
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
@@ -38,24 +38,19 @@ def kept_extras(sources: ClaimSources, gang: Gang, room: Ints) -> KeptExtras:
     guarantors = {team: _guarantors(right, team, keeping, lent) for team in extras}
     found = sources.reclaimable.capacity.with_idle(scope) if keeping else room.copy()
 
-    def release(team: int, sign: int) -> None:
-        for one in extras[team]:
-            nodes = (placement.node for placement in one.placements[one.min_replicas :])
-            one.pod_class.release_from(found, nodes, sign)
-
     def fitting(offered: Ints) -> int:
         return sum(pack_in_best_order(offered, gang.requests, FUTURE_IDLE))
 
     for team in extras.keys() - lent:
-        release(team, 1)
+        _release(extras[team], found)
     needed, most = list[int](), fitting(np.maximum(found, room))
     if most <= fitting(room):
         return KeptExtras()
     # Extras of borrowers are dropped last, as the claim gets some of them.
     for team in sorted(filter(guarantors.get, extras), key=lambda one: (one in lent, -one)):
-        release(team, -1)
+        _reserve(extras[team], found)
         if fitting(np.maximum(found, room)) < most:  # `room` has what a borrower yields
-            release(team, 1)
+            _release(extras[team], found)
             needed.insert(0, team)
     named = dict.fromkeys(chain.from_iterable(guarantors[team] for team in needed))
     return KeptExtras(tuple(right.balance.names[one] for one in named), not lent.isdisjoint(needed))
@@ -68,6 +63,20 @@ def _extras(sources: ClaimSources, scope: ReclaimScope) -> Mapping[int, list[Rol
         if one.extras and (one.reclaim_priority <= scope.priority or scope.includes(one)):
             found[one.team].append(one)
     return found
+
+
+def _release(roles: Iterable[RoleAllocation], room: Ints) -> None:
+    for one in roles:
+        one.pod_class.release_in(room, _extra_nodes(one))
+
+
+def _reserve(roles: Iterable[RoleAllocation], room: Ints) -> None:
+    for one in roles:
+        one.pod_class.reserve_in(room, _extra_nodes(one))
+
+
+def _extra_nodes(role: RoleAllocation) -> Iterator[int]:
+    return (placement.node for placement in role.placements[role.min_replicas :])
 
 
 def _guarantors(

@@ -102,7 +102,7 @@ def _capacity_alone(snapshot: Snapshot, key: JobKey) -> Ints:
     for allocation in snapshot.allocations:
         if allocation.job.key == key:
             nodes = [placement.node for placement in allocation.placements]
-            allocation.pod_class.release_from(room, nodes, -1)
+            allocation.pod_class.reserve_in(room, nodes)
     return room
 
 

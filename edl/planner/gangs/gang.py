@@ -106,10 +106,11 @@ def gang_to_start(snapshot: Snapshot, job: TrainingJob, *, returns: bool = False
 
 def is_restarting(snapshot: Snapshot, job: TrainingJob) -> bool:
     """Whether this job was stopped to resize, no longer ago than the gang limit."""
+    clock, limit = snapshot.clock, snapshot.limits.gang_limit
     return any(
         role.status.suspended
         and last_resizes.stopped_to_resize(role)
-        and not snapshot.has_passed(role.record.resized_at, snapshot.limits.gang_limit)
+        and not clock.elapsed_or_recheck(role.record.resized_at, limit)
         for role in job.live
     )
 

@@ -164,20 +164,25 @@ class NodeCapacity:
                 idle_soon[resource] -= less
                 idle_now[resource] -= less
 
-    def add(self, node: int, amounts: ResourceAmounts, sign: int) -> None:
-        """Add capacity to a node, or subtract it (sign -1), also in `observed_idle`."""
+    def release_observed(self, node: int, amounts: ResourceAmounts) -> None:
+        """Add idle capacity to a node, also to `observed_idle`."""
+        self._add_observed(node, amounts)
+        self.freed_nodes.append(node)
+
+    def reserve_observed(self, node: int, amounts: ResourceAmounts) -> None:
+        """Undo `release_observed`."""
+        self._add_observed(node, tuple((resource, -amount) for resource, amount in amounts))
+
+    def _add_observed(self, node: int, amounts: ResourceAmounts) -> None:
         counted = self._schedulable[node]
         for resource, amount in amounts:
-            more = sign * amount
-            self.observed_idle[resource, node] += more
-            self._future_idle[resource][node] += more
-            self._idle[resource][node] += more
+            self.observed_idle[resource, node] += amount
+            self._future_idle[resource][node] += amount
+            self._idle[resource][node] += amount
             if counted:
-                self.total_future_idle[resource] += more
-                self.total_idle[resource] += more
+                self.total_future_idle[resource] += amount
+                self.total_idle[resource] += amount
         self.changed_nodes.append(node)
-        if sign > 0:
-            self.freed_nodes.append(node)
 
     def defer(self, nodes: Sequence[int], pod_class: "PodClass") -> None:
         """Give back the idle capacity of pods; their future idle capacity stays reserved."""

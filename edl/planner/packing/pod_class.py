@@ -135,16 +135,21 @@ class PodClass:
         found = reduce(np.add, kinds) if kinds else None
         return found if found is not None and found.any() else None
 
-    def release_from(self, room: Ints, nodes: Iterable[int] | Ints, sign: int = 1) -> None:
-        """Add the requests of one pod per entry of `nodes` to `room`; sign -1 subtracts them.
+    def release_in(self, room: Ints, nodes: Iterable[int] | Ints) -> None:
+        """Add the requests of one pod per entry of `nodes` to `room`, int64[resources, nodes].
 
-        NO_NODE is skipped. room: int64[resources, nodes].
+        NO_NODE is skipped.
         """
-        found = nodes if isinstance(nodes, np.ndarray) else np.fromiter(nodes, dtype=np.int64)
-        there = found[found != NO_NODE]
+        there = _real(nodes)
         for resource, amount in self.amounts:
             # `nodes` are usually few, so a bincount over all nodes would take longer.
-            np.add.at(room[resource], there, sign * amount)
+            np.add.at(room[resource], there, amount)
+
+    def reserve_in(self, room: Ints, nodes: Iterable[int] | Ints) -> None:
+        """Undo `release_in`."""
+        there = _real(nodes)
+        for resource, amount in self.amounts:
+            np.subtract.at(room[resource], there, amount)
 
     def defer(self, nodes: Sequence[int]) -> None:
         """Give back the idle capacity of pods; their future idle capacity stays reserved."""
@@ -245,6 +250,12 @@ def lacking_resources(room: Ints, requests: Sequence[PodSetRequest]) -> set[int]
             short = {row for row, _ in fitting}
         found |= short
     return found
+
+
+def _real(nodes: Iterable[int] | Ints) -> Ints:
+    found: Ints = nodes if isinstance(nodes, np.ndarray) else np.fromiter(nodes, dtype=np.int64)
+    real: Ints = found[found != NO_NODE]
+    return real
 
 
 def _fill(room: Ints, pod_class: PodClass, capacity: Ints, count: int) -> None:

@@ -150,7 +150,7 @@ def _cleared(snapshot: Snapshot, allocation: RoleAllocation) -> set[str]:
     return {
         one.node
         for one in allocation.role.record.cleared
-        if not snapshot.has_passed(one.at, cleared_nodes.REMEMBERED)
+        if not snapshot.clock.elapsed_or_recheck(one.at, cleared_nodes.REMEMBERED)
     }
 
 
@@ -221,7 +221,7 @@ def _awaiting_nodes(snapshot: Snapshot, allocation: RoleAllocation) -> Iterator[
                 and pod.unplaced
                 and position < minimum
                 and allocation.placements[position].node == NO_NODE
-                and snapshot.has_passed(since, snapshot.limits.pending_limit)
+                and snapshot.clock.elapsed_or_recheck(since, snapshot.limits.pending_limit)
             ):
                 yield pod.name
 

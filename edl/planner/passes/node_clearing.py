@@ -90,7 +90,7 @@ class NodeClearing:
         nodes = self.snapshot.capacity.index
         return is_movable(allocation) and all(
             nodes.get(one.node) != node
-            or self.snapshot.has_passed(one.at, cleared_nodes.REMEMBERED)
+            or self.snapshot.clock.elapsed_or_recheck(one.at, cleared_nodes.REMEMBERED)
             for one in cleared_nodes.exhausted(allocation.role)
         )
 

@@ -21,7 +21,7 @@ from edl.model import JobKey, Reason
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.pass_results import PassResults, PipelinedPods, Start
 from edl.planner.passes.admission.precedence import Precedence, max_displaced
-from edl.planner.passes.quiet_period import change_times
+from edl.planner.passes.quiet_period import changed_within
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import RoleAllocation
@@ -122,7 +122,7 @@ class PlacementOrder:
         """
         patience = self.snapshot.limits.queue_patience
         contested = self._gated_starts and displaced
-        if not (contested and self.snapshot.has_waited(start.job, patience)):
+        if not (contested and self.snapshot.clock.waited_or_recheck(start.job, patience)):
             return []
         found: dict[JobKey, Start] = {}
         for waiting in map(self._gated_starts.__getitem__, displaced):
@@ -258,7 +258,7 @@ class PlacementOrder:
         self.snapshot.allocations = [
             one for one in self.snapshot.allocations if one not in self._left_out
         ]
-        self.snapshot.rechecks.append(self.snapshot.limits.pending_limit)
+        self.snapshot.clock.rechecks.append(self.snapshot.limits.pending_limit)
         self.results.queue.sort(key=self.snapshot.queue_ranks.__getitem__)
 
 
@@ -288,5 +288,4 @@ def _is_on_its_way(snapshot: Snapshot, results: PassResults) -> bool:
     """
     if results.suspended or any(one.reason for one in snapshot.allocations):
         return True
-    last = max(change_times(snapshot), default=None)
-    return last is not None and not snapshot.has_passed(last, snapshot.limits.queue_patience)
+    return changed_within(snapshot, snapshot.limits.queue_patience)

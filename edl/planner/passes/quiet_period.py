@@ -1,6 +1,6 @@
 """Growth is held until a period without starts and resizes has passed (`Policy.quiet_period`)."""
 
-from datetime import datetime
+from datetime import timedelta
 
 from edl import reasons
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -15,7 +15,7 @@ def hold_growth_until_quiet(snapshot: Snapshot, *, asked: bool) -> None:
     """
     idle = snapshot.policy.quiet_period
     asked = asked or any(allocation.starts for allocation in snapshot.allocations)
-    if not idle or not (asked or _moved(snapshot)):
+    if not idle or not (asked or changed_within(snapshot, idle)):
         return
     for allocation in snapshot.allocations:
         exempt = allocation.manual or stopped_to_resize(allocation.role)
@@ -24,13 +24,9 @@ def hold_growth_until_quiet(snapshot: Snapshot, *, asked: bool) -> None:
             allocation.hold.reserves_capacity = False
 
 
-def _moved(snapshot: Snapshot) -> bool:
-    last = max(change_times(snapshot), default=None)
-    return last is not None and not snapshot.has_passed(last, snapshot.policy.quiet_period)
-
-
-def change_times(snapshot: Snapshot) -> list[datetime]:
-    """Times of starts and resizes of planned jobs, as recorded in the cluster."""
-    found = [job.started_at for job in snapshot.jobs]
-    found += [allocation.role.record.resized_at for allocation in snapshot.allocations]
-    return [moment for moment in found if moment is not None]
+def changed_within(snapshot: Snapshot, period: timedelta) -> bool:
+    """Whether any planned job has started or resized so recently, as recorded in the cluster."""
+    times = [job.started_at for job in snapshot.jobs]
+    times += [allocation.role.record.resized_at for allocation in snapshot.allocations]
+    last = max(filter(None, times), default=None)
+    return last is not None and not snapshot.clock.elapsed_or_recheck(last, period)

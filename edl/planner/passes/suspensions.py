@@ -91,10 +91,11 @@ def _lost(snapshot: Snapshot, allocation: RoleAllocation) -> Reason | None:
     # Fast path: most jobs have lost no pod, so the pods of all roles are read after this only.
     if not (allocation.role.status.lost or again) or job.problem or has_succeeded_pods(job):
         return None
-    why, due = reasons.POD_LOST, snapshot.has_passed(again or job.started_at, limits.loss_patience)
+    why, elapsed = reasons.POD_LOST, snapshot.clock.elapsed_or_recheck
+    due = elapsed(again or job.started_at, limits.loss_patience)
     if again:
         # The Job counts no failure then, so only time limits a job that crashes at every start.
-        due = snapshot.has_passed(job.started_at, limits.restart_cooldown) and due
+        due = elapsed(job.started_at, limits.restart_cooldown) and due
         why = reasons.CONTAINER_RESTARTED
     return with_attempts(snapshot, job, reasons.restart(why)) if due else None
 
@@ -122,11 +123,12 @@ def _minimum_pending(snapshot: Snapshot, allocation: RoleAllocation) -> Reason |
 
 def _late(snapshot: Snapshot, allocation: RoleAllocation) -> Iterator[Unscheduled]:
     """Replicas of the minimum that have waited for scheduling longer than their limit."""
+    elapsed = snapshot.clock.elapsed_or_recheck
     return (
         one
         for one in allocation.unscheduled
         if one.position < allocation.min_replicas and one.since is not None
-        if snapshot.has_passed(one.since, _patience(snapshot, allocation.job, one.pod))
+        if elapsed(one.since, _patience(snapshot, allocation.job, one.pod))
     )
 
 
@@ -192,7 +194,7 @@ def _pending_extras(snapshot: Snapshot, allocation: RoleAllocation) -> list[Unsc
         one
         for one in allocation.unscheduled
         if allocation.min_replicas <= one.position < allocation.size
-        if snapshot.has_passed(one.since, snapshot.limits.pending_limit)
+        if snapshot.clock.elapsed_or_recheck(one.since, snapshot.limits.pending_limit)
     ]
 
 

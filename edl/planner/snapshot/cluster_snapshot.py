@@ -1,9 +1,9 @@
 """The working state of one decision: node capacity, role allocations, quotas and the time."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property, partial
 from itertools import chain
 from math import inf
@@ -13,9 +13,10 @@ from edl.model import ClusterState, Demand, JobKey, ProvisionalPod, Shape, Train
 from edl.model.jobs import queue_order
 from edl.planner.decision_limits import Autoscaler, Limits, Provisioner
 from edl.planner.packing.domain_capacity import NodeDomains
-from edl.planner.packing.node_capacity import NodeCapacity
+from edl.planner.packing.node_capacity import NodeCapacity, ResourceAmounts
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, lacking_resources
 from edl.planner.policies import Policy
+from edl.planner.snapshot.decision_clock import DecisionClock
 from edl.planner.snapshot.last_resizes import JobReference, latest_yields
 from edl.planner.snapshot.least_demand import least_demand
 from edl.planner.snapshot.quota_balance import QuotaUsage
@@ -55,6 +56,7 @@ class Snapshot:
     limits: Limits
     capacity: NodeCapacity
     eligibility: Eligibility
+    clock: DecisionClock = field(init=False)
     quotas: QuotaUsage = field(init=False)
     domains: NodeDomains = field(init=False)
     jobs: list[TrainingJob] = field(default_factory=list)
@@ -64,13 +66,12 @@ class Snapshot:
     moves: MovingReplicas = field(default_factory=MovingReplicas)
     any_nearly_done: bool = False
     """Whether any running role is nearly finished."""
-    rechecks: list[timedelta] = field(default_factory=list)
-    """Durations after which the clock alone may change the plan."""
     _pod_classes: dict[Shape, PodClass] = field(default_factory=dict)
     _known: dict[int, PodClass] = field(default_factory=dict)
     """`_pod_classes` by the identity of their shapes, because hashing a shape is slow."""
 
     def __post_init__(self) -> None:
+        self.clock = DecisionClock(self.state.observed_at)
         self.domains = NodeDomains(self.capacity, self.eligibility)
         teams = None
         if self.state.teams:
@@ -87,10 +88,6 @@ class Snapshot:
         return self.quotas.teams
 
     @property
-    def observed_at(self) -> datetime:
-        return self.state.observed_at
-
-    @property
     def autoscaled(self) -> bool:
         """Whether an autoscaler adds nodes for unschedulable pods."""
         told = self.limits.autoscaler
@@ -102,11 +99,20 @@ class Snapshot:
         wanted = self.limits.provisioning.provisioner is Provisioner.REQUEST
         return self.autoscaled and (self.state.takes_requests or not wanted)
 
-    def free_provisional(self, pods: Iterable[ProvisionalPod], sign: int = 1) -> None:
-        """Release the capacity that provisional pods hold; sign -1 reserves it again."""
+    def release_provisional(self, pods: Iterable[ProvisionalPod]) -> None:
+        """Release the capacity that provisional pods hold."""
+        for node, amounts in self._held(pods):
+            self.capacity.release_observed(node, amounts)
+
+    def reserve_provisional(self, pods: Iterable[ProvisionalPod]) -> None:
+        """Undo `release_provisional`."""
+        for node, amounts in self._held(pods):
+            self.capacity.reserve_observed(node, amounts)
+
+    def _held(self, pods: Iterable[ProvisionalPod]) -> Iterator[tuple[int, ResourceAmounts]]:
         for pod in pods:
             if (node := self.capacity.index.get(pod.node)) is not None:
-                self.capacity.add(node, self.capacity.amounts(pod.requests), sign)
+                yield node, self.capacity.amounts(pod.requests)
 
     def pod_class(self, shape: Shape) -> PodClass:
         """The pod class of a shape, on all of its eligible nodes."""
@@ -161,25 +167,6 @@ class Snapshot:
         scarce = charge.places(lacking)
         return ReclaimScope(priority, TeamRight(charge.balance, charge.team, covered, scarce))
 
-    def has_passed(self, since: datetime | None, wait: timedelta) -> bool:
-        """Whether `wait` has passed since `since`; otherwise the plan is rechecked when it has.
-
-        False if `since` is None.
-        """
-        if since is None:
-            return False
-        left = wait - (self.observed_at - since)
-        if left <= timedelta():
-            return True
-        self.rechecks.append(left)
-        return False
-
-    def has_waited(self, job: TrainingJob, patience: timedelta) -> bool:
-        """Whether a queued job has waited this long; a pause and what precedes it do not count."""
-        return self.has_passed(
-            self.observed_at if job.just_resumed else job.waiting_since, patience
-        )
-
     @cached_property
     def all_jobs(self) -> list[TrainingJob]:
         """Every training job, in the total order."""
@@ -212,5 +199,5 @@ class Snapshot:
                 found = nodes[self.pod_class(role.template.shape)]
                 found.extend(index.get(name, NO_NODE) for name in names)
         for pod_class, found in nodes.items():
-            pod_class.release_from(room, found)
+            pod_class.release_in(room, found)
         return room

@@ -128,12 +128,12 @@ def _set_cooldown(snapshot: Snapshot, allocation: RoleAllocation, changed: datet
         role.status.size >= role.spec.min
         and (left := _left(snapshot, allocation, changed)) > timedelta()
     ):
-        snapshot.rechecks.append(left)
+        snapshot.clock.rechecks.append(left)
         # A user's longer cooldown reserves capacity for no longer than the flags' cooldown.
         allocation.hold.reserves_capacity = left <= usual_cooldown(snapshot, allocation)
         # A role restarted smaller for a claim would retake the capacity before the claim starts.
         at_once = allocation.manual and not last_resizes.was_reclaimed(role)
-        until = snapshot.observed_at + left
+        until = snapshot.clock.now + left
         _rest(snapshot, allocation, None if at_once else reasons.COOLDOWN, until)
         allocation.hold.until = None if at_once else until
     elif _still_gives(snapshot, allocation, changed):
@@ -150,7 +150,7 @@ def _still_gives(snapshot: Snapshot, allocation: RoleAllocation, changed: dateti
     return (
         last_resizes.gave_replica(snapshot.policy.rebalance_code, role)
         and any(pod.terminating for pod in role.status.pods)
-        and not snapshot.has_passed(changed, snapshot.limits.queue_patience)
+        and not snapshot.clock.elapsed_or_recheck(changed, snapshot.limits.queue_patience)
     )
 
 
@@ -209,5 +209,5 @@ def _left(snapshot: Snapshot, allocation: RoleAllocation, changed: datetime) -> 
     job, role = allocation.job, allocation.role
     usual = usual_cooldown(snapshot, allocation)
     least, resized = cooldown(job, usual).least, resized_at(job, role)
-    left = min(least, usual) - (snapshot.observed_at - changed)
-    return max(left, least - (snapshot.observed_at - resized)) if resized else left
+    left = min(least, usual) - (snapshot.clock.now - changed)
+    return max(left, least - (snapshot.clock.now - resized)) if resized else left

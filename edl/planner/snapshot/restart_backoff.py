@@ -56,7 +56,7 @@ def backoff_of(snapshot: Snapshot, allocation: RoleAllocation) -> tuple[Reason, 
         if allocation.restarts_to_resize
         else 2 * snapshot.limits.pending_limit
     )
-    return None if snapshot.has_passed(changed, wait) else (why, changed + wait)
+    return None if snapshot.clock.elapsed_or_recheck(changed, wait) else (why, changed + wait)
 
 
 def usual_cooldown(snapshot: Snapshot, allocation: RoleAllocation) -> timedelta:
@@ -94,7 +94,8 @@ def gang_failure(
 
     A gang that has run for `_GANG_LASTING` gang limits starts from 0 attempts again.
     """
-    if snapshot.has_passed(job.started_at, _GANG_LASTING * snapshot.limits.gang_limit):
+    lasting = _GANG_LASTING * snapshot.limits.gang_limit
+    if snapshot.clock.elapsed_or_recheck(job.started_at, lasting):
         return reason
     starts = (
         role.record.last.attempts
@@ -106,15 +107,15 @@ def gang_failure(
 
 def gang_backoff(snapshot: Snapshot, job: TrainingJob) -> tuple[Reason, datetime] | None:
     """Why and until when a gang waits after failed starts or lost pods; None if it need not."""
-    later = pods_delayed_until(job, snapshot.observed_at)
-    if later and not snapshot.has_passed(later, timedelta()):
+    later = pods_delayed_until(job, snapshot.clock.now)
+    if later and not snapshot.clock.elapsed_or_recheck(later, timedelta()):
         return reasons.BACK_OFF_RECREATION, later
     failed = failed_starts(job.live)
     if not failed or job.started_at is None or _resumed_since(job, job.started_at):
         return None
     taken = any(last_resizes.nodes_were_taken(role) for role in job.live)
     wait = (_TAKEN if taken else 2 * snapshot.limits.gang_limit) * (1 << failed - 1)
-    if snapshot.has_passed(job.started_at, wait):
+    if snapshot.clock.elapsed_or_recheck(job.started_at, wait):
         return None
     causes = (one.record.last for one in job.live if last_resizes.gang_was_unschedulable(one))
     return reasons.after_failed_start(next(causes, None)), job.started_at + wait
@@ -148,7 +149,7 @@ def _attempts(snapshot: Snapshot, job: TrainingJob, role: Role, code: Code) -> i
     lasting = _LASTING * _rest(snapshot, role) / _FAILED_FACTOR
     if left or code is Code.NODE_UNNEEDED:
         lasting = max(lasting, _NODES_LASTING)
-    lasted = snapshot.has_passed(last_change_time(job, role), lasting)
+    lasted = snapshot.clock.elapsed_or_recheck(last_change_time(job, role), lasting)
     return 0 if lasted and not failed else min(_before(role) + 1, _MOST)
 
 

@@ -27,7 +27,7 @@ def take_snapshot(state: ClusterState, policy: Policy, limits: Limits) -> Snapsh
         _stand(snapshot, job, place, pods)
     for job in snapshot.all_jobs:
         # Any pod may use the capacity of provisional pods; their job claims it in its queue turn.
-        snapshot.free_provisional(job.provisioning.held)
+        snapshot.release_provisional(job.provisioning.held)
     snapshot.any_nearly_done = any(one.hold.nearly_done for one in snapshot.allocations)
     _release_leaving(snapshot, pods)
     return snapshot
@@ -37,7 +37,7 @@ def _release_leaving(snapshot: Snapshot, pods: PodsOnNodes) -> None:
     """Add the capacity of pods that will be deleted to the future idle capacity."""
     leaving = {snapshot.pod_class(shape): nodes for shape, nodes in pods.leaving.items()}
     for pod_class, nodes in leaving.items():
-        pod_class.release_from(snapshot.capacity.future_idle, nodes)
+        pod_class.release_in(snapshot.capacity.future_idle, nodes)
     if leaving:
         snapshot.domains.forget_rankings()
     snapshot.capacity.sum_idle()

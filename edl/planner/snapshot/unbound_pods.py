@@ -52,7 +52,8 @@ def _comes_soon(snapshot: Snapshot, allocation: RoleAllocation, found: Unschedul
     role, since = allocation.role, found.since
     if is_lost(found) and not has_lost_any(role):
         since = role.record.resized_at or allocation.job.started_at
-    return since is not None and not snapshot.has_passed(since, snapshot.limits.pending_limit)
+    clock, limit = snapshot.clock, snapshot.limits.pending_limit
+    return since is not None and not clock.elapsed_or_recheck(since, limit)
 
 
 def _is_placed(allocation: RoleAllocation, found: Unscheduled) -> bool:

@@ -111,7 +111,7 @@ class ClaimSources:
         reserve_capacity(reservation, self.reclaimable, scope, whole=False)
         room = snapshot.capacity.future_idle.copy()
         for request, nodes in zip(reservation.requests, reservation.nodes, strict=True):
-            request.pod_class.release_from(room, nodes)
+            request.pod_class.release_in(room, nodes)
         reservation.discard(self.reclaimable)
         near = topology_placement.closest_fit(snapshot, found, room, FUTURE_IDLE)
         return AttainedCapacity(room, near)

@@ -64,7 +64,7 @@ class GangClaims:
         """
         times = (found.job.started_at, *(role.status.suspended_at for role in found.roles))
         since = max(filter(None, times), default=None)
-        late = self.snapshot.has_passed(since, self.snapshot.limits.gang_limit)
+        late = self.snapshot.clock.elapsed_or_recheck(since, self.snapshot.limits.gang_limit)
         if late := late and not found.job.keeps_running:
             reason = gang_failure(self.snapshot, found.job, reasons.GANG_UNSCHEDULABLE_COMPLETION)
             self.results.suspended[found.job.key] = reason
@@ -134,13 +134,13 @@ class GangClaims:
 
     def _start(self, found: Gang) -> None:
         """Start or reserve; the gang may use the capacity that its provisional pods hold."""
-        self.nodes.provisioner.free(found)
+        self.nodes.provisioner.release_held(found)
         patient = self.nodes.is_patient(found)
         waits = patient or has_previous_pods(self.snapshot, found)
         if not waits and (placed := self._placed(found)):
             self._admit(*placed, found.reason)
         elif not self.reserve(found, patient=patient):
-            self.nodes.provisioner.free(found, -1)
+            self.nodes.provisioner.reserve_held(found)
 
     def _waits_for(self, found: Gang, head: Gang) -> bool:
         """Whether a gang waits for a queue head.
@@ -160,18 +160,19 @@ class GangClaims:
         limits, job = self.snapshot.limits, found.job
         since = head.job.waiting_since + limits.queue_patience
         # Fast path: all roles are read for a short time only.
-        if self.snapshot.observed_at - since >= limits.gang_limit:
+        if self.snapshot.clock.now - since >= limits.gang_limit:
             return False
         yields = self.snapshot.latest_yields
         times = (yields.get(job.key), *(yields.get(role.uid) for role in job.roles))
         last = max(filter(None, times), default=None)
-        return bool(last and last < since) and not self.snapshot.has_passed(last, limits.gang_limit)
+        clock = self.snapshot.clock
+        return bool(last and last < since) and not clock.elapsed_or_recheck(last, limits.gang_limit)
 
     def _takes_yielded(self, found: Gang) -> bool:
         """Start a gang, or reserve what becomes idle soon; no further job yields to it."""
         if found.quota_request.head or gang_backoff(self.snapshot, found.job):
             return False
-        self.nodes.provisioner.free(found)
+        self.nodes.provisioner.release_held(found)
         previous = has_previous_pods(self.snapshot, found)
         if not previous and (placed := self._placed(found)):
             self._admit(*placed, found.reason)
@@ -182,7 +183,7 @@ class GangClaims:
             self.results.enqueue(key, why)
             self.nodes.keep_held(found)
         else:
-            self.nodes.provisioner.free(found, -1)
+            self.nodes.provisioner.reserve_held(found)
             return False
         return True
 
@@ -243,10 +244,13 @@ class GangClaims:
         if counts and found.job.key in self.results.requests:
             self._refused.clear()  # requested pods count in quotas, so others' reasons may change
         self.results.enqueue(found.job.key, reason, until)
-        patience = self.snapshot.limits.queue_patience
         # A gang that fits nowhere never becomes a head, and needs no recheck by time.
-        if self.sources.without_jobs.fits(found) and self.snapshot.has_waited(found.job, patience):
+        if self.sources.without_jobs.fits(found) and self._waited_long(found):
             self._heads.append(found)
+
+    def _waited_long(self, found: Gang) -> bool:
+        patience = self.snapshot.limits.queue_patience
+        return self.snapshot.clock.waited_or_recheck(found.job, patience)
 
     def _may_ever_start(self, found: Gang) -> bool:
         """Whether it fits nodes without training jobs, or an autoscaler may add nodes for it."""
@@ -277,7 +281,7 @@ class GangClaims:
         may = request.fits_beside_others and (
             self.sources.without_jobs.fits(found) or self.nodes.may_request(found)
         )
-        if may and self.snapshot.has_waited(found.job, self.snapshot.limits.queue_patience):
+        if may and self._waited_long(found):
             quota.head = quota.head or key
 
     def _admit(self, found: Gang, placed: list[list[int]], reason: Reason) -> None:

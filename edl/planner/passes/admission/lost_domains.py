@@ -63,7 +63,7 @@ def _holds_minimum(
     room, requests = snapshot.capacity_without_training_jobs.copy(), []
     for one in allocations:  # pods stay where they are, also on cordoned nodes
         nodes = [placement.node for placement in one.placements if placement.node != NO_NODE]
-        one.pod_class.release_from(room, nodes, -1)
+        one.pod_class.reserve_in(room, nodes)
         lacking = max(one.min_replicas - len(nodes), 0)
         requests.append(PodSetRequest(usable(one.pod_class), lacking))
     fitting = pack_in_best_order(room, requests, Horizon.EMPTY)

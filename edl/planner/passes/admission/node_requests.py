@@ -118,13 +118,14 @@ class NodeRequests:
         if not (may and (asked or begins)):
             return False
         since = min((pod.created_at for pod in asked), default=None)
-        late = self.snapshot.has_passed(since, self.snapshot.limits.provisioning_timeout)
+        wait = self.snapshot.limits.provisioning_timeout
+        late = self.snapshot.clock.elapsed_or_recheck(since, wait)
         if not (late or self._takes_turn(job)):
             return False
         more = min(pods, MOST_PODS) - len(asked)
         more = min(more, allowed_pods(one.quota_request, more))
         held = [pod for pod in asked if pod.node and self._has_room(pod)]
-        self.snapshot.free_provisional(held, -1)
+        self.snapshot.reserve_provisional(held)
         if count := len(asked) + more:
             self.results.requests.setdefault(job.key, {})[one.role.name] = count
         if waiting := max(count - len(held), 0):
@@ -156,7 +157,7 @@ class NodeRequests:
 
     def _is_late(self, found: Gang) -> bool:
         """Whether the deadline of a gang's requested nodes has passed."""
-        return self.snapshot.has_passed(self.provisioner.deadline(found), timedelta())
+        return self.snapshot.clock.elapsed_or_recheck(self.provisioner.deadline(found), timedelta())
 
     def _rests_until(self, job: TrainingJob) -> datetime | None:
         """The end of the back-off after nodes that did not join; None if it may request again.
@@ -164,10 +165,11 @@ class NodeRequests:
         A failure more than a minute in the future is ignored: a wrong clock wrote it.
         """
         failure = job.provisioning.failure
-        if failure is None or failure.at > self.snapshot.observed_at + timedelta(minutes=1):
+        if failure is None or failure.at > self.snapshot.clock.now + timedelta(minutes=1):
             return None
         pause = NODES.after(failure.attempts)
-        return None if self.snapshot.has_passed(failure.at, pause) else failure.at + pause
+        over = self.snapshot.clock.elapsed_or_recheck(failure.at, pause)
+        return None if over else failure.at + pause
 
 
 def is_provisionable(shape: Shape) -> bool:

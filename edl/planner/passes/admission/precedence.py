@@ -53,12 +53,12 @@ class Precedence:
         for allocation in self.snapshot.allocations:
             nodes[allocation.pod_class] += _unbound_nodes(allocation)
         for pod_class, found in nodes.items():
-            pod_class.release_from(self._open, found)
+            pod_class.release_in(self._open, found)
         capacity = self.snapshot.capacity
         seen = self._open.copy()
         for claim in self.pipelined:
             for request, there in zip(claim.requests, claim.nodes, strict=False):
-                request.pod_class.release_from(seen, there)
+                request.pod_class.release_in(seen, there)
         self._seen = np.maximum(seen, capacity.observed_idle + capacity.releasing)
         for pod_class, pods in self.gated.items():
             spare = int(self._pods_per_node(pod_class).sum()) - pods
@@ -187,7 +187,7 @@ class Precedence:
         if index not in self._capacities:
             pipelined, room = self.pipelined[index], self._open.copy()
             for request, nodes in zip(pipelined.requests, pipelined.nodes, strict=False):
-                request.pod_class.release_from(room, nodes)
+                request.pod_class.release_in(room, nodes)
             found = [
                 int(request.pod_class.pods_by_capacity(room, Horizon.EMPTY).sum())
                 for request in pipelined.requests

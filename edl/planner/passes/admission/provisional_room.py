@@ -14,7 +14,7 @@ request its maximum, since its start would wait for the extras.
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -59,7 +59,7 @@ class ProvisionalRoom:
             stays = node != NO_NODE and self.snapshot.capacity.schedulable[node]
             stays = stays and self._is_tolerated(found, pod, node)
             if stays and self.snapshot.capacity.fits(node, amounts, IDLE):
-                self.snapshot.free_provisional((pod,), -1)
+                self.snapshot.reserve_provisional((pod,))
                 kept.append(pod)
         return Counter(pod.role for pod in found.job.provisioning.pods if not pod.gone)
 
@@ -67,9 +67,13 @@ class ProvisionalRoom:
         """The requested pods for which an autoscaler has added nodes."""
         return Counter(pod.role for pod in found.job.provisioning.held)
 
-    def free(self, found: Gang, sign: int = 1) -> None:
-        """Release the capacity held for the gang, so that it can start there; -1 holds it again."""
-        self.snapshot.free_provisional(self._kept.get(found.job.key, ()), sign)
+    def release_held(self, found: Gang) -> None:
+        """Release the capacity held for the gang, so that it can start there."""
+        self.snapshot.release_provisional(self._kept.get(found.job.key, ()))
+
+    def reserve_held(self, found: Gang) -> None:
+        """Undo `release_held`."""
+        self.snapshot.reserve_provisional(self._kept.get(found.job.key, ()))
 
     def is_awaited(self, found: Gang) -> bool:
         """Whether its start waits for nodes for more than its minimum."""
@@ -115,9 +119,9 @@ class ProvisionalRoom:
         fitting = held
         if not found.job.topology.required:
             rest = still_missing(requests, held)
-            self.free(found, -1)  # capacity held for one role is not available to another
+            self.reserve_held(found)  # capacity held for one role is not available to another
             more = pack(attained().room, rest, FUTURE_IDLE)
-            self.free(found)
+            self.release_held(found)
             fitting = [count + found for count, found in zip(held, more, strict=True)]
         missing = [request.pods for request in still_missing(requests, fitting)]
         if not any(missing):  # they fit by amounts, but constraints exclude them
@@ -131,7 +135,7 @@ class ProvisionalRoom:
         """Its pods; with `Provision.MAXIMUM`, up to each role's max as far as quotas allow."""
         most = found.job.provisioning.provision is Provision.MAXIMUM
         taken = [(found.quota_request, 1)]
-        _count(taken)
+        found.quota_request.reserve(IDLE)
         for role, request in zip(found.roles, found.requests, strict=True):
             grows = most and role.spec.resizing in RESIZABLE and role.request.replicas is None
             more = min(role.spec.max, MOST_PODS) - request.pods if grows else 0
@@ -139,9 +143,10 @@ class ProvisionalRoom:
             if more > 0:
                 more = allowed_pods(one, more)
                 taken.append((one, more))
-                _count(taken[-1:])
+                one.reserve(IDLE, more)
             yield PodSetRequest(request.pod_class, request.pods + max(more, 0))
-        _count(taken, -1)
+        for one, pods in taken:
+            one.reserve(IDLE, -pods)
 
     def _stands_by(self, found: Gang, pod: ProvisionalPod) -> bool:
         """Whether it is on an unschedulable node that its role tolerates.
@@ -219,9 +224,3 @@ def allowed_pods(one: QuotaRequest, most: int) -> int:
     """How many more pods the quotas admit, at most `most`."""
     counts = range(1, most + 1)
     return bisect_left(counts, 1, key=lambda pods: int(not one.allows(IDLE, pods)))
-
-
-def _count(taken: Iterable[tuple[QuotaRequest, int]], sign: int = 1) -> None:
-    """Reserve these pods in quotas; sign -1 releases them."""
-    for request, pods in taken:
-        request.reserve(IDLE, sign * pods)

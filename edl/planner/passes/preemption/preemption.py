@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from edl.planner.passes.preemption.victims import (
     FreedCapacity,
     TriedCapacity,
     Victim,
-    add_holdings,
     select_victims,
     victim_candidates,
 )
@@ -37,9 +36,7 @@ from edl.planner.snapshot.extras.reclaimable import Reclaimable
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import Reach, ReclaimScope, TeamRight
-
-if TYPE_CHECKING:
-    from edl.planner.teams.team_balance import TeamCharge
+from edl.planner.teams.team_balance import TeamCharge
 
 
 class Preemptor(NamedTuple):
@@ -115,9 +112,6 @@ class Preemption:
         With teams, `_most` may count too much: extras of a team yield only while it borrows.
         """
 
-        def change(victim: Victim, sign: int) -> None:
-            (self._evict if sign > 0 else self._restore)([victim])
-
         def suffices() -> bool:
             reservation = preemptor.reservation(self.snapshot)
             found = reserve_capacity(reservation, self.reclaimable, preemptor.scope, whole=True)
@@ -125,22 +119,22 @@ class Preemption:
                 reservation.discard(self.reclaimable)
             return found
 
-        self._evict(victims)
+        self._evict(*victims)
         possible = suffices()
-        self._restore(victims)
+        self._restore(*victims)
         if not possible:
             return []
-        chosen = select_victims(victims, TriedCapacity(change, suffices))
-        self._restore(chosen)
+        chosen = select_victims(victims, TriedCapacity(self._evict, self._restore, suffices))
+        self._restore(*chosen)
         return chosen
 
     def _made_room(self, chosen: list[Victim], preemptor: Preemptor) -> Reservation | None:
         if not chosen:
             return None
-        self._evict(chosen)
+        self._evict(*chosen)
         reservation = preemptor.reservation(self.snapshot)
         if not reserve_capacity(reservation, self.reclaimable, preemptor.scope, whole=True):
-            self._restore(chosen)
+            self._restore(*chosen)
             return None
         record_eviction(reservation.evicted, preemptor.reason)
         self._suspend(chosen, preemptor)
@@ -163,7 +157,7 @@ class Preemption:
         if freed is None:
             freed = np.zeros_like(self.snapshot.capacity.future_idle)
             for victim in victims:
-                add_holdings(freed, victim, 1)
+                victim.release_in(freed)
             if not preemptor.scope.right:
                 self._freed[preemptor.priority] = freed
         found: Ints = self.reclaimable.capacity.with_idle(preemptor.scope) + freed
@@ -178,7 +172,8 @@ class Preemption:
             victims = self._victims[:lower]
             return victims if self.snapshot.limits.preempt else list(filter(self._stands, victims))
         charges: dict[Victim, TeamCharge] = {}
-        self._count_extras(-1)
+        for team, extras in (found := self._extras_in_teams()):
+            team.reserve(-extras)
         for victim in self._victims:
             lower = self._is_lower(victim, preemptor)
             within = scope.reach(victim.allocations[0].team) is not Reach.NONE
@@ -193,17 +188,14 @@ class Preemption:
                 charges.pop(victim).reserve(1)
         for charge in charges.values():
             charge.reserve(1)
-        self._count_extras(1)
+        for team, extras in found:
+            team.reserve(extras)
         return list(charges)
 
-    def _count_extras(self, sign: int) -> None:
-        """Subtract all extras from their teams' usage (-1), or add them again (1).
-
-        Extras are evicted before any job is preempted.
-        """
-        for one in self.reclaimable.allocations:
-            if one.extras and one.quota_request.team:
-                one.quota_request.team.reserve(sign * one.extras)
+    def _extras_in_teams(self) -> list[tuple[TeamCharge, int]]:
+        """What one extra of a role counts, and how many: they go before any job is preempted."""
+        roles = ((one.quota_request.team, one.extras) for one in self.reclaimable.allocations)
+        return [(team, extras) for team, extras in roles if team and extras]
 
     def _may_stop(self, victim: Victim, preemptor: Preemptor, right: TeamRight) -> bool:
         lower = self._is_lower(victim, preemptor)
@@ -217,7 +209,7 @@ class Preemption:
     def _stands(self, victim: Victim) -> bool:
         return victim.job.key in self.standing_still
 
-    def _evict(self, chosen: Iterable[Victim]) -> None:
+    def _evict(self, *chosen: Victim) -> None:
         for victim in chosen:
             for allocation in victim.allocations:
                 while allocation.placements:
@@ -228,7 +220,7 @@ class Preemption:
                     victim.evicted.append((allocation, placement, extra))
                 self.reclaimable.queue.requeue(allocation)
 
-    def _restore(self, chosen: Sequence[Victim]) -> None:
+    def _restore(self, *chosen: Victim) -> None:
         for victim in reversed(chosen):
             while victim.evicted:
                 allocation, placement, extra = victim.evicted.pop()
@@ -253,4 +245,4 @@ class Preemption:
             self.results.held.pop(victim.job.key, None)
             for priority, freed in self._freed.items():
                 if victim.job.priority < priority:
-                    add_holdings(freed, victim, -1)
+                    victim.reserve_in(freed)

@@ -52,6 +52,18 @@ class Victim:
                 total[at] += amount * size
         return balance.charge_at(self.allocations[0].team, total)
 
+    def release_in(self, room: Ints) -> None:
+        """Add what its holdings request to `room`, int64[resources, nodes]."""
+        for held in self.holdings:
+            for resource, amount in held.pod_class.amounts:
+                room[resource, held.nodes] += amount * held.pods
+
+    def reserve_in(self, room: Ints) -> None:
+        """Undo `release_in`."""
+        for held in self.holdings:
+            for resource, amount in held.pod_class.amounts:
+                room[resource, held.nodes] -= amount * held.pods
+
     @property
     def order(self) -> tuple[bool, int]:
         """Within its priority, nearly finished jobs last, then those that queued last first."""
@@ -87,13 +99,6 @@ def _held(allocation: RoleAllocation, *, reclaimable: bool) -> PodsByNode:
     )
 
 
-def add_holdings(room: Ints, victim: Victim, sign: int) -> None:
-    """Add a victim's capacity to `room`, int64[resources, nodes]; sign -1 subtracts it."""
-    for held in victim.holdings:
-        for resource, amount in held.pod_class.amounts:
-            room[resource, held.nodes] += sign * amount * held.pods
-
-
 class FreedCapacity:
     """Whether requests fit while victims are evicted or restored one by one.
 
@@ -106,8 +111,15 @@ class FreedCapacity:
         self._total = [int(found.sum()) for found in self._capacity]
         self._exact = len(requests) == 1 and requests[0].pod_class.is_unconstrained
 
-    def change(self, victim: Victim, sign: int) -> None:
-        add_holdings(self._available, victim, sign)
+    def evict(self, victim: Victim) -> None:
+        victim.release_in(self._available)
+        self._recount(victim)
+
+    def restore(self, victim: Victim) -> None:
+        victim.reserve_in(self._available)
+        self._recount(victim)
+
+    def _recount(self, victim: Victim) -> None:
         for held in victim.holdings:
             for at, request in enumerate(self._requests):
                 capacity = self._capacity[at]
@@ -134,7 +146,8 @@ class FreedCapacity:
 class TriedCapacity(NamedTuple):
     """Checks the claim by evicting and restoring victims in the snapshot itself."""
 
-    change: Callable[[Victim, int], None]
+    evict: Callable[[Victim], None]
+    restore: Callable[[Victim], None]
     suffices: Callable[[], bool]
 
     def may_suffice(self) -> bool:
@@ -152,11 +165,11 @@ def select_victims(found: Sequence[Victim], relief: FreedCapacity | TriedCapacit
     while at > 0:
         batch = chosen[max(at - step, 0) : at]
         for victim in batch:
-            relief.change(victim, -1)
+            relief.restore(victim)
         spares = relief.suffices()
         if not spares:
             for victim in batch:
-                relief.change(victim, 1)
+                relief.evict(victim)
         if spares or step == 1:
             at -= len(batch)
             kept += [] if spares else batch
@@ -185,7 +198,7 @@ def _prefix(found: Sequence[Victim], relief: FreedCapacity | TriedCapacity) -> i
 
 def _move(found: Sequence[Victim], relief: FreedCapacity | TriedCapacity, at: int, to: int) -> int:
     for victim in found[at:to]:
-        relief.change(victim, 1)
+        relief.evict(victim)
     for victim in found[to:at]:
-        relief.change(victim, -1)
+        relief.restore(victim)
     return to

@@ -39,13 +39,13 @@ class CooldownHolds:
         for other in (one for one in self.snapshot.allocations if one.pipelined):
             for place, node in _kept(other):
                 if (share(other, place), other.rank) > turn:
-                    other.pod_class.release_from(room, (node,))
+                    other.pod_class.release_in(room, (node,))
         return room
 
     def keep(self, pod_class: PodClass, node: int) -> None:
         """Count a recipient's pipelined replica on this node."""
         for _, room in self._found.values():
-            pod_class.release_from(room, (node,))
+            pod_class.release_in(room, (node,))
 
     def would_reserve(self) -> bool:
         """Whether the next plan would reserve capacity for one of the held roles."""

@@ -68,8 +68,8 @@ def overdue(snapshot: Snapshot) -> Mask:
 
 
 def _unneeded_for(snapshot: Snapshot, wait: timedelta) -> Mask:
-    times = snapshot.state.unneeded_since
-    return _mask(snapshot, {name for name, since in times if snapshot.has_passed(since, wait)})
+    times, elapsed = snapshot.state.unneeded_since, snapshot.clock.elapsed_or_recheck
+    return _mask(snapshot, {name for name, since in times if elapsed(since, wait)})
 
 
 def _removable(snapshot: Snapshot) -> Mask:

@@ -116,8 +116,8 @@ class Vacating:
     def _overdue(self) -> Iterator[int]:
         snapshot, since = self.snapshot, dict(self.snapshot.state.unneeded_since)
         for node in np.flatnonzero(self.unneeded & ~self._given_up).tolist():
-            moment = since.get(snapshot.capacity.node_names[node], snapshot.observed_at)
-            if snapshot.has_passed(moment, snapshot.limits.idle_node_after):
+            moment = since.get(snapshot.capacity.node_names[node], snapshot.clock.now)
+            if snapshot.clock.elapsed_or_recheck(moment, snapshot.limits.idle_node_after):
                 yield node
 
     def _occupied(self, nodes: frozenset[int]) -> dict[int, list[RoleAllocation]]:

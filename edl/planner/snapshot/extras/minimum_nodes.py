@@ -112,7 +112,7 @@ class MinimumNodes:
             freed = np.zeros_like(reach)
             for one, nodes in self._replaceable(domains):
                 if scope.includes(one):
-                    one.pod_class.release_from(freed, nodes)
+                    one.pod_class.release_in(freed, nodes)
             np.maximum(most, freed, out=most)
         return reach + most if most.any() else None
 
@@ -149,7 +149,7 @@ class MinimumNodes:
             self._held = np.zeros_like(like)
             for one in self._choices():
                 kept = one.placements[: self._least(one)]
-                one.pod_class.release_from(self._held, (placement.node for placement in kept))
+                one.pod_class.release_in(self._held, (placement.node for placement in kept))
         return self._held
 
     def _chosen(

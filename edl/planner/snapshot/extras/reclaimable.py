@@ -57,10 +57,10 @@ def reclaim_priority_of(snapshot: Snapshot, job: TrainingJob) -> ReclaimPriority
     Before `reclaim_delay` it takes from lower priorities only; after `queue_patience` also from
     nearly finished jobs.
     """
-    patience = snapshot.policy.reclaim_delay
-    if patience and not snapshot.has_waited(job, patience):
+    delay, waited = snapshot.policy.reclaim_delay, snapshot.clock.waited_or_recheck
+    if delay and not waited(job, delay):
         return ReclaimPriority(job.priority, Margin.DELAYED)
-    if snapshot.any_nearly_done and snapshot.has_waited(job, snapshot.limits.queue_patience):
+    if snapshot.any_nearly_done and waited(job, snapshot.limits.queue_patience):
         return ReclaimPriority(job.priority, Margin.NEARLY_DONE)
     return ReclaimPriority(job.priority)
 

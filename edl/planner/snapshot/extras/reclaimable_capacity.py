@@ -63,8 +63,8 @@ class ReclaimableCapacity:
     def with_idle(self, scope: ReclaimScope) -> Ints:
         """Future idle capacity if all extras within reach were evicted; int64[resources, nodes]."""
         for pod_class, nodes in self._changed.items():
-            pod_class.release_from(self._reached, nodes.elements())
-            pod_class.release_from(self._reached, (-nodes).elements(), -1)
+            pod_class.release_in(self._reached, nodes.elements())
+            pod_class.reserve_in(self._reached, (-nodes).elements())
         self._changed.clear()
         read = (scope, len(scope.right.balance.charged) if scope.right else 0)
         if read != self._read:
@@ -90,8 +90,8 @@ class ReclaimableCapacity:
                     if since := self._since.get((team, kind)):
                         changes[kind[1], into] += since.elements()
                         changes[kind[1], -into] += (-since).elements()
-        for (pod_class, sign), nodes in changes.items():
-            pod_class.release_from(self._reached, nodes, sign)
+        for (pod_class, into), nodes in changes.items():
+            (pod_class.release_in if into > 0 else pod_class.reserve_in)(self._reached, nodes)
 
 
 @dataclass(slots=True)

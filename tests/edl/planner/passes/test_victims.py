@@ -13,7 +13,6 @@ from edl.planner.packing.pod_class import PodSetRequest, pack
 from edl.planner.passes.preemption.victims import (
     FreedCapacity,
     Victim,
-    add_holdings,
     select_victims,
     victim_candidates,
 )
@@ -28,7 +27,7 @@ def is_enough(
 ) -> bool:
     room = snapshot.capacity.future_idle.copy()
     for victim in chosen:
-        add_holdings(room, victim, 1)
+        victim.release_in(room)
     return pack(room, requests, Horizon.EMPTY) == [request.pods for request in requests]
 
 

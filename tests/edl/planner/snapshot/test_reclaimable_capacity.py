@@ -24,13 +24,13 @@ def test_claims_that_take_nothing_in_the_end_leave_no_more_to_count(
     for _ in range(50):
         reclaimable.restore(allocation, reclaimable.evict(allocation))
     counted: list[int] = []
-    release_from = PodClass.release_from
+    release_in = PodClass.release_in
 
-    def counting(found: PodClass, room: Ints, nodes: Iterable[int], sign: int = 1) -> None:
+    def counting(found: PodClass, room: Ints, nodes: Iterable[int]) -> None:
         counted.extend(nodes)
-        release_from(found, room, nodes, sign)
+        release_in(found, room, nodes)
 
-    monkeypatch.setattr(PodClass, "release_from", counting)
+    monkeypatch.setattr(PodClass, "release_in", counting)
     room = reclaimable.capacity.with_idle(ALL_IN_REACH)
     assert room[snapshot.capacity.resources.index("cpu"), 0] == 3000
     assert len(counted) == 3
