@@ -188,7 +188,7 @@ def record_eviction(allocations: Iterable[RoleAllocation], reason: Reason) -> No
     """Record why these roles yield replicas; they do not grow again in this plan."""
     for allocation in allocations:
         allocation.reason = allocation.reason or reason
-        allocation.hold.reason = allocation.hold.reason or reason
+        allocation.hold.defer(reason)
         allocation.hold.cooling_down = True
 
 

@@ -277,7 +277,7 @@ def _growing(snapshot: Snapshot) -> list[RoleAllocation]:
 
 def defer_growth(allocation: RoleAllocation, reason: Reason = reasons.PLACEMENT_ORDER) -> None:
     """Turn its growth into pipelined replicas, until jobs with precedence have their nodes."""
-    allocation.hold.reason = allocation.hold.reason or reason
+    allocation.hold.defer(reason)
     allocation.defer(allocation.growth)
 
 

@@ -20,8 +20,7 @@ def hold_growth_until_quiet(snapshot: Snapshot, *, asked: bool) -> None:
     for allocation in snapshot.allocations:
         exempt = allocation.manual or stopped_to_resize(allocation.role)
         if not exempt and allocation.size >= allocation.role.spec.min:
-            allocation.hold.reason = allocation.hold.reason or reasons.not_idle(idle)
-            allocation.hold.reserves_capacity = False
+            allocation.hold.deny_as_well(reasons.not_idle(idle))
 
 
 def changed_within(snapshot: Snapshot, period: timedelta) -> bool:

@@ -43,9 +43,9 @@ def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
     allocation.max_replicas = max(allocation.min_replicas, most)
     if allocation.restarts_to_resize and has_succeeded_pods(allocation.job):
         allocation.min_replicas = role.status.size
-        allocation.hold.keep_size(reasons.PODS_SUCCEEDED)
+        allocation.hold.deny(reasons.PODS_SUCCEEDED)
     elif _finishing(snapshot, allocation):
-        allocation.hold.keep_size(reasons.NEARLY_DONE)
+        allocation.hold.deny(reasons.NEARLY_DONE)
         allocation.hold.nearly_done = True
     else:
         _cool(snapshot, allocation)
@@ -64,7 +64,7 @@ def _keep_refused(allocation: RoleAllocation) -> None:
         allocation.min_replicas = size
         allocation.max_replicas = max(allocation.max_replicas, size)
     if kept or job.keeps_running or job.refuses(role, size + 1):
-        allocation.hold.keep_size(phases.why_kept(job, role.name))
+        allocation.hold.deny(phases.why_kept(job, role.name))
 
 
 def hold_incomplete_gang(allocations: Sequence[RoleAllocation]) -> None:
@@ -79,7 +79,7 @@ def hold_incomplete_gang(allocations: Sequence[RoleAllocation]) -> None:
     )
     for allocation in allocations if waits else ():
         if allocation.resizable and not allocation.hold.reason:
-            allocation.hold.keep_size(reasons.minimum_pending(allocation.job.key))
+            allocation.hold.deny(reasons.minimum_pending(allocation.job.key))
 
 
 def has_succeeded_pods(job: TrainingJob) -> bool:
@@ -105,7 +105,7 @@ def _finishing(snapshot: Snapshot, allocation: RoleAllocation) -> bool:
 def _cool(snapshot: Snapshot, allocation: RoleAllocation) -> None:
     job, role = allocation.job, allocation.role
     if job.problem or job.missing:
-        allocation.hold.keep_size(phases.unready(job))
+        allocation.hold.deny(phases.unready(job))
         return
     changed = last_change_time(job, role)
     if changed is None or (allocation.min_replicas == allocation.max_replicas == role.status.size):
@@ -116,13 +116,13 @@ def _cool(snapshot: Snapshot, allocation: RoleAllocation) -> None:
         # During the Job controller's back-off, further replicas would get no pods either.
         lost = any(map(is_lost, held_back))
         missing = why_any_missing(job) or reasons.PODS_MISSING
-        allocation.hold.keep_size(missing if lost else reasons.PODS_GATED)
+        allocation.hold.deny(missing if lost else reasons.PODS_GATED)
 
 
 def _set_cooldown(snapshot: Snapshot, allocation: RoleAllocation, changed: datetime) -> None:
     role = allocation.role
     if later := backoff_of(snapshot, allocation):
-        allocation.hold.keep_size(*later)
+        allocation.hold.deny(*later)
         allocation.hold.cooling_down = allocation.restarts_to_resize
     elif (
         role.status.size >= role.spec.min
@@ -133,11 +133,10 @@ def _set_cooldown(snapshot: Snapshot, allocation: RoleAllocation, changed: datet
         allocation.hold.reserves_capacity = left <= usual_cooldown(snapshot, allocation)
         # A role restarted smaller for a claim would retake the capacity before the claim starts.
         at_once = allocation.manual and not last_resizes.was_reclaimed(role)
-        until = snapshot.clock.now + left
-        _rest(snapshot, allocation, None if at_once else reasons.COOLDOWN, until)
-        allocation.hold.until = None if at_once else until
+        reason = None if at_once else reasons.COOLDOWN
+        _cool_down(snapshot, allocation, reason, snapshot.clock.now + left)
     elif _still_gives(snapshot, allocation, changed):
-        _rest(snapshot, allocation, reasons.COOLDOWN)
+        _cool_down(snapshot, allocation)
 
 
 def _still_gives(snapshot: Snapshot, allocation: RoleAllocation, changed: datetime) -> bool:
@@ -154,14 +153,14 @@ def _still_gives(snapshot: Snapshot, allocation: RoleAllocation, changed: dateti
     )
 
 
-def _rest(
+def _cool_down(
     snapshot: Snapshot,
     allocation: RoleAllocation,
-    held: Reason | None,
+    reason: Reason | None = reasons.COOLDOWN,
     until: datetime | None = None,
 ) -> None:
     """Start a cooldown, which ends at `until`; None if unknown."""
-    allocation.hold.cooling_down, allocation.hold.reason = True, held
+    allocation.hold.cool_down(reason, until)
     if not last_resizes.gave_replica(snapshot.policy.rebalance_code, allocation.role):
         return
     to, moves = last_resizes.given_to(allocation.role), snapshot.moves
@@ -198,7 +197,7 @@ def cool_down_after_restart(snapshot: Snapshot, allocation: RoleAllocation) -> N
     ):
         most = with_work(role, role.spec.max)
         allocation.max_replicas = max(allocation.max_replicas, most)
-        _rest(snapshot, allocation, reasons.COOLDOWN)
+        _cool_down(snapshot, allocation)
 
 
 def _left(snapshot: Snapshot, allocation: RoleAllocation, changed: datetime) -> timedelta:

@@ -72,7 +72,7 @@ class Unscheduled(NamedTuple):
 
 @dataclass(slots=True)
 class GrowthHold:
-    """Why a role keeps its size in this plan."""
+    """Whether a role may grow in this plan: it may unless there is a reason."""
 
     reason: Reason | None = None
     """Why it may not grow; None if it may."""
@@ -85,9 +85,21 @@ class GrowthHold:
     nearly_done: bool = False
     """It is nearly finished: it keeps its size unless a job of higher priority needs capacity."""
 
-    def keep_size(self, reason: Reason | None, until: datetime | None = None) -> None:
-        """Hold its growth, and reserve no capacity for that."""
+    def deny(self, reason: Reason | None, until: datetime | None = None) -> None:
+        """No growth, and no capacity is reserved for it."""
         self.reason, self.until, self.reserves_capacity = reason, until, False
+
+    def deny_as_well(self, reason: Reason) -> None:
+        """`deny`, but an earlier reason stays."""
+        self.deny(self.reason or reason, self.until)
+
+    def defer(self, reason: Reason) -> None:
+        """Growth waits, with capacity reserved unless it was denied; an earlier reason stays."""
+        self.reason = self.reason or reason
+
+    def cool_down(self, reason: Reason | None, until: datetime | None = None) -> None:
+        """It donates no replica; growth is deferred, or allowed if `reason` is None."""
+        self.reason, self.until, self.cooling_down = reason, until if reason else None, True
 
 
 @dataclass(slots=True, eq=False)

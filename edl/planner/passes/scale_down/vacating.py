@@ -109,8 +109,7 @@ class Vacating:
         if elsewhere and (
             not allocation.role.template.gated or stays.future_idle.find() == NO_NODE
         ):
-            allocation.hold.reason = allocation.hold.reason or reasons.NEEDED_NODES_ONLY
-            allocation.hold.reserves_capacity = False
+            allocation.hold.deny_as_well(reasons.NEEDED_NODES_ONLY)
         allocation.pod_class = stays
 
     def _overdue(self) -> Iterator[int]:
