@@ -13,6 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("edl", "webhook", "reconciler", "kubectl_edl", "certs", "manifests")
+NAMED_PARAMETERS = ("edl/planner",)
+"""Packages without parameters `found` and `one`, which say nothing of what they are."""
 IN_EVERY_COMMAND = {"command", "view", "options"}
 ENTRY_POINTS = {"__init__", "__main__"}
 MODULES_PER_FOLDER = 14
@@ -54,6 +56,12 @@ def identifiers(source: str) -> Iterator[str]:
                 yield name.lower().strip("_")
 
 
+def parameters(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            yield from (one.arg.strip("_") for one in (*node.args.args, *node.args.kwonlyargs))
+
+
 def twice(names: Counter[str]) -> list[str]:
     return sorted(name for name, count in names.items() if count > 1)
 
@@ -90,6 +98,22 @@ def test_identifiers_are_names_of_any_kind() -> None:
     source = "class _Keeper:\n    def asks(self, world): self.measures = tenants\n"
     found = {"keeper", "asks", "self", "world", "measures", "tenants"}
     assert {*identifiers(source)} == found
+
+
+@pytest.mark.parametrize("package", NAMED_PARAMETERS)
+def test_a_parameter_is_named_after_what_it_is(package: str) -> None:
+    vague = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in (ROOT / package).rglob("*.py")
+        for name in parameters(path.read_text())
+        if name in {"found", "one"}
+    }
+    assert vague == set()
+
+
+def test_parameters_are_those_of_functions() -> None:
+    source = "def f(_found, *, one): return lambda other: other"
+    assert {*parameters(source)} == {"found", "one"}
 
 
 @pytest.mark.parametrize("package", PACKAGES)

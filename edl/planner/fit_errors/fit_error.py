@@ -15,37 +15,33 @@ from edl.model import Reason, Shape
 from edl.model.scarcity import Lack, NodeRule, NoEligibleNode, ResourceNeed, Scarce, Shortage
 from edl.planner.fit_errors.unmet_constraint import unmet_constraint
 from edl.planner.gangs.gang import Gang
-from edl.planner.gangs.topology_placement import (
-    AttainedCapacity,
-    closest_fit,
-    fits_empty_cluster,
-)
+from edl.planner.gangs.topology_placement import AttainedCapacity, closest_fit, fits_empty_cluster
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 
 
 def gang_fit_error(
-    snapshot: Snapshot, found: Gang, attained: Callable[[], AttainedCapacity]
+    snapshot: Snapshot, gang: Gang, attained: Callable[[], AttainedCapacity]
 ) -> Reason:
     """Why a gang does not fit now, or never can."""
     needs = tuple(
         ResourceNeed(role.name, request.pods, request.pod_class.shape.requests)
-        for role, request in zip(found.roles, found.requests, strict=True)
+        for role, request in zip(gang.roles, gang.requests, strict=True)
     )
-    for request in found.requests:
+    for request in gang.requests:
         if error := no_node_error(snapshot, request.pod_class):
             return reasons.no_node(replace(error, needs=needs))
-    never = not fits_empty_cluster(snapshot, found)
+    never = not fits_empty_cluster(snapshot, gang)
     if never:
         room, horizon = snapshot.capacity_without_training_jobs, Horizon.EMPTY
-        near = closest_fit(snapshot, found, room, horizon)
+        near = closest_fit(snapshot, gang, room, horizon)
     else:
         (room, near), horizon = attained(), FUTURE_IDLE
     if near is None:
-        return reasons.no_node(no_domain_error(found, needs))
-    gang, fitting = near
+        return reasons.no_node(no_domain_error(gang, needs))
+    kept, fitting = near
     missing = Shortage(
-        needs, fitting, scarcest(snapshot, room, gang.requests, horizon), gang.domains
+        needs, fitting, scarcest(snapshot, room, kept.requests, horizon), kept.domains
     )
     return reasons.never(missing) if never else reasons.gang(missing)
 
@@ -59,9 +55,9 @@ def one_pod_error(snapshot: Snapshot, pod_class: PodClass) -> Reason:
     return reasons.no_room(pod_class.shape.requests, lacks, snapshot.domains.kept_to(pod_class))
 
 
-def no_domain_error(found: Gang, needs: tuple[ResourceNeed, ...] = ()) -> NoEligibleNode:
+def no_domain_error(gang: Gang, needs: tuple[ResourceNeed, ...] = ()) -> NoEligibleNode:
     """The error that no eligible node has the topology labels that a gang requires."""
-    labels = tuple((label, "") for _, label in found.job.topology.required)
+    labels = tuple((label, "") for _, label in gang.job.topology.required)
     return NoEligibleNode(NodeRule.TOPOLOGY, labels, needs)
 
 

@@ -21,32 +21,32 @@ class EmptyCluster:
     _has_capacity: dict[Hashable, bool] = field(default_factory=dict)
     _without_jobs: Snapshot | None = None
 
-    def fits(self, found: Gang) -> bool:
+    def fits(self, gang: Gang) -> bool:
         """Whether the gang could start if no training job ran.
 
         By capacity; a gang with placement constraints is also placed in a snapshot of such a
         cluster, because constraints cannot be decided by sums.
         """
-        if found.signature not in self._fits:
-            self._fits[found.signature] = self._could_start(found)
-        return self._fits[found.signature]
+        if gang.signature not in self._fits:
+            self._fits[gang.signature] = self._could_start(gang)
+        return self._fits[gang.signature]
 
-    def has_capacity_for(self, found: Gang) -> bool:
+    def has_capacity_for(self, gang: Gang) -> bool:
         """Whether the gang would fit by capacity alone."""
-        known, signature = self._has_capacity, found.signature
+        known, signature = self._has_capacity, gang.signature
         if signature not in known:
-            known[signature] = fits_empty_cluster(self.snapshot, found)
+            known[signature] = fits_empty_cluster(self.snapshot, gang)
         return known[signature]
 
-    def _could_start(self, found: Gang) -> bool:
-        if not self.has_capacity_for(found):
+    def _could_start(self, gang: Gang) -> bool:
+        if not self.has_capacity_for(gang):
             return False
-        binds = any(request.pod_class.constraints for request in found.requests)
+        binds = any(request.pod_class.constraints for request in gang.requests)
         # That snapshot lacks the GPU shares that would be free, and training pods to be near.
-        if not binds or self.snapshot.capacity.gpu_shares or _follows_ours(self.snapshot, found):
+        if not binds or self.snapshot.capacity.gpu_shares or _follows_ours(self.snapshot, gang):
             return True
         self._without_jobs = there = self._without_jobs or _without_ours(self.snapshot)
-        placed = place_gang(there, gang_to_start(there, _suspended(found.job)))
+        placed = place_gang(there, gang_to_start(there, _suspended(gang.job)))
         if placed is None:
             return False
         for request, nodes in zip(placed[0].requests, placed[1], strict=True):
@@ -55,11 +55,11 @@ class EmptyCluster:
         return True
 
 
-def _follows_ours(snapshot: Snapshot, found: Gang) -> bool:
+def _follows_ours(snapshot: Snapshot, gang: Gang) -> bool:
     """Whether it has pod affinity to pods of another training job."""
-    rules = filter(None, (request.pod_class.shape.constraints for request in found.requests))
+    rules = filter(None, (request.pod_class.shape.constraints for request in gang.requests))
     terms = [term for one in rules for term in one.affinity]
-    others = (job for job in snapshot.state.jobs if terms and job.key != found.job.key)
+    others = (job for job in snapshot.state.jobs if terms and job.key != gang.job.key)
     return any(
         term.selector.matches(job.key.namespace, dict(role.template.labels))
         for job in others

@@ -132,43 +132,43 @@ def _placing_order(snapshot: Snapshot, pod_class: PodClass) -> tuple[bool, float
 
 
 def admit_roles(
-    snapshot: Snapshot, found: Gang, placed: Sequence[Sequence[int]]
+    snapshot: Snapshot, gang: Gang, placed: Sequence[Sequence[int]]
 ) -> list[RoleAllocation]:
     """The allocations of a gang that starts in this plan; they may grow in the same plan."""
     allocations = []
-    numbers = {role.name: number for number, role in enumerate(found.job.roles)}
-    for role, request, nodes in zip(found.roles, found.requests, placed, strict=True):
-        rank = snapshot.queue_ranks[found.job.key] * ROLES_PER_JOB + numbers[role.name]
-        allocation = RoleAllocation(found.job, role, rank, request.pod_class)
+    numbers = {role.name: number for number, role in enumerate(gang.job.roles)}
+    for role, request, nodes in zip(gang.roles, gang.requests, placed, strict=True):
+        rank = snapshot.queue_ranks[gang.job.key] * ROLES_PER_JOB + numbers[role.name]
+        allocation = RoleAllocation(gang.job, role, rank, request.pod_class)
         allocation.placements = [Placement(node, holds_idle=True, is_new=True) for node in nodes]
         allocation.created = len(nodes)
         allocation.min_replicas = request.pods
-        allocation.max_replicas = _most_at_start(found, role, request.pods)
+        allocation.max_replicas = _most_at_start(gang, role, request.pods)
         allocation.starts = True
-        allocation.quota_request = snapshot.quotas.pod_request(found.job, role)
-        if found.is_restarting:
+        allocation.quota_request = snapshot.quotas.pod_request(gang.job, role)
+        if gang.is_restarting:
             cool_down_after_restart(snapshot, allocation)
         allocations.append(allocation)
     return allocations
 
 
-def _most_at_start(found: Gang, role: Role, size: int) -> int:
+def _most_at_start(gang: Gang, role: Role, size: int) -> int:
     if role.request.replicas is not None or role.spec.resizing is ResizePolicy.FIXED:
         # A manual size that was raised during the restart applies at once, if it fits.
         return start_size(role) if last_resizes.stopped_for_manual_size(role) else size
     # A job stopped for a size has grown to it or yielded replicas: more would be taken again.
-    most = min(role.status.size, role.spec.max) if found.stop_reason else role.spec.max
+    most = min(role.status.size, role.spec.max) if gang.stop_reason else role.spec.max
     return max(size, with_work(role, most))
 
 
-def has_previous_pods(snapshot: Snapshot, found: Gang) -> bool:
+def has_previous_pods(snapshot: Snapshot, gang: Gang) -> bool:
     """Whether pods of an earlier start still use nodes.
 
     Terminating pods on a lost node do not count: they may never be deleted.
     """
     return any(
         pod.node and not pod.ended and not (pod.terminating and _is_lost(snapshot, pod.node))
-        for role in found.roles
+        for role in gang.roles
         for pod in role.status.pods
     )
 
@@ -178,7 +178,7 @@ def _is_lost(snapshot: Snapshot, node: str) -> bool:
     return at is None or not snapshot.capacity.schedulable[at]
 
 
-def delays(found: Gang, head: Gang) -> bool:
+def delays(gang: Gang, head: Gang) -> bool:
     """Whether a gang that starts before `head` may keep it from starting while it runs.
 
     It may if both could use the same node, or if it leaves too little of a quota of both. As in
@@ -187,12 +187,12 @@ def delays(found: Gang, head: Gang) -> bool:
     if any(
         own.pod_class.competes_with(other.pod_class)
         for own in head.requests
-        for other in found.requests
+        for other in gang.requests
     ):
         return True
     mine = head.quota_request
     return any(
         quota.future_remaining - cost < mine.amount(quota)
-        for quota, cost in found.quota_request.amounts
+        for quota, cost in gang.quota_request.amounts
         if mine.amount(quota)
     )

@@ -41,20 +41,20 @@ class AttainedCapacity(NamedTuple):
     near: tuple[Gang, int] | None
 
 
-def place_gang(snapshot: Snapshot, found: Gang) -> tuple[Gang, NodesByRequest] | None:
+def place_gang(snapshot: Snapshot, gang: Gang) -> tuple[Gang, NodesByRequest] | None:
     """Reserve idle capacity for all pods. Returns the gang restricted to its domains, and nodes.
 
     The restriction applies to its later growth as well. None, and no change, if it does not fit.
     """
-    for gang in restricted_to_domains(snapshot, found):
-        nodes = _close(snapshot, gang.requests, found.job.topology.preferred)
+    for kept in restricted_to_domains(snapshot, gang):
+        nodes = _close(snapshot, kept.requests, gang.job.topology.preferred)
         if nodes is not None:
-            return gang, nodes
+            return kept, nodes
     return None
 
 
 def place_on_assigned_nodes(
-    snapshot: Snapshot, found: Gang, horizon: Horizon
+    snapshot: Snapshot, gang: Gang, horizon: Horizon
 ) -> tuple[Gang, NodesByRequest] | None:
     """Reserve the nodes assigned when it was stopped; None, and no change, if not all pods fit.
 
@@ -65,14 +65,14 @@ def place_on_assigned_nodes(
             snapshot.capacity.index.get(role.record.assigned.node(index), NO_NODE)
             for index in range(request.pods)
         ]
-        for role, request in zip(found.roles, found.requests, strict=True)
+        for role, request in zip(gang.roles, gang.requests, strict=True)
     ]
-    gang = None if any(NO_NODE in nodes for nodes in wanted) else kept_at(snapshot, found, wanted)
-    return (gang, wanted) if gang and reserve_nodes(gang.requests, wanted, horizon) else None
+    kept = None if any(NO_NODE in nodes for nodes in wanted) else kept_at(snapshot, gang, wanted)
+    return (kept, wanted) if kept and reserve_nodes(kept.requests, wanted, horizon) else None
 
 
 def restricted_to_domains(
-    snapshot: Snapshot, found: Gang, room: Ints | None = None, horizon: Horizon = IDLE
+    snapshot: Snapshot, gang: Gang, room: Ints | None = None, horizon: Horizon = IDLE
 ) -> Iterator[Gang]:
     """The gang restricted to domains whose sums suffice, tightest first.
 
@@ -82,7 +82,7 @@ def restricted_to_domains(
     def fitting(requests: Sequence[PodSetRequest], label: str) -> Iterator[int]:
         return _ranking(snapshot, label, requests, (room, horizon)).tightest(requests)
 
-    return islice(_kept(snapshot, found, found.job.topology.required, fitting), _COMBINED)
+    return islice(_kept(snapshot, gang, gang.job.topology.required, fitting), _COMBINED)
 
 
 def _kept(snapshot: Snapshot, gang: Gang, required: _Required, search: _Search) -> Iterator[Gang]:
@@ -111,23 +111,23 @@ def _ranking(
     )
 
 
-def kept_at(snapshot: Snapshot, found: Gang, nodes: Sequence[Sequence[int]]) -> Gang | None:
+def kept_at(snapshot: Snapshot, gang: Gang, nodes: Sequence[Sequence[int]]) -> Gang | None:
     """The gang restricted to the domains of these nodes; None if they violate its topology."""
-    gang = found
-    for role, label in found.job.topology.required:
+    kept = gang
+    for role, label in gang.job.topology.required:
         of_nodes = snapshot.domains.by_label(label).of_nodes
-        pairs = zip(gang.roles, nodes, strict=True)
+        pairs = zip(kept.roles, nodes, strict=True)
         mine = [taken for one, taken in pairs if role in ("", one.name)]
         numbers = {int(of_nodes[node]) for taken in mine for node in taken}
         if len(numbers) > 1 or NO_NODE in numbers:
             return None
         for number in numbers:
-            gang = _keep(snapshot, gang, role, label, number)
-    return gang
+            kept = _keep(snapshot, kept, role, label, number)
+    return kept
 
 
 def closest_fit(
-    snapshot: Snapshot, found: Gang, room: Ints, horizon: Horizon
+    snapshot: Snapshot, gang: Gang, room: Ints, horizon: Horizon
 ) -> tuple[Gang, int] | None:
     """The gang restricted to the domains in which most of its pods fit, and how many fit.
 
@@ -139,28 +139,28 @@ def closest_fit(
         usable = _usable(requests, snapshot.domains.by_label(label))
         return islice(chain(ranking.roomiest(requests), usable), 1)
 
-    gang = next(_kept(snapshot, found, found.job.topology.required, closest), None)
-    return (gang, sum(pack_in_best_order(room, gang.requests, horizon))) if gang else None
+    kept = next(_kept(snapshot, gang, gang.job.topology.required, closest), None)
+    return (kept, sum(pack_in_best_order(room, kept.requests, horizon))) if kept else None
 
 
-def fits_empty_cluster(snapshot: Snapshot, found: Gang) -> bool:
+def fits_empty_cluster(snapshot: Snapshot, gang: Gang) -> bool:
     """Whether the gang would fit, by capacity, if no training job ran."""
     room = snapshot.capacity_without_training_jobs
-    every = restricted_to_domains(snapshot, found, room, Horizon.EMPTY)
+    every = restricted_to_domains(snapshot, gang, room, Horizon.EMPTY)
     return any(
-        sum(pack_in_best_order(room, gang.requests, Horizon.EMPTY)) == found.pods for gang in every
+        sum(pack_in_best_order(room, kept.requests, Horizon.EMPTY)) == gang.pods for kept in every
     )
 
 
 def in_preferred_domains(
-    snapshot: Snapshot, found: Gang, room: Ints
+    snapshot: Snapshot, gang: Gang, room: Ints
 ) -> Iterator[tuple[PodSetRequest, ...]]:
     """Its pods restricted to one preferred domain, narrowest label first; then unrestricted."""
-    for label in reversed(found.job.topology.preferred):
-        ranking = _ranking(snapshot, label, found.requests, (room, FUTURE_IDLE))
-        for number in islice(ranking.tightest(found.requests), 1):
-            yield _within(snapshot, found.requests, label, number)
-    yield found.requests
+    for label in reversed(gang.job.topology.preferred):
+        ranking = _ranking(snapshot, label, gang.requests, (room, FUTURE_IDLE))
+        for number in islice(ranking.tightest(gang.requests), 1):
+            yield _within(snapshot, gang.requests, label, number)
+    yield gang.requests
 
 
 def _close(

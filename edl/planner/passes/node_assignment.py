@@ -104,22 +104,26 @@ def _order(waiting: tuple[RoleAllocation, Unscheduled]) -> tuple[bool, int, floa
     )
 
 
-def _given(snapshot: Snapshot, allocation: RoleAllocation, found: Unscheduled) -> Placement | None:
+def _given(
+    snapshot: Snapshot, allocation: RoleAllocation, replica: Unscheduled
+) -> Placement | None:
     """On the node that is assigned to its pod."""
-    node = found.pod.planned.node if found.pod else ""
+    node = replica.pod.planned.node if replica.pod else ""
     return _at(snapshot, allocation, node, (IDLE, FUTURE_IDLE)) if node else None
 
 
 def _planned(
-    snapshot: Snapshot, allocation: RoleAllocation, found: Unscheduled
+    snapshot: Snapshot, allocation: RoleAllocation, replica: Unscheduled
 ) -> Placement | None:
     """On the node that the plan of its start or growth recorded for its index."""
-    node = allocation.role.record.assigned.node(found.position)
+    node = allocation.role.record.assigned.node(replica.position)
     cleared = node in _cleared(snapshot, allocation)
     return _at(snapshot, allocation, node, (IDLE,)) if node and not cleared else None
 
 
-def _near(snapshot: Snapshot, allocation: RoleAllocation, _found: Unscheduled) -> Placement | None:
+def _near(
+    snapshot: Snapshot, allocation: RoleAllocation, _replica: Unscheduled
+) -> Placement | None:
     """On the node with most replicas of its role that fits, else in a preferred domain."""
     nodes = Counter(one.node for one in allocation.placements if one.node != NO_NODE)
     found = [node for node, _ in nodes.most_common()]
@@ -130,7 +134,7 @@ def _near(snapshot: Snapshot, allocation: RoleAllocation, _found: Unscheduled) -
 
 
 def _elsewhere(
-    snapshot: Snapshot, allocation: RoleAllocation, _found: Unscheduled
+    snapshot: Snapshot, allocation: RoleAllocation, _replica: Unscheduled
 ) -> Placement | None:
     """On any node from which its role was not recently cleared, if it was cleared from some."""
     cleared = _cleared(snapshot, allocation)
@@ -155,7 +159,7 @@ def _cleared(snapshot: Snapshot, allocation: RoleAllocation) -> set[str]:
 
 
 def _anywhere(
-    _snapshot: Snapshot, allocation: RoleAllocation, _found: Unscheduled
+    _snapshot: Snapshot, allocation: RoleAllocation, _replica: Unscheduled
 ) -> Placement | None:
     return first_placement(allocation.pod_class)
 

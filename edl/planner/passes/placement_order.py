@@ -83,10 +83,7 @@ class PlacementOrder:
         self._grow(growing, gated, under_way)
 
     def _start(
-        self,
-        starts: Sequence[Start],
-        gated: Counter[PodClass],
-        claims: Sequence[PipelinedPods],
+        self, starts: Sequence[Start], gated: Counter[PodClass], claims: Sequence[PipelinedPods]
     ) -> None:
         """Check starts and claims in the order in which they were served.
 
@@ -184,10 +181,11 @@ class PlacementOrder:
             pod_class for pod_class in together if self._may_stay_pending(pod_class, together)
         }
 
-        def turn(one: RoleAllocation) -> tuple[bool, bool, float, float, int]:
-            gave = last_resizes.gave_replica(policy.rebalance_code, one.role)
-            share = policy.satisfaction(one, one.allocated - one.growth)
-            return gave, one.pod_class not in scarce, share, -one.cluster_fraction, one.rank
+        def turn(allocation: RoleAllocation) -> tuple[bool, bool, float, float, int]:
+            gave = last_resizes.gave_replica(policy.rebalance_code, allocation.role)
+            fits = allocation.pod_class not in scarce
+            share = policy.satisfaction(allocation, allocation.allocated - allocation.growth)
+            return gave, fits, share, -allocation.cluster_fraction, allocation.rank
 
         return sorted(growing, key=turn)
 

@@ -115,10 +115,10 @@ class Reservation:
             nodes: Mask = reduce(np.logical_or, helps)
             frees: Sequence[bool] = memoryview(nodes)  # type: ignore[arg-type]
 
-            def is_useful(one: RoleAllocation) -> bool:
-                if any_may_leave(one):
-                    return _on(one, least(one), frees)
-                node = one.placements[-1].node
+            def is_useful(allocation: RoleAllocation) -> bool:
+                if any_may_leave(allocation):
+                    return _on(allocation, least(allocation), frees)
+                node = allocation.placements[-1].node
                 return node != NO_NODE and frees[node]
 
             search = NodeSearch(reclaimable, scope, is_useful, nodes, self._first_missing)

@@ -48,9 +48,9 @@ class PodsOnNodes:
             self.leaving[role.template.shape] += nodes
 
 
-def is_lost(found: Unscheduled) -> bool:
+def is_lost(replica: Unscheduled) -> bool:
     """Whether its pod is gone, and the Job controller has yet to make it again."""
-    return found.pod is None and found.since is None
+    return replica.pod is None and replica.since is None
 
 
 def existing_placements(job: TrainingJob, role: Role, pods: PodsOnNodes) -> ExistingPlacements:

@@ -43,26 +43,26 @@ def pending_gated_pods(snapshot: Snapshot) -> Counter[PodClass]:
     return +coming
 
 
-def _comes_soon(snapshot: Snapshot, allocation: RoleAllocation, found: Unscheduled) -> bool:
+def _comes_soon(snapshot: Snapshot, allocation: RoleAllocation, replica: Unscheduled) -> bool:
     """Whether a pod has waited for scheduling for less than `pending_limit`.
 
     A lost pod does not: the Job controller creates it again after up to ten minutes. Another that
     is not created yet has waited since the last change of its role.
     """
-    role, since = allocation.role, found.since
-    if is_lost(found) and not has_lost_any(role):
+    role, since = allocation.role, replica.since
+    if is_lost(replica) and not has_lost_any(role):
         since = role.record.resized_at or allocation.job.started_at
     clock, limit = snapshot.clock, snapshot.limits.pending_limit
     return since is not None and not clock.elapsed_or_recheck(since, limit)
 
 
-def _is_placed(allocation: RoleAllocation, found: Unscheduled) -> bool:
+def _is_placed(allocation: RoleAllocation, replica: Unscheduled) -> bool:
     """Whether the plan chooses the replica's node.
 
     False for ungated roles, and for a gated role's pod that was ungated without a node, so that an
     autoscaler sees it pending.
     """
-    pod = found.pod
+    pod = replica.pod
     return allocation.role.template.gated and (
         pod is None or pod.unplaced or bool(pod.planned.node)
     )

@@ -10,12 +10,7 @@ from edl.lost_pods import has_lost_any
 from edl.model import Demand, JobKey, TrainingJob
 from edl.planner.gangs.gang import Gang, gang_to_start, is_restarting
 from edl.planner.pass_results import PassResults
-from edl.planner.passes.admission.claim_order import (
-    Claim,
-    claim_order,
-    in_team_order,
-    priority_of,
-)
+from edl.planner.passes.admission.claim_order import Claim, claim_order, in_team_order, priority_of
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.gang_claims import GangClaims
 from edl.planner.passes.admission.lost_domains import leave_lost_domains
@@ -99,10 +94,7 @@ class AdmissionQueue:
         ]
 
     def _serve_in_order(
-        self,
-        claims: Iterable[Claim],
-        outranked: deque[list[RoleAllocation]],
-        until: JobKey | None,
+        self, claims: Iterable[Claim], outranked: deque[list[RoleAllocation]], until: JobKey | None
     ) -> None:
         teams = self.snapshot.teams
         ordered = in_team_order(teams, claims, self._charge) if teams else None
@@ -115,11 +107,11 @@ class AdmissionQueue:
         while outranked:
             self._place_lost(outranked)
 
-    def _restarts(self, found: Gang, waiting: int | None) -> bool:
+    def _restarts(self, gang: Gang, waiting: int | None) -> bool:
         """Start a restarting job; one that grows beside waiting gangs of its priority gives way."""
-        grows = any(map(stopped_to_grow, found.roles))
-        beside = waiting is not None and waiting >= found.job.priority
-        return self._gangs.restart(found, anew=grows and beside)
+        grows = any(map(stopped_to_grow, gang.roles))
+        beside = waiting is not None and waiting >= gang.job.priority
+        return self._gangs.restart(gang, anew=grows and beside)
 
     def _outranked(self, gangs: Iterable[Gang]) -> deque[list[RoleAllocation]]:
         """Roles of started jobs with lost pods that some gang of a higher priority waits beside.

@@ -89,47 +89,47 @@ class ClaimSources:
             self._team_extras = TeamExtras(snapshot.teams, snapshot.allocations)
         return self._team_extras
 
-    def full_scope(self, found: Gang, scope: ReclaimScope | None = None) -> ReclaimScope:
+    def full_scope(self, gang: Gang, scope: ReclaimScope | None = None) -> ReclaimScope:
         """The scope of a gang's claim, in which its own priority counts even in `reclaim_delay`."""
-        scope, usual = scope or self.scope_of(found), ReclaimPriority(found.job.priority)
+        scope, usual = scope or self.scope_of(gang), ReclaimPriority(gang.job.priority)
         return scope._replace(priority=max(scope.priority, usual))
 
-    def attained(self, found: Gang, scope: ReclaimScope | None = None) -> AttainedCapacity:
+    def attained(self, gang: Gang, scope: ReclaimScope | None = None) -> AttainedCapacity:
         """What a gang that cannot be reserved whole may get of idle nodes and extras.
 
         All extras in `full_scope` count, unless rules between pods exclude some, or guarantees keep
         some from the first such gang of a plan: then those that a claim of a part of it would get.
         """
-        snapshot, scope = self.snapshot, self.full_scope(found, scope)
-        gathered = self._gathered(found, scope)
+        snapshot, scope = self.snapshot, self.full_scope(gang, scope)
+        gathered = self._gathered(gang, scope)
         room = self.reclaimable.capacity.with_idle(scope) if gathered is None else gathered
-        near = topology_placement.closest_fit(snapshot, found, room, FUTURE_IDLE)
-        keeps = self._extras is not None and self._extras.keeps_any_from(found.job.key, scope)
-        if near is None or not (near[1] == found.pods or keeps):
+        near = topology_placement.closest_fit(snapshot, gang, room, FUTURE_IDLE)
+        keeps = self._extras is not None and self._extras.keeps_any_from(gang.job.key, scope)
+        if near is None or not (near[1] == gang.pods or keeps):
             return AttainedCapacity(room, near)
-        reservation = self._reservation(found, near[0].requests)
+        reservation = self._reservation(gang, near[0].requests)
         reserve_capacity(reservation, self.reclaimable, scope, whole=False)
         room = snapshot.capacity.future_idle.copy()
         for request, nodes in zip(reservation.requests, reservation.nodes, strict=True):
             request.pod_class.release_in(room, nodes)
         reservation.discard(self.reclaimable)
-        near = topology_placement.closest_fit(snapshot, found, room, FUTURE_IDLE)
+        near = topology_placement.closest_fit(snapshot, gang, room, FUTURE_IDLE)
         return AttainedCapacity(room, near)
 
     def keeping_teams(self, scope: ReclaimScope) -> Sequence[int]:
         """Teams whose guarantee keeps some of the extras in a scope from yielding."""
         return self._extras.keeping_teams(scope) if self._extras else ()
 
-    def reserve(self, found: Gang, scope: ReclaimScope) -> Reservation | None:
+    def reserve(self, gang: Gang, scope: ReclaimScope) -> Reservation | None:
         """Reserve future idle capacity for the whole gang, reclaiming extras within `scope`.
 
         Of the tightest required domains, the one where least is lost (`_loss`); preferred domains
         are tried first. None, and no change, if it does not fit.
         """
-        snapshot, topology = self.snapshot, found.job.topology
+        snapshot, topology = self.snapshot, gang.job.topology
         losses, tried = list[tuple[_Loss, Gang]](), set[tuple[Domain, ...]]()
-        for reach in self._reaches(found, scope):
-            kept_in = topology_placement.restricted_to_domains(snapshot, found, reach, FUTURE_IDLE)
+        for reach in self._reaches(gang, scope):
+            kept_in = topology_placement.restricted_to_domains(snapshot, gang, reach, FUTURE_IDLE)
             for kept in (one for one in kept_in if one.domains not in tried):
                 tried.add(kept.domains)
                 reservation = self._reserve_close(kept, scope, reach)
@@ -145,16 +145,16 @@ class ClaimSources:
                 return self._reserve_close(min(losses, key=itemgetter(0))[1], scope, reach)
         return None
 
-    def _reaches(self, found: Gang, scope: ReclaimScope) -> Iterator[Ints]:
+    def _reaches(self, gang: Gang, scope: ReclaimScope) -> Iterator[Ints]:
         """What a gang may use; then also what is gathered for it. int64[resources, nodes]."""
-        topology, capacity = found.job.topology, self.reclaimable.capacity
+        topology, capacity = gang.job.topology, self.reclaimable.capacity
         yield capacity.with_idle(scope) if topology else self.snapshot.capacity.future_idle
-        if topology.required and (gathered := self._gathered(found, scope)) is not None:
+        if topology.required and (gathered := self._gathered(gang, scope)) is not None:
             yield gathered
 
-    def _gathered(self, found: Gang, scope: ReclaimScope) -> Ints | None:
+    def _gathered(self, gang: Gang, scope: ReclaimScope) -> Ints | None:
         """`Reclaimable.with_gathered` for the domains that a gang requires."""
-        labels = dict.fromkeys(label for _, label in found.job.topology.required)
+        labels = dict.fromkeys(label for _, label in gang.job.topology.required)
         domains = [*map(self.snapshot.domains.by_label, labels)]
         return self.reclaimable.with_gathered(domains, scope)
 
@@ -169,32 +169,32 @@ class ClaimSources:
                 return reservation
         return None
 
-    def claim(self, found: Gang, scope: ReclaimScope) -> Reservation | None:
+    def claim(self, gang: Gang, scope: ReclaimScope) -> Reservation | None:
         """`reserve`, else by preemption if allowed; None, and no change, if that fails."""
-        if found.partial and (reservation := self._reserve_own(found)):
+        if gang.partial and (reservation := self._reserve_own(gang)):
             return reservation
-        to_start = reasons.room_for_minimum if found.partial else reasons.room_for_job
-        reason = to_start(found.job.key)
-        reservation = self.reserve(found, scope) or self._preempt_for(found, scope, reason)
+        to_start = reasons.room_for_minimum if gang.partial else reasons.room_for_job
+        reason = to_start(gang.job.key)
+        reservation = self.reserve(gang, scope) or self._preempt_for(gang, scope, reason)
         if reservation:
             self.record_evicted(reservation.evicted, reason)
         return reservation
 
-    def _preempt_for(self, found: Gang, scope: ReclaimScope, reason: Reason) -> Reservation | None:
+    def _preempt_for(self, gang: Gang, scope: ReclaimScope, reason: Reason) -> Reservation | None:
         # A gang whose last start failed might preempt jobs for nothing, again and again.
-        if found.failed_before or not self.may_preempt(scope):
+        if gang.failed_before or not self.may_preempt(scope):
             return None
         snapshot = self.snapshot
         room = (
             snapshot.capacity_without_training_jobs
-            if found.job.topology.required
+            if gang.job.topology.required
             else snapshot.capacity.future_idle
         )
-        kept = topology_placement.restricted_to_domains(snapshot, found, room, Horizon.EMPTY)
-        preemptors = (Preemptor(one.requests, scope, reason, found.quota_request) for one in kept)
+        kept = topology_placement.restricted_to_domains(snapshot, gang, room, Horizon.EMPTY)
+        preemptors = (Preemptor(one.requests, scope, reason, gang.quota_request) for one in kept)
         return next(filter(None, (self.preemption.run(one) for one in preemptors)), None)
 
-    def _reserve_own(self, found: Gang) -> Reservation | None:
+    def _reserve_own(self, gang: Gang) -> Reservation | None:
         """Reserve for the rest of a partial start from extras of the job's own started roles.
 
         Only those of roles that restart to resize: the job restarted for a size that did not fit.
@@ -202,14 +202,14 @@ class ClaimSources:
         own = [
             one
             for one in self.reclaimable.allocations
-            if one.job.key == found.job.key and one.restarts_to_resize
+            if one.job.key == gang.job.key and one.restarts_to_resize
         ]
-        reservation = self._reservation(found, found.requests)
+        reservation = self._reservation(gang, gang.requests)
         reclaimable = Reclaimable(self.snapshot, own, reclaim_order(self.snapshot))
         if not reserve_capacity(reservation, reclaimable, ALL_IN_REACH, whole=True):
             return None
         self.forget_reclaimable()  # its entries of these roles are outdated
-        record_eviction(reservation.evicted, reasons.room_for_minimum(found.job.key))
+        record_eviction(reservation.evicted, reasons.room_for_minimum(gang.job.key))
         return reservation
 
     def reclaim_live(self, reservation: Reservation, scope: ReclaimScope) -> bool:
@@ -228,10 +228,8 @@ class ClaimSources:
         self.forget_reclaimable()  # its entries of these roles are outdated
         return reserve_capacity(reservation, others, scope, whole=True)
 
-    def _reservation(self, found: Gang, requests: Iterable[PodSetRequest]) -> Reservation:
-        return Reservation(
-            self.snapshot.capacity, list(requests), quota_request=found.quota_request
-        )
+    def _reservation(self, gang: Gang, requests: Iterable[PodSetRequest]) -> Reservation:
+        return Reservation(self.snapshot.capacity, list(requests), quota_request=gang.quota_request)
 
     def forget_reclaimable(self) -> None:
         """Rebuild `reclaimable` on next use, after roles changed in another way than by a claim."""
@@ -270,13 +268,11 @@ class ClaimSources:
         if self.snapshot.teams and found:
             self.snapshot.teams.changes += 1
 
-    def scope_of(
-        self, found: Gang, requests: Sequence[PodSetRequest] | None = None
-    ) -> ReclaimScope:
+    def scope_of(self, gang: Gang, requests: Sequence[PodSetRequest] | None = None) -> ReclaimScope:
         """The scope of a gang's claim, for the resources that these requests lack (None: all)."""
-        priority = reclaim_priority_of(self.snapshot, found.job)
-        requests = found.requests if requests is None else requests
-        return self.scope(priority, found.quota_request.team, requests)
+        priority = reclaim_priority_of(self.snapshot, gang.job)
+        requests = gang.requests if requests is None else requests
+        return self.scope(priority, gang.quota_request.team, requests)
 
     def scope(
         self,
@@ -289,9 +285,9 @@ class ClaimSources:
         claimed = self.charge(priority, charge) if charge else None
         return self.snapshot.reclaim_scope(priority, claimed, requests, pods)
 
-    def is_covered(self, found: Gang) -> bool:
+    def is_covered(self, gang: Gang) -> bool:
         """Whether a guarantee covers a gang's claim."""
-        right = self.scope_of(found, ()).right
+        right = self.scope_of(gang, ()).right
         return right is not None and right.covered_by != NO_TEAM
 
     def charge(self, priority: ReclaimPriority, charge: TeamCharge) -> TeamCharge:

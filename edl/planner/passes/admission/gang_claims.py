@@ -46,118 +46,118 @@ class GangClaims:
         self.snapshot, self.results = self.sources.snapshot, self.sources.results
         self.nodes = NodeRequests(self.snapshot, self.results)
 
-    def complete(self, found: Gang) -> bool:
+    def complete(self, gang: Gang) -> bool:
         """Start the remaining roles of a partial start on idle capacity; False if they do not fit.
 
         This precedes the placement of ungated pods, whose nodes only kube-scheduler knows.
         """
-        may = found.quota_request.allows(IDLE)
-        placed = topology_placement.place_gang(self.snapshot, found) if may else None
+        may = gang.quota_request.allows(IDLE)
+        placed = topology_placement.place_gang(self.snapshot, gang) if may else None
         if placed is not None:
-            self._admit(*placed, reasons.completed([role.name for role in found.roles]))
+            self._admit(*placed, reasons.completed([role.name for role in gang.roles]))
         return placed is not None
 
-    def take_back(self, found: Gang) -> bool:
+    def take_back(self, gang: Gang) -> bool:
         """Suspend a partial start that was not completed within the gang limit; whether it was.
 
         A Job that was created again waits since then, beside the roles that run.
         """
-        times = (found.job.started_at, *(role.status.suspended_at for role in found.roles))
+        times = (gang.job.started_at, *(role.status.suspended_at for role in gang.roles))
         since = max(filter(None, times), default=None)
         late = self.snapshot.clock.elapsed_or_recheck(since, self.snapshot.limits.gang_limit)
-        if late := late and not found.job.keeps_running:
-            reason = gang_failure(self.snapshot, found.job, reasons.GANG_UNSCHEDULABLE_COMPLETION)
-            self.results.suspended[found.job.key] = reason
+        if late := late and not gang.job.keeps_running:
+            reason = gang_failure(self.snapshot, gang.job, reasons.GANG_UNSCHEDULABLE_COMPLETION)
+            self.results.suspended[gang.job.key] = reason
         return late
 
-    def restart(self, found: Gang, *, anew: bool) -> bool:
+    def restart(self, gang: Gang, *, anew: bool) -> bool:
         """Start a restarting job, before the queue: its capacity was freed for this start.
 
         False if that capacity is gone; the job then queues for its minimum like any other. `anew`:
         its pods are packed anew, so that a waiting gang may fit beside them.
         """
-        key = found.job.key
-        if not has_previous_pods(self.snapshot, found):
-            stays = self._off_vacated(found)
-            placed = self._placed_again(stays, anew=anew) or self._placed_again(found, anew=anew)
+        key = gang.job.key
+        if not has_previous_pods(self.snapshot, gang):
+            stays = self._off_vacated(gang)
+            placed = self._placed_again(stays, anew=anew) or self._placed_again(gang, anew=anew)
             if placed is not None:
-                self._admit(*placed, found.reason)
+                self._admit(*placed, gang.reason)
             return placed is not None
-        if returns := self._reserved_again(found, anew=anew):
+        if returns := self._reserved_again(gang, anew=anew):
             self.results.pipeline(*returns, key)
             self.results.hold(key, reasons.PODS_TERMINATING)
         return returns is not None
 
     def _reserved_again(
-        self, found: Gang, *, anew: bool
+        self, gang: Gang, *, anew: bool
     ) -> tuple[Sequence[PodSetRequest], topology_placement.NodesByRequest] | None:
         """Reserve future idle capacity for a restart, on its assigned nodes if it fits there."""
-        if not anew and found.quota_request.allows(FUTURE_IDLE):
-            there = place_on_assigned_nodes(self.snapshot, found, FUTURE_IDLE)
+        if not anew and gang.quota_request.allows(FUTURE_IDLE):
+            there = place_on_assigned_nodes(self.snapshot, gang, FUTURE_IDLE)
             if there:
-                found.quota_request.reserve(FUTURE_IDLE)
+                gang.quota_request.reserve(FUTURE_IDLE)
                 return there[0].requests, there[1]
-        made = self.sources.reserve(found, NONE_IN_REACH)
+        made = self.sources.reserve(gang, NONE_IN_REACH)
         return (made.requests, made.nodes) if made else None
 
     def _placed_again(
-        self, found: Gang, *, anew: bool
+        self, gang: Gang, *, anew: bool
     ) -> tuple[Gang, topology_placement.NodesByRequest] | None:
-        if not found.quota_request.allows(IDLE):
+        if not gang.quota_request.allows(IDLE):
             return None
-        at = None if anew else place_on_assigned_nodes(self.snapshot, found, IDLE)
-        return at or self._placed(found)
+        at = None if anew else place_on_assigned_nodes(self.snapshot, gang, IDLE)
+        return at or self._placed(gang)
 
-    def _off_vacated(self, found: Gang) -> Gang:
+    def _off_vacated(self, gang: Gang) -> Gang:
         """The gang without the overdue unneeded nodes, if it was stopped to leave those."""
-        if found.stop_reason is None or found.stop_reason.code is not Code.NODE_UNNEEDED:
-            return found
+        if gang.stop_reason is None or gang.stop_reason.code is not Code.NODE_UNNEEDED:
+            return gang
         stays = ~overdue(self.snapshot)
-        requests = (PodSetRequest(one.within(stays), pods) for one, pods in found.requests)
-        return replace(found, requests=tuple(requests))
+        requests = (PodSetRequest(one.within(stays), pods) for one, pods in gang.requests)
+        return replace(gang, requests=tuple(requests))
 
-    def serve(self, found: Gang) -> None:
-        key, reserved_for = found.job.key, found.quota_request.head
-        self.nodes.hold(found)
-        head = next((one for one in self._heads if self._waits_for(found, one)), None)
-        if head and self._may_ever_start(found):
-            if not (self._yielded_before(found, head) and self._takes_yielded(found)):
+    def serve(self, gang: Gang) -> None:
+        key, reserved_for = gang.job.key, gang.quota_request.head
+        self.nodes.hold(gang)
+        head = next((one for one in self._heads if self._waits_for(gang, one)), None)
+        if head and self._may_ever_start(gang):
+            if not (self._yielded_before(gang, head) and self._takes_yielded(gang)):
                 self.results.enqueue(key, reasons.goes_first(head.job.key))
-        elif later := gang_backoff(self.snapshot, found.job):
+        elif later := gang_backoff(self.snapshot, gang.job):
             self.results.enqueue(key, *later)
-        elif reserved_for and self._may_ever_start(found):
+        elif reserved_for and self._may_ever_start(gang):
             self.results.enqueue(key, reasons.goes_first(reserved_for))
-        elif not found.job.provisioning.has_requests and (refused := self._refusal(found)):
-            self._pass_over(found, refused)
+        elif not gang.job.provisioning.has_requests and (refused := self._refusal(gang)):
+            self._pass_over(gang, refused)
         else:
-            self._start(found)
+            self._start(gang)
 
-    def _start(self, found: Gang) -> None:
+    def _start(self, gang: Gang) -> None:
         """Start or reserve; the gang may use the capacity that its provisional pods hold."""
-        self.nodes.provisioner.release_held(found)
-        patient = self.nodes.is_patient(found)
-        waits = patient or has_previous_pods(self.snapshot, found)
-        if not waits and (placed := self._placed(found)):
-            self._admit(*placed, found.reason)
-        elif not self.reserve(found, patient=patient):
-            self.nodes.provisioner.reserve_held(found)
+        self.nodes.provisioner.release_held(gang)
+        patient = self.nodes.is_patient(gang)
+        waits = patient or has_previous_pods(self.snapshot, gang)
+        if not waits and (placed := self._placed(gang)):
+            self._admit(*placed, gang.reason)
+        elif not self.reserve(gang, patient=patient):
+            self.nodes.provisioner.reserve_held(gang)
 
-    def _waits_for(self, found: Gang, head: Gang) -> bool:
+    def _waits_for(self, gang: Gang, head: Gang) -> bool:
         """Whether a gang waits for a queue head.
 
         A gang that its team's guarantee covers does not wait for another team's head that borrows.
         """
-        mine, theirs = found.quota_request.team, head.quota_request.team
-        if mine and theirs and mine.team != theirs.team and self.sources.is_covered(found):
-            return self.sources.is_covered(head) and delays(found, head)
-        return delays(found, head)
+        mine, theirs = gang.quota_request.team, head.quota_request.team
+        if mine and theirs and mine.team != theirs.team and self.sources.is_covered(gang):
+            return self.sources.is_covered(head) and delays(gang, head)
+        return delays(gang, head)
 
-    def _yielded_before(self, found: Gang, head: Gang) -> bool:
+    def _yielded_before(self, gang: Gang, head: Gang) -> bool:
         """Whether jobs yielded to a gang in the last moments before a head had waited for long.
 
         If it then waited for the head, they would have yielded for nothing, and would grow back.
         """
-        limits, job = self.snapshot.limits, found.job
+        limits, job = self.snapshot.limits, gang.job
         since = head.job.waiting_since + limits.queue_patience
         # Fast path: all roles are read for a short time only.
         if self.snapshot.clock.now - since >= limits.gang_limit:
@@ -168,124 +168,124 @@ class GangClaims:
         clock = self.snapshot.clock
         return bool(last and last < since) and not clock.elapsed_or_recheck(last, limits.gang_limit)
 
-    def _takes_yielded(self, found: Gang) -> bool:
+    def _takes_yielded(self, gang: Gang) -> bool:
         """Start a gang, or reserve what becomes idle soon; no further job yields to it."""
-        if found.quota_request.head or gang_backoff(self.snapshot, found.job):
+        if gang.quota_request.head or gang_backoff(self.snapshot, gang.job):
             return False
-        self.nodes.provisioner.release_held(found)
-        previous = has_previous_pods(self.snapshot, found)
-        if not previous and (placed := self._placed(found)):
-            self._admit(*placed, found.reason)
-        elif reservation := self.sources.reserve(found, NONE_IN_REACH):
-            key, placing = found.job.key, (reservation.requests, reservation.nodes)
+        self.nodes.provisioner.release_held(gang)
+        previous = has_previous_pods(self.snapshot, gang)
+        if not previous and (placed := self._placed(gang)):
+            self._admit(*placed, gang.reason)
+        elif reservation := self.sources.reserve(gang, NONE_IN_REACH):
+            key, placing = gang.job.key, (reservation.requests, reservation.nodes)
             self.results.pipeline(*placing, key)
-            why = reasons.PODS_TERMINATING if previous else reasons.leaving(found.pods)
+            why = reasons.PODS_TERMINATING if previous else reasons.leaving(gang.pods)
             self.results.enqueue(key, why)
-            self.nodes.keep_held(found)
+            self.nodes.keep_held(gang)
         else:
-            self.nodes.provisioner.reserve_held(found)
+            self.nodes.provisioner.reserve_held(gang)
             return False
         return True
 
-    def _placed(self, found: Gang) -> tuple[Gang, topology_placement.NodesByRequest] | None:
-        if not found.quota_request.allows(IDLE):
+    def _placed(self, gang: Gang) -> tuple[Gang, topology_placement.NodesByRequest] | None:
+        if not gang.quota_request.allows(IDLE):
             return None
-        if there := self.nodes.provisioner.place(found):
+        if there := self.nodes.provisioner.place(gang):
             return there
-        together = self.snapshot.policy.colocate and not found.job.topology
-        at_one = place_on_one_node(self.snapshot, found.requests) if together else None
-        return (found, at_one) if at_one else topology_placement.place_gang(self.snapshot, found)
+        together = self.snapshot.policy.colocate and not gang.job.topology
+        at_one = place_on_one_node(self.snapshot, gang.requests) if together else None
+        return (gang, at_one) if at_one else topology_placement.place_gang(self.snapshot, gang)
 
-    def reserve(self, found: Gang, *, patient: bool = False) -> bool:
+    def reserve(self, gang: Gang, *, patient: bool = False) -> bool:
         """Reserve future idle capacity for all pods, which start once it is idle; else pass over.
 
         `patient`: if its quotas admit it, the gang is passed over while nodes for extras are due.
         """
-        job, scope = found.job, self.sources.scope_of(found)
-        request = found.quota_request
+        job, scope = gang.job, self.sources.scope_of(gang)
+        request = gang.quota_request
         never = request.never_allowed_by
         quota = never or self.sources.reclaimable.quotas.exceeded(request, scope)
         if quota and (never or not (scope.reclaims_jobs and quota.spec.spans_namespaces)):
-            self._exceeds_quota(found, request, quota)
+            self._exceeds_quota(gang, request, quota)
             return False
         if patient:
-            self._pass_over(found, reasons.PLACEMENT_ORDER)
+            self._pass_over(gang, reasons.PLACEMENT_ORDER)
             return False
         suspended = len(self.results.suspended)
-        if reservation := self.sources.claim(found, scope):
+        if reservation := self.sources.claim(gang, scope):
             victims = [*self.results.suspended][suspended:]
             donors = {one.job.key for one in reservation.evicted}.union(victims) - {job.key}
             placed, evicted = (reservation.requests, reservation.nodes), reservation.evicted
             self.results.pipeline(*placed, job.key, clears=bool(donors), evicted=evicted)
-            previous = has_previous_pods(self.snapshot, found)
-            reason = reasons.PODS_TERMINATING if previous else reasons.leaving(found.pods, donors)
+            previous = has_previous_pods(self.snapshot, gang)
+            reason = reasons.PODS_TERMINATING if previous else reasons.leaving(gang.pods, donors)
             self.results.enqueue(job.key, reason)
-            self.nodes.keep_held(found)
+            self.nodes.keep_held(gang)
             return True
         if quota:
-            self._exceeds_quota(found, request, quota)
+            self._exceeds_quota(gang, request, quota)
             return False
-        attained = partial(self.sources.attained, found, scope)
-        reason = gang_fit_error(self.snapshot, found, attained)
-        kind = (found.signature, scope.priority)
-        self._refused.setdefault(kind, {})[self._covered(found, scope)] = reason
+        attained = partial(self.sources.attained, gang, scope)
+        reason = gang_fit_error(self.snapshot, gang, attained)
+        kind = (gang.signature, scope.priority)
+        self._refused.setdefault(kind, {})[self._covered(gang, scope)] = reason
         less = scope.priority < ReclaimPriority(job.priority)
         self.expects_shrinks = self.expects_shrinks or less
-        self._pass_over(found, reason)
+        self._pass_over(gang, reason)
         return False
 
-    def _pass_over(self, found: Gang, reason: Reason) -> None:
+    def _pass_over(self, gang: Gang, reason: Reason) -> None:
         """Enqueue a gang that does not fit; others may start before it (backfill).
 
         After `queue_patience` it becomes a head, which later gangs may not delay.
         """
-        reason, until = self.nodes.request(found, reason, partial(self.sources.attained, found))
-        counts = found.quota_request is not NOT_COUNTED
-        if counts and found.job.key in self.results.requests:
+        reason, until = self.nodes.request(gang, reason, partial(self.sources.attained, gang))
+        counts = gang.quota_request is not NOT_COUNTED
+        if counts and gang.job.key in self.results.requests:
             self._refused.clear()  # requested pods count in quotas, so others' reasons may change
-        self.results.enqueue(found.job.key, reason, until)
+        self.results.enqueue(gang.job.key, reason, until)
         # A gang that fits nowhere never becomes a head, and needs no recheck by time.
-        if self.sources.without_jobs.fits(found) and self._waited_long(found):
-            self._heads.append(found)
+        if self.sources.without_jobs.fits(gang) and self._waited_long(gang):
+            self._heads.append(gang)
 
-    def _waited_long(self, found: Gang) -> bool:
+    def _waited_long(self, gang: Gang) -> bool:
         patience = self.snapshot.limits.queue_patience
-        return self.snapshot.clock.waited_or_recheck(found.job, patience)
+        return self.snapshot.clock.waited_or_recheck(gang.job, patience)
 
-    def _may_ever_start(self, found: Gang) -> bool:
+    def _may_ever_start(self, gang: Gang) -> bool:
         """Whether it fits nodes without training jobs, or an autoscaler may add nodes for it."""
-        return self.sources.without_jobs.has_capacity_for(found) or self.nodes.may_request(found)
+        return self.sources.without_jobs.has_capacity_for(gang) or self.nodes.may_request(gang)
 
-    def _refusal(self, found: Gang) -> Reason | None:
+    def _refusal(self, gang: Gang) -> Reason | None:
         """Why an equal gang was refused; None if none was."""
-        priority = reclaim_priority_of(self.snapshot, found.job)
-        known = self._refused.get((found.signature, priority))
-        return known.get(self._covered(found, self.sources.scope_of(found, ()))) if known else None
+        priority = reclaim_priority_of(self.snapshot, gang.job)
+        known = self._refused.get((gang.signature, priority))
+        return known.get(self._covered(gang, self.sources.scope_of(gang, ()))) if known else None
 
-    def _covered(self, found: Gang, scope: ReclaimScope) -> tuple[int, int] | None:
+    def _covered(self, gang: Gang, scope: ReclaimScope) -> tuple[int, int] | None:
         """Nodes that are too small, or not eligible, refuse a gang whatever its team may take."""
         right, there = scope.right, self.sources.without_jobs
-        if right and (found.quota_request.is_bounded or there.has_capacity_for(found)):
+        if right and (gang.quota_request.is_bounded or there.has_capacity_for(gang)):
             return right.team, right.covered_by
         return None
 
-    def _exceeds_quota(self, found: Gang, request: QuotaRequest, quota: QuotaLine) -> None:
+    def _exceeds_quota(self, gang: Gang, request: QuotaRequest, quota: QuotaLine) -> None:
         """Enqueue a gang that exceeds a quota; after `queue_patience` the quota is reserved for it.
 
         Until then, other jobs that count in the same quota may start before it.
         """
-        key, needs = found.job.key, request.amount(quota)
-        self.nodes.drop(found)
+        key, needs = gang.job.key, request.amount(quota)
+        self.nodes.drop(gang)
         self.results.enqueue(key, reasons.insufficient_quota(quota.spec, needs, quota.used))
         # Usage by other workloads may never fall, so the quota is not reserved because of it.
         may = request.fits_beside_others and (
-            self.sources.without_jobs.fits(found) or self.nodes.may_request(found)
+            self.sources.without_jobs.fits(gang) or self.nodes.may_request(gang)
         )
-        if may and self._waited_long(found):
+        if may and self._waited_long(gang):
             quota.head = quota.head or key
 
-    def _admit(self, found: Gang, placed: list[list[int]], reason: Reason) -> None:
-        found.quota_request.reserve(IDLE)
-        allocations = admit_roles(self.snapshot, found, placed)
+    def _admit(self, gang: Gang, placed: list[list[int]], reason: Reason) -> None:
+        gang.quota_request.reserve(IDLE)
+        allocations = admit_roles(self.snapshot, gang, placed)
         self.snapshot.allocations.extend(allocations)
-        self.results.admitted[found.job.key] = (reason, allocations)
+        self.results.admitted[gang.job.key] = (reason, allocations)

@@ -40,9 +40,7 @@ def leave_lost_domains(sources: ClaimSources) -> None:
     sources.forget_reclaimable()
 
 
-def _in_lost_domains(
-    sources: ClaimSources,
-) -> Iterator[tuple[TrainingJob, list[RoleAllocation]]]:
+def _in_lost_domains(sources: ClaimSources) -> Iterator[tuple[TrainingJob, list[RoleAllocation]]]:
     snapshot, started = sources.snapshot, defaultdict[int, list[RoleAllocation]](list)
     for one in snapshot.allocations if sources.standing_still else ():
         started[one.queue_rank].append(one)

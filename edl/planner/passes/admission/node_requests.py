@@ -47,74 +47,75 @@ class NodeRequests:
         by_request = limits.provisioning.provisioner is Provisioner.REQUEST
         self.provisioner = (RequestedRoom if by_request else ProvisionalRoom)(self.snapshot)
 
-    def hold(self, found: Gang) -> None:
+    def hold(self, gang: Gang) -> None:
         """Keep a gang's existing request, unless a later step replaces it, and its capacity."""
-        asked = found.job.provisioning.has_requests and self.may_request(found)
-        if asked and not self._is_late(found):
-            self._keep(found, self.provisioner.hold(found))
+        asked = gang.job.provisioning.has_requests and self.may_request(gang)
+        if asked and not self._is_late(gang):
+            self._keep(gang, self.provisioner.hold(gang))
 
-    def keep_held(self, found: Gang) -> None:
+    def keep_held(self, gang: Gang) -> None:
         """Keep only the part of a gang's request for which there are nodes."""
-        if found.job.key in self.results.requests:
-            self._keep(found, self.provisioner.held(found))
+        if gang.job.key in self.results.requests:
+            self._keep(gang, self.provisioner.held(gang))
 
-    def _keep(self, found: Gang, pods: Mapping[str, int]) -> None:
-        self.results.requests[found.job.key] = dict(sorted(pods.items()))
+    def _keep(self, gang: Gang, pods: Mapping[str, int]) -> None:
+        self.results.requests[gang.job.key] = dict(sorted(pods.items()))
 
-    def drop(self, found: Gang) -> None:
-        self.results.requests.pop(found.job.key, None)
+    def drop(self, gang: Gang) -> None:
+        self.results.requests.pop(gang.job.key, None)
 
-    def is_patient(self, found: Gang) -> bool:
+    def is_patient(self, gang: Gang) -> bool:
         """Whether a gang's start waits, within the deadline, for nodes beyond its minimum."""
-        awaited = self.provisioner.is_awaited(found)
-        return awaited and self.may_request(found) and not self._is_late(found)
+        awaited = self.provisioner.is_awaited(gang)
+        return awaited and self.may_request(gang) and not self._is_late(gang)
 
     def request(
-        self, found: Gang, reason: Reason, attained: Callable[[], AttainedCapacity]
+        self, gang: Gang, reason: Reason, attained: Callable[[], AttainedCapacity]
     ) -> tuple[Reason, datetime | None]:
         """Request nodes for a gang that does not fit, if it may.
 
         Returns why it waits, and until when if time ends that. `reason`: why it does not fit.
         `attained`: what it may get of idle nodes and extras.
         """
-        job = found.job
-        self.drop(found)
-        if not self.may_request(found):
+        job = gang.job
+        self.drop(gang)
+        if not self.may_request(gang):
             return reason, None
         if until := self._rests_until(job):
             failure = job.provisioning.failure
             return reasons.not_provisioned(failure.message if failure else ""), until
-        if self._is_late(found):
+        if self._is_late(gang):
             self.results.unprovisioned.append(job.key)
             return reasons.not_provisioned(job.provisioning.message), None
         if not self._takes_turn(job):
             return reason, None
-        pods = self.provisioner.wanted(found, attained)
-        names = (role.name for role in found.roles)
+        pods = self.provisioner.wanted(gang, attained)
+        names = (role.name for role in gang.roles)
         asked = {name: count for name, count in zip(names, pods, strict=True) if count}
-        self._keep(found, asked)
-        self._requesting.append(found)
-        self.provisioner.claim(found)
-        found.quota_request.reserve(IDLE)
+        self._keep(gang, asked)
+        self._requesting.append(gang)
+        self.provisioner.claim(gang)
+        gang.quota_request.reserve(IDLE)
         waiting = sum(asked.values()) - len(job.provisioning.held)
-        until = self.provisioner.deadline(found)
+        until = self.provisioner.deadline(gang)
         return reasons.waits_for_nodes(waiting, job.provisioning.message), until
 
     def reserve(self) -> None:
         """Keep growth off idle capacity to which kube-scheduler may bind provisional pods."""
-        for found in self._requesting:
-            self.provisioner.reserve(found, self.results.requests.get(found.job.key, {}))
+        for gang in self._requesting:
+            self.provisioner.reserve(gang, self.results.requests.get(gang.job.key, {}))
 
-    def request_replacements(self, one: RoleAllocation, pods: int, *, begins: bool) -> bool:
+    def request_replacements(self, allocation: RoleAllocation, pods: int, *, begins: bool) -> bool:
         """Request capacity for `pods` pods of a started role that leave cordoned nodes.
 
         There is one provisional pod per pod; those that are bound hold their capacity. After the
         timeout unbound ones stay, but no longer count in `provisioning_parallelism`. `begins`: the
         first request may be made. Returns whether nodes are requested and may come in time.
         """
-        job, by_pods = one.job, self.snapshot.limits.provisioning.provisioner is Provisioner.PODS
-        asked = [pod for pod in job.provisioning.pods if pod.role == one.role.name and not pod.gone]
-        may = by_pods and not job.topology.required and self._may_request(job, (one.role,))
+        job, role = allocation.job, allocation.role
+        by_pods = self.snapshot.limits.provisioning.provisioner is Provisioner.PODS
+        asked = [pod for pod in job.provisioning.pods if pod.role == role.name and not pod.gone]
+        may = by_pods and not job.topology.required and self._may_request(job, (role,))
         if not (may and (asked or begins)):
             return False
         since = min((pod.created_at for pod in asked), default=None)
@@ -123,11 +124,11 @@ class NodeRequests:
         if not (late or self._takes_turn(job)):
             return False
         more = min(pods, MOST_PODS) - len(asked)
-        more = min(more, allowed_pods(one.quota_request, more))
+        more = min(more, allowed_pods(allocation.quota_request, more))
         held = [pod for pod in asked if pod.node and self._has_room(pod)]
         self.snapshot.reserve_provisional(held)
         if count := len(asked) + more:
-            self.results.requests.setdefault(job.key, {})[one.role.name] = count
+            self.results.requests.setdefault(job.key, {})[role.name] = count
         if waiting := max(count - len(held), 0):
             self.results.hold(job.key, reasons.waits_for_nodes(waiting, job.provisioning.message))
         return count > 0 and not (late and waiting)
@@ -144,9 +145,9 @@ class NodeRequests:
         self._left -= 1
         return True
 
-    def may_request(self, found: Gang) -> bool:
+    def may_request(self, gang: Gang) -> bool:
         """Whether an autoscaler may add nodes for a gang, all of whose job is suspended."""
-        return found.job.suspended and self._may_request(found.job, found.roles)
+        return gang.job.suspended and self._may_request(gang.job, gang.roles)
 
     def _may_request(self, job: TrainingJob, roles: Iterable[Role]) -> bool:
         return (
@@ -155,9 +156,9 @@ class NodeRequests:
             and all(is_provisionable(role.template.shape) for role in roles)
         )
 
-    def _is_late(self, found: Gang) -> bool:
+    def _is_late(self, gang: Gang) -> bool:
         """Whether the deadline of a gang's requested nodes has passed."""
-        return self.snapshot.clock.elapsed_or_recheck(self.provisioner.deadline(found), timedelta())
+        return self.snapshot.clock.elapsed_or_recheck(self.provisioner.deadline(gang), timedelta())
 
     def _rests_until(self, job: TrainingJob) -> datetime | None:
         """The end of the back-off after nodes that did not join; None if it may request again.

@@ -28,12 +28,7 @@ from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
 from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.extras.reclaimable import minimum_priority
 from edl.planner.snapshot.restart_backoff import gang_failure
-from edl.planner.snapshot.role_allocation import (
-    NO_NODE,
-    Placement,
-    RoleAllocation,
-    Unscheduled,
-)
+from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation, Unscheduled
 
 _STARTS: Final = timedelta(seconds=30)
 """Within this time after a start, a new pod belongs to the start and replaces no lost pod."""
@@ -126,28 +121,28 @@ def _claim_for_minimum(
     sources.drop_suspended()
 
 
-def _backs_off(allocation: RoleAllocation, found: Unscheduled) -> bool:
+def _backs_off(allocation: RoleAllocation, replica: Unscheduled) -> bool:
     """Whether the Job controller creates this lost pod after its back-off only.
 
     Until then no replica yields for it: others' new pods would take the room, and yield it again.
     """
-    return is_lost(found) and has_lost_any(allocation.role)
+    return is_lost(replica) and has_lost_any(allocation.role)
 
 
-def _starts_without_room(allocation: RoleAllocation, found: Unscheduled) -> bool:
+def _starts_without_room(allocation: RoleAllocation, replica: Unscheduled) -> bool:
     """Whether this gated pod belongs to its gang's start, and other pods have taken its node.
 
     Not if it has an assigned node, which may be absent only briefly. A pod created long after the
     start replaces another one, or a user has raised the minimum.
     """
-    started, pod = allocation.job.started_at, found.pod
+    started, pod = allocation.job.started_at, replica.pod
     return (
         pod is not None
         and pod.unplaced
         and not allocation.job.problem
         and started is not None
-        and found.since is not None
-        and found.since - started < _STARTS
+        and replica.since is not None
+        and replica.since - started < _STARTS
     )
 
 

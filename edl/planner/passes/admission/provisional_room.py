@@ -23,11 +23,7 @@ from edl.contract import Provision
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.model import JobKey, ProvisionalPod, RequestState
 from edl.planner.gangs.gang import Gang
-from edl.planner.gangs.topology_placement import (
-    AttainedCapacity,
-    NodesByRequest,
-    kept_at,
-)
+from edl.planner.gangs.topology_placement import AttainedCapacity, NodesByRequest, kept_at
 from edl.planner.packing.pack_order import reserve_idle, reserve_nodes
 from edl.planner.packing.pod_class import PodSetRequest, pack, still_missing
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -46,83 +42,83 @@ class ProvisionalRoom:
     _kept: dict[JobKey, list[ProvisionalPod]] = field(default_factory=dict)
     """By job, the bound provisional pods whose capacity is reserved for the gang."""
 
-    def hold(self, found: Gang) -> Mapping[str, int]:
+    def hold(self, gang: Gang) -> Mapping[str, int]:
         """The provisional pods of a gang; reserves the capacity of those that are bound.
 
         Not if pods with precedence have taken that capacity, which will preempt the provisional
         pod, nor on a node that no longer accepts pods of the role: it is drained or gone.
         """
-        kept = self._kept[found.job.key] = []
-        for pod in found.job.provisioning.held:
+        kept = self._kept[gang.job.key] = []
+        for pod in gang.job.provisioning.held:
             node = self.snapshot.capacity.index.get(pod.node, NO_NODE)
             amounts = self.snapshot.capacity.amounts(pod.requests)
             stays = node != NO_NODE and self.snapshot.capacity.schedulable[node]
-            stays = stays and self._is_tolerated(found, pod, node)
+            stays = stays and self._is_tolerated(gang, pod, node)
             if stays and self.snapshot.capacity.fits(node, amounts, IDLE):
                 self.snapshot.reserve_provisional((pod,))
                 kept.append(pod)
-        return Counter(pod.role for pod in found.job.provisioning.pods if not pod.gone)
+        return Counter(pod.role for pod in gang.job.provisioning.pods if not pod.gone)
 
-    def held(self, found: Gang) -> Mapping[str, int]:
+    def held(self, gang: Gang) -> Mapping[str, int]:
         """The requested pods for which an autoscaler has added nodes."""
-        return Counter(pod.role for pod in found.job.provisioning.held)
+        return Counter(pod.role for pod in gang.job.provisioning.held)
 
-    def release_held(self, found: Gang) -> None:
+    def release_held(self, gang: Gang) -> None:
         """Release the capacity held for the gang, so that it can start there."""
-        self.snapshot.release_provisional(self._kept.get(found.job.key, ()))
+        self.snapshot.release_provisional(self._kept.get(gang.job.key, ()))
 
-    def reserve_held(self, found: Gang) -> None:
+    def reserve_held(self, gang: Gang) -> None:
         """Undo `release_held`."""
-        self.snapshot.reserve_provisional(self._kept.get(found.job.key, ()))
+        self.snapshot.reserve_provisional(self._kept.get(gang.job.key, ()))
 
-    def is_awaited(self, found: Gang) -> bool:
+    def is_awaited(self, gang: Gang) -> bool:
         """Whether its start waits for nodes for more than its minimum."""
-        asked = found.job.provisioning
+        asked = gang.job.provisioning
         return asked.provision is Provision.MAXIMUM and any(
             not (pod.node or pod.gone) for pod in asked.pods
         )
 
-    def deadline(self, found: Gang) -> datetime | None:
+    def deadline(self, gang: Gang) -> datetime | None:
         """When the requested nodes must have joined; None without a request."""
-        asked = found.job.provisioning
+        asked = gang.job.provisioning
         first = min((pod.created_at for pod in asked.pods), default=None)
         return first + self.snapshot.limits.provisioning_timeout if first else None
 
-    def place(self, found: Gang) -> tuple[Gang, NodesByRequest] | None:
+    def place(self, gang: Gang) -> tuple[Gang, NodesByRequest] | None:
         """Reserve the nodes of its provisional pods, and idle capacity for the rest."""
         held = [
             nodes[: request.pods]
-            for nodes, request in zip(self._nodes(found), found.requests, strict=True)
+            for nodes, request in zip(self._nodes(gang), gang.requests, strict=True)
         ]
-        gang = kept_at(self.snapshot, found, held) if any(held) else None
-        if gang is None or not reserve_nodes(gang.requests, held):
+        kept = kept_at(self.snapshot, gang, held) if any(held) else None
+        if kept is None or not reserve_nodes(kept.requests, held):
             return None
-        rest = still_missing(gang.requests, held)
+        rest = still_missing(kept.requests, held)
         if (more := reserve_idle(rest)) is not None:
-            return gang, [nodes + others for nodes, others in zip(held, more, strict=True)]
+            return kept, [nodes + others for nodes, others in zip(held, more, strict=True)]
         for request, nodes in zip(rest, held, strict=True):
             request.pod_class.idle.unreserve_pods(nodes)
         return None
 
-    def wanted(self, found: Gang, attained: Callable[[], AttainedCapacity]) -> list[int]:
+    def wanted(self, gang: Gang, attained: Callable[[], AttainedCapacity]) -> list[int]:
         """The number of provisional pods per pod set of the gang.
 
         Bound ones that hold no capacity are counted on top until they are preempted: if they were
         deleted, new ones would be bound in their place.
         """
-        held, requests = [len(nodes) for nodes in self._nodes(found)], list(self._requests(found))
+        held, requests = [len(nodes) for nodes in self._nodes(gang)], list(self._requests(gang))
         bound = Counter(
-            pod.role for pod in found.job.provisioning.held if not self._stands_by(found, pod)
+            pod.role for pod in gang.job.provisioning.held if not self._stands_by(gang, pod)
         )
-        idle = [bound[role.name] - kept for role, kept in zip(found.roles, held, strict=True)]
+        idle = [bound[role.name] - kept for role, kept in zip(gang.roles, held, strict=True)]
         # With a required domain, the domain in which nodes will join is unknown.
         fitting = held
-        if not found.job.topology.required:
+        if not gang.job.topology.required:
             rest = still_missing(requests, held)
-            self.reserve_held(found)  # capacity held for one role is not available to another
+            self.reserve_held(gang)  # capacity held for one role is not available to another
             more = pack(attained().room, rest, FUTURE_IDLE)
-            self.release_held(found)
-            fitting = [count + found for count, found in zip(held, more, strict=True)]
+            self.release_held(gang)
+            fitting = [count + new for count, new in zip(held, more, strict=True)]
         missing = [request.pods for request in still_missing(requests, fitting)]
         if not any(missing):  # they fit by amounts, but constraints exclude them
             missing = [request.pods for request in requests]
@@ -131,15 +127,15 @@ class ProvisionalRoom:
             for count, more, request, lost in zip(held, missing, requests, idle, strict=True)
         ]
 
-    def _requests(self, found: Gang) -> Iterator[PodSetRequest]:
+    def _requests(self, gang: Gang) -> Iterator[PodSetRequest]:
         """Its pods; with `Provision.MAXIMUM`, up to each role's max as far as quotas allow."""
-        most = found.job.provisioning.provision is Provision.MAXIMUM
-        taken = [(found.quota_request, 1)]
-        found.quota_request.reserve(IDLE)
-        for role, request in zip(found.roles, found.requests, strict=True):
+        most = gang.job.provisioning.provision is Provision.MAXIMUM
+        taken = [(gang.quota_request, 1)]
+        gang.quota_request.reserve(IDLE)
+        for role, request in zip(gang.roles, gang.requests, strict=True):
             grows = most and role.spec.resizing in RESIZABLE and role.request.replicas is None
             more = min(role.spec.max, MOST_PODS) - request.pods if grows else 0
-            one = self.snapshot.quotas.pod_request(found.job, role)
+            one = self.snapshot.quotas.pod_request(gang.job, role)
             if more > 0:
                 more = allowed_pods(one, more)
                 taken.append((one, more))
@@ -148,7 +144,7 @@ class ProvisionalRoom:
         for one, pods in taken:
             one.reserve(IDLE, -pods)
 
-    def _stands_by(self, found: Gang, pod: ProvisionalPod) -> bool:
+    def _stands_by(self, gang: Gang, pod: ProvisionalPod) -> bool:
         """Whether it is on an unschedulable node that its role tolerates.
 
         A new pod in its place would be bound there again.
@@ -157,29 +153,29 @@ class ProvisionalRoom:
         return (
             node != NO_NODE
             and not self.snapshot.capacity.schedulable[node]
-            and self._is_tolerated(found, pod, node)
+            and self._is_tolerated(gang, pod, node)
         )
 
-    def _is_tolerated(self, found: Gang, pod: ProvisionalPod, node: int) -> bool:
+    def _is_tolerated(self, gang: Gang, pod: ProvisionalPod, node: int) -> bool:
         """Whether the pod's role tolerates the taints of the node."""
         return any(
             role.name == pod.role and self.snapshot.eligibility.tolerated(role.template.shape)[node]
-            for role in found.roles
+            for role in gang.roles
         )
 
-    def _nodes(self, found: Gang) -> list[list[int]]:
+    def _nodes(self, gang: Gang) -> list[list[int]]:
         """The nodes on which provisional pods hold capacity for the gang, by pod set."""
-        index, pods = self.snapshot.capacity.index, self._kept.get(found.job.key, ())
+        index, pods = self.snapshot.capacity.index, self._kept.get(gang.job.key, ())
         nodes = [(pod.role, index[pod.node]) for pod in pods]
-        return [[node for name, node in nodes if name == role.name] for role in found.roles]
+        return [[node for name, node in nodes if name == role.name] for role in gang.roles]
 
-    def claim(self, _found: Gang) -> None:
+    def claim(self, _gang: Gang) -> None:
         """Reserve idle capacity against later gangs, unless kube-scheduler binds pods to it."""
 
-    def reserve(self, found: Gang, asked: Mapping[str, int]) -> None:
+    def reserve(self, gang: Gang, asked: Mapping[str, int]) -> None:
         """Reserve idle capacity against growth, after the last gang."""
-        held = self.held(found)
-        for role, request in zip(found.roles, found.requests, strict=True):
+        held = self.held(gang)
+        for role, request in zip(gang.roles, gang.requests, strict=True):
             more = asked.get(role.name, 0) - held.get(role.name, 0)
             request.pod_class.idle.reserve_pods(max(more, 0))
 
@@ -187,40 +183,40 @@ class ProvisionalRoom:
 class RequestedRoom(ProvisionalRoom):
     """Requests nodes by ProvisioningRequests, which hold no capacity on nodes."""
 
-    def hold(self, found: Gang) -> Mapping[str, int]:
-        return _pods(found) if found.job.provisioning.requests else {}
+    def hold(self, gang: Gang) -> Mapping[str, int]:
+        return _pods(gang) if gang.job.provisioning.requests else {}
 
-    def held(self, found: Gang) -> Mapping[str, int]:
-        return _pods(found) if found.job.provisioning.provisioned else {}
+    def held(self, gang: Gang) -> Mapping[str, int]:
+        return _pods(gang) if gang.job.provisioning.provisioned else {}
 
-    def is_awaited(self, _found: Gang) -> bool:
+    def is_awaited(self, _gang: Gang) -> bool:
         return False
 
-    def deadline(self, found: Gang) -> datetime | None:
+    def deadline(self, gang: Gang) -> datetime | None:
         # After the request is provisioned, nodes have the same time again to become ready.
-        request, limit = found.job.provisioning.request, self.snapshot.limits.provisioning_timeout
+        request, limit = gang.job.provisioning.request, self.snapshot.limits.provisioning_timeout
         if request is None:
             return None
         times = {RequestState.FAILED: 0, RequestState.PENDING: 1, RequestState.PROVISIONED: 2}
         return request.created_at + times[request.state] * limit
 
-    def wanted(self, found: Gang, _attained: Callable[[], AttainedCapacity]) -> list[int]:
-        return [request.pods for request in found.requests]
+    def wanted(self, gang: Gang, _attained: Callable[[], AttainedCapacity]) -> list[int]:
+        return [request.pods for request in gang.requests]
 
-    def claim(self, found: Gang) -> None:
-        for request in found.requests if not found.job.topology.required else ():
+    def claim(self, gang: Gang) -> None:
+        for request in gang.requests if not gang.job.topology.required else ():
             request.pod_class.idle.reserve_pods(request.pods)
 
-    def reserve(self, _found: Gang, _asked: Mapping[str, int]) -> None:
+    def reserve(self, _gang: Gang, _asked: Mapping[str, int]) -> None:
         pass
 
 
-def _pods(found: Gang) -> Mapping[str, int]:
-    pairs = zip(found.roles, found.requests, strict=True)
+def _pods(gang: Gang) -> Mapping[str, int]:
+    pairs = zip(gang.roles, gang.requests, strict=True)
     return {role.name: request.pods for role, request in pairs if request.pods}
 
 
-def allowed_pods(one: QuotaRequest, most: int) -> int:
+def allowed_pods(request: QuotaRequest, most: int) -> int:
     """How many more pods the quotas admit, at most `most`."""
     counts = range(1, most + 1)
-    return bisect_left(counts, 1, key=lambda pods: int(not one.allows(IDLE, pods)))
+    return bisect_left(counts, 1, key=lambda pods: int(not request.allows(IDLE, pods)))

@@ -87,8 +87,7 @@ class Preemption:
         found = victim_candidates(self.snapshot.allocations, self._resizable)
         still = self.standing_still
         self._victims = sorted(
-            found,
-            key=lambda one: (one.job.priority, one.job.key not in still, one.order),
+            found, key=lambda one: (one.job.priority, one.job.key not in still, one.order)
         )
 
     def run(self, preemptor: Preemptor) -> Reservation | None:

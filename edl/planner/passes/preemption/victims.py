@@ -154,12 +154,14 @@ class TriedCapacity(NamedTuple):
         return True
 
 
-def select_victims(found: Sequence[Victim], relief: FreedCapacity | TriedCapacity) -> list[Victim]:
+def select_victims(
+    victims: Sequence[Victim], relief: FreedCapacity | TriedCapacity
+) -> list[Victim]:
     """The shortest sufficient prefix of the victims, less those that can be reprieved.
 
     The highest in order are reprieved first, as in kube-scheduler's preemption.
     """
-    chosen = found[: _prefix(found, relief)]
+    chosen = victims[: _prefix(victims, relief)]
     kept: list[Victim] = []
     at, step = len(chosen), 1
     while at > 0:
@@ -177,28 +179,30 @@ def select_victims(found: Sequence[Victim], relief: FreedCapacity | TriedCapacit
     return kept[::-1]
 
 
-def _prefix(found: Sequence[Victim], relief: FreedCapacity | TriedCapacity) -> int:
+def _prefix(victims: Sequence[Victim], relief: FreedCapacity | TriedCapacity) -> int:
     """The length of the shortest prefix that suffices; on return, just that prefix is evicted."""
-    at, count, step = 0, len(found), 1
+    at, count, step = 0, len(victims), 1
     while at < count and not (at and relief.may_suffice()):
-        at = _move(found, relief, at, at + 1)
+        at = _move(victims, relief, at, at + 1)
     low = high = at
     while high < count and not relief.suffices():
         low, high, step = high + 1, min(high + step, count), 2 * step
-        at = _move(found, relief, at, high)
+        at = _move(victims, relief, at, high)
     while low < high:
         middle = (low + high) // 2
-        at = _move(found, relief, at, middle)
+        at = _move(victims, relief, at, middle)
         if relief.suffices():
             high = middle
         else:
             low = middle + 1
-    return _move(found, relief, at, high)
+    return _move(victims, relief, at, high)
 
 
-def _move(found: Sequence[Victim], relief: FreedCapacity | TriedCapacity, at: int, to: int) -> int:
-    for victim in found[at:to]:
+def _move(
+    victims: Sequence[Victim], relief: FreedCapacity | TriedCapacity, at: int, to: int
+) -> int:
+    for victim in victims[at:to]:
         relief.evict(victim)
-    for victim in found[to:at]:
+    for victim in victims[to:at]:
         relief.restore(victim)
     return to

@@ -28,13 +28,14 @@ class CooldownHolds:
     _found: dict[tuple[PodClass, int], tuple[RoleAllocation, Ints]] = field(default_factory=dict)
     """Also the capacity pipelined in this plan for roles after it; int64[resources, nodes]."""
 
-    def add(self, one: RoleAllocation) -> None:
-        kind = (one.pod_class, id(one.quota_request))
+    def add(self, allocation: RoleAllocation) -> None:
+        kind = (allocation.pod_class, id(allocation.quota_request))
         if kind not in self._found:
-            self._found[kind] = (one, self._kept_after(one))
+            self._found[kind] = (allocation, self._kept_after(allocation))
 
-    def _kept_after(self, one: RoleAllocation) -> Ints:
-        turn, share = (self.snapshot.satisfaction(one), one.rank), self.snapshot.policy.satisfaction
+    def _kept_after(self, allocation: RoleAllocation) -> Ints:
+        turn = self.snapshot.satisfaction(allocation), allocation.rank
+        share = self.snapshot.policy.satisfaction
         room = np.zeros_like(self.snapshot.capacity.future_idle)
         for other in (one for one in self.snapshot.allocations if one.pipelined):
             for place, node in _kept(other):
