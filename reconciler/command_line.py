@@ -25,7 +25,7 @@ from edl.kube.auth.kubeconfig import ConfigOverrides
 from edl.kube.cluster import Cluster
 from edl.kube.option_group import group, option, option_group
 from edl.model import ObjectRef
-from edl.planner import published_settings as planner
+from edl.planner import published_settings
 from edl.planner.decide import decide
 from edl.planner.plan_cache import PlanCache
 from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
@@ -142,19 +142,21 @@ def main(**given: Any) -> None:  # noqa: ANN401 - click's own
 
 
 def _process(options: ReconcilerOptions) -> Manager:
-    place, decides = options.installation, options.planning.settings()
+    place, settings = options.installation, options.planning.settings()
     overrides = ConfigOverrides(place.context or "", system_namespace=place.namespace)
     api = connect(place.kubeconfig, overrides)
     clocks = Clocks(now=lambda: datetime.now(UTC), monotonic=_awake_or_not)
     plan_cache = PlanCache()
-    plan = partial(decide, policy=decides.value(), limits=decides.limits, plan_cache=plan_cache)
+    plan = partial(
+        decide, policy=settings.policy_to_apply(), limits=settings.limits, plan_cache=plan_cache
+    )
     elector = _elector(options, api, clocks) if options.process.leader_elect else None
     if elector:
-        elector.publish({contract.SETTINGS: planner.render(decides)})
-    known = UnservedRequestsWarning(decides.limits)
+        elector.publish({contract.SETTINGS: published_settings.render(settings)})
+    known = UnservedRequestsWarning(settings.limits)
     process = Manager(api, known.wrap_decide(plan), clocks, elector)
-    process.add_background_task("rights", _rights(decides, api, process, clocks, elector).run_once)
-    queue = _queue(decides, process.leader_only(api), process, elector)
+    process.add_background_task("rights", _rights(settings, api, process, clocks, elector).run_once)
+    queue = _queue(settings, process.leader_only(api), process, elector)
     process.add_background_task("queue", queue.run_once)
     process.add_background_task("teams", _teams(process.leader_only(api), process).run_once)
     gauges = CertificateMetrics(process.metrics.registry)
@@ -179,7 +181,10 @@ def _certificates(
 
 
 def _queue(
-    decides: planner.Settings, cluster: Cluster, process: Manager, elector: LeaderElector | None
+    settings: published_settings.Settings,
+    cluster: Cluster,
+    process: Manager,
+    elector: LeaderElector | None,
 ) -> QueuePublisher:
     def confirm(moment: datetime) -> None:
         if elector:
@@ -188,7 +193,7 @@ def _queue(
     return QueuePublisher(
         cluster,
         lambda: process.metrics.latest.decided,
-        QueueInsights(decides, _awake_or_not),
+        QueueInsights(settings, _awake_or_not),
         confirm,
         _awake_or_not,
     )
@@ -200,7 +205,7 @@ def _teams(cluster: Cluster, process: Manager) -> AppliedTeams:
 
 
 def _rights(
-    decides: planner.Settings,
+    settings: published_settings.Settings,
     api: ApiClient,
     process: Manager,
     clocks: Clocks,
@@ -212,7 +217,7 @@ def _rights(
 
     publish(None)
     gauge = process.metrics.state.missing_rights
-    rights = needed(decides.limits.autoscaler)
+    rights = needed(settings.limits.autoscaler)
     return WritePermissions(api, rights, process.forbidden, gauge, publish, clocks.monotonic)
 
 

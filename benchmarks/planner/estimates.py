@@ -131,7 +131,7 @@ def answers(population: Population, seed: int, jobs: int) -> Iterator[Answer]:
     given = world(Random(f"{seed} {population.name}"), population, jobs)
     settings = Settings()
     asked = Asked(given, settings)
-    control_mode = Elastic(settings.value(), settings.limits)
+    control_mode = Elastic(settings.policy_to_apply(), settings.limits)
     simulation = Simulation(given, control_mode, Watcher(decided=asked.look))
     simulation.run()
     admitted = {one.key: one.track.admitted for one in simulation.result().jobs}

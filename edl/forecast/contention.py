@@ -20,7 +20,7 @@ class Contention:
 
     def __init__(self, state: ClusterState, settings: Settings) -> None:
         self._state = state
-        self._snapshot = take_snapshot(state, settings.value(), settings.limits)
+        self._snapshot = take_snapshot(state, settings.policy_to_apply(), settings.limits)
         self._kept: dict[JobKey, list[Mask]] = defaultdict(list)
         """By started job: a required topology keeps its roles to the domain of their pods."""
         for allocation in self._snapshot.allocations:

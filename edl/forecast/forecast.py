@@ -106,7 +106,7 @@ def _simulated(
     keys, known = asked
     seen = _Seen()
     scenario = from_state(state, lambda job: known[job.key].work if job.key in known else None)
-    control_mode = Elastic(settings.value(), settings.limits)
+    control_mode = Elastic(settings.policy_to_apply(), settings.limits)
     simulation = Simulation(scenario, control_mode, Watcher(decided=seen.note))
     horizon = HORIZON.total_seconds()
     while simulation.next <= horizon:

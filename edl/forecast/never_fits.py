@@ -16,7 +16,7 @@ def hopeless(state: ClusterState, settings: Settings, job: TrainingJob) -> Reaso
     """
     if any(role.template.shape.constraints or role.template.shape.share for role in job.live):
         return None
-    plan = decide(_emptied(state, job), settings.value(), settings.limits)
+    plan = decide(_emptied(state, job), settings.policy_to_apply(), settings.limits)
     # A job that waits for time alone may start later.
     if plan.admissions or plan.recheck_after is not None:
         return None

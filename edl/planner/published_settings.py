@@ -42,8 +42,8 @@ class Settings(msgspec.Struct, frozen=True):
     waits: tuple[tuple[str, timedelta], ...] = ()
     unknown: tuple[str, ...] = ()
 
-    def value(self) -> Policy:
-        """The policy to decide with. Raises ValueError for an unknown name or a wrong weight."""
+    def policy_to_apply(self) -> Policy:
+        """The named policy, adjusted. Raises ValueError for an unknown name or a wrong weight."""
         found = POLICIES.get(self.policy)
         if found is None:
             raise ValueError(f'policy: unknown "{self.policy}"; one of {", ".join(POLICIES)}')
@@ -137,7 +137,7 @@ def read(text: str) -> Settings:
         waits=tuple((name, _read(name, given[name], _SECONDS)) for name in _WAITS if name in given),
         unknown=tuple(sorted(unknown)),
     )
-    settings.value()
+    settings.policy_to_apply()
     return settings
 
 

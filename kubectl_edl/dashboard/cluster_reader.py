@@ -138,7 +138,7 @@ class ClusterWideReader:
         now = self._cli.now()
         by = deciding(self._connection, SettingsOverrides(), now)
         state = self._incremental.state(now)
-        plan = decide(state, by.settings.value(), by.settings.limits)
+        plan = decide(state, by.settings.policy_to_apply(), by.settings.limits)
         waiting = in_plan(state, plan, by.stalled)
         keys = [one.job.key for one in waiting]
         starts = self._starts(state, by, keys) if keys else {}

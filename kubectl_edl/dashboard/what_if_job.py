@@ -80,7 +80,7 @@ class WhatIfEngine:
 
     def _run(self, name: str, state: ClusterState, by: EffectiveSettings, late: float) -> Run:
         scenario = from_state(state, what_if.remaining(state))
-        control_mode = Elastic(by.settings.value(), by.settings.limits)
+        control_mode = Elastic(by.settings.policy_to_apply(), by.settings.limits)
         return Run(
             Variant(name, scenario, control_mode), self._result(scenario, control_mode, late)
         )

@@ -124,7 +124,7 @@ def _explanation(
     cli: CliContext, by: EffectiveSettings, state: ClusterState, job: TrainingJob
 ) -> tuple[Explanation | None, Estimate | None]:
     settings = by.settings
-    situation = DecisionInput(state, settings.value(), settings.limits)
+    situation = DecisionInput(state, settings.policy_to_apply(), settings.limits)
     explanation = explain_job(situation, job.key)
     if explanation is None:
         return None, None

@@ -100,7 +100,7 @@ def _report(
         if names:
             raise
         return _last_reasons(cli, connection, by, error)
-    found = decide(state, by.settings.value(), by.settings.limits)
+    found = decide(state, by.settings.policy_to_apply(), by.settings.limits)
     every = moves(state, found)
     shown = tuple(move for move in every if connection.namespace in ("", move.job.namespace))
     planned = Planned(

@@ -112,7 +112,7 @@ def _whole_queue(
     from kubectl_edl.queue.waiting_jobs import in_plan
 
     state, settings = survey_cluster(connection.cluster, cli.now(), hints), by.settings
-    waiting = in_plan(state, decide(state, settings.value(), settings.limits), by.stalled)
+    waiting = in_plan(state, decide(state, settings.policy_to_apply(), settings.limits), by.stalled)
     if by.stalled:
         return [replace(one, estimate=unattended(by)) for one in waiting]
     found = forecast(state, settings, [one.job.key for one in waiting], time_limit(cli))

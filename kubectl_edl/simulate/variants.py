@@ -93,7 +93,7 @@ def live(cli: CliContext, scope: Scope, asked: SimulateOptions) -> None:
     now = cli.now()
     state = survey_cluster(connection.cluster, now)
     own = deciding(connection, SettingsOverrides(), now)
-    control_mode = Elastic(own.settings.value(), own.settings.limits)
+    control_mode = Elastic(own.settings.policy_to_apply(), own.settings.limits)
     changed = _changed(state, asked, connection)
     variants = [Variant("as-is", _scenario(state), control_mode)]
     if changed is not state and not asked.policy:

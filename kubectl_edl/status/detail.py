@@ -152,7 +152,7 @@ def _staying(
     except Forbidden:
         return known
     settings = deciding(connection, SettingsOverrides(), now).settings
-    return decide(state, settings.value(), settings.limits).staying
+    return decide(state, settings.policy_to_apply(), settings.limits).staying
 
 
 def _domains(job: TrainingJob, nodes: Sequence[Node]) -> tuple[DomainCounts, ...] | None:

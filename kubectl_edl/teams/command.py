@@ -120,7 +120,7 @@ def _report(cli: CliContext, scope: Scope) -> "Report":
     hints: list[str] = []
     state = survey_cluster(connection.cluster, now, hints)
     settings = deciding(connection, SettingsOverrides(), now).settings
-    plan = decide(state, settings.value(), settings.limits)
+    plan = decide(state, settings.policy_to_apply(), settings.limits)
     found = team_figures(state, (one.job for one in waiting(state, plan)))
     if scope.namespace:
         found = tuple(one for one in found if one.team.name == state.team_of(scope.namespace))

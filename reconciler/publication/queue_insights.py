@@ -76,7 +76,9 @@ class QueueInsights:
 
     def _explain(self, decided: LastDecision, waiting: Sequence[Held], until: float) -> None:
         """Explains jobs without an explanation first, then those with the oldest; at least one."""
-        situation = DecisionInput(decided.state, self._settings.value(), self._settings.limits)
+        situation = DecisionInput(
+            decided.state, self._settings.policy_to_apply(), self._settings.limits
+        )
         reasons = {one.job: one.reason for one in waiting}
         new = [key for key in reasons if key not in self._starts]
         for key in (*new, *tuple(self._starts)):

@@ -27,16 +27,16 @@ def given(*arguments: str) -> Settings:
 
 def test_without_options_it_is_what_decide_does_by_itself() -> None:
     assert given() == Settings("fair", Limits())
-    assert given().value() == POLICIES["fair"]
+    assert given().policy_to_apply() == POLICIES["fair"]
 
 
 def test_each_policy_has_its_own_numbers() -> None:
-    found = given("--policy", "throughput").value()
+    found = given("--policy", "throughput").policy_to_apply()
     assert (found.reclaim_delay.seconds, found.quiet_period.seconds) == (30, 60)
 
 
 def test_its_numbers_may_be_set_0_among_them() -> None:
-    found = given("--policy", "throughput", "--patience", "0", "--idle", "90").value()
+    found = given("--policy", "throughput", "--patience", "0", "--idle", "90").policy_to_apply()
     assert (found.reclaim_delay, found.quiet_period) == (timedelta(), timedelta(seconds=90))
 
 

@@ -128,8 +128,8 @@ def _gang_quota_shortage(sources: ClaimSources, gang: Gang) -> Iterator[QuotaExc
 def _fill_all(room: Ints, pod_class: PodClass) -> Ints:
     """Subtract from `room` as many pods of this class as fit; returns their number per node."""
     capacity = pod_class.pods_per_node(room, FUTURE_IDLE)
-    for resource, amount in pod_class.amounts:
-        room[resource] -= capacity * amount
+    for row, amount in pod_class.amounts:
+        room[row] -= capacity * amount
     return capacity
 
 
@@ -213,9 +213,9 @@ def _closest_node(snapshot: Snapshot, room: Ints, pod_class: PodClass, nodes: In
     """
     totals = snapshot.capacity.totals
     lacks = np.zeros(len(nodes))
-    for resource, amount in pod_class.amounts:
-        short = np.maximum(amount - room[resource, nodes], 0)
-        lacks = np.maximum(lacks, short / max(totals[resource], 1))
+    for row, amount in pod_class.amounts:
+        short = np.maximum(amount - room[row, nodes], 0)
+        lacks = np.maximum(lacks, short / max(totals[row], 1))
     return int(nodes[np.argmin(lacks)])
 
 

@@ -127,7 +127,7 @@ def _placing_order(snapshot: Snapshot, pod_class: PodClass) -> tuple[bool, float
     By the largest fraction of the cluster, over resources. Pods with affinity to others come last.
     """
     totals = snapshot.capacity.totals
-    shares = (amount / (totals[resource] or 1) for resource, amount in pod_class.amounts)
+    shares = (amount / (totals[row] or 1) for row, amount in pod_class.amounts)
     return pod_class.follows_others, -max(shares, default=0.0)
 
 

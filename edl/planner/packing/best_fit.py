@@ -219,8 +219,8 @@ def nodes_that_fit(
     capacity: NodeCapacity, amounts: ResourceAmounts, horizon: Horizon, nodes: Ints
 ) -> Ints:
     """Those of `nodes` with capacity for one more pod, by resource amounts."""
-    for resource, amount in amounts:
-        nodes = nodes[capacity.future_idle[resource, nodes] >= amount]
+    for row, amount in amounts:
+        nodes = nodes[capacity.future_idle[row, nodes] >= amount]
         if horizon is IDLE:
-            nodes = nodes[capacity.idle[resource, nodes] >= amount]
+            nodes = nodes[capacity.idle[row, nodes] >= amount]
     return nodes

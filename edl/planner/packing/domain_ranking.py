@@ -72,9 +72,7 @@ class DomainRanking:
         self._at: Ints = (np.cumsum(present) - 1)[own]
         """The index in `_numbers` of each node's domain."""
         self._pod_classes, self._capacity, self._horizon = pod_classes, room, horizon
-        self._resources = sorted(
-            {resource for pod_class in pod_classes for resource, _ in pod_class.amounts}
-        )
+        self._resources = sorted({row for pod_class in pod_classes for row, _ in pod_class.amounts})
         self._changed_nodes: Sequence[int] = followed.changed_nodes if followed else ()
         self._seen = len(self._changed_nodes)
         self._changed_domains: list[int] = []
@@ -189,8 +187,8 @@ class _Fit:
         """`sums` is read by reference."""
         asked = dict.fromkeys(resources, 0)
         for pod_class, pods in requests:
-            for resource, amount in pod_class.amounts:
-                asked[resource] += amount * pods
+            for row, amount in pod_class.amounts:
+                asked[row] += amount * pods
         self._pods = [request.pods for request in requests]
         self._least = [*asked.values()]
         self._sums = sums

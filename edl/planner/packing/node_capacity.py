@@ -84,9 +84,9 @@ class NodeCapacity:
         others = sorted(filter(_is_device, offered.difference(self.resources)))
         names = [*self.resources, *others]
         return (
-            _columns(names, [node.allocatable for node in nodes]),
-            _columns(names, [node.used for node in nodes]),
-            _columns(names, [node.releasing for node in nodes]),
+            _table(names, [node.allocatable for node in nodes]),
+            _table(names, [node.used for node in nodes]),
+            _table(names, [node.releasing for node in nodes]),
         )
 
     def sum_idle(self) -> None:
@@ -99,43 +99,40 @@ class NodeCapacity:
         found: Ints = self.future_idle[:, nodes]
         return np.minimum(self.idle[:, nodes], found) if horizon is IDLE else found
 
-    def available_on(self, node: int, resources: Iterable[int], horizon: Horizon) -> dict[int, int]:
-        """Capacity of one node at a horizon that is reserved for no pod, by resource; from 0."""
+    def available_on(self, node: int, rows: Iterable[int], horizon: Horizon) -> dict[int, int]:
+        """Capacity of one node at a horizon that is reserved for no pod, by row; from 0."""
         soon, at_once = self._future_idle, self._idle
         if horizon is not IDLE:
-            return {row: max(soon[row][node], 0) for row in resources}
-        return {row: max(min(soon[row][node], at_once[row][node]), 0) for row in resources}
+            return {row: max(soon[row][node], 0) for row in rows}
+        return {row: max(min(soon[row][node], at_once[row][node]), 0) for row in rows}
 
     def amounts(self, requests: Resources) -> ResourceAmounts:
         found = dict(requests.items)
         return tuple(
-            (resource, min(found[name], 2 * _MOST))
-            for resource, name in enumerate(self.resources)
+            (row, min(found[name], 2 * _MOST))
+            for row, name in enumerate(self.resources)
             if found.get(name, 0) > 0
         )
 
     def large_enough(self, amounts: ResourceAmounts) -> "Mask":
         """Nodes on which one pod of these amounts would fit if they were empty; bool[nodes]."""
         found = np.ones(len(self.node_names), dtype=np.bool_)
-        for resource, amount in amounts:
-            found &= self.allocatable[resource] >= amount
+        for row, amount in amounts:
+            found &= self.allocatable[row] >= amount
         return found
 
     def cells_to_change(self, amounts: ResourceAmounts) -> list[ResourceCells]:
         """For each requested resource, the cells that a reservation changes, and the amount."""
-        return [
-            (self._future_idle[resource], self._idle[resource], resource, amount)
-            for resource, amount in amounts
-        ]
+        return [(self._future_idle[row], self._idle[row], row, amount) for row, amount in amounts]
 
     def cells_to_compare(
         self, amounts: ResourceAmounts, horizon: Horizon
     ) -> list[tuple["memoryview[int]", int]]:
         """The cells by node to compare at this horizon, each with the requested amount."""
-        soon = [(self._future_idle[resource], amount) for resource, amount in amounts]
+        soon = [(self._future_idle[row], amount) for row, amount in amounts]
         if horizon is not IDLE:
             return soon
-        return [(self._idle[resource], amount) for resource, amount in amounts] + soon
+        return [(self._idle[row], amount) for row, amount in amounts] + soon
 
     def fits(self, node: int, amounts: ResourceAmounts, horizon: Horizon) -> bool:
         return all(
@@ -149,20 +146,20 @@ class NodeCapacity:
         self.changed_nodes.append(node)
         counts, idle_soon = self._schedulable[node], self.total_future_idle
         if horizon is not IDLE:
-            for soon, _, resource, amount in cells:
+            for soon, _, row, amount in cells:
                 less = amount * pods
                 soon[node] -= less
                 if counts:
-                    idle_soon[resource] -= less
+                    idle_soon[row] -= less
             return
         idle_now = self.total_idle
-        for soon, at_once, resource, amount in cells:
+        for soon, at_once, row, amount in cells:
             less = amount * pods
             soon[node] -= less
             at_once[node] -= less
             if counts:
-                idle_soon[resource] -= less
-                idle_now[resource] -= less
+                idle_soon[row] -= less
+                idle_now[row] -= less
 
     def release_observed(self, node: int, amounts: ResourceAmounts) -> None:
         """Add idle capacity to a node, also to `observed_idle`."""
@@ -171,17 +168,17 @@ class NodeCapacity:
 
     def reserve_observed(self, node: int, amounts: ResourceAmounts) -> None:
         """Undo `release_observed`."""
-        self._add_observed(node, tuple((resource, -amount) for resource, amount in amounts))
+        self._add_observed(node, tuple((row, -amount) for row, amount in amounts))
 
     def _add_observed(self, node: int, amounts: ResourceAmounts) -> None:
         counted = self._schedulable[node]
-        for resource, amount in amounts:
-            self.observed_idle[resource, node] += amount
-            self._future_idle[resource][node] += amount
-            self._idle[resource][node] += amount
+        for row, amount in amounts:
+            self.observed_idle[row, node] += amount
+            self._future_idle[row][node] += amount
+            self._idle[row][node] += amount
             if counted:
-                self.total_future_idle[resource] += amount
-                self.total_idle[resource] += amount
+                self.total_future_idle[row] += amount
+                self.total_idle[row] += amount
         self.changed_nodes.append(node)
 
     def defer(self, nodes: Sequence[int], pod_class: "PodClass") -> None:
@@ -194,18 +191,17 @@ class NodeCapacity:
                 pod_class.reserve(node, FUTURE_IDLE)
             return
         counted = sum(map(self._schedulable.__getitem__, nodes))
-        for resource, amount in pod_class.amounts:
-            cells = self._idle[resource]
+        for row, amount in pod_class.amounts:
+            cells = self._idle[row]
             for node in nodes:
                 cells[node] += amount
-            self.total_idle[resource] += amount * counted
+            self.total_idle[row] += amount * counted
 
     def idle_to_keep(self, ceiling: float) -> dict[int, int]:
         """By row: the CPU and memory of all schedulable nodes that growth must leave idle."""
-        lines = [self.resources.index(name) for name in (CPU, MEMORY)]
+        rows = [self.resources.index(name) for name in (CPU, MEMORY)]
         return {
-            resource: self.totals[resource] - int(self.totals[resource] * Fraction(str(ceiling)))
-            for resource in lines
+            row: self.totals[row] - int(self.totals[row] * Fraction(str(ceiling))) for row in rows
         }
 
 
@@ -229,7 +225,7 @@ def _kinds(idle: Ints) -> Counts | None:
     return (idle > 0).sum(axis=0, dtype=np.int16) if len(idle) else None
 
 
-def _columns(names: Sequence[str], amounts: Sequence[Resources]) -> Ints:
+def _table(names: Sequence[str], amounts: Sequence[Resources]) -> Ints:
     by_node = [dict(found.items) for found in amounts]
     table = [[one.get(name, 0) for one in by_node] for name in names]
     return _within(table).reshape(len(names), len(by_node))

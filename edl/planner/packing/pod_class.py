@@ -141,15 +141,15 @@ class PodClass:
         NO_NODE is skipped.
         """
         there = _real(nodes)
-        for resource, amount in self.amounts:
+        for row, amount in self.amounts:
             # `nodes` are usually few, so a bincount over all nodes would take longer.
-            np.add.at(room[resource], there, amount)
+            np.add.at(room[row], there, amount)
 
     def reserve_in(self, room: Ints, nodes: Iterable[int] | Ints) -> None:
         """Undo `release_in`."""
         there = _real(nodes)
-        for resource, amount in self.amounts:
-            np.subtract.at(room[resource], there, amount)
+        for row, amount in self.amounts:
+            np.subtract.at(room[row], there, amount)
 
     def defer(self, nodes: Sequence[int]) -> None:
         """Give back the idle capacity of pods; their future idle capacity stays reserved."""
@@ -182,7 +182,7 @@ class PodClass:
         eligible = self.eligible if nodes is None else self.eligible[nodes]
         if not self.amounts:
             return np.where(eligible, _UNBOUNDED, 0)
-        most = by_scarcest_resource(room[resource] // amount for resource, amount in self.amounts)
+        most = by_scarcest_resource(room[row] // amount for row, amount in self.amounts)
         return np.where(eligible, np.maximum(most, 0), 0)
 
     def pods_on(self, node: int, free: Mapping[int, int]) -> int:
@@ -263,5 +263,5 @@ def _fill(room: Ints, pod_class: PodClass, capacity: Ints, count: int) -> None:
     sorted_capacity = capacity[order]
     before = np.cumsum(sorted_capacity) - sorted_capacity
     filled = np.clip(count - before, 0, sorted_capacity)
-    for resource, amount in pod_class.amounts:
-        room[resource, order] -= filled * amount
+    for row, amount in pod_class.amounts:
+        room[row, order] -= filled * amount

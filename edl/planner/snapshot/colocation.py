@@ -57,13 +57,13 @@ def _roomiest(snapshot: Snapshot, requests: Sequence[PodSetRequest]) -> int:
     """The node whose idle capacity could hold the most copies of the gang, or NO_NODE."""
     total: defaultdict[int, int] = defaultdict(int)
     for pod_class, pods in requests:
-        for resource, amount in pod_class.amounts:
-            total[resource] += amount * pods
+        for row, amount in pod_class.amounts:
+            total[row] += amount * pods
     eligible = np.all([pod_class.eligible for pod_class, _ in requests], axis=0)
     if not total or not eligible.any():
         return NO_NODE
     free = snapshot.capacity.available()
-    times = by_scarcest_resource(free[resource] // amount for resource, amount in total.items())
+    times = by_scarcest_resource(free[row] // amount for row, amount in total.items())
     times = np.where(eligible, times, 0)
     best = int(np.argmax(times))
     return best if times[best] > 0 else NO_NODE

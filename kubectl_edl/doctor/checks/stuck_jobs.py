@@ -149,7 +149,7 @@ def _unplaceable(state: ClusterState, settings: Settings, named: str) -> Iterato
 
     if state.autoscaled or not state.demands:
         return
-    snapshot = take_snapshot(state, settings.value(), settings.limits)
+    snapshot = take_snapshot(state, settings.policy_to_apply(), settings.limits)
     room = snapshot.capacity_without_training_jobs
     for demand in state.demands:
         pod_class = snapshot.pod_class(demand.shape)
@@ -273,7 +273,7 @@ def _decided(context: CheckContext) -> tuple[ClusterState, Settings, Plan]:
     if not context.decided:
         state = survey_cluster(context.connection.cluster, context.now)
         settings = deciding(context.connection, SettingsOverrides(), context.now).settings
-        plan = decide(state, settings.value(), settings.limits)
+        plan = decide(state, settings.policy_to_apply(), settings.limits)
         context.decided.append((state, settings, plan))
     return context.decided[0]
 

@@ -37,9 +37,9 @@ def test_what_was_written_is_read(settings: Settings) -> None:
 
 
 def test_they_make_the_policy_that_decides() -> None:
-    assert Settings().value() == POLICIES["fair"]
-    assert ALL.value().reclaim_delay == timedelta(seconds=7)
-    assert ALL.value().quiet_period == POLICIES["throughput"].quiet_period
+    assert Settings().policy_to_apply() == POLICIES["fair"]
+    assert ALL.policy_to_apply().reclaim_delay == timedelta(seconds=7)
+    assert ALL.policy_to_apply().quiet_period == POLICIES["throughput"].quiet_period
 
 
 def test_what_is_not_said_has_its_default() -> None:
@@ -121,7 +121,7 @@ def test_whatever_is_read_can_decide_and_be_written_again(
         reached(False)  # noqa: FBT003 - it was not
         return
     reached(found)
-    longest = max(found.limits.queue_patience, found.value().reclaim_delay)
+    longest = max(found.limits.queue_patience, found.policy_to_apply().reclaim_delay)
     assert at(0) + longest >= at(0) - longest
     assert read(render(found)) == replace(found, unknown=())
 

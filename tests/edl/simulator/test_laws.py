@@ -25,7 +25,7 @@ from tests.edl.simulator.worlds import LEDS, LONG, MANNERS, POOLED, worlds
 
 pytestmark = pytest.mark.laws
 
-_FAIR = Elastic(Settings().value(), Settings().limits)
+_FAIR = Elastic(Settings().policy_to_apply(), Settings().limits)
 _SLOW = settings(
     max_examples=30,
     deadline=None,

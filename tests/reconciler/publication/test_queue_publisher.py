@@ -260,7 +260,7 @@ def test_while_the_api_server_is_away_it_is_tried_again(
 
 def full() -> LastDecision:
     state = cluster(node("a", cpu=4), _bodies([JobKey("ns", "large")])[0])
-    return LastDecision(state, decide(state, Settings().value(), Settings().limits))
+    return LastDecision(state, decide(state, Settings().policy_to_apply(), Settings().limits))
 
 
 def test_a_queued_job_has_its_causes_and_its_estimate(desk: Desk) -> None:
@@ -307,7 +307,7 @@ def test_what_stops_a_job_is_forgotten_when_its_reason_changes() -> None:
 def test_with_much_to_explain_each_job_has_its_turn() -> None:
     keys = [JobKey("ns", f"job-{number}") for number in range(4)]
     state = cluster(node("a", cpu=4), *_bodies(keys))
-    decided = LastDecision(state, decide(state, Settings().value(), Settings().limits))
+    decided = LastDecision(state, decide(state, Settings().policy_to_apply(), Settings().limits))
     clock = Slow(LONGEST * 3)
     insights = QueueInsights(Settings(), clock)
     counts = []

@@ -55,14 +55,14 @@ class Victim:
     def release_in(self, room: Ints) -> None:
         """Add what its holdings request to `room`, int64[resources, nodes]."""
         for held in self.holdings:
-            for resource, amount in held.pod_class.amounts:
-                room[resource, held.nodes] += amount * held.pods
+            for row, amount in held.pod_class.amounts:
+                room[row, held.nodes] += amount * held.pods
 
     def reserve_in(self, room: Ints) -> None:
         """Undo `release_in`."""
         for held in self.holdings:
-            for resource, amount in held.pod_class.amounts:
-                room[resource, held.nodes] -= amount * held.pods
+            for row, amount in held.pod_class.amounts:
+                room[row, held.nodes] -= amount * held.pods
 
     @property
     def order(self) -> tuple[bool, int]:

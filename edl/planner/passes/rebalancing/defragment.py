@@ -101,8 +101,7 @@ def _tightest(snapshot: Snapshot, pod_class: PodClass) -> int:
     room = snapshot.capacity.available()
     nodes = np.flatnonzero(pod_class.pods_per_node(room, IDLE) > 0)
     parts = [
-        room[resource, nodes] / (snapshot.capacity.totals[resource] or 1)
-        for resource, _ in pod_class.amounts
+        room[row, nodes] / (snapshot.capacity.totals[row] or 1) for row, _ in pod_class.amounts
     ]
     order = pod_class.fullest_first(nodes, np.sum(parts, axis=0), room) if parts else nodes
     return int(order[0]) if len(nodes) else NO_NODE

@@ -50,8 +50,8 @@ class Donors:
         }
         table = np.zeros((len(self._snapshot.capacity.resources), len(numbers)), dtype=np.int64)
         for pod_class, number in numbers.items():
-            for resource, amount in pod_class.amounts:
-                table[resource, number] = amount
+            for row, amount in pod_class.amounts:
+                table[row, number] = amount
         return table[:, [numbers[one.pod_class] for one in self.allocations]]
 
     def refresh(self, allocation: RoleAllocation) -> None:
@@ -97,10 +97,9 @@ class Donors:
         places = places[self._node[places] != NO_NODE]
         nodes = self._node[places]
         helps: NDArray[np.bool_] = pod_class.eligible[nodes]
-        for resource, amount in pod_class.amounts:
+        for row, amount in pod_class.amounts:
             helps = helps & (
-                self._snapshot.capacity.future_idle[resource, nodes]
-                + self._amounts[resource, places]
+                self._snapshot.capacity.future_idle[row, nodes] + self._amounts[row, places]
                 >= amount
             )
         return places[helps]
