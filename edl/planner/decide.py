@@ -41,7 +41,7 @@ def decide(
         return known
     builder = run_passes(state, policy, limits)
     plan = builder.plan()
-    plan = replace(plan, drains=_drains_of_plan(builder, _busy(plan)))
+    plan = replace(plan, drains=_drains_of_plan(builder, plan.changed_jobs))
     plan = with_removals_of_delisted(plan, state)
     plan_cache.put(state, plan, builder.snapshot, waits=bool(builder.results.moves))
     return plan
@@ -67,15 +67,6 @@ def _drains_of_plan(builder: PlanBuilder, busy: frozenset[JobKey]) -> tuple[Drai
     moved = drains_of_moves(snapshot, results.moves, busy)
     named = drains_of_removals(snapshot)
     return (*moved, *named, *drains(snapshot, results, busy | {one.job for one in moved}))
-
-
-def _busy(plan: Plan) -> frozenset[JobKey]:
-    """Jobs that this plan starts, stops or resizes."""
-    return (
-        frozenset(one.job for one in plan.admissions)
-        | {one.job for one in plan.suspensions}
-        | {one.job for one in plan.resizes}
-    )
 
 
 def allocate(snapshot: Snapshot, results: PassResults, ceiling: GrowthCeiling) -> None:

@@ -1,6 +1,7 @@
 """The result of `decide`: what to do, and a reason for each job that waits."""
 
 from datetime import datetime, timedelta
+from itertools import chain
 
 import msgspec
 
@@ -138,3 +139,9 @@ class Plan(msgspec.Struct, frozen=True):
     unneeded: tuple[str, ...] = ()
     """Nodes that an autoscaler could remove if replicas above the minimum left them."""
     staying: tuple[StayingPods, ...] = ()
+
+    @property
+    def changed_jobs(self) -> frozenset[JobKey]:
+        """Jobs that this plan starts, stops or resizes."""
+        changes = chain(self.admissions, self.suspensions, self.resizes)
+        return frozenset(one.job for one in changes)

@@ -62,13 +62,7 @@ class PlanCache:
         become unneeded: the reconciler records since when, which the next state has.
         """
         self._last = None
-        acts = (
-            plan.admissions
-            or plan.resizes
-            or plan.suspensions
-            or plan.drains
-            or plan.node_assignments
-        )
+        acts = plan.changed_jobs or plan.drains or plan.node_assignments
         unrecorded = not {name for name, _ in state.unneeded_since}.issuperset(plan.unneeded)
         if not (acts or waits or unrecorded):
             self._last = _Decision(

@@ -200,8 +200,9 @@ class _Case:
             first = self._first(role, _recipients(before, builder))
             # If the jobs that gained are known blockers, they hold no more; diagnose again.
             new = first if merged(blockers, first) != blockers else aim.find(now, builder)
-            if (not new or asks_again(blockers, new)) and (pods := _pending(now)):
-                new = [Outranked(_FIRST, (), pods)]
+            if (not new or asks_again(blockers, new)) and now.state.demands:
+                pods = sorted(demand.example for demand in now.state.demands)
+                new = [Outranked(_FIRST, (), tuple(pods))]
             seen += new
             more = merged(blockers, new)
             if more == blockers:
@@ -252,11 +253,6 @@ def _recipients(before: PlanBuilder | None, now: PlanBuilder) -> Mapping[Subject
         return {}
     had, have = _holdings(before), _holdings(now)
     return {one: had.get(one, 0) for one, size in sorted(have.items()) if size > had.get(one, 0)}
-
-
-def _pending(now: DecisionInput) -> tuple[str, ...]:
-    """Example pods of other owners' pending demands."""
-    return tuple(sorted(demand.example for demand in now.state.demands))
 
 
 def _is_last(blocker: Blocker) -> bool:

@@ -229,10 +229,7 @@ def _over(
     for number in ranking.roomiest(requests):
         there = _within(snapshot, left, domains.label, next(ranking.tightest(left), number))
         counts = pack_in_best_order(snapshot.capacity.available(), there, IDLE)
-        part = [
-            PodSetRequest(request.pod_class, count)
-            for request, count in zip(there, counts, strict=True)
-        ]
+        part = [PodSetRequest(one, count) for (one, _), count in zip(there, counts, strict=True)]
         found = reserve_idle(part) or [[] for _ in requests]
         nodes = [taken + more for taken, more in zip(nodes, found, strict=True)]
         left = still_missing(requests, nodes)

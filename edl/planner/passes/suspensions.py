@@ -36,7 +36,7 @@ def suspend_jobs(snapshot: Snapshot, results: PassResults) -> None:
         if job.paused:
             results.suspended[job.key] = reasons.PAUSED
         elif (
-            why := _refused(allocation)
+            why := (phases.blocked(job) if job.refused else None)
             or _half_stopped(allocation)
             or _lost(snapshot, allocation)
             or _minimum_pending(snapshot, allocation)
@@ -57,11 +57,6 @@ def drop_suspended(snapshot: Snapshot, results: PassResults) -> None:
     snapshot.allocations = [found for found in snapshot.allocations if found.placements]
     if gone:
         snapshot.jobs = [job for job in snapshot.jobs if job.key not in gone]
-
-
-def _refused(allocation: RoleAllocation) -> Reason | None:
-    """Why the API server refused the rest of a partial start, which is then undone."""
-    return phases.blocked(allocation.job) if allocation.job.refused else None
 
 
 def _half_stopped(allocation: RoleAllocation) -> Reason | None:

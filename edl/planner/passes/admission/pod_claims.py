@@ -212,13 +212,9 @@ def reserve_replacements(sources: ClaimSources) -> None:
             leaving[one] = pods
     for one in movable:
         pods = () if one in leaving else pods_that_may_leave(snapshot, one, cordoned)
-        if pods and _may_be_replaced(one, pods[0]) and one.pod_class.idle.reserve_pods(1):
+        may = pods and others_are_ready(one.role, pods[0]) and not exceeded_by_replacement(one)
+        if may and one.pod_class.idle.reserve_pods(1):
             leaving[one] = pods[:1]
-
-
-def _may_be_replaced(allocation: RoleAllocation, pod: Pod) -> bool:
-    """Whether a pod may move, provided that its replacement fits on a node."""
-    return others_are_ready(allocation.role, pod) and not exceeded_by_replacement(allocation)
 
 
 def raise_to_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None:
