@@ -125,15 +125,6 @@ class Changes(Protocol):
     ) -> Iterator[None]: ...
 
 
-def _unwatched(cluster: PluginCluster, selections: Sequence[ListOptions]) -> PluginCluster:
-    del selections
-    return cluster
-
-
-def _no_kubectl(arguments: Sequence[str], text: str) -> int:
-    raise NotImplementedError(f"kubectl {arguments} with {len(text)} characters")
-
-
 @dataclass(frozen=True, slots=True)
 class CliContext:
     """A command's environment; `width` is the terminal's in columns, None without a terminal."""
@@ -145,8 +136,10 @@ class CliContext:
     sleep: Callable[[float], None]
     connect: Callable[[Scope], ClusterConnection]
     changes: Changes
-    watched: Callable[[PluginCluster, Sequence[ListOptions]], PluginCluster] = _unwatched
+    watched: Callable[[PluginCluster, Sequence[ListOptions]], PluginCluster]
     """Returns a cluster that serves lists of these selections from watches, if it can."""
+    kubectl: Callable[[Sequence[str], str], int]
+    """Runs kubectl with arguments and stdin text, on our streams; returns its exit code."""
     listening: Callable[[], AbstractContextManager[None]] = nullcontext
     """A context in which keys and a resized terminal interrupt the wait for changes."""
     width: int | None = None
@@ -156,8 +149,6 @@ class CliContext:
     """Returns the terminal's current columns and lines; None if only `width` is known."""
     unicode: bool = True
     """Whether the terminal supports more than ASCII."""
-    kubectl: Callable[[Sequence[str], str], int] = _no_kubectl
-    """Runs kubectl with arguments and stdin text, on our streams; returns its exit code."""
 
     def say(self, text: str) -> None:
         """Write one line to stdout, with control characters escaped."""

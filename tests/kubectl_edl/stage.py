@@ -96,6 +96,7 @@ class Stage:
             sleep=self.sleep,
             connect=self._connect,
             changes=self._changes,
+            watched=lambda cluster, _: cluster,
             width=self.width,
             size=self._size if self.height else None,
             unicode=self.unicode,
