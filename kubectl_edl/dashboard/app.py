@@ -31,7 +31,7 @@ from kubectl_edl.cli.command_errors import Missing
 from kubectl_edl.dashboard import page_resize, what_if_job
 from kubectl_edl.dashboard.job_page import MOST_PODS_WITH_EVENTS, JobPages
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast, stream
-from kubectl_edl.dashboard.request_auth import PAGE_HEADER, AuthRefusal, RequestAuth, RequestOrigin
+from kubectl_edl.dashboard.request_auth import PAGE_HEADER, RequestAuth, RequestOrigin
 from kubectl_edl.output.safe_text import harmless
 
 MOST_STREAMS: Final = 64
@@ -110,7 +110,7 @@ def _check(context: DashboardContext) -> AnyResponse | None:
         opens_page=request.endpoint in {*_PAGES, "static"},
     )
     refusal = context.auth.refusal(asked)
-    return _refused(refusal) if refusal else None
+    return _error(refusal.text, refusal.status) if refusal else None
 
 
 def _header(header: str) -> str:
@@ -161,7 +161,7 @@ def _html(template: str, status: int = HTTPStatus.OK, **values: object) -> Respo
 def _events(context: DashboardContext, streams: BoundedSemaphore) -> Response:
     if not streams.acquire(blocking=False):
         text = f"{MOST_STREAMS} dashboard pages are open already: close some"
-        return _refused(AuthRefusal(HTTPStatus.SERVICE_UNAVAILABLE, text))
+        return _error(text, HTTPStatus.SERVICE_UNAVAILABLE)
     answer = Response(stream(context.broadcast), content_type="text/event-stream")
     answer.call_on_close(streams.release)
     return answer
@@ -174,7 +174,7 @@ def _what_if(context: DashboardContext) -> Response:
 def _scale(context: DashboardContext) -> Response:
     if context.resize is None:
         text = "this dashboard only reads; start it with --allow-scale to change sizes here"
-        return _refused(AuthRefusal(HTTPStatus.FORBIDDEN, text))
+        return _error(text, HTTPStatus.FORBIDDEN)
     return _json({"message": context.resize(_body(page_resize.ResizeRequest))})
 
 
@@ -185,10 +185,6 @@ def _body(kind: type[_T]) -> _T:
 
 def _json(body: object, status: int = HTTPStatus.OK) -> Response:
     return Response(msgspec.json.encode(body), status, content_type="application/json")
-
-
-def _refused(refusal: AuthRefusal) -> Response:
-    return _error(refusal.text, refusal.status)
 
 
 def _failed(error: EdlError) -> Response:

@@ -52,6 +52,8 @@ _LONG: Final = 3600.0
 @everywhere
 @click.pass_obj
 def dashboard(cli: CliContext, scope: Scope, asked: DashboardOptions) -> None:
+    import webbrowser
+
     from kubectl_edl.dashboard import run_dashboard
 
     found = run_dashboard.started(cli, cli.connect(scope), asked)
@@ -60,7 +62,7 @@ def dashboard(cli: CliContext, scope: Scope, asked: DashboardOptions) -> None:
     _caution(cli, found.address)
     try:
         if asked.opened and run_dashboard.can_show(os.environ):
-            run_dashboard.show(found.url)
+            webbrowser.open(found.url)
         while True:
             cli.sleep(_LONG)
     except KeyboardInterrupt:

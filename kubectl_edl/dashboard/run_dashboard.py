@@ -4,7 +4,6 @@ import secrets
 import socket
 import sys
 import time
-import webbrowser
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -82,8 +81,3 @@ def can_show(environ: Mapping[str, str], platform: str = sys.platform) -> bool:
     if platform in ("darwin", "win32") or environ.get("BROWSER"):
         return True
     return bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))
-
-
-def show(url: str) -> bool:
-    """Open the page; returns whether a browser was found."""
-    return webbrowser.open(url)
