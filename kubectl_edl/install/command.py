@@ -1,6 +1,5 @@
 """`kubectl edl install` and `upgrade`: render, apply, prune, wait."""
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -25,7 +24,6 @@ from kubectl_edl.install.server_side_apply import (
     Applied,
     Apply,
     check_rights,
-    in_order,
     name_of,
     target_of,
 )
@@ -169,9 +167,10 @@ def _put(
     rehearsal = Apply(cluster, dry_run=True, force=how.force_conflicts)
     apply = replace(rehearsal, dry_run=how.dry_run == "server")
     if not apply.dry_run:  # a server dry run first, so that an error occurs before any write
-        deque(in_order(documents, rehearsal), maxlen=0)
+        for document in documents:
+            rehearsal(document)
     sentences = not how.output
-    done = [_announce(cli, one, how) if sentences else one for one in in_order(documents, apply)]
+    done = [_announce(cli, one, how) if sentences else one for one in map(apply, documents)]
     old = prune.superseded(cluster, [one.target for one in done])
     for target in old if apply.dry_run else prune.remove(cluster, old):
         if sentences:

@@ -149,12 +149,6 @@ def _short(value: object) -> str:
     return " ".join(str(value).split())
 
 
-def in_order(documents: Sequence[Json], apply: Apply) -> Iterator[Applied]:
-    """Apply in the given order, dependencies first."""
-    for document in documents:
-        yield apply(document)
-
-
 _APPLY: Final = ("get", "create", "patch")
 
 
