@@ -12,6 +12,7 @@ from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import confirmed
 from kubectl_edl.cli.options import SELECTOR
+from kubectl_edl.output.cell_quantities import counted
 from kubectl_edl.output.table import nothing_in
 
 _Item = TypeVar("_Item")
@@ -81,13 +82,9 @@ def _question(scope: Scope, verb: str, found: Mapping[JobKey, int], jobs: int) -
     noun = "training job" if len(found) == 1 else f"{len(found)} training jobs:"
     where = ""
     if scope.all_namespaces:
-        where = f" in {_count(len({key.namespace for key in found}), 'namespace')}"
+        where = f" in {counted(len({key.namespace for key in found}), 'namespace')}"
     pods = f"{sum(found.values())} active pods"
-    return f"{verb} {noun} {names} ({_count(jobs, 'Job')}{where}, {pods})?"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return f"{verb} {noun} {names} ({counted(jobs, 'Job')}{where}, {pods})?"
 
 
 def flags(key: JobKey, scope: Scope) -> str:

@@ -27,6 +27,7 @@ from kubectl_edl.client.cluster_view import Survey
 from kubectl_edl.client.reconciler_lease import leadership
 from kubectl_edl.model.job_reasons import Why
 from kubectl_edl.output.age import duration
+from kubectl_edl.output.cell_quantities import counted
 from kubectl_edl.output.safe_text import harmless
 
 if TYPE_CHECKING:
@@ -138,17 +139,13 @@ def ahead_text(counts: Sequence[TeamCount]) -> str:
     named = [one for one in counts if one.team]
     rest = sum(one.jobs for one in counts if not one.team)
     if not named:
-        return _jobs(rest) if rest else ""
+        return counted(rest, "job") if rest else ""
     first, *others = named
     parts = [
-        f"{_jobs(first.jobs)} of team {first.team}",
+        f"{counted(first.jobs, 'job')} of team {first.team}",
         *(f"{one.jobs} of team {one.team}" for one in others),
     ]
     return ", ".join(parts) + (f" and {rest} other{'s' * (rest > 1)}" if rest else "")
-
-
-def _jobs(count: int) -> str:
-    return "1 job" if count == 1 else f"{count} jobs"
 
 
 def place_text(job: PublishedJob) -> str:

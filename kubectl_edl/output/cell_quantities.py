@@ -1,4 +1,4 @@
-"""Amounts for table cells: one number and one unit."""
+"""Amounts for table cells and sentences: one number and one unit."""
 
 from typing import Final
 
@@ -26,6 +26,11 @@ def memory(amount: int) -> str:
 def decimal(number: float) -> str:
     """At most one decimal, and none if it is 0."""
     return f"{number:.1f}".removesuffix(".0")
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 pod`, `3 pods`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def percent(part: int, whole: int) -> str:

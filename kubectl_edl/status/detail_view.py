@@ -17,6 +17,7 @@ from kubectl_edl.model.creation_failures import JobBlocker, job_argument
 from kubectl_edl.model.role_history import PastOperation, past
 from kubectl_edl.model.training_job_view import JobView, document, time_text
 from kubectl_edl.output.age import age, ago
+from kubectl_edl.output.cell_quantities import counted
 from kubectl_edl.output.printer import print_report
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.safe_text import labelled
@@ -118,9 +119,8 @@ def _job_rows(forest: Forest, layout: Layout, most: int) -> str:
 def _summary(forest: Forest) -> str:
     """`3 training jobs: 2 Running, 1 Queued`."""
     phases = Counter(view.phase.value for view in forest.views)
-    count = len(forest.views)
-    noun = "training job" if count == 1 else "training jobs"
-    return f"{count} {noun}: {', '.join(f'{many} {phase}' for phase, many in phases.items())}\n"
+    jobs = counted(len(forest.views), "training job")
+    return f"{jobs}: {', '.join(f'{many} {phase}' for phase, many in phases.items())}\n"
 
 
 def _name(forest: Forest, found: _JobOperation) -> str:

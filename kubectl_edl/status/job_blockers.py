@@ -18,6 +18,7 @@ from kubectl_edl.model.creation_failures import (
     uncreated_pods,
 )
 from kubectl_edl.model.training_job_view import JobView, RoleView, pod_status
+from kubectl_edl.output.cell_quantities import counted
 from kubectl_edl.output.safe_text import harmless
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def incomplete(view: JobView) -> Iterator[JobBlocker]:
             f"apply the {noun}: no role starts without {them}",
         )
         return
-    running = _pods(sum(shown.running for shown in view.roles))
+    running = counted(sum(shown.running for shown in view.roles), "pod")
     yield JobBlocker(
         f"its {noun} {names} {they} gone, and {running} cannot complete the training without",
         f"apply the {noun} again, or: kubectl edl delete {job_argument(view)}",
@@ -136,7 +137,7 @@ def _of_pods(view: JobView, now: datetime) -> Iterator[JobBlocker]:
         are = "is" if len(late) == 1 else "are"
         if late and view.phase not in _OVER:
             yield JobBlocker(
-                f"{_pods(len(late))} of {role.role.name} {are} not ready: {late[0].name}",
+                f"{counted(len(late), 'pod')} of {role.role.name} {are} not ready: {late[0].name}",
                 f"kubectl describe pod {late[0].name} {namespace_option(view)}",
             )
 
@@ -153,7 +154,7 @@ def _of_waiting(
     late = [pod for pod in waiting if pod.since is None or now - pod.since > _SOON]
     for why in dict.fromkeys(pod.why for pod in late):
         same = [pod for pod in late if pod.why == why]
-        named = f"{same[0].name} waits" if len(same) == 1 else f"{_pods(len(same))} wait"
+        named = f"{same[0].name} waits" if len(same) == 1 else f"{counted(len(same), 'pod')} wait"
         yield JobBlocker(f"{named}: {why}", _pod_remedy(view, same[0]))
 
 
@@ -190,9 +191,8 @@ def failure_blockers(
 def _failures(role: Role) -> str:
     """`1 failure of mnist-worker; more than 72 fail it`."""
     count, limit = role.status.failures, role.spec.backoff_limit
-    counted = f"{count} failure{'s' * (count != 1)} of {role.job}"
     then = "failures are not limited" if limit == UNLIMITED else f"more than {limit} fail it"
-    return f"{counted}; {then}"
+    return f"{counted(count, 'failure')} of {role.job}; {then}"
 
 
 def _is_past(view: JobView, shown: RoleView, pod: FailedPod, now: datetime) -> bool:
@@ -210,10 +210,6 @@ def _failure_remedy(view: JobView, pod: FailedPod) -> str:
     if pod.reason == _OUT_OF_MEMORY:
         return f"its container needs a higher memory limit, or less memory: {logs}"
     return f"{logs} shows why"
-
-
-def _pods(count: int) -> str:
-    return "1 pod" if count == 1 else f"{count} pods"
 
 
 _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FINISHING})

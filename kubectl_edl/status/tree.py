@@ -12,6 +12,7 @@ from kubectl_edl.model.job_reasons import why_of_role
 from kubectl_edl.model.size_timeline import trend, window
 from kubectl_edl.model.training_job_view import NO_REPLICAS, JobView, RoleView, pod_status
 from kubectl_edl.output.age import age, duration
+from kubectl_edl.output.cell_quantities import counted
 from kubectl_edl.output.color import FAINT, meaning
 from kubectl_edl.output.table import Column, Table
 
@@ -152,7 +153,7 @@ def _pods(shown: RoleView, forest: Forest, depth: Depth) -> tuple[_Row, ...]:
         return tuple(_pod(pod, forest) for pod in pods)
     well = [pod for pod in pods if _goes_well(pod)]
     statuses = dict.fromkeys(map(pod_status, well))
-    counted = (_counted([pod for pod in well if pod_status(pod) == one]) for one in statuses)
+    counted = (_row_of_status([pod for pod in well if pod_status(pod) == one]) for one in statuses)
     return (*counted, *(_pod(pod, forest) for pod in pods if not _goes_well(pod)))
 
 
@@ -160,12 +161,11 @@ def _goes_well(pod: Pod) -> bool:
     return not pod.terminating and (pod.ready or pod.phase is PodPhase.SUCCEEDED)
 
 
-def _counted(pods: Sequence[Pod]) -> _Row:
+def _row_of_status(pods: Sequence[Pod]) -> _Row:
     """One row for pods of one status."""
     nodes = {pod.node for pod in pods if pod.node}
-    noun = "pod" if len(pods) == 1 else "pods"
     return _Row(
-        f"{len(pods)} {noun}",
+        counted(len(pods), "pod"),
         pod_status(pods[0]),
         node=f"{len(nodes)} nodes" if len(nodes) > 1 else next(iter(nodes), ""),
     )
