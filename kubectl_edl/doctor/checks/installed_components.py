@@ -72,13 +72,18 @@ def release(context: CheckContext) -> CheckResults:
 def _nodes_of(configurations: Iterable[Json | None]) -> str:
     """The namespace whose teams the webhook reviews; empty if no entry names one."""
     entries = (entry for one in configurations for entry in (one or {}).get("webhooks") or ())
-    rules = (
-        rule
-        for entry in entries
-        for rule in (entry.get("namespaceSelector") or {}).get("matchExpressions") or ()
-        if (rule["key"], rule["operator"]) == (_NAMESPACE_NAME, "In")
-    )
-    return next((str(name) for rule in rules for name in rule.get("values") or ()), "")
+    return next((name for entry in entries for name in namespaces_named(entry, "In")), "")
+
+
+def namespaces_named(entry: Json, operator: str) -> list[str]:
+    """The namespaces that a webhook entry's selector names with this operator."""
+    rules = (entry.get("namespaceSelector") or {}).get("matchExpressions") or ()
+    return [
+        str(name)
+        for rule in rules
+        if (rule["key"], rule["operator"]) == (_NAMESPACE_NAME, operator)
+        for name in rule.get("values") or ()
+    ]
 
 
 def _fix(context: CheckContext) -> str:

@@ -17,6 +17,7 @@ from kubectl_edl.doctor.checks.check import (
     ok,
     warning,
 )
+from kubectl_edl.doctor.checks.installed_components import namespaces_named
 
 ENTRIES: Final[Mapping[str, Mapping[str, str]]] = {
     "MutatingWebhookConfiguration": {
@@ -121,7 +122,7 @@ def _misfits(where: str, entry: Json, policy: str | None) -> CheckResults:
 
 
 def _selects_system(where: str, entry: Json, system_namespace: str) -> CheckResults:
-    lacking = sorted({"kube-system", system_namespace} - _excluded(entry))
+    lacking = sorted({"kube-system", system_namespace} - set(namespaces_named(entry, "NotIn")))
     if lacking and entry["name"] not in _OWN:
         yield failure(f"{where}: it does not exclude {' and '.join(lacking)}", "")
 
@@ -138,16 +139,6 @@ def _is_scoped(entry: Json) -> bool:
 def _expressions(entry: Json, selector: str) -> set[tuple[str, str]]:
     expressions = (entry.get(selector) or {}).get("matchExpressions") or ()
     return {(one["key"], one["operator"]) for one in expressions}
-
-
-def _excluded(entry: Json) -> frozenset[str]:
-    expressions = (entry.get("namespaceSelector") or {}).get("matchExpressions") or ()
-    return frozenset(
-        name
-        for one in expressions
-        if (one["key"], one["operator"]) == ("kubernetes.io/metadata.name", "NotIn")
-        for name in one.get("values") or ()
-    )
 
 
 def _probe(name: str, namespace: str) -> Json:
