@@ -6,15 +6,14 @@ from typing import Final
 import click
 
 from edl import contract
-from kubectl_edl.cli.command_errors import Refused
+from kubectl_edl.cli.command_errors import Exit, Refused, exit_codes
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.options import FILENAMES, SYSTEM_NAMESPACE
-from kubectl_edl.convert.document_stream import DocumentStream, converted
+from kubectl_edl.convert.document_stream import converted
 from kubectl_edl.output.serialize import STREAMS
 from kubectl_edl.resources.manifest_sources import sources
 
 _SOME_DROPPED: Final = 3
-_UNREADABLE: Final = 1
 _HELP: Final = """Convert TFJobs and other custom resources to labelled Jobs, and queues to teams.
 
 Converted are TFJob (with DRAGON's fields), PyTorchJob, MPIJob, PaddleJob, MXJob and MxJob, the
@@ -42,9 +41,8 @@ Examples:
   # Convert Kueue's queues to teams
   kubectl get clusterqueues,cohorts,localqueues -A -o yaml | kubectl edl convert -f - > teams.yaml
 """
-_EXIT_CODES: Final = (
-    "Exit codes: 0 done, 1 unreadable input (nothing is printed), 2 usage error, "
-    "3 fields were dropped, 130 interrupted."
+_EXIT_CODES: Final = exit_codes(
+    {Exit.REFUSED: "unreadable input (nothing is printed)", _SOME_DROPPED: "fields were dropped"}
 )
 
 
@@ -63,25 +61,18 @@ _EXIT_CODES: Final = (
 def convert(
     context: click.Context, filenames: Sequence[str], output: str, system_namespace: str | None
 ) -> None:
-    cli: CliContext = context.obj
+    cli = context.ensure_object(CliContext)
     installed = system_namespace or contract.SYSTEM_NAMESPACE
     given = sources(filenames, cli.stdin)
     stream = converted(given, installed)
-    _say(cli, stream)
+    remarks = {"note": stream.notes, "dropped": stream.dropped, "error": stream.errors}
+    for word, lines in remarks.items():
+        for line in lines:
+            cli.warn(f"{word}: {line}")
     if stream.empty:
         raise Refused(f"nothing to convert: no document in {', '.join(one.name for one in given)}")
     if stream.errors:
-        context.exit(_UNREADABLE)
+        context.exit(Exit.REFUSED)
     cli.out.write(STREAMS[output](stream.manifests))
     cli.out.flush()
     context.exit(_SOME_DROPPED if stream.dropped else 0)
-
-
-def _say(cli: CliContext, stream: DocumentStream) -> None:
-    for word, lines in (
-        ("note", stream.notes),
-        ("dropped", stream.dropped),
-        ("error", stream.errors),
-    ):
-        for line in lines:
-            cli.warn(f"{word}: {line}")

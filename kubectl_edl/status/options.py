@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from edl.kube.option_group import group, option, option_group
+from kubectl_edl.cli.command_errors import Exit, exit_codes
 from kubectl_edl.cli.param_types import Duration
 
 if TYPE_CHECKING:
@@ -17,9 +18,11 @@ if TYPE_CHECKING:
 
     from edl.model import Code, Phase
 
-EXIT_CODES: Final = (
-    "Exit codes: 0 done, 1 error, 2 usage error, 3 not found, "
-    "5 --for: timed out, 6 --for: reached a different terminal phase, 130 interrupted."
+EXIT_CODES: Final = exit_codes(
+    {
+        Exit.TIMED_OUT: "--for: timed out",
+        Exit.ENDED_OTHERWISE: "--for: reached a different terminal phase",
+    }
 )
 
 _REASON: Final = "reason"
@@ -33,15 +36,14 @@ class _OneGoal(click.ParamType["Phase | Code"]):
     ) -> Phase | Code:
         from edl.model import Code, Phase
 
-        is_code, code = _code(value)
-        name, known = (code, _codes()) if is_code else (value, [phase.value for phase in Phase])
-        spelled = {one.casefold(): one for one in known}
+        is_code, name = _code(value)
+        spelled = {one.casefold(): one for one in _known(is_code=is_code)}
         if found := spelled.get(name.casefold()):
             return Code(found) if is_code else Phase(found)
         what, every = (
             ("a reason code", "all of them: docs/reference/reason-codes.md")
             if is_code
-            else ("a phase", f"one of {', '.join(known)}, or reason=CODE")
+            else ("a phase", f"one of {', '.join(spelled.values())}, or reason=CODE")
         )
         return self.fail(f"{name} is not {what}; {_meant(name, spelled)}{every}", param, ctx)
 
@@ -49,22 +51,26 @@ class _OneGoal(click.ParamType["Phase | Code"]):
         return self.name
 
     def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
+        self,
+        ctx: click.Context,  # noqa: ARG002 (click's signature)
+        param: click.Parameter,  # noqa: ARG002 (the same)
+        incomplete: str,
     ) -> list[CompletionItem]:
         """Phases, and reason codes once the word starts with `reason=`."""
-        is_code, code = _code(incomplete)
-        if not is_code:
-            return _phases().shell_complete(ctx, param, incomplete)
         from click.shell_completion import CompletionItem
 
-        fit = (one for one in _codes() if one.casefold().startswith(code.casefold()))
-        return [CompletionItem(f"{_REASON}={one}") for one in fit]
+        is_code, name = _code(incomplete)
+        fit = [one for one in _known(is_code=is_code) if one.casefold().startswith(name.casefold())]
+        # Phases are offered in lower case, as by click.Choice.
+        texts = (f"{_REASON}={one}" if is_code else one.casefold() for one in fit)
+        return [CompletionItem(text) for text in texts]
 
 
 def _code(value: str) -> tuple[bool, str]:
-    """Whether the value is `reason=CODE`, in any case, and the code."""
+    """Whether the value is `reason=CODE`, in any case, and the code; else the value itself."""
     kind, equals, code = value.partition("=")
-    return bool(equals) and kind.casefold() == _REASON, code
+    is_code = bool(equals) and kind.casefold() == _REASON
+    return is_code, code if is_code else value
 
 
 def _meant(name: str, spelled: Mapping[str, str]) -> str:
@@ -75,16 +81,10 @@ def _meant(name: str, spelled: Mapping[str, str]) -> str:
     return f"did you mean {spelled[close[0]]}? " if close else ""
 
 
-def _codes() -> list[str]:
-    from edl.model import Code
+def _known(*, is_code: bool) -> list[str]:
+    from edl.model import Code, Phase
 
-    return [code.value for code in Code]
-
-
-def _phases() -> click.Choice[Phase]:
-    from edl.model import Phase
-
-    return click.Choice(list(Phase), case_sensitive=False)
+    return [one.value for one in (Code if is_code else Phase)]
 
 
 @option_group
