@@ -19,10 +19,10 @@ _INSUFFICIENT: Final[Mapping[Scarce, str]] = {
 _SHARED: Final = " (for a share of a GPU, on nodes with KubeShare)"
 
 
-def listed(names: Sequence[object], separator: str = ", ") -> str:
+def listed(names: Sequence[object], separator: str = ", ", most: int = NAMED) -> str:
     """`a, b, c and 2 more`."""
-    rest = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return separator.join(map(str, names[:NAMED])) + rest
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return separator.join(map(str, names[:most])) + rest
 
 
 def resource(name: str) -> str:

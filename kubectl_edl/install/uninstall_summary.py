@@ -8,6 +8,7 @@ import msgspec
 from edl import contract
 from edl.inject import ttl_after_finished
 from edl.kube.cluster import ListOptions, PluginCluster
+from edl.messages.scarcity_messages import listed
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.client.pending_pods import REMOVE_GATES
@@ -89,18 +90,13 @@ def stays(namespace: ObjectRef, theirs: Sequence[ObjectRef], flags: str) -> str:
     """Why the namespace is kept, and the command that deletes it with users' objects."""
     return (
         f"{name_of(namespace)} stays, with what is not kubectl-edl's: "
-        f"{_listed(list(map(name_of, theirs)))}. "
+        f"{listed(list(map(name_of, theirs)), most=_SHOWN)}. "
         f"To delete that too: kubectl delete namespace {namespace.name}{flags}"
     )
 
 
 def _names(jobs: Sequence[Json]) -> str:
-    return _listed(list(map(_name, jobs)))
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"{', '.join(names[:_SHOWN])}{more}"
+    return listed(list(map(_name, jobs)), most=_SHOWN)
 
 
 def _spec(fields: Json) -> str:

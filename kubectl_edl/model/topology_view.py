@@ -1,15 +1,17 @@
 """A job's topology for display: the labels that it requests, and the domains of its pods."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from edl.domain_counts import DomainCounts
-from edl.model import Code, Reason, Topology
+from edl.messages.scarcity_messages import listed
+from edl.model import Code, Domain, Reason, Topology
 from edl.model.scarcity import Shortage
 from kubectl_edl.output.table import Column, Table
 
 if TYPE_CHECKING:
     from kubectl_edl.output.documents.shared_documents import (
+        DomainDocument,
         DomainPodsDocument,
         NearestDomainsDocument,
         TopologyDocument,
@@ -43,9 +45,7 @@ def domains(found: Sequence[tuple[str, int]]) -> str:
     if len(found) == 1:
         ((value, pods),) = found
         return f"{value or _UNLABELLED} ({pods} {'pod' if pods == 1 else 'pods'})"
-    named = [f"{value or _UNLABELLED} ({pods})" for value, pods in found[:_NAMED]]
-    rest = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    return ", ".join(named) + rest
+    return listed([f"{value or _UNLABELLED} ({pods})" for value, pods in found], most=_NAMED)
 
 
 def document(
@@ -99,14 +99,17 @@ def nearest_document(reason: Reason | None) -> "NearestDomainsDocument | None":
     if reason is None or found is None:
         return None
     return {
-        "domains": [
-            {"role": one.role or None, "topologyKey": one.label, "value": one.value}
-            for one in found.domains
-        ],
+        "domains": places_document(found.domains),
         "schedulablePods": found.fitting,
         "pods": sum(need.pods for need in found.needs),
         "neverFits": reason.code is Code.NEVER_FITS,
     }
+
+
+def places_document(found: Iterable[Domain]) -> "list[DomainDocument]":
+    return [
+        {"role": one.role or None, "topologyKey": one.label, "value": one.value} for one in found
+    ]
 
 
 def _shortage(reason: Reason | None) -> Shortage | None:

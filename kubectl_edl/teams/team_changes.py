@@ -6,6 +6,7 @@ from typing import Final
 from edl import contract
 from edl.errors import NotFound
 from edl.kube.cluster import PluginCluster, find
+from edl.messages.scarcity_messages import listed
 from edl.model import ObjectRef
 from edl.parsing.team_config_map import teams_of
 from edl.parsing.team_document import parse_teams
@@ -58,8 +59,7 @@ def _agreed(
     """Ask for confirmation of losses, once for the same ones; a dry run needs none."""
     if not lost or how.yes or how.dry_run != "none" or lost in agreed:
         return True
-    more = f" and {len(lost) - _MOST} more" if len(lost) > _MOST else ""
-    if not confirmed(cli, f"{'; '.join(lost[:_MOST])}{more}. Continue?"):
+    if not confirmed(cli, f"{listed(lost, '; ', _MOST)}. Continue?"):
         return False
     agreed.append(lost)
     return True
@@ -82,18 +82,12 @@ def _write(
         if how.dry_run != "client":
             manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": target.name}}
             whole = as_applied(manifest | {"data": data}, target.namespace)
-            _create(cluster, target, whole, how, flags)
+            try:
+                cluster.create(target, whole, dry_run=how.dry_run == "server")
+            except NotFound as error:  # the namespace does not exist
+                way = f"kubectl edl install --image IMAGE{flags}"
+                raise Refused(f"kubectl-edl is not installed here: {error}; {way}") from error
         return f"written{REMARKS[how.dry_run]}"
     patcher = Patcher(cluster, how.dry_run)
     patcher.patch(Patch(target, found["metadata"]["resourceVersion"], {"data": data}))
     return f"written{patcher.remark}"
-
-
-def _create(
-    cluster: PluginCluster, target: ObjectRef, whole: Json, how: TeamWriting, flags: str
-) -> None:
-    try:
-        cluster.create(target, whole, dry_run=how.dry_run == "server")
-    except NotFound as error:  # the namespace does not exist
-        way = f"kubectl edl install --image IMAGE{flags}"
-        raise Refused(f"kubectl-edl is not installed here: {error}; {way}") from error
