@@ -38,6 +38,7 @@ class SettingsOverrides:
     )
 
 
+AS_PUBLISHED: Final = SettingsOverrides()
 asking: Final = group(SettingsOverrides, "asked")
 """`--policy --load-ceiling`, as `asked`."""
 
@@ -72,7 +73,7 @@ class EffectiveSettings:
 
 
 def deciding(
-    connection: ClusterConnection, asked: SettingsOverrides, now: datetime
+    connection: ClusterConnection, now: datetime, asked: SettingsOverrides = AS_PUBLISHED
 ) -> EffectiveSettings:
     """The reconciler's settings if published, with the overrides from the command line."""
     lead = leadership(connection, now)

@@ -22,7 +22,7 @@ from edl.visibility.team_figures import team_figures
 from kubectl_edl.client import reconciler_lease
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.prefetched_lists import jobs_of
-from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding, unattended
+from kubectl_edl.client.reconciler_settings import deciding, unattended
 from kubectl_edl.queue.waiting_jobs import by_arrival, in_plan
 from kubectl_edl.top.cluster_costs import ClusterCosts, hours_so_far, node_costs
 
@@ -136,7 +136,7 @@ class ClusterWideReader:
         if not self._synced():
             return None
         now = self._cli.now()
-        by = deciding(self._connection, SettingsOverrides(), now)
+        by = deciding(self._connection, now)
         state = self._incremental.state(now)
         plan = decide(state, by.settings.policy_to_apply(), by.settings.limits)
         waiting = in_plan(state, plan, by.stalled)

@@ -22,7 +22,7 @@ from kubectl_edl.client.event_reader import events_about
 from kubectl_edl.client.failed_pods import failed_pods
 from kubectl_edl.client.job_lookup import only
 from kubectl_edl.client.pending_pods import pods_of
-from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
+from kubectl_edl.client.reconciler_settings import deciding
 from kubectl_edl.dashboard.cluster_reader import DashboardSnapshot
 from kubectl_edl.dashboard.page_state import job_row
 from kubectl_edl.events.view import events_table
@@ -124,7 +124,7 @@ class JobPages:
 
     def _read(self, snapshot: DashboardSnapshot, job: TrainingJob) -> Json:
         cluster, now, hints = self.connection.cluster, self.cli.now(), list[str]()
-        by = snapshot.deciding or deciding(self.connection, SettingsOverrides(), now)
+        by = snapshot.deciding or deciding(self.connection, now)
         published = None
         if snapshot.state is None:
             job, published = self._in_namespace(job, now, hints)

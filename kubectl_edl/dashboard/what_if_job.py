@@ -9,7 +9,7 @@ from typing import Final
 
 from edl.model import ClusterState, TrainingJob
 from edl.model.jobs import queue_order
-from edl.simulator import Elastic, JobResult, Result, Scenario, Watcher, from_state, simulate
+from edl.simulator import Elastic, JobResult, Watcher, simulate
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.client.reconciler_settings import EffectiveSettings
@@ -79,18 +79,14 @@ class WhatIfEngine:
         return self._known[1]
 
     def _run(self, name: str, state: ClusterState, by: EffectiveSettings, late: float) -> Run:
-        scenario = from_state(state, what_if.remaining(state))
-        control_mode = Elastic(by.settings.policy_to_apply(), by.settings.limits)
-        return Run(
-            Variant(name, scenario, control_mode), self._result(scenario, control_mode, late)
-        )
-
-    def _result(self, scenario: Scenario, control_mode: Elastic, late: float) -> Result:
         def passed(_now: float) -> None:
             if self.monotonic() > late:
                 raise _TooLongError
 
-        return simulate(scenario, control_mode, HORIZON, Watcher(passed=passed))
+        scenario = what_if.scenario_of(state)
+        control_mode = Elastic(by.settings.value(), by.settings.limits)
+        result = simulate(scenario, control_mode, HORIZON, Watcher(passed=passed))
+        return Run(Variant(name, scenario, control_mode), result)
 
 
 def _alike(one: ClusterState, other: ClusterState) -> bool:

@@ -1,10 +1,8 @@
 """Blockers of a training job, for `-o json` of `kubectl edl explain`."""
 
-from collections.abc import Iterable
 from typing import TypeAlias
 
 from edl.messages import cause, remedy
-from edl.model import Domain
 from edl.model.blockers import (
     AtBound,
     Blocker,
@@ -21,9 +19,9 @@ from edl.model.blockers import (
 )
 from edl.planner.explain.explanation import Blockers
 from edl.visibility.namespace_queue import PublishedStops
+from kubectl_edl.model import topology_view
 from kubectl_edl.model.training_job_view import time_text
 from kubectl_edl.output.documents.decision_documents import BlockerDocument, BlockersDocument
-from kubectl_edl.output.documents.shared_documents import DomainDocument
 from kubectl_edl.queue.view import quantities, quantity
 
 NodeBlocker: TypeAlias = InsufficientResources | TooLarge | NoUsableNode | ConstraintsUnsatisfied
@@ -50,7 +48,11 @@ def published_document(stops: PublishedStops | None) -> BlockersDocument | None:
 
 def _with_fields(one: Blocker, job: str) -> BlockerDocument:
     """A blocker's type, its sentences, and the fields of its type."""
-    plain = _plain(one, job)
+    plain: BlockerDocument = {
+        "type": one.kind.value,
+        "message": cause(one),
+        "remediation": remedy(one, job),
+    }
     match one:
         case TimedHold(reason=reason, until=until):
             return {**plain, "reason": reason.code.value, "notBefore": time_text(until)}
@@ -70,10 +72,6 @@ def _with_fields(one: Blocker, job: str) -> BlockerDocument:
             return _of_limit(one, plain)
         case _:
             return _of_nodes(one, plain)
-
-
-def _plain(one: Blocker, job: str) -> BlockerDocument:
-    return {"type": one.kind.value, "message": cause(one), "remediation": remedy(one, job)}
 
 
 def _of_limit(
@@ -110,7 +108,7 @@ def _of_nodes(one: NodeBlocker, plain: BlockerDocument) -> BlockerDocument:
         "role": one.role,
         "pods": one.wanted if isinstance(one, InsufficientResources) else one.pods,
         "requests": quantities(one.requests),
-        "domains": _domains(one.domains),
+        "domains": topology_view.places_document(one.domains),
     }
     if isinstance(one, NoUsableNode):
         return {**common, "nodeRule": one.rule.rule.value}
@@ -128,9 +126,3 @@ def _of_nodes(one: NodeBlocker, plain: BlockerDocument) -> BlockerDocument:
             return {**placed, "maxAllocatable": quantities(one.largest)}
         case ConstraintsUnsatisfied():
             return {**placed, "constraint": one.rule.value}
-
-
-def _domains(found: Iterable[Domain]) -> list[DomainDocument]:
-    return [
-        {"role": one.role or None, "topologyKey": one.label, "value": one.value} for one in found
-    ]

@@ -77,7 +77,7 @@ def _report(
     now = cli.now()
     survey = survey_ruled(connection, now)
     job = training_job(name, survey, connection)
-    by = deciding(connection, asked, now)
+    by = deciding(connection, now, asked)
     hints: list[str] = []
     pods = allowed(lambda: pods_of(connection.cluster, job), "pods that wait are missing", hints)
     state, more = _cluster(cli, connection)

@@ -92,7 +92,7 @@ def _report(
     from kubectl_edl.plan.view import Planned, plan_report
 
     now = cli.now()
-    by = deciding(connection, asked, now)
+    by = deciding(connection, now, asked)
     hints: list[str] = []
     try:
         state = survey_cluster(connection.cluster, now, hints)

@@ -19,7 +19,6 @@ from kubectl_edl.cli.watch_report import printed
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_training
 from kubectl_edl.client.reconciler_settings import (
     EffectiveSettings,
-    SettingsOverrides,
     deciding,
     unattended,
 )
@@ -78,7 +77,7 @@ def _report(cli: CliContext, connection: ClusterConnection, selector: str) -> Re
     own = survey_training(connection, selector, now)
     try:
         missing: list[str] = []
-        by = deciding(connection, SettingsOverrides(), now)
+        by = deciding(connection, now)
         waiting: Sequence[WaitingJob] = _whole_queue(cli, connection, by, missing)
         hints = (*by.hints, *missing)
     except Forbidden as error:

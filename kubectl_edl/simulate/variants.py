@@ -11,13 +11,13 @@ from edl.model import ClusterState, TrainingJob
 from edl.model.jobs import queue_order
 from edl.planner.decision_limits import GrowthMode, Limits
 from edl.planner.policies import POLICIES
-from edl.simulator import Elastic, Plain, Scenario, from_state
+from edl.simulator import Elastic, Plain
 from kubectl_edl.cli.command_errors import Misused, Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import OutputOptions
 from kubectl_edl.cli.watch_report import show
 from kubectl_edl.client.cluster_view import survey_cluster
-from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
+from kubectl_edl.client.reconciler_settings import deciding
 from kubectl_edl.output.report import Report
 from kubectl_edl.resources.manifest_sources import sources
 from kubectl_edl.simulate import plots, what_if
@@ -92,16 +92,16 @@ def live(cli: CliContext, scope: Scope, asked: SimulateOptions) -> None:
     connection = cli.connect(scope)
     now = cli.now()
     state = survey_cluster(connection.cluster, now)
-    own = deciding(connection, SettingsOverrides(), now)
+    own = deciding(connection, now)
     control_mode = Elastic(own.settings.policy_to_apply(), own.settings.limits)
     changed = _changed(state, asked, connection)
-    variants = [Variant("as-is", _scenario(state), control_mode)]
+    variants = [Variant("as-is", what_if.scenario_of(state), control_mode)]
     if changed is not state and not asked.policy:
-        variants.append(Variant("what-if", _scenario(changed), control_mode))
+        variants.append(Variant("what-if", what_if.scenario_of(changed), control_mode))
     for name in asked.policy:
         control_mode = Elastic(POLICIES[name], own.settings.limits)
-        variants.append(Variant(name, _scenario(changed), control_mode))
-    variants += [Variant(_PLAIN, _scenario(changed), Plain())] if asked.plain else []
+        variants.append(Variant(name, what_if.scenario_of(changed), control_mode))
+    variants += [Variant(_PLAIN, what_if.scenario_of(changed), Plain())] if asked.plain else []
     until = asked.until.total_seconds() if asked.until else _LIVE_SECONDS
     runs = run(variants, until, cli.err)
     report = what_if_report(_shown(state, connection), runs, connection.namespace)
@@ -133,10 +133,6 @@ def _check_like(like: str) -> None:
     below = next((amount for amount in amounts if amount.startswith("-")), None)
     if below:
         raise Misused(f"--like {like}: {below} is below 0; such as cpu=16,memory=64Gi")
-
-
-def _scenario(state: ClusterState) -> Scenario:
-    return from_state(state, what_if.remaining(state))
 
 
 def _answer(cli: CliContext, asked: SimulateOptions, runs: Sequence[Run], report: Report) -> None:

@@ -13,7 +13,7 @@ from edl.frameworks import resizing
 from edl.messages.scarcity_messages import listed
 from edl.model import ClusterState, Node, ResizePolicy, Role, TrainingJob
 from edl.quantities import CPU, MEMORY, PODS, Resources, amount_text
-from edl.simulator import Work
+from edl.simulator import Scenario, from_state
 from kubectl_edl.cli.command_errors import Missing, Misused, Refused
 from kubectl_edl.cli.param_types import repeated
 
@@ -206,6 +206,6 @@ _FIELDS: Final[Mapping[str, Callable[[TrainingJob, int], TrainingJob]]] = {
 }
 
 
-def remaining(state: ClusterState) -> Callable[[TrainingJob], Work | None]:
-    """A function that returns a job's remaining work, as in start estimates; None if unknown."""
-    return lambda job: left(job, state.observed_at).work
+def scenario_of(state: ClusterState) -> Scenario:
+    """The cluster from now on; the remaining work of jobs is that of start estimates."""
+    return from_state(state, lambda job: left(job, state.observed_at).work)

@@ -19,7 +19,7 @@ from kubectl_edl.client.failed_pods import failed_pods
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.pending_pods import pods_of, waiting_pods
 from kubectl_edl.client.reconciler_lease import LeaseView
-from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
+from kubectl_edl.client.reconciler_settings import deciding
 from kubectl_edl.model.creation_failures import JobBlocker
 from kubectl_edl.model.node_blockers import node_blockers
 from kubectl_edl.model.published_queue import PublishedView, estimate_of, place_text, read_published
@@ -59,7 +59,8 @@ def job_detail(
     pods = waiting_pods(connection.cluster, found.key.namespace, listed)
     failed = failed_pods(listed)
     shown = view(found, connection.scope)
-    queue = _published(found, connection, now)
+    # Only a job that waits is published.
+    queue = read_published(connection, now, [], found.key.namespace) if waits(found) else None
     nodes = _nodes(shown, connection, hints)
     stuck = (
         *_explained(job_blockers(shown, pods, changes, lead, now), found, queue),
@@ -78,13 +79,6 @@ def job_detail(
         queue.queue.team if queue else "",
     )
     return shown, detail_report(detail, now).with_hints(hints)
-
-
-def _published(
-    job: TrainingJob, connection: ClusterConnection, now: datetime
-) -> PublishedView | None:
-    """The published queue; None if the job does not wait or nothing is published."""
-    return read_published(connection, now, [], job.key.namespace) if waits(job) else None
 
 
 def _explained(
@@ -151,7 +145,7 @@ def _staying(
         state = survey_cluster(connection.cluster, now)
     except Forbidden:
         return known
-    settings = deciding(connection, SettingsOverrides(), now).settings
+    settings = deciding(connection, now).settings
     return decide(state, settings.policy_to_apply(), settings.limits).staying
 
 

@@ -113,13 +113,13 @@ def _report(cli: CliContext, scope: Scope) -> "Report":
     from edl.visibility.queue_order import waiting
     from edl.visibility.team_figures import team_figures
     from kubectl_edl.client.cluster_view import survey_cluster
-    from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
+    from kubectl_edl.client.reconciler_settings import deciding
     from kubectl_edl.teams.view import teams_report
 
     connection, now = cli.connect(scope), cli.now()
     hints: list[str] = []
     state = survey_cluster(connection.cluster, now, hints)
-    settings = deciding(connection, SettingsOverrides(), now).settings
+    settings = deciding(connection, now).settings
     plan = decide(state, settings.policy_to_apply(), settings.limits)
     found = team_figures(state, (one.job for one in waiting(state, plan)))
     if scope.namespace:

@@ -8,7 +8,7 @@ from edl.kube.cluster import ListOptions
 from edl.planner.decision_limits import Provisioner
 from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.client.reconciler_lease import Lead, leadership
-from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
+from kubectl_edl.client.reconciler_settings import deciding
 from kubectl_edl.doctor.checks.check import (
     CheckContext,
     CheckResults,
@@ -90,7 +90,7 @@ def settings(context: CheckContext) -> CheckResults:
     lease = leadership(context.connection, context.now)
     if lease.refusal:
         raise lease.refusal
-    by = deciding(context.connection, SettingsOverrides(), context.now)
+    by = deciding(context.connection, context.now)
     if by.source == "reconciler" and not by.settings.unknown:
         yield ok(f"it decides by {by.settings}")
         return
@@ -104,7 +104,7 @@ def settings(context: CheckContext) -> CheckResults:
 
 def provisioner(context: CheckContext) -> CheckResults:
     """Check that the API server serves ProvisioningRequests if the reconciler creates them."""
-    by = deciding(context.connection, SettingsOverrides(), context.now)
+    by = deciding(context.connection, context.now)
     if by.settings.limits.provisioning.provisioner is not Provisioner.REQUEST:
         return
     try:

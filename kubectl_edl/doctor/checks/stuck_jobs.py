@@ -2,9 +2,8 @@
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
 from difflib import get_close_matches
 from typing import Final
 
@@ -23,7 +22,7 @@ from kubectl_edl.cli.completion_candidates import object_name
 from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_ruled
 from kubectl_edl.client.failed_pods import FailedPod, crashes_by_job
-from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding
+from kubectl_edl.client.reconciler_settings import deciding
 from kubectl_edl.doctor.checks import reconciler_health
 from kubectl_edl.doctor.checks.check import (
     AS_ADMINISTRATOR,
@@ -36,7 +35,6 @@ from kubectl_edl.doctor.checks.check import (
 )
 from kubectl_edl.doctor.checks.stuck_phases import (
     PodFailures,
-    StuckRule,
     explanation,
     may_crash_loop,
     stuck_rules,
@@ -58,7 +56,11 @@ def stuck(context: CheckContext) -> CheckResults:
     hints: list[str] = []
     failures = _pod_failures(context, jobs, hints)
     rules = stuck_rules(reconciler_health.reconciler_remedy(context), failures)
-    bad = [found for job in jobs if (found := _stuck(job, rules, context.now))]
+
+    def first_found(job: TrainingJob) -> CheckResult | None:
+        return next(filter(None, (rule(job, context.now) for rule in rules)), None)
+
+    bad = [found for found in map(first_found, jobs) if found]
     yield from (warning(hint.removeprefix("hint: "), AS_ADMINISTRATOR) for hint in hints)
     none = f"no training job is stuck ({len(jobs)} checked)" if jobs else "there are none yet"
     yield from first(bad, _ALL, none)
@@ -272,7 +274,7 @@ def _decided(context: CheckContext) -> tuple[ClusterState, Settings, Plan]:
 
     if not context.decided:
         state = survey_cluster(context.connection.cluster, context.now)
-        settings = deciding(context.connection, SettingsOverrides(), context.now).settings
+        settings = deciding(context.connection, context.now).settings
         plan = decide(state, settings.policy_to_apply(), settings.limits)
         context.decided.append((state, settings, plan))
     return context.decided[0]
@@ -288,7 +290,3 @@ def _jobs(context: CheckContext) -> Survey:
         except Forbidden:
             context.surveyed.append(survey_ruled(connection, context.now))
     return context.surveyed[0]
-
-
-def _stuck(job: TrainingJob, rules: Iterable[StuckRule], now: datetime) -> CheckResult | None:
-    return next((found for rule in rules if (found := rule(job, now))), None)

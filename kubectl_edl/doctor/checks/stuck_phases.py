@@ -19,36 +19,20 @@ from kubectl_edl.model.job_reasons import why
 from kubectl_edl.output.age import ago, duration
 
 _ROLES: Final = timedelta(minutes=2)
-
-
 _NOTICED: Final = timedelta(minutes=1)
-
-
 _SLOW: Final = timedelta(minutes=10)
-
-
 _NEVER_READY: Final = timedelta(minutes=30)
 """A start that has not ended by then is reported even if its pods are replaced again and again."""
-
-
 _LONG: Final = timedelta(minutes=2)
 """Extras that are missing for longer are reported, although the job runs without them."""
-
-
 _RAISED: Final = timedelta(minutes=2)
 """Pods that give room for a raised minimum have ended by then, unless their grace is longer."""
-
-
 _CRASHES: Final = 3
 """Failures of one pod and its replacements that are reported, if pods failed in the last hour.
 
 The kubelet counts the restarts of a container since its pod was created, and dates only the last.
 """
-
-
 _CRASHED: Final = timedelta(hours=1)
-
-
 _NO_POD: Final = ("", "")
 
 
