@@ -77,13 +77,13 @@ def _labelled_part(manifest: Json) -> Json:
 def _move_down(above: Json, below: Json) -> None:
     """Move our labels and annotations of a CronJob, ignored there, to its jobTemplate."""
     for place in ("labels", "annotations"):
-        ours = {name: text for name, text in (above.get(place) or {}).items() if _is_ours(name)}
+        ours = {name: text for name, text in (above.get(place) or {}).items() if is_ours(name)}
         if ours:
             above[place] = {name: text for name, text in above[place].items() if name not in ours}
             below[place] = ours | (below.get(place) or {})
 
 
-def _is_ours(name: str) -> bool:
+def is_ours(name: str) -> bool:
     return name.startswith(contract.PREFIX)
 
 

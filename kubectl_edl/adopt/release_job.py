@@ -16,8 +16,8 @@ from edl.inject.pods import scheduling_gates
 from edl.inject.update_policy import others_labels
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
-from edl.model.object_refs import JOB_TYPE
 from edl.writes import Json, Patch
+from kubectl_edl.adopt.job_labels import is_ours
 from kubectl_edl.cli.completion_candidates import plain, training_job_name
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interaction import print_changed
@@ -25,7 +25,7 @@ from kubectl_edl.cli.options import Writing
 from kubectl_edl.client.cluster_view import survey_jobs
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.patcher import Patcher, with_fresh_state
-from kubectl_edl.client.pending_pods import REMOVE_GATES
+from kubectl_edl.client.pending_pods import REMOVE_GATES, owning_jobs
 from kubectl_edl.client.prefetched_lists import jobs_of
 from kubectl_edl.install.job_restore import own_fields, start_fields, with_gates
 from kubectl_edl.model.job_selection import each
@@ -55,7 +55,7 @@ def without_labels(manifest: Json) -> Json:
     for metadata in _metadata(changed):
         for place in _PLACES:
             before = _member(metadata, place)
-            after = {name: text for name, text in before.items() if not ours(name)}
+            after = {name: text for name, text in before.items() if not is_ours(name)}
             if not after and before:
                 del metadata[place]
             elif after != before:
@@ -76,10 +76,6 @@ def _member(part: Json, name: str) -> Json:
     """The object in a field; empty if the field has another type."""
     found = part.get(name)
     return found if isinstance(found, dict) else {}
-
-
-def ours(name: str) -> bool:
-    return name.startswith(contract.PREFIX)
 
 
 def release_job(
@@ -154,10 +150,10 @@ def _done(pairs: Sequence[tuple[Json, Json]], flags: str, remark: str) -> _Done:
 def _removal(job: Json) -> Json:
     """A merge patch that removes our labels and annotations by setting them to null."""
     metadata: Json = {
-        place: {name: None for name in job["metadata"].get(place) or {} if ours(name)}
+        place: {name: None for name in job["metadata"].get(place) or {} if is_ours(name)}
         for place in _PLACES
     }
-    if all(map(ours, job["metadata"].get("labels") or {})):
+    if all(map(is_ours, job["metadata"].get("labels") or {})):
         metadata["labels"] |= others_labels(
             job
         )  # an empty map would be filled again with the labels of the pods
@@ -198,25 +194,15 @@ def _delete_budgets(connection: ClusterConnection, done: _Done, writing: Writing
     """Delete our PodDisruptionBudgets, which would block drains forever; other objects are kept."""
     if writing.dry_run != "none":
         return
-    names = {one["metadata"]["name"] for one in done.manifests}
-    for manifest in done.manifests:
-        yield from _delete_budgets_of(connection, manifest["metadata"]["namespace"], names)
-        return
-
-
-def _delete_budgets_of(
-    connection: ClusterConnection, namespace: str, jobs: set[str]
-) -> Iterator[str]:
+    jobs = {one["metadata"]["name"] for one in done.manifests}
+    namespace = done.manifests[0]["metadata"]["namespace"]
     managed = f"app.kubernetes.io/managed-by={contract.MANAGED_BY}"
     cluster = connection.cluster
     try:
         listing = cluster.list(ListOptions("PodDisruptionBudget", namespace, managed))
         for manifest in listing.manifests():
-            metadata = manifest["metadata"]
-            owners = metadata.get("ownerReferences") or ()
-            ours = {one["name"] for one in owners if (one["apiVersion"], one["kind"]) == JOB_TYPE}
-            if not jobs.isdisjoint(ours):
+            if not jobs.isdisjoint(owning_jobs(manifest)):
                 with suppress(NotFound):  # the reconciler or the garbage collector was faster
-                    cluster.delete(ObjectRef("PodDisruptionBudget", namespace, metadata["name"]))
+                    cluster.delete(ObjectRef.of("PodDisruptionBudget", manifest))
     except Forbidden as error:
         yield f"hint: its disruption budgets stay, and hold drains back: {error}"

@@ -1,6 +1,5 @@
 """Failed pods of a training job, and why their containers terminated."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -46,7 +45,8 @@ class FailedPod:
 
 def failed_pods(pods: Iterable[Json]) -> tuple[FailedPod, ...]:
     """Those of these pods of Jobs that failed."""
-    failed = (pod for pod in pods if _has_failed(pod))
+    phase = PodPhase.FAILED.value
+    failed = (pod for pod in pods if (pod.get("status") or {}).get("phase") == phase)
     return tuple(_failed(pod, owner) for pod in failed for owner in owning_jobs(pod))
 
 
@@ -56,18 +56,12 @@ def crashes_by_job(cluster: Cluster, namespace: str) -> Mapping[tuple[str, str],
     One list; an empty `namespace` means all. Raises Forbidden.
     """
     found: defaultdict[tuple[str, str], list[FailedPod]] = defaultdict(list)
-    for pod in map(
-        json.loads, cluster.list(ListOptions("Pod", namespace, contract.FRAMEWORK)).items
-    ):
+    for pod in cluster.list(ListOptions("Pod", namespace, contract.FRAMEWORK)).manifests():
         for owner in owning_jobs(pod):
             failed = _failed(pod, owner)
             if failed.container:
                 found[pod["metadata"]["namespace"], owner].append(failed)
     return found
-
-
-def _has_failed(pod: Json) -> bool:
-    return bool((pod.get("status") or {}).get("phase") == PodPhase.FAILED.value)
 
 
 def _failed(pod: Json, job: str) -> FailedPod:

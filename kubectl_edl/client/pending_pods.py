@@ -18,8 +18,6 @@ from edl.writes import Json
 
 _AFTER_THE_POD: Final = frozenset({"WaitForFirstConsumer", "WaitForPodScheduled"})
 """Event reasons of claims that are bound after the pod is scheduled: they block no node."""
-
-
 _MOST_WITH_EVENTS: Final = 10
 """Pods, and claims, whose Events are read."""
 
@@ -69,10 +67,10 @@ class PodCauses:
     def _known(self) -> dict[str, Json] | None:
         """The claims by name; None if the user may not list them."""
         try:
-            listed = self._list("PersistentVolumeClaim")
+            listed = self._cluster.list(ListOptions("PersistentVolumeClaim", self._namespace))
         except Forbidden:
             return None
-        return {claim["metadata"]["name"]: claim for claim in listed}
+        return {claim["metadata"]["name"]: claim for claim in listed.manifests()}
 
     def _event(self, kind: str, name: str) -> EventFacts | None:
         """The last Event about one of the kind's first objects; None without one, or a right."""
@@ -88,9 +86,6 @@ class PodCauses:
         except Forbidden:
             return None
         return next(reversed(event_facts(listed)), None)
-
-    def _list(self, kind: str) -> list[Json]:
-        return self._cluster.list(ListOptions(kind, self._namespace)).manifests()
 
 
 def _claimed(pod: Json) -> Iterator[str]:

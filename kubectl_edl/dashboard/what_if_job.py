@@ -84,7 +84,7 @@ class WhatIfEngine:
                 raise _TooLongError
 
         scenario = what_if.scenario_of(state)
-        control_mode = Elastic(by.settings.value(), by.settings.limits)
+        control_mode = Elastic(by.settings.policy_to_apply(), by.settings.limits)
         result = simulate(scenario, control_mode, HORIZON, Watcher(passed=passed))
         return Run(Variant(name, scenario, control_mode), result)
 

@@ -9,7 +9,7 @@ import click
 from edl import contract
 from edl.durations import duration_text
 from edl.errors import Conflict, NotFound
-from edl.kube.cluster import ListOptions, PluginCluster
+from edl.kube.cluster import ListOptions, PluginCluster, find
 from edl.kube.option_group import group, option, option_group
 from edl.model import JobKey, ObjectRef
 from edl.writes import Json
@@ -175,11 +175,8 @@ def _wait_until_gone(
 
 
 def _is_there(cluster: PluginCluster, job: Json) -> bool:
-    try:
-        uid: str = cluster.get(ObjectRef.of("Job", job))["metadata"]["uid"]
-    except NotFound:
-        return False
-    return uid == str(job["metadata"]["uid"])
+    found = find(cluster, ObjectRef.of("Job", job))
+    return bool(found and found["metadata"]["uid"] == job["metadata"]["uid"])
 
 
 _HELP: Final = """Delete training jobs with all of their Jobs and pods.

@@ -6,10 +6,10 @@ from typing import Final
 
 from edl import contract
 from edl.model import ObjectRef, Role, TrainingJob
-from edl.model.object_refs import JOB_TYPE
 from edl.parsing.yaml_values import whole
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
+from kubectl_edl.client.pending_pods import owning_jobs
 from kubectl_edl.logs.options import LogOptions
 
 _DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
@@ -75,9 +75,9 @@ def _chosen_roles(job: TrainingJob, names: Sequence[str]) -> list[Role]:
 def _pods_by_role(roles: Sequence[Role], pods: Iterable[Json]) -> Mapping[str, list[Json]]:
     by_job: dict[str, list[Json]] = {role.job: [] for role in roles}
     for pod in pods:
-        for owner in pod["metadata"].get("ownerReferences") or ():
-            if (owner["apiVersion"], owner["kind"]) == JOB_TYPE and owner["name"] in by_job:
-                by_job[owner["name"]].append(pod)
+        for owner in owning_jobs(pod):
+            if owner in by_job:
+                by_job[owner].append(pod)
     return {role.name: by_job[role.job] for role in roles}
 
 
@@ -148,11 +148,7 @@ def _waiting(pod: Json, found: Json) -> str:
         return _GATED
     conditions = {one["type"]: one for one in status.get("conditions") or ()}
     placed = conditions.get("PodScheduled") or {}
-    return (
-        _reason_text(placed, "it is Pending")
-        if placed.get("status") == "False"
-        else "it is Pending"
-    )
+    return _reason_text(placed if placed.get("status") == "False" else {}, "it is Pending")
 
 
 def _reason_text(found: Json, otherwise: str) -> str:

@@ -86,9 +86,11 @@ def uncreated_pods(
         role = shown.role
         warnings = [one for one in changes if one.warning and one.name == role.job]
         failed = role.status.suspended  # the last Event says why, for as long as it backs off
-        if not _lacks_pods(shown) or not warnings or not (failed or _is_recent(warnings[-1], now)):
+        if not _lacks_pods(shown) or not warnings:
             continue
-        text = warnings[-1].message
+        last, text = warnings[-1].last, warnings[-1].message
+        if not (failed or (last and now - last <= _LATELY)):
+            continue
         remedy = _CREATION_REMEDIES[create_failure(text)].format(
             job=role.job,
             name=missing_name(text),
@@ -118,7 +120,3 @@ _CREATION_REMEDIES: Final = {
     "kubectl get mutatingwebhookconfiguration,validatingwebhookconfiguration{flags}",
     CreateFailure.OTHER: "kubectl describe job/{job} {there}",
 }
-
-
-def _is_recent(event: EventFacts, now: datetime) -> bool:
-    return event.last is not None and now - event.last <= _LATELY

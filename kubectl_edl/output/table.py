@@ -179,7 +179,8 @@ def _fitted(needed: Sequence[int], columns: Sequence[Column[Any]], width: int | 
 def _line(
     cells: Sequence[str], sizes: Sequence[int], columns: Sequence[Column[Any]], layout: Layout
 ) -> str:
-    fitted = [_cell(cell, size, layout) for cell, size in zip(cells, sizes, strict=True)]
+    pairs = zip(cells, sizes, strict=True)
+    fitted = [padded(_shortened(cell, size, layout), size) for cell, size in pairs]
     last = max((number for number, cell in enumerate(fitted) if cell.strip()), default=0)
     fitted = [*fitted[:last], fitted[last].rstrip()]
     if layout.coloured:
@@ -193,10 +194,6 @@ def _coloured(cell: str, column: Column[Any]) -> str:
         return cell
     text = cell.rstrip()
     return painted(text, column.colour(text)) + cell[len(text) :]
-
-
-def _cell(text: str, size: int, layout: Layout) -> str:
-    return padded(_shortened(text, size, layout), size)
 
 
 def _shortened(text: str, size: int, layout: Layout) -> str:

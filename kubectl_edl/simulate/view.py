@@ -67,10 +67,6 @@ def _resources(runs: Sequence[Run]) -> list[str]:
     return sorted(asked, key=lambda name: (name not in ("cpu", "memory"), name))
 
 
-def _title(resource: str) -> str:
-    return resource.rpartition("/")[2].upper()
-
-
 def _run_columns(runs: Sequence[Run]) -> tuple[Column[Run], ...]:
     """Columns of runs: costs if a node has a price, and the resources that are used."""
     costs: tuple[Column[Run], ...] = (
@@ -90,7 +86,10 @@ def _run_columns(runs: Sequence[Run]) -> tuple[Column[Run], ...]:
         ),
         Column("MAKESPAN", lambda run: _makespan(run.result)),
         *(costs if any(run.result.prices for run in runs) else ()),
-        *(Column(_title(name), partial(_utilisation, name)) for name in _resources(runs)),
+        *(
+            Column(name.rpartition("/")[2].upper(), partial(_utilisation, name))
+            for name in _resources(runs)
+        ),
         Column("BELOW-MIN", lambda run: time_cell(run.result.below_min), spare=3),
         Column("RESTARTS", lambda run: str(run.result.stops), spare=3),
         Column("POD-STOPS", lambda run: str(run.result.pod_stops), spare=3),

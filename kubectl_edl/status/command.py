@@ -12,9 +12,8 @@ from kubectl_edl.client.prefetched_lists import PrefetchedLists, jobs_of
 from kubectl_edl.status.options import EXIT_CODES, waiting
 
 if TYPE_CHECKING:
-    from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
+    from kubectl_edl.cli.context import CliContext, Scope
     from kubectl_edl.cli.options import OutputOptions
-    from kubectl_edl.model.cluster_load import ClusterLoad
     from kubectl_edl.output.report import Report
     from kubectl_edl.status.options import AwaitedPhase
 
@@ -75,10 +74,11 @@ def status(
     connection = cli.connect(scope)
     asked = PrefetchedLists(connection, lease=True)
     from kubectl_edl.cli import watch_report
+    from kubectl_edl.model.cluster_load import ClusterLoad
     from kubectl_edl.status import phase_wait, view
 
     wait = phase_wait.Wait(wanted, cli, scope)
-    load = _load(connection) if reading.watch and cli.width is not None else None
+    load = ClusterLoad(connection) if reading.watch and cli.width is not None else None
 
     def read() -> Report:
         now = cli.now()
@@ -103,12 +103,6 @@ def status(
         report = watch_report.last(watch_report.reports(cli, read, changes))
         wait.conclude()
         watch_report.show(cli, reading, lambda: report)
-
-
-def _load(connection: ClusterConnection) -> ClusterLoad:
-    from kubectl_edl.model.cluster_load import ClusterLoad
-
-    return ClusterLoad(connection)
 
 
 def _check(names: tuple[str, ...], reading: OutputOptions, wanted: AwaitedPhase) -> None:

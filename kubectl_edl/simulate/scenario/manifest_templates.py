@@ -113,14 +113,9 @@ def with_unique_names(
             fresh.append(name)
         kept.add(name)
         taken.add(name)
-        found.append(_called(one, name))
+        renamed = replace(one, job=named(one.job, name, one.job.priority))
+        found.append(one if one.key.name == name else renamed)
     return tuple(found), _hints(fresh)
-
-
-def _called(one: Training, name: str) -> Training:
-    if one.key.name == name:
-        return one
-    return replace(one, job=named(one.job, name, one.job.priority))
 
 
 def _hints(fresh: Sequence[str]) -> Hints:

@@ -253,10 +253,6 @@ def _camel(name: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
-def _time(field: Field, usual: timedelta) -> timedelta:
-    return timedelta(seconds=field.seconds(usual.total_seconds()))
-
-
 def _yes(field: Field, usual: bool) -> bool:  # noqa: FBT001 - one of a table of readers
     if isinstance(field.value, bool):
         return field.value
@@ -265,7 +261,7 @@ def _yes(field: Field, usual: bool) -> bool:  # noqa: FBT001 - one of a table of
 
 
 _LIMITS: Final[Mapping[type, Callable[..., Any]]] = {
-    timedelta: _time,
+    timedelta: lambda field, usual: timedelta(seconds=field.seconds(usual.total_seconds())),
     bool: _yes,
     float: lambda field, usual: field.number(usual),
     int: lambda field, usual: field.whole(usual),
