@@ -7,7 +7,6 @@ from typing import (
     Annotated,
     Any,
     Final,
-    Literal,
     NamedTuple,
     Required,
     Union,
@@ -18,7 +17,7 @@ from typing import (
 )
 
 from dev.reference import table
-from kubectl_edl.output.documents import KINDS
+from kubectl_edl.output.documents import API_VERSION, KINDS
 from kubectl_edl.output.documents.cluster_documents import (
     CertificateDocument,
     CheckReportDocument,
@@ -43,32 +42,27 @@ from kubectl_edl.output.documents.training_job_documents import (
 class DocumentKind(NamedTuple):
     """The shape of a document, and the commands that print it, alone or as items of a list."""
 
+    kind: str
     shape: type
     alone: str = ""
     listed: str = ""
 
-    @property
-    def kind(self) -> str:
-        """The document's `kind`."""
-        (kind,) = get_args(get_type_hints(self.shape)["kind"])
-        return str(kind)
-
 
 OUTPUTS: Final = (
-    DocumentKind(TrainingJobDetailDocument, "status JOB", "status"),
-    DocumentKind(QueuedTrainingJobDocument, listed="queue"),
-    DocumentKind(TeamDocument, listed="teams"),
-    DocumentKind(PlanDocument, "plan"),
-    DocumentKind(TrainingJobExplanationDocument, "explain JOB"),
-    DocumentKind(TrainingJobHistoryDocument, "history JOB"),
-    DocumentKind(TrainingJobUsageDocument, "top jobs JOB", "top jobs"),
-    DocumentKind(NodeUsageDocument, listed="top nodes"),
-    DocumentKind(ClusterUsageDocument, "top cluster"),
-    DocumentKind(SimulationDocument, listed="simulate -f FILE"),
-    DocumentKind(WhatIfDocument, listed="simulate --live"),
-    DocumentKind(CheckReportDocument, "doctor` and `kubectl edl certs verify"),
-    DocumentKind(CertificateDocument, listed="certs show"),
-    DocumentKind(VersionDocument, "version"),
+    DocumentKind("TrainingJob", TrainingJobDetailDocument, "status JOB", "status"),
+    DocumentKind("QueuedTrainingJob", QueuedTrainingJobDocument, listed="queue"),
+    DocumentKind("Team", TeamDocument, listed="teams"),
+    DocumentKind("Plan", PlanDocument, "plan"),
+    DocumentKind("TrainingJobExplanation", TrainingJobExplanationDocument, "explain JOB"),
+    DocumentKind("TrainingJobHistory", TrainingJobHistoryDocument, "history JOB"),
+    DocumentKind("TrainingJobUsage", TrainingJobUsageDocument, "top jobs JOB", "top jobs"),
+    DocumentKind("NodeUsage", NodeUsageDocument, listed="top nodes"),
+    DocumentKind("ClusterUsage", ClusterUsageDocument, "top cluster"),
+    DocumentKind("Simulation", SimulationDocument, listed="simulate -f FILE"),
+    DocumentKind("WhatIf", WhatIfDocument, listed="simulate --live"),
+    DocumentKind("CheckReport", CheckReportDocument, "doctor` and `kubectl edl certs verify"),
+    DocumentKind("Certificate", CertificateDocument, listed="certs show"),
+    DocumentKind("Version", VersionDocument, "version"),
 )
 _HEAD: Final = """# Outputs for programs
 
@@ -90,7 +84,8 @@ def page() -> str:
 
 
 def _section(output: DocumentKind) -> str:
-    fields = table(("FIELD", "TYPE", "MEANING"), _fields("", output.shape))
+    head = (("`apiVersion`", f"`{API_VERSION}`", ""), ("`kind`", f"`{output.kind}`", ""))
+    fields = table(("FIELD", "TYPE", "MEANING"), (*head, *_fields("", output.shape)))
     return f"## {output.kind}\n\n{_printed(output)}\n\n{fields}"
 
 
@@ -147,7 +142,6 @@ _FORMS: Final[Mapping[Any, Callable[[tuple[Any, ...]], str]]] = {
     Annotated: lambda args: _kind(args[0]),
     Union: _nullable,
     UnionType: _nullable,
-    Literal: lambda args: f"`{args[0]}`",
     list: lambda args: f"list of {_kind(args[0])}",
     dict: lambda args: f"map of {_kind(args[1])}",
 }

@@ -11,8 +11,7 @@ from certs.verify import CertificateInfo, facts_of, is_signed_by
 from edl.model import ObjectRef
 from kubectl_edl.client.certificate_store import Trusted, days_left
 from kubectl_edl.model.training_job_view import time_text
-from kubectl_edl.output.documents import API_VERSION
-from kubectl_edl.output.report import Report
+from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.table import Column, Table
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def certs_report(certificates: Sequence[CertificateRow], now: datetime, flags: s
     """One row per certificate; `flags` are appended to the command suggested if there is none."""
     return Report(
         sections=(Table.of(_columns(now), certificates),),
-        objects=tuple(map(_document, certificates)),
+        objects=documents("Certificate", map(_document, certificates)),
         names=tuple(f"{one.where.kind.lower()}/{one.where.name}" for one in certificates),
         list_kind="CertificateList",
         nothing=_NOTHING.format(flags=flags),
@@ -112,8 +111,6 @@ def _names(facts: CertificateInfo) -> str:
 
 def _document(one: CertificateRow) -> "CertificateDocument":
     head: CertificateDocument = {
-        "apiVersion": API_VERSION,
-        "kind": "Certificate",
         "metadata": {"name": one.what.replace(" ", "-")},
         "source": place(one.where),
         "error": one.problem,

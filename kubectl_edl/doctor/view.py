@@ -9,8 +9,7 @@ from kubectl_edl.cli.options import OutputOptions
 from kubectl_edl.cli.watch_report import layout, show
 from kubectl_edl.doctor.checks.check import CheckResult, SectionResult, Verdict
 from kubectl_edl.output import color
-from kubectl_edl.output.documents import API_VERSION
-from kubectl_edl.output.report import Report
+from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.safe_text import ascii_only, harmless
 from kubectl_edl.output.table import Layout
 
@@ -36,7 +35,7 @@ def print_results(
     sections: list[SectionResult] = []
     if reading.output not in ("table", "wide"):
         sections += results
-        report = Report(sections=(), objects=(document(sections),), names=())
+        report = Report((), documents("CheckReport", [document(sections)]), ())
         show(cli, reading, lambda: report)
         return worst(sections) is Verdict.FAILURE
     how = layout(cli, reading)
@@ -76,8 +75,6 @@ def _distinct(results: SectionResult) -> list[CheckResult]:
 def document(sections: Sequence[SectionResult]) -> "CheckReportDocument":
     """The document for `-o json`."""
     return {
-        "apiVersion": API_VERSION,
-        "kind": "CheckReport",
         "result": worst(sections).value,
         "complete": not any(section.cut_short for section in sections),
         "checks": [

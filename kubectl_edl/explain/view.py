@@ -29,7 +29,6 @@ from kubectl_edl.model.start_estimates import document as when_document
 from kubectl_edl.model.start_estimates import when
 from kubectl_edl.model.training_job_view import time_text
 from kubectl_edl.output.age import age
-from kubectl_edl.output.documents import API_VERSION
 from kubectl_edl.output.documents.decision_documents import (
     ExplainedRoleDocument,
     TrainingJobExplanationDocument,
@@ -38,7 +37,7 @@ from kubectl_edl.output.documents.shared_documents import (
     ExplainedTopologyDocument,
     LimitedCooldownDocument,
 )
-from kubectl_edl.output.report import Report
+from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.safe_text import labelled
 from kubectl_edl.output.table import Column, Table
 from kubectl_edl.status.job_blockers import blocker_documents, blockers_section
@@ -63,7 +62,7 @@ def explain_report(explained: Explained, now: datetime) -> Report:
             Table.of(_pods(now), explained.waiting_pods),
             Table.of(_past(now), explained.past),
         ),
-        objects=(_document(explained),),
+        objects=documents("TrainingJobExplanation", [_document(explained)]),
         names=(explained.view.name,),
     )
 
@@ -214,8 +213,6 @@ def _past(now: datetime) -> tuple[Column[PastOperation], ...]:
 def _document(explained: Explained) -> TrainingJobExplanationDocument:
     job, found, published = explained.view.job, explained.explanation, explained.published
     return {
-        "apiVersion": API_VERSION,
-        "kind": "TrainingJobExplanation",
         "metadata": {"name": job.key.name, "namespace": job.key.namespace},
         "phase": explained.view.phase.value,
         **explained.view.why.document,

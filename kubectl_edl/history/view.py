@@ -11,8 +11,7 @@ from kubectl_edl.model.role_history import PastOperation, role_changes
 from kubectl_edl.model.training_job_view import job_names, time_text
 from kubectl_edl.output.age import age
 from kubectl_edl.output.color import meaning
-from kubectl_edl.output.documents import API_VERSION
-from kubectl_edl.output.report import Report
+from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.table import Column, Table
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def history_report(
             operations_table(past, now) if past else none,
             events_table(warnings, now, job.key.namespace),
         ),
-        objects=(_document(job.key, past, warnings),),
+        objects=documents("TrainingJobHistory", [_document(job.key, past, warnings)]),
         names=(job_names(job),),
     )
 
@@ -57,8 +56,6 @@ def _document(
     key: JobKey, past: Sequence[PastOperation], warnings: Sequence[EventFacts]
 ) -> "TrainingJobHistoryDocument":
     return {
-        "apiVersion": API_VERSION,
-        "kind": "TrainingJobHistory",
         "metadata": {"name": key.name, "namespace": key.namespace},
         "operations": [operation_document(one) for one in past],
         "warnings": [_warning_document(one) for one in warnings],

@@ -9,7 +9,6 @@ from edl.model import Phase, Pod, PodPhase, Role, TrainingJob
 from edl.phases import phase
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.model.job_reasons import Why, why, why_of_role
-from kubectl_edl.output.documents import API_VERSION
 
 if TYPE_CHECKING:
     from kubectl_edl.output.documents.shared_documents import CooldownDocument
@@ -98,8 +97,6 @@ def document(shown: JobView, cooldown: "CooldownDocument | None") -> "TrainingJo
     """The document of one training job for `-o json`."""
     job = shown.job
     return {
-        "apiVersion": API_VERSION,
-        "kind": "TrainingJob",
         "metadata": {
             "name": job.key.name,
             "namespace": job.key.namespace,

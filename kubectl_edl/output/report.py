@@ -11,10 +11,17 @@ JsonDocument: TypeAlias = Mapping[str, Any]
 """An object for `-o json`: one of `output.documents`, or a Kubernetes object."""
 
 
+def documents(kind: str, bodies: Iterable[JsonDocument]) -> tuple[JsonDocument, ...]:
+    """The bodies, each with its `apiVersion` and `kind`."""
+    head = {"apiVersion": API_VERSION, "kind": kind}
+    return tuple({**head, **body} for body in bodies)
+
+
 @dataclass(frozen=True, slots=True)
 class Made(Sequence[JsonDocument]):
     """Documents that are built on access: a table of a thousand jobs needs none of them."""
 
+    kind: str
     make: Callable[[int], JsonDocument]
     many: int
 
@@ -27,7 +34,9 @@ class Made(Sequence[JsonDocument]):
     def __getitem__(self, index: slice) -> list[JsonDocument]: ...
     def __getitem__(self, index: int | slice) -> JsonDocument | list[JsonDocument]:
         numbers = range(self.many)[index]
-        return self.make(numbers) if isinstance(numbers, int) else [*map(self.make, numbers)]
+        if isinstance(numbers, int):
+            return documents(self.kind, [self.make(numbers)])[0]
+        return list(documents(self.kind, map(self.make, numbers)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from kubectl_edl.model.plan_changes import PlannedChange
 from kubectl_edl.model.role_history import role_changes
 from kubectl_edl.model.training_job_view import time_text
 from kubectl_edl.output.age import duration
-from kubectl_edl.output.documents import API_VERSION
-from kubectl_edl.output.report import Report
+from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def plan_report(planned: Planned, *, diff: bool) -> Report:
             Table.of(_staying_columns(planned), planned.staying),
             _footer(planned),
         ),
-        objects=(_document(planned),),
+        objects=documents("Plan", [_document(planned)]),
         names=tuple(dict.fromkeys(move.job_names for move in planned.moves)),
     )
 
@@ -163,8 +162,6 @@ def _footer(planned: Planned) -> str:
 def _document(planned: Planned) -> "PlanDocument":
     again = planned.recheck_after
     return {
-        "apiVersion": API_VERSION,
-        "kind": "Plan",
         "time": time_text(planned.at),
         "complete": planned.complete,
         "settings": planned.deciding.document,

@@ -17,8 +17,7 @@ from kubectl_edl.model.start_estimates import short
 from kubectl_edl.model.training_job_view import job_names, time_text
 from kubectl_edl.output.age import UNKNOWN, age
 from kubectl_edl.output.cell_quantities import fine_percent
-from kubectl_edl.output.documents import API_VERSION
-from kubectl_edl.output.report import Report
+from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def queue_report(queue: Sequence[WaitingJob], now: datetime, namespace: str) -> 
     """One row per waiting training job; an empty `namespace` shows all, with a column NAMESPACE."""
     return Report(
         sections=(Table.of(_columns(now, namespace), queue),),
-        objects=tuple(_document(waiting) for waiting in queue),
+        objects=documents("QueuedTrainingJob", map(_document, queue)),
         names=tuple(job_names(waiting.job) for waiting in queue),
         list_kind="QueuedTrainingJobList",
         nothing=nothing_in(namespace, "training jobs are queued"),
@@ -128,8 +127,6 @@ def _ahead(waiting: WaitingJob, namespace: str) -> str:
 def _document(waiting: WaitingJob) -> "QueuedTrainingJobDocument":
     job = waiting.job
     return {
-        "apiVersion": API_VERSION,
-        "kind": "QueuedTrainingJob",
         "metadata": {
             "name": job.key.name,
             "namespace": job.key.namespace,

@@ -12,8 +12,7 @@ from edl.simulator import JobResult, Result, RoleResult, Summary
 from edl.simulator.timeline import StepSeries
 from kubectl_edl.model import topology_view
 from kubectl_edl.output.age import duration
-from kubectl_edl.output.documents import API_VERSION
-from kubectl_edl.output.report import Report
+from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.table import Column, Table
 from kubectl_edl.simulate.run_variants import Run
 
@@ -39,7 +38,7 @@ def runs_report(runs: Sequence[Run], *, wide: bool) -> Report:
     domains = Table.of(_DOMAINS, [_RunDomains(*one) for one in found])
     return Report(
         sections=(table, jobs, domains) if wide else (table,),
-        objects=tuple(run_document(run) for run in runs),
+        objects=documents("Simulation", map(run_document, runs)),
         names=tuple(run.variant.name for run in runs),
         list_kind="SimulationList",
     )
@@ -171,8 +170,6 @@ def run_document(run: Run) -> "SimulationDocument":
     """The document of a run for `-o json`."""
     result = run.result
     return {
-        "apiVersion": API_VERSION,
-        "kind": "Simulation",
         "metadata": {"name": run.variant.name},
         "durationSeconds": result.until,
         "completedJobs": result.ended,

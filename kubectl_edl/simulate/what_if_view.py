@@ -8,8 +8,7 @@ from edl.model import JobKey, Role, TrainingJob
 from edl.simulator import JobResult, RoleResult
 from kubectl_edl.model import topology_view
 from kubectl_edl.model.training_job_view import job_names
-from kubectl_edl.output.documents import API_VERSION
-from kubectl_edl.output.report import Report
+from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in
 from kubectl_edl.simulate.run_variants import Run
 from kubectl_edl.simulate.view import bounds, time_cell
@@ -38,7 +37,7 @@ def what_if_report(jobs: Sequence[TrainingJob], runs: Sequence[Run], namespace: 
     rows = [_Row(job, role) for job in jobs for role in job.live]
     return Report(
         sections=(Table.of(_columns(found, namespace), rows),),
-        objects=tuple(_what_if_document(job, found) for job in jobs),
+        objects=documents("WhatIf", (_what_if_document(job, found) for job in jobs)),
         names=tuple(map(job_names, jobs)),
         list_kind="WhatIfList",
         nothing=nothing_in(namespace, "training jobs found"),
@@ -79,8 +78,6 @@ def _starts(found: _Outcomes, row: _Row) -> str:
 def _what_if_document(job: TrainingJob, runs: Sequence[tuple[str, _Outcomes]]) -> "WhatIfDocument":
     found = {name: outcomes[job.key] for name, outcomes in runs}
     return {
-        "apiVersion": API_VERSION,
-        "kind": "WhatIf",
         "metadata": {"name": job.key.name, "namespace": job.key.namespace},
         "roles": [{"name": role.name, "replicas": _now(role)} for role in job.roles],
         "runs": [

@@ -19,7 +19,7 @@ from kubectl_edl.model.training_job_view import JobView, document, time_text
 from kubectl_edl.output.age import age, ago
 from kubectl_edl.output.cell_quantities import counted
 from kubectl_edl.output.printer import print_report
-from kubectl_edl.output.report import Report
+from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.safe_text import labelled
 from kubectl_edl.output.table import Column, Layout, Table
 from kubectl_edl.status.job_blockers import blocker_documents, blockers_section
@@ -73,7 +73,7 @@ def detail_report(detail: Detail, now: datetime) -> Report:
     where = topology_view.table(detail.domains or ())
     return Report(
         sections=(header, tree(forest, Depth.PODS), where, *below),
-        objects=(_document(detail, operations),),
+        objects=documents("TrainingJob", [_document(detail, operations)]),
         names=(view.name,),
         picture=_picture((header,), forest, (where, *below)),
     )

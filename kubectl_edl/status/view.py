@@ -48,7 +48,7 @@ def list_report(
     """
     return Report(
         sections=(Table.of(_columns(now, namespace), views),),
-        objects=Made(lambda number: _document(views[number], settings), len(views)),
+        objects=Made("TrainingJob", lambda number: _document(views[number], settings), len(views)),
         names=tuple(view.name for view in views),
         list_kind="TrainingJobList",
         nothing=_nothing(namespace),

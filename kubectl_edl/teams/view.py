@@ -7,8 +7,7 @@ from edl.parsing.team_fields import resource_name
 from edl.quantities import Resources, number_text
 from edl.visibility.team_figures import TeamFigures
 from kubectl_edl.output.cell_quantities import fine_percent
-from kubectl_edl.output.documents import API_VERSION
-from kubectl_edl.output.report import Report
+from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.table import Column, Table
 from kubectl_edl.queue.view import quantities
 
@@ -22,7 +21,7 @@ def teams_report(found: Sequence[TeamFigures], namespaces: Mapping[str, int]) ->
     """One row per team, below its parent's. `namespaces`: the number of each team's, by team."""
     return Report(
         sections=(Table.of(_columns(namespaces), found),),
-        objects=tuple(_document(one, namespaces) for one in found),
+        objects=documents("Team", (_document(one, namespaces) for one in found)),
         names=tuple(f"{RESOURCE}/{one.team.name}" for one in found),
         list_kind="TeamList",
         nothing="No teams are configured.",
@@ -54,8 +53,6 @@ def _amounts(found: Resources) -> str:
 def _document(one: TeamFigures, namespaces: Mapping[str, int]) -> "TeamDocument":
     team = one.team
     return {
-        "apiVersion": API_VERSION,
-        "kind": "Team",
         "metadata": {"name": team.name},
         "parent": team.parent or None,
         "namespaces": namespaces.get(team.name, 0),

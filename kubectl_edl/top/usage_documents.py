@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from kubectl_edl.model.training_job_view import time_text
 from kubectl_edl.output.cell_quantities import decimal
-from kubectl_edl.output.documents import API_VERSION
 from kubectl_edl.queue.view import quantities, quantity
 from kubectl_edl.top.cluster_costs import NodeCosts, NodeShares
 from kubectl_edl.top.resource_hours import Hours
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 def job_document(one: JobUsage) -> "TrainingJobUsageDocument":
     job = one.view.job
     return {
-        "apiVersion": API_VERSION,
-        "kind": "TrainingJobUsage",
         "metadata": {"name": job.key.name, "namespace": job.key.namespace},
         "phase": one.view.phase.value,
         "pods": one.pods,
@@ -62,8 +59,6 @@ def _hours_cost_document(hours: Hours, costs: NodeCosts) -> "ResourceHoursCostDo
 def node_document(one: NodeUsage) -> "NodeUsageDocument":
     node = one.node
     return {
-        "apiVersion": API_VERSION,
-        "kind": "NodeUsage",
         "metadata": {"name": node.name},
         "schedulable": node.schedulable,
         "trainingPods": one.training,
@@ -77,8 +72,6 @@ def node_document(one: NodeUsage) -> "NodeUsageDocument":
 def cluster_document(found: ClusterUsage) -> "ClusterUsageDocument":
     costs = found.costs.nodes
     return {
-        "apiVersion": API_VERSION,
-        "kind": "ClusterUsage",
         "nodes": len(found.nodes),
         "unschedulableNodes": sum(not one.node.schedulable for one in found.nodes),
         "trainingJobs": dict(found.phases),

@@ -10,7 +10,7 @@ from edl.quantities import CPU, MEMORY, PODS
 from kubectl_edl.output.age import UNKNOWN, age
 from kubectl_edl.output.cell_quantities import cores, decimal, gpus, memory, offered_gpus, percent
 from kubectl_edl.output.color import meaning
-from kubectl_edl.output.report import Report
+from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in
 from kubectl_edl.top.cluster_costs import (
     NodeCosts,
@@ -40,7 +40,7 @@ def jobs_report(found: Sequence[JobUsage], now: datetime, namespace: str) -> Rep
     """One row per training job; an empty `namespace` shows all, with a column NAMESPACE."""
     return Report(
         sections=(Table.of(_job_columns(found, now, namespace), found),),
-        objects=tuple(job_document(one) for one in found),
+        objects=documents("TrainingJobUsage", map(job_document, found)),
         names=tuple(one.view.name for one in found),
         list_kind="TrainingJobUsageList",
         nothing=nothing_in(namespace, "training jobs found"),
@@ -84,7 +84,7 @@ def nodes_report(found: Sequence[NodeUsage]) -> Report:
     """One row per node."""
     return Report(
         sections=(Table.of(_NODES, found),),
-        objects=tuple(node_document(one) for one in found),
+        objects=documents("NodeUsage", map(node_document, found)),
         names=tuple(f"node/{one.node.name}" for one in found),
         list_kind="NodeUsageList",
         nothing="No nodes found.",
@@ -143,7 +143,7 @@ def cluster_report(found: ClusterUsage) -> Report:
     shown = [one for one in found.lines if one.offered or one.requested]
     return Report(
         sections=(Table.of(_CLUSTER, shown), _footer(found)),
-        objects=(cluster_document(found),),
+        objects=documents("ClusterUsage", [cluster_document(found)]),
         names=(),
     )
 

@@ -1,6 +1,6 @@
 """Documents about the cluster and the installation: `top`, `doctor`, `certs`, `version`."""
 
-from typing import Annotated, Literal, Required, TypedDict
+from typing import Annotated, Required, TypedDict
 
 from kubectl_edl.output.documents import QUANTITY
 from kubectl_edl.output.documents.shared_documents import (
@@ -9,12 +9,9 @@ from kubectl_edl.output.documents.shared_documents import (
     ResourceHoursCostDocument,
     Timestamp,
 )
-from kubectl_edl.output.documents.training_job_documents import V1Alpha1
 
 
 class NodeUsageDocument(TypedDict):
-    apiVersion: V1Alpha1
-    kind: Literal["NodeUsage"]
     metadata: NameDocument
     schedulable: Annotated[bool, "Whether it is ready and not cordoned."]
     trainingPods: Annotated[int, "Pods of training jobs on it."]
@@ -41,8 +38,6 @@ class NodeSharesDocument(TypedDict):
 
 
 class ClusterUsageDocument(TypedDict):
-    apiVersion: V1Alpha1
-    kind: Literal["ClusterUsage"]
     nodes: Annotated[int, "Nodes."]
     unschedulableNodes: Annotated[int, "Nodes that are cordoned or not ready."]
     trainingJobs: Annotated[dict[str, int], "Training jobs, by phase."]
@@ -64,16 +59,12 @@ class CheckDocument(TypedDict):
 
 
 class CheckReportDocument(TypedDict):
-    apiVersion: V1Alpha1
-    kind: Literal["CheckReport"]
     result: Annotated[str, "The worst of its checks: ok, warning or failure."]
     complete: Annotated[bool, "False if a failure kept other checks from running."]
     checks: Annotated[list[CheckDocument], "The checks, in the order of the sections."]
 
 
 class CertificateDocument(TypedDict, total=False):
-    apiVersion: Required[V1Alpha1]
-    kind: Required[Literal["Certificate"]]
     metadata: Required[Annotated[NameDocument, "name: authority, predecessor, serving or trusted."]]
     source: Required[Annotated[str, "The Secret or webhook configuration that it is read from."]]
     error: Required[Annotated[str, "Why it cannot be read; the fields below are missing then."]]
@@ -86,7 +77,5 @@ class CertificateDocument(TypedDict, total=False):
 
 
 class VersionDocument(TypedDict):
-    apiVersion: V1Alpha1
-    kind: Literal["Version"]
     clientVersion: Annotated[str, "Version of the plugin."]
     pythonVersion: Annotated[str, "Version of the Python that runs it."]

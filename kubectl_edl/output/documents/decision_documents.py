@@ -1,6 +1,6 @@
 """Documents about decisions: `plan` and `explain`."""
 
-from typing import Annotated, Literal, Required, TypedDict
+from typing import Annotated, Required, TypedDict
 
 from edl.model import CaveatCode, Phase
 from edl.model.blockers import BlockerKind, JobCondition, SizeBound
@@ -23,7 +23,7 @@ from kubectl_edl.output.documents.shared_documents import (
     Timestamp,
 )
 from kubectl_edl.output.documents.team_documents import JobCapacityDocument
-from kubectl_edl.output.documents.training_job_documents import JobBlockerDocument, V1Alpha1
+from kubectl_edl.output.documents.training_job_documents import JobBlockerDocument
 
 
 class PlannedChangeDocument(TypedDict):
@@ -66,8 +66,6 @@ class StayingPodsDocument(TypedDict):
 
 
 class PlanDocument(TypedDict):
-    apiVersion: V1Alpha1
-    kind: Literal["Plan"]
     time: Annotated[Timestamp | None, "When it was made."]
     complete: Annotated[bool, "False if the cluster cannot be read: changes are unknown."]
     settings: Annotated[SettingsDocument, "Settings of the decision."]
@@ -158,8 +156,6 @@ class PendingPodDocument(TypedDict):
 
 
 class TrainingJobExplanationDocument(TypedDict):
-    apiVersion: V1Alpha1
-    kind: Literal["TrainingJobExplanation"]
     metadata: NamespacedDocument
     phase: Annotated[str, Phase, "Phase."]
     reason: Annotated[ReasonCode | None, "Why it is in this state."]

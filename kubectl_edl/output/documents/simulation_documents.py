@@ -1,13 +1,12 @@
 """Documents of `simulate`. All times are seconds from the start of the scenario."""
 
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from kubectl_edl.output.documents.shared_documents import (
     DomainPodsDocument,
     NameDocument,
     NamespacedDocument,
 )
-from kubectl_edl.output.documents.training_job_documents import V1Alpha1
 
 Points = list[list[Any]]
 """[seconds, value] of each change."""
@@ -48,8 +47,6 @@ class TimelineDocument(TypedDict):
 
 
 class SimulationDocument(TypedDict):
-    apiVersion: V1Alpha1
-    kind: Literal["Simulation"]
     metadata: Annotated[NameDocument, "name: the policy."]
     durationSeconds: Annotated[float, "How long was simulated."]
     completedJobs: Annotated[int, "Training jobs that ended."]
@@ -92,8 +89,6 @@ class WhatIfRunDocument(TypedDict):
 
 
 class WhatIfDocument(TypedDict):
-    apiVersion: V1Alpha1
-    kind: Literal["WhatIf"]
     metadata: NamespacedDocument
     roles: Annotated[list[WhatIfRoleDocument], "Each role."]
     runs: Annotated[list[WhatIfRunDocument], "One for each case: as it is, and as asked."]

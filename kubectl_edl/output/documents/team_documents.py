@@ -1,14 +1,11 @@
 """Documents about teams: `teams`, and the teams in documents of other commands."""
 
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, TypedDict
 
 from kubectl_edl.output.documents.shared_documents import NameDocument, Quantities
-from kubectl_edl.output.documents.training_job_documents import V1Alpha1
 
 
 class TeamDocument(TypedDict):
-    apiVersion: V1Alpha1
-    kind: Literal["Team"]
     metadata: NameDocument
     parent: Annotated[str | None, "The team above it; null at the top."]
     namespaces: Annotated[int, "Number of its namespaces."]

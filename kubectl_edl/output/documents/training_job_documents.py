@@ -1,6 +1,6 @@
 """Documents about training jobs: `status`, `history`, `queue`, `top jobs`."""
 
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, TypedDict
 
 from edl.model import JobEnd, Phase, ResizePolicy
 from kubectl_edl.output.documents.shared_documents import (
@@ -17,8 +17,6 @@ from kubectl_edl.output.documents.shared_documents import (
     TopologyDocument,
     TopologyWaitDocument,
 )
-
-V1Alpha1 = Literal["edl.dev/v1alpha1"]
 
 
 class WhyDocument(TypedDict):
@@ -52,8 +50,6 @@ class RoleDocument(TypedDict):
 
 
 class TrainingJobDocument(TypedDict):
-    apiVersion: V1Alpha1
-    kind: Literal["TrainingJob"]
     metadata: CreatedDocument
     framework: Annotated[str, "Value of edl.dev/framework."]
     phase: Annotated[str, Phase, "Phase."]
@@ -98,16 +94,12 @@ class EventSummaryDocument(TypedDict):
 
 
 class TrainingJobHistoryDocument(TypedDict):
-    apiVersion: V1Alpha1
-    kind: Literal["TrainingJobHistory"]
     metadata: NamespacedDocument
     operations: Annotated[list[OperationDocument], "The last 50 of each role, the newest last."]
     warnings: Annotated[list[EventSummaryDocument], "The last ten Warning Events."]
 
 
 class QueuedTrainingJobDocument(TypedDict):
-    apiVersion: V1Alpha1
-    kind: Literal["QueuedTrainingJob"]
     metadata: CreatedDocument
     position: Annotated[int | None, "In the cluster's queue, from 1; 0: starts now; null: none."]
     team: Annotated[str | None, "Its namespace's; null without teams."]
@@ -133,8 +125,6 @@ class QueuedTrainingJobDocument(TypedDict):
 
 
 class TrainingJobUsageDocument(TypedDict):
-    apiVersion: V1Alpha1
-    kind: Literal["TrainingJobUsage"]
     metadata: NamespacedDocument
     phase: Annotated[str, Phase, "Phase."]
     pods: Annotated[int, "Pods that have not ended."]
