@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from certs.bundle import CertificateError, KeyPair, each_certificate
 from certs.secrets import Installed
@@ -11,11 +11,9 @@ from certs.verify import CertificateInfo, facts_of, is_signed_by
 from edl.model import ObjectRef
 from kubectl_edl.client.certificate_store import Trusted, days_left
 from kubectl_edl.model.training_job_view import time_text
+from kubectl_edl.output.documents.cluster_documents import CertificateDocument
 from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.table import Column, Table
-
-if TYPE_CHECKING:
-    from kubectl_edl.output.documents.cluster_documents import CertificateDocument
 
 _NOTHING: Final = (
     "No certificates: kubectl-edl is not installed here; kubectl edl install --image IMAGE{flags}"
@@ -109,7 +107,7 @@ def _names(facts: CertificateInfo) -> str:
     return ",".join((*facts.names.dns, *facts.names.ips))
 
 
-def _document(one: CertificateRow) -> "CertificateDocument":
+def _document(one: CertificateRow) -> CertificateDocument:
     head: CertificateDocument = {
         "metadata": {"name": one.what.replace(" ", "-")},
         "source": place(one.where),

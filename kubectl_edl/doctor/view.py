@@ -2,19 +2,17 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.options import OutputOptions
 from kubectl_edl.cli.watch_report import layout, show
 from kubectl_edl.doctor.checks.check import CheckResult, SectionResult, Verdict
 from kubectl_edl.output import color
+from kubectl_edl.output.documents.cluster_documents import CheckReportDocument
 from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.safe_text import ascii_only, harmless
 from kubectl_edl.output.table import Layout
-
-if TYPE_CHECKING:
-    from kubectl_edl.output.documents.cluster_documents import CheckReportDocument
 
 _MARKS: Final[Mapping[Verdict, tuple[str, str, str]]] = {
     Verdict.OK: ("✓", "ok  ", color.GOOD),
@@ -72,7 +70,7 @@ def _distinct(results: SectionResult) -> list[CheckResult]:
     return list(reversed(found.values()))
 
 
-def document(sections: Sequence[SectionResult]) -> "CheckReportDocument":
+def document(sections: Sequence[SectionResult]) -> CheckReportDocument:
     """The document for `-o json`."""
     return {
         "result": worst(sections).value,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from edl.domain_counts import DomainCounts
 from edl.forecast.estimate import Estimate
@@ -21,13 +21,10 @@ from kubectl_edl.model.creation_failures import JobBlocker, job_argument
 from kubectl_edl.model.published_queue import place_text
 from kubectl_edl.model.role_history import PastOperation
 from kubectl_edl.model.training_job_view import JobView
+from kubectl_edl.output.documents.team_documents import JobCapacityDocument
 from kubectl_edl.output.safe_text import harmless
 from kubectl_edl.queue.view import quantities
 from kubectl_edl.status.job_blockers import incomplete
-
-if TYPE_CHECKING:
-    from kubectl_edl.output.documents.team_documents import JobCapacityDocument
-
 
 _NAMED: Final = 3
 
@@ -127,7 +124,7 @@ def borrowed_text(found: JobCapacity | None) -> str:
     return "; ".join([*parts, *more])
 
 
-def capacity_document(found: JobCapacity | None) -> "JobCapacityDocument | None":
+def capacity_document(found: JobCapacity | None) -> JobCapacityDocument | None:
     if found is None:
         return None
     return {

@@ -15,17 +15,17 @@ from kubectl_edl.model.plan_changes import PlannedChange
 from kubectl_edl.model.role_history import role_changes
 from kubectl_edl.model.training_job_view import time_text
 from kubectl_edl.output.age import duration
+from kubectl_edl.output.documents.decision_documents import (
+    PlanDocument,
+    PlannedChangeDocument,
+    PlannedWaitDocument,
+    StayingPodsDocument,
+)
 from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in
 
 if TYPE_CHECKING:
     from edl.domain_counts import DomainCounts
-    from kubectl_edl.output.documents.decision_documents import (
-        PlanDocument,
-        PlannedChangeDocument,
-        PlannedWaitDocument,
-        StayingPodsDocument,
-    )
 
 
 class _RoleChange(NamedTuple):
@@ -159,7 +159,7 @@ def _footer(planned: Planned) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _document(planned: Planned) -> "PlanDocument":
+def _document(planned: Planned) -> PlanDocument:
     again = planned.recheck_after
     return {
         "time": time_text(planned.at),
@@ -173,7 +173,7 @@ def _document(planned: Planned) -> "PlanDocument":
     }
 
 
-def _change(move: PlannedChange) -> "PlannedChangeDocument":
+def _change(move: PlannedChange) -> PlannedChangeDocument:
     return {
         "namespace": move.job.namespace,
         "name": move.job.name,
@@ -189,7 +189,7 @@ def _change(move: PlannedChange) -> "PlannedChangeDocument":
     }
 
 
-def _staying(found: StayingPods) -> "StayingPodsDocument":
+def _staying(found: StayingPods) -> StayingPodsDocument:
     return {
         "namespace": found.job.namespace,
         "name": found.job.name,
@@ -200,7 +200,7 @@ def _staying(found: StayingPods) -> "StayingPodsDocument":
     }
 
 
-def _waiting(held: Held, victims: Sequence[JobKey]) -> "PlannedWaitDocument":
+def _waiting(held: Held, victims: Sequence[JobKey]) -> PlannedWaitDocument:
     return {
         "namespace": held.job.namespace,
         "name": held.job.name,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from edl.forecast.estimate import Estimate
 from edl.model import JobKey, Reason, TrainingJob
@@ -17,11 +17,9 @@ from kubectl_edl.model.start_estimates import short
 from kubectl_edl.model.training_job_view import job_names, time_text
 from kubectl_edl.output.age import UNKNOWN, age
 from kubectl_edl.output.cell_quantities import fine_percent
+from kubectl_edl.output.documents.training_job_documents import QueuedTrainingJobDocument
 from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in
-
-if TYPE_CHECKING:
-    from kubectl_edl.output.documents.training_job_documents import QueuedTrainingJobDocument
 
 _NAMED: Final = 3
 
@@ -124,7 +122,7 @@ def _ahead(waiting: WaitingJob, namespace: str) -> str:
     return ",".join([*names, *([f"+{unnamed}"] if unnamed else [])])
 
 
-def _document(waiting: WaitingJob) -> "QueuedTrainingJobDocument":
+def _document(waiting: WaitingJob) -> QueuedTrainingJobDocument:
     job = waiting.job
     return {
         "metadata": {

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from edl.domain_counts import DomainCounts
 from edl.quantities import PODS
@@ -12,18 +12,16 @@ from edl.simulator import JobResult, Result, RoleResult, Summary
 from edl.simulator.timeline import StepSeries
 from kubectl_edl.model import topology_view
 from kubectl_edl.output.age import duration
+from kubectl_edl.output.documents.simulation_documents import (
+    Points,
+    SimulatedJobDocument,
+    SimulationDocument,
+    SpreadDocument,
+    TimelineDocument,
+)
 from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.table import Column, Table
 from kubectl_edl.simulate.run_variants import Run
-
-if TYPE_CHECKING:
-    from kubectl_edl.output.documents.simulation_documents import (
-        Points,
-        SimulatedJobDocument,
-        SimulationDocument,
-        SpreadDocument,
-        TimelineDocument,
-    )
 
 _NEVER: Final = "never"
 _NEITHER: Final = "-"
@@ -166,7 +164,7 @@ def _mean_size(job: JobResult) -> float:
 # -- documents ---------------------------------------------------------------------------------
 
 
-def run_document(run: Run) -> "SimulationDocument":
+def run_document(run: Run) -> SimulationDocument:
     """The document of a run for `-o json`."""
     result = run.result
     return {
@@ -189,7 +187,7 @@ def run_document(run: Run) -> "SimulationDocument":
     }
 
 
-def _job_document(job: JobResult) -> "SimulatedJobDocument":
+def _job_document(job: JobResult) -> SimulatedJobDocument:
     track = job.track
     return {
         "name": job.key.name,
@@ -212,7 +210,7 @@ def _job_document(job: JobResult) -> "SimulatedJobDocument":
     }
 
 
-def _timeline(result: Result) -> "TimelineDocument":
+def _timeline(result: Result) -> TimelineDocument:
     line = result.timeline
     return {
         "queuedJobs": _points(line.queue),
@@ -223,12 +221,12 @@ def _timeline(result: Result) -> "TimelineDocument":
     }
 
 
-def _points(line: StepSeries[Any]) -> "Points":
+def _points(line: StepSeries[Any]) -> Points:
     """[time, value] of each change."""
     return [list(pair) for pair in zip(line.times, line.values, strict=True)]
 
 
-def _spread(found: Summary) -> "SpreadDocument":
+def _spread(found: Summary) -> SpreadDocument:
     return {
         "mean": _number(found.mean),
         "median": _number(found.median),

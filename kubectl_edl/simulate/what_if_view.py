@@ -2,20 +2,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from edl.model import JobKey, Role, TrainingJob
 from edl.simulator import JobResult, RoleResult
 from kubectl_edl.model import topology_view
 from kubectl_edl.model.training_job_view import job_names
+from kubectl_edl.output.documents.simulation_documents import WhatIfDocument
 from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in
 from kubectl_edl.simulate.run_variants import Run
 from kubectl_edl.simulate.view import bounds, time_cell
-
-if TYPE_CHECKING:
-    from kubectl_edl.output.documents.simulation_documents import WhatIfDocument
-
 
 _Outcomes: TypeAlias = Mapping[JobKey, JobResult]
 
@@ -75,7 +72,7 @@ def _starts(found: _Outcomes, row: _Row) -> str:
     return "now" if track.started < 1 else f"in {time_cell(track.started)}"
 
 
-def _what_if_document(job: TrainingJob, runs: Sequence[tuple[str, _Outcomes]]) -> "WhatIfDocument":
+def _what_if_document(job: TrainingJob, runs: Sequence[tuple[str, _Outcomes]]) -> WhatIfDocument:
     found = {name: outcomes[job.key] for name, outcomes in runs}
     return {
         "metadata": {"name": job.key.name, "namespace": job.key.namespace},

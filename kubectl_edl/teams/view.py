@@ -1,18 +1,16 @@
 """The output of `kubectl edl teams`."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from edl.parsing.team_fields import resource_name
 from edl.quantities import Resources, number_text
 from edl.visibility.team_figures import TeamFigures
 from kubectl_edl.output.cell_quantities import fine_percent
+from kubectl_edl.output.documents.team_documents import TeamDocument
 from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.table import Column, Table
 from kubectl_edl.queue.view import quantities
-
-if TYPE_CHECKING:
-    from kubectl_edl.output.documents.team_documents import TeamDocument
 
 RESOURCE: Final = "team.edl.dev"
 
@@ -50,7 +48,7 @@ def _amounts(found: Resources) -> str:
     return ",".join(f"{resource_name(name)}={number_text(name, amount)}" for name, amount in found)
 
 
-def _document(one: TeamFigures, namespaces: Mapping[str, int]) -> "TeamDocument":
+def _document(one: TeamFigures, namespaces: Mapping[str, int]) -> TeamDocument:
     team = one.team
     return {
         "metadata": {"name": team.name},

@@ -1,29 +1,25 @@
 """Documents of `kubectl edl top`."""
 
-from typing import TYPE_CHECKING
-
 from kubectl_edl.model.training_job_view import time_text
 from kubectl_edl.output.cell_quantities import decimal
+from kubectl_edl.output.documents.cluster_documents import (
+    ClusterUsageDocument,
+    NodeSharesDocument,
+    NodeUsageDocument,
+    ResourceUsageDocument,
+)
+from kubectl_edl.output.documents.shared_documents import (
+    ResourceHoursCostDocument,
+    ResourceHoursDocument,
+)
+from kubectl_edl.output.documents.training_job_documents import TrainingJobUsageDocument
 from kubectl_edl.queue.view import quantities, quantity
 from kubectl_edl.top.cluster_costs import NodeCosts, NodeShares
 from kubectl_edl.top.resource_hours import Hours
 from kubectl_edl.top.usage import ClusterUsage, JobUsage, NodeUsage, UsageLine
 
-if TYPE_CHECKING:
-    from kubectl_edl.output.documents.cluster_documents import (
-        ClusterUsageDocument,
-        NodeSharesDocument,
-        NodeUsageDocument,
-        ResourceUsageDocument,
-    )
-    from kubectl_edl.output.documents.shared_documents import (
-        ResourceHoursCostDocument,
-        ResourceHoursDocument,
-    )
-    from kubectl_edl.output.documents.training_job_documents import TrainingJobUsageDocument
 
-
-def job_document(one: JobUsage) -> "TrainingJobUsageDocument":
+def job_document(one: JobUsage) -> TrainingJobUsageDocument:
     job = one.view.job
     return {
         "metadata": {"name": job.key.name, "namespace": job.key.namespace},
@@ -38,7 +34,7 @@ def job_document(one: JobUsage) -> "TrainingJobUsageDocument":
     }
 
 
-def _hours_document(hours: Hours) -> "ResourceHoursDocument":
+def _hours_document(hours: Hours) -> ResourceHoursDocument:
     return {
         "unit": hours.unit.value,
         "used": round(hours.held, 3),
@@ -47,7 +43,7 @@ def _hours_document(hours: Hours) -> "ResourceHoursDocument":
     }
 
 
-def _hours_cost_document(hours: Hours, costs: NodeCosts) -> "ResourceHoursCostDocument":
+def _hours_cost_document(hours: Hours, costs: NodeCosts) -> ResourceHoursCostDocument:
     price = costs.unit_prices.get(hours.unit)
     return {
         **_hours_document(hours),
@@ -56,7 +52,7 @@ def _hours_cost_document(hours: Hours, costs: NodeCosts) -> "ResourceHoursCostDo
     }
 
 
-def node_document(one: NodeUsage) -> "NodeUsageDocument":
+def node_document(one: NodeUsage) -> NodeUsageDocument:
     node = one.node
     return {
         "metadata": {"name": node.name},
@@ -69,7 +65,7 @@ def node_document(one: NodeUsage) -> "NodeUsageDocument":
     }
 
 
-def cluster_document(found: ClusterUsage) -> "ClusterUsageDocument":
+def cluster_document(found: ClusterUsage) -> ClusterUsageDocument:
     costs = found.costs.nodes
     return {
         "nodes": len(found.nodes),
@@ -83,7 +79,7 @@ def cluster_document(found: ClusterUsage) -> "ClusterUsageDocument":
     }
 
 
-def _shares_document(found: NodeShares) -> "NodeSharesDocument":
+def _shares_document(found: NodeShares) -> NodeSharesDocument:
     return {
         "minimums": round(found.minimums, 3),
         "extras": round(found.extras, 3),
@@ -92,7 +88,7 @@ def _shares_document(found: NodeShares) -> "NodeSharesDocument":
     }
 
 
-def _line_document(one: UsageLine) -> "ResourceUsageDocument":
+def _line_document(one: UsageLine) -> ResourceUsageDocument:
     return {
         "allocatable": _quantity(one.name, one.offered),
         "requests": _quantity(one.name, one.requested),
