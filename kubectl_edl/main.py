@@ -67,9 +67,8 @@ def _leave(code: int) -> None:
     modules and objects, which takes time after reading a thousand Jobs.
     """
     for stream in (sys.stdout, sys.stderr):
-        with suppress(
-            OSError, ValueError, AttributeError
-        ):  # closed: `run` has already reported what it could
+        # Closed streams: `run` has already reported what it could.
+        with suppress(OSError, ValueError, AttributeError):
             stream.flush()
     os._exit(code)
 

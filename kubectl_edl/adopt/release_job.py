@@ -154,9 +154,8 @@ def _removal(job: Json) -> Json:
         for place in _PLACES
     }
     if all(map(is_ours, job["metadata"].get("labels") or {})):
-        metadata["labels"] |= others_labels(
-            job
-        )  # an empty map would be filled again with the labels of the pods
+        # An empty map would be filled again with the labels of the pods.
+        metadata["labels"] |= others_labels(job)
     patch: Json = {"metadata": {place: names for place, names in metadata.items() if names}}
     spec = own_fields(job)
     return patch | ({"spec": spec} if spec else {})

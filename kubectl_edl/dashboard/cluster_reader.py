@@ -73,9 +73,8 @@ def choose_reader(
         ]
         return ClusterWideReader(cli, connection, Estimates(monotonic), sorted(hints))
     error = needed[min(needed)]
-    survey_training(
-        connection, "", cli.now()
-    )  # raises Forbidden if the user may not read the namespace either
+    # Raises Forbidden if the user may not read the namespace either.
+    survey_training(connection, "", cli.now())
     return NamespaceReader(cli, connection, f"{_HINT}: {error}")
 
 

@@ -85,7 +85,9 @@ def page(
     costs: Callable[[ClusterState, CostOptions], ClusterCosts] = cluster_costs,
 ) -> Json:
     """The whole page; `asked` are the options for costs."""
-    nodes = snapshot.state.nodes if snapshot.state else ()
+    state = snapshot.state
+    nodes = state.nodes if state else ()
+    hints = (*snapshot.hints, *([_NO_COSTS] if asked.prices and not state else []))
     jobs = sorted(snapshot.jobs, key=lambda job: (phase(job) in _OVER, job.key))
     labels = labels_of(nodes)
     rows = [
@@ -94,7 +96,7 @@ def page(
     return {
         "cluster": _cluster(snapshot, samples),
         "nodes": {
-            "known": snapshot.state is not None,
+            "known": state is not None,
             "all": len(nodes),
             "ready": sum(node.schedulable for node in nodes),
             "titles": [node_load.title(name) for name in node_load.names(nodes)],
@@ -110,15 +112,9 @@ def page(
             "all": len(snapshot.teams),
             "rows": [_team(one) for one in team_rows.shown(snapshot.teams)],
         },
-        "costs": _costs(snapshot.state, costs(snapshot.state, asked), asked)
-        if snapshot.state
-        else None,
-        "hints": [hint.removeprefix("hint: ") for hint in _hints(snapshot, asked)],
+        "costs": state and _costs(state, costs(state, asked), asked),
+        "hints": [hint.removeprefix("hint: ") for hint in hints],
     }
-
-
-def _hints(snapshot: DashboardSnapshot, asked: CostOptions) -> tuple[str, ...]:
-    return (*snapshot.hints, _NO_COSTS) if asked.prices and not snapshot.state else snapshot.hints
 
 
 def sample(snapshot: DashboardSnapshot) -> Sample:

@@ -70,6 +70,7 @@ def explain_report(explained: Explained, now: datetime) -> Report:
 def explanation_facts(explained: Explained, now: datetime) -> dict[str, str]:
     """The facts about the job by label; an unknown one is empty."""
     job, found = explained.view.job, explained.explanation
+    preempts = _PREEMPTS.format(explained.view.scope.edl_flags)
     return {
         "Name": job.key.name,
         "Namespace": job.key.namespace,
@@ -79,9 +80,7 @@ def explanation_facts(explained: Explained, now: datetime) -> dict[str, str]:
         "Guaranteed": guaranteed_text(explained.capacity),
         "Borrowed": borrowed_text(explained.capacity),
         "Reclaims": _reclaims(explained),
-        "Preempts": _PREEMPTS.format(explained.view.scope.edl_flags)
-        if found and found.preempts
-        else "",
+        "Preempts": preempts if found and found.preempts else "",
         "Queue": explained.place,
         "Nearest": topology_view.nearest(_waits_for(explained)),
         **_when(explained, now),

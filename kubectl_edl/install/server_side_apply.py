@@ -31,22 +31,16 @@ class Applied:
     def verb(self) -> str:
         if self.before is None:
             return "created"
-        return (
-            "changed"
-            if _without_server_fields(self.before) != _without_server_fields(self.after)
-            else "unchanged"
-        )
+        before, after = map(_without_server_fields, (self.before, self.after))
+        return "unchanged" if before == after else "changed"
 
     @property
     def differences(self) -> tuple[str, ...]:
         """`spec.replicas: 2 → 3`, one per field; empty for a new object or a Secret."""
         if self.before is None or self.target.kind == "Secret":
             return ()
-        return tuple(
-            _differences(
-                _without_server_fields(self.before), _without_server_fields(self.after), ""
-            )
-        )
+        before, after = map(_without_server_fields, (self.before, self.after))
+        return tuple(_differences(before, after, ""))
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,9 +90,8 @@ def _remove(cli: CliContext, cluster: PluginCluster, targets: Sequence[ObjectRef
 
 
 def _text(cluster: PluginCluster, target: ObjectRef) -> str:
-    return (
-        name_of(target) if _is_ours(cluster, target) else f"{name_of(target)} in {target.namespace}"
-    )
+    name = name_of(target)
+    return name if _is_ours(cluster, target) else f"{name} in {target.namespace}"
 
 
 def _is_ours(cluster: PluginCluster, target: ObjectRef) -> bool:

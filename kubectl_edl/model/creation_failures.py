@@ -97,12 +97,9 @@ def uncreated_pods(
             there=namespace_option(view),
             flags=view.scope.cluster_flags,
         )
-        yield JobBlocker(
-            f"{role.job}: {warnings[-1].reason}: {text}",
-            f"{remedy}; then, for a start at once: {restart_commands(job_argument(view))}"
-            if failed
-            else remedy,
-        )
+        if failed:
+            remedy += f"; then, for a start at once: {restart_commands(job_argument(view))}"
+        yield JobBlocker(f"{role.job}: {warnings[-1].reason}: {text}", remedy)
 
 
 _CREATION_REMEDIES: Final = {

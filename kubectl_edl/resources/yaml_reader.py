@@ -140,9 +140,8 @@ def _composed(
         node = loader.compose_node(None, None)
         end = loader.get_event()
         loader.anchors = {}
-        begin = (
-            start.end_mark.index if start.explicit else 0
-        )  # only the first document may omit the marker
+        # Only the first document may omit the marker.
+        begin = start.end_mark.index if start.explicit else 0
         own = text[begin : end.start_mark.index]
         if start.explicit:
             above = text[: start.start_mark.index] if first else ""
@@ -179,10 +178,8 @@ def _problem(error: Exception, text: str) -> tuple[int, str]:
         problem = ", ".join(part for part in (error.context, error.problem) if part)
         return (mark.line + 1 if mark else 1), f"not YAML: {problem}"
     if isinstance(error, yaml.reader.ReaderError):
-        before = text[: error.position]
-        return before.count(
-            "\n"
-        ) + 1, f"not YAML: character {error.character:#x} is not allowed here"
+        line = text.count("\n", 0, error.position) + 1
+        return line, f"not YAML: character {error.character:#x} is not allowed here"
     return 1, TOO_DEEP if isinstance(error, RecursionError) else f"not YAML: {error}"
 
 

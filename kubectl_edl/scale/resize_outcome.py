@@ -63,11 +63,8 @@ def _outcome(job: TrainingJob, resize: Scaling) -> str | None:
     if ending(job) is not None:
         raise Refused(f"{name} has ended meanwhile")
     if role.request.replicas != resize.size:
-        now = (
-            "sized automatically"
-            if role.request.replicas is None
-            else f"set to {role.request.replicas}"
-        )
+        manual = role.request.replicas
+        now = "sized automatically" if manual is None else f"set to {manual}"
         raise Refused(f"{name}: another client has changed it: {role_name} is {now}")
     leaving = {pod.name for pod in role.status.pods} & {pod.name for pod in resize.removed}
     if role.request.removing or leaving or not _is_there(role, resize.size):

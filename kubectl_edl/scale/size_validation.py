@@ -109,9 +109,8 @@ def scaling(job: TrainingJob, request: SizeRequest, manifest: Json) -> Scaling:
     if low > high:
         raise Refused(f"{name} cannot have min {low} above max {high}")
     _check_injected(name, role, request, manifest)
-    held = (
-        None if request.auto else (role.request.replicas if request.size is None else request.size)
-    )
+    asked = role.request.replicas if request.size is None else request.size
+    held = None if request.auto else asked
     if held is not None and not low <= held <= high:
         _check_fewest(name, role, replace(request, size=held), manifest, job.framework)
         raise Refused(f"{name} {_outside(job, request, held, bounds)}")
@@ -133,11 +132,8 @@ def scaling(job: TrainingJob, request: SizeRequest, manifest: Json) -> Scaling:
 
 def _left(role: Role, removed: int) -> int:
     """The size after a removal, from the smaller of the current and the manual size."""
-    return (
-        role.status.size
-        if role.request.replicas is None
-        else min(role.request.replicas, role.status.size)
-    ) - removed
+    size, manual = role.status.size, role.request.replicas
+    return min(size, size if manual is None else manual) - removed
 
 
 def _size_notes(
@@ -230,11 +226,7 @@ def _sentence(job: TrainingJob, role: Role, request: SizeRequest, bounds: tuple[
         was = "as before" if bounds == before else f"was {before[0]}..{before[1]}"
         parts.append(f"may be {low}..{high} ({was})")
     if request.remove:
-        parts.append(
-            f"{request.remove} is removed"
-            if "," not in request.remove
-            else f"{request.remove} are removed"
-        )
+        parts.append(f"{request.remove} {'are' if ',' in request.remove else 'is'} removed")
     if request.size is not None:
         parts.append(f"set to {request.size} (manual; min {low}, max {high})")
     if request.timeout and request.size is not None and request.size > role.status.size:

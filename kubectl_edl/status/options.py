@@ -40,11 +40,9 @@ class _OneGoal(click.ParamType["Phase | Code"]):
         spelled = {one.casefold(): one for one in _known(is_code=is_code)}
         if found := spelled.get(name.casefold()):
             return Code(found) if is_code else Phase(found)
-        what, every = (
-            ("a reason code", "all of them: docs/reference/reason-codes.md")
-            if is_code
-            else ("a phase", f"one of {', '.join(spelled.values())}, or reason=CODE")
-        )
+        what, every = "a phase", f"one of {', '.join(spelled.values())}, or reason=CODE"
+        if is_code:
+            what, every = "a reason code", "all of them: docs/reference/reason-codes.md"
         return self.fail(f"{name} is not {what}; {_meant(name, spelled)}{every}", param, ctx)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002

@@ -96,18 +96,11 @@ def _lines(row: _Row, own: str, under: str) -> Iterator[tuple[str, ...]]:
 
 def _job(view: JobView, forest: Forest, depth: Depth, length: timedelta) -> _Row:
     roles = view.roles
-    running, size, most = (
-        (
-            sum(numbers)
-            for numbers in zip(
-                *((one.running, one.size, one.role.spec.max) for one in roles), strict=True
-            )
-        )
-        if roles
-        else (0, 0, 0)
-    )
+    running, size = sum(one.running for one in roles), sum(one.size for one in roles)
+    most = sum(one.role.spec.max for one in roles)
     name = str(view.job.key) if forest.everywhere else view.job.key.name
     missing = [_Row(one, "Missing", f"{'':{CELLS}} {NO_REPLICAS}") for one in view.job.missing]
+    shown = [_role(view, one, forest, depth, length) for one in roles if depth < Depth.JOBS]
     sizes = trend(view.job, [one.role for one in roles], forest.now, length)
     return _Row(
         name,
@@ -116,9 +109,7 @@ def _job(view: JobView, forest: Forest, depth: Depth, length: timedelta) -> _Row
         sparkline(sizes, most),
         age=age(view.job.queued_at, forest.now),
         reason=view.why.message,
-        below=()
-        if depth is Depth.JOBS
-        else (*(_role(view, one, forest, depth, length) for one in roles), *missing),
+        below=() if depth is Depth.JOBS else (*shown, *missing),
     )
 
 
