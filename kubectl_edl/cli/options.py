@@ -163,11 +163,17 @@ class Writing:
 
 
 @option_group
-class Deleting:
-    """How a deletion is confirmed, and how long it is awaited."""
+class Confirmation:
+    """How a change is confirmed, or only tried."""
 
     yes: bool = shared_option(YES, fallback=False)
     dry_run: str = shared_option(DRY_RUN, "none")
+
+
+@option_group
+class Deleting(Confirmation):
+    """How a deletion is confirmed, and how long it is awaited."""
+
     wait: bool = option(default=True, help="Wait until the objects are gone; the default.")
     timeout: timedelta = shared_option(TIMEOUT, TIME_LIMIT)
 

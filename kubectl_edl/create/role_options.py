@@ -11,6 +11,7 @@ from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework, Mode, RoleKind
 from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.spec.job_spec import RoleBounds
+from kubectl_edl.output.cell_quantities import bounds_text
 
 _SIZE: Final = re.compile(r"(?P<min>[0-9]{1,999})(\.\.(?P<max>[0-9]{1,999}))?")
 
@@ -29,7 +30,7 @@ class RequestedRoles:
     @property
     def text(self) -> str:
         """`chief=1,ps=2,worker=1..12`, the format of `edl.dev/roles`."""
-        return ",".join(f"{bounds.role}={_bounds(bounds)}" for bounds in self.all_roles)
+        return ",".join(f"{one.role}={bounds_text(one.min, one.max)}" for one in self.all_roles)
 
 
 def plural(role: str) -> str:
@@ -121,7 +122,3 @@ def _complete(mode: Mode, roles: Iterable[str]) -> bool:
     present = set(roles)
     within = not mode.roles or present <= set(mode.roles)
     return within and present >= {*mode.needed, mode.role} - {""}
-
-
-def _bounds(bounds: RoleBounds) -> str:
-    return str(bounds.max) if bounds.min == bounds.max else f"{bounds.min}..{bounds.max}"

@@ -9,6 +9,7 @@ from edl.model import Phase, Pod, PodPhase, Role, TrainingJob
 from edl.phases import phase
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.model.job_reasons import Why, why, why_of_role
+from kubectl_edl.output.cell_quantities import bounds_text
 
 if TYPE_CHECKING:
     from kubectl_edl.output.documents.shared_documents import CooldownDocument
@@ -38,9 +39,8 @@ class RoleView(msgspec.Struct, frozen=True):
 
     @property
     def bounds(self) -> str:
-        """`2`, or `1..12` for an elastic role, in the format of `edl.dev/roles`."""
-        fixed = self.role.spec.min == self.role.spec.max
-        return str(self.role.spec.max) if fixed else f"{self.role.spec.min}..{self.role.spec.max}"
+        """`2`, or `1..12` for an elastic role."""
+        return bounds_text(self.role.spec.min, self.role.spec.max)
 
     @property
     def text(self) -> str:

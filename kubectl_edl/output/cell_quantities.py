@@ -33,6 +33,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def bounds_text(low: int, high: int) -> str:
+    """`2`, or `1..12` for an elastic role, in the format of `edl.dev/roles`."""
+    return str(high) if low == high else f"{low}..{high}"
+
+
 def percent(part: int, whole: int) -> str:
     """`75%`; empty if the whole is 0."""
     return f"{part / whole:.0%}" if whole else ""

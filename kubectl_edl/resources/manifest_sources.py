@@ -114,9 +114,5 @@ def _decoded(where: str, content: bytes) -> str | Unreadable:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        return _no_text(where, error)
-
-
-def _no_text(where: str, error: UnicodeDecodeError) -> Unreadable:
-    line = error.object.count(b"\n", 0, error.start) + 1
-    return Unreadable(f"{position(where, 1, line)}: not UTF-8")
+        line = error.object.count(b"\n", 0, error.start) + 1
+        return Unreadable(f"{position(where, 1, line)}: not UTF-8")

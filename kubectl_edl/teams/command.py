@@ -9,8 +9,8 @@ from edl.kube.option_group import group
 from kubectl_edl.cli.completion_candidates import namespaces
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.lazy_group import Listed
-from kubectl_edl.cli.options import OutputOptions, a_cluster, printing
-from kubectl_edl.teams.options import TeamFields, TeamWriting
+from kubectl_edl.cli.options import Confirmation, OutputOptions, a_cluster, printing
+from kubectl_edl.teams.options import TeamFields
 
 if TYPE_CHECKING:
     from kubectl_edl.output.report import Report
@@ -66,11 +66,11 @@ Examples:
 @click.command("set", short_help="Create a team, or change its fields.", help=_SET_HELP)
 @click.argument("name")
 @group(TeamFields, "fields")
-@group(TeamWriting, "writing")
+@group(Confirmation, "writing")
 @a_cluster
 @click.pass_obj
 def set_team(
-    cli: CliContext, name: str, fields: TeamFields, writing: TeamWriting, scope: Scope
+    cli: CliContext, name: str, fields: TeamFields, writing: Confirmation, scope: Scope
 ) -> None:
     from edl.parsing.team_edits import with_team
     from kubectl_edl.teams.team_changes import change_teams
@@ -82,10 +82,10 @@ def set_team(
 
 @click.command("delete", short_help="Delete a team.", help=_DELETE_HELP)
 @click.argument("name")
-@group(TeamWriting, "writing")
+@group(Confirmation, "writing")
 @a_cluster
 @click.pass_obj
-def delete_team(cli: CliContext, name: str, writing: TeamWriting, scope: Scope) -> None:
+def delete_team(cli: CliContext, name: str, writing: Confirmation, scope: Scope) -> None:
     from edl.parsing.team_edits import without_team
     from kubectl_edl.teams.team_changes import change_teams
 

@@ -1,18 +1,9 @@
-"""The options of `kubectl edl teams set` and `delete`."""
+"""The options of `kubectl edl teams set`."""
 
 import click
 
-from edl.kube.option_group import option, option_group, shared_option
-from kubectl_edl.cli.options import DRY_RUN, YES
+from edl.kube.option_group import option, option_group
 from kubectl_edl.cli.param_types import repeated
-
-
-@option_group
-class TeamWriting:
-    """How a change is written."""
-
-    yes: bool = shared_option(YES, fallback=False)
-    dry_run: str = shared_option(DRY_RUN, "none")
 
 
 @option_group
