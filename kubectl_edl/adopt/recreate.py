@@ -55,11 +55,7 @@ class Replacement:
 
 
 def adopt_job(
-    cli: CliContext,
-    connection: ClusterConnection,
-    name: str,
-    labels: LabelOptions,
-    how: Recreation,
+    cli: CliContext, connection: ClusterConnection, name: str, labels: LabelOptions, how: Recreation
 ) -> None:
     """Recreate a live Job if `--recreate` is given, or raise Refused with the command for it."""
     target = ObjectRef("Job", connection.namespace, plain(name))

@@ -113,8 +113,5 @@ def renew(cli: CliContext, scope: Scope, *, authority: bool) -> None:
 
 
 certs: Final = Listed(
-    commands=(show, verify, renew),
-    name="certs",
-    help=_HELP,
-    no_args_is_help=True,
+    commands=(show, verify, renew), name="certs", help=_HELP, no_args_is_help=True
 )

@@ -37,10 +37,7 @@ def waited(cli: CliContext, missing: Callable[[], _Missing], timeout: timedelta)
 
 
 def waited_gone(
-    cli: CliContext,
-    items: Sequence[_Item],
-    is_there: Callable[[_Item], bool],
-    timeout: timedelta,
+    cli: CliContext, items: Sequence[_Item], is_there: Callable[[_Item], bool], timeout: timedelta
 ) -> list[_Item]:
     """Poll until the items are gone or the time is up; returns those that are still there."""
     left = list(items)

@@ -36,11 +36,7 @@ def follow(cli: CliContext, reading: OutputOptions, read: Read, changes: Iterato
 
 
 def printed(
-    cli: CliContext,
-    reading: OutputOptions,
-    read: Read,
-    cluster: Cluster,
-    selection: ListOptions,
+    cli: CliContext, reading: OutputOptions, read: Read, cluster: Cluster, selection: ListOptions
 ) -> None:
     """Print once, or with `--watch` after each change of a selected object."""
     if reading.watch:

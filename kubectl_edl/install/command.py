@@ -20,13 +20,7 @@ from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.install import installation_values, prune, rollout
 from kubectl_edl.install.installation_values import InstallationChoice
 from kubectl_edl.install.installer import other_installer, webhook_deployment
-from kubectl_edl.install.server_side_apply import (
-    Applied,
-    Apply,
-    check_rights,
-    name_of,
-    target_of,
-)
+from kubectl_edl.install.server_side_apply import Applied, Apply, check_rights, name_of, target_of
 from kubectl_edl.output.serialize import STREAMS
 
 _INSTALL_HELP: Final = """Install kubectl-edl into a cluster: webhook, reconciler and their RBAC.

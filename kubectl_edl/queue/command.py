@@ -17,11 +17,7 @@ from kubectl_edl.cli.interaction import time_limit
 from kubectl_edl.cli.options import OutputOptions, everywhere, reading
 from kubectl_edl.cli.watch_report import printed
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_training
-from kubectl_edl.client.reconciler_settings import (
-    EffectiveSettings,
-    deciding,
-    unattended,
-)
+from kubectl_edl.client.reconciler_settings import EffectiveSettings, deciding, unattended
 from kubectl_edl.model.creation_failures import JobBlocker, creation_failures
 from kubectl_edl.model.training_job_view import view
 from kubectl_edl.output.report import Report

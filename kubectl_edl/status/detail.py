@@ -39,11 +39,7 @@ _SHORT: Final = 100
 
 
 def job_detail(
-    name: str,
-    survey: Survey,
-    connection: ClusterConnection,
-    now: datetime,
-    lead: LeaseView,
+    name: str, survey: Survey, connection: ClusterConnection, now: datetime, lead: LeaseView
 ) -> tuple[JobView, Report]:
     """The view and the report of this training job; raises errors as `lookup.training_job` does."""
     found = training_job(name, survey, connection)

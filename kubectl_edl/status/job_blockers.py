@@ -88,8 +88,7 @@ def incomplete(view: JobView) -> Iterator[JobBlocker]:
     noun, they, them = ("Job", "is", "it") if one else ("Jobs", "are", "them")
     if job.suspended:
         yield JobBlocker(
-            f"it waits for its {noun} {names}",
-            f"apply the {noun}: no role starts without {them}",
+            f"it waits for its {noun} {names}", f"apply the {noun}: no role starts without {them}"
         )
         return
     running = counted(sum(shown.running for shown in view.roles), "pod")

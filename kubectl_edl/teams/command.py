@@ -132,9 +132,5 @@ def _report(cli: CliContext, scope: Scope) -> "Report":
 
 
 teams: Final = click.command(
-    "teams",
-    cls=Listed,
-    commands=(set_team, delete_team),
-    help=_HELP,
-    invoke_without_command=True,
+    "teams", cls=Listed, commands=(set_team, delete_team), help=_HELP, invoke_without_command=True
 )(_show)

@@ -35,8 +35,5 @@ def version(cli: CliContext, output: str | None) -> None:
         cli.say(f"kubectl-edl {number}")
         return
     printed = yaml_text if output == "yaml" else json_text
-    body: VersionDocument = {
-        "clientVersion": number,
-        "pythonVersion": platform.python_version(),
-    }
+    body: VersionDocument = {"clientVersion": number, "pythonVersion": platform.python_version()}
     cli.out.write(printed({"apiVersion": API_VERSION, "kind": "Version", **body}))

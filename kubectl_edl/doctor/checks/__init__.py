@@ -50,10 +50,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
     ),
     Section(
         "Certificates",
-        (
-            Check("trust", webhook_trust.trusted),
-            Check("certificate", webhook_trust.serving),
-        ),
+        (Check("trust", webhook_trust.trusted), Check("certificate", webhook_trust.serving)),
     ),
     Section(
         "Reconciler",
@@ -102,9 +99,7 @@ def run_checks(connect: Callable[[], ClusterConnection], now: datetime) -> Itera
         context = CheckContext(connect(), now)
     except EdlError as error:
         yield SectionResult(
-            SECTIONS[0].title,
-            (_of_error(error).named(SECTIONS[0].checks[0].name),),
-            cut_short=True,
+            SECTIONS[0].title, (_of_error(error).named(SECTIONS[0].checks[0].name),), cut_short=True
         )
         return
     for section in SECTIONS:

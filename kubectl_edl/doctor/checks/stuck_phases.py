@@ -103,8 +103,7 @@ def _unnoticed(log: str, job: TrainingJob, now: datetime) -> CheckResult | None:
     if phase(job) is not Phase.QUEUED or noticed or waits < _NOTICED:
         return None
     return failure(
-        f"{job.key} has been queued for {duration(waits)}, and no reconciler has processed it",
-        log,
+        f"{job.key} has been queued for {duration(waits)}, and no reconciler has processed it", log
     )
 
 
@@ -260,10 +259,7 @@ def _finishing(log: str, job: TrainingJob, now: datetime) -> CheckResult | None:
     if phase(job) is not Phase.FINISHING or not ended or now - max(ended) < _SLOW:
         return None
     left = ", ".join(role.name for role in job.live)
-    return failure(
-        f"{job.key} ended {ago(max(ended), now)}, but {left} has not been stopped",
-        log,
-    )
+    return failure(f"{job.key} ended {ago(max(ended), now)}, but {left} has not been stopped", log)
 
 
 def explanation(job: TrainingJob) -> FixCommand:
