@@ -1,21 +1,16 @@
 """The limit on how often a training job is resized, as a sentence and for documents."""
 
-from __future__ import annotations
-
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
 from edl import contract
 from edl.cooldowns import cooldown
 from edl.frameworks.base import Cooldown
-from edl.model import ResizePolicy
+from edl.model import ResizePolicy, TrainingJob
 from kubectl_edl.output.age import duration
-
-if TYPE_CHECKING:
-    from edl.model import TrainingJob
-    from kubectl_edl.output.documents.shared_documents import CooldownDocument
+from kubectl_edl.output.documents.shared_documents import CooldownDocument
 
 _RECONCILER: Final = "reconciler"
 _LONGEST: Final = 3650 * 24 * 3600.0

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from edl.quantities import SHARED_GPU, Resources
+from edl.quantities import CPU, SHARED_GPU, Resources
 
 _UNITS: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 _STEP: Final = 1024
@@ -46,6 +46,11 @@ def percent(part: int, whole: int) -> str:
 def fine_percent(part: float) -> str:
     """`12.5%` of a fraction of 1, with three digits."""
     return f"{100 * part:.3g}%"
+
+
+def cpus(resources: Resources) -> int:
+    """CPU in thousandths, as pods request it."""
+    return resources.get(CPU)
 
 
 def gpus(resources: Resources) -> int:

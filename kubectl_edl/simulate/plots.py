@@ -3,23 +3,18 @@
 matplotlib is an extra (`plots`) that only this module needs.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from datetime import timedelta
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from edl.quantities import PODS
+from edl.simulator import JobResult, Result
+from edl.simulator.timeline import StepSeries
 from kubectl_edl.cli.command_errors import Misused, Refused
 from kubectl_edl.output.age import duration
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from edl.simulator import JobResult, Result
-    from edl.simulator.timeline import StepSeries
-    from kubectl_edl.simulate.run_variants import Run
+from kubectl_edl.simulate.run_variants import Run
 
 ENDINGS: Final = (".png", ".svg", ".pdf")
 _MISSING: Final = (

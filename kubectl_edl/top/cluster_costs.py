@@ -3,24 +3,17 @@
 Used by `kubectl edl top cluster` and the dashboard.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from edl.contract import NODE_POOL
+from edl.model import ClusterState, Node, Pod, Role
 from edl.quantities import CPU, Resources
-from kubectl_edl.output.cell_quantities import decimal, gpus, offered_gpus
-from kubectl_edl.top.resource_hours import Unit, hours, total
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from edl.model import ClusterState, Node, Pod, Role
-    from kubectl_edl.top.options import CostOptions
-    from kubectl_edl.top.resource_hours import Hours
-
+from kubectl_edl.output.cell_quantities import cpus, decimal, gpus, offered_gpus
+from kubectl_edl.top.options import CostOptions
+from kubectl_edl.top.resource_hours import Hours, Unit, hours, total
 
 _SMALL: Final = 10
 INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
@@ -41,7 +34,7 @@ class NodeShares:
     def total(self) -> float:
         return self.minimums + self.extras + self.others + self.idle
 
-    def plus(self, parts: tuple[float, float, float], worth: float) -> NodeShares:
+    def plus(self, parts: tuple[float, float, float], worth: float) -> "NodeShares":
         """Add a node, of which these fractions are used."""
         minimums, extras, others = (part * worth for part in parts)
         return NodeShares(
@@ -105,7 +98,7 @@ def _price_names(node: Node) -> tuple[str, str]:
 def _parts(node: Node, minimums: Resources, extras: Resources) -> tuple[float, float, float]:
     """Fractions of a node used by minimums, extras and other pods; at most 1 in total."""
     unit, offered = _counted(node)
-    requested = gpus if unit is Unit.GPU else _cpu
+    requested = gpus if unit is Unit.GPU else cpus
     if not offered:
         return 0.0, 0.0, 0.0
     first, more, used = requested(minimums), requested(extras), requested(node.used)
@@ -118,10 +111,6 @@ def _counted(node: Node) -> tuple[Unit, int]:
     if found := offered_gpus(node.allocatable):
         return Unit.GPU, found
     return Unit.CPU, node.allocatable.get(CPU)
-
-
-def _cpu(requests: Resources) -> int:
-    return requests.get(CPU)
 
 
 def _held(state: ClusterState) -> Mapping[str, tuple[Resources, Resources]]:

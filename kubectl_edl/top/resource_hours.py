@@ -4,26 +4,16 @@ The work is what the replicas of its resizable roles did, by Amdahl's law. At a 
 same work takes a different time, for which every role, including fixed ones, keeps its pods.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from edl.model import ResizePolicy
-from edl.quantities import CPU
+from edl.model import ResizePolicy, Role, TrainingJob
 from edl.simulator.cluster.work_and_speedup import Amdahl
-from kubectl_edl.model.size_timeline import steps
-from kubectl_edl.output.cell_quantities import gpus
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from datetime import datetime
-
-    from edl.model import Role, TrainingJob
-    from edl.quantities import Resources
-    from kubectl_edl.model.size_timeline import SizeSteps
+from kubectl_edl.model.size_timeline import SizeSteps, steps
+from kubectl_edl.output.cell_quantities import cpus, gpus
 
 _HOUR: Final = timedelta(hours=1)
 _THOUSAND: Final = 1000
@@ -58,10 +48,8 @@ class Hours:
 
 def hours(job: TrainingJob, now: datetime, serial: float) -> Hours:
     """The job's hours; `serial` is the fraction of work that more replicas do not speed up."""
-    amount: Callable[[Resources], int] = gpus
-    unit = Unit.GPU
-    if not any(gpus(role.template.shape.requests) for role in job.roles):
-        amount, unit = (lambda requests: requests.get(CPU)), Unit.CPU
+    has_gpus = any(gpus(role.template.shape.requests) for role in job.roles)
+    unit, amount = (Unit.GPU, gpus) if has_gpus else (Unit.CPU, cpus)
     lines = {role.name: steps(job, role) for role in job.roles}
     held = sum(
         _replica_hours(lines[role.name], now) * amount(role.template.shape.requests)
