@@ -1,19 +1,22 @@
-"""`kubectl edl adopt`: labels manifests in files, or recreates a live Job with labels."""
+"""`kubectl edl adopt` and `release`: add or remove labels, in files or of Jobs in the cluster."""
 
+from collections.abc import Callable
 from typing import Final
 
 import click
+from click.shell_completion import CompletionItem
 
-from edl.kube.option_group import collect_options, group
+from edl.kube.option_group import Decorator, collect_options, group
 from kubectl_edl.adopt.job_labels import LabelOptions
-from kubectl_edl.adopt.manifest_files import adopt_files, print_documents
+from kubectl_edl.adopt.manifest_files import adopt_files, print_documents, release_files
 from kubectl_edl.adopt.recreate import Recreation, adopt_job
-from kubectl_edl.cli.completion_candidates import plain_job_names
+from kubectl_edl.adopt.release_job import release_job
+from kubectl_edl.cli.completion_candidates import job_names, plain_job_names
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import FILENAMES_IF_ANY, one_namespace
+from kubectl_edl.cli.options import FILENAMES_IF_ANY, Writing, one_namespace, writing
 from kubectl_edl.resources.manifest_sources import Named
 
-_HELP: Final = """Make an ordinary Job elastic.
+_ADOPT_HELP: Final = """Make an ordinary Job elastic.
 
 With -f, prints the manifests with labels, for kubectl apply. Jobs, CronJobs and bare pods are
 labelled, with JOB only the one of that name; everything else is printed unchanged.
@@ -34,30 +37,68 @@ Examples:
   # Only show what would be created
   kubectl edl adopt resnet --framework none --min 1 --max 8 --recreate --dry-run client
 """
+_RELEASE_HELP: Final = """Stop managing a training job; its Jobs keep running as ordinary Jobs.
+
+With JOB, removes the labels and annotations of kubectl-edl from every Job of the training job.
+Running pods keep running; a queued job stays suspended until you start it. The job is no longer
+queued, resized or ended; its pods keep their environment and addresses. If pods of the job are
+created with a scheduling gate, a hint shows how to remove it. kubectl edl adopt --recreate makes
+the Job elastic again.
+
+With -f, prints the manifests without the labels, for kubectl apply; with JOB only those of that
+name are changed.
+
+\b
+Examples:
+  # Stop managing a training job
+  kubectl edl release mnist
+  # Only let the API server check it
+  kubectl edl release mnist -n team-a --dry-run server
+  # Remove the labels in a file
+  kubectl edl release -f mnist.yaml > plain.yaml
+"""
 
 
-_SOURCE: Final = (
-    click.argument("name", metavar="[JOB]", required=False, shell_complete=plain_job_names),
-    FILENAMES_IF_ANY,
-)
+def _named(candidates: Callable[..., list[CompletionItem]]) -> Decorator:
+    """The argument JOB and `-f`, as `named`."""
+    job = click.argument("name", metavar="[JOB]", required=False, shell_complete=candidates)
+    return collect_options(Named, "named", (job, FILENAMES_IF_ANY))
 
 
-@click.command("adopt", help=_HELP)
-@collect_options(Named, "source", _SOURCE)
+@click.command("adopt", help=_ADOPT_HELP)
+@_named(plain_job_names)
 @group(LabelOptions, "labels")
 @group(Recreation, "recreation")
 @one_namespace
 @click.pass_obj
 def adopt(
-    cli: CliContext, source: Named, labels: LabelOptions, recreation: Recreation, scope: Scope
+    cli: CliContext, named: Named, labels: LabelOptions, recreation: Recreation, scope: Scope
 ) -> None:
-    if source.filenames and (recreation.recreate or recreation.yes):
+    if named.filenames and (recreation.recreate or recreation.yes):
         raise click.UsageError(
             "--recreate and --yes are for a Job that exists: leave them out, or -f."
         )
-    if source.filenames:
-        print_documents(cli, adopt_files(cli.stdin, source, labels))
-    elif source.name:
-        adopt_job(cli, cli.connect(scope), source.name, labels, recreation)
+    if named.filenames:
+        print_documents(cli, adopt_files(cli.stdin, named, labels))
+    elif named.name:
+        adopt_job(cli, cli.connect(scope), named.name, labels, recreation)
+    else:
+        raise click.UsageError("Specify a Job name or -f FILENAME.")
+
+
+@click.command("release", help=_RELEASE_HELP)
+@_named(job_names)
+@one_namespace
+@writing
+@click.pass_obj
+def release(cli: CliContext, named: Named, scope: Scope, writing: Writing) -> None:
+    if named.filenames and writing.output == "name":
+        raise click.UsageError("-o name is for a Job of the cluster; with -f it is yaml or json.")
+    if named.filenames and writing.dry_run == "server":
+        raise click.UsageError("--dry-run server is for a Job of the cluster: -f sends nothing.")
+    if named.filenames:
+        print_documents(cli, release_files(cli.stdin, named), writing.output)
+    elif named.name:
+        release_job(cli, cli.connect(scope), named.name, writing)
     else:
         raise click.UsageError("Specify a Job name or -f FILENAME.")

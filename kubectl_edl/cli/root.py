@@ -42,7 +42,7 @@ COMMANDS: Final[Mapping[str, str]] = {
 
 _ELSEWHERE: Final[Mapping[str, str]] = {
     "certs": "certificates.command",
-    "release": "adopt.release_command",
+    "release": "adopt.command",
     "resume": "pause.command",
     "uninstall": "install.uninstall_command",
     "upgrade": "install.command",
