@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from edl import contract
 from edl.errors import AlreadyExists, ClusterError, Finding, Forbidden, Invalid, NotFound, refuse
+from edl.inject.manifest_parts import annotations
 from edl.kube.cluster import Cluster, ListOptions
 from edl.model import ObjectRef
 from edl.writes import Json
@@ -46,7 +47,7 @@ def _unanswered(connection: ClusterConnection, manifest: Json) -> list[Json]:
         return []
     except ClusterError:
         return [wanted]
-    same = _annotations(found).get(LAST_APPLIED) == _annotations(wanted)[LAST_APPLIED]
+    same = annotations(found).get(LAST_APPLIED) == annotations(wanted)[LAST_APPLIED]
     return [found] if same else []
 
 
@@ -57,7 +58,7 @@ def rehearse(connection: ClusterConnection, manifests: Sequence[Json]) -> list[J
     taken = [name for name, answer in answers.items() if answer is None]
     refuse([*_existing(connection, manifests, taken), *findings])
     stored = [answer for answer in answers.values() if isinstance(answer, dict)]
-    if any(contract.INJECTED_MAX not in _annotations(one) for one in stored):
+    if any(contract.INJECTED_MAX not in annotations(one) for one in stored):
         raise Refused(
             "no webhook of this cluster completes labelled Jobs, they would run as ordinary ones: "
             "install kubectl-edl there first; --dry-run client -o yaml writes the manifests"
@@ -144,7 +145,3 @@ def _deleted(cli: CliContext, cluster: Cluster, created: Json) -> bool:
     except (ClusterError, Refused):
         return False
     return True
-
-
-def _annotations(manifest: Json) -> Json:
-    return dict(manifest["metadata"].get("annotations") or {})

@@ -1,13 +1,13 @@
 """A live Job's manifest as its user wrote it, without fields that the API server added."""
 
 import json
-from collections.abc import Mapping
 from copy import deepcopy
-from typing import Any, Final
+from typing import Final
 
 from edl import contract
 from edl.contract import registry
 from edl.contract.registry import Setter
+from edl.inject.manifest_parts import annotations
 from edl.inject.update_policy import is_released
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
@@ -44,7 +44,7 @@ def source_of(manifest: Json) -> Json:
     The webhook has added fields to a Job that is or was labelled, so that one is recreated from its
     last `kubectl apply` manifest, with the current labels; raises Refused if it has none.
     """
-    managed = contract.INJECTED_MAX in _annotations(manifest)
+    managed = contract.INJECTED_MAX in annotations(manifest)
     if not managed and not is_released(manifest):
         return recreated(manifest)
     applied = _applied(manifest)
@@ -65,7 +65,7 @@ def _applied(manifest: Json) -> Json | None:
     A copy that a user made of a Job, here or in another namespace, still has that of the original.
     """
     try:
-        found: Json = json.loads(_annotations(manifest).get(LAST_APPLIED, ""))
+        found: Json = json.loads(annotations(manifest).get(LAST_APPLIED, ""))
         source, live = found["metadata"], manifest["metadata"]
         here = source.get("namespace") or live["namespace"]
         return found if (source["name"], here) == (live["name"], live["namespace"]) else None
@@ -143,22 +143,16 @@ def _drop(part: Json, names: tuple[str, ...]) -> None:
         part.pop(name, None)
 
 
-def _annotations(manifest: Json) -> Mapping[str, Any]:
-    return manifest["metadata"].get("annotations") or {}
-
-
 def as_applied(manifest: Json, namespace: str) -> Json:
     """The manifest with the annotation of `kubectl apply`, so that it can be applied again later.
 
     The annotation equals kubectl's byte for byte, as otherwise kubectl would see a change
     (util.GetModifiedConfiguration).
     """
-    annotations = {
-        name: text for name, text in _annotations(manifest).items() if name != LAST_APPLIED
-    }
-    metadata = {"namespace": namespace} | manifest["metadata"] | {"annotations": annotations}
+    others = {name: text for name, text in annotations(manifest).items() if name != LAST_APPLIED}
+    metadata = {"namespace": namespace} | manifest["metadata"] | {"annotations": others}
     source = manifest | {"metadata": metadata}
     text = json.dumps(source, separators=(",", ":"), sort_keys=True, ensure_ascii=False) + "\n"
     for letter, escaped in _ESCAPED.items():
         text = text.replace(letter, escaped)
-    return source | {"metadata": metadata | {"annotations": annotations | {LAST_APPLIED: text}}}
+    return source | {"metadata": metadata | {"annotations": others | {LAST_APPLIED: text}}}

@@ -9,6 +9,7 @@ import click
 from edl import contract
 from edl.durations import duration_text
 from edl.frameworks import FRAMEWORKS
+from edl.inject.manifest_parts import annotations
 from edl.kube.option_group import option, option_group
 from edl.model import ObjectRef, Pod, ResizePolicy, Role, TrainingJob
 from edl.parsing.yaml_values import whole
@@ -157,7 +158,7 @@ def _removal_note(role: Role, removed: Sequence[Pod]) -> dict[str, str]:
 
 def _check_injected(name: str, role: Role, request: SizeRequest, manifest: Json) -> None:
     """Refuse more pods than the Job was injected for: only those have names and addresses."""
-    injected = whole(_annotations(manifest).get(contract.INJECTED_MAX, ""))
+    injected = whole(annotations(manifest).get(contract.INJECTED_MAX, ""))
     most = max(request.size or 0, request.max or 0)
     if injected is None or most <= injected:
         return
@@ -183,7 +184,7 @@ def _check_fewest(
 
 def _anew(role: Role, request: SizeRequest, manifest: Json, many: str, bound: str) -> str:
     flags, kubectl = request.scope.job_flags, request.scope.flags
-    if contract.ROLES in _annotations(manifest):
+    if contract.ROLES in annotations(manifest):
         job = manifest["metadata"]["labels"].get(contract.JOB, role.job)
         return (
             f"{many} takes a new training job: kubectl edl delete {job}{flags}, and create "
@@ -191,10 +192,6 @@ def _anew(role: Role, request: SizeRequest, manifest: Json, many: str, bound: st
             f"kubectl edl adopt -f FILE --roles … | kubectl replace --force -f -{kubectl}"
         )
     return f"{many} takes a new Job: kubectl edl adopt {role.job}{flags} {bound} --recreate"
-
-
-def _annotations(manifest: Json) -> Json:
-    return manifest["metadata"].get("annotations") or {}
 
 
 def _outside(job: TrainingJob, request: SizeRequest, held: int, bounds: tuple[int, int]) -> str:
