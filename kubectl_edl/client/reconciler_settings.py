@@ -5,7 +5,7 @@ A plan under settings other than the reconciler's would mislead, so every output
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 from msgspec import structs
@@ -18,9 +18,7 @@ from edl.planner.policies import POLICIES
 from edl.planner.published_settings import Settings, read
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.reconciler_lease import Lead, LeaseView, leadership
-
-if TYPE_CHECKING:
-    from kubectl_edl.output.documents.shared_documents import SettingsDocument
+from kubectl_edl.output.documents.shared_documents import SettingsDocument
 
 
 @option_group
@@ -64,7 +62,7 @@ class EffectiveSettings:
         return f"{self.settings} ({whose})"
 
     @property
-    def document(self) -> "SettingsDocument":
+    def document(self) -> SettingsDocument:
         return {
             "policy": self.settings.policy,
             "loadCeiling": self.settings.limits.load_ceiling,

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from edl.kube.event_facts import EventFacts
 from edl.model import JobKey, TrainingJob
@@ -11,15 +10,13 @@ from kubectl_edl.model.role_history import PastOperation, role_changes
 from kubectl_edl.model.training_job_view import job_names, time_text
 from kubectl_edl.output.age import age
 from kubectl_edl.output.color import meaning
+from kubectl_edl.output.documents.shared_documents import OperationDocument
+from kubectl_edl.output.documents.training_job_documents import (
+    EventSummaryDocument,
+    TrainingJobHistoryDocument,
+)
 from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.table import Column, Table
-
-if TYPE_CHECKING:
-    from kubectl_edl.output.documents.shared_documents import OperationDocument
-    from kubectl_edl.output.documents.training_job_documents import (
-        EventSummaryDocument,
-        TrainingJobHistoryDocument,
-    )
 
 
 def history_report(
@@ -54,7 +51,7 @@ def operations_table(past: Sequence[PastOperation], now: datetime) -> Table:
 
 def _document(
     key: JobKey, past: Sequence[PastOperation], warnings: Sequence[EventFacts]
-) -> "TrainingJobHistoryDocument":
+) -> TrainingJobHistoryDocument:
     return {
         "metadata": {"name": key.name, "namespace": key.namespace},
         "operations": [operation_document(one) for one in past],
@@ -62,7 +59,7 @@ def _document(
     }
 
 
-def _warning_document(one: EventFacts) -> "EventSummaryDocument":
+def _warning_document(one: EventFacts) -> EventSummaryDocument:
     return {
         "lastTimestamp": time_text(one.last),
         "object": f"{one.kind}/{one.name}",
@@ -72,7 +69,7 @@ def _warning_document(one: EventFacts) -> "EventSummaryDocument":
     }
 
 
-def operation_document(one: PastOperation) -> "OperationDocument":
+def operation_document(one: PastOperation) -> OperationDocument:
     """One operation for `-o json`."""
     return {
         "time": time_text(one.at),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 import msgspec
 from msgspec import structs
@@ -28,10 +28,8 @@ from kubectl_edl.client.reconciler_lease import leadership
 from kubectl_edl.model.job_reasons import Why
 from kubectl_edl.output.age import duration
 from kubectl_edl.output.cell_quantities import counted
+from kubectl_edl.output.documents.shared_documents import TeamCountDocument
 from kubectl_edl.output.safe_text import harmless
-
-if TYPE_CHECKING:
-    from kubectl_edl.output.documents.shared_documents import TeamCountDocument
 
 _HANGS_ON: Final = {
     Certainty.LATEST: "sooner if a job ends whose end is not known",
@@ -157,5 +155,5 @@ def place_text(job: PublishedJob) -> str:
     return f"position {job.position}, behind {ahead_text(job.ahead)}"
 
 
-def counts_document(counts: Sequence[TeamCount]) -> "list[TeamCountDocument]":
+def counts_document(counts: Sequence[TeamCount]) -> list[TeamCountDocument]:
     return [{"team": one.team or None, "jobs": one.jobs} for one in counts]

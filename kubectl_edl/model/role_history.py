@@ -6,16 +6,14 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from heapq import merge
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from edl import reasons
 from edl.annotations.job_history import HistoryEntry, Operation, OperationPhase, entries
 from edl.messages import message
 from edl.model import Code, JobEnd, Phase, Role, TrainingJob
 from edl.phases import ending, phase
-
-if TYPE_CHECKING:
-    from kubectl_edl.output.documents.shared_documents import RoleChangeDocument
+from kubectl_edl.output.documents.shared_documents import RoleChangeDocument
 
 _PHASES: Final[Mapping[Operation, OperationPhase]] = {
     Operation.STARTED: OperationPhase.RUNNING,
@@ -87,7 +85,7 @@ class PastOperation:
         )
 
 
-def role_changes(sizes: Sequence[tuple[str, int, int]]) -> "list[RoleChangeDocument]":
+def role_changes(sizes: Sequence[tuple[str, int, int]]) -> list[RoleChangeDocument]:
     """(role, before, after) for `-o json`."""
     return [
         {"name": role, "oldReplicas": before, "newReplicas": after} for role, before, after in sizes

@@ -1,14 +1,12 @@
 """Estimated start times for display: how long from now, and how certain."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from edl.forecast.estimate import Certainty, Estimate, coarse
 from kubectl_edl.model.training_job_view import time_text
 from kubectl_edl.output.age import duration
-
-if TYPE_CHECKING:
-    from kubectl_edl.output.documents.shared_documents import EstimateDocument
+from kubectl_edl.output.documents.shared_documents import EstimateDocument
 
 _SPOKEN: Final = {Certainty.ABOUT: "in about", Certainty.LATEST: "within about"}
 _TODAY: Final = "with today's nodes and quotas"
@@ -45,7 +43,7 @@ def short(estimate: Estimate, now: datetime) -> str:
     return f"{sign}{duration(coarse(estimate.at - now))}"
 
 
-def document(estimate: Estimate) -> "EstimateDocument":
+def document(estimate: Estimate) -> EstimateDocument:
     """The document for `-o json`."""
     return {
         "certainty": estimate.certainty.value,

@@ -1,23 +1,21 @@
 """A job's topology for display: the labels that it requests, and the domains of its pods."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from edl.domain_counts import DomainCounts
 from edl.messages.scarcity_messages import listed
 from edl.model import Code, Domain, Reason, Topology
 from edl.model.scarcity import Shortage
+from kubectl_edl.output.documents.shared_documents import (
+    DomainDocument,
+    DomainPodsDocument,
+    NearestDomainsDocument,
+    TopologyDocument,
+    TopologyRequestDocument,
+    TopologyWaitDocument,
+)
 from kubectl_edl.output.table import Column, Table
-
-if TYPE_CHECKING:
-    from kubectl_edl.output.documents.shared_documents import (
-        DomainDocument,
-        DomainPodsDocument,
-        NearestDomainsDocument,
-        TopologyDocument,
-        TopologyRequestDocument,
-        TopologyWaitDocument,
-    )
 
 _NAMED: Final = 8
 """The most domains that are named; of the others only the number is shown."""
@@ -48,23 +46,21 @@ def domains(found: Sequence[tuple[str, int]]) -> str:
     return listed([f"{value or _UNLABELLED} ({pods})" for value, pods in found], most=_NAMED)
 
 
-def document(
-    topology: Topology, counts: Sequence[DomainCounts] | None
-) -> "TopologyDocument | None":
+def document(topology: Topology, counts: Sequence[DomainCounts] | None) -> TopologyDocument | None:
     """The document for `-o json`; null without a topology. `counts` is None if unknown."""
     if (found := _asked(topology)) is None:
         return None
     return {**found, "domains": None if counts is None else domains_document(counts)}
 
 
-def waiting_document(topology: Topology, reason: Reason | None) -> "TopologyWaitDocument | None":
+def waiting_document(topology: Topology, reason: Reason | None) -> TopologyWaitDocument | None:
     """The document for a job that waits for this reason; null without a topology."""
     if (found := _asked(topology)) is None:
         return None
     return {**found, "nearest": nearest_document(reason)}
 
 
-def _asked(topology: Topology) -> "TopologyRequestDocument | None":
+def _asked(topology: Topology) -> TopologyRequestDocument | None:
     if not topology:
         return None
     return {
@@ -75,7 +71,7 @@ def _asked(topology: Topology) -> "TopologyRequestDocument | None":
     }
 
 
-def domains_document(counts: Sequence[DomainCounts]) -> "list[DomainPodsDocument]":
+def domains_document(counts: Sequence[DomainCounts]) -> list[DomainPodsDocument]:
     return [
         {"role": one.role, "topologyKey": one.label, "value": value or None, "pods": pods}
         for one in counts
@@ -93,7 +89,7 @@ def nearest(reason: Reason | None) -> str:
     return f"{', '.join(map(str, found.domains))}: {found.fitting} of {pods} pods {fit}"
 
 
-def nearest_document(reason: Reason | None) -> "NearestDomainsDocument | None":
+def nearest_document(reason: Reason | None) -> NearestDomainsDocument | None:
     """The domains where most pods fit; null if none is required or all pods fit."""
     found = _shortage(reason)
     if reason is None or found is None:
@@ -106,7 +102,7 @@ def nearest_document(reason: Reason | None) -> "NearestDomainsDocument | None":
     }
 
 
-def places_document(found: Iterable[Domain]) -> "list[DomainDocument]":
+def places_document(found: Iterable[Domain]) -> list[DomainDocument]:
     return [
         {"role": one.role or None, "topologyKey": one.label, "value": one.value} for one in found
     ]

@@ -18,7 +18,7 @@ from kubectl_edl.cli.options import OutputOptions, everywhere, reading
 from kubectl_edl.cli.watch_report import printed
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_training
 from kubectl_edl.client.reconciler_settings import EffectiveSettings, deciding, unattended
-from kubectl_edl.model.creation_failures import JobBlocker, creation_failures
+from kubectl_edl.model.creation_failures import creation_failures
 from kubectl_edl.model.training_job_view import view
 from kubectl_edl.output.report import Report
 from kubectl_edl.queue.view import WaitingJob, queue_report
@@ -91,12 +91,12 @@ def _with_causes(
     """A job that backs off because pods were not created says what refused them."""
     backing_off = [view(one.job) for one in queue if one.why.reason is Code.BACK_OFF]
     found = creation_failures(connection.cluster, backing_off, now, hints)
-    return [_with_cause(one, found.get(one.job.key, ())) for one in queue]
 
+    def with_cause(one: WaitingJob) -> WaitingJob:
+        causes = [refusal(failure.what) for failure in found.get(one.job.key, ())[:1]]
+        return replace(one, why=one.why._replace(message=": ".join((one.why.message, *causes))))
 
-def _with_cause(one: WaitingJob, failures: Sequence[JobBlocker]) -> WaitingJob:
-    causes = [refusal(failure.what) for failure in failures[:1]]
-    return replace(one, why=one.why._replace(message=": ".join((one.why.message, *causes))))
+    return list(map(with_cause, queue))
 
 
 def _whole_queue(

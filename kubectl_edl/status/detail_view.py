@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from edl.domain_counts import DomainCounts
 from edl.kube.event_facts import EventFacts
@@ -18,18 +18,16 @@ from kubectl_edl.model.role_history import PastOperation, past
 from kubectl_edl.model.training_job_view import JobView, document, time_text
 from kubectl_edl.output.age import age, ago
 from kubectl_edl.output.cell_quantities import counted
+from kubectl_edl.output.documents.training_job_documents import (
+    JobEventDocument,
+    TrainingJobDetailDocument,
+)
 from kubectl_edl.output.printer import print_report
 from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.safe_text import labelled
 from kubectl_edl.output.table import Column, Layout, Table
 from kubectl_edl.status.job_blockers import blocker_documents, blockers_section
 from kubectl_edl.status.tree import Depth, Forest, lines, tree
-
-if TYPE_CHECKING:
-    from kubectl_edl.output.documents.training_job_documents import (
-        JobEventDocument,
-        TrainingJobDetailDocument,
-    )
 
 _JobOperation: TypeAlias = tuple[PastOperation, JobView]
 _DETAIL_LABEL: Final = 12
@@ -79,7 +77,7 @@ def detail_report(detail: Detail, now: datetime) -> Report:
     )
 
 
-def _document(detail: Detail, operations: Sequence[PastOperation]) -> "TrainingJobDetailDocument":
+def _document(detail: Detail, operations: Sequence[PastOperation]) -> TrainingJobDetailDocument:
     return {
         **document(detail.view, resize_limits.document(detail.cooldown)),
         "topology": topology_view.document(detail.view.job.topology, detail.domains),
@@ -212,7 +210,7 @@ def _manual_size(view: JobView, role: Role) -> str:
     return f"{role.name}={role.request.replicas} (to clear it: {clear})"
 
 
-def _event_document(change: EventFacts) -> "JobEventDocument":
+def _event_document(change: EventFacts) -> JobEventDocument:
     return {
         "lastTimestamp": time_text(change.last),
         "jobName": change.name,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from edl import reasons
 from edl.kube.event_facts import EventFacts
@@ -19,10 +19,8 @@ from kubectl_edl.model.creation_failures import (
 )
 from kubectl_edl.model.training_job_view import JobView, RoleView, pod_status
 from kubectl_edl.output.cell_quantities import counted
+from kubectl_edl.output.documents.training_job_documents import JobBlockerDocument
 from kubectl_edl.output.safe_text import harmless
-
-if TYPE_CHECKING:
-    from kubectl_edl.output.documents.training_job_documents import JobBlockerDocument
 
 _SOON: Final = timedelta(seconds=30)
 """A wait up to this long is normal: pods are created, and images are pulled."""
@@ -65,7 +63,7 @@ def blockers_section(found: Iterable[JobBlocker]) -> str:
     return "".join(("Blockers:\n", *lines)) if lines else ""
 
 
-def blocker_documents(found: Iterable[JobBlocker]) -> "list[JobBlockerDocument]":
+def blocker_documents(found: Iterable[JobBlocker]) -> list[JobBlockerDocument]:
     return [{"message": one.what, "remediation": one.remedy} for one in found]
 
 
