@@ -1,9 +1,10 @@
 """Types that all checks share: the installation under test, findings and fixes."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 from typing import Final, TypeAlias
 
 from edl.errors import Forbidden
@@ -15,7 +16,8 @@ from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.cli.suggested_commands import FixCommand, with_flags
 from kubectl_edl.client.certificate_store import served_outside
-from kubectl_edl.client.cluster_view import Survey
+from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_ruled
+from kubectl_edl.client.reconciler_settings import deciding
 from kubectl_edl.install.installer import other_installer
 
 
@@ -75,16 +77,30 @@ def first(results: Sequence[CheckResult], others: str, none: str = "") -> Iterat
         yield ok(none)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CheckContext:
     """The installation under test, as one user reaches it at one moment."""
 
     connection: ClusterConnection
     now: datetime
-    surveyed: list[Survey] = field(default_factory=list, compare=False)
-    """The training jobs, once listed, so that all checks read the same."""
-    decided: list[tuple[ClusterState, Settings, Plan]] = field(default_factory=list, compare=False)
-    """The plan for the whole cluster, once made, with its input."""
+
+    @cached_property
+    def survey(self) -> Survey:
+        """Jobs of all namespaces, of the named one, or of the only readable one; read once."""
+        scope = self.connection.scope
+        try:
+            return survey_ruled(replace(self.connection, namespace=scope.namespace), self.now)
+        except Forbidden:
+            return survey_ruled(self.connection, self.now)
+
+    @cached_property
+    def next_plan(self) -> tuple[ClusterState, Settings, Plan]:
+        """The reconciler's next plan, and its input. Raises Forbidden."""
+        from edl.planner.decide import decide
+
+        state = survey_cluster(self.connection.cluster, self.now)
+        settings = deciding(self.connection, self.now).settings
+        return state, settings, decide(state, settings.policy_to_apply(), settings.limits)
 
     @property
     def system_namespace(self) -> str:

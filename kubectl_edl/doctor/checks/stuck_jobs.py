@@ -1,6 +1,5 @@
 """Finds training jobs that make no progress without an action by the user."""
 
-import dataclasses
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -16,13 +15,10 @@ from edl.messages.scarcity_messages import listed
 from edl.model import ClusterState, Demand, ObjectRef, Phase, TrainingJob
 from edl.parsing import namespace_policy
 from edl.phases import ending, phase
-from edl.planner.plan import Plan
 from edl.planner.published_settings import Settings
 from kubectl_edl.cli.completion_candidates import object_name
 from kubectl_edl.cli.suggested_commands import FixCommand
-from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_ruled
 from kubectl_edl.client.failed_pods import FailedPod, crashes_by_job
-from kubectl_edl.client.reconciler_settings import deciding
 from kubectl_edl.doctor.checks import reconciler_health
 from kubectl_edl.doctor.checks.check import (
     AS_ADMINISTRATOR,
@@ -52,7 +48,7 @@ _SIMILAR: Final = 0.9
 
 def stuck(context: CheckContext) -> CheckResults:
     """Jobs stuck in a phase: an unmet wait, an incomplete start, an end that does not come."""
-    jobs = _jobs(context).jobs
+    jobs = context.survey.jobs
     hints: list[str] = []
     failures = _pod_failures(context, jobs, hints)
     rules = stuck_rules(reconciler_health.reconciler_remedy(context), failures)
@@ -99,7 +95,7 @@ def unrequested(context: CheckContext) -> CheckResults:
     """
     from edl.inject.warnings.request_warnings import roles
 
-    survey = _jobs(context)
+    survey = context.survey
     jobs = [job for job in survey.jobs if not ending(job)]
     found = [(job, role) for job in jobs for role in roles(job)]
     results = [
@@ -121,7 +117,7 @@ def never(context: CheckContext) -> CheckResults:
 
     Likewise pending pods of other owners, unless an autoscaler may add nodes for them.
     """
-    state, settings, plan = _decided(context)
+    state, settings, plan = context.next_plan
     reasons = {held.job: held.reason for held in plan.held if held.never}
     named = context.connection.scope.namespace
     queued = [
@@ -172,7 +168,7 @@ def _pods(demand: Demand) -> tuple[str, ...]:
 
 def topologies(context: CheckContext) -> CheckResults:
     """Topology labels of jobs that no node has."""
-    asking = [job for job in _jobs(context).jobs if not ending(job) and job.topology]
+    asking = [job for job in context.survey.jobs if not ending(job) and job.topology]
     if not asking:
         return
     listing = context.connection.cluster.list(ListOptions("Node"))
@@ -189,7 +185,7 @@ def topologies(context: CheckContext) -> CheckResults:
 def drains(context: CheckContext) -> CheckResults:
     """Pods of minimums that stay on cordoned nodes; extras do not block a drain."""
     try:
-        _, _, plan = _decided(context)
+        _, _, plan = context.next_plan
     except Forbidden:
         return  # `never` names the missing right
     named = context.connection.scope.namespace
@@ -224,7 +220,7 @@ def _similar(label: str, known: Collection[str]) -> str:
 
 def consent(context: CheckContext) -> CheckResults:
     """Jobs whose launcher execs into workers, in namespaces that do not allow it."""
-    found = _jobs(context)
+    found = context.survey
     waiting: defaultdict[str, list[str]] = defaultdict(list)
     for job in (*found.jobs, *found.bare):
         if not ending(job) and frameworks.needs_kubexec(job):
@@ -266,27 +262,3 @@ def _without_class(found: NamespaceFacts) -> CheckResult:
 def _consents(context: CheckContext, namespace: str) -> bool:
     found = context.connection.cluster.get(ObjectRef("Namespace", "", namespace))
     return namespace_policy.read(found).kubexec
-
-
-def _decided(context: CheckContext) -> tuple[ClusterState, Settings, Plan]:
-    """The reconciler's next plan, and its input. Raises Forbidden."""
-    from edl.planner.decide import decide
-
-    if not context.decided:
-        state = survey_cluster(context.connection.cluster, context.now)
-        settings = deciding(context.connection, context.now).settings
-        plan = decide(state, settings.policy_to_apply(), settings.limits)
-        context.decided.append((state, settings, plan))
-    return context.decided[0]
-
-
-def _jobs(context: CheckContext) -> Survey:
-    """Jobs of all namespaces, unless one was named or only the user's own is readable."""
-    connection = context.connection
-    everywhere = dataclasses.replace(connection, namespace=connection.scope.namespace)
-    if not context.surveyed:
-        try:
-            context.surveyed.append(survey_ruled(everywhere, context.now))
-        except Forbidden:
-            context.surveyed.append(survey_ruled(connection, context.now))
-    return context.surveyed[0]
