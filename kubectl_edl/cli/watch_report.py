@@ -1,5 +1,6 @@
 """Prints a report once, or again after each change in the cluster."""
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -149,10 +150,7 @@ def reports(cli: CliContext, read: Read, changes: Iterator[None]) -> Iterator[Re
 
 def last(reports: Iterator[Report]) -> Report:
     """The last report; there is at least one."""
-    report = next(reports)
-    for report in reports:  # noqa: B007 - only the last report is needed
-        pass
-    return report
+    return deque(reports, maxlen=1)[0]
 
 
 def _print_hints(cli: CliContext, chosen: OutputForm, report: Report) -> None:

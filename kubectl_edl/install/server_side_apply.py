@@ -117,22 +117,18 @@ def _differences(before: object, after: object, path: str) -> Iterator[str]:
     if isinstance(before, dict) and isinstance(after, dict):
         for name in sorted(before.keys() | after.keys()):
             yield from _differences(before.get(name), after.get(name), f"{path}.{name}")
-    elif _named(before) and _named(after):
-        yield from _differences(_by_name(before), _by_name(after), path)
+    elif None not in (named := (_by_name(before), _by_name(after))):
+        yield from _differences(*named, path)
     else:
         yield f"{path.removeprefix('.')}: {_short(before)} → {_short(after)}"
 
 
-def _named(value: object) -> bool:
-    """Whether it is a list of objects with names, such as containers, variables or webhooks."""
-    return isinstance(value, list) and all(
-        isinstance(each, dict) and "name" in each for each in value
-    )
-
-
-def _by_name(value: object) -> Json:
-    assert isinstance(value, list)  # noqa: S101 - checked by `_named`
-    return {each["name"]: each for each in value}
+def _by_name(value: object) -> Json | None:
+    """A list of objects with names, such as containers, variables or webhooks, as a map."""
+    if not isinstance(value, list):
+        return None
+    has_names = all(isinstance(one, dict) and "name" in one for one in value)
+    return {one["name"]: one for one in value} if has_names else None
 
 
 def _short(value: object) -> str:

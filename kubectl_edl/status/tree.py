@@ -191,9 +191,5 @@ def _share(amount: int, most: int, cells: int) -> int:
 
 def sparkline(values: Sequence[int | None], most: int) -> str:
     """One character per value: the lowest is 0, the highest `most`; a blank for None."""
-    return "".join(" " if value is None else _LEVELS[_level(value, most)] for value in values)
-
-
-def _level(value: int, most: int) -> int:
     top = len(_LEVELS) - 1
-    return min(ceil(value * top / most), top) if value > 0 and most else 0
+    return "".join(" " if value is None else _LEVELS[_share(value, most, top)] for value in values)
