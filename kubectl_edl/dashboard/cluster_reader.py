@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
@@ -47,18 +47,6 @@ _HINT: Final = (
     "hint: nodes, places in the queue and what-if need the whole cluster, "
     "so this is the namespace alone"
 )
-
-
-class ClusterReader(Protocol):
-    """A reader of the cluster: signals possible changes, and returns the current state."""
-
-    def start(self, changed: Callable[[], None]) -> None: ...
-
-    def read(self) -> DashboardSnapshot | None:
-        """The state; None until every kind has been listed. Raises ClusterError."""
-        ...
-
-    def stop(self) -> None: ...
 
 
 def choose_reader(
@@ -104,7 +92,11 @@ def _followed(stores: Stores) -> list[tuple[ListOptions, Store[Any]]]:
 
 
 class ClusterWideReader:
-    """Reads as the reconciler does: informers, incremental state, one decision."""
+    """Reads as the reconciler does: informers, incremental state, one decision.
+
+    `start` signals possible changes; `read` is None until every kind has been listed, and raises
+    ClusterError.
+    """
 
     def __init__(
         self,
@@ -204,6 +196,9 @@ class NamespaceReader:
 
     def stop(self) -> None:
         self._stopped = True
+
+
+ClusterReader: TypeAlias = ClusterWideReader | NamespaceReader
 
 
 class DashboardSnapshot(msgspec.Struct, frozen=True):
