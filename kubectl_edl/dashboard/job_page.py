@@ -31,7 +31,6 @@ from kubectl_edl.explain.read_explanation import ExplanationInput, published_vie
 from kubectl_edl.explain.role_sizes import sizes_table
 from kubectl_edl.explain.view import domains_table, explanation_facts
 from kubectl_edl.history.view import operations_table
-from kubectl_edl.model.creation_failures import job_argument
 from kubectl_edl.model.published_queue import PublishedView, ranked
 from kubectl_edl.model.role_history import past
 from kubectl_edl.model.training_job_view import pod_status
@@ -181,7 +180,7 @@ def _page(found: _JobFacts) -> Json:
         "pods": _table(_pods_table(found)),
         "events": _table(events_table(found.events[::-1], now, job.key.namespace)),
         "history": _table(operations_table(past(job)[::-1], now)),
-        "command": f"kubectl edl events {job_argument(explained.view)}",
+        "command": f"kubectl edl events {explained.view.argument}",
     }
 
 

@@ -17,7 +17,7 @@ from edl.visibility.namespace_queue import PublishedJob, PublishedStops
 from edl.visibility.team_figures import TeamFigures
 from kubectl_edl.client.pending_pods import WaitingPod
 from kubectl_edl.client.reconciler_settings import EffectiveSettings
-from kubectl_edl.model.creation_failures import JobBlocker, job_argument
+from kubectl_edl.model.creation_failures import JobBlocker
 from kubectl_edl.model.published_queue import place_text
 from kubectl_edl.model.role_history import PastOperation
 from kubectl_edl.model.training_job_view import JobView
@@ -179,7 +179,7 @@ def other_blockers(explained: Explained) -> Iterator[JobBlocker]:
 
 def _decided_stops(found: Explanation, explained: Explained) -> Iterator[BlockerList]:
     """Why the job does not start, or why each of the roles to show does not grow."""
-    job = job_argument(explained.view)
+    job = explained.view.argument
     if found.start_blockers:
         whole = " as a whole" if any(one.before for one in found.roles) else ""
         yield _stops(f"Why {found.job.name} does not start{whole}:", found.start_blockers, job)

@@ -22,7 +22,6 @@ from kubectl_edl.explain.explained_job import (
 from kubectl_edl.explain.role_sizes import sizes_table, why_this_size
 from kubectl_edl.history.view import operation_document
 from kubectl_edl.model import resize_limits, topology_view
-from kubectl_edl.model.creation_failures import job_argument
 from kubectl_edl.model.published_queue import counts_document
 from kubectl_edl.model.role_history import PastOperation
 from kubectl_edl.model.start_estimates import document as when_document
@@ -230,7 +229,7 @@ def _document(explained: Explained) -> TrainingJobExplanationDocument:
             {"role": role, "type": one.code.value, "subject": one.subject, "message": caveat(one)}
             for role, one in _caveats(explained)
         ],
-        "start": stops_document(found.start_blockers, job_argument(explained.view))
+        "start": stops_document(found.start_blockers, explained.view.argument)
         if found
         else published_document(published.start if published else None),
         "roles": _role_documents(explained, found) if found else [],
@@ -261,7 +260,7 @@ def _role_documents(explained: Explained, found: Explanation) -> list[ExplainedR
             "replicas": one.before,
             "nextReplicas": one.after,
             **why_this_size(explained.view.job, roles[one.role], one).document,
-            "scaleUp": stops_document(one.blockers, job_argument(explained.view)),
+            "scaleUp": stops_document(one.blockers, explained.view.argument),
         }
         for one in found.roles
         if one.role in explained.roles

@@ -61,16 +61,6 @@ def failures_of_job(
     return tuple(uncreated_pods(view, changes, now))
 
 
-def job_argument(view: JobView) -> str:
-    """The job, for `kubectl edl`: `mnist -n team --context prod --system-namespace edl`."""
-    return f"{view.job.key.name}{view.scope.job_flags}"
-
-
-def namespace_option(view: JobView) -> str:
-    """The job's namespace, for kubectl: `-n team --context prod`."""
-    return view.scope.flags.strip()
-
-
 def _lacks_pods(shown: RoleView) -> bool:
     """Whether pods of this role do not exist, or did not when its start failed."""
     if shown.role.status.suspended:
@@ -94,11 +84,11 @@ def uncreated_pods(
         remedy = _CREATION_REMEDIES[create_failure(text)].format(
             job=role.job,
             name=missing_name(text),
-            there=namespace_option(view),
+            there=view.namespace_option,
             flags=view.scope.cluster_flags,
         )
         if failed:
-            remedy += f"; then, for a start at once: {restart_commands(job_argument(view))}"
+            remedy += f"; then, for a start at once: {restart_commands(view.argument)}"
         yield JobBlocker(f"{role.job}: {warnings[-1].reason}: {text}", remedy)
 
 

@@ -6,7 +6,7 @@ from edl.messages import message
 from edl.messages.scarcity_messages import listed
 from edl.model import Node
 from edl.planner.plan import StayingPods
-from kubectl_edl.model.creation_failures import JobBlocker, job_argument
+from kubectl_edl.model.creation_failures import JobBlocker
 from kubectl_edl.model.training_job_view import JobView
 
 
@@ -30,7 +30,7 @@ def node_blockers(
     """Blockers of one training job; `nodes` is empty if they may not be read."""
     for found in staying:
         if found.job == view.job.key:
-            yield JobBlocker(staying_text(found), f"kubectl edl pause {job_argument(view)}")
+            yield JobBlocker(staying_text(found), f"kubectl edl pause {view.argument}")
     if not nodes:
         return
     present = {node.name for node in nodes}

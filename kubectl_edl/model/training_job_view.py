@@ -58,6 +58,16 @@ class JobView(msgspec.Struct, frozen=True):
     """The cluster and the job's namespace, for options of suggested commands."""
 
     @property
+    def argument(self) -> str:
+        """The job, for `kubectl edl`: `mnist -n team --context prod --system-namespace edl`."""
+        return f"{self.job.key.name}{self.scope.job_flags}"
+
+    @property
+    def namespace_option(self) -> str:
+        """The job's namespace, for kubectl: `-n team --context prod`."""
+        return self.scope.flags.strip()
+
+    @property
     def name(self) -> str:
         """The names of its Jobs, one per line."""
         return job_names(self.job)

@@ -13,7 +13,7 @@ from edl.kube.event_facts import EventFacts
 from edl.model import Role
 from kubectl_edl.history.view import operation_document
 from kubectl_edl.model import resize_limits, topology_view
-from kubectl_edl.model.creation_failures import JobBlocker, job_argument
+from kubectl_edl.model.creation_failures import JobBlocker
 from kubectl_edl.model.role_history import PastOperation, past
 from kubectl_edl.model.training_job_view import JobView, document, time_text
 from kubectl_edl.output.age import age, ago
@@ -206,7 +206,7 @@ def _last(view: JobView, now: datetime) -> str:
 
 
 def _manual_size(view: JobView, role: Role) -> str:
-    clear = f"kubectl edl scale {job_argument(view)} --role {role.name} --auto"
+    clear = f"kubectl edl scale {view.argument} --role {role.name} --auto"
     return f"{role.name}={role.request.replicas} (to clear it: {clear})"
 
 

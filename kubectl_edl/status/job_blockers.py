@@ -11,12 +11,7 @@ from edl.spec.job_spec import UNLIMITED
 from kubectl_edl.client.failed_pods import FailedPod
 from kubectl_edl.client.pending_pods import NO_IMAGE, WaitingPod
 from kubectl_edl.client.reconciler_lease import LeaseView
-from kubectl_edl.model.creation_failures import (
-    JobBlocker,
-    job_argument,
-    namespace_option,
-    uncreated_pods,
-)
+from kubectl_edl.model.creation_failures import JobBlocker, uncreated_pods
 from kubectl_edl.model.training_job_view import JobView, RoleView, pod_status
 from kubectl_edl.output.cell_quantities import counted
 from kubectl_edl.output.documents.training_job_documents import JobBlockerDocument
@@ -92,7 +87,7 @@ def incomplete(view: JobView) -> Iterator[JobBlocker]:
     running = counted(sum(shown.running for shown in view.roles), "pod")
     yield JobBlocker(
         f"its {noun} {names} {they} gone, and {running} cannot complete the training without",
-        f"apply the {noun} again, or: kubectl edl delete {job_argument(view)}",
+        f"apply the {noun} again, or: kubectl edl delete {view.argument}",
     )
 
 
@@ -107,12 +102,12 @@ def _queued(view: JobView, now: datetime) -> Iterator[JobBlocker]:
     elif unseen:
         yield JobBlocker(why.message, f"{_DOCTOR}{view.scope.edl_flags}")
     else:
-        yield JobBlocker(why.message, f"kubectl edl explain {job_argument(view)}", explained=True)
+        yield JobBlocker(why.message, f"kubectl edl explain {view.argument}", explained=True)
 
 
 def _paused(view: JobView, now: datetime) -> Iterator[JobBlocker]:
     del now
-    yield JobBlocker("it is paused", f"kubectl edl resume {job_argument(view)}")
+    yield JobBlocker("it is paused", f"kubectl edl resume {view.argument}")
     yield from incomplete(view)
 
 
@@ -122,7 +117,7 @@ def _failed(view: JobView, now: datetime) -> Iterator[JobBlocker]:
     if failure and failure.reason == _DEADLINE_EXCEEDED:
         remedy = "delete its Jobs and apply them with a longer activeDeadlineSeconds"
     else:
-        logs = f"kubectl edl logs {job_argument(view)} shows why"
+        logs = f"kubectl edl logs {view.argument} shows why"
         remedy = f"{logs}; delete its Jobs and apply them to try again"
     yield JobBlocker(view.why.message, remedy)
 
@@ -135,7 +130,7 @@ def _of_pods(view: JobView, now: datetime) -> Iterator[JobBlocker]:
         if late and view.phase not in _OVER:
             yield JobBlocker(
                 f"{counted(len(late), 'pod')} of {role.role.name} {are} not ready: {late[0].name}",
-                f"kubectl describe pod {late[0].name} {namespace_option(view)}",
+                f"kubectl describe pod {late[0].name} {view.namespace_option}",
             )
 
 
@@ -156,18 +151,18 @@ def _of_waiting(
 
 
 def _pod_remedy(view: JobView, pod: WaitingPod) -> str:
-    describe = f"kubectl describe pod {pod.name} {namespace_option(view)}"
+    describe = f"kubectl describe pod {pod.name} {view.namespace_option}"
     if pod.reason in NO_IMAGE:
         return f"is the image's name right, and may this cluster pull it? {describe}"
     if pod.reason in _CONFIG:
         return f"a ConfigMap or Secret that it names is missing: {describe}"
     if pod.claims:
-        return f"kubectl get pvc,storageclass {namespace_option(view)}"
+        return f"kubectl get pvc,storageclass {view.namespace_option}"
     if pod.scheduler:
         return (
             f"run {pod.scheduler}, or delete its Jobs and apply them with a schedulerName that runs"
         )
-    return describe if pod.node else f"kubectl edl explain {job_argument(view)}"
+    return describe if pod.node else f"kubectl edl explain {view.argument}"
 
 
 def failure_blockers(
@@ -203,7 +198,7 @@ def _is_past(view: JobView, shown: RoleView, pod: FailedPod, now: datetime) -> b
 
 
 def _failure_remedy(view: JobView, pod: FailedPod) -> str:
-    logs = f"kubectl logs {pod.name} {namespace_option(view)}"
+    logs = f"kubectl logs {pod.name} {view.namespace_option}"
     if pod.reason == _OUT_OF_MEMORY:
         return f"its container needs a higher memory limit, or less memory: {logs}"
     return f"{logs} shows why"
