@@ -132,13 +132,6 @@ def upgrade(cli: CliContext, asked: InstallationChoice, how: InstallOptions, sco
     given = installation_values.chosen(asked, before or {}, cli.stdin)
     if before is None:
         _check_image(given, "upgrade --take-ownership", scope)
-    if how.dry_run == "client":
-        _print(
-            cli,
-            how.output or "yaml",
-            installation_values.documents(given, cluster.system_namespace),
-        )
-        return
     _put(cli, scope, cluster, given, how)
 
 
@@ -157,6 +150,9 @@ def _put(
     cli: CliContext, scope: Scope, cluster: PluginCluster, given: Json, how: InstallOptions
 ) -> None:
     documents = installation_values.documents(given, cluster.system_namespace)
+    if how.dry_run == "client":
+        _print(cli, how.output or "yaml", documents)
+        return
     check_rights(cluster, documents)
     rehearsal = Apply(cluster, dry_run=True, force=how.force_conflicts)
     apply = replace(rehearsal, dry_run=how.dry_run == "server")

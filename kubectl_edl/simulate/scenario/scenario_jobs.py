@@ -36,8 +36,8 @@ from kubectl_edl.simulate.scenario.manifest_templates import named, template
 AMOUNTS: Final = {"cpu": CPU, "memory": MEMORY, "gpus": "nvidia.com/gpu"}
 """Fields that set the amount of a resource."""
 _POD_COUNT: Final = Resources.of({PODS: 1})
-_POD: Final = (*AMOUNTS, "resources", "nodeSelector", "tolerations")
-_SEAT: Final = ("replicas", "min", "max", *_POD)
+POD: Final = (*AMOUNTS, "resources", "nodeSelector", "tolerations")
+_SEAT: Final = ("replicas", "min", "max", *POD)
 _WORK: Final = ("length", "work", "speed", "checkpoint", "items", "startUp", "shutDown")
 _TOPOLOGY: Final = {
     "requiredTopology": contract.REQUIRED_TOPOLOGY,

@@ -27,7 +27,7 @@ from kubectl_edl.simulate.scenario import scenario_nodes
 from kubectl_edl.simulate.scenario.csv_traces import trace
 from kubectl_edl.simulate.scenario.field_reader import TIME, Field, Reading
 from kubectl_edl.simulate.scenario.manifest_templates import with_unique_names
-from kubectl_edl.simulate.scenario.scenario_jobs import AMOUNTS, shape, trainings
+from kubectl_edl.simulate.scenario.scenario_jobs import POD, shape, trainings
 
 _SCENARIO: Final = (
     "apiVersion",
@@ -48,17 +48,9 @@ _SCENARIO: Final = (
 _SHOWN: Final = 200
 """The most characters of a path in a message."""
 _SERVICE: Final = (
-    "name",
-    "namespace",
-    "priority",
-    "replicas",
-    "steps",
-    *AMOUNTS,
-    "resources",
-    "nodeSelector",
-    "tolerations",
-    "startUp",
-    "shutDown",
+    *("name", "namespace", "priority", "replicas", "steps"),
+    *POD,
+    *("startUp", "shutDown"),
 )
 
 
