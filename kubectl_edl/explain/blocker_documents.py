@@ -21,8 +21,8 @@ from edl.planner.explain.explanation import Blockers
 from edl.visibility.namespace_queue import PublishedStops
 from kubectl_edl.model import topology_view
 from kubectl_edl.model.training_job_view import time_text
+from kubectl_edl.output.cell_quantities import quantities, quantity
 from kubectl_edl.output.documents.decision_documents import BlockerDocument, BlockersDocument
-from kubectl_edl.queue.view import quantities, quantity
 
 NodeBlocker: TypeAlias = InsufficientResources | TooLarge | NoUsableNode | ConstraintsUnsatisfied
 

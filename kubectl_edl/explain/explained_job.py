@@ -21,9 +21,9 @@ from kubectl_edl.model.creation_failures import JobBlocker
 from kubectl_edl.model.published_queue import place_text
 from kubectl_edl.model.role_history import PastOperation
 from kubectl_edl.model.training_job_view import JobView
+from kubectl_edl.output.cell_quantities import quantities
 from kubectl_edl.output.documents.team_documents import JobCapacityDocument
 from kubectl_edl.output.safe_text import harmless
-from kubectl_edl.queue.view import quantities
 from kubectl_edl.status.job_blockers import incomplete
 
 _NAMED: Final = 3

@@ -1,5 +1,6 @@
-"""Amounts for table cells and sentences: one number and one unit."""
+"""Amounts for table cells, sentences and documents: one number and one unit."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from edl.quantities import CPU, SHARED_GPU, Resources
@@ -26,6 +27,16 @@ def memory(amount: int) -> str:
 def decimal(number: float) -> str:
     """At most one decimal, and none if it is 0."""
     return f"{number:.1f}".removesuffix(".0")
+
+
+def quantities(resources: Iterable[tuple[str, int]]) -> dict[str, str]:
+    """Amounts as Kubernetes writes them: millicores of CPU, whole units otherwise."""
+    return {name: f"{amount}m" if name == CPU else str(amount) for name, amount in resources}
+
+
+def quantity(name: str, amount: int) -> str:
+    """One amount; zero is `0`."""
+    return quantities(((name, amount),))[name] if amount else "0"
 
 
 def counted(number: int, noun: str) -> str:

@@ -1,13 +1,13 @@
 """The output of `kubectl edl queue`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from edl.forecast.estimate import Estimate
 from edl.model import JobKey, Reason, TrainingJob
-from edl.quantities import CPU, Resources
+from edl.quantities import Resources
 from edl.visibility.namespace_queue import TeamCount
 from kubectl_edl.model import topology_view
 from kubectl_edl.model.job_reasons import Why
@@ -16,7 +16,7 @@ from kubectl_edl.model.start_estimates import document as when_document
 from kubectl_edl.model.start_estimates import short
 from kubectl_edl.model.training_job_view import job_names, time_text
 from kubectl_edl.output.age import UNKNOWN, age
-from kubectl_edl.output.cell_quantities import fine_percent
+from kubectl_edl.output.cell_quantities import fine_percent, quantities
 from kubectl_edl.output.documents.training_job_documents import QueuedTrainingJobDocument
 from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in
@@ -144,13 +144,3 @@ def _document(waiting: WaitingJob) -> QueuedTrainingJobDocument:
         "topology": topology_view.waiting_document(job.topology, waiting.held),
         "estimatedStart": when_document(waiting.estimate) if waiting.estimate else None,
     }
-
-
-def quantities(resources: Iterable[tuple[str, int]]) -> dict[str, str]:
-    """Amounts as Kubernetes writes them: millicores of CPU, whole units otherwise."""
-    return {name: f"{amount}m" if name == CPU else str(amount) for name, amount in resources}
-
-
-def quantity(name: str, amount: int) -> str:
-    """One amount; zero is `0`."""
-    return quantities(((name, amount),))[name] if amount else "0"

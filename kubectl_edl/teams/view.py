@@ -6,11 +6,10 @@ from typing import Final
 from edl.parsing.team_fields import resource_name
 from edl.quantities import Resources, number_text
 from edl.visibility.team_figures import TeamFigures
-from kubectl_edl.output.cell_quantities import fine_percent
+from kubectl_edl.output.cell_quantities import fine_percent, quantities
 from kubectl_edl.output.documents.team_documents import TeamDocument
 from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.table import Column, Table
-from kubectl_edl.queue.view import quantities
 
 RESOURCE: Final = "team.edl.dev"
 

@@ -1,7 +1,7 @@
 """Documents of `kubectl edl top`."""
 
 from kubectl_edl.model.training_job_view import time_text
-from kubectl_edl.output.cell_quantities import decimal
+from kubectl_edl.output.cell_quantities import decimal, quantities, quantity
 from kubectl_edl.output.documents.cluster_documents import (
     ClusterUsageDocument,
     NodeSharesDocument,
@@ -13,7 +13,6 @@ from kubectl_edl.output.documents.shared_documents import (
     ResourceHoursDocument,
 )
 from kubectl_edl.output.documents.training_job_documents import TrainingJobUsageDocument
-from kubectl_edl.queue.view import quantities, quantity
 from kubectl_edl.top.cluster_costs import NodeCosts, NodeShares
 from kubectl_edl.top.resource_hours import Hours
 from kubectl_edl.top.usage import ClusterUsage, JobUsage, NodeUsage, UsageLine
