@@ -26,18 +26,24 @@ def role_of(**fields: Any) -> Role:
     ).changed(**fields)
 
 
-_PARTS = {"published": PublishedHosts, "planned": PlannedNode, "scheduling": SchedulingStatus}
+_PARTS: dict[str, type[msgspec.Struct]] = {
+    "published": PublishedHosts,
+    "planned": PlannedNode,
+    "scheduling": SchedulingStatus,
+}
 
 
 def pod_of(**fields: Any) -> Pod:
     """A pod from its own fields and those of its parts; `assigned`: the planned node."""
-    parts = {name: kind(**_fields_of(kind, fields)) for name, kind in _PARTS.items()}
+    parts: dict[str, Any] = {
+        name: kind(**_fields_of(kind, fields)) for name, kind in _PARTS.items()
+    }
     return Pod(**fields, **parts)
 
 
 def changed_pod(pod: Pod, **fields: Any) -> Pod:
     """The pod with other fields, its own or those of its parts; `assigned`: the planned node."""
-    parts = {
+    parts: dict[str, Any] = {
         name: replace(getattr(pod, name), **_fields_of(kind, fields))
         for name, kind in _PARTS.items()
     }

@@ -83,7 +83,7 @@ def nodes(random: Random, count: int) -> list[Node]:
 
 
 def pod(index: int, on: str) -> Pod:
-    return Pod(f"pod-{index}", index, on, PodPhase.RUNNING, True, False, (), NOON, "1")  # noqa: FBT003
+    return Pod(f"pod-{index}", index, on, PodPhase.RUNNING, True, False, NOON, "1")  # noqa: FBT003
 
 
 def training(number: int, shape: Shape, low: int, high: int) -> TrainingJob:

@@ -1,7 +1,6 @@
 """The result of `decide`: what to do, and a reason for each job that waits."""
 
 from datetime import datetime, timedelta
-from itertools import chain
 
 import msgspec
 
@@ -143,5 +142,6 @@ class Plan(msgspec.Struct, frozen=True):
     @property
     def changed_jobs(self) -> frozenset[JobKey]:
         """Jobs that this plan starts, stops or resizes."""
-        changes = chain(self.admissions, self.suspensions, self.resizes)
-        return frozenset(one.job for one in changes)
+        starts = frozenset(one.job for one in self.admissions)
+        stops = [one.job for one in self.suspensions]
+        return starts.union(stops, [one.job for one in self.resizes])

@@ -6,7 +6,7 @@ from typing import Final
 from kubectl_edl.cli.context import Scope
 
 _COMMAND: Final = re.compile(r"\b(kubectl edl(?! (?:adopt|release) -f)|kubectl(?! edl)|helm) [a-z]")
-"""Filters of manifests are no matches: they read no cluster."""
+"""Filters of manifests do not match, as they do not read a cluster."""
 _BETWEEN: Final = re.compile(r"(\s*(?:;|\||&&)\s+|\s{2,}#.*)")
 
 

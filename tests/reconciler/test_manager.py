@@ -423,7 +423,7 @@ def test_a_leader_whose_decisions_are_all_slow_goes_on_to_lead(fake: FakeCluster
             assert goes_on.wait(SECONDS)
         return PLAN(state)
 
-    terms = LeaseSettings(lasts=1000, renew_within=900, retry_every=0.02)
+    terms = LeaseSettings(lease_duration=1000, renew_deadline=900, retry_period=0.02)
     elector = LeaderElector(fake, LEASE, "first", time.clocks, terms)
     process = Manager(fake, decided, time.clocks, elector)
     process.start(ProbeAddress("127.0.0.1", 0))

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import Pod, Reason, ResizePolicy, Role, TrainingJob
 from edl.planner.packing.pod_class import PodClass
+from edl.planner.snapshot.growth_hold import GrowthHold
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.teams.reclaim_priority import Margin, ReclaimPriority
 from edl.planner.teams.team_balance import NO_TEAM
@@ -68,38 +69,6 @@ class Unscheduled(NamedTuple):
     since: datetime | None
     pod: Pod | None = None
     """Its pod, if it exists."""
-
-
-@dataclass(slots=True)
-class GrowthHold:
-    """Whether a role may grow in this plan: it may unless there is a reason."""
-
-    reason: Reason | None = None
-    """Why it may not grow; None if it may."""
-    until: datetime | None = None
-    """When the hold ends, if time alone ends it."""
-    reserves_capacity: bool = True
-    """While held, capacity for its growth stays reserved (a cooldown ends soon)."""
-    cooling_down: bool = False
-    """It donates no replica to rebalancing either."""
-    nearly_done: bool = False
-    """It is nearly finished: it keeps its size unless a job of higher priority needs capacity."""
-
-    def deny(self, reason: Reason | None, until: datetime | None = None) -> None:
-        """No growth, and no capacity is reserved for it."""
-        self.reason, self.until, self.reserves_capacity = reason, until, False
-
-    def deny_as_well(self, reason: Reason) -> None:
-        """`deny`, but an earlier reason stays."""
-        self.deny(self.reason or reason, self.until)
-
-    def defer(self, reason: Reason) -> None:
-        """Growth waits, with capacity reserved unless it was denied; an earlier reason stays."""
-        self.reason = self.reason or reason
-
-    def cool_down(self, reason: Reason | None, until: datetime | None = None) -> None:
-        """It donates no replica; growth is deferred, or allowed if `reason` is None."""
-        self.reason, self.until, self.cooling_down = reason, until if reason else None, True
 
 
 @dataclass(slots=True, eq=False)

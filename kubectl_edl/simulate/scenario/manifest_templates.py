@@ -50,7 +50,7 @@ def _gathered(key: JobKey, facts: list[JobFacts]) -> TrainingJob:
         TrainingJobInputs(
             jobs=sorted(facts, key=lambda found: found.name),
             pods=[[] for _ in facts],
-            tags=(),
+            owned_objects=(),
             kubexec=True,
             priorities=[0] * len(facts),
             classes=[NO_CLASS] * len(facts),

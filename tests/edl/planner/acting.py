@@ -30,6 +30,7 @@ from edl.model import (
     Shape,
     TrainingJob,
 )
+from edl.model.pods import SchedulingStatus
 from edl.planner.plan import NodeAssignment, Plan, Resize
 from edl.quantities import Resources
 from tests.roles import changed_pod
@@ -234,8 +235,9 @@ def _bind(part: Role, now: datetime, choose: Choose, creates: Callable[[Role], b
 
 
 def _new(index: int, now: datetime, gated: bool) -> Pod:  # noqa: FBT001
-    gates = (PLACEMENT_GATE,) if gated else ()
-    return Pod(f"pod-{index}", index, "", PodPhase.PENDING, False, False, gates, now, "1")  # noqa: FBT003
+    scheduling = SchedulingStatus((PLACEMENT_GATE,) if gated else ())
+    pod = Pod(f"pod-{index}", index, "", PodPhase.PENDING, False, False, now, "1")  # noqa: FBT003
+    return replace(pod, scheduling=scheduling)
 
 
 def _bind_demand(found: Demand, choose: Choose) -> Demand:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from msgspec.structs import replace
@@ -130,9 +130,13 @@ class Script:
         return one
 
 
+def script(*found: DashboardSnapshot | Exception) -> ClusterWideReader:
+    return cast("ClusterWideReader", Script([*found]))
+
+
 def test_an_error_is_shown_with_the_last_good_state() -> None:
     board, right = PageBroadcast(), read_once(trained())
-    live = DashboardWatcher(Script([right, Unreachable("no answer"), right]), board, time.monotonic)
+    live = DashboardWatcher(script(right, Unreachable("no answer"), right), board, time.monotonic)
     live.turn()
     assert newest(board)["trouble"] == ""
     live.turn()
@@ -145,7 +149,7 @@ def test_an_error_is_shown_with_the_last_good_state() -> None:
 
 def test_before_anything_was_read_trouble_is_shown_alone() -> None:
     board = PageBroadcast()
-    live = DashboardWatcher(Script([Unreachable("no answer")]), board, time.monotonic)
+    live = DashboardWatcher(script(Unreachable("no answer")), board, time.monotonic)
     live.turn()
     assert newest(board) == {"trouble": "no answer"}
     assert live.snapshot is None
@@ -153,7 +157,7 @@ def test_before_anything_was_read_trouble_is_shown_alone() -> None:
 
 def test_even_a_bug_does_not_end_the_watcher(caplog: pytest.LogCaptureFixture) -> None:
     board = PageBroadcast()
-    live = DashboardWatcher(Script([KeyError("x"), read_once(trained())]), board, time.monotonic)
+    live = DashboardWatcher(script(KeyError("x"), read_once(trained())), board, time.monotonic)
     live.turn()
     assert newest(board)["trouble"] == "unexpected KeyError: 'x'"
     assert "reading the cluster failed" in caplog.text
@@ -164,7 +168,7 @@ def test_even_a_bug_does_not_end_the_watcher(caplog: pytest.LogCaptureFixture) -
 def test_a_page_that_cannot_be_drawn_does_not_end_the_watcher_either() -> None:
     board, right = PageBroadcast(), read_once(trained())
     wrong = replace(right, jobs=(object(),))  # type: ignore[arg-type]
-    live = DashboardWatcher(Script([right, wrong, right]), board, time.monotonic)
+    live = DashboardWatcher(script(right, wrong, right), board, time.monotonic)
     live.turn()
     live.turn()
     shown = newest(board)

@@ -12,7 +12,7 @@ def creating(*targets: ObjectRef, uid: str = "uid-1") -> Step:
     return Step(JOB, tuple(Create(target, {"metadata": metadata}) for target in targets))
 
 
-def test_an_object_of_somebody_else_is_created_again_ever_more_rarely() -> None:
+def test_the_creation_of_an_existing_object_is_repeated_ever_more_rarely() -> None:
     creations, step = RepeatedCreations(), creating(BUDGET)
     tried = []
     for now in range(1200):
