@@ -18,8 +18,9 @@ from edl.writes import Action, Delete, Json, Patch, Step
 
 def finish(job: TrainingJob, ending: JobEnd, now: datetime) -> Step:
     """Scale the remaining roles to 0/0, which completes their Jobs (docs/kubernetes.md 10)."""
+    last = () if job.live else _times_to_live(job)
     if job.clean_up is CleanUp.NONE:
-        return Step(job.key, _times_to_live(job))
+        return Step(job.key, last)
     why = reasons.ended(job, ending)
     # A Job that is 0/0 already needs no write: the Job controller completes it.
     others = [
@@ -37,7 +38,6 @@ def finish(job: TrainingJob, ending: JobEnd, now: datetime) -> Step:
         for role in others
     ]
     events = tuple(job_event(job.key, role, Action.ENDED, why) for role in others)
-    last = () if job.live else _times_to_live(job)
     return Step(job.key, (*writes, *_deletions(job), *last), events)
 
 

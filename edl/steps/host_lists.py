@@ -31,6 +31,8 @@ SETTLE: Final = timedelta(seconds=20)
 """Time from a ready launcher to a first worker that listens, which Horovod does not report."""
 CONFIRM: Final = timedelta(seconds=1.5)
 """Time from a publication to the patch that makes the kubelet sync it (docs/kubernetes.md 8)."""
+LATE: Final = timedelta(seconds=2)
+"""A reminder after this time would leave workers too little time until `LEAVE`: both begin anew."""
 FORGET: Final = timedelta(seconds=90)
 """Within this time a kubelet syncs each of its pods anyway."""
 _NOW: Final = timedelta()
@@ -82,7 +84,7 @@ def publish(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Publi
     waits += [_ready_worker_wait(pod, workers, now) for pod in launchers]
     wait = max(filter(None, waits), default=None) if workers.leave else None
     unchanged = [(pod, _time_to_confirm(pod, now)) for pod, indexes in lists if indexes is None]
-    writes += [_reminder(job, pod) for pod, left in unchanged if left == _NOW]
+    writes += [_reminder(job, pod, now) for pod, left in unchanged if left == _NOW]
     rechecks = [workers.joining, *(left for _, left in unchanged)]
     rechecks += [_time_to_settle(pod, now) for pod in launchers if workers.ready - _listed(pod)]
     return Publication(tuple(writes), wait, min(filter(None, rechecks), default=None))
@@ -200,7 +202,7 @@ def _listed(pod: Pod) -> frozenset[int]:
 
 def _time_to_leave(pod: Pod, published: frozenset[int] | None, now: datetime) -> timedelta | None:
     """How much longer unlisted pods must be kept (`LEAVE`); None if that has passed."""
-    if published is not None or pod.published.published_at is None:
+    if published is not None or pod.published.published_at is None or _is_reminded_late(pod, now):
         return LEAVE
     return _left(LEAVE, pod.published.published_at, now)
 
@@ -234,8 +236,19 @@ def _patch(
     return pod_patch(job.key, pod, annotations, spec_without_gate(pod, contract.HOSTS_GATE))
 
 
-def _reminder(job: TrainingJob, pod: Pod) -> Patch:
+def _is_reminded_late(pod: Pod, now: datetime) -> bool:
+    """Whether the reminder is due since long ago: no round took place meanwhile."""
+    since = pod.published.published_at
+    return since is not None and _time_to_confirm(pod, now) == _NOW and now - since > LATE
+
+
+def _reminder(job: TrainingJob, pod: Pod, now: datetime) -> Patch:
     """A patch that makes the kubelet sync the pod's files, in case it missed the publication."""
+    if _is_reminded_late(pod, now):
+        moment = timestamp(now)
+        return pod_patch(
+            job.key, pod, {contract.PUBLISHED_AT: moment, contract.CONFIRMED_AT: moment}
+        )
     published_at = timestamp(pod.published.published_at) if pod.published.published_at else ""
     return pod_patch(job.key, pod, {contract.CONFIRMED_AT: published_at})
 

@@ -148,7 +148,11 @@ def test_nothing_is_written_where_no_time_is_held() -> None:
     assert ended(CHIEF, PS.changed(ending=JobEnd.COMPLETE, size=0)).writes == ()
 
 
-def test_without_clean_up_each_ended_job_has_its_own_ttl() -> None:
-    chief = CHIEF.changed(held_ttl=0)
-    step = ended(chief, PS.changed(held_ttl=5), clean_up=CleanUp.NONE)
-    assert times(step) == [("mnist-chief", 0)]
+def test_without_clean_up_times_to_live_begin_when_all_have_ended_too() -> None:
+    chief, ps = CHIEF.changed(held_ttl=0), PS.changed(held_ttl=5)
+    assert times(ended(chief, ps, clean_up=CleanUp.NONE)) == []
+    failed = ps.changed(ending=JobEnd.FAILED, size=0)
+    assert times(ended(chief, failed, clean_up=CleanUp.NONE)) == [
+        ("mnist-ps", 5),
+        ("mnist-chief", 0),
+    ]

@@ -234,6 +234,19 @@ def test_the_kubelet_is_reminded_of_each_publication_once() -> None:
         assert publish(horovod(again, pods("worker", range(3))), (), NOW).writes == ()
 
 
+@pytest.mark.parametrize("late", [seconds(2.5), LEAVE, seconds(60)])
+def test_workers_leave_only_after_a_reminder_that_came_late(late: timedelta) -> None:
+    told = launcher(range(2), published_at=NOW - late, confirmed_at=LONG_AGO)
+    step, wait = shrink(horovod(told, pods("worker", range(3))), 2)
+    assert [written(patch) for patch in patches(step)] == [
+        {contract.PUBLISHED_AT: timestamp(NOW), contract.CONFIRMED_AT: timestamp(NOW)}
+    ]
+    assert wait == LEAVE
+    reminded = changed_pod(told, published_at=NOW - LEAVE, confirmed_at=NOW - LEAVE)
+    done, _ = shrink(horovod(reminded, pods("worker", range(3))), 2)
+    assert job_patches(done) == {"mnist-worker": {"parallelism": 2, "completions": 2}}
+
+
 def test_a_launcher_gets_joining_workers_when_its_first_worker_listens() -> None:
     starting = launcher(range(2), ready_since=NOW - seconds(5))
     job = horovod(starting, pods("worker", range(3)))
