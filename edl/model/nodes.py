@@ -101,6 +101,8 @@ class Node(msgspec.Struct, frozen=True):
     releasing: Resources
     schedulable: bool = True
     """Ready and not cordoned."""
+    ready: bool = True
+    """Whether its kubelet reports that it is ready; a cordon does not change that."""
     labels: Mapping[str, str] | None = None
     taints: tuple[Taint, ...] = ()
     devices: tuple[Device, ...] = ()

@@ -129,6 +129,7 @@ def node(raw: bytes) -> Node:
         releasing=Resources(),
         devices=gpu_sharing.devices(_labels(found.metadata), allocatable),
         schedulable=ready and not found.spec.unschedulable,
+        ready=ready,
         labels={**_labels(found.metadata), NODE_NAME: name},
         taints=tuple(found.spec.taints or ()),
         kept=contract.TRUE in (annotations.do_not_disrupt, annotations.scale_down_disabled),

@@ -164,18 +164,16 @@ def _most_at_start(gang: Gang, role: Role, size: int) -> int:
 def has_previous_pods(snapshot: Snapshot, gang: Gang) -> bool:
     """Whether pods of an earlier start still use nodes.
 
-    Terminating pods on a lost node do not count: they may never be deleted.
+    Terminating pods on a node that is not ready, or gone, do not count: they may never be deleted.
+    On a cordoned node they still run, and write their checkpoint.
     """
     return any(
-        pod.node and not pod.ended and not (pod.terminating and _is_lost(snapshot, pod.node))
+        pod.node
+        and not pod.ended
+        and not (pod.terminating and pod.node not in snapshot.ready_nodes)
         for role in gang.roles
         for pod in role.status.pods
     )
-
-
-def _is_lost(snapshot: Snapshot, node: str) -> bool:
-    at = snapshot.capacity.index.get(node)
-    return at is None or not snapshot.capacity.schedulable[at]
 
 
 def delays(gang: Gang, head: Gang) -> bool:

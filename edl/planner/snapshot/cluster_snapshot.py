@@ -168,6 +168,11 @@ class Snapshot:
         return ReclaimScope(priority, TeamRight(charge.balance, charge.team, covered, scarce))
 
     @cached_property
+    def ready_nodes(self) -> frozenset[str]:
+        """Names of the nodes whose kubelets are ready; cordoned ones included."""
+        return frozenset(node.name for node in self.state.nodes if node.ready)
+
+    @cached_property
     def all_jobs(self) -> list[TrainingJob]:
         """Every training job, in the total order."""
         return sorted(self.state.jobs, key=queue_order)

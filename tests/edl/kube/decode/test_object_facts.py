@@ -45,6 +45,11 @@ def test_a_cordoned_or_unready_node_is_not_schedulable(body: Json) -> None:
     assert not node_facts(body).schedulable
 
 
+def test_a_cordon_leaves_a_node_ready() -> None:
+    assert node_facts(manifests.node(unschedulable=True)).ready
+    assert not node_facts(manifests.node(ready=False)).ready
+
+
 def test_a_node_keeps_its_taints() -> None:
     node = node_facts(manifests.node(taints=[{"key": "gpu", "effect": "NoSchedule"}]))
     assert node.taints == (Taint("gpu", "", "NoSchedule"),)

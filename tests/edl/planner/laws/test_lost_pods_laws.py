@@ -37,7 +37,8 @@ def struck(draw: st.DrawFn) -> ClusterState:
     gang = draw(_gangs(nodes[:count]))
     lost = {one.name for one in nodes[: draw(st.integers(1, count))]}
     left = [one for one in nodes if one.name not in lost]
-    left += [replace(one, schedulable=False) for one in nodes if one.name in lost and draw(_KEPT)]
+    dead = [replace(one, schedulable=False, ready=False) for one in nodes if one.name in lost]
+    left += [one for one in dead if draw(_KEPT)]
     gang = _without(gang, lost, draw(st.integers(1, 6)))
     others = [draw(_elastic(number)) for number in range(draw(st.integers(1, 3)))]
     return cluster(*left, gang, *others)
@@ -108,8 +109,10 @@ def crowded(draw: st.DrawFn) -> ClusterState:
     free = [one.name for one in state.nodes if rack_of(one) != "r0"]
     on = [name for name in free for _ in range(draw(st.integers(0, CORES)))]
     other = [worker("other", draw(st.integers(1, len(on))), len(on), on=on)] if on else []
-    nodes = (node(one.name, CORES, labels=one.labels, schedulable=one.schedulable)
-             for one in state.nodes)  # fmt: skip
+    nodes = [
+        node(one.name, CORES, labels=one.labels, schedulable=one.ready, ready=one.ready)
+        for one in state.nodes
+    ]
     return cluster(*nodes, gang, *other)
 
 

@@ -21,12 +21,14 @@ from edl.model import (
     Requirement,
     ResizePolicy,
     Selector,
+    Taint,
     TrainingJob,
     WriteRefusal,
 )
 from edl.model.reason_codes import Roles
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
+from edl.planner.passes.drain import CORDONED
 from edl.planner.plan import Admission, Held, Plan, Suspension
 from edl.planner.policies import POLICIES
 from edl.quantities import Resources
@@ -452,9 +454,17 @@ def test_a_cluster_without_nodes_queues_every_job() -> None:
 
 def test_no_job_waits_for_a_pod_stuck_terminating_on_a_lost_node() -> None:
     again = worker("again", 1, 1, pods=(pod(0, "lost", terminating=True),))
-    for lost in ([node("lost", schedulable=False)], []):
+    for lost in ([node("lost", schedulable=False, ready=False)], []):
         plan = plan_for(cluster(node("a", 4), *lost, again))
         assert [found.job.name for found in plan.admissions] == ["again"]
+
+
+def test_a_job_waits_for_its_pods_that_terminate_on_a_cordoned_node() -> None:
+    """They still write their checkpoint."""
+    cordoned = node("cordoned", schedulable=False, taints=(Taint(CORDONED, "", "NoSchedule"),))
+    again = worker("again", 1, 1, pods=(pod(0, "cordoned", terminating=True),))
+    plan = plan_for(cluster(node("a", 4), cordoned, again))
+    assert held(plan) == {"again": reasons.PODS_TERMINATING}
 
 
 @pytest.mark.parametrize("gpus", ["gpu-1", "z-gpu-1"])
