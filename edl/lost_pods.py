@@ -75,6 +75,23 @@ def recreated_within(role: Role) -> timedelta:
     return _BACKOFF.after(role.status.failures)
 
 
+def recreation_delay(role: Role) -> tuple[datetime, timedelta] | None:
+    """From when, and how long, the Job controller may create none of the role's missing pods.
+
+    Its back-off counts from the last failure, which it writes to the Job's status at once, or from
+    the end of a pod that terminates. It may be the longest one where a podFailurePolicy leaves
+    failures uncounted. None if unknown, or if an ended pod is yet to be counted.
+    """
+    pods, status = role.status.pods, role.status
+    leaving = [pod.deletion.due_at for pod in pods if pod.terminating and not pod.ended]
+    due = [moment for moment in leaving if moment]
+    uncounted = any(pod.ended and not pod.untracked for pod in pods)
+    if role.reported_at is None or uncounted or len(due) < len(leaving):
+        return None
+    longest = LONGEST_BACKOFF if status.ignores else recreated_within(role)
+    return max((role.reported_at, *due)), longest
+
+
 def longest_wait(job: TrainingJob, *, extras: bool = False) -> timedelta:
     """How long pods of the job's minimum, or any pods, may be missing; zero if none is missing."""
     missing = missing_pods if extras else lost_pods

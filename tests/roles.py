@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.model import Pod, PodTemplate, Role, RoleSpec, RoleStatus
-from edl.model.pods import PlannedNode, PublishedHosts, SchedulingStatus
+from edl.model.pods import PlannedNode, PodDeletion, PublishedHosts, SchedulingStatus
 
 _SPEC = ("min", "max", "resizing", "is_leader", "is_service", "indexed")
 
@@ -30,6 +30,7 @@ _PARTS: dict[str, type[msgspec.Struct]] = {
     "published": PublishedHosts,
     "planned": PlannedNode,
     "scheduling": SchedulingStatus,
+    "deletion": PodDeletion,
 }
 
 

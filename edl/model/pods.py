@@ -1,5 +1,6 @@
 """The pods of training jobs."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 
@@ -155,7 +156,22 @@ class SchedulingStatus(msgspec.Struct, frozen=True):
     scheduler: str = ""
     """The scheduler that has yet to process the pod, if it names another than kube-scheduler."""
     refusal: str = ""
-    """Why its scheduler has found no node, in that scheduler's words."""
+    """Why its scheduler has found no node, in that scheduler's words; or a foreign gate."""
+
+
+def foreign_gate(gates: Iterable[str]) -> str:
+    """The scheduling gate of another controller that holds a pod back; empty without one."""
+    ours = (contract.HOSTS_GATE, contract.PLACEMENT_GATE)
+    return next((gate for gate in gates if gate not in ours), "")
+
+
+class PodDeletion(msgspec.Struct, frozen=True):
+    """What the deletion of a pod waits for."""
+
+    finalizers: tuple[str, ...] | None = None
+    """None if they are not known, as in a simulation."""
+    due_at: datetime | None = None
+    """When its grace period ends (`deletionTimestamp`); None if unknown, or if it stays."""
 
 
 class Pod(msgspec.Struct, frozen=True):
@@ -176,8 +192,7 @@ class Pod(msgspec.Struct, frozen=True):
     """None while it is not ready."""
     restarted_at: datetime | None = None
     """When the kubelet last restarted one of its containers."""
-    finalizers: tuple[str, ...] | None = None
-    """None if they are not known, as in a simulation."""
+    deletion: PodDeletion = PodDeletion()
     devices: tuple[str, ...] = ()
     """UUIDs of the GPUs of which KubeShare gave it a share."""
 
@@ -191,9 +206,14 @@ class Pod(msgspec.Struct, frozen=True):
         return contract.PLACEMENT_GATE in self.scheduling.gates
 
     @property
+    def foreign_gate(self) -> str:
+        return foreign_gate(self.scheduling.gates)
+
+    @property
     def untracked(self) -> bool:
         """Whether its Job will not count its end."""
-        return self.finalizers is not None and contract.JOB_TRACKING not in self.finalizers
+        known = self.deletion.finalizers
+        return known is not None and contract.JOB_TRACKING not in known
 
     @property
     def active(self) -> bool:

@@ -98,7 +98,15 @@ def _role(role: Role, *, seen: bool) -> _View:
     """Readiness counts if pods are drained, and if pods have no index: unready ones go first."""
     ranked = role.spec.indexed and all(pod.index >= 0 for pod in role.status.pods)
     pods = role.status.pods if seen or not ranked else _alike(role.status.pods)
-    return role.changed(pods=(), version="", history=""), tuple(map(_pod, pods))
+    reported_at = role.reported_at if _lacks_pods(role) else None
+    kept = role.changed(pods=(), version="", history="", reported_at=reported_at)
+    return kept, tuple(map(_pod, pods))
+
+
+def _lacks_pods(role: Role) -> bool:
+    """Whether the Job controller is to create pods of a role; when it last acted matters then."""
+    status = role.status
+    return not status.suspended and sum(pod.active for pod in status.pods) < status.size
 
 
 def _alike(pods: Iterable[Pod]) -> Iterable[Pod]:
@@ -109,6 +117,12 @@ def _pod(pod: Pod) -> Pod:
     """A pod without what cached plans ignore: only suspensions quote its scheduler's answer."""
     published = replace(pod.published, published_at=None, confirmed_at=None)
     scheduling = SchedulingStatus(pod.scheduling.gates)
+    counted = () if pod.ended and pod.untracked else None
     return replace(
-        pod, version="", ready_since=None, published=published, scheduling=scheduling, finalizers=()
+        pod,
+        version="",
+        ready_since=None,
+        published=published,
+        scheduling=scheduling,
+        deletion=replace(pod.deletion, finalizers=counted),
     )

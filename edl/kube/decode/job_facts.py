@@ -196,6 +196,7 @@ def _written(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner)
         ),
         record=role_record.read(_notes(manifest)),
         created_at=datetime.fromisoformat(metadata["creationTimestamp"]),
+        reported_at=job_status.reported_at(manifest),
     )
 
 

@@ -34,6 +34,13 @@ def remaining(manifest: Mapping[str, Any]) -> int | None:
     return max(completions - done - given_up, 0)
 
 
+def reported_at(manifest: Mapping[str, Any]) -> datetime | None:
+    """When the Job controller last changed the status; None if the API server does not say."""
+    managers = manifest["metadata"].get("managedFields") or ()
+    times = (one.get("time", "") for one in managers if one.get("subresource") == "status")
+    return max(filter(None, map(timestamp, times)), default=None)
+
+
 def finished_indexes(manifest: Mapping[str, Any]) -> frozenset[int]:
     """Indexes whose pod is not recreated, whether or not the pod still exists."""
     status = manifest.get("status", {})

@@ -121,7 +121,7 @@ class PodMetadata(ObjectPart, frozen=True):
     resource_version: str
     creation_timestamp: datetime
     uid: str = ""
-    deletion_timestamp: str | None = None
+    deletion_timestamp: datetime | None = None
     labels: dict[str, str] = {}
     annotations: PodAnnotations = PodAnnotations()
     owner_references: list[OwnerReference] | None = None
@@ -223,9 +223,14 @@ class PodObject(ObjectPart, frozen=True):
     status: PodStatus = PodStatus()
 
 
-class JobMetadata(TypedDict, total=False):
-    """Without `managedFields`, which are half of a Job's text."""
+class FieldManager(TypedDict, total=False):
+    """An entry of `managedFields`, without its fields, which are half of a Job's text."""
 
+    subresource: str
+    time: str
+
+
+class JobMetadata(TypedDict, total=False):
     name: str
     namespace: str
     uid: str
@@ -234,6 +239,7 @@ class JobMetadata(TypedDict, total=False):
     deletionTimestamp: str
     labels: Any
     annotations: Any
+    managedFields: list[FieldManager]
 
 
 class JobObject(TypedDict, total=False):

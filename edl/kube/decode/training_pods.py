@@ -20,7 +20,7 @@ from edl.kube.decode.schemas import (
     PodObject,
 )
 from edl.model import Pod, PodPhase
-from edl.model.pods import PlannedNode, PublishedHosts, SchedulingStatus
+from edl.model.pods import PlannedNode, PodDeletion, PublishedHosts, SchedulingStatus, foreign_gate
 from edl.parsing.parser import parse
 from edl.parsing.yaml_values import timestamp, whole
 from edl.spec.job_spec import JobSpec
@@ -72,9 +72,14 @@ def pod(found: PodObject, alone: BarePod | None) -> Pod:
         scheduling=_scheduling(found, gates),
         ready_since=ready.last_transition_time if ready else None,
         restarted_at=_restarted_at(found),
-        finalizers=tuple(map(intern, found.metadata.finalizers or ())),
+        deletion=_deletion(found),
         devices=tuple(name for name in annotations.gpus.split(",") if name),
     )
+
+
+def _deletion(found: PodObject) -> PodDeletion:
+    finalizers = tuple(map(intern, found.metadata.finalizers or ()))
+    return PodDeletion(finalizers, found.metadata.deletion_timestamp)
 
 
 def _published(annotations: PodAnnotations) -> PublishedHosts:
@@ -99,9 +104,16 @@ def _planned(found: PodObject, *, waits: bool) -> PlannedNode:
 
 
 def _scheduling(found: PodObject, gates: tuple[str, ...]) -> SchedulingStatus:
-    """The gates of a pod, or why its scheduler has not placed it; mostly neither."""
-    if found.spec.node_name or gates:
-        return SchedulingStatus(gates) if gates else _SCHEDULED
+    """The gates of a pod, or why its scheduler has not placed it; mostly neither.
+
+    Another controller's scheduling gate counts as a refusal.
+    """
+    if gates:
+        gate = foreign_gate(gates)
+        refusal = intern(quoted(f"{SCHEDULING_GATED}: {gate}")) if gate else ""
+        return SchedulingStatus(gates, refusal=refusal)
+    if found.spec.node_name:
+        return _SCHEDULED
     for one in found.status.conditions or ():
         if is_refused_by_scheduler(one):
             return SchedulingStatus(refusal=quoted(one.message))

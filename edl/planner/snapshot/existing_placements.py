@@ -1,12 +1,14 @@
 """Placements of a started role's replicas, read from its pods."""
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping
-from datetime import datetime
-from functools import cache
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from edl.contract import PLACEMENT_GATE
+from edl.contract import HOSTS_GATE
+from edl.lost_pods import recreation_delay
 from edl.model import Pod, PodPhase, Role, TrainingJob
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, Unscheduled, with_work
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 _UNBOUND: Final = Placement(NO_NODE, holds_idle=False, is_new=False)
 _DONE: Final = Placement(NO_NODE, holds_idle=False, is_new=False, counts_in_quota=False)
+_LONGEST_GATED: Final = timedelta(minutes=10)
+"""How long a scheduling gate of another controller may hold a pod back before it counts as late."""
 
 
 _Replicas: TypeAlias = tuple[Mapping[int, Pod], list[Pod], Container[int], Container[int]]
@@ -32,8 +36,11 @@ class ExistingPlacements(NamedTuple):
 class PodsOnNodes:
     """Reads pods: placements of those that stay, and nodes of those that are to be deleted."""
 
-    def __init__(self, nodes: Mapping[str, int]) -> None:
+    def __init__(
+        self, nodes: Mapping[str, int], has_passed: Callable[[datetime, timedelta], bool]
+    ) -> None:
         self._nodes = nodes
+        self.has_passed = has_passed
         self.placement = cache(self._placement)
         """By node, the placement of a replica bound to it; all replicas there share it."""
         self.leaving: defaultdict[Shape, list[int]] = defaultdict(list)
@@ -61,7 +68,7 @@ def existing_placements(job: TrainingJob, role: Role, pods: PodsOnNodes) -> Exis
     ranked = role.spec.indexed and all(pod.index >= 0 for pod in live)
     kept, surplus, done, lost = (_by_index if ranked else _by_age)(role, live)
     pods.release(role, surplus)
-    found = ExistingPlacements([], [])
+    found, waits = ExistingPlacements([], []), _Waits(job, role, pods.has_passed)
     for position in range(role.status.size):
         pod = kept.get(position)
         if pod is not None and pod.node:
@@ -69,7 +76,7 @@ def existing_placements(job: TrainingJob, role: Role, pods: PodsOnNodes) -> Exis
         elif position in done:
             found.placements.append(_DONE)
         else:
-            since = _since(job, role, pod, lost=position in lost)
+            since = waits.since(pod, lost=position in lost)
             found.unscheduled.append(Unscheduled(position, since, pod))
             found.placements.append(_UNBOUND)
     return found
@@ -115,17 +122,46 @@ def _retention(pod: Pod) -> tuple[bool, bool, datetime, datetime, int, str]:
     return not pod.node, not pod.ready, ready_since, pod.created_at, pod.index, pod.name
 
 
-def _since(job: TrainingJob, role: Role, pod: Pod | None, *, lost: bool) -> datetime | None:
-    """Since when a replica waits for a node, or None if it does not wait for scheduling.
+@dataclass
+class _Waits:
+    """Since when replicas of a started role wait for nodes."""
 
-    None: a pod that another gate holds back, and a lost pod, which the Job controller recreates
-    after its back-off. A pod that is not created (a quota) waits since the last change that may
-    have asked for it; the removal of pending extras sets no clock back.
-    """
-    if pod is None and (lost or role.status.failures or role.status.ignores):
-        return None
-    if pod is not None and any(gate != PLACEMENT_GATE for gate in pod.scheduling.gates):
-        return None
-    asked_at = None if last_resizes.removed_pending_extras(role) else role.record.resized_at
-    since = (pod.created_at, pod.planned.placed_at) if pod else (asked_at,)
-    return max(filter(None, (job.started_at, *since)), default=None)
+    job: TrainingJob
+    role: Role
+    has_passed: Callable[[datetime, timedelta], bool]
+    """`DecisionClock.elapsed_or_recheck`."""
+
+    @cached_property
+    def _recreated_at(self) -> datetime | None:
+        """When the back-off after lost pods was over; None if it may last."""
+        delay = recreation_delay(self.role)
+        return delay[0] + delay[1] if delay and self.has_passed(*delay) else None
+
+    def since(self, pod: Pod | None, *, lost: bool) -> datetime | None:
+        """Since when a replica waits for a node, or None if it does not wait for scheduling.
+
+        None: a pod that another gate holds back, and a lost pod, which the Job controller recreates
+        after its back-off; both for a time only, as they may never come. A pod that is not created
+        (a quota) waits since the last change that may have asked for it; the removal of pending
+        extras sets no clock back.
+        """
+        role, began = self.role, self.job.started_at
+        if pod is not None:
+            return self._of_pod(pod)
+        asked_at = None if last_resizes.removed_pending_extras(role) else role.record.resized_at
+        times = [began, asked_at]
+        if lost or role.status.failures or role.status.ignores:
+            if self._recreated_at is None:
+                return None
+            times.append(self._recreated_at)
+        return max(filter(None, times), default=None)
+
+    def _of_pod(self, pod: Pod) -> datetime | None:
+        times = [self.job.started_at, pod.created_at, pod.planned.placed_at]
+        if pod.foreign_gate:
+            if not self.has_passed(pod.created_at, _LONGEST_GATED):
+                return None
+            times.append(pod.created_at + _LONGEST_GATED)
+        elif HOSTS_GATE in pod.scheduling.gates:
+            return None
+        return max(filter(None, times), default=None)

@@ -22,7 +22,7 @@ def take_snapshot(state: ClusterState, policy: Policy, limits: Limits) -> Snapsh
     capacity = NodeCapacity(nodes, _asked(state), topology_state_of(state, nodes, eligibility))
     capacity.gpu_shares = gpu_shares_of(nodes, (role for job in state.jobs for role in job.roles))
     snapshot = Snapshot(state, policy, limits, capacity, eligibility)
-    pods = PodsOnNodes(capacity.index)
+    pods = PodsOnNodes(capacity.index, snapshot.clock.elapsed_or_recheck)
     for place, job in enumerate(snapshot.all_jobs):
         _stand(snapshot, job, place, pods)
     for job in snapshot.all_jobs:

@@ -73,7 +73,9 @@ def patched_pod(pod: Pod, patch: Patch) -> Pod:
             placed_at=_time(annotations.get(contract.PLACED_AT)) or planned.placed_at,
         ),
         scheduling=scheduling,
-        finalizers=tuple(metadata["finalizers"]) if "finalizers" in metadata else pod.finalizers,
+        deletion=replace(pod.deletion, finalizers=tuple(metadata["finalizers"]))
+        if "finalizers" in metadata
+        else pod.deletion,
     )
 
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from edl import contract
 from edl.frameworks import FRAMEWORKS, restarts_together
 from edl.model import ResizePolicy, Restart, Role, TrainingJob
+from edl.model.pods import PodDeletion
 from edl.simulator.cluster.progress import Progress
 from edl.simulator.cluster.simulated_role import SimulatedRole
 from edl.simulator.scenario import Training
@@ -141,9 +142,12 @@ def least(part: SimulatedRole) -> int:
 
 
 def _tracked(role: Role) -> Role:
-    """The role with pods whose ends always count: no simulated removal is interrupted."""
-    pods = tuple(replace(pod, finalizers=None) for pod in role.status.pods)
-    return role.changed(pods=pods) if pods else role
+    """The role with pods whose ends always count, and without the time of its status.
+
+    No simulated removal is interrupted, and the simulated Job controller creates every pod.
+    """
+    pods = tuple(replace(pod, deletion=PodDeletion()) for pod in role.status.pods)
+    return role.changed(pods=pods, reported_at=None)
 
 
 def simulate_job(training: Training, queued_at: datetime) -> SimulatedJob:

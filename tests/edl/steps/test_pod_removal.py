@@ -237,7 +237,7 @@ def test_a_pod_is_removed_in_a_newer_version_with_the_same_finalizers(
     fake, target = FakeCluster(lambda: NOW), ObjectRef("Pod", KEY.namespace, NAMED)
     metadata = {"finalizers": [contract.JOB_TRACKING]}
     version = fake.create(target, {"metadata": metadata})["metadata"]["resourceVersion"]
-    found = replace(pod("worker", 1), version=version, finalizers=(contract.JOB_TRACKING,))
+    found = replace(pod("worker", 1, finalizers=(contract.JOB_TRACKING,)), version=version)
     fake.patch(target, change)
     report = ClusterWriter(fake).act(
         [Step(KEY, untracked_end(training(workers(found, size=2)), found))]
@@ -317,7 +317,7 @@ def test_a_pod_that_is_no_longer_tracked_ends_whatever_happens_to_it_meanwhile()
     fake, target = FakeCluster(lambda: NOW), ObjectRef("Pod", KEY.namespace, NAMED)
     metadata = {"finalizers": [contract.JOB_TRACKING]}
     version = fake.create(target, {"metadata": metadata})["metadata"]["resourceVersion"]
-    found = replace(pod("worker", 1), version=version, finalizers=(contract.JOB_TRACKING,))
+    found = replace(pod("worker", 1, finalizers=(contract.JOB_TRACKING,)), version=version)
     step = Step(KEY, untracked_end(training(workers(found, size=2)), found))
     assert ClusterWriter(Binding(fake)).act([step]).done == (step,)
     assert fake.get(target)["metadata"]["deletionTimestamp"]
@@ -325,9 +325,9 @@ def test_a_pod_that_is_no_longer_tracked_ends_whatever_happens_to_it_meanwhile()
 
 def test_a_removal_that_failed_half_way_is_completed_whatever_the_next_plan_removes() -> None:
     """The pod would run on, and its Job would not count its success."""
-    released = replace(pod("worker", 1), finalizers=())
-    tracked = [replace(pod("worker", i), finalizers=(contract.JOB_TRACKING,)) for i in (0, 2)]
-    leaving = replace(pod("worker", 3), finalizers=(), terminating=True)
+    released = pod("worker", 1, finalizers=())
+    tracked = pods("worker", (0, 2), finalizers=(contract.JOB_TRACKING,))
+    leaving = pod("worker", 3, finalizers=(), terminating=True)
     items = role("worker", 1, 9, indexed=False, size=4, pods=(*tracked, released, leaving))
     (step,), _ = upkeep(training(items, framework="none"), [], NOW)
     assert step.writes == (Delete(ObjectRef("Pod", KEY.namespace, released.name)),)
@@ -338,7 +338,7 @@ def test_a_removal_that_failed_half_way_is_completed_whatever_the_next_plan_remo
 
 
 def test_a_released_pod_that_is_still_named_for_removal_is_deleted_once() -> None:
-    released = replace(pod("worker", 1), finalizers=())
+    released = pod("worker", 1, finalizers=())
     (step,), _ = upkeep(training(workers(released, size=2)), [], NOW)
     assert [target.name for target in deleted(step)] == [released.name]
 

@@ -3,11 +3,14 @@
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 
-from edl.kube.decode import job_status
+from edl.kube.decode import job_facts, job_status
+from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.writes import Json
+from tests.edl.kube.manifests import member
 
 
 def job(spec: Json | None = None, **status: Any) -> Json:  # noqa: ANN401 - JSON
@@ -97,3 +100,22 @@ def test_when_a_suspended_job_was_suspended(
     noted = {"type": "Suspended", "status": status, "lastTransitionTime": "2026-01-01T12:00:00Z"}
     found = job({"suspend": suspend}, conditions=[noted])
     assert job_status.suspended_at(found) == expected
+
+
+def test_the_time_of_a_status_is_that_of_its_last_write_by_any_manager() -> None:
+    entries = [
+        {"manager": "kubectl", "time": "2026-01-01T12:09:00Z", "fieldsV1": {"f:spec": {}}},
+        {"subresource": "status", "time": "2026-01-01T12:00:00Z", "fieldsV1": {}},
+        {"subresource": "status", "time": "2026-01-01T12:05:00Z"},
+        {"subresource": "status"},
+    ]
+    body = member("worker", metadata={"managedFields": entries})
+    role = job_facts.job(msgspec.json.encode(body), ShapeInterner()).role
+    assert role is not None
+    assert role.reported_at == datetime(2026, 1, 1, 12, 5, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("entries", [[], [{"subresource": "status", "time": "soon"}]])
+def test_the_time_of_a_status_may_be_unknown(entries: list[Json]) -> None:
+    assert job_status.reported_at(member("worker", metadata={"managedFields": entries})) is None
+    assert job_status.reported_at(member("worker")) is None

@@ -287,6 +287,29 @@ def test_a_container_that_began_again_is_noticed() -> None:
     assert found.pod.restarted_at == timestamp(began)
 
 
+@pytest.mark.parametrize("ours", [[], ["edl.dev/placement"]], ids=["alone", "beside ours"])
+def test_another_controllers_gate_is_why_a_pod_has_no_node(ours: list[str]) -> None:
+    """PodScheduled is False with this reason, and names no gate."""
+    gates = [{"name": name} for name in (*ours, "example.com/never")]
+    found = pod_facts(job_pod("a", 0, "mnist", spec={"schedulingGates": gates})).pod
+    assert found is not None
+    assert found.scheduling.refusal == "SchedulingGated: example.com/never"
+    gated = [{"name": "edl.dev/placement"}]
+    found = pod_facts(job_pod("a", 0, "mnist", spec={"schedulingGates": gated})).pod
+    assert found is not None
+    assert found.scheduling.refusal == ""
+
+
+def test_a_terminating_pod_says_when_its_grace_period_ends() -> None:
+    ends = "2026-01-01T12:00:30Z"
+    found = pod_facts(job_pod("a", 0, "mnist", metadata={"deletionTimestamp": ends})).pod
+    assert found is not None
+    assert (found.terminating, found.deletion.due_at) == (True, timestamp(ends))
+    stays = pod_facts(job_pod("a", 0, "mnist")).pod
+    assert stays is not None
+    assert (stays.terminating, stays.deletion.due_at) == (False, None)
+
+
 @pytest.mark.parametrize("text", ["", "soon", "2026-01-01T12:00:00"])
 def test_a_time_without_a_zone_is_rejected(text: str) -> None:
     assert timestamp(text) is None
