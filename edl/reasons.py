@@ -58,6 +58,7 @@ BACK_OFF_RECLAMATION: Final = Reason(Code.BACK_OFF, Attempt(Attempted.RECLAMATIO
 COOLDOWN: Final = Reason(Code.COOLDOWN)
 PLACEMENT_ORDER: Final = Reason(Code.PLACEMENT_ORDER)
 PODS_TERMINATING: Final = Reason(Code.PODS_TERMINATING)
+PODS_STUCK: Final = Reason(Code.PODS_STUCK)
 REBALANCING: Final = Reason(Code.REBALANCING)
 POD_LOST: Final = Reason(Code.POD_LOST)
 NODE_FULL: Final = Reason(Code.NODE_FULL)
@@ -84,7 +85,6 @@ PROMISING: Final = frozenset(
     | {Code.WAITING_FOR_NODES}
 )
 """Reasons that announce the wanted change: operations in progress will bring it about."""
-_CORDONED: Final = frozenset({NodeRule.UNSCHEDULABLE, NodeRule.OTHERS_UNSCHEDULABLE})
 
 
 def started(pods: int, *, manual: bool = False) -> Reason:
@@ -291,7 +291,7 @@ def is_never(reason: Reason) -> bool:
         case Usage(budget, needs):
             return needs > budget.hard
         case NoEligibleNode(rule):
-            return rule not in _CORDONED
+            return rule not in (NodeRule.UNSCHEDULABLE, NodeRule.OTHERS_UNSCHEDULABLE)
     return reason.code is Code.NEVER_FITS
 
 

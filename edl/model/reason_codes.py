@@ -61,6 +61,7 @@ class Code(StrEnum):
     PLACEMENT_ORDER = "PlacementOrder"
     MINIMUM_FIRST = "MinimumFirst"
     PODS_TERMINATING = "PodsTerminating"
+    PODS_STUCK = "PodsStuck"
     REBALANCING = "Rebalancing"
     COOLDOWN = "Cooldown"
     BACK_OFF = "BackOff"
@@ -81,8 +82,7 @@ class Restart(StrEnum):
     """The progress of a restart for a new size; part of the reason of that resize."""
 
     NONE = ""
-    STOPPED = "Stopped"
-    """The job is suspended, and starts again at its present size."""
+    STOPPED = "Stopped"  # suspended: it starts again at its present size
     STARTED = "Started"
 
 

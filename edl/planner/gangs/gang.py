@@ -1,12 +1,12 @@
 """A gang: the suspended roles of a training job, which start together or not at all."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.model import Domain, Reason, ResizePolicy, Role, TrainingJob
+from edl.model import Domain, Pod, Reason, ResizePolicy, Role, TrainingJob
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -162,17 +162,35 @@ def _most_at_start(gang: Gang, role: Role, size: int) -> int:
 
 
 def has_previous_pods(snapshot: Snapshot, gang: Gang) -> bool:
-    """Whether pods of an earlier start still use nodes.
+    """Whether pods of an earlier start still use nodes."""
+    return any(_previous_pods(snapshot, gang))
+
+
+def has_stuck_pods(snapshot: Snapshot, gang: Gang) -> bool:
+    """Whether pods of an earlier start are still there `queue_patience` after their grace period.
+
+    They may never terminate: a finalizer keeps them, or their kubelet cannot unmount a volume.
+    """
+    patience = snapshot.limits.queue_patience
+    return any(
+        pod.terminating and snapshot.clock.elapsed_or_recheck(pod.deletion.due_at, patience)
+        for pod in _previous_pods(snapshot, gang)
+    )
+
+
+def _previous_pods(snapshot: Snapshot, gang: Gang) -> Iterator[Pod]:
+    """Pods of an earlier start that use nodes.
 
     Terminating pods on a node that is not ready, or gone, do not count: they may never be deleted.
     On a cordoned node they still run, and write their checkpoint.
     """
-    return any(
-        pod.node
-        and not pod.ended
-        and not (pod.terminating and pod.node not in snapshot.ready_nodes)
+    return (
+        pod
         for role in gang.roles
         for pod in role.status.pods
+        if pod.node
+        and not pod.ended
+        and not (pod.terminating and pod.node not in snapshot.ready_nodes)
     )
 
 

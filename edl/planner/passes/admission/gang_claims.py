@@ -11,7 +11,7 @@ from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.model import Code, Reason
 from edl.planner.fit_errors.fit_error import gang_fit_error
 from edl.planner.gangs import topology_placement
-from edl.planner.gangs.gang import Gang, admit_roles, delays, has_previous_pods
+from edl.planner.gangs.gang import Gang, admit_roles, delays, has_previous_pods, has_stuck_pods
 from edl.planner.gangs.topology_placement import place_on_assigned_nodes
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.pass_results import PassResults
@@ -77,6 +77,8 @@ class GangClaims:
         its pods are packed anew, so that a waiting gang may fit beside them.
         """
         key = gang.job.key
+        if has_stuck_pods(self.snapshot, gang):
+            return False
         if not has_previous_pods(self.snapshot, gang):
             stays = self._off_vacated(gang)
             placed = self._placed_again(stays, anew=anew) or self._placed_again(gang, anew=anew)
@@ -118,6 +120,9 @@ class GangClaims:
 
     def serve(self, gang: Gang) -> None:
         key, reserved_for = gang.job.key, gang.quota_request.head
+        if has_stuck_pods(self.snapshot, gang):  # it reserves nothing, and becomes no head
+            self.results.enqueue(key, reasons.PODS_STUCK)
+            return
         self.nodes.hold(gang)
         head = next((one for one in self._heads if self._waits_for(gang, one)), None)
         if head and self._may_ever_start(gang):

@@ -1,0 +1,76 @@
+"""Queued jobs with a pod of an earlier start that does not terminate."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from edl import reasons
+from edl.messages import message
+from edl.model import Code, JobKey, Pod, ResizePolicy, TrainingJob
+from edl.model.reason_codes import Reason, Restart
+from edl.planner.decision_limits import Limits
+from tests.edl.planner.plans import held, plan_for, sizes, started
+from tests.edl.planner.states import at, cluster, node, pod, worker
+
+LIMITS = Limits(load_ceiling=1)
+PATIENCE = LIMITS.queue_patience.total_seconds()
+
+
+def stuck(ended: float, **fields: Any) -> TrainingJob:  # noqa: ANN401 - of the job
+    """A job for four nodes of four; a finalizer keeps its pod, whose grace period has `ended`."""
+    left = pod(0, "b", terminating=True, due_at=at(ended))
+    usual = {"pods": (left,), "size": 16, "suspended_at": at(ended), "started_at": at(-90000)}
+    return worker("old", 16, 16, queued=-90000, **(usual | fields))
+
+
+NODES = tuple(node(f"a{number}", 4) for number in range(4))
+SMALL = tuple(worker(f"new-{number}", 3, 3, queued=-80000 + number) for number in range(4))
+
+
+def test_a_job_whose_pods_never_terminate_keeps_no_room_and_delays_no_other() -> None:
+    plan = plan_for(cluster(*NODES, node("b", 1), stuck(-PATIENCE), *SMALL), LIMITS)
+    assert {*started(plan)} == {one.key.name for one in SMALL}
+    assert held(plan) == {"old": reasons.PODS_STUCK}
+    assert message(reasons.PODS_STUCK) == (
+        "its previous pods do not terminate: other jobs start ahead of it"
+    )
+
+
+def test_its_room_is_kept_until_its_pods_should_have_been_gone_for_long() -> None:
+    plan = plan_for(cluster(*NODES, node("b", 1), stuck(1 - PATIENCE), *SMALL), LIMITS)
+    assert started(plan) == {}
+    assert held(plan)["old"] == reasons.PODS_TERMINATING
+    assert plan.recheck_after == timedelta(seconds=1)
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        pod(0, "b", terminating=True),
+        pod(0, "b", terminating=True, due_at=at(3600)),
+        pod(0, "b", due_at=None),
+    ],
+    ids=["unknown", "in its grace period", "not deleted yet"],
+)
+def test_other_pods_of_an_earlier_start_are_waited_for(left: Pod) -> None:
+    plan = plan_for(cluster(*NODES, node("b", 1), stuck(-86400, pods=(left,)), *SMALL), LIMITS)
+    assert held(plan)["old"] == reasons.PODS_TERMINATING
+
+
+def test_no_replica_yields_to_it() -> None:
+    rich = worker("rich", 1, 16, on=["a0"] * 4 + ["a1"] * 4, queued=-1)
+    state = cluster(*NODES, node("b", 1), stuck(-PATIENCE), rich)
+    assert sizes(plan_for(state, LIMITS)).get("rich", 8) >= 8
+
+
+def test_it_starts_once_its_pods_are_gone() -> None:
+    gone = stuck(-86400, pods=())
+    assert "old" in started(plan_for(cluster(*NODES, node("b", 1), gone, *SMALL), LIMITS))
+
+
+def test_a_restart_keeps_no_room_while_a_pod_of_long_ago_does_not_terminate() -> None:
+    why = Reason(Code.RECLAIMED, reasons.room_for_job(JobKey("ns", "x")).about, Restart.STOPPED)
+    fields = {"last": why, "resized_at": at(-1), "resizing": ResizePolicy.RESTART}
+    plan = plan_for(cluster(*NODES, node("b", 1), stuck(-PATIENCE, **fields), *SMALL), LIMITS)
+    assert {*started(plan)} == {one.key.name for one in SMALL}
