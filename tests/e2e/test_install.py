@@ -41,7 +41,7 @@ for step in range(60):
 """
 
 
-def regression(name: str, **spec: Any) -> Json:  # noqa: ANN401 (JSON)
+def regression(name: str, **spec: Any) -> Json:  # noqa: ANN401 - JSON
     """Logistic regression in numpy, which our own image has."""
     container = {
         "name": "main",

@@ -57,7 +57,7 @@ def say(stage: Stage, *, injection: str | None = None, **annotations: str | None
         stage.until(lambda: not is_refused(stage, max=limit), "no other ceiling is")
 
 
-def plain(name: str, **spec: Any) -> Json:  # noqa: ANN401 (JSON)
+def plain(name: str, **spec: Any) -> Json:  # noqa: ANN401 - JSON
     """A Job without a label of ours."""
     manifest = elastic(name, **spec)
     manifest["metadata"]["labels"] = {}

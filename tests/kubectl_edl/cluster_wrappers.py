@@ -83,7 +83,7 @@ def late_deletions(cluster: PluginCluster) -> PluginCluster:
     """Another client deletes each object just before."""
 
     class Late(ClusterWrapper):
-        def delete(self, target: ObjectRef, **given: Any) -> None:  # noqa: ANN401 (preconditions)
+        def delete(self, target: ObjectRef, **given: Any) -> None:  # noqa: ANN401 - preconditions
             self.cluster.delete(target, **given)
             self.cluster.delete(target, **given)
 

@@ -38,7 +38,7 @@ NAMES = {  # What training-operator's SetPodEnv sets in every pod of a training.
 }
 
 
-def started(role: str, workers: int, index: int = 0, **fields: Any) -> Json:  # noqa: ANN401 (JSON)
+def started(role: str, workers: int, index: int = 0, **fields: Any) -> Json:  # noqa: ANN401 - JSON
     """What a pod is told after a start with so many workers."""
     return told(mxnet(role, **fields), index, at_start(members(workers)))
 

@@ -17,7 +17,7 @@ def bounds(manifest: Json) -> tuple[int, int]:
     return int(found[contract.MIN]), int(found[contract.MAX])
 
 
-def torch(spec: Json | None = None, **fields: Any) -> Json:  # noqa: ANN401 (JSON)
+def torch(spec: Json | None = None, **fields: Any) -> Json:  # noqa: ANN401 - JSON
     return job("net", framework="pytorch", spec=spec, **fields)
 
 

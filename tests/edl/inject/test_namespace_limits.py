@@ -25,7 +25,7 @@ def findings(manifest: Json, under: NamespacePolicy) -> tuple[Finding, ...]:
     return denied.value.findings
 
 
-def torch(**fields: Any) -> Json:  # noqa: ANN401 (JSON)
+def torch(**fields: Any) -> Json:  # noqa: ANN401 - JSON
     return job("net", framework="pytorch", **fields)
 
 

@@ -24,7 +24,7 @@ def namespace(*, labels: Json | None = None, **settings: object) -> Json:
     return {"metadata": {"name": "lab", "labels": labels or {}, "annotations": annotations}}
 
 
-def said(**settings: Any) -> list[str]:  # noqa: ANN401 (JSON)
+def said(**settings: Any) -> list[str]:  # noqa: ANN401 - JSON
     return [str(finding) for finding in read(namespace(**settings)).findings]
 
 

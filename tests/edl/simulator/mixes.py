@@ -24,7 +24,7 @@ from edl.simulator import (
 _ITEMS = 10_000
 
 
-def _shape(cpu: str, **rules: Any) -> Shape:  # noqa: ANN401 (the builder's fields)
+def _shape(cpu: str, **rules: Any) -> Shape:  # noqa: ANN401 - the builder's fields
     return Shape(Resources.parse({"cpu": cpu, "pods": 1}), **rules)
 
 

@@ -37,7 +37,7 @@ def waiting(name: str, *indexes: int, gates: tuple[str, ...] = (GATE,)) -> tuple
     return pods(name, indexes, node="", ready=False, gates=gates)
 
 
-def gated(name: str, *args: int, **fields: Any) -> Role:  # noqa: ANN401 (the builder's fields)
+def gated(name: str, *args: int, **fields: Any) -> Role:  # noqa: ANN401 - the builder's fields
     return role(name, *args, gated=True, **fields)
 
 
@@ -64,7 +64,7 @@ def of_pods(job: TrainingJob, plan: Plan) -> list[Patch]:
     return [one for step in found for one in patches(step) if one.target.kind == "Pod"]
 
 
-def placed(job: TrainingJob, *nodes: str, **plan: Any) -> list[str]:  # noqa: ANN401 (the builder's fields)
+def placed(job: TrainingJob, *nodes: str, **plan: Any) -> list[str]:  # noqa: ANN401 - the builder's fields
     """The pods that are given a node."""
     found = of_pods(job, Plan(node_assignments=(placement(*nodes),), **plan))
     return [one.target.name for one in found if contract.ASSIGNED_NODE in written(one)]

@@ -29,7 +29,7 @@ NOTHING = Plan()
 FIRST = WriteRefusal(NOW, 1, QUOTA)
 
 
-def refused(refusal: WriteRefusal, *written: WriteRefusal, **fields: Any) -> TrainingJob:  # noqa: ANN401 (the builder's fields)
+def refused(refusal: WriteRefusal, *written: WriteRefusal, **fields: Any) -> TrainingJob:  # noqa: ANN401 - the builder's fields
     """A queued job whose start was refused; its first Job says `written`."""
     chief = role("chief", suspended=True, refusals=written or None, **fields)
     job = training(chief, role("worker", 2, 4, size=3, suspended=True), existing_dependents={})

@@ -30,7 +30,7 @@ WORKER = role("worker", 2, 4, suspended=True)
 EVALUATOR = role("evaluator", suspended=True)
 
 
-def started(*sizes: tuple[str, int], mode: str = "", **fields: Any) -> Step:  # noqa: ANN401 (the builder's fields)
+def started(*sizes: tuple[str, int], mode: str = "", **fields: Any) -> Step:  # noqa: ANN401 - the builder's fields
     roles = (CHIEF, WORKER.changed(resizing=ResizePolicy.RESTART), EVALUATOR)
     job = training(*roles, mode=mode, **fields)
     return start(job, Admission(KEY, sizes, because("room for all")), NOW)

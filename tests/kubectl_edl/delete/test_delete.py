@@ -300,7 +300,7 @@ def test_a_deleted_job_is_not_requested_again(stage: Stage) -> None:
 
 def test_a_job_that_was_created_again_meanwhile_is_kept(stage: Stage) -> None:
     class Quick(ClusterWrapper):
-        def delete(self, target: ObjectRef, **given: Any) -> None:  # noqa: ANN401 (preconditions)
+        def delete(self, target: ObjectRef, **given: Any) -> None:  # noqa: ANN401 - preconditions
             if target.name == "mnist-ps":
                 self.cluster.delete(target)
                 stage.create(job("mnist-ps"))

@@ -23,12 +23,12 @@ def mxjob(api: str, kind: str = "MXJob", **spec: object) -> Json:
     return {"apiVersion": api, "kind": kind, "metadata": {"name": "mx"}, "spec": spec}
 
 
-def mapped(api: str = "kubeflow.org/v1", **spec: Any) -> Json:  # noqa: ANN401 (JSON)
+def mapped(api: str = "kubeflow.org/v1", **spec: Any) -> Json:  # noqa: ANN401 - JSON
     specs = {name.title(): replica("mxnet", size) for name, size in DIST.items()}
     return mxjob(api, **{"jobMode": "MXTrain", "mxReplicaSpecs": specs} | spec)
 
 
-def listed(api: str, kind: str, **spec: Any) -> Json:  # noqa: ANN401 (JSON)
+def listed(api: str, kind: str, **spec: Any) -> Json:  # noqa: ANN401 - JSON
     specs = [{"mxReplicaType": name.upper()} | older(size) for name, size in DIST.items()]
     return mxjob(api, kind, **{"jobMode": "dist", "replicaSpecs": specs} | spec)
 

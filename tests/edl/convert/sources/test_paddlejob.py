@@ -26,7 +26,7 @@ def paddlejob(trainer: Json | None = None, pserver: Json | None = None, **spec: 
     }
 
 
-def elastic(**spec: Any) -> Json:  # noqa: ANN401 (JSON)
+def elastic(**spec: Any) -> Json:  # noqa: ANN401 - JSON
     return paddlejob({"max-instance": 30}, fault_tolerant=True, **spec)
 
 

@@ -21,7 +21,7 @@ from tests.edl.convert.documents import (
 VERSIONS = ("v1alpha2", "v1beta1", "v1beta2", "v1")
 
 
-def dragon(**spec: Any) -> Json:  # noqa: ANN401 (JSON)
+def dragon(**spec: Any) -> Json:  # noqa: ANN401 - JSON
     usual: Json = {
         "max-instances": 4,
         "min-instances": 1,

@@ -13,7 +13,7 @@ from tests.edl.manifests import CONTEXT, USER, changed, create, created, job, po
 from tests.golden.cases import Golden, goldens
 
 
-def told(**fields: Any) -> tuple[str, ...]:  # noqa: ANN401 (JSON)
+def told(**fields: Any) -> tuple[str, ...]:  # noqa: ANN401 - JSON
     return create(job(framework="none", **fields)).warnings
 
 

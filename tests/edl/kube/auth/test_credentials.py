@@ -18,7 +18,7 @@ from edl.writes import Json
 from tests.edl.kube.servers import Answer, Script, serving, status
 
 
-def write(path: Path, name: str, user: Json | None = None, **cluster: Any) -> Path:  # noqa: ANN401 (JSON)
+def write(path: Path, name: str, user: Json | None = None, **cluster: Any) -> Path:  # noqa: ANN401 - JSON
     document = {
         "current-context": name,
         "contexts": [

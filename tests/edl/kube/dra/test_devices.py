@@ -341,7 +341,7 @@ def test_a_pod_with_an_extended_resource_holds_the_devices_of_its_claim() -> Non
 
 def role(
     cluster: Cluster,
-    **fields: Any,  # noqa: ANN401 (JSON)
+    **fields: Any,  # noqa: ANN401 - JSON
 ) -> tuple[dict[str, int], tuple[Caveat, ...], str]:
     cluster.tell(job("alone", **fields), kind="Job")
     (found,) = cluster.state.jobs

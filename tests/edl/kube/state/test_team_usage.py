@@ -19,7 +19,7 @@ TEAMS = Teams.of([Team("a", namespaces=("web",)), Team("b", namespaces=("db-*",)
 LEAVING = {"deletionTimestamp": manifests.CREATED}
 
 
-def pod(name: str, namespace: str, **more: Any) -> tuple[str, Json]:  # noqa: ANN401 (JSON)
+def pod(name: str, namespace: str, **more: Any) -> tuple[str, Json]:  # noqa: ANN401 - JSON
     body = manifests.pod(name, **{"node": "n1", "phase": "Running", "cpu": "2", **more})
     body["metadata"]["namespace"] = namespace
     return "Pod", body

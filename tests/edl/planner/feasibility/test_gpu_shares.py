@@ -36,7 +36,7 @@ def gpus(*used: int | GpuUsage, memory: int = 0, leaving: GpuUsage = NOTHING) ->
     )
 
 
-def shared(name: str, devices: tuple[Device, ...], **fields: Any) -> Node:  # noqa: ANN401 (the builder's fields)
+def shared(name: str, devices: tuple[Device, ...], **fields: Any) -> Node:  # noqa: ANN401 - the builder's fields
     """A node of KubeShare; the sums of its resources are those of its devices."""
     made = node(name, 64, **fields)
     thousandths = Resources.of({SHARED_GPU: 1000 * len(devices)})

@@ -40,7 +40,7 @@ def gangs_of_two_roles(size: int) -> ClusterState:
     return cluster(*(node(f"node-{n:04}", 8) for n in range(size)), *map(one, range(size)))
 
 
-def one_gang(size: int, **rules: Any) -> ClusterState:  # noqa: ANN401 (constraints of a selector)
+def one_gang(size: int, **rules: Any) -> ClusterState:  # noqa: ANN401 - constraints of a selector
     """Of pods for three quarters of the nodes' room; six zones, and racks of ten nodes."""
     own = Selector(("ns",), (Requirement("app", "In", ("train",)),))
     bound = PodConstraints(

@@ -229,7 +229,7 @@ def half_started(one: TrainingJob) -> bool:
     return len({part.status.suspended for part in one.live}) > 1
 
 
-def with_roles(one: TrainingJob, **fields: Any) -> TrainingJob:  # noqa: ANN401 (the builder's fields)
+def with_roles(one: TrainingJob, **fields: Any) -> TrainingJob:  # noqa: ANN401 - the builder's fields
     parts = tuple(
         part.changed(**fields)
         if part.spec.resizing is not ResizePolicy.FIXED or "replicas" not in fields

@@ -185,7 +185,7 @@ def test_a_started_job_that_lost_a_node_takes_room_for_its_minimum() -> None:
     )
 
 
-def items(name: str, low: int, on: list[str], **fields: Any) -> TrainingJob:  # noqa: ANN401 (the builder's fields)
+def items(name: str, low: int, on: list[str], **fields: Any) -> TrainingJob:  # noqa: ANN401 - the builder's fields
     """Interchangeable pods: the Job controller ends the last ones when the Job shrinks."""
     given: dict[str, Any] = {"high": 99, "on": on, "resizing": ResizePolicy.ITEMS, "indexed": False}
     return worker(name, low, **(given | fields))
