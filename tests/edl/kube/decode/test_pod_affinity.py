@@ -156,7 +156,9 @@ def pod(
 ) -> object_facts.PodFacts:
     node = str(spec.pop("node", ""))
     namespace = spec.pop("namespace", "web")
-    meta = {"labels": labels or {}} | ({"deletionTimestamp": "x"} if spec.pop("gone", None) else {})
+    meta = {"labels": labels or {}} | (
+        {"deletionTimestamp": "2026-01-01T00:00:00Z"} if spec.pop("gone", None) else {}
+    )
     body = manifests.pod(name, node=node, metadata=meta, spec=spec)
     body["metadata"]["namespace"] = namespace
     shapes = ShapeInterner() if shapes is None else shapes

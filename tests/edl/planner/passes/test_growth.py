@@ -47,7 +47,9 @@ def test_a_role_with_lost_pods_does_not_grow_before_they_are_recreated() -> None
 
 
 def test_a_role_whose_pods_wait_behind_another_gate_does_not_grow() -> None:
-    mine = worker("mnist", 1, 9, size=1, suspended=False, pods=(pod(0, gates=("mine",)),))
+    mine = worker(
+        "mnist", 1, 9, size=1, suspended=False, pods=(pod(0, gates=("mine",), created_at=at(0)),)
+    )
     plan = plan_for(cluster(node("a", 16), mine))
     assert plan.resizes == ()
     assert told(plan) == {"mnist": "its pods wait behind a scheduling gate of their template"}

@@ -120,7 +120,11 @@ def test_other_jobs_get_the_capacity() -> None:
 
 
 def gated(created: float, *gates: str) -> TrainingJob:
-    waits: dict[str, Any] = {"created_at": at(created), "gates": gates, "refusal": f"SchedulingGated: {gates[0]}"}
+    waits: dict[str, Any] = {
+        "created_at": at(created),
+        "gates": gates,
+        "refusal": f"SchedulingGated: {gates[0]}",
+    }
     pods = tuple(pod(index, **waits) for index in range(2))
     fields = {"suspended": False, "size": 2, "pods": pods, "started_at": at(created)}
     return worker("held", 2, 2, **fields)
