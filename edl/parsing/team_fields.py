@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable
 from decimal import ROUND_UP
+from functools import lru_cache
 from typing import Final
 
 from edl.dns_names import is_dns_label, is_dns_subdomain, is_label_key, is_label_value
@@ -222,8 +223,9 @@ class TeamReader:
         return int(units.to_integral_value(ROUND_UP))
 
 
+@lru_cache(maxsize=1024)
 def is_resource(name: str) -> bool:
-    """Whether documents of teams may name this resource."""
+    """Whether documents of teams may name this resource. Many teams name the same ones."""
     named = name in _NATIVE or (name.startswith("hugepages-") and len(name) <= _LONGEST)
     if named or name == SHARES:
         return True
