@@ -87,10 +87,8 @@ def untracked_end(job: TrainingJob, pod: Pod) -> tuple[Write, ...]:
     meanwhile, because its Job would not count its success either. No other pod gets its name: the
     Job controller generates names, and KubeShare recreates pods only before they are tracked.
     """
-    target, finalizers = (
-        ObjectRef("Pod", job.key.namespace, pod.name),
-        pod.deletion.finalizers or (),
-    )
+    target = ObjectRef("Pod", job.key.namespace, pod.name)
+    finalizers = pod.deletion.finalizers or ()
     if contract.JOB_TRACKING not in finalizers:
         return (Delete(target, pod.version),)
     others = [name for name in finalizers if name != contract.JOB_TRACKING]

@@ -76,7 +76,7 @@ def build(image: images.Image, bench: Bench) -> Path:
 
 def content(archive: tarfile.TarFile, member: str | tarfile.TarInfo) -> bytes:
     found = archive.extractfile(member)
-    assert found is not None, f"{member} is no regular file"
+    assert found is not None, f"{member} is not a regular file"
     return found.read()
 
 
