@@ -11,7 +11,7 @@ from pathlib import Path
 from sandbox import releases
 from sandbox.builds import binaries, debian
 from sandbox.builds.build import Bench
-from sandbox.errors import SandboxError
+from sandbox.errors import ComponentDied, SandboxError
 from sandbox.existing import Cluster
 from sandbox.files import locked
 from sandbox.layout import Facts, Layout, checked_name, read_facts
@@ -23,6 +23,8 @@ from sandbox.processes.components import ComponentInputs
 from sandbox.real import missing
 from sandbox.real.network import Network
 from sandbox.real.node import HOLDER, PARTS, Node
+
+RETRIES = 2  # of creating a sandbox whose component dies
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +82,11 @@ class Sandbox(Cluster):
             facts = read_facts(self._layout.facts)
             fresh = facts is None or not facts.settled
             if facts is None or fresh:
-                facts = startup.make(self._layout, self._supervisor, self._release(), real=real)
-            inputs = ComponentInputs(self._layout, facts, programs)
-            node = self._node(inputs, prefix) if prefix else None
-            started = startup.start_missing(inputs, self._supervisor, node)
-            if fresh:
-                shaped = (replace(group, tainted=real) for group in groups)
-                startup.settle(inputs, self._supervisor, node, shaped)
+                shaped = [replace(group, tainted=real) for group in groups]
+                started = self._create(programs, prefix, shaped)
+            else:
+                inputs, node = self._parts(facts, programs, prefix)
+                started = startup.start_missing(inputs, self._supervisor, node)
         return Start(fresh, started, time.monotonic() - begun)
 
     def down(self) -> bool:
@@ -218,6 +218,36 @@ class Sandbox(Cluster):
     def _packages(self) -> Path:
         bench = Bench(self._places.cache, self.environ)
         return debian.unpacked("node", bench, self._say)
+
+    def _create(
+        self, programs: Mapping[str, Path], prefix: Path | None, groups: Sequence[NodeGroup]
+    ) -> tuple[str, ...]:
+        """Create it and start its components, on other ports if one dies; returns their names.
+
+        A port that was free when it was chosen may be taken before the component listens on it.
+        """
+        for _ in range(RETRIES):
+            try:
+                return self._create_once(programs, prefix, groups)
+            except ComponentDied as died:
+                self._say(f"{died}\nstarting again, on other ports")
+        return self._create_once(programs, prefix, groups)
+
+    def _create_once(
+        self, programs: Mapping[str, Path], prefix: Path | None, groups: Sequence[NodeGroup]
+    ) -> tuple[str, ...]:
+        real = prefix is not None
+        facts = startup.make(self._layout, self._supervisor, self._release(), real=real)
+        inputs, node = self._parts(facts, programs, prefix)
+        started = startup.start_missing(inputs, self._supervisor, node)
+        startup.settle(inputs, self._supervisor, node, groups)
+        return started
+
+    def _parts(
+        self, facts: Facts, programs: Mapping[str, Path], prefix: Path | None
+    ) -> tuple[ComponentInputs, Node | None]:
+        inputs = ComponentInputs(self._layout, facts, programs)
+        return inputs, self._node(inputs, prefix) if prefix else None
 
     def _node(self, inputs: ComponentInputs, prefix: Path) -> Node:
         number = inputs.facts.network
