@@ -3,7 +3,6 @@
 import signal
 import socket
 import sys
-import time
 import uuid
 from datetime import UTC, datetime
 from functools import partial
@@ -20,6 +19,7 @@ from edl.annotations.json_text import json_text
 from edl.errors import EdlError
 from edl.kube import process_logging
 from edl.kube.api.client import ApiClient, connect
+from edl.kube.api.server_clock import awake_or_not
 from edl.kube.auth.access_review import MissingRights
 from edl.kube.auth.kubeconfig import ConfigOverrides
 from edl.kube.cluster import Cluster
@@ -42,7 +42,6 @@ from reconciler.webhook_certificates import (
 )
 from reconciler.write_permissions import WritePermissions, needed
 
-_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _ENDINGS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -145,7 +144,7 @@ def _process(options: ReconcilerOptions) -> Manager:
     place, settings = options.installation, options.planning.settings()
     overrides = ConfigOverrides(place.context or "", system_namespace=place.namespace)
     api = connect(place.kubeconfig, overrides)
-    clocks = Clocks(now=lambda: datetime.now(UTC), monotonic=_awake_or_not)
+    clocks = Clocks(now=lambda: datetime.now(UTC), monotonic=awake_or_not)
     plan_cache = PlanCache()
     plan = partial(
         decide, policy=settings.policy_to_apply(), limits=settings.limits, plan_cache=plan_cache
@@ -193,9 +192,9 @@ def _queue(
     return QueuePublisher(
         cluster,
         lambda: process.metrics.latest.decided,
-        QueueInsights(settings, _awake_or_not),
+        QueueInsights(settings, awake_or_not),
         confirm,
-        _awake_or_not,
+        awake_or_not,
     )
 
 
@@ -219,11 +218,6 @@ def _rights(
     gauge = process.metrics.state.missing_rights
     rights = needed(settings.limits.autoscaler)
     return WritePermissions(api, rights, process.forbidden, gauge, publish, clocks.monotonic)
-
-
-def _awake_or_not() -> float:
-    """Seconds that also pass while the machine sleeps: a Lease expires meanwhile."""
-    return time.clock_gettime(_CLOCK)
 
 
 def _elector(options: ReconcilerOptions, api: ApiClient, clocks: Clocks) -> LeaderElector:

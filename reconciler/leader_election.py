@@ -12,9 +12,10 @@ from threading import Event, Lock
 from typing import Any, Final, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from edl.errors import ClusterError, Conflict, NotFound
-from edl.kube.cluster import Cluster
+from edl.kube.cluster import Cluster, server_time
 from edl.model import ObjectRef
 from edl.writes import Json
 
@@ -62,10 +63,14 @@ class AlwaysLeader:
 
 
 class Clocks(msgspec.Struct, frozen=True):
-    """`now`, in UTC, is written to the Lease; `monotonic` seconds measure durations."""
+    """`now`, in UTC; `monotonic` seconds measure durations, also while the machine sleeps."""
 
     now: Callable[[], datetime]
     monotonic: Callable[[], float]
+
+    def of_server(self, cluster: Cluster) -> "Clocks":
+        """The same with the API server's time, by which it dates objects. Not for a Lease."""
+        return replace(self, now=lambda: server_time(cluster, self.now()))
 
 
 class LeaderElector:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any, Final
 
 import msgspec
@@ -83,6 +84,9 @@ class LeaderOnlyCluster:
     def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
         with self._writing("delete", target):
             self._cluster.delete(target, version=version, uid=uid)
+
+    def clock_ahead(self) -> timedelta:
+        return self._cluster.clock_ahead()
 
     @contextmanager
     def _writing(self, verb: str, target: ObjectRef) -> Iterator[None]:

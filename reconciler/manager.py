@@ -97,7 +97,7 @@ class Manager:
         self.forbidden = Event()
         """Set by each write that the API server answers with Forbidden."""
         self._trigger = DebouncedTrigger()
-        self._clocks = clocks
+        self._clocks = clocks = clocks.of_server(cluster)
         self._elector = elector
         self._leadership = elector or AlwaysLeader()
         self._stores = Stores(self._trigger.ring, cluster.system_namespace)

@@ -24,7 +24,7 @@ from edl.errors import NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from datetime import timedelta
+    from datetime import datetime, timedelta
 
     from edl.model import ObjectRef
     from edl.writes import Json
@@ -238,6 +238,10 @@ class Cluster(Protocol):
         """
         ...
 
+    def clock_ahead(self) -> timedelta:
+        """How far the API server's clock is ahead of this machine's, by its answers so far."""
+        ...
+
 
 def find(cluster: Cluster, target: ObjectRef) -> Json | None:
     """The object, or None if it does not exist. Raises the other errors of the API server."""
@@ -245,6 +249,11 @@ def find(cluster: Cluster, target: ObjectRef) -> Json | None:
         return cluster.get(target)
     except NotFound:
         return None
+
+
+def server_time(cluster: Cluster, now: datetime) -> datetime:
+    """The API server's time at this machine's `now`: objects have times that the server wrote."""
+    return now + cluster.clock_ahead()
 
 
 class PluginCluster(Cluster, Protocol):
@@ -274,8 +283,4 @@ class PluginCluster(Cluster, Protocol):
 
     def version(self) -> str:
         """The API server's release: `v1.36.3`."""
-        ...
-
-    def clock_ahead(self) -> timedelta:
-        """How far the API server's clock is ahead of this machine's, by its last answer."""
         ...

@@ -15,7 +15,7 @@ from edl import contract
 from edl.annotations.last_change import with_name
 from edl.errors import Forbidden, Gone
 from edl.kube.cache.cluster_facts import ClusterFacts
-from edl.kube.cluster import Cluster, ListOptions
+from edl.kube.cluster import Cluster, ListOptions, server_time
 from edl.kube.decode import job_facts, object_facts
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.namespace_quotas import limit_range, quota
@@ -180,7 +180,8 @@ def survey_cluster(cluster: Cluster, now: datetime, hints: list[str] | None = No
     from edl.kube.cache.watched_kinds import read_once
 
     missed: dict[str, Forbidden] = {}
-    state = observe(read_once(cluster, missed.__setitem__), now)
+    facts = read_once(cluster, missed.__setitem__)
+    state = observe(facts, server_time(cluster, now))
     if hints is not None:
         for kind, error in sorted(missed.items()):
             what = _UNKNOWN.get(kind, f"what a {kind} adds or forbids is unknown")

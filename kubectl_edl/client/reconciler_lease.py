@@ -10,7 +10,7 @@ from edl import contract
 from edl.errors import ClusterError, Forbidden, NotFound
 from edl.kube.auth.access_review import MissingRights
 from edl.kube.auth.access_review import read as missing_rights
-from edl.kube.cluster import Cluster
+from edl.kube.cluster import Cluster, server_time
 from edl.model import ObjectRef
 from edl.parsing.yaml_values import timestamp
 from edl.writes import Json
@@ -115,7 +115,7 @@ def read(connection: ClusterConnection, lease: Callable[[], Json], now: datetime
     where = f"Lease {target.namespace}/{target.name}"
     try:
         found = lease()
-        view = judged(where, found, now + cluster.clock_ahead())
+        view = judged(where, found, server_time(cluster, now))
     except NotFound:
         view = LeaseView(Lead.ABSENT, where)
     except Forbidden as error:

@@ -11,6 +11,7 @@ from msgspec import structs
 
 from edl.errors import ClusterError, Forbidden, NotFound
 from edl.forecast.estimate import Certainty, Estimate
+from edl.kube.cluster import server_time
 from edl.model import Code, JobKey, ObjectRef
 from edl.model.reason_codes import code_of
 from edl.phases import waits
@@ -79,7 +80,7 @@ def read_published(
         hints.append(f"hint: {where} is not read: {harmless(str(error))}")
         return None
     as_of = max(queue.changed_at, _confirmed(connection, now) or queue.changed_at)
-    ago = now + connection.cluster.clock_ahead() - as_of
+    ago = server_time(connection.cluster, now) - as_of
     return PublishedView(target.namespace, queue, as_of, max(ago, timedelta()))
 
 

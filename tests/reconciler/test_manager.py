@@ -3,15 +3,16 @@
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from http.client import HTTPConnection
 from threading import Event, Thread
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from edl import reasons
+from edl import contract, reasons
 from edl.errors import Forbidden, NotFound
 from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.kube.cluster import Cluster, ListOptions
@@ -586,3 +587,50 @@ def test_a_port_that_is_taken_is_told(fake: FakeCluster) -> None:
             Manager(fake, PLAN, CLOCKS).start(ProbeAddress("127.0.0.1", port))
     finally:
         first.stop()
+
+
+def decision(lead: float, waited: int) -> Plan:
+    """Of a reconciler whose clock is ahead, about extras that wait for nodes this long."""
+    time, plans = Time(), list[Plan]()
+    fake = FakeCluster(time.now)
+    fake.ahead = -timedelta(seconds=lead)
+    fake.create(ObjectRef("Node", "", "n1"), manifests.node("n1"))
+    submit(fake, JOB)
+    started = {"annotations": {contract.STARTED_AT: "2026-01-01T00:00:00Z"}}
+    fake.patch(JOB, {"metadata": started, "spec": {"suspend": False, "parallelism": 3}})
+    for index, name in enumerate(("n1", "", "")):
+        pod = manifests.job_pod(f"items-{index}", index, "items", node=name)
+        pod["metadata"]["ownerReferences"][0]["uid"] = fake.get(JOB)["metadata"]["uid"]
+        fake.create(manifests.target("Pod", pod), pod)
+    time.seconds += waited
+
+    def decided(state: ClusterState) -> Plan:
+        plans.append(PLAN(state))
+        return Plan()
+
+    clocks = replace(time.clocks, now=lambda: time.now() + timedelta(seconds=lead))
+    process = Manager(fake, decided, clocks)
+    process.start(ProbeAddress("127.0.0.1", 0))
+    until(lambda: bool(plans))
+    process.stop()
+    return plans[0]
+
+
+@pytest.mark.parametrize("lead", [-60, 60])
+@pytest.mark.parametrize(("waited", "is_late"), [(5, False), (45, True)])
+def test_a_wrong_clock_changes_no_decision(lead: float, waited: int, *, is_late: bool) -> None:
+    exact = decision(0, waited)
+    assert bool(exact.resizes) == is_late
+    assert decision(lead, waited) == exact
+
+
+def test_a_lease_has_the_time_of_this_machine() -> None:
+    """client-go's rule: no candidate compares it with a clock of another machine."""
+    time = Time()
+    fake = FakeCluster(time.now)
+    fake.ahead = timedelta(hours=1)
+    elector = LeaderElector(fake, LEASE, "first", time.clocks, LeaseSettings())
+    Manager(fake, PLAN, time.clocks, elector)
+    assert elector.attempt()
+    renewed = datetime.fromisoformat(fake.get(LEASE)["spec"]["renewTime"])
+    assert renewed == time.now()

@@ -10,6 +10,7 @@ import os
 import random
 import time
 from collections.abc import Callable  # noqa: TC003 - msgspec reads it
+from copy import copy
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlencode
 
@@ -92,11 +93,11 @@ class ApiClient:
 
     def within(self, seconds: float) -> ApiClient:
         """A client with the same connections whose requests fail after this many seconds."""
-        return ApiClient(self._login, replace(self._waits, seconds=seconds))
+        return self._waiting(replace(self._waits, seconds=seconds))
 
     def once(self, seconds: float) -> ApiClient:
         """As `within`, but without retries of reads: the caller decides when to repeat them."""
-        return ApiClient(self._login, replace(self._waits, seconds=seconds, pauses=()))
+        return self._waiting(replace(self._waits, seconds=seconds, pauses=()))
 
     def get(self, target: ObjectRef) -> Json:
         return _object(self._read(self._call("get", *target), resource_path(*target)))
@@ -176,11 +177,17 @@ class ApiClient:
         return str(_object(self._read(request, "/version"))["gitVersion"])
 
     def clock_ahead(self) -> timedelta:
-        return self._transport.clock_ahead
+        return self._transport.server_clock.ahead()
 
     def close(self) -> None:
         """Closes the kept connections."""
         self._transport.close()
+
+    def _waiting(self, waits: RetryPolicy) -> ApiClient:
+        """A client that shares the connections and the estimate of the server's clock."""
+        client = copy(self)
+        client._waits = waits  # noqa: SLF001 - of the same class
+        return client
 
     def _call(self, verb: str, kind: str, namespace: str, name: str = "") -> ApiCall:
         resource = RESOURCES[kind]

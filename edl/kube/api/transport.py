@@ -3,8 +3,6 @@
 import re
 import time
 import zlib
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Final, NamedTuple
 
@@ -13,6 +11,7 @@ from urllib3.exceptions import HTTPError, ProtocolError
 
 from edl import contract
 from edl.errors import Unreachable
+from edl.kube.api.server_clock import ServerClock
 from edl.kube.auth.credentials import ClientConfig
 
 _CONNECT_SECONDS: Final = 5.0
@@ -23,7 +22,6 @@ _PATCHES: Final = {
     "APPLY": "application/apply-patch+yaml",  # JSON is YAML
 }
 """Pseudo-methods for the kinds of PATCH, by their content type."""
-_HALF_A_SECOND: Final = timedelta(seconds=0.5)
 _GZIP: Final = zlib.MAX_WBITS | 16
 _CONNECTION: Final = re.compile(r"^HTTPS?Connection(Pool)?\([^)]*\): ")
 
@@ -41,8 +39,7 @@ class Transport:
 
     def __init__(self, login: ClientConfig) -> None:
         self._login = login
-        self.clock_ahead = timedelta()
-        """How far the server's clock was ahead of this machine's at the last answer."""
+        self.server_clock = ServerClock()
 
     def send(
         self, method: str, path: str, seconds: float, body: bytes | None = None
@@ -107,6 +104,7 @@ class Transport:
             headers["Content-Type"] = _PATCHES.get(method, _JSON)
         if token:
             headers["Authorization"] = token
+        sent = self.server_clock.elapsed()
         response = self._login.pool.request(
             "PATCH" if method in _PATCHES else method,
             self._login.server + path,
@@ -116,7 +114,7 @@ class Transport:
             preload_content=False,
             retries=False,
         )
-        self.clock_ahead = _ahead(response.headers.get("Date", ""), datetime.now(UTC))
+        self.server_clock.answered(response.headers.get("Date", ""), sent)
         return response
 
     def _no_answer(self, error: HTTPError | zlib.error) -> Unreachable:
@@ -130,14 +128,6 @@ class Transport:
 def _timeout(seconds: float) -> urllib3.Timeout:
     left = max(seconds, _LEAST_SECONDS)
     return urllib3.Timeout(total=left, connect=min(_CONNECT_SECONDS, left))
-
-
-def _ahead(date: str, now: datetime) -> timedelta:
-    """The clock's lead, from the Date header, which has whole seconds; zero without the header."""
-    try:
-        return parsedate_to_datetime(date) + _HALF_A_SECOND - now
-    except (ValueError, TypeError):  # no date, or one without a zone
-        return timedelta()
 
 
 def _whole(response: urllib3.BaseHTTPResponse) -> ApiResponse:

@@ -1,8 +1,7 @@
 """Corrects timestamps in the future, which a reconciler with a wrong clock has written.
 
 Waits that count from such a time could last for hours. The true time is unknown, so it counts as
-long ago. Times written by Kubernetes are kept: if they are in the future, this process's clock is
-wrong.
+long ago. Times written by Kubernetes are kept: the state's own time is the API server's.
 """
 
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from edl.lost_pods import LONGEST_BACKOFF
-from edl.model import Role, TrainingJob
+from edl.model import Pod, Role, TrainingJob
 
 AHEAD: Final = timedelta(minutes=1)
 """Accepted difference between two leaders' clocks; it prolongs waits by at most as much."""
@@ -36,6 +35,7 @@ def _is_wrong(job: TrainingJob, latest: datetime) -> bool:
         or _later(role.record.resumed_at, latest)
         or _later(role.record.delayed_until, latest + LONGEST_BACKOFF)
         or (role.request.scaling and _later(role.request.scaling.since, latest))
+        or (role.template.gated and any(_placed_later(pod, latest) for pod in role.status.pods))
         for role in job.roles
     )
 
@@ -53,9 +53,20 @@ def _roles(roles: Sequence[Role], now: datetime) -> tuple[Role, ...]:
             delayed_until=_moment(role.record.delayed_until, now, LONGEST_BACKOFF),
             scaling=role.request.scaling
             and replace(role.request.scaling, since=_moment(role.request.scaling.since, now)),
+            pods=tuple(_pod(pod, now) for pod in role.status.pods),
         )
         for role in roles
     )
+
+
+def _pod(pod: Pod, now: datetime) -> Pod:
+    if not _placed_later(pod, now + AHEAD):
+        return pod
+    return replace(pod, planned=replace(pod.planned, placed_at=now - LONG_AGO))
+
+
+def _placed_later(pod: Pod, latest: datetime) -> bool:
+    return not pod.node and _later(pod.planned.placed_at, latest)
 
 
 def _moment(

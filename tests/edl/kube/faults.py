@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from typing import Any
 
 from edl.kube.cluster import Cluster, ListOptions, RawList, Watch
@@ -50,6 +51,9 @@ class FaultyCluster:
     def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
         self._check("delete", target)
         self._cluster.delete(target, version=version, uid=uid)
+
+    def clock_ahead(self) -> timedelta:
+        return self._cluster.clock_ahead()
 
     def _check(self, verb: str, target: ObjectRef | None = None) -> None:
         """Errors under `patch NAME` are for that object, under `patch` for any."""

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Final, TypeVar
 
 from edl import contract
@@ -166,6 +167,9 @@ class Noted:
         self._noting(
             "delete", target.kind, lambda: self.cluster.delete(target, version=version, uid=uid)
         )
+
+    def clock_ahead(self) -> timedelta:
+        return self.cluster.clock_ahead()
 
     def _noting(self, verb: str, kind: str, ask: Callable[[], T]) -> T:
         asked = (verb, RESOURCES[kind].plural)

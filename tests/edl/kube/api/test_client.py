@@ -95,6 +95,14 @@ def test_without_a_date_the_clocks_are_taken_to_agree(text: str) -> None:
     assert server.clock_ahead() == timedelta()
 
 
+def test_clients_of_one_server_share_what_its_answers_say_of_its_clock() -> None:
+    ahead = timedelta(hours=1)
+    with serving(dated(format_datetime(datetime.now(UTC) + ahead, usegmt=True))) as (_, address):
+        server = api(address)
+        server.once(5).list(ListOptions("Job"))
+    assert abs(server.within(5).clock_ahead() - ahead) < timedelta(minutes=1)
+
+
 def test_writes_are_never_repeated() -> None:
     with serving(status(503, "starting")) as (script, address), pytest.raises(Unreachable):
         api(address).patch(JOB, {"spec": {}})

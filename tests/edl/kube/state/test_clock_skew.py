@@ -11,7 +11,7 @@ from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
 from edl.quantities import Resources
-from tests.edl.trainings import LONG_AGO, NOW, pods, role, training
+from tests.edl.trainings import LONG_AGO, NOW, pod, pods, role, training
 
 TOMORROW = NOW + timedelta(days=1)
 
@@ -75,3 +75,19 @@ def test_a_pause_that_ends_in_the_future_has_ended_long_ago() -> None:
     resumed = right.roles[0].record.resumed_at
     assert resumed
     assert resumed < NOW
+
+
+def test_a_pod_that_was_placed_in_the_future_waits_since_long_ago() -> None:
+    """It would count as late only hours after its node was lost."""
+
+    def gated(placed_at: datetime) -> TrainingJob:
+        waiting = pod("worker", 0, node="", placed_at=placed_at)
+        return training(role("worker", 1, 4, gated=True, pods=(waiting, pod("worker", 1))))
+
+    kept = gated(NOW + AHEAD)
+    assert set_right((kept,), NOW)[0] is kept
+    (right,) = set_right((gated(TOMORROW),), NOW)
+    first, second = (one.planned.placed_at for one in right.roles[0].status.pods)
+    assert first
+    assert first <= LONG_AGO
+    assert second is None
