@@ -90,13 +90,23 @@ def _add_upkeep(
     held = {entry.job: entry.reason for entry in plan.held}
     for found in state.jobs:
         key = found.key
-        if key in moved or found.problem or (found.refused and phases.ending(found) is None):
+        if key in moved or _is_left_alone(found):
             continue
         job = scale_deadline.with_hold_cause(found, held.get(key), now)
         if key in planned:
             collector.add(key, upkeep, with_drained_pods(job, drains), resizes.get(key, ()), now)
         elif job not in unchanged:
             collector.add(key, _unplanned_upkeep, job, now, unchanged)
+
+
+def _is_left_alone(job: TrainingJob) -> bool:
+    """Whether its Jobs stay as they are: for a problem or a refused start, until the job has ended.
+
+    If all others wait then, those that ended may be of an earlier run, and the problem may be that.
+    """
+    if phases.ending(job) is None:
+        return bool(job.blocker)
+    return bool(job.problem and job.live) and job.suspended
 
 
 def _unplanned_upkeep(job: TrainingJob, now: datetime, unchanged: UnchangedJobs) -> DueSteps:

@@ -1,5 +1,6 @@
 from collections.abc import Iterable
 
+import pytest
 from msgspec.structs import replace
 
 from edl import contract, reasons
@@ -104,6 +105,30 @@ def test_a_suspended_job_is_neither_resized_nor_finished() -> None:
 
 def test_a_job_with_a_problem_is_not_touched() -> None:
     job = replace(running(), problem="its Jobs disagree", existing_dependents={})
+    assert steps(Plan(), state(job)).steps == ()
+
+
+CHIEF = role("chief", ending=JobEnd.COMPLETE)
+WORKER = role("worker", 2, 4, pods=pods("worker", [0, 1]))
+NOTHING_LEFT = {"parallelism": 0, "completions": 0}
+
+
+@pytest.mark.parametrize("problem", ["", "its Jobs disagree"])
+def test_a_job_with_a_problem_still_ends_as_a_whole(problem: str) -> None:
+    job = replace(training(CHIEF, WORKER), problem=problem)
+    (step,) = steps(Plan(), state(job)).steps
+    assert job_patches(step) == {"mnist-worker": NOTHING_LEFT}
+
+
+def test_times_to_live_of_a_job_with_a_problem_begin_when_all_of_it_has_ended() -> None:
+    chief = CHIEF.changed(held_ttl=60)
+    job = replace(training(chief), problem="its Jobs disagree")
+    (step,) = steps(Plan(), state(job)).steps
+    assert job_patches(step) == {"mnist-chief": {"ttlSecondsAfterFinished": 60}}
+
+
+def test_jobs_that_wait_beside_one_of_an_earlier_run_are_not_ended() -> None:
+    job = replace(training(CHIEF, WORKER.changed(suspended=True, pods=())), problem="delete it")
     assert steps(Plan(), state(job)).steps == ()
 
 
