@@ -167,15 +167,8 @@ def has_previous_pods(snapshot: Snapshot, gang: Gang) -> bool:
 
 
 def has_stuck_pods(snapshot: Snapshot, gang: Gang) -> bool:
-    """Whether pods of an earlier start are still there `queue_patience` after their grace period.
-
-    They may never terminate: a finalizer keeps them, or their kubelet cannot unmount a volume.
-    """
-    patience = snapshot.limits.queue_patience
-    return any(
-        pod.terminating and snapshot.clock.elapsed_or_recheck(pod.deletion.due_at, patience)
-        for pod in _previous_pods(snapshot, gang)
-    )
+    """Whether pods of an earlier start that use nodes may never terminate."""
+    return any(map(snapshot.is_stuck, _previous_pods(snapshot, gang)))
 
 
 def _previous_pods(snapshot: Snapshot, gang: Gang) -> Iterator[Pod]:

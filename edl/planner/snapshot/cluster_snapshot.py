@@ -9,7 +9,7 @@ from itertools import chain
 from math import inf
 
 from edl.feasibility.eligibility import Eligibility, Ints
-from edl.model import ClusterState, Demand, JobKey, ProvisionalPod, Shape, TrainingJob
+from edl.model import ClusterState, Demand, JobKey, Pod, ProvisionalPod, Shape, TrainingJob
 from edl.model.jobs import queue_order
 from edl.planner.decision_limits import Autoscaler, Limits, Provisioner
 from edl.planner.packing.domain_capacity import NodeDomains
@@ -148,6 +148,14 @@ class Snapshot:
             raise ValueError("no teams are configured")
         amounts = (demand.shape.requests * pods).items
         return self.teams.charge(self.teams.number(demand.team), amounts)
+
+    def is_stuck(self, pod: Pod) -> bool:
+        """Whether a deleted pod is still there `queue_patience` after its grace period.
+
+        It may never terminate: a finalizer keeps it, or its kubelet cannot unmount a volume.
+        """
+        due_at = pod.deletion.due_at if pod.terminating and not pod.ended else None
+        return self.clock.elapsed_or_recheck(due_at, self.limits.queue_patience)
 
     def reclaim_scope(
         self,

@@ -12,7 +12,12 @@ from edl.planner.policies import Policy
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import PodsOnNodes
 from edl.planner.snapshot.growth_gates import hold_incomplete_gang, started_role
-from edl.planner.snapshot.role_allocation import ROLES_PER_JOB, RoleAllocation, most_replicas
+from edl.planner.snapshot.role_allocation import (
+    NO_NODE,
+    ROLES_PER_JOB,
+    RoleAllocation,
+    most_replicas,
+)
 
 
 def take_snapshot(state: ClusterState, policy: Policy, limits: Limits) -> Snapshot:
@@ -22,6 +27,7 @@ def take_snapshot(state: ClusterState, policy: Policy, limits: Limits) -> Snapsh
     capacity = NodeCapacity(nodes, _asked(state), topology_state_of(state, nodes, eligibility))
     capacity.gpu_shares = gpu_shares_of(nodes, (role for job in state.jobs for role in job.roles))
     snapshot = Snapshot(state, policy, limits, capacity, eligibility)
+    _keep_stuck(snapshot)
     pods = PodsOnNodes(capacity.index, snapshot.clock.elapsed_or_recheck)
     for place, job in enumerate(snapshot.all_jobs):
         _stand(snapshot, job, place, pods)
@@ -31,6 +37,18 @@ def take_snapshot(state: ClusterState, policy: Policy, limits: Limits) -> Snapsh
     snapshot.any_nearly_done = any(one.hold.nearly_done for one in snapshot.allocations)
     _release_leaving(snapshot, pods)
     return snapshot
+
+
+def _keep_stuck(snapshot: Snapshot) -> None:
+    """Count the capacity of pods that may never terminate as used, not as releasing."""
+    capacity = snapshot.capacity
+    for job in snapshot.all_jobs:
+        for role, home in zip(job.roles, job.nodes_by_role, strict=True):
+            pods = () if home else role.status.pods
+            if nodes := [
+                capacity.index.get(pod.node, NO_NODE) for pod in pods if snapshot.is_stuck(pod)
+            ]:
+                snapshot.pod_class(role.template.shape).reserve_in(capacity.future_idle, nodes)
 
 
 def _release_leaving(snapshot: Snapshot, pods: PodsOnNodes) -> None:

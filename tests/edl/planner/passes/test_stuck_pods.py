@@ -7,7 +7,7 @@ import pytest
 
 from edl import reasons
 from edl.messages import message
-from edl.model import Code, JobKey, Pod, ResizePolicy, TrainingJob
+from edl.model import Code, JobKey, Pod, PodPhase, ResizePolicy, TrainingJob
 from edl.model.reason_codes import Reason, Restart
 from edl.planner.decision_limits import Limits
 from tests.edl.planner.plans import held, plan_for, sizes, started
@@ -74,3 +74,21 @@ def test_a_restart_keeps_no_room_while_a_pod_of_long_ago_does_not_terminate() ->
     fields = {"last": why, "resized_at": at(-1), "resizing": ResizePolicy.RESTART}
     plan = plan_for(cluster(*NODES, node("b", 1), stuck(-PATIENCE, **fields), *SMALL), LIMITS)
     assert {*started(plan)} == {one.key.name for one in SMALL}
+
+
+@pytest.mark.parametrize(("ended", "yields"), [(-PATIENCE, True), (1 - PATIENCE, False)])
+def test_no_claim_waits_for_the_capacity_of_a_pod_that_never_terminates(
+    ended: float, *, yields: bool
+) -> None:
+    rich, claim = worker("rich", 1, 4, on=["a"] * 4), worker("claim", 4, 4, queued=-80000)
+    state = cluster(node("a", 4), node("b", 4), stuck(ended), rich, claim)
+    plan = plan_for(state, LIMITS)
+    assert (sizes(plan).get("rich", 4) < 4) is yields
+    assert started(plan) == {}
+
+
+def test_a_pod_that_has_ended_holds_no_capacity_however_long_it_stays() -> None:
+    gone = pod(0, "b", terminating=True, due_at=at(-PATIENCE), phase=PodPhase.SUCCEEDED)
+    claim = worker("claim", 4, 4, queued=-80000)
+    plan = plan_for(cluster(node("b", 4), stuck(-PATIENCE, pods=(gone,)), claim), LIMITS)
+    assert "claim" in started(plan)
