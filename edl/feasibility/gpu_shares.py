@@ -5,9 +5,8 @@ the compute and the memory; a larger pod needs that many devices on which no pod
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Final, NamedTuple
 
 from edl.feasibility.eligibility import Ints
@@ -75,13 +74,6 @@ class GpusByNode(dict[int, list[_Gpu]]):
     def __missing__(self, node: int) -> list[_Gpu]:
         found = self[node] = list(map(_read, self.nodes[node].devices))
         return found
-
-
-class GpuCheckpoint(NamedTuple):
-    """The state of all devices read so far, and of each allocator's pods."""
-
-    free_parts: dict[int, list[tuple[_Gpu, GpuUsage, GpuUsage]]]
-    places: tuple[tuple["ShareAllocator", dict[int, list[_Place]], dict[int, list[_Place]]], ...]
 
 
 @dataclass(slots=True)
@@ -228,29 +220,6 @@ class GpuShares:
         for role in roles:
             self._add_pods(role)
 
-    def checkpoint(self) -> GpuCheckpoint:
-        """The state of all allocators, for `restore` when reservations are undone."""
-        packings = self._allocators.values()
-        return GpuCheckpoint(
-            {
-                node: [(gpu, gpu.idle, gpu.future_idle) for gpu in found]
-                for node, found in self.gpus.items()
-            },
-            tuple((one, _copied(one.places), _copied(one.left)) for one in packings),
-        )
-
-    def restore(self, mark: GpuCheckpoint) -> None:
-        """Restore a checkpoint exactly; placing the pods anew might choose other devices."""
-        for node in self.gpus.keys() - mark.free_parts.keys():
-            del self.gpus[node]
-        for gpu, now, soon in chain.from_iterable(mark.free_parts.values()):
-            gpu.idle, gpu.future_idle = now, soon
-        for allocator, places, left in mark.places:
-            allocator.places.clear()
-            allocator.places.update(_copied(places))
-            allocator.left.clear()
-            allocator.left.update(_copied(left))
-
     def allocator_of(self, shape: Shape) -> ShareAllocator | None:
         """The allocator of a shape; None if its pods share no GPU."""
         if shape.share is None:
@@ -282,10 +251,6 @@ class GpuShares:
         pairs = zip(self.gpus.nodes[node].devices, self.gpus[node], strict=True)
         by_uuid = {device.uuid: gpu for device, gpu in pairs if device.uuid}
         return node, tuple(by_uuid[uuid] for uuid in pod.devices if uuid in by_uuid)
-
-
-def _copied(places: Mapping[int, list[_Place]]) -> dict[int, list[_Place]]:
-    return {node: list(found) for node, found in places.items() if found}
 
 
 def gpu_shares_of(nodes: Sequence[Node], roles: Iterable[Role]) -> GpuShares | None:

@@ -21,7 +21,6 @@ from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.growth import GrowthCeiling, RoleGrowth
 from edl.planner.passes.placement_order import defer_growth
 from edl.planner.passes.rebalancing.cooldown_holds import CooldownHolds
-from edl.planner.passes.rebalancing.defragment import defragment_for
 from edl.planner.passes.rebalancing.donors import (
     Donors,
     place_freed,
@@ -40,8 +39,6 @@ from edl.planner.teams.team_balance import NO_TEAM
 
 _LOOKS: Final = 8_192
 """Donors that one plan examines in searches for several donors at once; the next plan continues."""
-_REPACKS: Final = 4
-"""Failed attempts per plan to move its new placements (`defragment_for`)."""
 
 
 @dataclass(slots=True)
@@ -56,7 +53,6 @@ class Rebalance:
     """Moves between teams; None if no teams are configured."""
     donors: Donors = field(init=False)
     _looks: int = _LOOKS
-    _repacks: int = _REPACKS
     _gave_up: list[RoleAllocation] = field(default_factory=list)
     _hopeless: set[PodClass] = field(default_factory=set)
     """Pod classes for which a search for several donors failed."""
@@ -113,40 +109,22 @@ class Rebalance:
             self._deferred.keep(recipient.pod_class, placement.node)
 
     def _serve(self, recipient: RoleAllocation) -> bool:
-        """Add a replica to the recipient by a repack or a move; whether that was possible."""
+        """Add a replica to the recipient by a move; whether that was possible."""
         # A role that has donated since is less satisfied than when it was put into the heap.
         kind = recipient.pod_class, recipient.job.priority
         share = self.snapshot.satisfaction(recipient)
         if share >= self._failed_shares.get(kind, inf):
             return False
-        served = self._repack(recipient) or self._move(recipient)
+        served = self._move(recipient)
         if served:
             self._failed_shares.clear()
-        elif recipient.quota_request is NOT_COUNTED and self._gives_up(recipient):
+        elif recipient.quota_request is NOT_COUNTED and self._is_hopeless(recipient):
             self._failed_shares[kind] = share
         return served
 
-    def _gives_up(self, recipient: RoleAllocation) -> bool:
-        """Whether every search for this pod class has been made and failed."""
-        return self._repacks_no_more() and (
-            self._looks <= 0 or recipient.pod_class in self._hopeless
-        )
-
-    def _repack(self, recipient: RoleAllocation) -> bool:
-        """Fit the recipient by moving this plan's placements, which costs no role a replica."""
-        if self._repacks_no_more():
-            return False
-        if defragment_for(self.snapshot, self.ceiling, recipient):
-            self.donors.refresh(recipient)
-            # New placements of other roles may be on other nodes now.
-            for moved in (one for one in self.donors.allocations if one.changed):
-                self.donors.refresh(moved)
-            return True
-        self._repacks -= 1
-        return False
-
-    def _repacks_no_more(self) -> bool:
-        return not self._repacks or self.snapshot.moves.growth_limit < inf or bool(self._gave_up)
+    def _is_hopeless(self, recipient: RoleAllocation) -> bool:
+        """Whether no search for several donors is made any more for this pod class."""
+        return self._looks <= 0 or recipient.pod_class in self._hopeless
 
     def _let_recipients_go_first(self) -> None:
         """Defer growth of recent donors while their recipients grow.
@@ -212,7 +190,7 @@ class Rebalance:
         return True
 
     def _takes_several(self, recipient: RoleAllocation) -> bool:
-        if self._looks <= 0 or recipient.pod_class in self._hopeless:
+        if self._is_hopeless(recipient):
             return False
         places = self.donors.candidates(recipient)
         self._looks -= len(places)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.messages import message
-from edl.model import Code, JobKey, Node, PodPhase, Quota, QuotaCharge, ResizePolicy
+from edl.model import Code, JobKey, Node, PodPhase, ResizePolicy
 from edl.planner.decision_limits import Limits
 from edl.planner.passes.growth import GrowthCeiling, grow
 from edl.planner.plan import Plan, Resize
@@ -278,29 +278,6 @@ def test_a_donor_grows_after_its_recipient_and_gets_that_reason() -> None:
     rich, poor = worker("rich", 1, 9, on=["a"] * 3, last=gave), worker("poor", 1, 9, on=["a"])
     plan = plan_for(cluster(node("a", 8), rich, poor))
     assert (sizes(plan), held(plan)["rich"].code) == ({"poor": 4}, Code.PLACEMENT_ORDER)
-
-
-def test_growth_is_seated_anew_for_one_more_replica_that_its_budget_allows() -> None:
-    """One after the other on the fullest node, the first two leave gaps of 1 CPU each."""
-    small = worker("small", 1, 2, on=["full"], queued=-900)
-    middle = worker("middle", 1, 2, on=["full"], shape=shape(2), queued=-600)
-    charges = (QuotaCharge("quota", "pods", 1),)
-    large = worker("large", 1, 2, on=["full"], shape=shape(2), queued=-300, charges=charges)
-    state = cluster(node("full", 5), node("a", 3), node("b", 2), small, middle, large)
-    allowed = replace(state, quotas=(Quota("ns", "quota", "pods", 2),))
-    assert sizes(plan_for(allowed)) == {"middle": 2, "large": 2}
-    forbidden = replace(state, quotas=(Quota("ns", "quota", "pods", 1),))
-    assert sizes(plan_for(forbidden)) == {"small": 2, "middle": 2}
-
-
-def test_growth_is_seated_anew_on_the_fullest_node_first() -> None:
-    """The large replica on the larger node would leave no capacity for three of the others."""
-    smalls = [
-        worker(f"small-{at}", 1, 2, on=["full"], shape=shape(2), queued=-900) for at in range(3)
-    ]
-    large = worker("large", 1, 2, on=["full"], shape=shape(3), queued=-300)
-    nodes = (node("full", 9), node("a", 3), node("b", 6))
-    assert sizes(plan_for(cluster(*nodes, *smalls, large)))["large"] == 2
 
 
 def test_moves_leave_the_load_below_the_ceiling() -> None:
