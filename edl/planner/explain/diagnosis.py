@@ -21,11 +21,11 @@ from edl.model.blockers import (
     TimedHold,
 )
 from edl.model.reason_codes import Minimum, Other, PendingPods
+from edl.planner.decide import snapshot_at_turn
 from edl.planner.explain import shortage
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.gangs.gang import gang_to_start, is_restarting
 from edl.planner.plan_builder import PlanBuilder
-from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import RESIZABLE, RoleAllocation, manual_size
 
 _KEEPING: Final[Mapping[Code, JobCondition]] = {
@@ -53,11 +53,12 @@ def start_blockers(now: DecisionInput, builder: PlanBuilder, key: JobKey) -> Seq
     if reason and (said := _said(reason)):
         return [said]
     timed = reason and reason.code in reasons.TIMED
-    rooms = () if timed else _gang_shortage(now.at_turn_of(key), job)
+    rooms = () if timed else _gang_shortage(now, job)
     return rooms or [_timed(now, builder, lambda later: later.results.held.get(key))]
 
 
-def _gang_shortage(snapshot: Snapshot, job: TrainingJob) -> tuple[Blocker, ...]:
+def _gang_shortage(now: DecisionInput, job: TrainingJob) -> tuple[Blocker, ...]:
+    snapshot = snapshot_at_turn(now.state, now.policy, now.limits, job.key)
     wanted = gang_to_start(snapshot, job, returns=is_restarting(snapshot, job))
     return tuple(shortage.gang_shortage(snapshot, wanted))
 

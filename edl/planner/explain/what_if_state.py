@@ -23,11 +23,10 @@ from edl.model import (
     TrainingJob,
 )
 from edl.model.nodes import HOSTNAME
-from edl.planner.decide import run_passes, snapshot_at_turn
+from edl.planner.decide import run_passes
 from edl.planner.decision_limits import Limits
 from edl.planner.plan_builder import PlanBuilder
 from edl.planner.policies import Policy
-from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.quota_balance import limit_source
 from edl.quantities import Resources
 
@@ -43,10 +42,6 @@ class DecisionInput(msgspec.Struct, frozen=True):
 
     def run_passes(self) -> PlanBuilder:
         return run_passes(self.state, self.policy, self.limits)
-
-    def at_turn_of(self, key: JobKey) -> Snapshot:
-        """The snapshot as the claim of this queued job leaves it."""
-        return snapshot_at_turn(self.state, self.policy, self.limits, key)
 
     def changed(self, **fields: Any) -> "DecisionInput":  # noqa: ANN401 - of any type
         """A copy with these fields of the state replaced."""

@@ -1,6 +1,6 @@
 """Claims of gangs: each starts on idle capacity, reserves future idle capacity, or waits."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
-from edl.model import Code, Reason
+from edl.model import Code, JobKey, Reason
 from edl.planner.fit_errors.fit_error import gang_fit_error
 from edl.planner.gangs import topology_placement
 from edl.planner.gangs.gang import Gang, admit_roles, delays, has_previous_pods, has_stuck_pods
@@ -18,6 +18,7 @@ from edl.planner.pass_results import PassResults
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.node_requests import NodeRequests
 from edl.planner.passes.scale_down.needed_nodes import overdue
+from edl.planner.reclaiming.reservation import Reservation
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import place_on_one_node
 from edl.planner.snapshot.extras.reclaimable import reclaim_priority_of
@@ -105,9 +106,8 @@ class GangClaims:
     def _placed_again(
         self, gang: Gang, *, anew: bool
     ) -> tuple[Gang, topology_placement.NodesByRequest] | None:
-        if not gang.quota_request.allows(IDLE):
-            return None
-        at = None if anew else place_on_assigned_nodes(self.snapshot, gang, IDLE)
+        again = not anew and gang.quota_request.allows(IDLE)
+        at = place_on_assigned_nodes(self.snapshot, gang, IDLE) if again else None
         return at or self._placed(gang)
 
     def _off_vacated(self, gang: Gang) -> Gang:
@@ -182,11 +182,7 @@ class GangClaims:
         if not previous and (placed := self._placed(gang)):
             self._admit(*placed, gang.reason)
         elif reservation := self.sources.reserve(gang, NONE_IN_REACH):
-            key, placing = gang.job.key, (reservation.requests, reservation.nodes)
-            self.results.pipeline(*placing, key)
-            why = reasons.PODS_TERMINATING if previous else reasons.leaving(gang.pods)
-            self.results.enqueue(key, why)
-            self.nodes.keep_held(gang)
+            self._pipeline(gang, reservation)
         else:
             self.nodes.provisioner.reserve_held(gang)
             return False
@@ -218,14 +214,7 @@ class GangClaims:
             return False
         suspended = len(self.results.suspended)
         if reservation := self.sources.claim(gang, scope):
-            victims = [*self.results.suspended][suspended:]
-            donors = {one.job.key for one in reservation.evicted}.union(victims) - {job.key}
-            placed, evicted = (reservation.requests, reservation.nodes), reservation.evicted
-            self.results.pipeline(*placed, job.key, clears=bool(donors), evicted=evicted)
-            previous = has_previous_pods(self.snapshot, gang)
-            reason = reasons.PODS_TERMINATING if previous else reasons.leaving(gang.pods, donors)
-            self.results.enqueue(job.key, reason)
-            self.nodes.keep_held(gang)
+            self._pipeline(gang, reservation, [*self.results.suspended][suspended:])
             return True
         if quota:
             self._exceeds_quota(gang, request, quota)
@@ -238,6 +227,19 @@ class GangClaims:
         self.expects_shrinks = self.expects_shrinks or less
         self._pass_over(gang, reason)
         return False
+
+    def _pipeline(
+        self, gang: Gang, reservation: Reservation, victims: Iterable[JobKey] = ()
+    ) -> None:
+        """Keep the capacity that is reserved for a gang, which waits until it is idle."""
+        key, evicted = gang.job.key, reservation.evicted
+        donors = {one.job.key for one in evicted}.union(victims) - {key}
+        placed = (reservation.requests, reservation.nodes)
+        self.results.pipeline(*placed, key, clears=bool(donors), evicted=evicted)
+        previous = has_previous_pods(self.snapshot, gang)
+        reason = reasons.PODS_TERMINATING if previous else reasons.leaving(gang.pods, donors)
+        self.results.enqueue(key, reason)
+        self.nodes.keep_held(gang)
 
     def _pass_over(self, gang: Gang, reason: Reason) -> None:
         """Enqueue a gang that does not fit; others may start before it (backfill).

@@ -14,7 +14,7 @@ from edl import reasons
 from edl.annotations.failed_attempts import NODES
 from edl.contract import Provision
 from edl.feasibility.horizon import IDLE
-from edl.model import ProvisionalPod, Reason, Role, Shape, TrainingJob
+from edl.model import Reason, Role, Shape, TrainingJob
 from edl.planner.decision_limits import Provisioner
 from edl.planner.gangs.gang import Gang
 from edl.planner.gangs.topology_placement import AttainedCapacity
@@ -24,9 +24,10 @@ from edl.planner.passes.admission.provisional_room import (
     ProvisionalRoom,
     RequestedRoom,
     allowed_pods,
+    has_room_for,
 )
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.quantities import DEVICE_CLASS
 
 
@@ -125,18 +126,13 @@ class NodeRequests:
             return False
         more = min(pods, MOST_PODS) - len(asked)
         more = min(more, allowed_pods(allocation.quota_request, more))
-        held = [pod for pod in asked if pod.node and self._has_room(pod)]
+        held = [pod for pod in asked if has_room_for(self.snapshot, pod)]
         self.snapshot.reserve_provisional(held)
         if count := len(asked) + more:
             self.results.requests.setdefault(job.key, {})[role.name] = count
         if waiting := max(count - len(held), 0):
             self.results.hold(job.key, reasons.waits_for_nodes(waiting, job.provisioning.message))
         return count > 0 and not (late and waiting)
-
-    def _has_room(self, pod: ProvisionalPod) -> bool:
-        node = self.snapshot.capacity.index.get(pod.node, NO_NODE)
-        amounts = self.snapshot.capacity.amounts(pod.requests)
-        return node != NO_NODE and self.snapshot.capacity.fits(node, amounts, IDLE)
 
     def _takes_turn(self, job: TrainingJob) -> bool:
         """Whether a job may request nodes: within the parallelism, or if it has a request."""

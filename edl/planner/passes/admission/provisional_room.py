@@ -50,11 +50,8 @@ class ProvisionalRoom:
         """
         kept = self._kept[gang.job.key] = []
         for pod in gang.job.provisioning.held:
-            node = self.snapshot.capacity.index.get(pod.node, NO_NODE)
-            amounts = self.snapshot.capacity.amounts(pod.requests)
-            stays = node != NO_NODE and self.snapshot.capacity.schedulable[node]
-            stays = stays and self._is_tolerated(gang, pod, node)
-            if stays and self.snapshot.capacity.fits(node, amounts, IDLE):
+            stays = self._is_schedulable(pod) and self._is_tolerated(gang, pod)
+            if stays and has_room_for(self.snapshot, pod):
                 self.snapshot.reserve_provisional((pod,))
                 kept.append(pod)
         return Counter(pod.role for pod in gang.job.provisioning.pods if not pod.gone)
@@ -104,11 +101,14 @@ class ProvisionalRoom:
         """The number of provisional pods per pod set of the gang.
 
         Bound ones that hold no capacity are counted on top until they are preempted: if they were
-        deleted, new ones would be bound in their place.
+        deleted, new ones would be bound in their place. Not those on unschedulable nodes that their
+        role tolerates: new ones would be bound there again.
         """
         held, requests = [len(nodes) for nodes in self._nodes(gang)], list(self._requests(gang))
         bound = Counter(
-            pod.role for pod in gang.job.provisioning.held if not self._stands_by(gang, pod)
+            pod.role
+            for pod in gang.job.provisioning.held
+            if self._is_schedulable(pod) or not self._is_tolerated(gang, pod)
         )
         idle = [bound[role.name] - kept for role, kept in zip(gang.roles, held, strict=True)]
         # With a required domain, the domain in which nodes will join is unknown.
@@ -144,21 +144,14 @@ class ProvisionalRoom:
         for one, pods in taken:
             one.reserve(IDLE, -pods)
 
-    def _stands_by(self, gang: Gang, pod: ProvisionalPod) -> bool:
-        """Whether it is on an unschedulable node that its role tolerates.
-
-        A new pod in its place would be bound there again.
-        """
+    def _is_schedulable(self, pod: ProvisionalPod) -> bool:
         node = self.snapshot.capacity.index.get(pod.node, NO_NODE)
-        return (
-            node != NO_NODE
-            and not self.snapshot.capacity.schedulable[node]
-            and self._is_tolerated(gang, pod, node)
-        )
+        return node != NO_NODE and bool(self.snapshot.capacity.schedulable[node])
 
-    def _is_tolerated(self, gang: Gang, pod: ProvisionalPod, node: int) -> bool:
-        """Whether the pod's role tolerates the taints of the node."""
-        return any(
+    def _is_tolerated(self, gang: Gang, pod: ProvisionalPod) -> bool:
+        """Whether the pod's role tolerates the taints of its node; False if the node is gone."""
+        node = self.snapshot.capacity.index.get(pod.node, NO_NODE)
+        return node != NO_NODE and any(
             role.name == pod.role and self.snapshot.eligibility.tolerated(role.template.shape)[node]
             for role in gang.roles
         )
@@ -214,6 +207,13 @@ class RequestedRoom(ProvisionalRoom):
 def _pods(gang: Gang) -> Mapping[str, int]:
     pairs = zip(gang.roles, gang.requests, strict=True)
     return {role.name: request.pods for role, request in pairs if request.pods}
+
+
+def has_room_for(snapshot: Snapshot, pod: ProvisionalPod) -> bool:
+    """Whether the pod's node has idle capacity for it."""
+    node = snapshot.capacity.index.get(pod.node, NO_NODE)
+    amounts = snapshot.capacity.amounts(pod.requests)
+    return node != NO_NODE and snapshot.capacity.fits(node, amounts, IDLE)
 
 
 def allowed_pods(request: QuotaRequest, most: int) -> int:

@@ -244,4 +244,4 @@ class Preemption:
             self.results.held.pop(victim.job.key, None)
             for priority, freed in self._freed.items():
                 if victim.job.priority < priority:
-                    victim.reserve_in(freed)
+                    victim.release_in(freed, -1)

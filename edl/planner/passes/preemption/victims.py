@@ -52,17 +52,11 @@ class Victim:
                 total[at] += amount * size
         return balance.charge_at(self.allocations[0].team, total)
 
-    def release_in(self, room: Ints) -> None:
-        """Add what its holdings request to `room`, int64[resources, nodes]."""
+    def release_in(self, room: Ints, sign: int = 1) -> None:
+        """Add what its holdings request to `room`, int64[resources, nodes]; -1 undoes it."""
         for held in self.holdings:
             for row, amount in held.pod_class.amounts:
-                room[row, held.nodes] += amount * held.pods
-
-    def reserve_in(self, room: Ints) -> None:
-        """Undo `release_in`."""
-        for held in self.holdings:
-            for row, amount in held.pod_class.amounts:
-                room[row, held.nodes] -= amount * held.pods
+                room[row, held.nodes] += sign * amount * held.pods
 
     @property
     def order(self) -> tuple[bool, int]:
@@ -116,7 +110,7 @@ class FreedCapacity:
         self._recount(victim)
 
     def restore(self, victim: Victim) -> None:
-        victim.reserve_in(self._available)
+        victim.release_in(self._available, -1)
         self._recount(victim)
 
     def _recount(self, victim: Victim) -> None:
