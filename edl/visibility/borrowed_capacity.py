@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from edl.model import ClusterState, JobKey, TrainingJob
-from edl.planner.teams.team_lending import apportion
 from edl.quantities import Resources
+from edl.visibility.team_lending import apportion
 from edl.visibility.usage_by_team import compared, lending, own_usage, running_pods
 
 _NONE: Final = Resources()

@@ -5,8 +5,8 @@ from typing import Final
 
 from edl.model import ClusterState, Role
 from edl.planner.teams.team_balance import TeamBalance
-from edl.planner.teams.team_lending import TeamLending
 from edl.quantities import PODS, Resources
+from edl.visibility.team_lending import TeamLending
 
 _NONE: Final = Resources()
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edl.model import Team, Teams
-from edl.planner.teams.team_lending import NO_OWNER, TeamLending, apportion
 from edl.quantities import Resources
+from edl.visibility.team_lending import NO_OWNER, TeamLending, apportion
 
 GPU = "nvidia.com/gpu"
 NAMES = ("a", "b", "c", "d", "e")
