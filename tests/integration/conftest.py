@@ -12,6 +12,7 @@ import pytest
 from dev.installation import install
 from sandbox import NodeGroup, Sandbox
 from sandbox.temporary import ended_with_process, of_test_run
+from tests.integration.support.rounds import Rounds
 from tests.integration.support.stage import stage
 from tests.temporary_namespace import temporary
 
@@ -62,6 +63,16 @@ def installed(installation: Installation) -> Iterator[Stage]:
     """A fresh namespace of a cluster on which kubectl-edl runs, and nobody else."""
     with stage(installation.cluster) as made:
         yield made
+
+
+@pytest.fixture
+def rounds(installation: Installation, installed: Stage) -> Iterator[Rounds]:
+    """Rounds by a test's clock; the reconciler is stopped meanwhile."""
+    installed.cluster.stop("reconciler")
+    try:
+        yield Rounds(installation, installed)
+    finally:
+        installed.cluster.start("reconciler")
 
 
 @pytest.fixture

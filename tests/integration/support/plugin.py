@@ -3,15 +3,19 @@
 import io
 import os
 from dataclasses import replace
+from datetime import timedelta
 
 from kubectl_edl.main import run, this_process
 from sandbox.existing import Cluster
 
 
-def printed(cluster: Cluster, *args: str) -> str:
-    """The output of `kubectl edl ARGS` with an admin's rights, made in this process."""
-    out, err = io.StringIO(), io.StringIO()
-    cli = replace(this_process(), out=out, err=err)
+def printed(cluster: Cluster, *args: str, ahead: timedelta = timedelta()) -> str:
+    """The output of `kubectl edl ARGS` with an admin's rights, made in this process.
+
+    `ahead`: of what this machine's clock says.
+    """
+    out, err, usual = io.StringIO(), io.StringIO(), this_process()
+    cli = replace(usual, out=out, err=err, now=lambda: usual.now() + ahead)
     code = run([*args, "--kubeconfig", str(cluster.kubeconfig)], cli, os.environ)
     assert code == 0, err.getvalue()
     return out.getvalue()

@@ -143,6 +143,10 @@ class Stage:
         """Why a Job has its size, or why it waits."""
         return str(self.job(job)["metadata"].get("annotations", {}).get(contract.MESSAGE, ""))
 
+    def reason(self, job: str) -> str:
+        """The code of that."""
+        return str(self.job(job)["metadata"].get("annotations", {}).get(contract.REASON, ""))
+
     def uids(self, job: str) -> dict[str, str]:
         """Pod UIDs by index; where one has ended and another took over, the other's."""
         pods = sorted(self.pods(job), key=lambda pod: pod["status"]["phase"] != "Failed")
