@@ -18,6 +18,7 @@ from edl.model import ObjectRef
 from edl.quantities import pod_requests
 from edl.writes import Json
 from tests.integration.support.stage import Stage, elastic
+from tests.integration.test_plugin import Shell
 
 pytestmark = pytest.mark.integration
 
@@ -198,3 +199,16 @@ def admitted(stage: Stage, spec: Json) -> Json | None:
         if "usage per" in str(error) or "ratio per" in str(error):
             return None
         raise
+
+
+def test_scale_does_not_wait_for_pods_that_a_quota_never_admits(installed: Stage) -> None:
+    quota(installed, pods="3")
+    installed.apply(sized("mnist", 1, 9))
+    installed.until_runs("mnist", 3)
+    done = Shell(installed.cluster, installed.namespace).edl("scale", "mnist", "5", "--wait")
+    limit = f'ResourceQuota "team" of namespace {installed.namespace}'
+    assert done.returncode == 1
+    assert f"{limit} allows 3 pods: needs 2; 3 used, 0 left" in done.stderr
+    assert f"for which only this makes room: {limit} raised to 5 pods" in done.stderr
+    raise_quota(installed, pods="5")
+    installed.until_runs("mnist", 5)

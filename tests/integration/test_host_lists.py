@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,9 +26,13 @@ if TYPE_CHECKING:
 
     from edl.kube.cluster import RawEvent, Watch
     from edl.writes import Json
+    from tests.integration.support.rounds import Rounds
     from tests.integration.support.stage import Stage
 
 pytestmark = pytest.mark.integration
+SETTLED = timedelta(seconds=40)
+"""By a clock that is ahead by this, the launcher and the workers listen since long ago."""
+LATE = timedelta(seconds=10)
 
 
 @dataclass
@@ -152,3 +157,26 @@ def whole(stage: Stage) -> bool:
 
 def failed(job: Json) -> int:
     return int(job["status"].get("failed", 0))
+
+
+def test_a_late_reminder_publishes_the_list_anew_before_a_worker_leaves(
+    installed: Stage, rounds: Rounds
+) -> None:
+    """The reconciler was away between a publication and the reminder of the kubelet."""
+    installed.apply(*horovod("ring", "2..3"))
+    rounds.until(lambda: len(installed.hosts("ring-launcher")) == 3, "all are listed", SETTLED)
+    installed.annotate("ring-worker", replicas="2")
+    rounds.until(lambda: len(installed.hosts("ring-launcher")) == 2, "a list is shorter", SETTLED)
+    first = publication(installed)
+    assert first[contract.PUBLISHED_AT] != first.get(contract.CONFIRMED_AT)
+    rounds.perform(SETTLED + LATE)
+    again = publication(installed)
+    assert again[contract.PUBLISHED_AT] == again[contract.CONFIRMED_AT]
+    assert again[contract.PUBLISHED_AT] > first[contract.PUBLISHED_AT]
+    assert installed.size("ring-worker") == 3, "the worker has time to leave"
+    rounds.until_runs("ring-worker", 2, SETTLED + 2 * LATE)
+
+
+def publication(stage: Stage) -> dict[str, str]:
+    notes: dict[str, str] = stage.pod("ring-launcher", 0)["metadata"]["annotations"]
+    return notes

@@ -94,3 +94,15 @@ def test_ranks_follow_the_racks_that_are_preferred(racks: Stage) -> None:
     found = domains(racks, "mnist")
     assert found == sorted(found)
     assert sorted(map(found.count, {*found})) == [8, 16]
+
+
+def test_a_gang_starts_in_a_rack_that_held_a_part_of_the_minimum_of_work_items(
+    racks: Stage,
+) -> None:
+    """The oldest work items, its minimum, run in both racks; the gang needs all of one."""
+    racks.apply(elastic("items", labels={"min": "12", "max": "40"}, parallelism=12))
+    racks.until(lambda: racks.running("items") >= 30, "the cluster is full")
+    racks.apply(workers("gang", 16, 16, required=RACK))
+    racks.until_runs("gang", 16)
+    assert len({*domains(racks, "gang")}) == 1
+    assert 12 <= racks.size("items") <= 16

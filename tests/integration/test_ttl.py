@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from edl import contract
+from edl.contract import CleanUp
 from edl.spec.job_spec import HELD_TTL
 from tests.integration.support.stage import tensorflow
 
@@ -78,3 +79,23 @@ def test_it_ends_whole_when_the_reconciler_was_away_as_it_finished(installed: St
     finally:
         installed.cluster.start("reconciler")
     installed.until(lambda: is_over(installed), "it has ended whole")
+
+
+def test_without_clean_up_no_job_is_deleted_before_all_have_ended(installed: Stage) -> None:
+    chief, *others = training(0)
+    chief["metadata"]["annotations"][contract.CLEAN_UP] = CleanUp.NONE.value
+    installed.apply(chief, *others)
+    installed.until(lambda: runs(installed), "it trains")
+    installed.complete("mnist-chief")
+    installed.until(lambda: installed.is_complete("mnist-chief"), "the chief is done")
+    end(installed, "mnist-worker")
+    assert time_to_live(installed) == (HELD_TTL, "0")
+    end(installed, "mnist-ps")
+    installed.until(lambda: is_over(installed), "it has ended whole")
+
+
+def end(cluster: Stage, job: str) -> None:
+    """Let all pods of a Job succeed, which completes it."""
+    for index in range(cluster.running(job)):
+        cluster.complete(job, index)
+    cluster.until(lambda: cluster.is_complete(job), f"{job} is done")
