@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import urllib.request
 from typing import TYPE_CHECKING
@@ -154,3 +155,19 @@ def test_what_pods_use_is_measured(pods: Pods) -> None:
     node = pods.kubectl("get", "pod", "host", "-o", "jsonpath={.spec.nodeName}")
     metrics = pods.kubectl("get", "--raw", f"/api/v1/nodes/{node}/proxy/metrics/resource")
     assert "node_cpu_usage_seconds_total" in metrics
+
+
+def test_a_deleted_pod_has_a_final_phase_while_a_finalizer_keeps_it(pods: Pods) -> None:
+    pods.run("kept", "trap : TERM; sleep 1000 & wait; exit 143")
+    keep(pods, ["example.com/keep"])
+    try:
+        pods.kubectl("delete", "pod", "kept", "--wait=false")
+        pods.kubectl("wait", "--for=jsonpath={.status.phase}=Failed", "pod/kept", "--timeout=60s")
+    finally:
+        keep(pods, None)
+    pods.kubectl("wait", "--for=delete", "pod/kept", "--timeout=60s")
+
+
+def keep(pods: Pods, finalizers: list[str] | None) -> None:
+    patch = {"metadata": {"finalizers": finalizers}}
+    pods.kubectl("patch", "pod", "kept", "--type=merge", "-p", json.dumps(patch))

@@ -152,7 +152,7 @@ class Snapshot:
     def is_stuck(self, pod: Pod) -> bool:
         """Whether a deleted pod is still there `queue_patience` after its grace period.
 
-        It may never terminate: a finalizer keeps it, or its kubelet cannot unmount a volume.
+        Its kubelet may never end its containers, as when these hang in a system call.
         """
         due_at = pod.deletion.due_at if pod.terminating and not pod.ended else None
         return self.clock.elapsed_or_recheck(due_at, self.limits.queue_patience)

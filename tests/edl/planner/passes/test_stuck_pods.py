@@ -18,7 +18,7 @@ PATIENCE = LIMITS.queue_patience.total_seconds()
 
 
 def stuck(ended: float, **fields: Any) -> TrainingJob:  # noqa: ANN401 - of the job
-    """A job for four nodes of four; a finalizer keeps its pod, whose grace period has `ended`."""
+    """A job for four nodes of four; its pod, whose grace period has `ended`, still runs."""
     left = pod(0, "b", terminating=True, due_at=at(ended))
     usual = {"pods": (left,), "size": 16, "suspended_at": at(ended), "started_at": at(-90000)}
     return worker("old", 16, 16, queued=-90000, **(usual | fields))
