@@ -14,7 +14,7 @@ from typing import Final
 from playwright.sync_api import Browser, Error, sync_playwright
 
 from sandbox.builds import debian
-from sandbox.builds.build import Bench
+from sandbox.builds.build import BuildEnvironment
 from sandbox.errors import SandboxError
 from sandbox.paths import places
 
@@ -37,8 +37,8 @@ def browser(
 
     Raises SandboxError if the package cannot be fetched or the browser does not start.
     """
-    bench = Bench(places(environ).cache, environ)
-    prefix = debian.unpacked("chromium", bench, say)
+    build_env = BuildEnvironment(places(environ).cache, environ)
+    prefix = debian.unpacked("chromium", build_env, say)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         try:
             started = playwright.chromium.launch(

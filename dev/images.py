@@ -9,12 +9,12 @@ from typing import Final
 import click
 
 from sandbox import images
-from sandbox.builds.build import Bench
+from sandbox.builds.build import BuildEnvironment
 from sandbox.cli import SandboxGroup
-from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
 from sandbox.images import Image
 from sandbox.paths import places
+from sandbox.sandbox import Sandbox
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
 MIB: Final = 1024 * 1024
@@ -50,12 +50,12 @@ def find(name: str) -> Image:
     raise SandboxError(f"no image {name!r}; one of {', '.join(NAMES)}")
 
 
-def built(name: str, bench: Bench, say: Callable[[str], object]) -> Path:
+def built(name: str, build_env: BuildEnvironment, say: Callable[[str], object]) -> Path:
     """The archive of the image of this name, which is built first if it is not in the cache.
 
     Raises SandboxError if the name is unknown or the build fails.
     """
-    return images.build(find(name), bench, say)
+    return images.build(find(name), build_env, say)
 
 
 @click.group(
@@ -79,7 +79,7 @@ def build(names: tuple[str, ...], every: bool, sandbox: str | None) -> None:  # 
     if not chosen:
         raise click.UsageError(f"name an image, or --all; there are {', '.join(NAMES)}")
     for each in chosen:
-        archive = built(each, _bench(), _say)
+        archive = built(each, _build_env(), _say)
         click.echo(archive)
         if sandbox:
             _load(each, archive, Sandbox(sandbox, say=_say))
@@ -101,14 +101,14 @@ def prune() -> None:
 
     It frees gigabytes; some steps are run again by the next build of their image.
     """
-    folder = _bench().cache
+    folder = _build_env().cache
     before = shutil.disk_usage(folder).free
-    images.prune(IMAGES, _bench(), _say)
+    images.prune(IMAGES, _build_env(), _say)
     click.echo(f"freed {max(0, shutil.disk_usage(folder).free - before) / MIB:,.0f} MiB")
 
 
 def _row(each: Image) -> tuple[str, str, str]:
-    archive = images.kept(each, _bench())
+    archive = images.kept(each, _build_env())
     said = f"{archive.stat().st_size / MIB:,.0f} MiB" if archive else "no"
     return each.name, each.reference, said
 
@@ -123,8 +123,8 @@ def _load(name: str, archive: Path, sandbox: Sandbox) -> None:
     click.echo(f"sandbox {sandbox.name} has {find(name).reference}")
 
 
-def _bench() -> Bench:
-    return Bench(places(os.environ).cache, os.environ)
+def _build_env() -> BuildEnvironment:
+    return BuildEnvironment(places(os.environ).cache, os.environ)
 
 
 def _say(line: str) -> None:

@@ -4,7 +4,7 @@ from typing import Final
 
 from edl import contract
 from manifests import render
-from sandbox.existing import Cluster
+from sandbox.cluster import Cluster
 
 DEPLOYMENTS: Final = ("edl-webhook", "edl-reconciler")
 _WITHIN: Final = "--timeout=120s"

@@ -19,8 +19,8 @@ import yaml
 from edl import contract
 from manifests import render
 from manifests.documents import Documents
+from sandbox.cluster import Cluster
 from sandbox.errors import SandboxError
-from sandbox.existing import Cluster
 from sandbox.layout import free_ports
 from sandbox.processes.components import LOOPBACK
 from sandbox.processes.readiness import wait_for

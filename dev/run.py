@@ -25,7 +25,7 @@ from dev.installation import (
 )
 from edl import contract
 from sandbox.errors import SandboxError
-from sandbox.existing import ExistingCluster
+from sandbox.existing_cluster import ExistingCluster
 from sandbox.layout import free_ports
 
 NAME: Final = "reconciler"

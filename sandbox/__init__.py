@@ -1,8 +1,8 @@
 """A real Kubernetes control plane with simulated nodes, run as ordinary local processes."""
 
-from sandbox.cluster import Sandbox, Start
 from sandbox.errors import BuildError, ComponentDied, SandboxError
 from sandbox.objects.nodes import NodeGroup
+from sandbox.sandbox import Sandbox, Start
 from sandbox.temporary import temporary_sandbox
 
 __all__ = [

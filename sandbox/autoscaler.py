@@ -12,14 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from sandbox.builds.build import Bench, built
+from sandbox.builds.build import BuildEnvironment, built
 from sandbox.builds.recipe import KARPENTER
-from sandbox.cluster import Sandbox
 from sandbox.layout import Layout, free_ports
 from sandbox.objects import node_pools
 from sandbox.objects.node_pools import NodePool
 from sandbox.paths import places
 from sandbox.processes import components, readiness
+from sandbox.sandbox import Sandbox
 
 NAME: Final = components.KARPENTER
 _NAMESPACE: Final = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAME}}
@@ -34,7 +34,7 @@ def add_karpenter(
     Existing pools are updated. Karpenter reads settings such as FEATURE_GATES from the environment.
     Raises BuildError or SandboxError.
     """
-    programs = built(KARPENTER, Bench(places(os.environ).cache, os.environ), say)
+    programs = built(KARPENTER, BuildEnvironment(places(os.environ).cache, os.environ), say)
     sandbox.kubectl("apply", "--server-side", "-f", str(programs))
     sandbox.kubectl("wait", "--for=condition=Established", "-f", str(programs))
     shaped = [replace(pool, tainted=sandbox.real) for pool in pools]

@@ -12,12 +12,12 @@ from sandbox import status
 from sandbox.autoscaler import add_karpenter
 from sandbox.builds import binaries
 from sandbox.builds.progress import elapsed
-from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
 from sandbox.objects.node_pools import SETTINGS, NodePool, parsed
 from sandbox.objects.nodes import NodeGroup, quantity
 from sandbox.paths import places
 from sandbox.releases import DEFAULT, RELEASES, VARIABLE
+from sandbox.sandbox import Sandbox
 
 
 def _examples(*commands: str) -> str:

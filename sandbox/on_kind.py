@@ -20,10 +20,10 @@ import click
 import yaml
 
 from sandbox.builds import binaries
-from sandbox.builds.build import Bench, built
+from sandbox.builds.build import BuildEnvironment, built
 from sandbox.builds.recipe import KIND
 from sandbox.errors import SandboxError
-from sandbox.existing import ExistingCluster
+from sandbox.existing_cluster import ExistingCluster
 from sandbox.objects import nodes
 from sandbox.paths import places
 from sandbox.processes.components import KWOK, kwok_flags
@@ -72,7 +72,7 @@ def _silence(name: str, environ: Mapping[str, str]) -> str:
 def cluster(environ: Mapping[str, str], folder: Path) -> Iterator[dict[str, str]]:
     """The environment for tests on a kind cluster, which is always deleted. Raises SandboxError."""
     provider = {**environ, "KIND_EXPERIMENTAL_PROVIDER": engine(environ)}
-    kind = str(built(KIND, Bench(places(environ).cache, environ), _say) / "kind")
+    kind = str(built(KIND, BuildEnvironment(places(environ).cache, environ), _say) / "kind")
     name, kubeconfig = f"edl-{secrets.token_hex(3)}", folder / "kubeconfig"
     place = ("--name", name, "--kubeconfig", str(kubeconfig))
     try:

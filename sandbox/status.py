@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from sandbox.cluster import Sandbox
 from sandbox.layout import NAME, Layout, read_facts
 from sandbox.paths import CHECKOUT
 from sandbox.processes import ownership
+from sandbox.sandbox import Sandbox
 
 
 def names(root: Path) -> list[str]:
@@ -33,7 +33,7 @@ def describe(sandbox: Sandbox) -> str:
     running = sandbox.running()
     head = f"sandbox {sandbox.name}: {len(running)} processes, kubeconfig {sandbox.kubeconfig}"
     lines = [f"  {name:<28}{pid}" for name, pid in running.items()]
-    dead = [sandbox.obituary(name) for name in sandbox.dead()]
+    dead = [sandbox.death_report(name) for name in sandbox.dead()]
     return "\n".join([head, *lines, *dead])
 
 

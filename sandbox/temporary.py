@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NoReturn
 
-from sandbox.cluster import Sandbox
+from sandbox.cluster import Cluster
 from sandbox.errors import SandboxError
-from sandbox.existing import Cluster, ExistingCluster
+from sandbox.existing_cluster import ExistingCluster
 from sandbox.objects.nodes import NodeGroup
 from sandbox.paths import HERE, places
+from sandbox.sandbox import Sandbox
 
 # Runs the given command when its standard input is closed. A killed process runs no clean-up code,
 # but the kernel closes its pipes, so that `cat` ends. A waiting shell is smaller than Python.

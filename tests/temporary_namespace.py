@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from edl.kube.api.client import ApiClient
-    from sandbox.existing import Cluster
+    from sandbox.cluster import Cluster
 
 WITHIN: Final = 120.0
 

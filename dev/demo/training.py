@@ -17,7 +17,7 @@ from dev.demo.screen import Screen
 from edl import contract
 from edl.writes import Json
 from sandbox import Sandbox
-from sandbox.builds.build import Bench
+from sandbox.builds.build import BuildEnvironment
 from sandbox.errors import SandboxError
 from sandbox.paths import places
 
@@ -66,9 +66,9 @@ class Training:
 
     def _install(self) -> None:
         self.screen.scene("A real node that runs kubectl-edl from its own image")
-        bench = Bench(places(os.environ).cache, os.environ)
+        build_env = BuildEnvironment(places(os.environ).cache, os.environ)
         archives = [
-            images.built(n, bench, self.screen.command) for n in ("kubectl-edl", "tensorflow")
+            images.built(n, build_env, self.screen.command) for n in ("kubectl-edl", "tensorflow")
         ]
         started = self.sandbox.up(real=True)
         self.screen.command(f"python -m sandbox up --real   # ready after {started.seconds:.1f} s")

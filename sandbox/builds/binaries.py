@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from sandbox.builds.build import Bench, built
+from sandbox.builds.build import BuildEnvironment, built
 from sandbox.builds.debian import PACKAGES, unpacked
 from sandbox.builds.recipe import HELM, KARPENTER, KWOK, REAL
 from sandbox.errors import BuildError
@@ -33,10 +33,10 @@ def find(
     """
     if where.binaries:
         return named(where.binaries, NEEDED + (NEEDED_BY_A_REAL_NODE if real else ()))
-    bench = Bench(where.cache, environ)
+    build_env = BuildEnvironment(where.cache, environ)
     kubernetes = control_plane(release) if release else wanted(environ)
     recipes = (kubernetes, KWOK, *(REAL if real else ()))
-    folders = {recipe: built(recipe, bench, say) for recipe in recipes}
+    folders = {recipe: built(recipe, build_env, say) for recipe in recipes}
     return {p: folder / p for r, folder in folders.items() for p in r.programs + r.links}
 
 
@@ -45,13 +45,13 @@ def prepare(where: Places, environ: Mapping[str, str], say: Callable[[str], obje
 
     Packages are skipped where apt cannot fetch them: the tests that need them say so.
     """
-    bench = Bench(where.cache, environ)
+    build_env = BuildEnvironment(where.cache, environ)
     others = (HELM, KARPENTER)
     recipes = others if where.binaries else (wanted(environ), KWOK, *REAL, *others)
-    folders = [built(recipe, bench, say) for recipe in recipes]
+    folders = [built(recipe, build_env, say) for recipe in recipes]
     for name in PACKAGES:
         try:
-            folders.append(unpacked(name, bench, say))
+            folders.append(unpacked(name, build_env, say))
         except BuildError as error:
             say(f"left out: {error}")
     return folders

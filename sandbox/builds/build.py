@@ -24,7 +24,7 @@ a module that go.mod replaces by another version is compiled apart from that ver
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class BuildEnvironment:
     """Where to build: the cache folder, the environment, and the stream for progress."""
 
     cache: Path
@@ -32,17 +32,17 @@ class Bench:
     stream: TextIO = sys.stderr
 
 
-def built(recipe: Recipe, bench: Bench, say: Callable[[str], object]) -> Path:
+def built(recipe: Recipe, build_env: BuildEnvironment, say: Callable[[str], object]) -> Path:
     """The folder with the recipe's programs, built first if the cache lacks them.
 
     If several processes ask at the same time, one builds. Raises BuildError, which names the log.
     """
     name = key(recipe)
     return made_once(
-        kept(recipe, bench.cache),
-        bench.cache / "locks" / f"{name}.lock",
+        kept(recipe, build_env.cache),
+        build_env.cache / "locks" / f"{name}.lock",
         lambda: say(f"waiting: another process builds {name}"),
-        lambda folder: _build_into(folder, recipe, bench),
+        lambda folder: _build_into(folder, recipe, build_env),
     )
 
 
@@ -51,36 +51,36 @@ def kept(recipe: Recipe, cache: Path) -> Path:
     return cache / "binaries" / key(recipe)
 
 
-def _build_into(folder: Path, recipe: Recipe, bench: Bench) -> None:
-    go = toolchain.go(bench.environ, recipe.folder)
-    _compile(go, folder, recipe, bench)
-    _copy_files(go, folder, recipe, bench)
+def _build_into(folder: Path, recipe: Recipe, build_env: BuildEnvironment) -> None:
+    go = toolchain.go(build_env.environ, recipe.folder)
+    _compile(go, folder, recipe, build_env)
+    _copy_files(go, folder, recipe, build_env)
     for link in recipe.links:
         (folder / link).symlink_to(recipe.programs[0])
     if recipe.says_version:
         _try(folder / (recipe.programs + recipe.links)[-1], recipe)
 
 
-def _compile(go: str, folder: Path, recipe: Recipe, bench: Bench) -> None:
+def _compile(go: str, folder: Path, recipe: Recipe, build_env: BuildEnvironment) -> None:
     ldflags = f"-ldflags={' '.join(link_flags(recipe))}"
     tags = f"-tags={','.join(recipe.tags)}"
     task = Task(
         what=f"build {recipe.version_of}",
         argv=(go, "build", "-v", *FLAGS, tags, ldflags, "-o", f"{folder}/", *recipe.packages),
         folder=recipe.folder,
-        env=toolchain.environment(bench.environ),
-        log=fresh(bench.cache / "logs" / f"build-{key(recipe)}.log"),
+        env=toolchain.environment(build_env.environ),
+        log=fresh(build_env.cache / "logs" / f"build-{key(recipe)}.log"),
     )
-    progress = Progress(f"building {recipe.version_of} {version(recipe)}", bench.stream)
+    progress = Progress(f"building {recipe.version_of} {version(recipe)}", build_env.stream)
     watched(task, progress, _doing)
     progress.end("done")
 
 
-def _copy_files(go: str, folder: Path, recipe: Recipe, bench: Bench) -> None:
+def _copy_files(go: str, folder: Path, recipe: Recipe, build_env: BuildEnvironment) -> None:
     if not recipe.files:
         return
     asked = (go, "list", "-m", "-f", "{{.Dir}}", recipe.version_of)
-    env = toolchain.environment(bench.environ)
+    env = toolchain.environment(build_env.environ)
     found = subprocess.run(
         asked, cwd=recipe.folder, env=env, capture_output=True, text=True, check=False
     )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from sandbox.builds.build import Bench
+from sandbox.builds.build import BuildEnvironment
 from sandbox.builds.logged_run import Task, fresh, watched
 from sandbox.builds.progress import Progress
 from sandbox.builds.recipe import KEY_LENGTH
@@ -28,9 +28,9 @@ PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
 """Packages by set; each set becomes one folder in the cache."""
 
 
-def unpacked(name: str, bench: Bench, say: Callable[[str], object]) -> Path:
+def unpacked(name: str, build_env: BuildEnvironment, say: Callable[[str], object]) -> Path:
     """The folder with the files of this set. Raises BuildError if they cannot be fetched."""
-    return fetched(name, PACKAGES[name], bench, say)
+    return fetched(name, PACKAGES[name], build_env, say)
 
 
 NEEDED: Final = ("apt-get", "dpkg-deb")
@@ -39,18 +39,20 @@ LIBRARIES: Final = ("lib", "usr/lib")
 PROGRAMS: Final = ("usr/local/sbin", "usr/local/bin", "usr/sbin", "usr/bin", "sbin", "bin")
 
 
-def fetched(name: str, packages: Sequence[str], bench: Bench, say: Callable[[str], object]) -> Path:
+def fetched(
+    name: str, packages: Sequence[str], build_env: BuildEnvironment, say: Callable[[str], object]
+) -> Path:
     """A folder with the files of these packages, and of dependencies that this machine lacks.
 
     The cache key consists of name, packages and release; if several processes ask at the same time,
     one fetches. Uses apt's own sources, with separate lists and archives. Raises BuildError.
     """
-    target = bench.cache / "debian" / f"{name}-{_key(packages)}"
+    target = build_env.cache / "debian" / f"{name}-{_key(packages)}"
     return made_once(
         target,
-        bench.cache / "locks" / f"{target.name}.lock",
+        build_env.cache / "locks" / f"{target.name}.lock",
         lambda: say(f"waiting: another process fetches {name}"),
-        lambda folder: _fetch_into(folder, target.name, packages, bench),
+        lambda folder: _fetch_into(folder, target.name, packages, build_env),
     )
 
 
@@ -72,12 +74,14 @@ def _require_apt(packages: Sequence[str], environ: Mapping[str, str]) -> None:
         )
 
 
-def _fetch_into(folder: Path, name: str, packages: Sequence[str], bench: Bench) -> None:
-    _require_apt(packages, bench.environ)
-    log = fresh(bench.cache / "logs" / f"fetch-{name}.log")
+def _fetch_into(
+    folder: Path, name: str, packages: Sequence[str], build_env: BuildEnvironment
+) -> None:
+    _require_apt(packages, build_env.environ)
+    log = fresh(build_env.cache / "logs" / f"fetch-{name}.log")
     what = f"fetch {', '.join(packages)}"
-    progress = Progress(f"fetching {', '.join(packages)}", bench.stream)
-    env = {**bench.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
+    progress = Progress(f"fetching {', '.join(packages)}", build_env.stream)
+    env = {**build_env.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
     work = folder.parent
     for needed in ("lists/partial", "archives/partial"):
         (work / needed).mkdir(parents=True)

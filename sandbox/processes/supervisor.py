@@ -109,9 +109,9 @@ class Supervisor:
     def check(self, names: Collection[str] | None = None) -> None:
         """Raise ComponentDied, with the log's end, if one (of `names`) should run but does not."""
         if dead := [name for name in self.dead() if names is None or name in names]:
-            raise ComponentDied("\n".join(self.obituary(name) for name in dead))
+            raise ComponentDied("\n".join(self.death_report(name) for name in dead))
 
-    def obituary(self, name: str) -> str:
+    def death_report(self, name: str) -> str:
         """A message that the component died, with the last lines of its log."""
         log = self.log(name)
         return f"{name} died; the last lines of {log}:\n{last_lines(log, LOG_LINES)}"

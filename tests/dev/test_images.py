@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from dev import images
 from dev.installation import IMAGE
-from sandbox.builds.build import Bench
+from sandbox.builds.build import BuildEnvironment
 from sandbox.errors import SandboxError
 from sandbox.images import kept
 
@@ -48,8 +48,8 @@ def test_an_unknown_image_is_said_with_those_that_there_are() -> None:
 
 
 def test_our_image_is_not_kept_where_kubectl_was_never_built(tmp_path: Path) -> None:
-    bench = Bench(tmp_path / "cache", {"PATH": os.defpath}, io.StringIO())
-    assert kept(images.find("kubectl-edl"), bench) is None
+    build_env = BuildEnvironment(tmp_path / "cache", {"PATH": os.defpath}, io.StringIO())
+    assert kept(images.find("kubectl-edl"), build_env) is None
 
 
 def run(cache: Path, *args: str) -> str:

@@ -8,7 +8,7 @@ from dev.run import _COMMANDS, NAME
 from sandbox.errors import SandboxError
 
 if TYPE_CHECKING:
-    from sandbox.existing import Cluster
+    from sandbox.cluster import Cluster
 
 
 class Bare:

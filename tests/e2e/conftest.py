@@ -24,7 +24,7 @@ from tests.e2e.support.training import training_in
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from sandbox.existing import Cluster
+    from sandbox.cluster import Cluster
     from tests.e2e.support.training import Training
 
 

@@ -13,7 +13,7 @@ from tests.e2e.support.busybox import page, pods_on, template
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sandbox.existing import Cluster
+    from sandbox.cluster import Cluster
     from tests.e2e.support.busybox import Json, Pods
 
 pytestmark = pytest.mark.e2e

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox import images
-from sandbox.builds.build import Bench
+from sandbox.builds.build import BuildEnvironment
 from sandbox.errors import BuildError
 from sandbox.paths import places
 from tests.e2e.conftest import require_a_real_node
@@ -37,21 +37,21 @@ COPY train.py /app/
 RUN {last}
 """
 BUILD = """
-import os, sys; from pathlib import Path
-from sandbox import images; from sandbox.builds.build import Bench; from sandbox.paths import places
+import os, sys; from pathlib import Path; from sandbox import images
+from sandbox.builds.build import BuildEnvironment; from sandbox.paths import places
 image = images.Image(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
-images.build(image, Bench(places(os.environ).cache, os.environ), print)
+images.build(image, BuildEnvironment(places(os.environ).cache, os.environ), print)
 """
 
 
 @pytest.fixture
-def bench() -> Bench:
+def build_env() -> BuildEnvironment:
     require_a_real_node()
-    return Bench(places(os.environ).cache, os.environ, io.StringIO())
+    return BuildEnvironment(places(os.environ).cache, os.environ, io.StringIO())
 
 
 @pytest.fixture
-def lesson(tmp_path: Path, bench: Bench) -> Iterator[Callable[[str], images.Image]]:
+def lesson(tmp_path: Path, build_env: BuildEnvironment) -> Iterator[Callable[[str], images.Image]]:
     """Writes a Dockerfile whose last step is this command; its archives go with the test."""
 
     def make(last: str) -> images.Image:
@@ -62,16 +62,16 @@ def lesson(tmp_path: Path, bench: Bench) -> Iterator[Callable[[str], images.Imag
         return images.Image(NAME, REFERENCE, folder)
 
     yield make
-    for archive in archives(bench):
+    for archive in archives(build_env):
         archive.unlink()
 
 
-def archives(bench: Bench) -> list[Path]:
-    return list((bench.cache / "images").glob(f"{NAME}-*.tar"))
+def archives(build_env: BuildEnvironment) -> list[Path]:
+    return list((build_env.cache / "images").glob(f"{NAME}-*.tar"))
 
 
-def build(image: images.Image, bench: Bench) -> Path:
-    return images.build(image, bench, lambda _: None)
+def build(image: images.Image, build_env: BuildEnvironment) -> Path:
+    return images.build(image, build_env, lambda _: None)
 
 
 def content(archive: tarfile.TarFile, member: str | tarfile.TarInfo) -> bytes:
@@ -112,16 +112,16 @@ def processes_about(folder: Path) -> list[int]:
 
 
 def test_an_edit_is_a_new_image_that_builds_only_what_follows_it(
-    lesson: Callable[[str], images.Image], bench: Bench
+    lesson: Callable[[str], images.Image], build_env: BuildEnvironment
 ) -> None:
     image = lesson("true")
-    first = build(image, bench)
+    first = build(image, build_env)
     before = contents(first)
     written = first.stat().st_ino
-    assert build(image, bench) == first
+    assert build(image, build_env) == first
     assert first.stat().st_ino == written, "what is kept is not built again"
     (image.folder / "train.py").write_text("print(2)")
-    second = build(image, bench)
+    second = build(image, build_env)
     after = contents(second)
     assert second != first
     assert (before["app/train.py"], after["app/train.py"]) == (b"print(1)", b"print(2)")
@@ -129,10 +129,12 @@ def test_an_edit_is_a_new_image_that_builds_only_what_follows_it(
 
 
 def test_an_image_keeps_no_setting_of_the_build_machine(
-    lesson: Callable[[str], images.Image], bench: Bench
+    lesson: Callable[[str], images.Image], build_env: BuildEnvironment
 ) -> None:
     """pip and apt are told how to reach their indexes here; the image does not remember."""
-    archive = build(lesson("cat /etc/pip.conf > /dev/null && apt-config dump > /dev/null"), bench)
+    archive = build(
+        lesson("cat /etc/pip.conf > /dev/null && apt-config dump > /dev/null"), build_env
+    )
     found = contents(archive)
     assert [line.partition("=")[0] for line in environment(archive)] == ["PATH"]
     for mounted in ("etc/pip.conf", "etc/apt/apt.conf.d/99machine", "mnt/ca.pem"):
@@ -141,34 +143,36 @@ def test_an_image_keeps_no_setting_of_the_build_machine(
 
 
 def test_a_failing_step_is_shown_with_its_last_lines(
-    lesson: Callable[[str], images.Image], bench: Bench
+    lesson: Callable[[str], images.Image], build_env: BuildEnvironment
 ) -> None:
     with pytest.raises(BuildError) as caught:
-        build(lesson("echo no room for lesson 7 && exit 3"), bench)
+        build(lesson("echo no room for lesson 7 && exit 3"), build_env)
     first, *rest = str(caught.value).splitlines()
-    log = bench.cache / "logs" / f"image-{NAME}.log"
+    log = build_env.cache / "logs" / f"image-{NAME}.log"
     assert first == f"cannot build the image {NAME}; the last lines of {log}:"
     assert "no room for lesson 7" in rest
-    assert archives(bench) == []
+    assert archives(build_env) == []
 
 
 def test_a_base_image_that_is_not_made_here_is_named(
-    lesson: Callable[[str], images.Image], bench: Bench
+    lesson: Callable[[str], images.Image], build_env: BuildEnvironment
 ) -> None:
     image = lesson("true")
     (image.folder / "Dockerfile").write_text("FROM registry.example.org/lesson:1\n")
     with pytest.raises(BuildError, match=r"registry\.example\.org/lesson:1.*not known"):
-        build(image, bench)
+        build(image, build_env)
 
 
-def layers(bench: Bench) -> int:
-    return len(json.loads((bench.cache / "images/storage/overlay-layers/layers.json").read_text()))
+def layers(build_env: BuildEnvironment) -> int:
+    return len(
+        json.loads((build_env.cache / "images/storage/overlay-layers/layers.json").read_text())
+    )
 
 
 def test_from_an_empty_cache_and_back_to_what_images_are_now(
-    lesson: Callable[[str], images.Image], bench: Bench, tmp_path: Path
+    lesson: Callable[[str], images.Image], build_env: BuildEnvironment, tmp_path: Path
 ) -> None:
-    empty = Bench(tmp_path / "cache", bench.environ, io.StringIO())
+    empty = BuildEnvironment(tmp_path / "cache", build_env.environ, io.StringIO())
     image = lesson("true")
     first = contents(build(image, empty))
     (image.folder / "train.py").write_text("print(2)")
@@ -181,10 +185,10 @@ def test_from_an_empty_cache_and_back_to_what_images_are_now(
 
 
 def test_a_build_that_is_killed_leaves_no_archive_no_process_and_no_mount(
-    lesson: Callable[[str], images.Image], bench: Bench
+    lesson: Callable[[str], images.Image], build_env: BuildEnvironment
 ) -> None:
     image = lesson("echo it is late && sleep 86400")
-    log = bench.cache / "logs" / f"image-{NAME}.log"
+    log = build_env.cache / "logs" / f"image-{NAME}.log"
     log.unlink(missing_ok=True)
     run = subprocess.Popen([sys.executable, "-c", BUILD, NAME, REFERENCE, str(image.folder)])
     while not (log.exists() and "\nit is late\n" in log.read_text()):
@@ -194,7 +198,7 @@ def test_a_build_that_is_killed_leaves_no_archive_no_process_and_no_mount(
     run.wait()
     while processes_about(image.folder):
         time.sleep(0.1)
-    assert archives(bench) == []
-    assert str(bench.cache / "images") not in Path("/proc/self/mounts").read_text()
-    assert contents(build(lesson("true"), bench))["app/train.py"] == b"print(1)"
-    assert not list((bench.cache / "images").glob(f".{NAME}@*"))
+    assert archives(build_env) == []
+    assert str(build_env.cache / "images") not in Path("/proc/self/mounts").read_text()
+    assert contents(build(lesson("true"), build_env))["app/train.py"] == b"print(1)"
+    assert not list((build_env.cache / "images").glob(f".{NAME}@*"))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from edl.writes import Json
     from sandbox import Sandbox
-    from sandbox.existing import Cluster
+    from sandbox.cluster import Cluster
     from tests.e2e.support.training import Training
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]

@@ -16,7 +16,7 @@ from tests.e2e.support.busybox import FOR_EVER, page, pods_on, service, template
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sandbox.existing import Cluster
+    from sandbox.cluster import Cluster
     from tests.e2e.support.busybox import Json, Pods
 
 pytestmark = [pytest.mark.e2e, pytest.mark.sandbox]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from dev.installation import Installation
-    from sandbox.existing import Cluster
+    from sandbox.cluster import Cluster
     from tests.integration.support.stage import Stage
 
 PENDING_LIMIT = 8.0

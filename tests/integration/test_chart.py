@@ -17,7 +17,7 @@ from edl.writes import Json
 from manifests import chart_files, installation, values
 from manifests.chart_files import CHART
 from manifests.templating.filled import filled
-from sandbox.builds.build import Bench, built
+from sandbox.builds.build import BuildEnvironment, built
 from sandbox.builds.recipe import HELM
 from sandbox.paths import places
 
@@ -176,8 +176,8 @@ QuotedDumper.add_representer(
 
 @pytest.fixture(scope="session")
 def helm() -> Path:
-    bench = Bench(places(os.environ).cache, os.environ)
-    return built(HELM, bench, sys.stderr.write) / "helm"
+    build_env = BuildEnvironment(places(os.environ).cache, os.environ)
+    return built(HELM, build_env, sys.stderr.write) / "helm"
 
 
 def run(

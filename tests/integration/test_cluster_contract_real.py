@@ -8,7 +8,7 @@ from edl.errors import Forbidden, Invalid, Unreachable
 from edl.kube.api.client import PAGE_SIZE, ApiClient, connect
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
-from sandbox.existing import Cluster as SandboxCluster
+from sandbox.cluster import Cluster as SandboxCluster
 from tests.edl.kube.cluster_contract import ClusterContract, lease
 
 pytestmark = pytest.mark.integration

@@ -6,7 +6,7 @@ import pytest
 
 from edl.model import ObjectRef
 from edl.writes import Json
-from sandbox.existing import Cluster
+from sandbox.cluster import Cluster
 from tests.integration.support.first_apply import FirstApply
 from tests.integration.support.stage import Stage
 

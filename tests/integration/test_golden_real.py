@@ -15,7 +15,7 @@ from edl.kube.api.client import ApiClient, connect
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
 from edl.writes import Json
-from sandbox.existing import Cluster
+from sandbox.cluster import Cluster
 from tests.golden.cases import IMAGE, NAMESPACE, Denial, Golden, denials, goldens, holds
 
 pytestmark = pytest.mark.integration

@@ -25,7 +25,7 @@ from manifests import installation, values
 from manifests.chart_files import CHART
 from manifests.documents import HERE
 from sandbox import NodeGroup, temporary_sandbox
-from sandbox.builds.build import Bench, built
+from sandbox.builds.build import BuildEnvironment, built
 from sandbox.builds.recipe import HELM
 from sandbox.layout import free_ports
 from sandbox.paths import places
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from edl.writes import Json
-    from sandbox.existing import Cluster
+    from sandbox.cluster import Cluster
 
 pytestmark = [
     pytest.mark.integration,
@@ -212,7 +212,7 @@ def _without_network() -> tuple[str, ...]:
 
 
 def helm(cluster: Cluster, *words: str) -> str:
-    program = built(HELM, Bench(places(os.environ).cache, os.environ), sys.stderr.write)
+    program = built(HELM, BuildEnvironment(places(os.environ).cache, os.environ), sys.stderr.write)
     done = subprocess.run(
         [program / "helm", *words],
         env=cluster.kubectl_environment(),

@@ -10,7 +10,7 @@ import pytest
 
 from edl import contract
 from edl.writes import Json
-from sandbox.existing import Cluster
+from sandbox.cluster import Cluster
 from tests.integration.support.kubeshare import NODE_LABEL, KubeShare
 from tests.integration.support.stage import INDEX, Stage, elastic, horovod, tensorflow
 

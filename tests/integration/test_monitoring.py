@@ -19,7 +19,7 @@ import yaml
 from dev.installation import Installation
 from edl import contract
 from edl.writes import Json
-from sandbox.builds.build import Bench
+from sandbox.builds.build import BuildEnvironment
 from sandbox.builds.debian import environment, unpacked
 from sandbox.errors import BuildError
 from sandbox.layout import free_ports
@@ -37,9 +37,9 @@ _WINDOW = "30s"
 @pytest.fixture(scope="module")
 def programs() -> dict[str, str]:
     """What lets Debian's prometheus and promtool run."""
-    bench = Bench(places(os.environ).cache, os.environ)
+    build_env = BuildEnvironment(places(os.environ).cache, os.environ)
     try:
-        prefix = unpacked("prometheus", bench, lambda _: None)
+        prefix = unpacked("prometheus", build_env, lambda _: None)
     except BuildError as error:
         if os.environ.get("CI"):
             raise

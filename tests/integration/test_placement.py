@@ -20,7 +20,7 @@ from edl.planner.plan import Admission, NodeAssignment, Plan
 from edl.steps.plan_steps import steps
 from edl.writes import Json, Write
 from sandbox import NodeGroup, Sandbox
-from sandbox.existing import Cluster
+from sandbox.cluster import Cluster
 from tests.integration.support.stage import elastic
 from tests.reasons import because
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from edl.writes import Json
-    from sandbox.existing import Cluster
+    from sandbox.cluster import Cluster
 
 pytestmark = pytest.mark.integration
 

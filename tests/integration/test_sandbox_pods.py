@@ -14,7 +14,7 @@ from sandbox.objects.nodes import SIMULATED
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sandbox.existing import Cluster
+    from sandbox.cluster import Cluster
 
 pytestmark = [pytest.mark.integration, pytest.mark.sandbox]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.builds.build import Bench
+from sandbox.builds.build import BuildEnvironment
 from sandbox.builds.debian import environment, unpacked
 from sandbox.errors import BuildError
 from sandbox.paths import places
@@ -78,9 +78,9 @@ def _ready(terminal: Terminal, script: str) -> Terminal:
 
 @pytest.fixture(scope="module")
 def prefix() -> Path:
-    bench = Bench(places(os.environ).cache, os.environ)
+    build_env = BuildEnvironment(places(os.environ).cache, os.environ)
     try:
-        return unpacked("shells", bench, lambda _: None)
+        return unpacked("shells", build_env, lambda _: None)
     except BuildError as error:
         if os.environ.get("CI"):
             raise

@@ -24,7 +24,7 @@ from dev.installation import (
 )
 from sandbox import NodeGroup, Sandbox
 from sandbox.builds import debian
-from sandbox.builds.build import Bench
+from sandbox.builds.build import BuildEnvironment
 from sandbox.files import write_whole
 from sandbox.layout import free_ports
 from sandbox.paths import places
@@ -111,8 +111,8 @@ def _clocked(command: list[str]) -> list[str]:
 
 def clock_library() -> Path:
     """libfaketime, of the distribution's package. Raises BuildError where there is none."""
-    bench = Bench(places(os.environ).cache, os.environ)
-    prefix = debian.unpacked("faketime", bench, print)
+    build_env = BuildEnvironment(places(os.environ).cache, os.environ)
+    prefix = debian.unpacked("faketime", build_env, print)
     (library,) = prefix.rglob(_LIBRARY)
     return library
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from sandbox import Sandbox
 from sandbox.builds import toolchain
-from sandbox.builds.build import Bench, built
+from sandbox.builds.build import BuildEnvironment, built
 from sandbox.builds.recipe import Recipe
 from sandbox.errors import SandboxError
 from sandbox.layout import free_ports
@@ -45,8 +45,8 @@ _SCRIPT: Final = 'mount --bind "$0" /etc && exec "$@"'
 
 def program() -> Path:
     """The path of Kueue's binary, built first if it is not in the cache. Raises BuildError."""
-    bench = Bench(places(os.environ).cache, os.environ)
-    folder = built(RECIPE, bench, lambda line: print(line, file=sys.stderr))
+    build_env = BuildEnvironment(places(os.environ).cache, os.environ)
+    folder = built(RECIPE, build_env, lambda line: print(line, file=sys.stderr))
     return folder / RECIPE.programs[0]
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from sandbox import Sandbox
 from sandbox.builds import debian
-from sandbox.builds.build import Bench
+from sandbox.builds.build import BuildEnvironment
+from sandbox.cluster import Cluster
 from sandbox.errors import SandboxError
-from sandbox.existing import Cluster
 from sandbox.paths import places
 from sandbox.real import archive
 from tests.e2e.support.commands import Commands
@@ -93,8 +93,8 @@ def load(cluster: Cluster) -> None:
     """Have a sandbox's node know the image; other clusters pull it."""
     if not isinstance(cluster, Sandbox) or IMAGE in cluster.images():
         return
-    bench = Bench(places(os.environ).cache, os.environ)
-    program = debian.unpacked("busybox", bench, sys.stderr.write) / "bin/busybox"
+    build_env = BuildEnvironment(places(os.environ).cache, os.environ)
+    program = debian.unpacked("busybox", build_env, sys.stderr.write) / "bin/busybox"
     with tempfile.TemporaryDirectory() as folder:
         image = Path(folder, "busybox.tar")
         files = {"/bin/busybox": program, "/bin/sh": program}

@@ -16,7 +16,7 @@ from sandbox import Sandbox
 
 if TYPE_CHECKING:
     from edl.writes import Json
-    from sandbox.existing import Cluster
+    from sandbox.cluster import Cluster
     from tests.e2e.support.commands import Commands
 
 READER: Final = "reader"

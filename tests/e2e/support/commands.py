@@ -9,8 +9,8 @@ from kubernetes.stream import stream
 from kubernetes.stream.ws_client import ERROR_CHANNEL
 from websocket import WebSocketException
 
+from sandbox.cluster import Cluster
 from sandbox.errors import SandboxError
-from sandbox.existing import Cluster
 
 WITHIN: Final = 120.0
 """Seconds for a command to end."""

@@ -5,16 +5,16 @@ import sys
 
 from dev import images, in_cluster
 from sandbox import Sandbox
-from sandbox.builds.build import Bench
-from sandbox.existing import Cluster
+from sandbox.builds.build import BuildEnvironment
+from sandbox.cluster import Cluster
 from sandbox.paths import places
 
 
 def load_image(cluster: Cluster, name: str) -> None:
     """Have the node of a sandbox know an image; other clusters have been given theirs."""
     if isinstance(cluster, Sandbox) and images.find(name).reference not in cluster.images():
-        bench = Bench(places(os.environ).cache, os.environ)
-        cluster.import_image(images.built(name, bench, sys.stderr.write))
+        build_env = BuildEnvironment(places(os.environ).cache, os.environ)
+        cluster.import_image(images.built(name, build_env, sys.stderr.write))
 
 
 def load_images(cluster: Cluster, manifest: str) -> None:

@@ -12,7 +12,7 @@ import yaml
 
 from edl import contract
 from edl.writes import Json
-from sandbox.existing import Cluster
+from sandbox.cluster import Cluster
 from tests.e2e.support import ledger
 from tests.e2e.support.claims import claim_files
 from tests.e2e.support.commands import Commands

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from kubectl_edl.main import run, this_process
-from sandbox.existing import Cluster
+from sandbox.cluster import Cluster
 
 
 def printed(cluster: Cluster, *args: str, ahead: timedelta = timedelta()) -> str:

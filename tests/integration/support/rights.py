@@ -14,7 +14,7 @@ from edl.kube.api.client import connect
 from edl.kube.cluster import RESOURCES, Cluster, ListOptions, RawList, Watch
 from edl.model import ObjectRef
 from edl.writes import Json
-from sandbox.existing import Cluster as Machine
+from sandbox.cluster import Cluster as Machine
 
 T = TypeVar("T")
 Asked = tuple[str, str]

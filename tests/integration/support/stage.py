@@ -13,8 +13,8 @@ from edl.kube.api.client import connect
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
 from edl.writes import Json
+from sandbox.cluster import Cluster
 from sandbox.errors import SandboxError
-from sandbox.existing import Cluster
 from tests.integration.support.first_apply import FirstApply
 from tests.temporary_namespace import temporary
 

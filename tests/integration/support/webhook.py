@@ -15,8 +15,8 @@ from edl.kube.api.client import connect
 from edl.model import ObjectRef
 from edl.writes import Json
 from manifests import render
+from sandbox.cluster import Cluster
 from sandbox.errors import SandboxError
-from sandbox.existing import Cluster
 from tests.temporary_namespace import temporary
 from tests.waiting import until
 

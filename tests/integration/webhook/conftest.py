@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from sandbox import NodeGroup, temporary_sandbox
-from sandbox.existing import Cluster
+from sandbox.cluster import Cluster
 from tests.integration.support.webhook import UNLABELLED, Webhook, beside, stored
 from tests.temporary_namespace import temporary
 

@@ -11,8 +11,8 @@ from edl.inject.handlers import AdmissionRequest, Context
 from edl.kube.api.client import connect
 from edl.model import ObjectRef
 from edl.writes import Json
+from sandbox.cluster import Cluster
 from sandbox.errors import SandboxError
-from sandbox.existing import Cluster
 from tests.integration.support.webhook import (
     UNLABELLED,
     Webhook,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.builds.build import Bench
+from sandbox.builds.build import BuildEnvironment
 from sandbox.builds.debian import environment, fetched
 from sandbox.errors import BuildError
 
@@ -61,7 +61,9 @@ def with_apt(tmp_path: Path) -> WithApt:
 
 
 def fetch(cache: Path, environ: dict[str, str], *packages: str) -> Path:
-    return fetched("tools", packages or ("tool",), Bench(cache, environ, io.StringIO()), quiet)
+    return fetched(
+        "tools", packages or ("tool",), BuildEnvironment(cache, environ, io.StringIO()), quiet
+    )
 
 
 def test_packages_and_what_they_need_are_unpacked_and_kept(cache: Path, with_apt: WithApt) -> None:
@@ -109,8 +111,9 @@ def test_a_killed_fetch_leaves_no_half_folder(cache: Path, with_apt: WithApt) ->
     environ = with_apt("sleep 5")
     script = (
         "import io, sys; from pathlib import Path\n"
-        "from sandbox.builds.build import Bench; from sandbox.builds.debian import fetched\n"
-        f"fetched('tools', ('tool',), Bench(Path(sys.argv[1]), {environ!r}), print)\n"
+        "from sandbox.builds.build import BuildEnvironment\n"
+        "from sandbox.builds.debian import fetched\n"
+        f"fetched('tools', ('tool',), BuildEnvironment(Path(sys.argv[1]), {environ!r}), print)\n"
     )
     run = subprocess.Popen([sys.executable, "-c", script, str(cache)])
     while not list(cache.glob("debian/.tools-*/archives")):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox import images
-from sandbox.builds.build import Bench
+from sandbox.builds.build import BuildEnvironment
 from sandbox.errors import BuildError
-from sandbox.images import archives, base, builder, making
+from sandbox.images import archives, base, builder, image_build
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,8 +32,8 @@ def lesson(tmp_path: Path) -> images.Image:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path / "cache", {"PATH": os.defpath}, io.StringIO())
+def build_env(tmp_path: Path) -> BuildEnvironment:
+    return BuildEnvironment(tmp_path / "cache", {"PATH": os.defpath}, io.StringIO())
 
 
 def quiet(_line: str) -> None: ...
@@ -54,26 +54,28 @@ def test_the_key_changes_with_every_input(lesson: images.Image, tmp_path: Path) 
     assert archives.key(renamed, {}) == seen[-1]
 
 
-def test_what_is_kept_needs_no_builder(lesson: images.Image, bench: Bench) -> None:
-    assert images.kept(lesson, bench) is None
-    archive = bench.cache / "images" / f"lesson-{archives.key(lesson, {})}.tar"
+def test_what_is_kept_needs_no_builder(lesson: images.Image, build_env: BuildEnvironment) -> None:
+    assert images.kept(lesson, build_env) is None
+    archive = build_env.cache / "images" / f"lesson-{archives.key(lesson, {})}.tar"
     archive.parent.mkdir(parents=True)
     archive.write_text("whole")
-    nowhere = Bench(bench.cache, {"PATH": ""}, bench.stream)
+    nowhere = BuildEnvironment(build_env.cache, {"PATH": ""}, build_env.stream)
     assert images.kept(lesson, nowhere) == archive
     assert images.build(lesson, nowhere, quiet) == archive
 
 
-def test_an_example_without_a_recipe_is_said(lesson: images.Image, bench: Bench) -> None:
+def test_an_example_without_a_recipe_is_said(
+    lesson: images.Image, build_env: BuildEnvironment
+) -> None:
     (lesson.folder / "Dockerfile").unlink()
     with pytest.raises(BuildError, match=r"lesson has no Dockerfile"):
-        images.build(lesson, bench, quiet)
+        images.build(lesson, build_env, quiet)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="says what others than root are told")
 def test_without_root_the_remedy_is_named(lesson: images.Image) -> None:
     with pytest.raises(BuildError, match=r"docker build -t docker.io/edl-tests.*as root.*sudo"):
-        making.require(lesson)
+        image_build.require(lesson)
 
 
 def test_the_base_image_follows_what_decides_it() -> None:

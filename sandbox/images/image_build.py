@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from sandbox.builds import debian
-from sandbox.builds.build import Bench
+from sandbox.builds.build import BuildEnvironment
 from sandbox.builds.logged_run import fresh
 from sandbox.builds.progress import Progress
 from sandbox.errors import BuildError
@@ -53,17 +53,17 @@ def require_root(reason: str) -> None:
         raise BuildError(f"{reason}: run this as root, with sudo -E")
 
 
-def make(
+def build_archive(
     target: Path,
     image: Image,
     borrowed: Mapping[str, Path],
-    bench: Bench,
+    build_env: BuildEnvironment,
     say: Callable[[str], object],
 ) -> None:
     """Build the image into the archive `target`. The caller holds the lock. Raises BuildError."""
     doing = ("build", "building", f"the image {image.name}")
-    with _builder(image.name, doing, bench, say) as builder:
-        with locked(bench.cache / "locks" / "image-base.lock"):
+    with _builder(image.name, doing, build_env, say) as builder:
+        with locked(build_env.cache / "locks" / "image-base.lock"):
             base.ensure(builder)
         builder.buildah("build", *_flags(builder, image, borrowed), str(image.folder))
         archive = builder.work / "whole.tar"
@@ -73,34 +73,37 @@ def make(
         archive.rename(target)
 
 
-def prune(bench: Bench, say: Callable[[str], object]) -> None:
+def prune_layers(build_env: BuildEnvironment, say: Callable[[str], object]) -> None:
     """Delete layers that no image uses. The caller holds the lock of every image."""
     doing = ("drop", "dropping", "unused layers")
-    with _builder("prune", doing, bench, say) as builder:
+    with _builder("prune", doing, build_env, say) as builder:
         builder.buildah("rmi", "--prune")
 
 
 @contextmanager
 def _builder(
-    name: str, doing: tuple[str, str, str], bench: Bench, say: Callable[[str], object]
+    name: str,
+    doing: tuple[str, str, str],
+    build_env: BuildEnvironment,
+    say: Callable[[str], object],
 ) -> Iterator[Builder]:
     """A builder with a temporary work folder and a progress line."""
-    unpacked = debian.unpacked("images", bench, say)
-    images = bench.cache / FOLDER
+    unpacked = debian.unpacked("images", build_env, say)
+    images = build_env.cache / FOLDER
     images.mkdir(parents=True, exist_ok=True)
     # We hold the lock, so these remains are from a killed build.
     for abandoned in images.glob(f".{name}@*"):
         shutil.rmtree(abandoned)
     do, does, what = doing
-    progress = Progress(f"{does} {what}", bench.stream)
+    progress = Progress(f"{does} {what}", build_env.stream)
     with tempfile.TemporaryDirectory(dir=images, prefix=f".{name}@") as work:
         yield Builder(
             what=f"{do} {what}",
             packages=unpacked,
             storage=images / "storage",
             work=Path(work),
-            environ=bench.environ,
-            log=fresh(bench.cache / "logs" / f"image-{name}.log"),
+            environ=build_env.environ,
+            log=fresh(build_env.cache / "logs" / f"image-{name}.log"),
             progress=progress,
         )
         progress.end("done")
