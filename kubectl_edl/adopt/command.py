@@ -9,11 +9,11 @@ from click.shell_completion import CompletionItem
 from edl.kube.option_group import Decorator, collect_options, group
 from kubectl_edl.adopt.job_labels import LabelOptions
 from kubectl_edl.adopt.manifest_files import adopt_files, print_documents, release_files
-from kubectl_edl.adopt.recreate import Recreation, adopt_job
+from kubectl_edl.adopt.recreate import RecreateOptions, adopt_job
 from kubectl_edl.adopt.release_job import release_job
 from kubectl_edl.cli.completion_candidates import job_names, plain_job_names
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import FILENAMES_IF_ANY, Writing, one_namespace, writing
+from kubectl_edl.cli.options import FILENAMES_IF_ANY, WriteOptions, namespace_options, write_options
 from kubectl_edl.resources.manifest_sources import Named
 
 _ADOPT_HELP: Final = """Make an ordinary Job elastic.
@@ -68,11 +68,11 @@ def _named(candidates: Callable[..., list[CompletionItem]]) -> Decorator:
 @click.command("adopt", help=_ADOPT_HELP)
 @_named(plain_job_names)
 @group(LabelOptions, "labels")
-@group(Recreation, "recreation")
-@one_namespace
+@group(RecreateOptions, "recreation")
+@namespace_options
 @click.pass_obj
 def adopt(
-    cli: CliContext, named: Named, labels: LabelOptions, recreation: Recreation, scope: Scope
+    cli: CliContext, named: Named, labels: LabelOptions, recreation: RecreateOptions, scope: Scope
 ) -> None:
     if named.filenames and (recreation.recreate or recreation.yes):
         raise click.UsageError(
@@ -88,10 +88,10 @@ def adopt(
 
 @click.command("release", help=_RELEASE_HELP)
 @_named(job_names)
-@one_namespace
-@writing
+@namespace_options
+@write_options
 @click.pass_obj
-def release(cli: CliContext, named: Named, scope: Scope, writing: Writing) -> None:
+def release(cli: CliContext, named: Named, scope: Scope, writing: WriteOptions) -> None:
     if named.filenames and writing.output == "name":
         raise click.UsageError("-o name is for a Job of the cluster; with -f it is yaml or json.")
     if named.filenames and writing.dry_run == "server":

@@ -32,7 +32,7 @@ from kubectl_edl.resources.source_manifest import as_applied, controller_of, sou
 
 
 @option_group
-class Recreation:
+class RecreateOptions:
     """Whether to recreate a live Job; `timeout` limits the wait for the deletion of the old one."""
 
     recreate: bool = option(help="Delete the Job and create it again.")
@@ -55,7 +55,11 @@ class Replacement:
 
 
 def adopt_job(
-    cli: CliContext, connection: ClusterConnection, name: str, labels: LabelOptions, how: Recreation
+    cli: CliContext,
+    connection: ClusterConnection,
+    name: str,
+    labels: LabelOptions,
+    how: RecreateOptions,
 ) -> None:
     """Recreate a live Job if `--recreate` is given, or raise Refused with the command for it."""
     target = ObjectRef("Job", connection.namespace, plain(name))

@@ -21,7 +21,7 @@ from kubectl_edl.adopt.job_labels import is_ours
 from kubectl_edl.cli.completion_candidates import plain, training_job_name
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interaction import print_changed
-from kubectl_edl.cli.options import Writing
+from kubectl_edl.cli.options import WriteOptions
 from kubectl_edl.client.cluster_view import survey_jobs
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.patcher import Patcher, with_fresh_state
@@ -79,7 +79,7 @@ def _member(part: Json, name: str) -> Json:
 
 
 def release_job(
-    cli: CliContext, connection: ClusterConnection, name: str, writing: Writing
+    cli: CliContext, connection: ClusterConnection, name: str, writing: WriteOptions
 ) -> None:
     """Remove all that is ours from every Job of the training job, retrying on write conflicts.
 
@@ -189,7 +189,9 @@ def _hints(jobs: list[Json], flags: str) -> Iterator[str]:
             yield f"hint: nothing ends {name} when the training is done: {delete}"
 
 
-def _delete_budgets(connection: ClusterConnection, done: _Done, writing: Writing) -> Iterator[str]:
+def _delete_budgets(
+    connection: ClusterConnection, done: _Done, writing: WriteOptions
+) -> Iterator[str]:
     """Delete our PodDisruptionBudgets, which would block drains forever; other objects are kept."""
     if writing.dry_run != "none":
         return

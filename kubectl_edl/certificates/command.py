@@ -7,7 +7,7 @@ import click
 from kubectl_edl.cli.command_errors import Exit
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.lazy_group import Listed
-from kubectl_edl.cli.options import OutputOptions, a_cluster, one_namespace, printing
+from kubectl_edl.cli.options import OutputOptions, cluster_options, namespace_options, print_options
 
 _HELP: Final = """Show, verify and renew the webhook's certificates.
 
@@ -69,31 +69,31 @@ Examples:
     short_help="Show subject, issuer, days left, and where they are stored.",
     help=_SHOW_HELP,
 )
-@a_cluster
-@printing
+@cluster_options
+@print_options
 @click.pass_obj
-def show(cli: CliContext, scope: Scope, reading: OutputOptions) -> None:
+def show(cli: CliContext, scope: Scope, output: OutputOptions) -> None:
     from kubectl_edl.certificates.renewal import listed
     from kubectl_edl.cli.watch_report import show as print_once
 
     connection = cli.connect(scope)
-    print_once(cli, reading, lambda: listed(connection, cli.now()))
+    print_once(cli, output, lambda: listed(connection, cli.now()))
 
 
 @click.command(
     "verify", short_help="Check that the API server trusts the webhook.", help=_VERIFY_HELP
 )
-@one_namespace
-@printing
+@namespace_options
+@print_options
 @click.pass_context
-def verify(ctx: click.Context, scope: Scope, reading: OutputOptions) -> None:
+def verify(ctx: click.Context, scope: Scope, output: OutputOptions) -> None:
     from kubectl_edl.doctor.checks import CERTIFICATES, run_section
     from kubectl_edl.doctor.checks.check import CheckContext
     from kubectl_edl.doctor.view import print_results
 
     cli = ctx.ensure_object(CliContext)
     results = run_section(CERTIFICATES, CheckContext(cli.connect(scope), cli.now()))
-    if print_results(cli, reading, [results]):
+    if print_results(cli, output, [results]):
         ctx.exit(Exit.REFUSED)
 
 
@@ -101,7 +101,7 @@ def verify(ctx: click.Context, scope: Scope, reading: OutputOptions) -> None:
     "renew", short_help="Renew the serving certificate, or the authority.", help=_RENEW_HELP
 )
 @click.option("--authority", is_flag=True, help="Replace the authority as well.")
-@a_cluster
+@cluster_options
 @click.pass_obj
 def renew(cli: CliContext, scope: Scope, *, authority: bool) -> None:
     from kubectl_edl.certificates.renewal import renew as renewed

@@ -32,9 +32,9 @@ def command_first(args: list[str], *further: Decorator) -> list[str]:
 
 
 def _takes_value(flag: str, further: Sequence[Decorator]) -> bool:
-    from kubectl_edl.cli.options import everywhere, reading
+    from kubectl_edl.cli.options import all_namespaces_options, output_options
 
-    options = click_options(everywhere, reading, *further)
+    options = click_options(all_namespaces_options, output_options, *further)
     return any(flag in one.opts and not one.is_flag for one in options)
 
 

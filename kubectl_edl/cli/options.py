@@ -140,7 +140,7 @@ class OutputOptions:
     """How a list is filtered and printed; `output.printer` parses `output`."""
 
     selector: str = shared_option(SELECTOR, "")
-    output: str = option("-o", fallback="table", type=FORM, help="Output format.")
+    format: str = option("-o", "--output", fallback="table", type=FORM, help="Output format.")
     watch: bool = option("-w", help="Watch for changes.")
     color: str = option(
         fallback="auto",
@@ -151,7 +151,7 @@ class OutputOptions:
 
 
 @option_group
-class Writing:
+class WriteOptions:
     """How a change is made and reported; an empty `output` prints a sentence."""
 
     dry_run: str = shared_option(DRY_RUN, "none")
@@ -163,7 +163,7 @@ class Writing:
 
 
 @option_group
-class Confirmation:
+class ConfirmOptions:
     """How a change is confirmed, or only tried."""
 
     yes: bool = shared_option(YES, fallback=False)
@@ -171,28 +171,28 @@ class Confirmation:
 
 
 @option_group
-class Deleting(Confirmation):
+class DeletionOptions(ConfirmOptions):
     """How a deletion is confirmed, and how long it is awaited."""
 
     wait: bool = option(default=True, help="Wait until the objects are gone; the default.")
     timeout: timedelta = shared_option(TIMEOUT, TIME_LIMIT)
 
 
-def not_both(name: str | None, reading: OutputOptions) -> None:
+def not_both(name: str | None, output: OutputOptions) -> None:
     """Raise click.UsageError if both a name and a selector are given, as kubectl does."""
-    if name and reading.selector:
+    if name and output.selector:
         raise click.UsageError("A name and a selector (-l) exclude each other: leave out one.")
 
 
-a_cluster: Final = collect_options(Scope, "scope", _SCOPE[2:])
+cluster_options: Final = collect_options(Scope, "scope", _SCOPE[2:])
 """`--context --kubeconfig`, as `scope`: for commands that do not depend on a namespace."""
-everywhere: Final = collect_options(Scope, "scope", _SCOPE)
+all_namespaces_options: Final = collect_options(Scope, "scope", _SCOPE)
 """`-n -A --context --kubeconfig`, as `scope`."""
-one_namespace: Final = collect_options(Scope, "scope", (_SCOPE[0], *_SCOPE[2:]))
+namespace_options: Final = collect_options(Scope, "scope", (_SCOPE[0], *_SCOPE[2:]))
 """`-n --context --kubeconfig`, as `scope`."""
-reading: Final = group(OutputOptions, "reading")
-"""`-l -o -w --color --no-headers`, as `reading`."""
-watching: Final = group(OutputOptions, "reading", without={"selector"})
-printing: Final = group(OutputOptions, "reading", without={"selector", "watch"})
-writing: Final = group(Writing, "writing")
+output_options: Final = group(OutputOptions, "output")
+"""`-l -o -w --color --no-headers`, as `output`."""
+watch_options: Final = group(OutputOptions, "output", without={"selector"})
+print_options: Final = group(OutputOptions, "output", without={"selector", "watch"})
+write_options: Final = group(WriteOptions, "writing")
 """`--dry-run -o`, as `writing`."""

@@ -20,36 +20,36 @@ from kubectl_edl.output.table import Layout, widths
 Read = Callable[[], Report]
 
 
-def show(cli: CliContext, reading: OutputOptions, read: Read) -> None:
+def show(cli: CliContext, output: OutputOptions, read: Read) -> None:
     """Print the report once."""
-    report, chosen = read(), form(reading.output)
+    report, chosen = read(), form(output.format)
     _print_hints(cli, chosen, report)
     if report.objects or not chosen.people:
-        cli.out.write(chosen.prints(report, layout(cli, reading)))
+        cli.out.write(chosen.prints(report, layout(cli, output)))
 
 
-def follow(cli: CliContext, reading: OutputOptions, read: Read, changes: Iterator[None]) -> None:
+def follow(cli: CliContext, output: OutputOptions, read: Read, changes: Iterator[None]) -> None:
     """Print until `changes` end: redraw a table on a terminal, append everything else as lines."""
-    if cli.width is not None and form(reading.output).people:
-        _draw(cli, reading, reports(cli, read, changes))
+    if cli.width is not None and form(output.format).people:
+        _draw(cli, output, reports(cli, read, changes))
     else:
-        continued(cli, reading, read, changes)
+        continued(cli, output, read, changes)
 
 
 def printed(
-    cli: CliContext, reading: OutputOptions, read: Read, cluster: Cluster, selection: ListOptions
+    cli: CliContext, output: OutputOptions, read: Read, cluster: Cluster, selection: ListOptions
 ) -> None:
     """Print once, or with `--watch` after each change of a selected object."""
-    if reading.watch:
-        follow(cli, reading, read, cli.changes(cluster, selection))
+    if output.watch:
+        follow(cli, output, read, cli.changes(cluster, selection))
     else:
-        show(cli, reading, read)
+        show(cli, output, read)
 
 
-def continued(cli: CliContext, reading: OutputOptions, read: Read, changes: Iterator[None]) -> None:
+def continued(cli: CliContext, output: OutputOptions, read: Read, changes: Iterator[None]) -> None:
     """Append new or changed lines, on a terminal too: earlier output is kept."""
-    chosen = form(reading.output)
-    lines = _Lines(chosen, layout(replace(cli, width=None, size=None), reading), reading)
+    chosen = form(output.format)
+    lines = _Lines(chosen, layout(replace(cli, width=None, size=None), output), output)
     for number, report in enumerate(reports(cli, read, changes)):
         if number == 0:
             _print_hints(cli, chosen, report)
@@ -57,28 +57,28 @@ def continued(cli: CliContext, reading: OutputOptions, read: Read, changes: Iter
         cli.out.flush()
 
 
-def layout(cli: CliContext, reading: OutputOptions) -> Layout:
+def layout(cli: CliContext, output: OutputOptions) -> Layout:
     """The layout for stdout as it is now: the terminal may be resized between two reports."""
     width, height = cli.size() if cli.size else (cli.width, None)
     return Layout(
         width=width,
         height=height,
-        header=not reading.no_headers,
+        header=not output.no_headers,
         unicode=cli.unicode,
-        wide=reading.output == "wide",
-        coloured={"auto": cli.coloured}.get(reading.color, reading.color == "always"),
+        wide=output.format == "wide",
+        coloured={"auto": cli.coloured}.get(output.color, output.color == "always"),
     )
 
 
-def _draw(cli: CliContext, reading: OutputOptions, reports: Iterator[Report]) -> None:
+def _draw(cli: CliContext, output: OutputOptions, reports: Iterator[Report]) -> None:
     """Redraw on the alternate screen; the last report stays on the normal screen."""
     picture = ""
     try:
         with cli.listening():
             cli.out.write(ENTER)
             for report in reports:
-                now = layout(cli, reading)
-                draw = report.picture or partial(form(reading.output).prints, report)
+                now = layout(cli, output)
+                draw = report.picture or partial(form(output.format).prints, report)
                 picture = fitted(draw(now) or f"{report.nothing}\n", now)
                 cli.out.write(over(picture))
                 cli.out.flush()
@@ -90,10 +90,10 @@ def _draw(cli: CliContext, reading: OutputOptions, reports: Iterator[Report]) ->
 class _Lines:
     """Remembers what was printed, and prints new and changed rows."""
 
-    def __init__(self, chosen: OutputForm, plain: Layout, reading: OutputOptions) -> None:
+    def __init__(self, chosen: OutputForm, plain: Layout, output: OutputOptions) -> None:
         self._form = chosen
         self._layout = plain
-        self._wide = reading.output == "wide"
+        self._wide = output.format == "wide"
         self._shown: dict[tuple[str, str], object] = {}
 
     def news(self, report: Report) -> str:

@@ -37,7 +37,7 @@ class SettingsOverrides:
 
 
 AS_PUBLISHED: Final = SettingsOverrides()
-asking: Final = group(SettingsOverrides, "asked")
+settings_options: Final = group(SettingsOverrides, "asked")
 """`--policy --load-ceiling`, as `asked`."""
 
 

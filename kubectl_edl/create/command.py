@@ -16,7 +16,7 @@ from edl.writes import Json
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import print_changed
 from kubectl_edl.cli.lazy_group import Listed
-from kubectl_edl.cli.options import Writing, one_namespace, writing
+from kubectl_edl.cli.options import WriteOptions, namespace_options, write_options
 from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.client.reconciler_lease import unattended
 from kubectl_edl.create.create_jobs import create_all, rehearse
@@ -127,7 +127,7 @@ def _command(framework: Framework) -> click.Command:
     def create(
         cli: CliContext,
         scope: Scope,
-        writing: Writing,
+        writing: WriteOptions,
         options: CreateOptions,
         pods: RolePodOptions,
         **given: str | None,
@@ -136,7 +136,7 @@ def _command(framework: Framework) -> click.Command:
         request = CreateRequest(framework.name, options, sizes, pods, scope.namespace)
         _create(cli, scope, writing, request)
 
-    function = pods(options(one_namespace(writing(click.pass_obj(create)))))
+    function = pods(options(namespace_options(write_options(click.pass_obj(create)))))
     for size in reversed(sizes):
         function = size(function)
     help_text = _framework_help(framework)
@@ -163,7 +163,7 @@ def _sample(framework: Framework) -> list[tuple[str, str]]:
     ]
 
 
-def _create(cli: CliContext, scope: Scope, writing: Writing, request: CreateRequest) -> None:
+def _create(cli: CliContext, scope: Scope, writing: WriteOptions, request: CreateRequest) -> None:
     made = manifests(request)
     if writing.dry_run == "server":
         made = rehearse(cli.connect(scope), made)

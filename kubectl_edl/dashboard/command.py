@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from edl.kube.option_group import group
-from kubectl_edl.cli.options import everywhere
+from kubectl_edl.cli.options import all_namespaces_options
 from kubectl_edl.dashboard.options import DashboardOptions
-from kubectl_edl.top.options import costing
+from kubectl_edl.top.options import cost_options
 
 if TYPE_CHECKING:
     from kubectl_edl.cli.context import CliContext, Scope
@@ -47,9 +47,9 @@ _LONG: Final = 3600.0
 
 
 @click.command("dashboard", help=_HELP)
-@costing
+@cost_options
 @group(DashboardOptions, "asked")
-@everywhere
+@all_namespaces_options
 @click.pass_obj
 def dashboard(cli: CliContext, scope: Scope, asked: DashboardOptions) -> None:
     import webbrowser

@@ -5,7 +5,7 @@ from io import StringIO
 
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection
-from kubectl_edl.cli.options import Writing
+from kubectl_edl.cli.options import WriteOptions
 from kubectl_edl.scale import size_validation
 from kubectl_edl.scale.resize import ResizeTask, carry_out
 
@@ -27,6 +27,6 @@ def resize(cli: CliContext, connection: ClusterConnection, request: ResizeReques
     there = replace(connection, namespace=request.namespace, scope=scope)
     asked = size_validation.SizeRequest(size=request.size, auto=request.size is None, scope=scope)
     silent = replace(cli, out=StringIO(), err=StringIO())
-    carry_out(ResizeTask(silent, there, request.name, asked, Writing("none")))
+    carry_out(ResizeTask(silent, there, request.name, asked, WriteOptions("none")))
     assert isinstance(silent.out, StringIO)  # noqa: S101 - set two lines above
     return silent.out.getvalue().strip()

@@ -23,21 +23,21 @@ from kubectl_edl.cli.command_errors import (
 from kubectl_edl.cli.completion_candidates import plain, training_job_name
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import waited_gone
-from kubectl_edl.cli.options import Deleting, everywhere
+from kubectl_edl.cli.options import DeletionOptions, all_namespaces_options
 from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.model.job_selection import (
     JobSelection,
     agreed,
     check,
-    choosing,
     each,
     none_found,
+    selection_options,
     shown,
 )
 
 
 @option_group
-class DeleteOptions(Deleting):
+class DeleteOptions(DeletionOptions):
     """`output` is `name` or empty."""
 
     ignore_not_found: bool = option(help="Do not fail when a job does not exist.")
@@ -201,9 +201,9 @@ Examples:
 
 
 @click.command("delete", help=_HELP, epilog=EXIT_CODES_TIMED_HELP)
-@choosing
+@selection_options
 @group(DeleteOptions, "how")
-@everywhere
+@all_namespaces_options
 @click.pass_obj
 def delete(cli: CliContext, choice: JobSelection, how: DeleteOptions, scope: Scope) -> None:
     """Raises Missing before anything is deleted, Refused without confirmation, TimedOut."""

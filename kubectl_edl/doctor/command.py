@@ -6,7 +6,7 @@ import click
 
 from kubectl_edl.cli.command_errors import Exit
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import OutputOptions, one_namespace, printing
+from kubectl_edl.cli.options import OutputOptions, namespace_options, print_options
 
 _HELP: Final = """Check the installation, and suggest a fix for each problem.
 
@@ -31,13 +31,13 @@ Examples:
 
 
 @click.command("doctor", help=_HELP)
-@one_namespace
-@printing
+@namespace_options
+@print_options
 @click.pass_context
-def doctor(ctx: click.Context, scope: Scope, reading: OutputOptions) -> None:
+def doctor(ctx: click.Context, scope: Scope, output: OutputOptions) -> None:
     from kubectl_edl.doctor.checks import run_checks
     from kubectl_edl.doctor.view import print_results
 
     cli = ctx.ensure_object(CliContext)
-    if print_results(cli, reading, run_checks(lambda: cli.connect(scope), cli.now())):
+    if print_results(cli, output, run_checks(lambda: cli.connect(scope), cli.now())):
         ctx.exit(Exit.REFUSED)

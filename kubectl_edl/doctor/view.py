@@ -23,20 +23,18 @@ _MARKS: Final[Mapping[Verdict, tuple[str, str, str]]] = {
 CUT_SHORT: Final = "Remaining checks skipped: they depend on this one."
 
 
-def print_results(
-    cli: CliContext, reading: OutputOptions, results: Iterable[SectionResult]
-) -> bool:
+def print_results(cli: CliContext, output: OutputOptions, results: Iterable[SectionResult]) -> bool:
     """Print the results, and return whether a check failed.
 
     For people, each section is printed when it is done, as checks of a broken cluster take long.
     """
     sections: list[SectionResult] = []
-    if reading.output not in ("table", "wide"):
+    if output.format not in ("table", "wide"):
         sections += results
         report = Report((), documents("CheckReport", [document(sections)]), ())
-        show(cli, reading, lambda: report)
+        show(cli, output, lambda: report)
         return worst(sections) is Verdict.FAILURE
-    how = layout(cli, reading)
+    how = layout(cli, output)
     for section in results:
         cli.out.write(("\n" if sections else "") + section_text(section, how))
         cli.out.flush()

@@ -9,7 +9,7 @@ from edl.kube.cluster import ListOptions
 from edl.kube.event_facts import EventFacts
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
-from kubectl_edl.cli.options import OutputOptions, everywhere, not_both, reading
+from kubectl_edl.cli.options import OutputOptions, all_namespaces_options, not_both, output_options
 from kubectl_edl.cli.watch_report import continued, show
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.event_reader import events_of, jobs_of
@@ -41,8 +41,8 @@ COUNT.
 
 @click.command("events", help=_HELP)
 @click.argument("job", required=False, shell_complete=job_names)
-@everywhere
-@reading
+@all_namespaces_options
+@output_options
 @click.option(
     "--types",
     multiple=True,
@@ -51,22 +51,22 @@ COUNT.
 )
 @click.pass_obj
 def events(
-    cli: CliContext, job: str | None, scope: Scope, reading: OutputOptions, types: tuple[str, ...]
+    cli: CliContext, job: str | None, scope: Scope, output: OutputOptions, types: tuple[str, ...]
 ) -> None:
-    not_both(job, reading)
+    not_both(job, output)
     connection = cli.connect(scope)
 
     def read() -> Report:
-        found = _found(cli, connection, job, reading.selector)
+        found = _found(cli, connection, job, output.selector)
         chosen = [one for one in found if not types or one.body.get("type") in types]
         whose = job or "training jobs"
         return events_report(chosen, cli.now(), connection.namespace, whose)
 
-    if reading.watch:
+    if output.watch:
         changes = cli.changes(connection.cluster, ListOptions("Event", connection.namespace))
-        continued(cli, reading, read, changes)
+        continued(cli, output, read, changes)
     else:
-        show(cli, reading, read)
+        show(cli, output, read)
 
 
 def _found(

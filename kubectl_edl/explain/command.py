@@ -8,13 +8,13 @@ from edl.errors import Forbidden
 from edl.model import ClusterState
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
-from kubectl_edl.cli.options import OutputOptions, one_namespace, printing
+from kubectl_edl.cli.options import OutputOptions, namespace_options, print_options
 from kubectl_edl.cli.watch_report import show
 from kubectl_edl.client import reconciler_lease
 from kubectl_edl.client.cluster_view import allowed, survey_cluster, survey_ruled
 from kubectl_edl.client.job_lookup import named_role, training_job
 from kubectl_edl.client.pending_pods import pods_of
-from kubectl_edl.client.reconciler_settings import SettingsOverrides, asking, deciding
+from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding, settings_options
 from kubectl_edl.model.published_queue import ranked
 from kubectl_edl.output.report import Report
 
@@ -53,15 +53,15 @@ reason codes: docs/reference/reason-codes.md
 
 @click.command("explain", help=_HELP)
 @click.argument("job", shell_complete=job_names)
-@asking
-@one_namespace
-@printing
+@settings_options
+@namespace_options
+@print_options
 @click.pass_obj
 def explain(
-    cli: CliContext, job: str, scope: Scope, asked: SettingsOverrides, reading: OutputOptions
+    cli: CliContext, job: str, scope: Scope, asked: SettingsOverrides, output: OutputOptions
 ) -> None:
     connection = cli.connect(scope)
-    show(cli, reading, lambda: _report(cli, connection, job, asked))
+    show(cli, output, lambda: _report(cli, connection, job, asked))
 
 
 def _report(

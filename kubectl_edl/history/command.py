@@ -8,7 +8,7 @@ import click
 from edl.kube.event_facts import EventFacts
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import OutputOptions, one_namespace, printing
+from kubectl_edl.cli.options import OutputOptions, namespace_options, print_options
 from kubectl_edl.cli.watch_report import show
 from kubectl_edl.client.cluster_view import allowed, survey_training
 from kubectl_edl.client.event_reader import events_of, jobs_of
@@ -48,10 +48,10 @@ Examples:
 
 @click.command("history", help=_HELP)
 @click.argument("job", shell_complete=job_names)
-@one_namespace
-@printing
+@namespace_options
+@print_options
 @click.pass_obj
-def history(cli: CliContext, job: str, scope: Scope, reading: OutputOptions) -> None:
+def history(cli: CliContext, job: str, scope: Scope, output: OutputOptions) -> None:
     connection = cli.connect(scope)
 
     def read() -> Report:
@@ -70,7 +70,7 @@ def history(cli: CliContext, job: str, scope: Scope, reading: OutputOptions) -> 
         report = history_report(found, past(found), now, warned)
         return report.with_hints((*survey.hints, *hints))
 
-    show(cli, reading, read)
+    show(cli, output, read)
 
 
 def _distinct(events: Iterable[EventFacts]) -> list[EventFacts]:

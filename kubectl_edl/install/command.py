@@ -13,7 +13,7 @@ from edl.kube.option_group import group, option, option_group, shared_option
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP, Misused, Refused
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import TIME_LIMIT, TIMEOUT, Writing, a_cluster
+from kubectl_edl.cli.options import TIME_LIMIT, TIMEOUT, WriteOptions, cluster_options
 from kubectl_edl.cli.suggested_commands import with_flags
 from kubectl_edl.client.certificate_store import served_in, served_outside
 from kubectl_edl.client.patcher import REMARKS
@@ -65,7 +65,7 @@ Exit code 5: installed, but not ready in time.
 
 
 @option_group
-class InstallOptions(Writing):
+class InstallOptions(WriteOptions):
     """Options of an installation; `timeout` limits the wait."""
 
     wait: bool = option(
@@ -81,7 +81,7 @@ class InstallOptions(Writing):
 @click.command("install", help=_INSTALL_HELP, epilog=EXIT_CODES_TIMED_HELP)
 @group(InstallationChoice, "asked")
 @group(InstallOptions, "how", without=("take_ownership",))
-@a_cluster
+@cluster_options
 @click.pass_obj
 def install(cli: CliContext, asked: InstallationChoice, how: InstallOptions, scope: Scope) -> None:
     """Install, or complete an installation. Raises Misused without an image: none is public."""
@@ -117,7 +117,7 @@ def _check_image(given: Json, verb: str, scope: Scope) -> None:
 @click.command("upgrade", help=_UPGRADE_HELP, epilog=EXIT_CODES_TIMED_HELP)
 @group(InstallationChoice, "asked")
 @group(InstallOptions, "how")
-@a_cluster
+@cluster_options
 @click.pass_obj
 def upgrade(cli: CliContext, asked: InstallationChoice, how: InstallOptions, scope: Scope) -> None:
     """Upgrade to this plugin's version; values that are not given keep their previous setting."""

@@ -12,7 +12,7 @@ from edl.model import ObjectRef
 from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP, Refused
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import confirmed
-from kubectl_edl.cli.options import Deleting, a_cluster
+from kubectl_edl.cli.options import DeletionOptions, cluster_options
 from kubectl_edl.cli.suggested_commands import FixCommand, with_flags
 from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.install import job_restore, prune, uninstall_summary
@@ -42,10 +42,10 @@ Exit code 5: deleted, but some objects were still there when the time was up.
 
 
 @click.command("uninstall", help=_HELP, epilog=EXIT_CODES_TIMED_HELP)
-@group(Deleting, "how")
-@a_cluster
+@group(DeletionOptions, "how")
+@cluster_options
 @click.pass_obj
-def uninstall(cli: CliContext, how: Deleting, scope: Scope) -> None:
+def uninstall(cli: CliContext, how: DeletionOptions, scope: Scope) -> None:
     """Uninstall. Raises Refused without confirmation, TimedOut if an object remains."""
     cluster = cli.connect(scope).cluster
     if helm := helm_release(cluster):

@@ -13,7 +13,7 @@ from edl.phases import phase
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
-from kubectl_edl.cli.options import one_namespace
+from kubectl_edl.cli.options import namespace_options
 from kubectl_edl.client.cluster_view import survey_jobs
 from kubectl_edl.client.job_lookup import named_role, only, training_job
 from kubectl_edl.client.prefetched_lists import jobs_of
@@ -54,7 +54,7 @@ _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 @click.command("logs", help=_HELP)
 @click.argument("job", shell_complete=job_names)
 @group(LogOptions, "asked")
-@one_namespace
+@namespace_options
 @click.pass_obj
 def logs(cli: CliContext, job: str, asked: LogOptions, scope: Scope) -> None:
     if asked.follow and asked.previous:

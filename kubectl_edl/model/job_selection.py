@@ -35,7 +35,7 @@ class JobSelection:
         return bool(self.names)
 
 
-choosing: Final = group(JobSelection, "choice")
+selection_options: Final = group(JobSelection, "choice")
 """`JOB... | -l SELECTOR | --all`, as `choice`."""
 
 

@@ -16,7 +16,7 @@ from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import print_changed
-from kubectl_edl.cli.options import YES, Writing, everywhere
+from kubectl_edl.cli.options import YES, WriteOptions, all_namespaces_options
 from kubectl_edl.client.cluster_view import Survey, selected, survey_training
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.patcher import Patcher
@@ -25,10 +25,10 @@ from kubectl_edl.model.job_selection import (
     JobSelection,
     agreed,
     check,
-    choosing,
     each,
     flags,
     none_found,
+    selection_options,
     shown,
 )
 
@@ -51,14 +51,14 @@ class Switch:
 
 
 @option_group
-class PauseOptions(Writing):
+class PauseOptions(WriteOptions):
     """`Writing`, and whether the confirmation is given; `resume` asks for none, and accepts it."""
 
     yes: bool = shared_option(YES, fallback=False)
 
 
 def flip(
-    cli: CliContext, choice: JobSelection, scope: Scope, writing: Writing, switch: Switch
+    cli: CliContext, choice: JobSelection, scope: Scope, writing: WriteOptions, switch: Switch
 ) -> None:
     """Set the annotation on each Job where it differs, and print one message per training job.
 
@@ -196,8 +196,8 @@ _RESUME: Final = Switch(
 
 
 @click.command("pause", help=_PAUSE_HELP)
-@choosing
-@everywhere
+@selection_options
+@all_namespaces_options
 @group(PauseOptions, "how")
 @click.pass_obj
 def pause(cli: CliContext, choice: JobSelection, scope: Scope, how: PauseOptions) -> None:
@@ -207,8 +207,8 @@ def pause(cli: CliContext, choice: JobSelection, scope: Scope, how: PauseOptions
 
 
 @click.command("resume", help=_RESUME_HELP)
-@choosing
-@everywhere
+@selection_options
+@all_namespaces_options
 @group(PauseOptions, "how")
 @click.pass_obj
 def resume(cli: CliContext, choice: JobSelection, scope: Scope, how: PauseOptions) -> None:

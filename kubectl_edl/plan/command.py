@@ -10,14 +10,14 @@ from edl.model import Code, TrainingJob
 from edl.phases import ending, waits
 from edl.planner.plan import Held
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
-from kubectl_edl.cli.options import OutputOptions, everywhere, printing
+from kubectl_edl.cli.options import OutputOptions, all_namespaces_options, print_options
 from kubectl_edl.cli.watch_report import show
 from kubectl_edl.client.cluster_view import survey_cluster, survey_training
 from kubectl_edl.client.reconciler_settings import (
     EffectiveSettings,
     SettingsOverrides,
-    asking,
     deciding,
+    settings_options,
 )
 from kubectl_edl.model.job_reasons import Why, why
 from kubectl_edl.output.report import Report
@@ -66,16 +66,16 @@ _OUTCOMES: Final = frozenset(
 
 @click.command("plan", help=_HELP)
 @click.option("--diff", is_flag=True, help="Show sizes before and after, role by role.")
-@asking
-@everywhere
-@printing
+@settings_options
+@all_namespaces_options
+@print_options
 @click.pass_obj
 def plan(
-    cli: CliContext, scope: Scope, asked: SettingsOverrides, reading: OutputOptions, *, diff: bool
+    cli: CliContext, scope: Scope, asked: SettingsOverrides, output: OutputOptions, *, diff: bool
 ) -> None:
     connection = cli.connect(scope)
-    names = reading.output == "name"
-    show(cli, reading, lambda: _report(cli, connection, asked, diff=diff, names=names))
+    names = output.format == "name"
+    show(cli, output, lambda: _report(cli, connection, asked, diff=diff, names=names))
 
 
 def _report(

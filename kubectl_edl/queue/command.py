@@ -14,7 +14,7 @@ from edl.kube.create_failures import refusal
 from edl.model import Code
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import time_limit
-from kubectl_edl.cli.options import OutputOptions, everywhere, reading
+from kubectl_edl.cli.options import OutputOptions, all_namespaces_options, output_options
 from kubectl_edl.cli.watch_report import printed
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_training
 from kubectl_edl.client.reconciler_settings import EffectiveSettings, deciding, unattended
@@ -55,17 +55,17 @@ Examples:
 
 
 @click.command("queue", help=_HELP)
-@everywhere
-@reading
+@all_namespaces_options
+@output_options
 @click.pass_obj
-def queue(cli: CliContext, scope: Scope, reading: OutputOptions) -> None:
+def queue(cli: CliContext, scope: Scope, output: OutputOptions) -> None:
     connection = cli.connect(scope)
 
     def read() -> Report:
-        return _report(cli, connection, reading.selector)
+        return _report(cli, connection, output.selector)
 
     selection = ListOptions("Job", labels=contract.FRAMEWORK)
-    printed(cli, reading, read, connection.cluster, selection)
+    printed(cli, output, read, connection.cluster, selection)
 
 
 def _report(cli: CliContext, connection: ClusterConnection, selector: str) -> Report:

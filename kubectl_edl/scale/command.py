@@ -9,7 +9,7 @@ from edl.kube.option_group import argument, group, option, option_group
 from kubectl_edl.cli.command_errors import Exit, exit_codes
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import Writing, one_namespace, writing
+from kubectl_edl.cli.options import WriteOptions, namespace_options, write_options
 from kubectl_edl.scale import resize_script
 from kubectl_edl.scale.resize import ResizeTask, carry_out
 from kubectl_edl.scale.size_validation import SizeRequest
@@ -122,10 +122,12 @@ class ScaleOptions(SizeRequest):
 @click.command("scale", cls=_Scale, help=_HELP, epilog=_EXIT_CODES)
 @click.argument("job", shell_complete=job_names)
 @group(ScaleOptions, "asked")
-@one_namespace
-@writing
+@namespace_options
+@write_options
 @click.pass_obj
-def scale(cli: CliContext, job: str, asked: ScaleOptions, scope: Scope, writing: Writing) -> None:
+def scale(
+    cli: CliContext, job: str, asked: ScaleOptions, scope: Scope, writing: WriteOptions
+) -> None:
     asked = _with_size(asked)
     _check(asked)
     script = resize_script.hook(asked.script, asked.env, asked.timeout) if asked.script else None

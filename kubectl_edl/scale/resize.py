@@ -12,7 +12,7 @@ from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Misused, Refused, Reverted
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interaction import print_changed
-from kubectl_edl.cli.options import Writing
+from kubectl_edl.cli.options import WriteOptions
 from kubectl_edl.client.cluster_view import survey_charged, survey_training
 from kubectl_edl.client.job_lookup import named_role, training_job
 from kubectl_edl.client.patcher import Patcher, with_fresh_state
@@ -36,7 +36,7 @@ class ResizeTask:
     connection: ClusterConnection
     job: str
     request: SizeRequest
-    writing: Writing
+    writing: WriteOptions
     wait: bool = False
     script: Hook | None = None
 

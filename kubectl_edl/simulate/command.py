@@ -6,7 +6,7 @@ import click
 
 from edl.kube.option_group import group
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.cli.options import everywhere
+from kubectl_edl.cli.options import all_namespaces_options
 from kubectl_edl.simulate.options import SimulateOptions
 
 _HELP: Final = """Simulate training jobs: a scenario, a trace, or what-if on the live cluster.
@@ -57,7 +57,7 @@ docs/reference/outputs.md
 
 @click.command("simulate", help=_HELP)
 @group(SimulateOptions, "asked")
-@everywhere
+@all_namespaces_options
 @click.pass_obj
 def simulate(cli: CliContext, scope: Scope, asked: SimulateOptions) -> None:
     _check(asked)

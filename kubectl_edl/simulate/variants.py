@@ -136,7 +136,7 @@ def _check_like(like: str) -> None:
 
 
 def _answer(cli: CliContext, asked: SimulateOptions, runs: Sequence[Run], report: Report) -> None:
-    show(cli, OutputOptions(output=asked.output), lambda: report)
+    show(cli, OutputOptions(format=asked.output), lambda: report)
     if asked.plot:
         plots.plot(runs, asked.plot)
         cli.warn(f"drawn into {asked.plot}")

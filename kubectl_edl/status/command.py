@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kubectl_edl.cli.completion_candidates import job_names
-from kubectl_edl.cli.options import everywhere, not_both, reading
+from kubectl_edl.cli.options import all_namespaces_options, not_both, output_options
 from kubectl_edl.client.prefetched_lists import PrefetchedLists, jobs_of
-from kubectl_edl.status.options import EXIT_CODES, waiting
+from kubectl_edl.status.options import EXIT_CODES, wait_options
 
 if TYPE_CHECKING:
     from kubectl_edl.cli.context import CliContext, Scope
@@ -59,18 +59,18 @@ or Starting here, and its Suspended is Paused.
 
 @click.command("status", help=_HELP, epilog=EXIT_CODES)
 @click.argument("names", metavar="[JOB]...", nargs=-1, shell_complete=job_names)
-@everywhere
-@reading
-@waiting
+@all_namespaces_options
+@output_options
+@wait_options
 @click.pass_obj
 def status(
     cli: CliContext,
     names: tuple[str, ...],
     scope: Scope,
-    reading: OutputOptions,
+    output: OutputOptions,
     wanted: AwaitedPhase,
 ) -> None:
-    _check(names, reading, wanted)
+    _check(names, output, wanted)
     connection = cli.connect(scope)
     asked = PrefetchedLists(connection, lease=True)
     from kubectl_edl.cli import watch_report
@@ -78,7 +78,7 @@ def status(
     from kubectl_edl.status import phase_wait, view
 
     wait = phase_wait.Wait(wanted, cli, scope)
-    load = ClusterLoad(connection) if reading.watch and cli.width is not None else None
+    load = ClusterLoad(connection) if output.watch and cli.width is not None else None
 
     def read() -> Report:
         now = cli.now()
@@ -86,26 +86,26 @@ def status(
             found, report = view.detailed(asked, names[0], now)
         else:
             above = f"{load.text(now)}\n" if load else ""
-            found, report = view.listed(asked, reading.selector, names, now, above.lstrip())
+            found, report = view.listed(asked, output.selector, names, now, above.lstrip())
         wait.check(found)
         return report
 
-    if not (wanted.goals or reading.watch):
-        watch_report.show(cli, reading, read)
+    if not (wanted.goals or output.watch):
+        watch_report.show(cli, output, read)
         return
     selection = jobs_of(connection)
     deadlines = () if wanted.timeout is None else (wanted.timeout,)
     changes = wait.until(cli.changes(connection.cluster, selection, deadlines))
-    if reading.watch:
-        watch_report.follow(cli, reading, read, changes)
+    if output.watch:
+        watch_report.follow(cli, output, read, changes)
         wait.conclude()
     else:  # silently; the result is printed once, at the end
         report = watch_report.last(watch_report.reports(cli, read, changes))
         wait.conclude()
-        watch_report.show(cli, reading, lambda: report)
+        watch_report.show(cli, output, lambda: report)
 
 
-def _check(names: tuple[str, ...], reading: OutputOptions, wanted: AwaitedPhase) -> None:
-    not_both("".join(names), reading)
-    if wanted.timeout is not None and not (wanted.goals or reading.watch):
+def _check(names: tuple[str, ...], output: OutputOptions, wanted: AwaitedPhase) -> None:
+    not_both("".join(names), output)
+    if wanted.timeout is not None and not (wanted.goals or output.watch):
         raise click.UsageError("--timeout ends a wait: add --for PHASE or -w.")

@@ -97,5 +97,5 @@ class AwaitedPhase:
     timeout: timedelta | None = option(type=Duration(), help="How long to wait, with --for or -w.")
 
 
-waiting: Final = group(AwaitedPhase, "wanted")
+wait_options: Final = group(AwaitedPhase, "wanted")
 """`--for --timeout`, as `wanted`."""

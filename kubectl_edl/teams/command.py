@@ -9,7 +9,7 @@ from edl.kube.option_group import group
 from kubectl_edl.cli.completion_candidates import namespaces
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.lazy_group import Listed
-from kubectl_edl.cli.options import Confirmation, OutputOptions, a_cluster, printing
+from kubectl_edl.cli.options import ConfirmOptions, OutputOptions, cluster_options, print_options
 from kubectl_edl.teams.options import TeamFields
 
 if TYPE_CHECKING:
@@ -66,11 +66,11 @@ Examples:
 @click.command("set", short_help="Create a team, or change its fields.", help=_SET_HELP)
 @click.argument("name")
 @group(TeamFields, "fields")
-@group(Confirmation, "writing")
-@a_cluster
+@group(ConfirmOptions, "writing")
+@cluster_options
 @click.pass_obj
 def set_team(
-    cli: CliContext, name: str, fields: TeamFields, writing: Confirmation, scope: Scope
+    cli: CliContext, name: str, fields: TeamFields, writing: ConfirmOptions, scope: Scope
 ) -> None:
     from edl.parsing.team_edits import with_team
     from kubectl_edl.teams.team_changes import change_teams
@@ -82,10 +82,10 @@ def set_team(
 
 @click.command("delete", short_help="Delete a team.", help=_DELETE_HELP)
 @click.argument("name")
-@group(Confirmation, "writing")
-@a_cluster
+@group(ConfirmOptions, "writing")
+@cluster_options
 @click.pass_obj
-def delete_team(cli: CliContext, name: str, writing: Confirmation, scope: Scope) -> None:
+def delete_team(cli: CliContext, name: str, writing: ConfirmOptions, scope: Scope) -> None:
     from edl.parsing.team_edits import without_team
     from kubectl_edl.teams.team_changes import change_teams
 
@@ -96,16 +96,16 @@ def delete_team(cli: CliContext, name: str, writing: Confirmation, scope: Scope)
 @click.option(
     "-n", "--namespace", shell_complete=namespaces, help="Only show the team of this namespace."
 )
-@a_cluster
-@printing
+@cluster_options
+@print_options
 @click.pass_context
-def _show(ctx: click.Context, scope: Scope, reading: OutputOptions) -> None:
+def _show(ctx: click.Context, scope: Scope, output: OutputOptions) -> None:
     if ctx.invoked_subcommand is not None:
         return
     from kubectl_edl.cli.watch_report import show
 
     cli = ctx.ensure_object(CliContext)
-    show(cli, reading, lambda: _report(cli, scope))
+    show(cli, output, lambda: _report(cli, scope))
 
 
 def _report(cli: CliContext, scope: Scope) -> "Report":

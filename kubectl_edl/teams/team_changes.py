@@ -16,7 +16,7 @@ from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import confirmed
-from kubectl_edl.cli.options import Confirmation
+from kubectl_edl.cli.options import ConfirmOptions
 from kubectl_edl.client.patcher import REMARKS, Patcher, with_fresh_state
 from kubectl_edl.resources.source_manifest import as_applied
 
@@ -24,7 +24,7 @@ _MOST: Final = 5
 
 
 def change_teams(
-    cli: CliContext, scope: Scope, how: Confirmation, edit: Callable[[str], str]
+    cli: CliContext, scope: Scope, how: ConfirmOptions, edit: Callable[[str], str]
 ) -> str:
     """Change the document; returns the end of the message, "unchanged" if nothing changes.
 
@@ -54,7 +54,7 @@ def change_teams(
 
 
 def _agreed(
-    cli: CliContext, how: Confirmation, lost: tuple[str, ...], agreed: list[tuple[str, ...]]
+    cli: CliContext, how: ConfirmOptions, lost: tuple[str, ...], agreed: list[tuple[str, ...]]
 ) -> bool:
     """Ask for confirmation of losses, once for the same ones; a dry run needs none."""
     if not lost or how.yes or how.dry_run != "none" or lost in agreed:
@@ -75,7 +75,7 @@ def _text(found: Json | None) -> str:
 
 
 def _write(
-    cluster: PluginCluster, how: Confirmation, found: Json | None, text: str, flags: str
+    cluster: PluginCluster, how: ConfirmOptions, found: Json | None, text: str, flags: str
 ) -> str:
     data, target = {contract.TEAMS_KEY: text}, _document(cluster)
     if found is None:

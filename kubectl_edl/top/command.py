@@ -8,14 +8,20 @@ from kubectl_edl.cli.command_errors import Missing
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.lazy_group import Listed, command_first
-from kubectl_edl.cli.options import OutputOptions, everywhere, not_both, reading, watching
+from kubectl_edl.cli.options import (
+    OutputOptions,
+    all_namespaces_options,
+    not_both,
+    output_options,
+    watch_options,
+)
 from kubectl_edl.cli.watch_report import Read, printed
 from kubectl_edl.client.cluster_view import survey_cluster, survey_training
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.prefetched_lists import jobs_of
 from kubectl_edl.model.training_job_view import view
 from kubectl_edl.output.report import Report
-from kubectl_edl.top.options import CostOptions, costing, serial
+from kubectl_edl.top.options import CostOptions, cost_options, serial_cost_options
 
 _HELP: Final = """Show requested, used and idle resources of training jobs, nodes or the cluster.
 
@@ -100,43 +106,43 @@ _ALIASES: Final = {"job": "jobs", "node": "nodes"}
     help=_JOBS_HELP,
 )
 @click.argument("job", required=False, shell_complete=job_names)
-@serial
-@everywhere
-@reading
+@serial_cost_options
+@all_namespaces_options
+@output_options
 @click.pass_obj
 def jobs(
-    cli: CliContext, job: str | None, scope: Scope, reading: OutputOptions, costs: CostOptions
+    cli: CliContext, job: str | None, scope: Scope, output: OutputOptions, costs: CostOptions
 ) -> None:
-    not_both(job, reading)
+    not_both(job, output)
     connection = cli.connect(scope)
-    _print(cli, connection, reading, lambda: _jobs(cli, connection, job, reading, costs))
+    _print(cli, connection, output, lambda: _jobs(cli, connection, job, output, costs))
 
 
 @click.command(
     "nodes", short_help="Show requested, idle and used resources of each node.", help=_NODES_HELP
 )
 @click.argument("node", required=False)
-@everywhere
-@watching
+@all_namespaces_options
+@watch_options
 @click.pass_obj
-def nodes(cli: CliContext, node: str | None, scope: Scope, reading: OutputOptions) -> None:
+def nodes(cli: CliContext, node: str | None, scope: Scope, output: OutputOptions) -> None:
     connection = cli.connect(scope)
-    _print(cli, connection, reading, lambda: _nodes(cli, connection, node))
+    _print(cli, connection, output, lambda: _nodes(cli, connection, node))
 
 
 @click.command("cluster", short_help="Show totals of the whole cluster.", help=_CLUSTER_HELP)
-@costing
-@everywhere
-@watching
+@cost_options
+@all_namespaces_options
+@watch_options
 @click.pass_obj
-def cluster(cli: CliContext, scope: Scope, reading: OutputOptions, costs: CostOptions) -> None:
+def cluster(cli: CliContext, scope: Scope, output: OutputOptions, costs: CostOptions) -> None:
     connection = cli.connect(scope)
-    _print(cli, connection, reading, lambda: _cluster(cli, connection, costs))
+    _print(cli, connection, output, lambda: _cluster(cli, connection, costs))
 
 
 def _order(args: list[str]) -> list[str]:
     """`top`, `top -A` and `top mnist` become `top jobs …`."""
-    ordered = command_first(args, costing)
+    ordered = command_first(args, cost_options)
     if not ordered or ordered[0] in ("-h", "--help", "jobs", "nodes", "cluster"):
         return ordered or ["jobs"]
     if ordered[0] in _ALIASES:
@@ -150,17 +156,17 @@ top: Final = Listed(
 
 
 def _print(
-    cli: CliContext, connection: ClusterConnection, reading: OutputOptions, read: Read
+    cli: CliContext, connection: ClusterConnection, output: OutputOptions, read: Read
 ) -> None:
     selection = jobs_of(connection)
-    printed(cli, reading, read, connection.cluster, selection)
+    printed(cli, output, read, connection.cluster, selection)
 
 
 def _jobs(
     cli: CliContext,
     connection: ClusterConnection,
     job: str | None,
-    reading: OutputOptions,
+    output: OutputOptions,
     costs: CostOptions,
 ) -> Report:
     from kubectl_edl.client.metrics_server import used_by_pods
@@ -169,7 +175,7 @@ def _jobs(
     from kubectl_edl.top.view import job_report, jobs_report
 
     now = cli.now()
-    survey = survey_training(connection, "" if job else reading.selector, now)
+    survey = survey_training(connection, "" if job else output.selector, now)
     found = [training_job(job, survey, connection)] if job else list(survey.jobs)
     hints: list[str] = []
     used = used_by_pods(connection.cluster, connection.namespace, hints) if found else None

@@ -49,6 +49,6 @@ class CostOptions:
 
 
 NO_PRICES: Final = CostOptions()
-costing: Final = group(CostOptions, "costs")
+cost_options: Final = group(CostOptions, "costs")
 """`--serial --price`, as `costs`."""
-serial: Final = group(CostOptions, "costs", without={"prices"})
+serial_cost_options: Final = group(CostOptions, "costs", without={"prices"})

@@ -139,7 +139,8 @@ def test_global_flags_may_precede_the_command(flag: str) -> None:
 
 def test_a_new_option_of_every_command_may_precede_it(monkeypatch: pytest.MonkeyPatch) -> None:
     more = click.option("--new")
-    monkeypatch.setattr(options, "everywhere", lambda command: options.one_namespace(more(command)))
+    usual = options.all_namespaces_options
+    monkeypatch.setattr(options, "all_namespaces_options", lambda command: usual(more(command)))
     assert command_first(["--new", "x", "status"]) == ["status", "--new", "x"]
 
 
