@@ -26,6 +26,7 @@ from kubectl_edl.client.certificate_store import (
     served,
     trusted,
 )
+from kubectl_edl.client.cluster_view import Hints
 from kubectl_edl.output.report import Report
 
 _ELSEWHERE: Final[Mapping[CertificateStore, str]] = {
@@ -42,36 +43,31 @@ def listed(connection: ClusterConnection, now: datetime) -> Report:
     cluster, flags = connection.cluster, connection.scope.edl_flags
     secrets = usual(namespace=cluster.system_namespace)
     believed = list(of_configurations(list(trusted(cluster))))
-    hints: list[str] = []
-    found = [
-        *_read(
-            connection,
-            secrets.authority,
-            lambda where: of_authority(authorities(cluster), where),
-            hints,
-        ),
-        *_read(connection, secrets.serving, lambda where: of_pair(served(cluster), where), hints),
-        *believed,
-    ]
-    return certs_report(found, now, flags).with_hints(hints if believed else ())
+    issuing, no_issuing = _read(
+        connection, secrets.authority, lambda where: of_authority(authorities(cluster), where)
+    )
+    serving, no_serving = _read(
+        connection, secrets.serving, lambda where: of_pair(served(cluster), where)
+    )
+    report = certs_report([*issuing, *serving, *believed], now, flags)
+    return report.with_hints((*no_issuing, *no_serving) if believed else ())
 
 
 def _read(
     connection: ClusterConnection,
     secret: ObjectRef,
     shown: Callable[[ObjectRef], Iterator[CertificateRow]],
-    hints: list[str],
-) -> list[CertificateRow]:
+) -> tuple[list[CertificateRow], Hints]:
     where = place(secret)
     try:
-        return list(shown(secret))
+        return list(shown(secret)), ()
     except Forbidden as error:
-        hints.append(f"hint: what is in {where} is not shown: {error}")
+        return [], (f"hint: what is in {where} is not shown: {error}",)
     except (CertificateError, NotFound) as error:
         if certificate_owner(connection.cluster) is not CertificateStore.DIRECTORY:
             renewal = f"kubectl edl certs renew{connection.scope.edl_flags}"
-            hints.append(f"hint: {where}: {error}; {renewal}")
-    return []
+            return [], (f"hint: {where}: {error}; {renewal}",)
+    return [], ()
 
 
 def renew(connection: ClusterConnection, now: datetime, *, authority: bool) -> Installed:

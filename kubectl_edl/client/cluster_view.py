@@ -6,7 +6,7 @@ what is missing.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -31,13 +31,15 @@ from kubectl_edl.client.prefetched_lists import PrefetchedLists, jobs_of
 
 _UNKNOWN: Final = {"ConfigMap": "teams and their guarantees are unknown"}
 _Fact = TypeVar("_Fact")
+Hints: TypeAlias = tuple[str, ...]
+"""Lines for stderr, each of which names what could not be read."""
 
 
 class Survey(msgspec.Struct, frozen=True):
-    """Training jobs by namespace and name. `hints` name what could not be read, for stderr."""
+    """Training jobs by namespace and name."""
 
     jobs: tuple[TrainingJob, ...]
-    hints: tuple[str, ...] = ()
+    hints: Hints = ()
     bare: tuple[TrainingJob, ...] = ()
     """Training jobs that consist of bare pods."""
     unranked: frozenset[str] = frozenset()
@@ -49,6 +51,14 @@ class Survey(msgspec.Struct, frozen=True):
     def is_complete(self) -> bool:
         """Whether all was read, PriorityClasses excepted."""
         return self.unranked.issuperset(self.hints)
+
+
+class _Read(NamedTuple):
+    """What was read; `unranked` are the hints that priorities of queued jobs are unknown."""
+
+    facts: ClusterFacts
+    hints: Hints = ()
+    unranked: Hints = ()
 
 
 def survey_jobs(connection: ClusterConnection, now: datetime) -> Survey:
@@ -66,45 +76,35 @@ def survey_training(
 
     `asked`: lists that are already requested. Raises Forbidden if the Jobs may not be listed.
     """
-    hints: list[str] = []
-    unranked: list[str] = []
-    found = _observed(_training(asked or PrefetchedLists(connection), hints, unranked), now)
-    jobs = selected(_named(found.jobs), connection, selector)
-    return Survey(jobs, (*hints, *unranked), unranked=frozenset(unranked))
+    read = _training(asked or PrefetchedLists(connection))
+    jobs = selected(_named(_observed(read.facts, now).jobs), connection, selector)
+    return Survey(jobs, (*read.hints, *read.unranked), unranked=frozenset(read.unranked))
 
 
 def survey_ruled(connection: ClusterConnection, now: datetime) -> Survey:
     """The same, including the effects of their namespaces' quotas and LimitRanges."""
-    hints: list[str] = []
-    unranked: list[str] = []
-    read = _training(PrefetchedLists(connection), hints, unranked)
-    return _survey(_ruled(connection, read, hints), hints, unranked, now)
+    return _survey(_with_quotas(connection, _training(PrefetchedLists(connection))), now)
 
 
 def survey_charged(connection: ClusterConnection, now: datetime) -> Survey:
     """`survey_ruled`, including provisional pods, whose usage of quotas pods of their job take."""
-    hints: list[str] = []
-    unranked: list[str] = []
-    read = _training(PrefetchedLists(connection), hints, unranked)
+    read = _training(PrefetchedLists(connection))
     provisional = ListOptions("Pod", connection.namespace, contract.PROVISIONAL)
     shapes = ShapeInterner()
-    more = allowed(
+    pods, hints = read_if_allowed(
         lambda: [
             object_facts.pod(one, shapes) for one in connection.cluster.list(provisional).items
         ],
         "what provisional pods use of a ResourceQuota is unknown",
-        hints,
     )
-    with_provisional = replace(read, pods=[*read.pods, *more])
-    return _survey(_ruled(connection, with_provisional, hints), hints, unranked, now)
+    facts = replace(read.facts, pods=[*read.facts.pods, *pods])
+    with_provisional = _Read(facts, (*read.hints, *hints), read.unranked)
+    return _survey(_with_quotas(connection, with_provisional), now)
 
 
-def _survey(
-    read: ClusterFacts, hints: Sequence[str], unranked: Sequence[str], now: datetime
-) -> Survey:
-    found = _observed(read, now)
-    said = (*unranked, *hints)
-    return Survey(found.jobs, said, found.bare_jobs, frozenset(unranked), found.quotas)
+def _survey(read: _Read, now: datetime) -> Survey:
+    found, hints = _observed(read.facts, now), (*read.unranked, *read.hints)
+    return Survey(found.jobs, hints, found.bare_jobs, frozenset(read.unranked), found.quotas)
 
 
 def survey_created(connection: ClusterConnection, jobs: Sequence[Json], now: datetime) -> Survey:
@@ -112,68 +112,63 @@ def survey_created(connection: ClusterConnection, jobs: Sequence[Json], now: dat
 
     `hints` name checks that need objects which the user may not read.
     """
-    hints: list[str] = []
     shapes = ShapeInterner()
     classes = ListOptions("PriorityClass")
     created = [job_facts.job(msgspec.json.encode(one), shapes) for one in jobs]
-    found = ClusterFacts(
-        jobs=created,
-        priorities=allowed(
-            lambda: list(map(object_facts.priority, connection.cluster.list(classes).items)), "", []
-        ),
-        namespaces=_namespace(connection, hints) if any(job.execs for job in created) else (),
+    priorities, _ = read_if_allowed(
+        lambda: list(map(object_facts.priority, connection.cluster.list(classes).items)), ""
     )
-    return Survey(_observed(_ruled(connection, found, []), now).jobs, tuple(hints))
+    launches = any(job.execs for job in created)
+    namespaces, hints = _namespace(connection) if launches else ((), ())
+    found = ClusterFacts(jobs=created, priorities=priorities, namespaces=namespaces)
+    return Survey(_observed(_with_quotas(connection, _Read(found)).facts, now).jobs, hints)
 
 
-def _namespace(connection: ClusterConnection, hints: list[str]) -> Sequence[NamespaceFacts]:
+def _namespace(connection: ClusterConnection) -> tuple[Sequence[NamespaceFacts], Hints]:
     name = connection.namespace
     target = ObjectRef("Namespace", "", name)
-    return allowed(
+    return read_if_allowed(
         lambda: [object_facts.namespace(msgspec.json.encode(connection.cluster.get(target)))],
         "whether launchers may exec into workers is not known here, and where they may not: "
         f"{allow_kubexec(name)}{connection.scope.cluster_flags}",
-        hints,
     )
 
 
-def _training(asked: PrefetchedLists, hints: list[str], unranked: list[str]) -> ClusterFacts:
-    """The Jobs and their pods; `unranked` gets the hint that priorities are not known."""
+def _training(asked: PrefetchedLists) -> _Read:
+    """The Jobs and their pods."""
     shapes = ShapeInterner()
     listed = asked.answers()
     jobs = [job_facts.job(raw, shapes) for raw in listed.jobs()]
-    pods = allowed(
+    pods, hints = read_if_allowed(
         lambda: [object_facts.pod(raw, shapes) for raw in listed.pods()],
         "without its pods, a started job is shown as Starting",
-        hints,
     )
-    priorities = allowed(
+    priorities, unranked = read_if_allowed(
         lambda: list(map(object_facts.priority, listed.priorities())),
         "priorities of queued jobs are assumed to be 0",
-        unranked if _unranked(jobs, pods) else [],
     )
-    return ClusterFacts(pods=pods, jobs=jobs, priorities=priorities)
+    facts = ClusterFacts(pods=pods, jobs=jobs, priorities=priorities)
+    return _Read(facts, hints, unranked if _unranked(jobs, pods) else ())
 
 
-def _ruled(connection: ClusterConnection, found: ClusterFacts, hints: list[str]) -> ClusterFacts:
+def _with_quotas(connection: ClusterConnection, read: _Read) -> _Read:
     listed, namespace = connection.cluster.list, connection.namespace
-    quotas = allowed(
+    quotas, unknown_quotas = read_if_allowed(
         lambda: list(map(quota, listed(ListOptions("ResourceQuota", namespace)).items)),
         "what a ResourceQuota forbids is unknown",
-        hints,
     )
-    ranges = allowed(
+    ranges, unknown_ranges = read_if_allowed(
         lambda: list(map(limit_range, listed(ListOptions("LimitRange", namespace)).items)),
         "what a LimitRange adds or forbids is unknown",
-        hints,
     )
-    return replace(
-        found, quotas=[one for one in quotas if one], ranges=[one for one in ranges if one]
+    facts = replace(
+        read.facts, quotas=list(filter(None, quotas)), ranges=list(filter(None, ranges))
     )
+    return _Read(facts, (*read.hints, *unknown_quotas, *unknown_ranges), read.unranked)
 
 
-def survey_cluster(cluster: Cluster, now: datetime, hints: list[str] | None = None) -> ClusterState:
-    """The whole cluster as the reconciler sees it; `hints` receives a line per unreadable kind.
+def survey_cluster(cluster: Cluster, now: datetime) -> tuple[ClusterState, Hints]:
+    """The whole cluster as the reconciler sees it, and a hint per kind that cannot be read.
 
     Raises Forbidden.
     """
@@ -182,11 +177,11 @@ def survey_cluster(cluster: Cluster, now: datetime, hints: list[str] | None = No
     missed: dict[str, Forbidden] = {}
     facts = read_once(cluster, missed.__setitem__)
     state = observe(facts, server_time(cluster, now))
-    if hints is not None:
-        for kind, error in sorted(missed.items()):
-            what = _UNKNOWN.get(kind, f"what a {kind} adds or forbids is unknown")
-            hints.append(f"hint: {what}: {error}")
-    return state
+    return state, tuple(f"hint: {_missing(kind)}: {missed[kind]}" for kind in sorted(missed))
+
+
+def _missing(kind: str) -> str:
+    return _UNKNOWN.get(kind, f"what a {kind} adds or forbids is unknown")
 
 
 def _jobs(connection: ClusterConnection, selector: str = "") -> list[JobFacts]:
@@ -195,15 +190,14 @@ def _jobs(connection: ClusterConnection, selector: str = "") -> list[JobFacts]:
     return [job_facts.job(raw, shapes) for raw in listing.items]
 
 
-def allowed(
-    read: Callable[[], Sequence[_Fact]], consequence: str, hints: list[str]
-) -> Sequence[_Fact]:
-    """Read if allowed; otherwise return nothing and add a hint: the result is useful without it."""
+def read_if_allowed(
+    read: Callable[[], Sequence[_Fact]], consequence: str
+) -> tuple[Sequence[_Fact], Hints]:
+    """What is read, or nothing and a hint if that is forbidden: the result is useful without it."""
     try:
-        return read()
+        return read(), ()
     except (Forbidden, Gone) as error:
-        hints.append(f"hint: {consequence}: {error}")
-        return ()
+        return (), (f"hint: {consequence}: {error}",)
 
 
 def _observed(found: ClusterFacts, now: datetime) -> ClusterState:

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from operator import attrgetter
@@ -158,34 +158,34 @@ def last_changes(cluster: Cluster, namespace: str, jobs: Jobs, most: int) -> tup
 
 
 def warnings_by_job(
-    cluster: Cluster, jobs: Jobs, refused: Callable[[EdlError], None]
-) -> Mapping[tuple[str, str], list[EventFacts]]:
+    cluster: Cluster, jobs: Jobs
+) -> tuple[Mapping[tuple[str, str], list[EventFacts]], list[EdlError]]:
     """The Warning Events of each of these Jobs, newest last, by (namespace, name).
 
     One list of Events, if the user may list them in all namespaces or the Jobs are in one; else one
-    per namespace, and `refused` gets the errors.
+    per namespace, and the errors of those that the user may not read.
     """
     found: defaultdict[tuple[str, str], list[EventFacts]] = defaultdict(list)
-    for one in _warnings(cluster, jobs, refused):
+    warnings, errors = _warnings(cluster, jobs)
+    for one in warnings:
         found[_job_of(one)].append(one)
-    return found
+    return found, errors
 
 
-def _warnings(
-    cluster: Cluster, jobs: Jobs, refused: Callable[[EdlError], None]
-) -> list[EventFacts]:
+def _warnings(cluster: Cluster, jobs: Jobs) -> tuple[list[EventFacts], list[EdlError]]:
     everywhere = ListOptions("Event", fields=f"{_JOBS},type=Warning")
     namespaces = sorted({namespace for namespace, _ in jobs})
     if len(namespaces) > 1:
         with suppress(Forbidden, Gone):
-            return _of_jobs(cluster, everywhere, jobs)
+            return _of_jobs(cluster, everywhere, jobs), []
     found: list[EventFacts] = []
+    errors: list[EdlError] = []
     for namespace in namespaces:
         try:
             found += _of_jobs(cluster, replace(everywhere, namespace=namespace), jobs)
         except (Forbidden, Gone) as error:
-            refused(error)
-    return found
+            errors.append(error)
+    return found, errors
 
 
 def _of_jobs(cluster: Cluster, selection: ListOptions, jobs: Jobs) -> list[EventFacts]:

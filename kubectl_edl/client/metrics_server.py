@@ -7,31 +7,30 @@ from edl.errors import Forbidden, NotFound, Unreachable
 from edl.kube.cluster import Cluster, ListOptions
 from edl.quantities import Resources
 from edl.writes import Json
+from kubectl_edl.client.cluster_view import Hints
 
 _UNKNOWN: Final = "hint: usage is unknown"
 Used = Mapping[tuple[str, str], Resources]
 """Usage by (namespace, name); nodes have no namespace."""
 
 
-def used_by_pods(cluster: Cluster, namespace: str, hints: list[str]) -> Used | None:
-    return _used(cluster, ListOptions("PodMetrics", namespace), hints)
+def used_by_pods(cluster: Cluster, namespace: str) -> tuple[Used | None, Hints]:
+    return _used(cluster, ListOptions("PodMetrics", namespace))
 
 
-def used_by_nodes(cluster: Cluster, hints: list[str]) -> Used | None:
-    return _used(cluster, ListOptions("NodeMetrics"), hints)
+def used_by_nodes(cluster: Cluster) -> tuple[Used | None, Hints]:
+    return _used(cluster, ListOptions("NodeMetrics"))
 
 
-def _used(cluster: Cluster, selection: ListOptions, hints: list[str]) -> Used | None:
-    """The usage; None with a hint if it is not available."""
+def _used(cluster: Cluster, selection: ListOptions) -> tuple[Used | None, Hints]:
+    """The usage; None and a hint if it is not available."""
     try:
         found = cluster.list(selection).manifests()
     except NotFound:
-        hints.append(f"{_UNKNOWN}: the cluster has no metrics-server (metrics.k8s.io)")
-        return None
+        return None, (f"{_UNKNOWN}: the cluster has no metrics-server (metrics.k8s.io)",)
     except (Forbidden, Unreachable) as error:
-        hints.append(f"{_UNKNOWN}: {error}")
-        return None
-    return {_key(one): _usage(one) for one in found}
+        return None, (f"{_UNKNOWN}: {error}",)
+    return {_key(one): _usage(one) for one in found}, ()
 
 
 def _key(one: Json) -> tuple[str, str]:

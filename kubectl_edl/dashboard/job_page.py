@@ -17,7 +17,7 @@ from edl.model import JobKey, Pod, PodPhase, TrainingJob
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Missing, Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection
-from kubectl_edl.client.cluster_view import allowed, survey_ruled
+from kubectl_edl.client.cluster_view import Hints, read_if_allowed, survey_ruled
 from kubectl_edl.client.event_reader import events_about
 from kubectl_edl.client.failed_pods import failed_pods
 from kubectl_edl.client.job_lookup import only
@@ -122,32 +122,33 @@ class JobPages:
         )
 
     def _read(self, snapshot: DashboardSnapshot, job: TrainingJob) -> Json:
-        cluster, now, hints = self.connection.cluster, self.cli.now(), list[str]()
+        cluster, now = self.connection.cluster, self.cli.now()
         by = snapshot.deciding or deciding(self.connection, now)
-        published = None
+        published, source = None, Hints()
         if snapshot.state is None:
-            job, published = self._in_namespace(job, now, hints)
-        pods = allowed(lambda: pods_of(cluster, job), "why pods wait is missing", hints)
+            job, published, source = self._in_namespace(job, now)
+        pods, no_pods = read_if_allowed(lambda: pods_of(cluster, job), "why pods wait is missing")
         roles = tuple(role.name for role in job.roles)
         given = ExplanationInput(job, roles, pods, by, snapshot.state, published, now)
-        explained = read_explanation(self.cli, self.connection, given, hints)
+        explained, hints = read_explanation(self.cli, self.connection, given)
         why = {one.name: one.why for one in explained.waiting_pods}
         why |= {one.name: one.why for one in failed_pods(pods)}
         about = list(why)[:MOST_PODS_WITH_EVENTS]
-        events = allowed(lambda: events_about(cluster, job, about), "Events are missing", hints)
+        events, no_events = read_if_allowed(
+            lambda: events_about(cluster, job, about), "Events are missing"
+        )
         page = _page(_JobFacts(explained, why, dict(map(_restarts, pods)), events, now))
-        every_hint = dict.fromkeys((*snapshot.hints, *hints))
+        every_hint = dict.fromkeys((*snapshot.hints, *source, *no_pods, *hints, *no_events))
         return page | {"hints": [hint.removeprefix("hint: ") for hint in every_hint]}
 
     def _in_namespace(
-        self, job: TrainingJob, now: datetime, hints: list[str]
-    ) -> tuple[TrainingJob, PublishedView | None]:
+        self, job: TrainingJob, now: datetime
+    ) -> tuple[TrainingJob, PublishedView | None, Hints]:
         """The job with the effects of its namespace's quotas, and what is published about it."""
-        published = published_view(self.connection, job, now, hints)
+        published, hints = published_view(self.connection, job, now)
         there = replace(self.connection, namespace=job.key.namespace)
         survey = ranked(survey_ruled(there, now), published)
-        hints += survey.hints
-        return only(job.key, survey) or job, published
+        return only(job.key, survey) or job, published, (*hints, *survey.hints)
 
 
 class _JobFacts(NamedTuple):

@@ -11,7 +11,7 @@ from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import OutputOptions, namespace_options, print_options
 from kubectl_edl.cli.watch_report import show
 from kubectl_edl.client import reconciler_lease
-from kubectl_edl.client.cluster_view import allowed, survey_cluster, survey_ruled
+from kubectl_edl.client.cluster_view import Hints, read_if_allowed, survey_cluster, survey_ruled
 from kubectl_edl.client.job_lookup import named_role, training_job
 from kubectl_edl.client.pending_pods import pods_of
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding, settings_options
@@ -78,24 +78,23 @@ def _report(
     survey = survey_ruled(connection, now)
     job = training_job(name, survey, connection)
     by = deciding(connection, now, asked)
-    hints: list[str] = []
-    pods = allowed(lambda: pods_of(connection.cluster, job), "pods that wait are missing", hints)
-    state, more = _cluster(cli, connection)
-    published = None if state else published_view(connection, job, now, more)
+    pods, no_pods = read_if_allowed(
+        lambda: pods_of(connection.cluster, job), "pods that wait are missing"
+    )
+    state, no_state = _cluster(cli, connection)
+    published, source = (None, ()) if state else published_view(connection, job, now)
     named = named_role(name, job)
     roles = (named,) if named else tuple(role.name for role in job.roles)
     given = ExplanationInput(job, roles, pods, by, state, published, now)
-    explained = read_explanation(cli, connection, given, hints)
+    explained, hints = read_explanation(cli, connection, given)
     leader_hints = by.hints if state else reconciler_lease.unattended(connection, now)
-    every_hint = (*ranked(survey, published).hints, *leader_hints, *hints, *more)
+    from_survey = ranked(survey, published).hints
+    every_hint = (*from_survey, *leader_hints, *no_pods, *hints, *source, *no_state)
     return explain_report(explained, now).with_hints(dict.fromkeys(every_hint))
 
 
-def _cluster(
-    cli: CliContext, connection: ClusterConnection
-) -> tuple[ClusterState | None, list[str]]:
-    hints: list[str] = []
+def _cluster(cli: CliContext, connection: ClusterConnection) -> tuple[ClusterState | None, Hints]:
     try:
-        return survey_cluster(connection.cluster, cli.now(), hints), hints
+        return survey_cluster(connection.cluster, cli.now())
     except Forbidden as error:
-        return None, [f"hint: what is in its way needs the whole cluster: {error}"]
+        return None, (f"hint: what is in its way needs the whole cluster: {error}",)

@@ -18,6 +18,7 @@ from edl.visibility.team_figures import team_figures
 from edl.writes import Json
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interaction import time_limit
+from kubectl_edl.client.cluster_view import Hints
 from kubectl_edl.client.failed_pods import failed_pods
 from kubectl_edl.client.pending_pods import waiting_pods
 from kubectl_edl.client.reconciler_settings import EffectiveSettings, unattended
@@ -51,12 +52,11 @@ class ExplanationInput:
 
 
 def read_explanation(
-    cli: CliContext, connection: ClusterConnection, given: ExplanationInput, hints: list[str]
-) -> Explained:
-    """The explanation; `hints` gets what could not be read."""
+    cli: CliContext, connection: ClusterConnection, given: ExplanationInput
+) -> tuple[Explained, Hints]:
     job, now = given.job, given.now
     shown = view(job, connection.scope)
-    refused = failures_of_job(connection.cluster, shown, now, hints)
+    refused, hints = failures_of_job(connection.cluster, shown, now)
     explained = Explained(
         view=shown,
         roles=given.roles,
@@ -71,19 +71,17 @@ def read_explanation(
         explained = _as_published(explained, given.published)
     if refused and explained.estimate and not waits(job):
         explained = replace(explained, estimate=_NO_GROWTH)
-    return explained
+    return explained, hints
 
 
 def published_view(
-    connection: ClusterConnection, job: TrainingJob, now: datetime, hints: list[str]
-) -> PublishedView | None:
+    connection: ClusterConnection, job: TrainingJob, now: datetime
+) -> tuple[PublishedView | None, Hints]:
     """The reconciler's published queue of the namespace, if the job waits."""
     if not waits(job):
-        return None
-    found = read_published(connection, now, hints, job.key.namespace)
-    if found:
-        hints.insert(0, found.hint)
-    return found
+        return None, ()
+    found, hints = read_published(connection, now, job.key.namespace)
+    return found, (found.hint,) if found else hints
 
 
 def _as_published(explained: Explained, published: PublishedView) -> Explained:

@@ -10,7 +10,7 @@ from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import OutputOptions, namespace_options, print_options
 from kubectl_edl.cli.watch_report import show
-from kubectl_edl.client.cluster_view import allowed, survey_training
+from kubectl_edl.client.cluster_view import read_if_allowed, survey_training
 from kubectl_edl.client.event_reader import events_of, jobs_of
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.history.view import history_report
@@ -58,13 +58,11 @@ def history(cli: CliContext, job: str, scope: Scope, output: OutputOptions) -> N
         now = cli.now()
         survey = survey_training(connection, "", now)
         found = training_job(job, survey, connection)
-        hints: list[str] = []
-        seen = allowed(
+        seen, hints = read_if_allowed(
             lambda: events_of(
                 connection.cluster, found.key.namespace, jobs_of([found]), ours=False
             ),
             "what Kubernetes warned of is missing",
-            hints,
         )
         warned = _distinct(one for one in seen if one.warning)[-_WARNINGS:]
         report = history_report(found, past(found), now, warned)

@@ -45,9 +45,10 @@ class ClusterLoad:
 
     def _read(self, now: datetime) -> str:
         try:
-            return sentence(survey_cluster(self._cluster, now, []))
+            state, _ = survey_cluster(self._cluster, now)
         except ClusterError:
             return ""
+        return sentence(state)
 
 
 def sentence(state: ClusterState) -> str:

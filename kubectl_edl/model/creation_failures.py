@@ -11,11 +11,12 @@ from edl.kube.event_facts import EventFacts
 from edl.messages.blocker_messages import restart_commands
 from edl.model import JobKey
 from edl.planner.snapshot.last_resizes import pods_were_not_created
-from kubectl_edl.client.cluster_view import allowed
+from kubectl_edl.client.cluster_view import Hints, read_if_allowed
 from kubectl_edl.client.event_reader import events_about, jobs_of, warnings_by_job
 from kubectl_edl.model.training_job_view import JobView, RoleView
 
 _LATELY: Final = timedelta(minutes=10)
+_UNKNOWN: Final = "why pods cannot be created is missing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,34 +32,30 @@ class JobBlocker:
 
 
 def creation_failures(
-    cluster: Cluster, views: Iterable[JobView], now: datetime, hints: list[str]
-) -> Mapping[JobKey, tuple[JobBlocker, ...]]:
+    cluster: Cluster, views: Iterable[JobView], now: datetime
+) -> tuple[Mapping[JobKey, tuple[JobBlocker, ...]], Hints]:
     """By job that lacks pods, or did when its last start failed; without one, nothing is requested.
 
-    `hints` gets a line if the user may not list Events.
+    With a hint if the user may not list Events.
     """
     lacking = [one for one in views if any(map(_lacks_pods, one.roles))]
-    refused: list[str] = []
-    jobs = jobs_of(one.job for one in lacking)
-    warnings = warnings_by_job(cluster, jobs, lambda error: refused.append(str(error)))
-    hints += [f"hint: why pods cannot be created is missing: {error}" for error in refused[:1]]
+    warnings, errors = warnings_by_job(cluster, jobs_of(one.job for one in lacking))
+    hints = tuple(f"hint: {_UNKNOWN}: {error}" for error in errors[:1])
     found: dict[JobKey, tuple[JobBlocker, ...]] = {}
     for one in lacking:
         own = [warned for job in jobs_of([one.job]) for warned in warnings.get(job, ())]
         found[one.job.key] = tuple(uncreated_pods(one, own, now))
-    return found
+    return found, hints
 
 
 def failures_of_job(
-    cluster: Cluster, view: JobView, now: datetime, hints: list[str]
-) -> tuple[JobBlocker, ...]:
+    cluster: Cluster, view: JobView, now: datetime
+) -> tuple[tuple[JobBlocker, ...], Hints]:
     """The same for one training job, from Events about its Jobs alone."""
     if not any(map(_lacks_pods, view.roles)):
-        return ()
-    changes = allowed(
-        lambda: events_about(cluster, view.job, ()), "why pods cannot be created is missing", hints
-    )
-    return tuple(uncreated_pods(view, changes, now))
+        return (), ()
+    changes, hints = read_if_allowed(lambda: events_about(cluster, view.job, ()), _UNKNOWN)
+    return tuple(uncreated_pods(view, changes, now)), hints
 
 
 def _lacks_pods(shown: RoleView) -> bool:

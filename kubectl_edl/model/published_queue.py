@@ -24,7 +24,7 @@ from edl.visibility.namespace_queue import (
     parse,
 )
 from kubectl_edl.cli.context import ClusterConnection
-from kubectl_edl.client.cluster_view import Survey
+from kubectl_edl.client.cluster_view import Hints, Survey
 from kubectl_edl.client.reconciler_lease import leadership
 from kubectl_edl.model.job_reasons import Why
 from kubectl_edl.output.age import duration
@@ -65,8 +65,8 @@ class PublishedView:
 
 
 def read_published(
-    connection: ClusterConnection, now: datetime, hints: list[str], namespace: str = ""
-) -> PublishedView | None:
+    connection: ClusterConnection, now: datetime, namespace: str = ""
+) -> tuple[PublishedView | None, Hints]:
     """The published queue; None if there is none or, with a hint, if it cannot be read."""
     target = ObjectRef("ConfigMap", namespace or connection.namespace, CONFIG_MAP)
     where = f"ConfigMap {target.namespace}/{CONFIG_MAP}"
@@ -75,13 +75,12 @@ def read_published(
         queue = parse(str((found.get("data") or {}).get(KEY, "")))
         queue = structs.replace(queue, team=harmless(queue.team))
     except NotFound:
-        return None
+        return None, ()
     except (Forbidden, ValueError) as error:
-        hints.append(f"hint: {where} is not read: {harmless(str(error))}")
-        return None
+        return None, (f"hint: {where} is not read: {harmless(str(error))}",)
     as_of = max(queue.changed_at, _confirmed(connection, now) or queue.changed_at)
     ago = server_time(connection.cluster, now) - as_of
-    return PublishedView(target.namespace, queue, as_of, max(ago, timedelta()))
+    return PublishedView(target.namespace, queue, as_of, max(ago, timedelta())), ()
 
 
 def ranked(survey: Survey, published: PublishedView | None) -> Survey:

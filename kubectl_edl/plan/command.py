@@ -93,9 +93,8 @@ def _report(
 
     now = cli.now()
     by = deciding(connection, now, asked)
-    hints: list[str] = []
     try:
-        state = survey_cluster(connection.cluster, now, hints)
+        state, hints = survey_cluster(connection.cluster, now)
     except Forbidden as error:
         if names:
             raise

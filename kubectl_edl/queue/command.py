@@ -16,7 +16,7 @@ from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import time_limit
 from kubectl_edl.cli.options import OutputOptions, all_namespaces_options, output_options
 from kubectl_edl.cli.watch_report import printed
-from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_training
+from kubectl_edl.client.cluster_view import Hints, Survey, survey_cluster, survey_training
 from kubectl_edl.client.reconciler_settings import EffectiveSettings, deciding, unattended
 from kubectl_edl.model.creation_failures import creation_failures
 from kubectl_edl.model.training_job_view import view
@@ -72,51 +72,48 @@ def _report(cli: CliContext, connection: ClusterConnection, selector: str) -> Re
     now = cli.now()
     own = survey_training(connection, selector, now)
     try:
-        missing: list[str] = []
-        by = deciding(connection, now)
-        waiting: Sequence[WaitingJob] = _whole_queue(cli, connection, by, missing)
-        hints = (*by.hints, *missing)
+        waiting, hints = _whole_queue(cli, connection, deciding(connection, now))
     except Forbidden as error:
         waiting, hints = _own_queue(connection, own, now, error)
     keys = {job.key for job in own.jobs}
     own_waiting = [one for one in waiting if one.job.key in keys]
-    unlisted: list[str] = []
-    shown = _with_causes(connection, own_waiting, now, unlisted)
+    shown, unlisted = _with_causes(connection, own_waiting, now)
     return queue_report(shown, now, connection.namespace).with_hints((*hints, *unlisted))
 
 
 def _with_causes(
-    connection: ClusterConnection, queue: Sequence[WaitingJob], now: datetime, hints: list[str]
-) -> list[WaitingJob]:
+    connection: ClusterConnection, queue: Sequence[WaitingJob], now: datetime
+) -> tuple[list[WaitingJob], Hints]:
     """A job that backs off because pods were not created says what refused them."""
     backing_off = [view(one.job) for one in queue if one.why.reason is Code.BACK_OFF]
-    found = creation_failures(connection.cluster, backing_off, now, hints)
+    found, hints = creation_failures(connection.cluster, backing_off, now)
 
     def with_cause(one: WaitingJob) -> WaitingJob:
         causes = [refusal(failure.what) for failure in found.get(one.job.key, ())[:1]]
         return replace(one, why=one.why._replace(message=": ".join((one.why.message, *causes))))
 
-    return list(map(with_cause, queue))
+    return list(map(with_cause, queue)), hints
 
 
 def _whole_queue(
-    cli: CliContext, connection: ClusterConnection, by: EffectiveSettings, hints: list[str]
-) -> Sequence[WaitingJob]:
+    cli: CliContext, connection: ClusterConnection, by: EffectiveSettings
+) -> tuple[Sequence[WaitingJob], Hints]:
     from edl.forecast.forecast import forecast
     from edl.planner.decide import decide
     from kubectl_edl.queue.waiting_jobs import in_plan
 
-    state, settings = survey_cluster(connection.cluster, cli.now(), hints), by.settings
+    (state, missing), settings = survey_cluster(connection.cluster, cli.now()), by.settings
+    hints = (*by.hints, *missing)
     waiting = in_plan(state, decide(state, settings.policy_to_apply(), settings.limits), by.stalled)
     if by.stalled:
-        return [replace(one, estimate=unattended(by)) for one in waiting]
+        return [replace(one, estimate=unattended(by)) for one in waiting], hints
     found = forecast(state, settings, [one.job.key for one in waiting], time_limit(cli))
-    return [replace(one, estimate=found.starts.get(one.job.key)) for one in waiting]
+    return [replace(one, estimate=found.starts.get(one.job.key)) for one in waiting], hints
 
 
 def _own_queue(
     connection: ClusterConnection, own: Survey, now: datetime, error: Forbidden
-) -> tuple[Sequence[WaitingJob], tuple[str, ...]]:
+) -> tuple[Sequence[WaitingJob], Hints]:
     from kubectl_edl.queue.waiting_jobs import own_queue
 
     jobs, published, hints = own_queue(connection, own, now)

@@ -78,10 +78,10 @@ def own_queue(
 
     The published queue is None if there is none that may be read.
     """
-    hints = [*reconciler_lease.unattended(connection, now)]
-    published = read_published(connection, now, hints) if connection.namespace else None
+    leader_hints = reconciler_lease.unattended(connection, now)
+    published, hints = read_published(connection, now) if connection.namespace else (None, ())
     own = ranked(own, published)
-    return by_arrival(own.jobs, published), published, (*own.hints, *hints)
+    return by_arrival(own.jobs, published), published, (*own.hints, *leader_hints, *hints)
 
 
 def by_arrival(

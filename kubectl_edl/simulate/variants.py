@@ -91,7 +91,7 @@ def live(cli: CliContext, scope: Scope, asked: SimulateOptions) -> None:
         plots.check(asked.plot)
     connection = cli.connect(scope)
     now = cli.now()
-    state = survey_cluster(connection.cluster, now)
+    state, _ = survey_cluster(connection.cluster, now)
     own = deciding(connection, now)
     control_mode = Elastic(own.settings.policy_to_apply(), own.settings.limits)
     changed = _changed(state, asked, connection)

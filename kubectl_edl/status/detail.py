@@ -13,7 +13,7 @@ from edl.model import Node, TrainingJob
 from edl.phases import waits
 from edl.planner.plan import StayingPods
 from kubectl_edl.cli.context import ClusterConnection
-from kubectl_edl.client.cluster_view import Survey, allowed, survey_cluster
+from kubectl_edl.client.cluster_view import Hints, Survey, read_if_allowed, survey_cluster
 from kubectl_edl.client.event_reader import jobs_of, last_changes
 from kubectl_edl.client.failed_pods import failed_pods
 from kubectl_edl.client.job_lookup import training_job
@@ -43,25 +43,24 @@ def job_detail(
 ) -> tuple[JobView, Report]:
     """The view and the report of this training job; raises errors as `lookup.training_job` does."""
     found = training_job(name, survey, connection)
-    hints: list[str] = []
-    changes = allowed(
+    changes, no_changes = read_if_allowed(
         lambda: last_changes(
             connection.cluster, found.key.namespace, jobs_of([found]), _CHANGES_SHOWN
         ),
         "the last changes are missing",
-        hints,
     )
-    listed = allowed(lambda: pods_of(connection.cluster, found), "", [])
+    listed, _ = read_if_allowed(lambda: pods_of(connection.cluster, found), "")
     pods = waiting_pods(connection.cluster, found.key.namespace, listed)
     failed = failed_pods(listed)
     shown = view(found, connection.scope)
     # Only a job that waits is published.
-    queue = read_published(connection, now, [], found.key.namespace) if waits(found) else None
-    nodes = _nodes(shown, connection, hints)
+    queue = read_published(connection, now, found.key.namespace)[0] if waits(found) else None
+    nodes, no_nodes = _nodes(shown, connection)
+    staying, no_plan = _staying(shown, nodes, connection, now)
     stuck = (
         *_explained(job_blockers(shown, pods, changes, lead, now), found, queue),
         *failure_blockers(shown, failed, now),
-        *node_blockers(shown, nodes, _staying(shown, nodes, connection, now, hints)),
+        *node_blockers(shown, nodes, staying),
     )
     why = {pod.name: pod.why for pod in pods} | {pod.name: pod.why for pod in failed}
     detail = Detail(
@@ -74,7 +73,7 @@ def job_detail(
         _place(found, queue, now),
         queue.queue.team if queue else "",
     )
-    return shown, detail_report(detail, now).with_hints(hints)
+    return shown, detail_report(detail, now).with_hints((*no_changes, *no_nodes, *no_plan))
 
 
 def _explained(
@@ -102,47 +101,43 @@ def _place(job: TrainingJob, view: PublishedView | None, now: datetime) -> str:
     return f"{known} (as of {duration(view.ago)} ago)" if known else ""
 
 
-def _nodes(shown: JobView, connection: ClusterConnection, hints: list[str]) -> Sequence[Node]:
+def _nodes(shown: JobView, connection: ClusterConnection) -> tuple[Sequence[Node], Hints]:
     """All nodes if the job runs on any; none if they may not be read."""
     wanted = shown.job.topology
     if not (wanted or shown.nodes):
-        return ()
-    return allowed(
+        return (), ()
+    nodes, hints = read_if_allowed(
         lambda: [node(raw) for raw in connection.cluster.list(ListOptions("Node")).items],
         "the domains of its topology are missing",
-        hints if wanted else [],
     )
+    return nodes, hints if wanted else ()
 
 
 def _staying(
-    shown: JobView,
-    nodes: Sequence[Node],
-    connection: ClusterConnection,
-    now: datetime,
-    hints: list[str],
-) -> Sequence[StayingPods]:
+    shown: JobView, nodes: Sequence[Node], connection: ClusterConnection, now: datetime
+) -> tuple[Sequence[StayingPods], Hints]:
     """Pods that stay on cordoned nodes. A plan is made only if it decides whether they do."""
     if all(one.schedulable for one in nodes if one.name in shown.nodes):
-        return ()
+        return (), ()
     from edl.planner.passes.drain import staying_anyway
 
     known, complete = staying_anyway(shown.job, nodes)
     if complete:
-        return known
+        return known, ()
     if len(nodes) > _MOST_PLANNED:
-        hints.append(
+        hint = (
             "hint: whether its pods can leave cordoned nodes takes a plan of all "
             f"{len(nodes)} nodes: kubectl edl doctor{connection.scope.edl_flags}"
         )
-        return known
+        return known, (hint,)
     from edl.planner.decide import decide
 
     try:
-        state = survey_cluster(connection.cluster, now)
+        state, _ = survey_cluster(connection.cluster, now)
     except Forbidden:
-        return known
+        return known, ()
     settings = deciding(connection, now).settings
-    return decide(state, settings.policy_to_apply(), settings.limits).staying
+    return decide(state, settings.policy_to_apply(), settings.limits).staying, ()
 
 
 def _domains(job: TrainingJob, nodes: Sequence[Node]) -> tuple[DomainCounts, ...] | None:

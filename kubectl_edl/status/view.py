@@ -124,7 +124,8 @@ def _ranked(survey: Survey, asked: PrefetchedLists, now: datetime) -> Survey:
         return survey
     from kubectl_edl.model.published_queue import ranked, read_published
 
-    return ranked(survey, read_published(asked.connection, now, []))
+    published, _ = read_published(asked.connection, now)
+    return ranked(survey, published)
 
 
 def detailed(

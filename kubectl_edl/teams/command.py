@@ -117,17 +117,15 @@ def _report(cli: CliContext, scope: Scope) -> "Report":
     from kubectl_edl.teams.view import teams_report
 
     connection, now = cli.connect(scope), cli.now()
-    hints: list[str] = []
-    state = survey_cluster(connection.cluster, now, hints)
+    state, hints = survey_cluster(connection.cluster, now)
     settings = deciding(connection, now).settings
     plan = decide(state, settings.policy_to_apply(), settings.limits)
     found = team_figures(state, (one.job for one in waiting(state, plan)))
     if scope.namespace:
         found = tuple(one for one in found if one.team.name == state.team_of(scope.namespace))
         if found and scope.namespace not in state.namespace_teams:
-            hints.append(
-                f"hint: namespace {scope.namespace} does not exist; it would belong to this team"
-            )
+            absent = f"namespace {scope.namespace} does not exist; it would belong to this team"
+            hints = (*hints, f"hint: {absent}")
     return teams_report(found, Counter(state.namespace_teams.values())).with_hints(hints)
 
 

@@ -177,8 +177,7 @@ def _jobs(
     now = cli.now()
     survey = survey_training(connection, "" if job else output.selector, now)
     found = [training_job(job, survey, connection)] if job else list(survey.jobs)
-    hints: list[str] = []
-    used = used_by_pods(connection.cluster, connection.namespace, hints) if found else None
+    used, hints = used_by_pods(connection.cluster, connection.namespace) if found else (None, ())
     rows = [job_usage(view(one), used, hours(one, now, costs.serial)) for one in found]
     report = job_report(rows[0], now) if job else jobs_report(rows, now, connection.namespace)
     return report.with_hints((*survey.hints, *hints))
@@ -189,15 +188,15 @@ def _nodes(cli: CliContext, connection: ClusterConnection, name: str | None) -> 
     from kubectl_edl.top.usage import node_usage
     from kubectl_edl.top.view import nodes_report
 
-    hints: list[str] = []
-    state = survey_cluster(connection.cluster, cli.now(), hints)
-    found = node_usage(state, used_by_nodes(connection.cluster, hints))
+    state, hints = survey_cluster(connection.cluster, cli.now())
+    used, unknown = used_by_nodes(connection.cluster)
+    found = node_usage(state, used)
     if name is not None:
         found = tuple(one for one in found if one.node.name == name.removeprefix("node/"))
         if not found:
             flags = connection.scope.cluster_flags
             raise Missing(f'no node "{name}"; all of them: kubectl get nodes{flags}')
-    return nodes_report(found).with_hints(hints)
+    return nodes_report(found).with_hints((*hints, *unknown))
 
 
 def _cluster(cli: CliContext, connection: ClusterConnection, asked: CostOptions) -> Report:
@@ -206,11 +205,10 @@ def _cluster(cli: CliContext, connection: ClusterConnection, asked: CostOptions)
     from kubectl_edl.top.usage import ClusterUsage, cluster_usage, node_usage, phases
     from kubectl_edl.top.view import cluster_report
 
-    hints: list[str] = []
-    state = survey_cluster(connection.cluster, cli.now(), hints)
-    found = node_usage(state, used_by_nodes(connection.cluster, hints))
+    state, hints = survey_cluster(connection.cluster, cli.now())
+    used, unknown = used_by_nodes(connection.cluster)
+    found = node_usage(state, used)
     costs = cluster_costs(state, asked)
     usage = ClusterUsage(cluster_usage(state, found), found, phases(state), costs)
-    if missing := unpriced(costs.nodes):
-        hints.append(f"hint: {missing}")
-    return cluster_report(usage).with_hints(hints)
+    prices = [f"hint: {missing}"] if (missing := unpriced(costs.nodes)) else []
+    return cluster_report(usage).with_hints((*hints, *unknown, *prices))

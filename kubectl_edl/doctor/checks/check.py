@@ -98,7 +98,7 @@ class CheckContext:
         """The reconciler's next plan, and its input. Raises Forbidden."""
         from edl.planner.decide import decide
 
-        state = survey_cluster(self.connection.cluster, self.now)
+        state, _ = survey_cluster(self.connection.cluster, self.now)
         settings = deciding(self.connection, self.now).settings
         return state, settings, decide(state, settings.policy_to_apply(), settings.limits)
 

@@ -18,6 +18,7 @@ from edl.phases import ending, phase
 from edl.planner.published_settings import Settings
 from kubectl_edl.cli.completion_candidates import object_name
 from kubectl_edl.cli.suggested_commands import FixCommand
+from kubectl_edl.client.cluster_view import Hints
 from kubectl_edl.client.failed_pods import FailedPod, crashes_by_job
 from kubectl_edl.doctor.checks import reconciler_health
 from kubectl_edl.doctor.checks.check import (
@@ -49,8 +50,7 @@ _SIMILAR: Final = 0.9
 def stuck(context: CheckContext) -> CheckResults:
     """Jobs stuck in a phase: an unmet wait, an incomplete start, an end that does not come."""
     jobs = context.survey.jobs
-    hints: list[str] = []
-    failures = _pod_failures(context, jobs, hints)
+    failures, hints = _pod_failures(context, jobs)
     rules = stuck_rules(reconciler_health.reconciler_remedy(context), failures)
 
     def first_found(job: TrainingJob) -> CheckResult | None:
@@ -62,29 +62,27 @@ def stuck(context: CheckContext) -> CheckResults:
     yield from first(bad, _ALL, none)
 
 
-def _pod_failures(
-    context: CheckContext, jobs: Sequence[TrainingJob], hints: list[str]
-) -> PodFailures:
+def _pod_failures(context: CheckContext, jobs: Sequence[TrainingJob]) -> tuple[PodFailures, Hints]:
     """Events and pods are listed once, if jobs lack pods or have counted failures."""
     connection = context.connection
     views = [view(job, connection.scope) for job in jobs]
-    uncreated = creation_failures(connection.cluster, views, context.now, hints)
-    return PodFailures(uncreated, _crashed(context, jobs, hints))
+    uncreated, no_events = creation_failures(connection.cluster, views, context.now)
+    crashed, no_pods = _crashed(context, jobs)
+    return PodFailures(uncreated, crashed), (*no_events, *no_pods)
 
 
 def _crashed(
-    context: CheckContext, jobs: Sequence[TrainingJob], hints: list[str]
-) -> Mapping[tuple[str, str], Sequence[FailedPod]]:
+    context: CheckContext, jobs: Sequence[TrainingJob]
+) -> tuple[Mapping[tuple[str, str], Sequence[FailedPod]], Hints]:
     connection = context.connection
     namespaces = {job.key.namespace for job in jobs if may_crash_loop(job)}
     if not namespaces:
-        return {}
+        return {}, ()
     where = namespaces.pop() if len(namespaces) == 1 else connection.scope.namespace
     try:
-        return crashes_by_job(connection.cluster, where)
+        return crashes_by_job(connection.cluster, where), ()
     except Forbidden as error:
-        hints.append(f"hint: why pods failed is missing: {error}")
-        return {}
+        return {}, (f"hint: why pods failed is missing: {error}",)
 
 
 def unrequested(context: CheckContext) -> CheckResults:

@@ -278,9 +278,9 @@ ORDER = ["bert", "zeta", "alpha"]
 
 def publish(stage: Stage) -> None:
     """The queue of the namespace, as the reconciler publishes it."""
-    read = survey_cluster(stage.cluster, NOW)
-    plan = decide(read, Settings().policy_to_apply(), Settings().limits)
-    text = render(documents(read, plan, {})["default"])
+    state, _ = survey_cluster(stage.cluster, NOW)
+    plan = decide(state, Settings().policy_to_apply(), Settings().limits)
+    text = render(documents(state, plan, {})["default"])
     stage.create({"kind": "ConfigMap", "metadata": {"name": CONFIG_MAP}, "data": {KEY: text}})
 
 
