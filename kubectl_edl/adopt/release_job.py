@@ -21,6 +21,7 @@ from kubectl_edl.adopt.job_labels import is_ours
 from kubectl_edl.cli.completion_candidates import plain, training_job_name
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interaction import print_changed
+from kubectl_edl.cli.job_selection import each
 from kubectl_edl.cli.options import WriteOptions
 from kubectl_edl.client.cluster_view import survey_jobs
 from kubectl_edl.client.job_lookup import training_job
@@ -28,7 +29,6 @@ from kubectl_edl.client.patcher import Patcher, with_fresh_state
 from kubectl_edl.client.pending_pods import REMOVE_GATES, owning_jobs
 from kubectl_edl.client.prefetched_lists import jobs_of
 from kubectl_edl.install.job_restore import own_fields, start_fields, with_gates
-from kubectl_edl.model.job_selection import each
 from kubectl_edl.resources.source_manifest import has_ended
 
 _PLACES: Final = ("labels", "annotations")

@@ -10,7 +10,7 @@ from certs.secrets import Installed
 from certs.verify import CertificateInfo, facts_of, is_signed_by
 from edl.model import ObjectRef
 from kubectl_edl.client.certificate_store import Trusted, days_left
-from kubectl_edl.model.training_job_view import time_text
+from kubectl_edl.job_views.training_job_view import time_text
 from kubectl_edl.output.documents.cluster_documents import CertificateDocument
 from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.table import Column, Table

@@ -13,9 +13,10 @@ Errors are {"error": one line}; those of pages are pages.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
+from io import StringIO
 from threading import BoundedSemaphore
 from typing import Final, TypeVar
 
@@ -27,12 +28,16 @@ from werkzeug.wrappers import Response as AnyResponse
 from edl.errors import EdlError, Forbidden, NotFound, Unreachable
 from edl.model import JobKey
 from edl.writes import Json
-from kubectl_edl.cli.command_errors import Missing
-from kubectl_edl.dashboard import page_resize, what_if_job
+from kubectl_edl.cli.command_errors import Missing, Refused
+from kubectl_edl.cli.context import CliContext, ClusterConnection
+from kubectl_edl.cli.options import WriteOptions
+from kubectl_edl.dashboard import what_if_job
 from kubectl_edl.dashboard.job_page import MOST_PODS_WITH_EVENTS, JobPages
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast, stream
 from kubectl_edl.dashboard.request_auth import PAGE_HEADER, RequestAuth, RequestOrigin
 from kubectl_edl.output.safe_text import harmless
+from kubectl_edl.scale import size_validation
+from kubectl_edl.scale.resize import ResizeTask, carry_out
 
 MOST_STREAMS: Final = 64
 _LIMIT: Final = 4096
@@ -62,6 +67,15 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
+class ResizeRequest:
+    """A manual size; None returns the role to automatic scaling."""
+
+    namespace: str
+    name: str
+    size: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class DashboardContext:
     """The dependencies of the routes. `resize` is None in a read-only dashboard."""
 
@@ -71,7 +85,7 @@ class DashboardContext:
     jobs: JobPages
     about: Json
     """`server`, `namespace` (empty for all) and `version`, for the page header."""
-    resize: Callable[[page_resize.ResizeRequest], str] | None = None
+    resize: Callable[[ResizeRequest], str] | None = None
     cookie: str = "edl-dashboard"
 
 
@@ -175,7 +189,7 @@ def _scale(context: DashboardContext) -> Response:
     if context.resize is None:
         text = "this dashboard only reads; start it with --allow-scale to change sizes here"
         return _error(text, HTTPStatus.FORBIDDEN)
-    return _json({"message": context.resize(_body(page_resize.ResizeRequest))})
+    return _json({"message": context.resize(_body(ResizeRequest))})
 
 
 def _body(kind: type[_T]) -> _T:
@@ -206,3 +220,16 @@ def _unknown(error: HTTPException) -> Response:
     """Flask's own errors: an unknown path, a wrong method, a body that is too large."""
     status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
     return _json({"error": f"{request.method} {request.path}: {error.name}"}, status)
+
+
+def resize(cli: CliContext, connection: ClusterConnection, request: ResizeRequest) -> str:
+    """Resize a role, and return the confirmation. Raises the errors of `kubectl edl scale`."""
+    if connection.namespace not in ("", request.namespace):
+        raise Refused(f"{request.namespace} is not shown here; only {connection.namespace} is")
+    scope = connection.scope.within(request.namespace)
+    there = replace(connection, namespace=request.namespace, scope=scope)
+    asked = size_validation.SizeRequest(size=request.size, auto=request.size is None, scope=scope)
+    silent = replace(cli, out=StringIO(), err=StringIO())
+    carry_out(ResizeTask(silent, there, request.name, asked, WriteOptions("none")))
+    assert isinstance(silent.out, StringIO)  # noqa: S101 - set two lines above
+    return silent.out.getvalue().strip()

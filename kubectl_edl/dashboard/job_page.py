@@ -31,9 +31,9 @@ from kubectl_edl.explain.read_explanation import ExplanationInput, published_vie
 from kubectl_edl.explain.role_sizes import sizes_table
 from kubectl_edl.explain.view import domains_table, explanation_facts
 from kubectl_edl.history.view import operations_table
-from kubectl_edl.model.published_queue import PublishedView, ranked
-from kubectl_edl.model.role_history import past
-from kubectl_edl.model.training_job_view import pod_status
+from kubectl_edl.job_views.published_queue import PublishedView, ranked
+from kubectl_edl.job_views.role_history import past
+from kubectl_edl.job_views.training_job_view import pod_status
 from kubectl_edl.output.age import age
 from kubectl_edl.output.safe_text import harmless
 from kubectl_edl.output.table import Column, Table

@@ -21,11 +21,11 @@ from edl.phases import phase
 from edl.simulator import ENDLESS, Training
 from edl.visibility.team_figures import TeamFigures
 from edl.writes import Json
-from kubectl_edl.dashboard import node_load
+from kubectl_edl.dashboard import node_load, team_rows
 from kubectl_edl.dashboard.cluster_reader import DashboardSnapshot
-from kubectl_edl.model import team_rows, topology_view
-from kubectl_edl.model.start_estimates import when
-from kubectl_edl.model.training_job_view import view
+from kubectl_edl.job_views import topology_view
+from kubectl_edl.job_views.start_estimates import when
+from kubectl_edl.job_views.training_job_view import view
 from kubectl_edl.output.cell_quantities import decimal
 from kubectl_edl.queue.view import WaitingJob
 from kubectl_edl.top.cluster_costs import (

@@ -10,13 +10,12 @@ from functools import partial
 from importlib.metadata import version
 
 from kubectl_edl.cli.context import CliContext, ClusterConnection
-from kubectl_edl.dashboard.app import DashboardContext, create_app
+from kubectl_edl.dashboard.app import DashboardContext, create_app, resize
 from kubectl_edl.dashboard.cluster_reader import choose_reader
 from kubectl_edl.dashboard.http_server import DashboardAddress, Serving, listening
 from kubectl_edl.dashboard.job_page import JobPages
 from kubectl_edl.dashboard.options import DashboardOptions
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast
-from kubectl_edl.dashboard.page_resize import resize
 from kubectl_edl.dashboard.request_auth import RequestAuth
 from kubectl_edl.dashboard.watcher import DashboardWatcher
 from kubectl_edl.dashboard.what_if_job import WhatIfEngine

@@ -23,9 +23,7 @@ from kubectl_edl.cli.command_errors import (
 from kubectl_edl.cli.completion_candidates import plain, training_job_name
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import waited_gone
-from kubectl_edl.cli.options import DeletionOptions, all_namespaces_options
-from kubectl_edl.client.patcher import REMARKS
-from kubectl_edl.model.job_selection import (
+from kubectl_edl.cli.job_selection import (
     JobSelection,
     agreed,
     check,
@@ -34,6 +32,8 @@ from kubectl_edl.model.job_selection import (
     selection_options,
     shown,
 )
+from kubectl_edl.cli.options import DeletionOptions, all_namespaces_options
+from kubectl_edl.client.patcher import REMARKS
 
 
 @option_group

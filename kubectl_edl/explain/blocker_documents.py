@@ -19,8 +19,8 @@ from edl.model.blockers import (
 )
 from edl.planner.explain.explanation import Blockers
 from edl.visibility.namespace_queue import PublishedStops
-from kubectl_edl.model import topology_view
-from kubectl_edl.model.training_job_view import time_text
+from kubectl_edl.job_views import topology_view
+from kubectl_edl.job_views.training_job_view import time_text
 from kubectl_edl.output.cell_quantities import quantities, quantity
 from kubectl_edl.output.documents.decision_documents import BlockerDocument, BlockersDocument
 

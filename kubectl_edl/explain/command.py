@@ -15,7 +15,7 @@ from kubectl_edl.client.cluster_view import Hints, read_if_allowed, survey_clust
 from kubectl_edl.client.job_lookup import named_role, training_job
 from kubectl_edl.client.pending_pods import pods_of
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding, settings_options
-from kubectl_edl.model.published_queue import ranked
+from kubectl_edl.job_views.published_queue import ranked
 from kubectl_edl.output.report import Report
 
 _HELP: Final = """Explain one training job: its size, why it gets no more, and what would change it.

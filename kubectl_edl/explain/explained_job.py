@@ -17,10 +17,10 @@ from edl.visibility.namespace_queue import PublishedJob, PublishedStops
 from edl.visibility.team_figures import TeamFigures
 from kubectl_edl.client.pending_pods import WaitingPod
 from kubectl_edl.client.reconciler_settings import EffectiveSettings
-from kubectl_edl.model.creation_failures import JobBlocker
-from kubectl_edl.model.published_queue import place_text
-from kubectl_edl.model.role_history import PastOperation
-from kubectl_edl.model.training_job_view import JobView
+from kubectl_edl.job_views.creation_failures import JobBlocker
+from kubectl_edl.job_views.published_queue import place_text
+from kubectl_edl.job_views.role_history import PastOperation
+from kubectl_edl.job_views.training_job_view import JobView
 from kubectl_edl.output.cell_quantities import quantities
 from kubectl_edl.output.documents.team_documents import JobCapacityDocument
 from kubectl_edl.output.safe_text import harmless

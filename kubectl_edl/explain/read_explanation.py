@@ -23,11 +23,11 @@ from kubectl_edl.client.failed_pods import failed_pods
 from kubectl_edl.client.pending_pods import waiting_pods
 from kubectl_edl.client.reconciler_settings import EffectiveSettings, unattended
 from kubectl_edl.explain.explained_job import Explained
-from kubectl_edl.model.creation_failures import failures_of_job
-from kubectl_edl.model.node_blockers import node_blockers
-from kubectl_edl.model.published_queue import PublishedView, estimate_of, read_published
-from kubectl_edl.model.role_history import past
-from kubectl_edl.model.training_job_view import view
+from kubectl_edl.job_views.creation_failures import failures_of_job
+from kubectl_edl.job_views.node_blockers import node_blockers
+from kubectl_edl.job_views.published_queue import PublishedView, estimate_of, read_published
+from kubectl_edl.job_views.role_history import past
+from kubectl_edl.job_views.training_job_view import view
 from kubectl_edl.status.job_blockers import failure_blockers
 
 _PAST: Final = 5

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from edl.model import Role, TrainingJob
 from edl.planner.explain.explanation import RoleExplanation
 from kubectl_edl.explain.explained_job import Explained
-from kubectl_edl.model.job_reasons import Why, why_of, why_of_role
+from kubectl_edl.job_views.job_reasons import Why, why_of, why_of_role
 from kubectl_edl.output.table import Column, Table
 
 

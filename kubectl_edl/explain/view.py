@@ -21,12 +21,12 @@ from kubectl_edl.explain.explained_job import (
 )
 from kubectl_edl.explain.role_sizes import sizes_table, why_this_size
 from kubectl_edl.history.view import operation_document
-from kubectl_edl.model import resize_limits, topology_view
-from kubectl_edl.model.published_queue import counts_document
-from kubectl_edl.model.role_history import PastOperation
-from kubectl_edl.model.start_estimates import document as when_document
-from kubectl_edl.model.start_estimates import when
-from kubectl_edl.model.training_job_view import time_text
+from kubectl_edl.job_views import resize_limits, topology_view
+from kubectl_edl.job_views.published_queue import counts_document
+from kubectl_edl.job_views.role_history import PastOperation
+from kubectl_edl.job_views.start_estimates import document as when_document
+from kubectl_edl.job_views.start_estimates import when
+from kubectl_edl.job_views.training_job_view import time_text
 from kubectl_edl.output.age import age
 from kubectl_edl.output.documents.decision_documents import (
     ExplainedRoleDocument,

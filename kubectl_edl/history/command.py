@@ -14,7 +14,7 @@ from kubectl_edl.client.cluster_view import read_if_allowed, survey_training
 from kubectl_edl.client.event_reader import events_of, jobs_of
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.history.view import history_report
-from kubectl_edl.model.role_history import past
+from kubectl_edl.job_views.role_history import past
 from kubectl_edl.output.report import Report
 
 _WARNINGS: Final = 10

@@ -6,8 +6,8 @@ from datetime import datetime
 from edl.kube.event_facts import EventFacts
 from edl.model import JobKey, TrainingJob
 from kubectl_edl.events.view import events_table
-from kubectl_edl.model.role_history import PastOperation, role_changes
-from kubectl_edl.model.training_job_view import job_names, time_text
+from kubectl_edl.job_views.role_history import PastOperation, role_changes
+from kubectl_edl.job_views.training_job_view import job_names, time_text
 from kubectl_edl.output.age import age
 from kubectl_edl.output.color import meaning
 from kubectl_edl.output.documents.shared_documents import OperationDocument

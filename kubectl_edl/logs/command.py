@@ -17,6 +17,7 @@ from kubectl_edl.cli.options import namespace_options
 from kubectl_edl.client.cluster_view import survey_jobs
 from kubectl_edl.client.job_lookup import named_role, only, training_job
 from kubectl_edl.client.prefetched_lists import jobs_of
+from kubectl_edl.job_views.job_reasons import why
 from kubectl_edl.logs.follow_logs import FollowedPods, Follower, Output
 from kubectl_edl.logs.log_targets import LogTarget
 from kubectl_edl.logs.options import LogOptions
@@ -29,7 +30,6 @@ from kubectl_edl.logs.read_logs import (
     read,
     request,
 )
-from kubectl_edl.model.job_reasons import why
 
 _HELP: Final = """Print the logs of a training job's pods.
 

@@ -16,12 +16,7 @@ from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import print_changed
-from kubectl_edl.cli.options import YES, WriteOptions, all_namespaces_options
-from kubectl_edl.client.cluster_view import Survey, selected, survey_training
-from kubectl_edl.client.job_lookup import training_job
-from kubectl_edl.client.patcher import Patcher
-from kubectl_edl.client.reconciler_lease import unattended
-from kubectl_edl.model.job_selection import (
+from kubectl_edl.cli.job_selection import (
     JobSelection,
     agreed,
     check,
@@ -31,6 +26,11 @@ from kubectl_edl.model.job_selection import (
     selection_options,
     shown,
 )
+from kubectl_edl.cli.options import YES, WriteOptions, all_namespaces_options
+from kubectl_edl.client.cluster_view import Survey, selected, survey_training
+from kubectl_edl.client.job_lookup import training_job
+from kubectl_edl.client.patcher import Patcher
+from kubectl_edl.client.reconciler_lease import unattended
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from kubectl_edl.client.reconciler_settings import (
     deciding,
     settings_options,
 )
-from kubectl_edl.model.job_reasons import Why, why
+from kubectl_edl.job_views.job_reasons import Why, why
 from kubectl_edl.output.report import Report
 
 _HELP: Final = """Show what the reconciler would do now, which jobs wait, and why.
@@ -88,7 +88,7 @@ def _report(
 ) -> Report:
     """`names`: only the names of jobs that change are printed, which takes a plan."""
     from edl.planner.decide import decide
-    from kubectl_edl.model.plan_changes import moves, short, victims
+    from kubectl_edl.plan.plan_changes import moves, short, victims
     from kubectl_edl.plan.view import Planned, plan_report
 
     now = cli.now()

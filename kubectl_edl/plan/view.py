@@ -9,11 +9,10 @@ from edl.messages import message
 from edl.model import JobKey
 from edl.planner.plan import Held, StayingPods
 from kubectl_edl.client.reconciler_settings import EffectiveSettings
-from kubectl_edl.model import topology_view
-from kubectl_edl.model.node_blockers import staying_text
-from kubectl_edl.model.plan_changes import PlannedChange
-from kubectl_edl.model.role_history import role_changes
-from kubectl_edl.model.training_job_view import time_text
+from kubectl_edl.job_views import topology_view
+from kubectl_edl.job_views.node_blockers import staying_text
+from kubectl_edl.job_views.role_history import role_changes
+from kubectl_edl.job_views.training_job_view import time_text
 from kubectl_edl.output.age import duration
 from kubectl_edl.output.documents.decision_documents import (
     PlanDocument,
@@ -23,6 +22,7 @@ from kubectl_edl.output.documents.decision_documents import (
 )
 from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in
+from kubectl_edl.plan.plan_changes import PlannedChange
 
 if TYPE_CHECKING:
     from edl.domain_counts import DomainCounts

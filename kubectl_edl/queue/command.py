@@ -18,8 +18,8 @@ from kubectl_edl.cli.options import OutputOptions, all_namespaces_options, outpu
 from kubectl_edl.cli.watch_report import printed
 from kubectl_edl.client.cluster_view import Hints, Survey, survey_cluster, survey_training
 from kubectl_edl.client.reconciler_settings import EffectiveSettings, deciding, unattended
-from kubectl_edl.model.creation_failures import creation_failures
-from kubectl_edl.model.training_job_view import view
+from kubectl_edl.job_views.creation_failures import creation_failures
+from kubectl_edl.job_views.training_job_view import view
 from kubectl_edl.output.report import Report
 from kubectl_edl.queue.view import WaitingJob, queue_report
 

@@ -9,12 +9,12 @@ from edl.forecast.estimate import Estimate
 from edl.model import JobKey, Reason, TrainingJob
 from edl.quantities import Resources
 from edl.visibility.namespace_queue import TeamCount
-from kubectl_edl.model import topology_view
-from kubectl_edl.model.job_reasons import Why
-from kubectl_edl.model.published_queue import counts_document
-from kubectl_edl.model.start_estimates import document as when_document
-from kubectl_edl.model.start_estimates import short
-from kubectl_edl.model.training_job_view import job_names, time_text
+from kubectl_edl.job_views import topology_view
+from kubectl_edl.job_views.job_reasons import Why
+from kubectl_edl.job_views.published_queue import counts_document
+from kubectl_edl.job_views.start_estimates import document as when_document
+from kubectl_edl.job_views.start_estimates import short
+from kubectl_edl.job_views.training_job_view import job_names, time_text
 from kubectl_edl.output.age import UNKNOWN, age
 from kubectl_edl.output.cell_quantities import fine_percent, quantities
 from kubectl_edl.output.documents.training_job_documents import QueuedTrainingJobDocument

@@ -17,8 +17,8 @@ from edl.visibility.usage_by_team import own_usage, weighted_shares
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client import reconciler_lease
 from kubectl_edl.client.cluster_view import Survey
-from kubectl_edl.model.job_reasons import Why, why
-from kubectl_edl.model.published_queue import (
+from kubectl_edl.job_views.job_reasons import Why, why
+from kubectl_edl.job_views.published_queue import (
     PublishedView,
     estimate_of,
     ranked,

@@ -10,7 +10,7 @@ from edl.domain_counts import DomainCounts
 from edl.quantities import PODS
 from edl.simulator import JobResult, Result, RoleResult, Summary
 from edl.simulator.timeline import StepSeries
-from kubectl_edl.model import topology_view
+from kubectl_edl.job_views import topology_view
 from kubectl_edl.output.age import duration
 from kubectl_edl.output.documents.simulation_documents import (
     Points,

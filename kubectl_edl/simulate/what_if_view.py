@@ -6,8 +6,8 @@ from typing import NamedTuple, TypeAlias
 
 from edl.model import JobKey, Role, TrainingJob
 from edl.simulator import JobResult, RoleResult
-from kubectl_edl.model import topology_view
-from kubectl_edl.model.training_job_view import job_names
+from kubectl_edl.job_views import topology_view
+from kubectl_edl.job_views.training_job_view import job_names
 from kubectl_edl.output.documents.simulation_documents import WhatIfDocument
 from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in

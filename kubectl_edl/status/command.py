@@ -74,8 +74,8 @@ def status(
     connection = cli.connect(scope)
     asked = PrefetchedLists(connection, lease=True)
     from kubectl_edl.cli import watch_report
-    from kubectl_edl.model.cluster_load import ClusterLoad
     from kubectl_edl.status import phase_wait, view
+    from kubectl_edl.status.cluster_load import ClusterLoad
 
     wait = phase_wait.Wait(wanted, cli, scope)
     load = ClusterLoad(connection) if output.watch and cli.width is not None else None

@@ -20,12 +20,17 @@ from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.pending_pods import pods_of, waiting_pods
 from kubectl_edl.client.reconciler_lease import LeaseView
 from kubectl_edl.client.reconciler_settings import deciding
-from kubectl_edl.model.creation_failures import JobBlocker
-from kubectl_edl.model.node_blockers import node_blockers
-from kubectl_edl.model.published_queue import PublishedView, estimate_of, place_text, read_published
-from kubectl_edl.model.resize_limits import pace, published
-from kubectl_edl.model.start_estimates import starts
-from kubectl_edl.model.training_job_view import JobView, view
+from kubectl_edl.job_views.creation_failures import JobBlocker
+from kubectl_edl.job_views.node_blockers import node_blockers
+from kubectl_edl.job_views.published_queue import (
+    PublishedView,
+    estimate_of,
+    place_text,
+    read_published,
+)
+from kubectl_edl.job_views.resize_limits import pace, published
+from kubectl_edl.job_views.start_estimates import starts
+from kubectl_edl.job_views.training_job_view import JobView, view
 from kubectl_edl.output.age import duration
 from kubectl_edl.output.report import Report
 from kubectl_edl.status.detail_view import Detail, detail_report

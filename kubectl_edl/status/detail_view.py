@@ -12,10 +12,10 @@ from edl.domain_counts import DomainCounts
 from edl.kube.event_facts import EventFacts
 from edl.model import Role
 from kubectl_edl.history.view import operation_document
-from kubectl_edl.model import resize_limits, topology_view
-from kubectl_edl.model.creation_failures import JobBlocker
-from kubectl_edl.model.role_history import PastOperation, past
-from kubectl_edl.model.training_job_view import JobView, document, time_text
+from kubectl_edl.job_views import resize_limits, topology_view
+from kubectl_edl.job_views.creation_failures import JobBlocker
+from kubectl_edl.job_views.role_history import PastOperation, past
+from kubectl_edl.job_views.training_job_view import JobView, document, time_text
 from kubectl_edl.output.age import age, ago
 from kubectl_edl.output.cell_quantities import counted
 from kubectl_edl.output.documents.training_job_documents import (

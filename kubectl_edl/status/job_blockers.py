@@ -11,8 +11,8 @@ from edl.spec.job_spec import UNLIMITED
 from kubectl_edl.client.failed_pods import FailedPod
 from kubectl_edl.client.pending_pods import NO_IMAGE, WaitingPod
 from kubectl_edl.client.reconciler_lease import LeaseView
-from kubectl_edl.model.creation_failures import JobBlocker, uncreated_pods
-from kubectl_edl.model.training_job_view import JobView, RoleView, pod_status
+from kubectl_edl.job_views.creation_failures import JobBlocker, uncreated_pods
+from kubectl_edl.job_views.training_job_view import JobView, RoleView, pod_status
 from kubectl_edl.output.cell_quantities import counted
 from kubectl_edl.output.documents.training_job_documents import JobBlockerDocument
 from kubectl_edl.output.safe_text import harmless

@@ -6,7 +6,7 @@ from typing import Final
 from edl.model import Code, Phase
 from kubectl_edl.cli.command_errors import EndedOtherwise, Missing, TimedOut
 from kubectl_edl.cli.context import CliContext, Scope
-from kubectl_edl.model.training_job_view import JobView
+from kubectl_edl.job_views.training_job_view import JobView
 from kubectl_edl.status.options import AwaitedPhase
 
 _ALSO: Final[Mapping[Phase, frozenset[Phase]]] = {

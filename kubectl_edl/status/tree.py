@@ -8,9 +8,9 @@ from math import ceil
 from typing import Final
 
 from edl.model import Pod, PodPhase, ResizePolicy
-from kubectl_edl.model.job_reasons import why_of_role
-from kubectl_edl.model.size_timeline import trend, window
-from kubectl_edl.model.training_job_view import NO_REPLICAS, JobView, RoleView, pod_status
+from kubectl_edl.job_views.job_reasons import why_of_role
+from kubectl_edl.job_views.size_timeline import trend, window
+from kubectl_edl.job_views.training_job_view import NO_REPLICAS, JobView, RoleView, pod_status
 from kubectl_edl.output.age import age, duration
 from kubectl_edl.output.cell_quantities import counted
 from kubectl_edl.output.color import FAINT, meaning

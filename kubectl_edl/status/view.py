@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from kubectl_edl.client import reconciler_lease
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.job_lookup import training_job
-from kubectl_edl.model.training_job_view import document, view
+from kubectl_edl.job_views.training_job_view import document, view
 from kubectl_edl.output.age import age
 from kubectl_edl.output.color import meaning
 from kubectl_edl.output.report import Made, Report
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from edl.model import TrainingJob
     from kubectl_edl.client.cluster_view import Survey
     from kubectl_edl.client.prefetched_lists import PrefetchedLists
-    from kubectl_edl.model.training_job_view import JobView
+    from kubectl_edl.job_views.training_job_view import JobView
     from kubectl_edl.output.documents.training_job_documents import TrainingJobDocument
     from kubectl_edl.output.table import Layout
 
@@ -57,7 +57,7 @@ def list_report(
 
 
 def _document(shown: JobView, settings: str | None) -> TrainingJobDocument:
-    from kubectl_edl.model import resize_limits
+    from kubectl_edl.job_views import resize_limits
 
     cooldown = resize_limits.pace(shown.job, resize_limits.published(settings))
     return document(shown, resize_limits.document(cooldown))
@@ -122,7 +122,7 @@ def _ranked(survey: Survey, asked: PrefetchedLists, now: datetime) -> Survey:
     """The survey with published priorities, which are read only if others are not known."""
     if not (survey.unranked and asked.connection.namespace):
         return survey
-    from kubectl_edl.model.published_queue import ranked, read_published
+    from kubectl_edl.job_views.published_queue import ranked, read_published
 
     published, _ = read_published(asked.connection, now)
     return ranked(survey, published)

@@ -19,7 +19,7 @@ from kubectl_edl.cli.watch_report import Read, printed
 from kubectl_edl.client.cluster_view import survey_cluster, survey_training
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.prefetched_lists import jobs_of
-from kubectl_edl.model.training_job_view import view
+from kubectl_edl.job_views.training_job_view import view
 from kubectl_edl.output.report import Report
 from kubectl_edl.top.options import CostOptions, cost_options, serial_cost_options
 

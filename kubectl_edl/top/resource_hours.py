@@ -12,7 +12,7 @@ from typing import Final
 
 from edl.model import ResizePolicy, Role, TrainingJob
 from edl.simulator.cluster.work_and_speedup import Amdahl
-from kubectl_edl.model.size_timeline import SizeSteps, steps
+from kubectl_edl.job_views.size_timeline import SizeSteps, steps
 from kubectl_edl.output.cell_quantities import cpus, gpus
 
 _HOUR: Final = timedelta(hours=1)

@@ -9,7 +9,7 @@ from edl.model import ClusterState, Node, Pod, PodPhase, Role
 from edl.phases import phase, waits
 from edl.quantities import CPU, MEMORY, PODS, Resources
 from kubectl_edl.client.metrics_server import Used
-from kubectl_edl.model.training_job_view import JobView
+from kubectl_edl.job_views.training_job_view import JobView
 from kubectl_edl.output.cell_quantities import gpus, offered_gpus
 from kubectl_edl.top.cluster_costs import ClusterCosts
 from kubectl_edl.top.resource_hours import Hours

@@ -1,6 +1,6 @@
 """Documents of `kubectl edl top`."""
 
-from kubectl_edl.model.training_job_view import time_text
+from kubectl_edl.job_views.training_job_view import time_text
 from kubectl_edl.output.cell_quantities import decimal, quantities, quantity
 from kubectl_edl.output.documents.cluster_documents import (
     ClusterUsageDocument,

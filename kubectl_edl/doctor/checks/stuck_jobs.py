@@ -36,9 +36,9 @@ from kubectl_edl.doctor.checks.stuck_phases import (
     may_crash_loop,
     stuck_rules,
 )
-from kubectl_edl.model.creation_failures import creation_failures
-from kubectl_edl.model.node_blockers import staying_text
-from kubectl_edl.model.training_job_view import view
+from kubectl_edl.job_views.creation_failures import creation_failures
+from kubectl_edl.job_views.node_blockers import staying_text
+from kubectl_edl.job_views.training_job_view import view
 
 _ALL: Final = FixCommand("kubectl edl status -A")
 _PENDING: Final = FixCommand("kubectl get pods -A --field-selector status.phase=Pending")

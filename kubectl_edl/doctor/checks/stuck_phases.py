@@ -14,8 +14,8 @@ from edl.phases import below_minimum, ending, phase, unready_minimum, why_below_
 from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.client.failed_pods import FailedPod
 from kubectl_edl.doctor.checks.check import CheckResult, failure, warning
-from kubectl_edl.model.creation_failures import JobBlocker
-from kubectl_edl.model.job_reasons import why
+from kubectl_edl.job_views.creation_failures import JobBlocker
+from kubectl_edl.job_views.job_reasons import why
 from kubectl_edl.output.age import ago, duration
 
 _ROLES: Final = timedelta(minutes=2)

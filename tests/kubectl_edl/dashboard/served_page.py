@@ -8,11 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kubectl_edl.cli.context import Scope
-from kubectl_edl.dashboard.app import DashboardContext, create_app
+from kubectl_edl.dashboard.app import DashboardContext, create_app, resize
 from kubectl_edl.dashboard.cluster_reader import choose_reader
 from kubectl_edl.dashboard.job_page import JobPages
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast
-from kubectl_edl.dashboard.page_resize import resize
 from kubectl_edl.dashboard.request_auth import PAGE_HEADER, RequestAuth
 from kubectl_edl.dashboard.watcher import DashboardWatcher
 from kubectl_edl.dashboard.what_if_job import WhatIfEngine

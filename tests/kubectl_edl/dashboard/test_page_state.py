@@ -17,7 +17,7 @@ from kubectl_edl.cli.context import Scope
 from kubectl_edl.dashboard import node_load
 from kubectl_edl.dashboard.cluster_reader import RecentCosts
 from kubectl_edl.dashboard.page_state import MOST_JOBS, Sample, line, page, sample
-from kubectl_edl.model.team_rows import MOST_TEAMS
+from kubectl_edl.dashboard.team_rows import MOST_TEAMS
 from kubectl_edl.top.cluster_costs import INSTANCE_TYPE, cluster_costs
 from kubectl_edl.top.options import CostOptions
 from tests.kubectl_edl.dashboard.served_page import namespace, read_once, trained

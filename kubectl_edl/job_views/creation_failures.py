@@ -13,7 +13,7 @@ from edl.model import JobKey
 from edl.planner.snapshot.last_resizes import pods_were_not_created
 from kubectl_edl.client.cluster_view import Hints, read_if_allowed
 from kubectl_edl.client.event_reader import events_about, jobs_of, warnings_by_job
-from kubectl_edl.model.training_job_view import JobView, RoleView
+from kubectl_edl.job_views.training_job_view import JobView, RoleView
 
 _LATELY: Final = timedelta(minutes=10)
 _UNKNOWN: Final = "why pods cannot be created is missing"

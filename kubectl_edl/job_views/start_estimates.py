@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from edl.forecast.estimate import Certainty, Estimate, coarse
-from kubectl_edl.model.training_job_view import time_text
+from kubectl_edl.job_views.training_job_view import time_text
 from kubectl_edl.output.age import duration
 from kubectl_edl.output.documents.shared_documents import EstimateDocument
 

@@ -11,7 +11,7 @@ from edl.annotations.json_text import json_text
 from edl.model import ResizePolicy
 from edl.planner.published_settings import Settings, render
 from edl.writes import Json
-from kubectl_edl.model.resize_limits import ReconcilerCooldowns, pace, published, text
+from kubectl_edl.job_views.resize_limits import ReconcilerCooldowns, pace, published, text
 from tests.edl.planner.states import worker
 from tests.kubectl_edl.stage import Stage, job, lease, node, pod
 

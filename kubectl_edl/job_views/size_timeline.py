@@ -9,7 +9,7 @@ import msgspec
 
 from edl.annotations.job_history import MOST, Operation
 from edl.model import Role, TrainingJob
-from kubectl_edl.model.role_history import known
+from kubectl_edl.job_views.role_history import known
 
 SIGNS: Final = 16
 """Samples in a trend."""

@@ -14,8 +14,8 @@ from edl.model import (
     TrainingJob,
     WriteRefusal,
 )
-from kubectl_edl.model.job_reasons import Why, why, why_of_role
-from kubectl_edl.model.training_job_view import document, view
+from kubectl_edl.job_views.job_reasons import Why, why, why_of_role
+from kubectl_edl.job_views.training_job_view import document, view
 from tests.edl.trainings import LONG_AGO, NOW, pod, role, training
 
 

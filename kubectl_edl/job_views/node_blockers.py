@@ -6,8 +6,8 @@ from edl.messages import message
 from edl.messages.scarcity_messages import listed
 from edl.model import Node
 from edl.planner.plan import StayingPods
-from kubectl_edl.model.creation_failures import JobBlocker
-from kubectl_edl.model.training_job_view import JobView
+from kubectl_edl.job_views.creation_failures import JobBlocker
+from kubectl_edl.job_views.training_job_view import JobView
 
 
 def staying_text(found: StayingPods) -> str:

@@ -10,7 +10,7 @@ from edl.messages import message, messages
 from edl.model import ClusterState, Code, JobKey, Reason, Topology, TrainingJob
 from edl.model.reason_codes import Minimum, Other, PendingPods
 from edl.planner.plan import Admission, Drain, Plan, Resize, Suspension
-from kubectl_edl.model.training_job_view import job_names
+from kubectl_edl.job_views.training_job_view import job_names
 
 _PREEMPTED: Final = frozenset({Code.PREEMPTED, Code.GUARANTEE_RECLAIMED})
 

@@ -26,7 +26,7 @@ from edl.visibility.namespace_queue import (
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.cluster_view import Hints, Survey
 from kubectl_edl.client.reconciler_lease import leadership
-from kubectl_edl.model.job_reasons import Why
+from kubectl_edl.job_views.job_reasons import Why
 from kubectl_edl.output.age import duration
 from kubectl_edl.output.cell_quantities import counted
 from kubectl_edl.output.documents.shared_documents import TeamCountDocument

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from edl.quantities import DEVICE_CLASS, Resources
-from kubectl_edl.model.cluster_load import sentence
+from kubectl_edl.status.cluster_load import sentence
 from tests.edl.planner.states import cluster, node
 
 

@@ -7,7 +7,7 @@ import pytest
 from edl import contract
 from edl.writes import Json
 from kubectl_edl.dashboard.page_state import page
-from kubectl_edl.model import topology_view
+from kubectl_edl.job_views import topology_view
 from tests.kubectl_edl.cluster_wrappers import fenced
 from tests.kubectl_edl.dashboard.served_page import read_once
 from tests.kubectl_edl.stage import Stage, job, node, pod, role_manifests

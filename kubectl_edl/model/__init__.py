@@ -1,1 +1,0 @@
-"""Training jobs as users see them: values, without access to the cluster."""
