@@ -6,7 +6,7 @@ from datetime import datetime
 from edl.kube.event_facts import EventFacts
 from edl.model import JobKey, TrainingJob
 from kubectl_edl.events.view import events_table
-from kubectl_edl.job_views.role_history import PastOperation, role_changes
+from kubectl_edl.job_views.role_history import PastOperation
 from kubectl_edl.job_views.training_job_view import job_names, time_text
 from kubectl_edl.output.age import age
 from kubectl_edl.output.color import meaning
@@ -75,7 +75,7 @@ def operation_document(one: PastOperation) -> OperationDocument:
         "time": time_text(one.at),
         "operation": one.operation.value,
         "phase": one.phase.value,
-        "roles": role_changes(one.sizes),
+        "roles": [change.document for change in one.sizes],
         "reason": one.code.value if one.code else None,
         "message": one.message,
     }

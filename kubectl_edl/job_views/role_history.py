@@ -65,14 +65,26 @@ class _RoleEntry(NamedTuple):
         return self.at - first <= _TOGETHER and self.role not in roles and not recreated
 
 
+class RoleChange(NamedTuple):
+    """A role's replicas before and after a change."""
+
+    role: str
+    before: int
+    after: int
+
+    @property
+    def document(self) -> RoleChangeDocument:
+        return {"name": self.role, "oldReplicas": self.before, "newReplicas": self.after}
+
+
 @dataclass(frozen=True, slots=True)
 class PastOperation:
-    """One operation of one or several roles at once; `sizes` are (role, before, after)."""
+    """One operation of one or several roles at once."""
 
     at: datetime
     operation: Operation
     phase: OperationPhase
-    sizes: tuple[tuple[str, int, int], ...]
+    sizes: tuple[RoleChange, ...]
     code: Code | None
     message: str
 
@@ -83,13 +95,6 @@ class PastOperation:
             f"{role}={after}" if before == after else f"{role}={before}→{after}"
             for role, before, after in self.sizes
         )
-
-
-def role_changes(sizes: Sequence[tuple[str, int, int]]) -> list[RoleChangeDocument]:
-    """(role, before, after) for `-o json`."""
-    return [
-        {"name": role, "oldReplicas": before, "newReplicas": after} for role, before, after in sizes
-    ]
 
 
 def past(job: TrainingJob) -> tuple[PastOperation, ...]:
@@ -132,7 +137,7 @@ def _phase(entry: HistoryEntry, later: HistoryEntry | None) -> OperationPhase:
 
 def _merged(group: Sequence[_RoleEntry]) -> PastOperation:
     entry = group[0].entry
-    sizes = tuple((one.role, one.entry.before, one.entry.after) for one in group)
+    sizes = tuple(RoleChange(one.role, one.entry.before, one.entry.after) for one in group)
     return PastOperation(
         entry.at, entry.operation, group[0].phase, sizes, entry.code, entry.message
     )
@@ -164,7 +169,9 @@ def _end(job: TrainingJob) -> Iterable[PastOperation]:
     if end is None or not times:
         return
     sizes = tuple(
-        (role.name, role.status.size, role.status.size) for role in job.roles if role.status.size
+        RoleChange(role.name, role.status.size, role.status.size)
+        for role in job.roles
+        if role.status.size
     )
     why = reasons.ended(job, end)
     yield PastOperation(min(times), Operation.ENDED, _ENDINGS[end], sizes, why.code, message(why))

@@ -11,7 +11,7 @@ from edl.planner.plan import Held, StayingPods
 from kubectl_edl.client.reconciler_settings import EffectiveSettings
 from kubectl_edl.job_views import topology_view
 from kubectl_edl.job_views.node_blockers import staying_text
-from kubectl_edl.job_views.role_history import role_changes
+from kubectl_edl.job_views.role_history import RoleChange
 from kubectl_edl.job_views.training_job_view import time_text
 from kubectl_edl.output.age import duration
 from kubectl_edl.output.documents.decision_documents import (
@@ -28,11 +28,9 @@ if TYPE_CHECKING:
     from edl.domain_counts import DomainCounts
 
 
-class _RoleChange(NamedTuple):
+class _ChangedRole(NamedTuple):
     move: PlannedChange
-    role: str
-    before: int
-    after: int
+    change: RoleChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +85,17 @@ def _changes(planned: Planned) -> Table:
 
 def _diff(planned: Planned) -> Table:
     changes = [
-        _RoleChange(move, *sizes)
+        _ChangedRole(move, change)
         for move in sorted(planned.moves, key=lambda move: move.job)
-        for sizes in move.sizes
+        for change in move.sizes
     ]
-    columns: tuple[Column[_RoleChange], ...] = (
+    columns: tuple[Column[_ChangedRole], ...] = (
         *in_namespaces(planned.namespace, lambda one: one.move.job.namespace),
         Column("NAME", lambda one: one.move.job.name),
-        Column("ROLE", lambda one: one.role),
-        Column("BEFORE", lambda one: str(one.before)),
-        Column("AFTER", lambda one: str(one.after)),
-        Column("CHANGE", lambda one: f"{one.after - one.before:+d}"),
+        Column("ROLE", lambda one: one.change.role),
+        Column("BEFORE", lambda one: str(one.change.before)),
+        Column("AFTER", lambda one: str(one.change.after)),
+        Column("CHANGE", lambda one: f"{one.change.after - one.change.before:+d}"),
         Column("MESSAGE", lambda one: one.move.message, wide=True),
     )
     return Table.of(columns, changes)
@@ -178,7 +176,7 @@ def _change(move: PlannedChange) -> PlannedChangeDocument:
         "namespace": move.job.namespace,
         "name": move.job.name,
         "action": move.action.value,
-        "roles": role_changes(move.sizes),
+        "roles": [change.document for change in move.sizes],
         "pods": list(move.pods),
         "domains": topology_view.domains_document(move.domains),
         "preempted": move.preempted,
