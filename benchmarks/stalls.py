@@ -77,7 +77,7 @@ def _row(framework: str, case: str, seconds: Sequence[float]) -> str:
     return f"| {framework} | {case} | {spread} | {len(seconds)} |"
 
 
-def told(found: Sequence[Stall]) -> Iterator[str]:
+def provenance(found: Sequence[Stall]) -> Iterator[str]:
     """When, with which commits and where the stalls were measured."""
     days = sorted({stall.date[:10] for stall in found})
     commits = sorted({stall.commit for stall in found})
@@ -102,7 +102,7 @@ def main() -> None:
         "# How long training stands still\n\n"
         f"By `make e2e` with `{VARIABLE}` set, and `python -m benchmarks.stalls`: the longest time "
         "between two steps around each event.\n"
-        f"{'; '.join(told(found))}.\n\n{rows}\n"
+        f"{'; '.join(provenance(found))}.\n\n{rows}\n"
     )
     PAGE.write_text(with_table(PAGE.read_text(), rows))
 

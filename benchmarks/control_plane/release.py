@@ -2,9 +2,10 @@
 
 `python -m benchmarks.control_plane.release [--runs 5]`
 
-Three ways, one after another in each run, each on a fresh control plane with 60 simulated nodes:
-a bare pool of eight threads that only patches `suspend: false`, which is what a release costs at
-least; kubectl-edl; and Kueue. Each holds the Jobs first and is released then. Compare within a run.
+Three contestants, one after another in each run, each on a fresh control plane with 60 simulated
+nodes: a bare pool of eight threads that only patches `suspend: false`, which is what a release
+costs at least; kubectl-edl; and Kueue. Each holds the Jobs first and is released then. Compare
+within a run.
 """
 
 import argparse
@@ -37,7 +38,7 @@ QUIET: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Contestant:
     """How Jobs are held and released: `hold` runs before they are created, `release` afterwards.
 
     `queued`: the number of Jobs that the queueing system has observed.
@@ -101,16 +102,16 @@ def explained(_sandbox: Sandbox, api: ApiClient) -> int:
 
 
 BARE, OURS, KUEUE = "bare pool", "kubectl-edl", "Kueue"
-WAYS: Final = {
-    BARE: Way({}, suspended=True, hold=nothing, queued=all_jobs, release=patch_each),
-    OURS: Way(
+CONTESTANTS: Final = {
+    BARE: Contestant({}, suspended=True, hold=nothing, queued=all_jobs, release=patch_each),
+    OURS: Contestant(
         {contract.FRAMEWORK: "none"},
         suspended=False,
         hold=hold_by_cordon,
         queued=explained,
         release=uncordon,
     ),
-    KUEUE: Way(
+    KUEUE: Contestant(
         kueue.LABELS,
         suspended=True,
         hold=lambda sandbox, _: kueue.install(sandbox, NAMESPACE),
@@ -120,45 +121,49 @@ WAYS: Final = {
 }
 
 
-def job(name: str, way: Way) -> dict[str, Any]:
+def job(name: str, contestant: Contestant) -> dict[str, Any]:
     container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "100m"}}}
     pod = {"restartPolicy": "Never", "containers": [container]}
     return {
-        "metadata": {"name": name, "labels": dict(way.labels)},
-        "spec": {"suspend": way.suspended, "template": {"spec": pod}},
+        "metadata": {"name": name, "labels": dict(contestant.labels)},
+        "spec": {"suspend": contestant.suspended, "template": {"spec": pod}},
     }
 
 
-def create(api: ApiClient, way: Way, jobs: int) -> list[str]:
+def create(api: ApiClient, contestant: Contestant, jobs: int) -> list[str]:
     names = [f"job-{number:04d}" for number in range(jobs)]
     with ThreadPoolExecutor(THREADS) as pool:
-        list(pool.map(lambda n: api.create(ObjectRef("Job", NAMESPACE, n), job(n, way)), names))
+        list(
+            pool.map(
+                lambda n: api.create(ObjectRef("Job", NAMESPACE, n), job(n, contestant)), names
+            )
+        )
     return names
 
 
-def settle(sandbox: Sandbox, api: ApiClient, way: Way, jobs: int) -> None:
+def settle(sandbox: Sandbox, api: ApiClient, contestant: Contestant, jobs: int) -> None:
     """Wait until the queueing system has observed all Jobs and Jobs have stopped changing."""
     known: set[str] = set()
     while True:
         found = observed(api.list(ListOptions("Job", NAMESPACE)).items)
         held = all(job.spec.suspend for job in found)
         versions = {job.metadata.resourceVersion for job in found}
-        if held and versions == known and way.queued(sandbox, api) == jobs:
+        if held and versions == known and contestant.queued(sandbox, api) == jobs:
             return
         known = versions
         time.sleep(QUIET)
 
 
-def measure(way: Way, jobs: int) -> Figures:
+def measure(contestant: Contestant, jobs: int) -> Figures:
     with temporary_sandbox("bench", NODES) as sandbox:
         api = connect(str(sandbox.kubeconfig))
-        way.hold(sandbox, api)
-        names = create(api, way, jobs)
-        settle(sandbox, api, way, jobs)
+        contestant.hold(sandbox, api)
+        names = create(api, contestant, jobs)
+        settle(sandbox, api, contestant, jobs)
         with observer(str(sandbox.kubeconfig), NAMESPACE, jobs) as seen:
             before, busy = processor(sandbox), busy_seconds()
             begun = time.monotonic()
-            way.release(sandbox, api, names)
+            contestant.release(sandbox, api, names)
             released = [moment - begun for moment in seen.released()]
             running = seen.running()[-1] - begun
             took = time.monotonic() - begun
@@ -175,8 +180,8 @@ def measure(way: Way, jobs: int) -> Figures:
 
 
 def order(run: int) -> list[str]:
-    """The order of the ways in a run: each comes first in turn, so that none has an advantage."""
-    names = list(WAYS)
+    """The contestants in the order of a run: each comes first in turn, for a fair comparison."""
+    names = list(CONTESTANTS)
     first = run % len(names)
     return names[first:] + names[:first]
 
@@ -233,19 +238,21 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=JOBS)
-    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    parser.add_argument("--contestants", nargs="+", choices=CONTESTANTS, default=list(CONTESTANTS))
     return parser.parse_args()
 
 
 def main() -> None:
     options = parse()
-    results: dict[str, list[Figures]] = {name: [] for name in WAYS if name in options.ways}
+    results: dict[str, list[Figures]] = {
+        name: [] for name in CONTESTANTS if name in options.contestants
+    }
     if KUEUE in results:
         kueue.program()
     for run in range(options.runs):
         for name in (name for name in order(run) if name in results):
             load = os.getloadavg()[0]
-            found = measure(WAYS[name], options.jobs)
+            found = measure(CONTESTANTS[name], options.jobs)
             results[name].append(found)
             print(
                 f"run {run + 1}, {name:<12} {found.rate:6.1f}/s, half after {found.half:.1f} s, "

@@ -104,7 +104,7 @@ def alone(setting: Setting, seed: int) -> list[float]:
 
 
 def simulate_mix(way: str, seed: int, setting: Setting = SETTINGS[0]) -> MixFigures:
-    result = simulator.simulate(_world(way, mix(setting, seed)), _control_mode(way))
+    result = simulator.simulate(_scenario(way, mix(setting, seed)), _control_mode(way))
     completions = [job.completion for job in result.jobs if job.completion is not None]
     return MixFigures(
         way=way,
@@ -132,7 +132,7 @@ def _control_mode(way: str) -> simulator.ControlMode:
     return simulator.Plain()
 
 
-def _world(way: str, jobs: tuple[MixJob, ...]) -> simulator.Scenario:
+def _scenario(way: str, jobs: tuple[MixJob, ...]) -> simulator.Scenario:
     nodes = (Node(f"gpu-{number:02d}", _ROOM, _BASE, Resources()) for number in range(_NODES))
     return simulator.Scenario(
         nodes=tuple(nodes),

@@ -47,7 +47,7 @@ _MAKE: Final = {WITH: manifests.elastic, EDL: manifests.scaled, WITHOUT: manifes
 def replay(experiment: Experiment, way: str, seed: int, logs: Path | None = None) -> Record:
     """Play one run from its beginning to its horizon. Raises SandboxError."""
     with _cluster(experiment, way, logs) as (sandbox, api):
-        stage = Stage(experiment, way, sandbox, api)
+        stage = ReplayRun(experiment, way, sandbox, api)
         stage.prepare()
         return stage.play(seed)
 
@@ -83,7 +83,7 @@ def _keep(sandbox: Sandbox, logs: Path) -> None:
 
 
 @dataclass
-class Stage:
+class ReplayRun:
     """One run: repeatedly performs the actions that are due and records what runs."""
 
     experiment: Experiment

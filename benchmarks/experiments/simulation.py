@@ -37,7 +37,7 @@ _JUST_BEFORE: Final = 0.01
 
 def simulate(experiment: Experiment, way: str, seed: int) -> Record:
     """Simulate to the experiment's horizon; without a service, until every job is done."""
-    simulation = _simulation(experiment, way, _world(experiment, seed))
+    simulation = _simulation(experiment, way, _scenario(experiment, seed))
     steps = list(_steps(experiment, simulation))
     simulation.run(experiment.horizon if experiment.nginx else LONGEST)
     result = simulation.result()
@@ -60,10 +60,10 @@ def _asked(kind: Kind) -> Resources:
     return Resources.of({CPU: kind.cpu, "memory": kind.memory * 2**20, "pods": 1})
 
 
-def _simulation(experiment: Experiment, way: str, world: simulator.Scenario) -> Simulation:
+def _simulation(experiment: Experiment, way: str, scenario: simulator.Scenario) -> Simulation:
     if way == EDL:
-        return Autoscaler(experiment).begin(world)
-    return Simulation(world, _control_mode(experiment, way), simulator.Watcher())
+        return Autoscaler(experiment).begin(scenario)
+    return Simulation(scenario, _control_mode(experiment, way), simulator.Watcher())
 
 
 def _control_mode(experiment: Experiment, way: str) -> simulator.ControlMode:
@@ -73,7 +73,7 @@ def _control_mode(experiment: Experiment, way: str) -> simulator.ControlMode:
     return simulator.Plain(lambda _, role: sizes[role])
 
 
-def _world(experiment: Experiment, seed: int) -> simulator.Scenario:
+def _scenario(experiment: Experiment, seed: int) -> simulator.Scenario:
     service = simulator.Service(NGINX.name, shape(NGINX), experiment.nginx, priority=1000)
     return simulator.Scenario(
         nodes=tuple(_nodes()),

@@ -73,19 +73,19 @@ POPULATIONS = (
 
 
 @dataclass
-class Asked:
-    """What each job was told when it arrived, in seconds of the simulation."""
+class EstimateLog:
+    """What was estimated for each job when it arrived, in seconds of the simulation."""
 
-    world: Scenario
+    scenario: Scenario
     settings: Settings
     simulation: Simulation | None = None
-    told: dict[JobKey, tuple[float, Estimate]] = field(default_factory=dict)
+    estimates: dict[JobKey, tuple[float, Estimate]] = field(default_factory=dict)
 
     def look(self, now: float, state: ClusterState, plan: Plan) -> None:
         for held in plan.held:
-            if (held.position or held.never) and held.job not in self.told:
+            if (held.position or held.never) and held.job not in self.estimates:
                 found = forecast(state, self.settings, [held.job])
-                self.told[held.job] = (now, found.starts[held.job])
+                self.estimates[held.job] = (now, found.starts[held.job])
 
 
 def node(number: int) -> Node:
@@ -113,7 +113,7 @@ def declaring(job: TrainingJob, seconds: float) -> TrainingJob:
     return replace(job, roles=tuple(roles))
 
 
-def world(random: Random, population: Population, jobs: int) -> Scenario:
+def scenario(random: Random, population: Population, jobs: int) -> Scenario:
     times = sorted(random.uniform(0, SPAN) for _ in range(jobs))
     found = tuple(training(random, population, number, at) for number, at in enumerate(times))
     return Scenario(tuple(map(node, range(NODES))), found)
@@ -128,14 +128,14 @@ class Answer(NamedTuple):
 
 
 def answers(population: Population, seed: int, jobs: int) -> Iterator[Answer]:
-    given = world(Random(f"{seed} {population.name}"), population, jobs)
+    given = scenario(Random(f"{seed} {population.name}"), population, jobs)
     settings = Settings()
-    asked = Asked(given, settings)
+    asked = EstimateLog(given, settings)
     control_mode = Elastic(settings.policy_to_apply(), settings.limits)
     simulation = Simulation(given, control_mode, Watcher(decided=asked.look))
     simulation.run()
     admitted = {one.key: one.track.admitted for one in simulation.result().jobs}
-    for key, (now, estimate) in asked.told.items():
+    for key, (now, estimate) in asked.estimates.items():
         began = admitted[key]
         if began is not None and began - now > AT_ONCE:
             at = estimate.at

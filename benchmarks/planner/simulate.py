@@ -58,7 +58,7 @@ def nodes(count: int) -> tuple[Node, ...]:
     )
 
 
-def world(jobs: int, node_count: int, seed: int) -> Scenario:
+def scenario(jobs: int, node_count: int, seed: int) -> Scenario:
     """Poisson arrivals over the day; the amount of work about fills the cluster."""
     random = Random(seed)  # noqa: S311 - no secret depends on it
     arrivals = sorted(random.uniform(0, DAY) for _ in range(jobs))
@@ -93,7 +93,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--policies", nargs="*", default=list(POLICIES))
     asked = parser.parse_args()
-    given = world(asked.jobs, asked.nodes, asked.seed)
+    given = scenario(asked.jobs, asked.nodes, asked.seed)
     print(f"{asked.jobs} jobs in a day on {asked.nodes} nodes, seed {asked.seed}")
     control_modes: dict[str, ControlMode] = {
         name: Elastic(policy) for name, policy in POLICIES.items() if name in asked.policies

@@ -19,9 +19,9 @@ from benchmarks.scheduling.racks import (
     GPU,
     RACK,
     TENANTS,
-    Found,
     Gang,
-    World,
+    Placements,
+    RackScenario,
     groups,
     template,
     tenants,
@@ -46,7 +46,7 @@ _INDEX: Final = f"{_BATCH}/job-completion-index"
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Contestant:
     """A contestant. `hold` runs before the gangs are created, `release` starts the queue."""
 
     job: Callable[[Gang], dict[str, Any]]
@@ -99,9 +99,9 @@ def kueues_hold(sandbox: Sandbox, _api: ApiClient) -> None:
 
 
 OURS, KUEUE = "kubectl-edl", "Kueue"
-WAYS: Final = {
-    OURS: Way(our_job, our_hold, our_queued, our_release),
-    KUEUE: Way(
+CONTESTANTS: Final = {
+    OURS: Contestant(our_job, our_hold, our_queued, our_release),
+    KUEUE: Contestant(
         kueues_job,
         kueues_hold,
         lambda sandbox, _api: kueue.workloads(sandbox, NAMESPACE),
@@ -110,7 +110,7 @@ WAYS: Final = {
 }
 
 
-def watch(api: ApiClient, found: Found) -> None:
+def watch(api: ApiClient, found: Placements) -> None:
     """Follow the pods and record their bindings; never returns."""
 
     def seen(pod: Observed, _deleted: bool) -> None:  # noqa: FBT001 - as it is called
@@ -121,23 +121,23 @@ def watch(api: ApiClient, found: Found) -> None:
     follow(api, ListOptions("Pod", NAMESPACE), lambda _: None, seen)
 
 
-def measure(way: Way, given: World) -> Found:
+def measure(contestant: Contestant, given: RackScenario) -> Placements:
     with temporary_sandbox("racks", *groups()) as sandbox, ThreadPoolExecutor(THREADS) as pool:
         api = connect(str(sandbox.kubeconfig))
         sandbox.kubectl("create", "namespace", TENANTS)
         others = tenants(given.machines)
         targets = ((ObjectRef("Pod", TENANTS, pod["metadata"]["name"]), pod) for pod in others)
         list(pool.map(lambda pair: api.create(*pair), targets))
-        way.hold(sandbox, api)
+        contestant.hold(sandbox, api)
         for gang in given.gangs:
-            api.create(ObjectRef("Job", NAMESPACE, gang.name), way.job(gang))
+            api.create(ObjectRef("Job", NAMESPACE, gang.name), contestant.job(gang))
             time.sleep(1.0)  # queues are ordered by creation times in whole seconds
-        until(lambda: way.queued(sandbox, api) == len(given.gangs))
-        found = Found(given)
+        until(lambda: contestant.queued(sandbox, api) == len(given.gangs))
+        found = Placements(given)
         Thread(target=watch, args=(connect(str(sandbox.kubeconfig)), found), daemon=True).start()
         time.sleep(2.0)  # until the watch is open
         before, found.begun = processor(sandbox), time.monotonic()
-        way.release(sandbox, api)
+        contestant.release(sandbox, api)
         until(lambda: time.monotonic() - max(found.times, default=found.begun) > QUIET)
         found.processor = {name: spent - before[name] for name, spent in processor(sandbox).items()}
         return found

@@ -24,7 +24,7 @@ _SECOND_WAVE: Final = (18.0, 20.0)
 """When the other gangs arrive: elastic gangs have grown into the capacity that these need."""
 _CORES: Final = (8, 16, 32)
 _GPUS: Final = (4, 8)
-_THEFTS: Final = 6
+_RIVALS: Final = 6
 """Tenants' pods that request a node just after a gang was given it."""
 Json = dict[str, Any]
 
@@ -69,13 +69,13 @@ class DrawnGang(NamedTuple):
 
 
 class TenantPod(NamedTuple):
-    """An ordinary pod; a `thief` arrives when a gang starts, and requests one of its nodes."""
+    """An ordinary pod; a `rival` arrives when a gang starts, and requests one of its nodes."""
 
     name: str
     pool: str
     units: int
     at: float
-    thief: bool
+    rival: bool
 
 
 class DrawnCluster(NamedTuple):
@@ -137,9 +137,9 @@ def _arrival(random: Random) -> float:
 def _tenants(random: Random, pools: Sequence[str]) -> Iterator[TenantPod]:
     for number in range(random.randint(12, 24)):
         at = random.uniform(0, _SECOND_WAVE[1])
-        thief = number < _THEFTS
+        rival = number < _RIVALS
         yield TenantPod(
-            f"tenant-{number:02}", random.choice(pools), random.choice((1, 2, 4)), at, thief
+            f"tenant-{number:02}", random.choice(pools), random.choice((1, 2, 4)), at, rival
         )
 
 

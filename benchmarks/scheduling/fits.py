@@ -56,7 +56,7 @@ THREADS: Final = 4
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
 
 
-class Thieves:
+class RivalPods:
     """Creates tenants' pods that request a node as soon as a gang is given it."""
 
     def __init__(self, kubeconfig: str) -> None:
@@ -68,7 +68,7 @@ class Thieves:
         Thread(target=self._follow, args=(connect(kubeconfig),), daemon=True).start()
 
     def start(self, cluster: DrawnCluster) -> None:
-        self._left = [pod for pod in cluster.tenants if pod.thief]
+        self._left = [pod for pod in cluster.tenants if pod.rival]
         self._cluster = cluster
 
     def stop(self) -> list[TenantPod]:
@@ -91,14 +91,14 @@ class Thieves:
             if gang.job(role) == job.metadata.name
         )
         pool = next(found, "")
-        thief = next((pod for pod in self._left if pod.pool == pool), None)
-        if thief is not None:
-            self._left.remove(thief)
-            _come(self._api, cluster, thief, nodes[0])
+        rival = next((pod for pod in self._left if pod.pool == pool), None)
+        if rival is not None:
+            self._left.remove(rival)
+            _create_pod(self._api, cluster, rival, nodes[0])
             self.last = time.monotonic()
 
 
-def _come(api: ApiClient, cluster: DrawnCluster, pod: TenantPod, node: str = "") -> None:
+def _create_pod(api: ApiClient, cluster: DrawnCluster, pod: TenantPod, node: str = "") -> None:
     spec = pod_spec(cluster.pool(pod.pool), pod.units, node)
     target = ObjectRef("Pod", NAMESPACE, pod.name)
     api.create(target, {"metadata": {"name": pod.name}, "spec": spec})
@@ -113,7 +113,7 @@ class Run:
     def __init__(self, sandbox: Sandbox) -> None:
         kubeconfig = str(sandbox.kubeconfig)
         self.sandbox, self.api = sandbox, connect(kubeconfig)
-        self.watch, self.thieves = Watch(kubeconfig, NAMESPACE), Thieves(kubeconfig)
+        self.watch, self.rivals = Watch(kubeconfig, NAMESPACE), RivalPods(kubeconfig)
         self.stalls, self.commit = Stalls(), circumstances.commit()
 
     def played(self, seed: int) -> tuple[ClusterRecord, list[Gang]]:
@@ -126,15 +126,15 @@ class Run:
         self.stalls.longest()
         load, spent = circumstances.load(), processor(self.sandbox)["reconciler"]
         try:
-            self.thieves.start(cluster)
-            last = max(_arrive(self.api, cluster), self.thieves.last)
+            self.rivals.start(cluster)
+            last = max(_arrive(self.api, cluster), self.rivals.last)
             until(partial(_is_settled, gangs, last), LONGEST)
-            spared = self.thieves.stop()
+            spared = self.rivals.stop()
             idle = _idle(self.api, cluster, dict(nodes))
         finally:
             self.watch.forget()
             clear(self.api, NAMESPACE, [name for name, _ in nodes])
-        last = max(last, self.thieves.last)
+        last = max(last, self.rivals.last)
         found = ClusterRecord(
             seed=seed,
             commit=self.commit,
@@ -147,7 +147,7 @@ class Run:
             after=max(_after(gang, last) for gang in gangs),
             starts=tuple(s.ran - s.admitted for g in gangs for s in g.starts if s.ran),
             halves=tuple(seconds for gang in gangs for seconds in gang.halves),
-            stolen=sum(pod.thief for pod in cluster.tenants) - len(spared),
+            stolen=sum(pod.rival for pod in cluster.tenants) - len(spared),
             tenants=len(cluster.tenants) - len(spared),
             reconciler=processor(self.sandbox)["reconciler"] - spent,
         )
@@ -179,7 +179,7 @@ def _arrive(api: ApiClient, cluster: DrawnCluster) -> float:
     """Create all gangs and tenants' pods in time; returns when the last one existed."""
     begun, done = time.monotonic(), []
     with ThreadPoolExecutor(THREADS) as pool:
-        for at, create in sorted(_comings(api, cluster), key=itemgetter(0)):
+        for at, create in sorted(_arrivals(api, cluster), key=itemgetter(0)):
             time.sleep(max(begun + at - time.monotonic(), 0))
             done.append(pool.submit(create))
     for one in done:
@@ -187,13 +187,13 @@ def _arrive(api: ApiClient, cluster: DrawnCluster) -> float:
     return time.monotonic()
 
 
-def _comings(api: ApiClient, cluster: DrawnCluster) -> Iterator[tuple[float, Callable[[], None]]]:
+def _arrivals(api: ApiClient, cluster: DrawnCluster) -> Iterator[tuple[float, Callable[[], None]]]:
     """(seconds, action) for each gang and pod to create."""
     for gang in cluster.gangs:
         yield gang.at, partial(_create, api, cluster, gang)
     for pod in cluster.tenants:
-        if not pod.thief:
-            yield pod.at, partial(_come, api, cluster, pod)
+        if not pod.rival:
+            yield pod.at, partial(_create_pod, api, cluster, pod)
 
 
 def _create(api: ApiClient, cluster: DrawnCluster, gang: DrawnGang) -> None:

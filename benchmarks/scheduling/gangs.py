@@ -24,7 +24,7 @@ from typing import Final, Protocol
 from benchmarks.scheduling import scaled_scenario
 from benchmarks.scheduling.clean_up import LONGEST, clear, until
 from benchmarks.scheduling.placement import NamedScenario, clusters, exact_fit
-from benchmarks.scheduling.watch import Gang, Stage, Stalls, Start, Watch
+from benchmarks.scheduling.watch import Gang, Stalls, Start, StartStage, Watch
 from dev.installation import install
 from edl import contract
 from edl.errors import Conflict, NotFound
@@ -43,7 +43,7 @@ STEP: Final = 2.0
 
 
 @dataclass(slots=True)
-class Found:
+class GangRun:
     """The results of the gangs of one cluster, or of several together."""
 
     gangs: list[Gang] = field(default_factory=list)
@@ -59,18 +59,18 @@ class Found:
 
 def played(
     sandbox: Sandbox, watch: Watch, scenario: NamedScenario, number: int, *, busy: bool
-) -> Found:
+) -> GangRun:
     """Play one cluster from its nodes to the end of its last gang; `busy`: with other tenants."""
     api = connect(str(sandbox.kubeconfig))
-    world, prefix = scenario.world, f"c{number:02}"
+    cluster, prefix = scenario.cluster, f"c{number:02}"
     nodes = [
         sandbox.add_nodes(scaled_scenario.group(node, f"{prefix}-{at:03}"))[0]
-        for at, node in enumerate(world.nodes)
+        for at, node in enumerate(cluster.nodes)
     ]
-    found = Found([_gang(training, watch) for training in world.trainings], time.monotonic())
+    found = GangRun([_gang(training, watch) for training in cluster.trainings], time.monotonic())
     try:
         with _tenants(sandbox, scenario, asked=busy):
-            _arrive(api, world.trainings)
+            _arrive(api, cluster.trainings)
             until(lambda: all(gang.over for gang in found.gangs), LONGEST)
         found.took = time.monotonic() - found.began
         for kind in ("Job", "Pod"):
@@ -102,7 +102,7 @@ def _arrive(api: ApiClient, trainings: Sequence[Training]) -> None:
 def _tenants(sandbox: Sandbox, scenario: NamedScenario, *, asked: bool) -> Iterator[None]:
     """Create and scale the pods of other tenants, until the block ends."""
     api, ended = connect(str(sandbox.kubeconfig)), Event()
-    services = scenario.world.services if asked else ()
+    services = scenario.cluster.services if asked else ()
     steps = sorted(
         (at, service.name, pods)
         for service in services
@@ -139,7 +139,7 @@ HEAD: Final = (
 )
 
 
-def line(name: str, found: Found) -> str:
+def line(name: str, found: GangRun) -> str:
     """`late`: starts that did not run in time; `stopped`: those that could not; `half`: gangs."""
     took = sorted(start.ran - start.admitted for start in found.starts if start.ran is not None)
     parts = [took[ceil(part * len(took)) - 1] for part in (0.5, 0.9, 0.99, 1)] if took else []
@@ -154,10 +154,10 @@ def line(name: str, found: Found) -> str:
     )
 
 
-def stages(found: Found) -> Iterator[str]:
+def stages(found: GangRun) -> Iterator[str]:
     """The durations of each stage of a start, measured from the previous stage."""
     yield "the pods of a minimum, all of them, are            50 %     99 %    100 %"
-    for stage in Stage:
+    for stage in StartStage:
         lasted = (start.lasted(stage) for start in found.starts)
         took = sorted(seconds for seconds in lasted if seconds is not None)
         parts = [took[ceil(part * len(took)) - 1] for part in (0.5, 0.99, 1)] if took else []
@@ -175,7 +175,7 @@ def is_stopped(start: Start) -> bool:
     return start.ran is None and not is_late(start)
 
 
-def traces(name: str, found: Found) -> Iterator[str]:
+def traces(name: str, found: GangRun) -> Iterator[str]:
     """Everything that was observed of each gang that missed the target."""
     for gang in found.gangs:
         late = [start for start in gang.starts if is_late(start) or is_stopped(start)]
@@ -186,7 +186,7 @@ def traces(name: str, found: Found) -> Iterator[str]:
             yield from (f"  {_ago(at, found)} {text}" for at, text in gang.trace)
 
 
-def _ago(moment: float | None, found: Found) -> str:
+def _ago(moment: float | None, found: GangRun) -> str:
     return "never" if moment is None else f"{moment - found.began:7.2f}"
 
 
@@ -213,21 +213,21 @@ def _prepare(api: ApiClient) -> None:
 
 
 class _Play(Protocol):
-    def __call__(self, scenario: NamedScenario, number: int, *, tenants: bool) -> Found: ...
+    def __call__(self, scenario: NamedScenario, number: int, *, tenants: bool) -> GangRun: ...
 
 
 def _measure(sandbox: Sandbox, asked: argparse.Namespace) -> None:
     watch = Watch(str(sandbox.kubeconfig), NAMESPACE)
-    quiet, busy, stalls = Found(), Found(), Stalls()
+    quiet, busy, stalls = GangRun(), GangRun(), Stalls()
     print(HEAD, flush=True)
-    told = asked.traces.open("a") if asked.traces else None
+    trace_file = asked.traces.open("a") if asked.traces else None
 
-    def play(scenario: NamedScenario, number: int, *, tenants: bool) -> Found:
+    def play(scenario: NamedScenario, number: int, *, tenants: bool) -> GangRun:
         stalls.longest()
         found = played(sandbox, watch, scenario, number, busy=tenants)
         found.stalled = stalls.longest()
-        if told:
-            print(*traces(scenario.name, found), sep="\n", file=told, flush=True)
+        if trace_file:
+            print(*traces(scenario.name, found), sep="\n", file=trace_file, flush=True)
         return found
 
     exact = play(exact_fit(gated=True), 99, tenants=False)
@@ -236,10 +236,10 @@ def _measure(sandbox: Sandbox, asked: argparse.Namespace) -> None:
         _each(play, quiet, busy, asked)
     print(line("clusters of their own", quiet))
     print(line("with other tenants", busy))
-    print(*stages(Found([*quiet.gangs, *busy.gangs])), sep="\n")
+    print(*stages(GangRun([*quiet.gangs, *busy.gangs])), sep="\n")
 
 
-def _each(play: "_Play", quiet: Found, busy: Found, asked: argparse.Namespace) -> None:
+def _each(play: "_Play", quiet: GangRun, busy: GangRun, asked: argparse.Namespace) -> None:
     for number, scenario in enumerate(clusters(asked.clusters, gated=True)):
         if number < asked.first:
             continue

@@ -51,11 +51,11 @@ GANGS: Final = 64
 
 class NamedScenario(NamedTuple):
     name: str
-    world: Scenario
+    cluster: Scenario
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PlacementFigures:
     """The results of the gangs of one scenario, or of several together. All times in seconds."""
 
     waits: list[float]
@@ -71,9 +71,9 @@ class Found:
     decisions: int
     processor: float
 
-    def __add__(self, other: "Found") -> "Found":
+    def __add__(self, other: "PlacementFigures") -> "PlacementFigures":
         pairs = ((getattr(self, one.name), getattr(other, one.name)) for one in fields(self))
-        return Found(*(mine + yours for mine, yours in pairs))
+        return PlacementFigures(*(mine + yours for mine, yours in pairs))
 
 
 # -- scenarios ---------------------------------------------------------------------------------
@@ -217,12 +217,12 @@ def _service(random: Random, number: int, until: float) -> Service:
 # -- figures -----------------------------------------------------------------------------------
 
 
-def measured(scenario: NamedScenario, control_mode: Elastic) -> Found:
+def measured(scenario: NamedScenario, control_mode: Elastic) -> PlacementFigures:
     begin = process_time()
-    result = simulate(scenario.world, control_mode, until=DAY)
-    frameworks = {one.key: one.job.framework for one in scenario.world.trainings}
+    result = simulate(scenario.cluster, control_mode, until=DAY)
+    frameworks = {one.key: one.job.framework for one in scenario.cluster.trainings}
     half = [gang.below_min for gang in result.jobs if frameworks[gang.key] != "horovod"]
-    return Found(
+    return PlacementFigures(
         waits=[gang.wait for gang in result.jobs],
         half=[seconds for seconds in half if seconds],
         never=result.never,
@@ -239,7 +239,7 @@ HEAD: Final = (
 )
 
 
-def line(name: str, found: Found) -> str:
+def line(name: str, found: PlacementFigures) -> str:
     waits = sorted(found.waits)
     parts = [waits[ceil(part * len(waits)) - 1] for part in (0.5, 0.9, 0.99, 1)]
     times = "".join(f"{seconds:6.0f} s" for seconds in (*parts, fmean(waits)))

@@ -50,7 +50,7 @@ class Gang(NamedTuple):
         return self.pods * self.gpus
 
 
-class World(NamedTuple):
+class RackScenario(NamedTuple):
     machines: tuple[Machine, ...]
     gangs: tuple[Gang, ...]
 
@@ -60,11 +60,11 @@ class World(NamedTuple):
         return sum(GPUS - machine.held for machine in self.machines)
 
 
-def world(seed: int, demand: float) -> World:
+def scenario(seed: int, demand: float) -> RackScenario:
     random = Random(seed)  # noqa: S311 - no secret depends on it
     machines = tuple(_machines(random))
-    free = World(machines, ()).free
-    return World(machines, tuple(_gangs(random, demand * free)))
+    free = RackScenario(machines, ()).free
+    return RackScenario(machines, tuple(_gangs(random, demand * free)))
 
 
 def _machines(random: Random) -> Iterator[Machine]:
@@ -88,10 +88,10 @@ def _gangs(random: Random, demand: float) -> Iterator[Gang]:
         number += 1
 
 
-class Found:
+class Placements:
     """The results of the gangs: the node of each pod by gang, and when its binding was observed."""
 
-    def __init__(self, given: World) -> None:
+    def __init__(self, given: RackScenario) -> None:
         self.given = given
         self.nodes: dict[str, dict[str, str]] = {gang.name: {} for gang in given.gangs}
         self.times: list[float] = []

@@ -1,6 +1,6 @@
 """Gangs on a fragmented cluster of racks.
 
-`python -m benchmarks.scheduling.topology [--seeds 3] [--ways …]`
+`python -m benchmarks.scheduling.topology [--seeds 3] [--contestants …]`
 
 Ours and Kueue, one after the other on a fresh control plane of the sandbox with the same 256 nodes,
 tenants' pods and gangs. Gangs do not end: the better packing has more of them running. Before that
@@ -17,18 +17,18 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from benchmarks.scheduling import runs
-from benchmarks.scheduling.contestants import WAYS, measure
+from benchmarks.scheduling.contestants import CONTESTANTS, measure
 from benchmarks.scheduling.racks import (
     BLOCK,
     DEMANDS,
     GPU,
     GPUS,
     RACK,
-    Found,
     Gang,
     Machine,
-    World,
-    world,
+    Placements,
+    RackScenario,
+    scenario,
 )
 from edl.model import ClusterState, Node, Shape, Topology, TrainingJob
 from edl.planner.plan import Plan
@@ -53,9 +53,9 @@ SPAN: Final = 300.0
 # -- simulated ---------------------------------------------------------------------------------
 
 
-def simulated(given: World, *, near: bool) -> Found:
+def simulated(given: RackScenario, *, near: bool) -> Placements:
     """The results in the simulator; without `near` the gangs require and prefer no topology."""
-    found = Found(given)
+    found = Placements(given)
 
     def see(now: float, state: ClusterState, _plan: Plan) -> None:
         for job in state.jobs:
@@ -108,7 +108,7 @@ class Row(NamedTuple):
     last_after: float
 
 
-def row(found: Found) -> tuple[Row, float]:
+def row(found: Placements) -> tuple[Row, float]:
     """The figures, and the processor seconds."""
     whole = found.whole
     free = [gang for gang in whole if gang.required != RACK]
@@ -145,11 +145,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--simulated", type=int, default=40, help="seeds in the simulator")
-    parser.add_argument("--ways", nargs="*", choices=WAYS, default=list(WAYS))
+    parser.add_argument("--contestants", nargs="*", choices=CONTESTANTS, default=list(CONTESTANTS))
     options = parser.parse_args()
     print(HEAD)
     for demand, near in product(DEMANDS, (True, False)):
-        rows = [row(simulated(world(seed, demand), near=near)) for seed in range(options.simulated)]
+        rows = [
+            row(simulated(scenario(seed, demand), near=near)) for seed in range(options.simulated)
+        ]
         name = f"{demand:.0%}, simulated{'' if near else ', nothing asked'}"
         print(line(f"{name}, mean of {len(rows)}", *runs.mean(rows)), flush=True)
     runs.print_runs(line, played(options))
@@ -157,8 +159,9 @@ def main() -> None:
 
 def played(options: argparse.Namespace) -> Iterator[tuple[str, int, Row, float]]:
     for demand, seed in product(DEMANDS, range(options.seeds)):
-        for way in options.ways:
-            yield (f"{demand:.0%}, {way}", seed, *row(measure(WAYS[way], world(seed, demand))))
+        for name in options.contestants:
+            found = measure(CONTESTANTS[name], scenario(seed, demand))
+            yield f"{demand:.0%}, {name}", seed, *row(found)
 
 
 if __name__ == "__main__":

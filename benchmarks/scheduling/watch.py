@@ -20,11 +20,11 @@ from edl.kube.cluster import ListOptions, RawList
 _TICK: Final = 0.05
 
 
-class Stage(Enum):
+class StartStage(Enum):
     """The stages that the pods of a minimum pass, in order, with the component that acts."""
 
-    MADE = "made by the Job controller"
-    GIVEN = "given nodes by the reconciler"
+    CREATED = "made by the Job controller"
+    ASSIGNED = "given nodes by the reconciler"
     BOUND = "bound by kube-scheduler"
     RUNNING = "running on their nodes"
 
@@ -34,16 +34,16 @@ class Start:
     """One start of a gang; monotonic seconds. `reached`: when its minimum reached each stage."""
 
     admitted: float
-    reached: dict[Stage, float] = field(default_factory=dict)
+    reached: dict[StartStage, float] = field(default_factory=dict)
     stopped: float | None = None
 
     @property
     def ran(self) -> float | None:
-        return self.reached.get(Stage.RUNNING)
+        return self.reached.get(StartStage.RUNNING)
 
-    def lasted(self, stage: Stage) -> float | None:
+    def lasted(self, stage: StartStage) -> float | None:
         """The seconds since the previous stage; None if one of both was not reached."""
-        stages = list(Stage)
+        stages = list(StartStage)
         at = stages.index(stage)
         since = self.reached.get(stages[at - 1]) if at else self.admitted
         until = self.reached.get(stage)
@@ -118,7 +118,7 @@ class Gang:
         for stage, pods in counted.items():
             if current and stage not in current.reached and self._whole(pods):
                 current.reached[stage] = now
-        bound = counted[Stage.BOUND]
+        bound = counted[StartStage.BOUND]
         ends = self.over or self._ending()
         half = admitted and any(bound.values()) and not self._whole(bound) and not ends
         if half and self._half_since is None:
@@ -141,17 +141,17 @@ class Gang:
         return all(pods[job] >= least for job, least in self.minimum.items())
 
 
-def _is_given(pod: Observed) -> bool:
+def _is_assigned(pod: Observed) -> bool:
     """Whether the pod has its node: it is not gated, which includes pods left to kube-scheduler."""
     gates = [gate.name for gate in pod.spec.schedulingGates]
     return contract.PLACEMENT_GATE not in gates
 
 
-_REACHED: Final[Mapping[Stage, Callable[[Observed], bool]]] = {
-    Stage.MADE: lambda _pod: True,
-    Stage.GIVEN: _is_given,
-    Stage.BOUND: lambda pod: bool(pod.spec.nodeName),
-    Stage.RUNNING: lambda pod: pod.status.phase in ("Running", "Succeeded"),
+_REACHED: Final[Mapping[StartStage, Callable[[Observed], bool]]] = {
+    StartStage.CREATED: lambda _pod: True,
+    StartStage.ASSIGNED: _is_assigned,
+    StartStage.BOUND: lambda pod: bool(pod.spec.nodeName),
+    StartStage.RUNNING: lambda pod: pod.status.phase in ("Running", "Succeeded"),
 }
 
 

@@ -32,14 +32,14 @@ LIVES: Final = {"it stays": (365.0, 3650.0), "every 3 s, authorities every 5 s":
 
 
 @dataclass
-class Asked:
+class ReviewResults:
     """The results of the reviews."""
 
     seconds: list[float] = field(default_factory=list)
     failed: int = 0
 
 
-def ask(api: ApiClient, client: int, ended: Event, asked: Asked) -> None:
+def ask(api: ApiClient, client: int, ended: Event, results: ReviewResults) -> None:
     number = 0
     while not ended.is_set():
         number += 1
@@ -50,9 +50,9 @@ def ask(api: ApiClient, client: int, ended: Event, asked: Asked) -> None:
                 ObjectRef("Job", NAMESPACE, manifest["metadata"]["name"]), manifest, dry_run=True
             )
         except ClusterError:
-            asked.failed += 1
+            results.failed += 1
         else:
-            asked.seconds.append(time.monotonic() - begun)
+            results.seconds.append(time.monotonic() - begun)
 
 
 @contextmanager
@@ -84,9 +84,11 @@ def changes(installation: Installation) -> int:
     return int(float(found[1])) - 1 if found else 0
 
 
-def measured(installation: Installation, api: ApiClient, seconds: float) -> tuple[Asked, int]:
-    ended, asked = Event(), Asked()
-    threads = [Thread(target=ask, args=(api, client, ended, asked)) for client in range(CLIENTS)]
+def measured(
+    installation: Installation, api: ApiClient, seconds: float
+) -> tuple[ReviewResults, int]:
+    ended, results = Event(), ReviewResults()
+    threads = [Thread(target=ask, args=(api, client, ended, results)) for client in range(CLIENTS)]
     for thread in threads:
         thread.start()
     time.sleep(seconds)
@@ -94,7 +96,7 @@ def measured(installation: Installation, api: ApiClient, seconds: float) -> tupl
     ended.set()
     for thread in threads:
         thread.join()
-    return asked, found
+    return results, found
 
 
 def await_called(api: ApiClient) -> None:
@@ -123,10 +125,10 @@ def main() -> None:
                 api.patch(secret, {"data": None})
             with webhook(installation, days):
                 await_called(api)
-                asked, found = measured(installation, api, seconds)
-            slowest = percentile(sorted(asked.seconds), 0.99)
-            reviewed = len(asked.seconds)
-            print(f"{name:<36}{found:>8}{reviewed:>10}{asked.failed:>8}{slowest:>8.0f}")
+                results, found = measured(installation, api, seconds)
+            slowest = percentile(sorted(results.seconds), 0.99)
+            reviewed = len(results.seconds)
+            print(f"{name:<36}{found:>8}{reviewed:>10}{results.failed:>8}{slowest:>8.0f}")
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ class Autoscaler:
     simulation: Simulation = field(init=False)
     _known: set[JobKey] = field(default_factory=set)
 
-    def begin(self, world: Scenario) -> Simulation:
+    def begin(self, scenario: Scenario) -> Simulation:
         """A simulation of this scenario in which the algorithm decides."""
         sizes = {
             MASTER.name: 1,
@@ -38,7 +38,7 @@ class Autoscaler:
             TRAINER.name: self.experiment.min,
         }
         control_mode = simulator.Plain(lambda _, role: sizes[role])
-        self.simulation = Simulation(world, control_mode, Watcher(passed=self._passed))
+        self.simulation = Simulation(scenario, control_mode, Watcher(passed=self._passed))
         self._wait(PERIOD)
         return self.simulation
 

@@ -52,7 +52,7 @@ HEAD: Final = (
 )
 
 
-class Parts(NamedTuple):
+class UsageFigures(NamedTuple):
     """The mean completion in seconds, and node-hours of ready nodes by what they were used for."""
 
     completion: float
@@ -69,15 +69,15 @@ class Parts(NamedTuple):
         return self.work + self.asked + self.beside + self.empty
 
 
-def run(world: Scenario, mode: ControlMode) -> Parts:
-    simulation, hours = Simulation(world, mode, Watcher()), [0.0] * 4
+def run(scenario: Scenario, mode: ControlMode) -> UsageFigures:
+    simulation, hours = Simulation(scenario, mode, Watcher()), [0.0] * 4
     while simulation.next < inf:
         simulation.run(simulation.next)
         passed = simulation.next - simulation.now
         if passed < inf:
             found = _now(simulation.state())
             hours = [one + passed * part / 3600 for one, part in zip(hours, found, strict=True)]
-    return Parts(simulation.result().completions.mean, *hours)
+    return UsageFigures(simulation.result().completions.mean, *hours)
 
 
 def _now(state: ClusterState) -> tuple[float, float, float, float]:
@@ -88,7 +88,7 @@ def _now(state: ClusterState) -> tuple[float, float, float, float]:
     return (sum(pods) - asked) / PODS, asked / PODS, beside / PODS, float(pods.count(0))
 
 
-def world(framework: str, least: int, seed: int) -> Scenario:
+def scenario(framework: str, least: int, seed: int) -> Scenario:
     trainings = tuple(_training(framework, least, one) for one in trace(seed))
     return Scenario((), trainings, settings=TIMING, pools=(POOL,))
 
@@ -107,11 +107,11 @@ def elastic(growth: GrowthMode) -> ControlMode:
     return Elastic(FAIR, limits)
 
 
-def _case(framework: str, least: int, mode: ControlMode) -> Callable[[int], Parts]:
-    return lambda seed: run(world(framework, least, seed), mode)
+def _case(framework: str, least: int, mode: ControlMode) -> Callable[[int], UsageFigures]:
+    return lambda seed: run(scenario(framework, least, seed), mode)
 
 
-def _fixed(pods: int) -> Callable[[int], Parts]:
+def _fixed(pods: int) -> Callable[[int], UsageFigures]:
     return _case("tensorflow", LEAST, Plain(lambda _job, _role: pods))
 
 
@@ -127,7 +127,7 @@ CASES: Final = {
 }
 
 
-def line(name: str, found: Parts) -> str:
+def line(name: str, found: UsageFigures) -> str:
     parts = f"{found.work:>7.2f}{found.asked:>7.2f}{found.beside:>8.2f}{found.empty:>7.2f}"
     return f"{name:<36}{found.completion:>9.1f}{found.node_hours:>12.2f}{parts}"
 
@@ -139,7 +139,7 @@ def main() -> None:
     print(HEAD)
     for name, case in CASES.items():
         columns = zip(*map(case, seeds), strict=True)
-        print(line(name, Parts(*map(fmean, columns))), flush=True)
+        print(line(name, UsageFigures(*map(fmean, columns))), flush=True)
 
 
 if __name__ == "__main__":

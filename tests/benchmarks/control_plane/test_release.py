@@ -7,9 +7,9 @@ def figures(rate: float) -> Figures:
 
 
 def test_each_way_begins_a_run_once() -> None:
-    firsts = [release.order(run)[0] for run in range(len(release.WAYS))]
-    assert sorted(firsts) == sorted(release.WAYS)
-    assert all(sorted(release.order(run)) == sorted(release.WAYS) for run in range(5))
+    firsts = [release.order(run)[0] for run in range(len(release.CONTESTANTS))]
+    assert sorted(firsts) == sorted(release.CONTESTANTS)
+    assert all(sorted(release.order(run)) == sorted(release.CONTESTANTS) for run in range(5))
 
 
 def test_ratios_compare_within_a_run() -> None:
@@ -23,7 +23,7 @@ def test_ratios_compare_within_a_run() -> None:
 
 
 def test_a_job_is_held_by_its_way_alone() -> None:
-    held = {name: release.job("a", way) for name, way in release.WAYS.items()}
+    held = {name: release.job("a", contestant) for name, contestant in release.CONTESTANTS.items()}
     assert [job["spec"]["suspend"] for job in held.values()] == [True, False, True]
     templates = [job["spec"]["template"] for job in held.values()]
     assert templates[0] == templates[1] == templates[2]

@@ -3,21 +3,21 @@
 import pytest
 
 from benchmarks.scheduling import runs, topology
-from benchmarks.scheduling.contestants import KUEUE, OURS, WAYS
+from benchmarks.scheduling.contestants import CONTESTANTS, KUEUE, OURS
 from benchmarks.scheduling.racks import (
     BLOCK,
     DEMANDS,
     GPU,
     GPUS,
     RACK,
-    Found,
     Gang,
     Machine,
-    World,
+    Placements,
+    RackScenario,
     groups,
+    scenario,
     template,
     tenants,
-    world,
 )
 from edl import contract
 
@@ -29,8 +29,8 @@ MACHINES = (
 GANG = Gang("gang-000", 2, 4, RACK)
 
 
-def seen(*nodes: str, gang: Gang = GANG) -> Found:
-    found = Found(World(MACHINES, (gang,)))
+def seen(*nodes: str, gang: Gang = GANG) -> Placements:
+    found = Placements(RackScenario(MACHINES, (gang,)))
     for index, node in enumerate(nodes):
         found.see(gang.name, str(index), node, at=float(index))
     return found
@@ -38,17 +38,17 @@ def seen(*nodes: str, gang: Gang = GANG) -> Found:
 
 @pytest.mark.parametrize("demand", DEMANDS)
 def test_a_seed_makes_the_same_cluster_and_gangs(demand: float) -> None:
-    first = world(3, demand)
-    assert first == world(3, demand)
-    assert first != world(4, demand)
+    first = scenario(3, demand)
+    assert first == scenario(3, demand)
+    assert first != scenario(4, demand)
     assert sum(gang.total for gang in first.gangs) >= demand * first.free
 
 
 def test_the_sandbox_has_the_nodes_of_the_world() -> None:
     names = {f"{one.name_prefix}-{number:03}" for one in groups() for number in range(one.count)}
-    assert names == {machine.name for machine in world(0, 0.7).machines}
+    assert names == {machine.name for machine in scenario(0, 0.7).machines}
     labels = {one.labels[RACK]: one.labels[BLOCK] for one in groups()}
-    assert labels == {machine.rack: machine.block for machine in world(0, 0.7).machines}
+    assert labels == {machine.rack: machine.block for machine in scenario(0, 0.7).machines}
 
 
 def test_tenants_hold_what_is_not_free() -> None:
@@ -57,7 +57,7 @@ def test_tenants_hold_what_is_not_free() -> None:
         for pod in tenants(MACHINES)
     }
     assert held == {"b": 3, "c": 8}
-    assert World(MACHINES, ()).free == 3 * GPUS - 11
+    assert RackScenario(MACHINES, ()).free == 3 * GPUS - 11
 
 
 def test_a_gang_is_whole_with_all_of_its_pods_and_broken_outside_of_its_rack() -> None:
@@ -76,7 +76,7 @@ def test_a_pod_that_is_made_again_counts_once() -> None:
 @pytest.mark.parametrize("required", [RACK, BLOCK, ""])
 def test_each_way_asks_for_the_same_pods_and_domains(required: str) -> None:
     gang = Gang("gang-000", 4, 2, required)
-    ours, theirs = WAYS[OURS].job(gang), WAYS[KUEUE].job(gang)
+    ours, theirs = CONTESTANTS[OURS].job(gang), CONTESTANTS[KUEUE].job(gang)
     for job in (ours, theirs):
         assert (job["spec"]["parallelism"], job["spec"]["completions"]) == (4, 4)
         assert job["spec"]["template"]["spec"] == template(2)["spec"]
@@ -89,7 +89,7 @@ def test_each_way_asks_for_the_same_pods_and_domains(required: str) -> None:
 
 
 def test_the_simulator_keeps_to_required_racks_where_they_are_asked_for() -> None:
-    given = world(0, 0.7)
+    given = scenario(0, 0.7)
     near, anywhere = (topology.simulated(given, near=near) for near in (True, False))
     assert (near.broken, near.half, anywhere.half) == (0, 0, 0)
     assert len(near.whole) == len(given.gangs)

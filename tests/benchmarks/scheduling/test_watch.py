@@ -4,7 +4,7 @@ from msgspec import convert
 
 from benchmarks.follow import Observed
 from benchmarks.scheduling.gangs import is_late, is_stopped
-from benchmarks.scheduling.watch import Gang, Stage
+from benchmarks.scheduling.watch import Gang, StartStage
 from edl.contract import PLACEMENT_GATE
 from edl.writes import Json
 
@@ -56,7 +56,7 @@ def test_a_gang_runs_once_every_role_has_its_minimum() -> None:
     story.pods()
     (start,) = story.gang.starts
     assert (start.admitted, start.ran) == (3.0, 10.0)
-    assert [start.lasted(stage) for stage in Stage] == [4.0, 3.0, 0.0, 0.0]
+    assert [start.lasted(stage) for stage in StartStage] == [4.0, 3.0, 0.0, 0.0]
     assert not is_late(start)
 
 
