@@ -65,7 +65,7 @@ class _RoleEntry(NamedTuple):
         return self.at - first <= _TOGETHER and self.role not in roles and not recreated
 
 
-class RoleChange(NamedTuple):
+class ReplicasChange(NamedTuple):
     """A role's replicas before and after a change."""
 
     role: str
@@ -84,7 +84,7 @@ class PastOperation:
     at: datetime
     operation: Operation
     phase: OperationPhase
-    sizes: tuple[RoleChange, ...]
+    sizes: tuple[ReplicasChange, ...]
     code: Code | None
     message: str
 
@@ -137,7 +137,7 @@ def _phase(entry: HistoryEntry, later: HistoryEntry | None) -> OperationPhase:
 
 def _merged(group: Sequence[_RoleEntry]) -> PastOperation:
     entry = group[0].entry
-    sizes = tuple(RoleChange(one.role, one.entry.before, one.entry.after) for one in group)
+    sizes = tuple(ReplicasChange(one.role, one.entry.before, one.entry.after) for one in group)
     return PastOperation(
         entry.at, entry.operation, group[0].phase, sizes, entry.code, entry.message
     )
@@ -169,7 +169,7 @@ def _end(job: TrainingJob) -> Iterable[PastOperation]:
     if end is None or not times:
         return
     sizes = tuple(
-        RoleChange(role.name, role.status.size, role.status.size)
+        ReplicasChange(role.name, role.status.size, role.status.size)
         for role in job.roles
         if role.status.size
     )

@@ -10,7 +10,7 @@ from edl.messages import message, messages
 from edl.model import ClusterState, Code, JobKey, Reason, Topology, TrainingJob
 from edl.model.reason_codes import Minimum, Other, PendingPods
 from edl.planner.plan import Admission, Drain, Plan, Resize, Suspension
-from kubectl_edl.job_views.role_history import RoleChange
+from kubectl_edl.job_views.role_history import ReplicasChange
 from kubectl_edl.job_views.training_job_view import job_names
 
 _PREEMPTED: Final = frozenset({Code.PREEMPTED, Code.GUARANTEE_RECLAIMED})
@@ -34,7 +34,7 @@ class PlannedChange:
 
     job: JobKey
     action: PlannedAction
-    sizes: tuple[RoleChange, ...]
+    sizes: tuple[ReplicasChange, ...]
     reason: Reason
     message: str
     pods: tuple[str, ...] = ()
@@ -101,20 +101,20 @@ def _eviction(one: Drain) -> PlannedChange:
 
 def _suspension(job: TrainingJob, one: Suspension) -> PlannedChange:
     running = [role for role in job.live if not role.status.suspended]
-    sizes = tuple(RoleChange(role.name, role.status.size, 0) for role in running)
+    sizes = tuple(ReplicasChange(role.name, role.status.size, 0) for role in running)
     return PlannedChange(one.job, PlannedAction.SUSPEND, sizes, one.reason, message(one.reason))
 
 
 def _resize(one: Resize, topology: Topology, labels: NodeLabels) -> PlannedChange:
     scaled = PlannedAction.SCALE_UP if one.after > one.before else PlannedAction.SCALE_DOWN
     action = PlannedAction.RESTART if one.restart else scaled
-    sizes = (RoleChange(one.role, one.before, one.after),)
+    sizes = (ReplicasChange(one.role, one.before, one.after),)
     domains = counted(topology, {one.role: one.nodes}, labels) if one.nodes else ()
     return PlannedChange(one.job, action, sizes, one.reason, message(one.reason), domains=domains)
 
 
 def _admission(one: Admission, topology: Topology, labels: NodeLabels) -> PlannedChange:
-    sizes = tuple(RoleChange(role, 0, size) for role, size in one.sizes)
+    sizes = tuple(ReplicasChange(role, 0, size) for role, size in one.sizes)
     text = messages((one.reason, *one.grown))
     domains = counted(topology, dict(one.nodes), labels)
     return PlannedChange(one.job, PlannedAction.START, sizes, one.reason, text, domains=domains)

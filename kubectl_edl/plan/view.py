@@ -11,7 +11,7 @@ from edl.planner.plan import Held, StayingPods
 from kubectl_edl.client.reconciler_settings import EffectiveSettings
 from kubectl_edl.job_views import topology_view
 from kubectl_edl.job_views.node_blockers import staying_text
-from kubectl_edl.job_views.role_history import RoleChange
+from kubectl_edl.job_views.role_history import ReplicasChange
 from kubectl_edl.job_views.training_job_view import time_text
 from kubectl_edl.output.age import duration
 from kubectl_edl.output.documents.decision_documents import (
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 class _ChangedRole(NamedTuple):
     move: PlannedChange
-    change: RoleChange
+    change: ReplicasChange
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,12 +91,11 @@ def _stored(manifest: Json) -> bytes:
 
 _SHOWN: Final = 3
 Trainings = tuple[Training, ...]
-Hints = tuple[str, ...]
 
 
 def with_unique_names(
     own: Sequence[Training], traced: Sequence[Training]
-) -> tuple[Trainings, Hints]:
+) -> tuple[Trainings, tuple[str, ...]]:
     """All jobs, and hints; a traced job whose name is taken is renamed NAME-2, NAME-3 and so on.
 
     The hint names the renamed jobs.
@@ -118,7 +117,7 @@ def with_unique_names(
     return tuple(found), _hints(fresh)
 
 
-def _hints(fresh: Sequence[str]) -> Hints:
+def _hints(fresh: Sequence[str]) -> tuple[str, ...]:
     if not fresh:
         return ()
     called = ", ".join(fresh[:_SHOWN]) + ", …" * (len(fresh) > _SHOWN)

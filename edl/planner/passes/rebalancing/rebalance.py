@@ -123,7 +123,7 @@ class Rebalance:
         return served
 
     def _is_hopeless(self, recipient: RoleAllocation) -> bool:
-        """Whether no search for several donors is made any more for this pod class."""
+        """Whether this pod class no longer gets a search for several donors."""
         return self._looks <= 0 or recipient.pod_class in self._hopeless
 
     def _let_recipients_go_first(self) -> None:
