@@ -96,7 +96,7 @@ ASKED = [
     if grant.resource in ("provisioningrequests", "podtemplates")
     and grant.verb in ("create", "delete")
 ]
-REREAD = [grant for grant in GRANTS if grant.asked == ("get", "jobs")]
+REREAD = [grant for grant in GRANTS if grant.asked in {("get", "jobs"), ("get", "pods")}]
 TOLD = [grant for grant in GRANTS if grant.resource == "events" and grant.verb != "list"]
 
 
@@ -285,17 +285,22 @@ def test_nodes_are_asked_for_by_requests(room: Sandbox, account: Noted, grant: G
 
 
 @pytest.mark.parametrize("grant", REREAD, ids=str)
-def test_a_job_whose_status_has_changed_is_patched_nevertheless(
+def test_an_object_whose_status_has_changed_is_patched_nevertheless(
     room: Sandbox, account: Noted, grant: Grant
 ) -> None:
     with stage(room) as at:
         at.apply(elastic("items"))
+        owner = connect(str(room.kubeconfig))
         target = ObjectRef("Job", at.namespace, "items")
-        found = connect(str(room.kubeconfig)).get(target)
-        relied = {"spec": {"suspend": found["spec"]["suspend"]}}
+        if grant.resource == "pods":
+            with reconciler(account):
+                at.until_runs("items", 1)
+            target = ObjectRef("Pod", at.namespace, at.pods("items")[0]["metadata"]["name"])
+        found = owner.get(target)
+        relied = {"metadata": {"uid": found["metadata"]["uid"]}}
         told = {"metadata": {"annotations": {contract.MESSAGE: "told"}}}
         patch = Patch(target, found["metadata"]["resourceVersion"], told, unless_changed=relied)
-        at.annotate("items", unknown="newer")
+        owner.patch(target, {"metadata": {"annotations": {"example.com/unknown": "newer"}}})
         with without(room, grant, ACCOUNT), pytest.raises(Forbidden):
             perform(account, patch)
         assert account.refused == {grant.asked}
