@@ -1,7 +1,7 @@
 """Growth: idle capacity goes to the least satisfied role, one replica at a time."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from heapq import heapify, heappop, heappush
@@ -38,12 +38,20 @@ class GrowthCeiling:
     def allows(self, pod_class: PodClass, horizon: Horizon) -> bool:
         """Whether one more pod stays below the ceiling."""
         capacity = self.snapshot.capacity
-        soon = capacity.total_future_idle
-        now = capacity.total_idle if horizon is IDLE else soon
-        for resource, least in self._least(pod_class):  # `all` would take longer
-            if soon[resource] < least or now[resource] < least:
-                return False
-        return True
+        return not (
+            self.exceeded(pod_class, capacity.total_future_idle)
+            or (horizon is IDLE and self.exceeded(pod_class, capacity.total_idle))
+        )
+
+    def least_pods(self, largest: Mapping[int, int]) -> int:
+        """How many pods of up to these amounts, by resource, stay below the ceiling at least."""
+        now, soon = self.snapshot.capacity.total_idle, self.snapshot.capacity.total_future_idle
+        counts = (
+            max(min(now[resource], soon[resource]) - kept, 0) // largest[resource]
+            for resource, kept in self._idle_to_keep.items()
+            if resource in largest
+        )
+        return min(counts, default=0)
 
     def exceeded(self, pod_class: PodClass, idle: list[int]) -> str:
         """The resource of which one more pod would exceed the ceiling, or "".
@@ -61,6 +69,32 @@ class GrowthCeiling:
         return all(idle[resource] >= least for resource, least in self._idle_to_keep.items())
 
 
+class _CeilingOfGrowth:
+    """`GrowthCeiling.allows` for pods of these classes while only such pods are added.
+
+    Far below the ceiling, the totals are read once per many pods.
+    """
+
+    __slots__ = ("_ceiling", "_changes", "_largest", "_until")
+
+    def __init__(self, ceiling: GrowthCeiling, pod_classes: Iterable[PodClass]) -> None:
+        self._ceiling, self._changes = ceiling, ceiling.snapshot.capacity.changed_nodes
+        self._largest: dict[int, int] = {}
+        """By resource, the most that one pod requests."""
+        for pod_class in pod_classes:
+            for resource, amount in pod_class.amounts:
+                self._largest[resource] = max(amount, self._largest.get(resource, 0))
+        self._until = 0
+        """While there are fewer changes, one more pod of any class is allowed."""
+
+    def allows(self, pod_class: PodClass, horizon: Horizon) -> bool:
+        changes = len(self._changes)
+        if changes < self._until:
+            return True
+        self._until = changes + self._ceiling.least_pods(self._largest)
+        return self._ceiling.allows(pod_class, horizon)
+
+
 def grow(snapshot: Snapshot, ceiling: GrowthCeiling) -> list[RoleAllocation]:
     """Grow roles on idle capacity. Returns the roles below their max that got no replica."""
     asking = [
@@ -74,8 +108,9 @@ def grow(snapshot: Snapshot, ceiling: GrowthCeiling) -> list[RoleAllocation]:
     full = {pod_class for pod_class in pod_classes if pod_class.is_full()}
     stuck = [allocation for allocation in asking if allocation.pod_class in full]
     anchors = AnchorNodes(snapshot.allocations) if snapshot.policy.colocate else None
+    most = _CeilingOfGrowth(ceiling, pod_classes)
     rest = {
-        allocation: RoleGrowth(snapshot, ceiling, allocation, anchors)
+        allocation: RoleGrowth(snapshot, most, allocation, anchors)
         for allocation in asking
         if allocation.pod_class not in full
     }
@@ -136,7 +171,7 @@ class RoleGrowth:
     def __init__(
         self,
         snapshot: Snapshot,
-        ceiling: GrowthCeiling,
+        ceiling: GrowthCeiling | _CeilingOfGrowth,
         allocation: RoleAllocation,
         anchors: AnchorNodes | None = None,
     ) -> None:

@@ -180,11 +180,11 @@ class RoleAllocation:
         """Add a replica, and reserve capacity and quota for it."""
         self.changed = True
         self.pod_class.reserve(node, horizon)
+        self.placements.append((_on_idle if horizon is IDLE else _pipelined)(node))
         if horizon is IDLE:
-            self.placements.append(_on_idle(node))
             self.created += 1
         else:
-            self.place_pipelined(node)
+            self.pipelined += 1
         if self.quota_request is not NOT_COUNTED:  # fast path: growth may place 100,000 replicas
             self.quota_request.reserve(horizon)
 
