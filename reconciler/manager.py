@@ -39,7 +39,7 @@ _SLOWER: Final = 3
 decision may be slow, and another process would be no faster."""
 _DEAD_AFTER: Final = 600.0
 """Seconds of one round after which liveness fails: longer than a hanging API server can cause."""
-_YOUNG: Final = 50_000
+_YOUNG: Final = 100_000
 """Allocations between two garbage collections of young objects; Python's own number is 700."""
 _OLDER: Final = 1_000
 """Collections of young objects between two of middle-aged ones; the loop itself begins these."""

@@ -78,43 +78,54 @@ class _Branch:
     below: "list[_Branch]" = field(default_factory=list)
     current: "Iterator[_Turn]" = field(init=False)
     """The branch's turns by the current usage of teams."""
+    may_cover: bool = field(init=False)
+    """Whether its guarantee may cover more: growth only adds usage, so once used up it may not."""
 
     def turns(self) -> "Iterator[_Turn]":
         """Yields the branch's next turn, and drops or renews its role afterwards.
 
-        Whether the last yielded role has grown is seen from its placements. Growth only adds usage,
-        so a used-up guarantee is not checked again. Iterators nest as deep as teams do, at most 32
-        levels (`edl.parsing.team_document`).
+        Whether the last yielded role has grown is seen from its placements. Iterators nest as deep
+        as teams do, at most 32 levels (`edl.parsing.team_document`).
         """
         balance, team, own, this = self.balance, self.team, self.roles, self.current
-        used, parts, may_cover = balance.used[team], balance.parts[team], bool(balance.owed[team])
+        used, self.may_cover = balance.used[team], bool(balance.owed[team])
+        (first, first_owed, first_weight), *others = balance.parts[team]
         below, satisfaction = _first_turns(self.below), self.policy.satisfaction
         while own or below:
-            share = 0.0
-            for at, owed, weight in parts:  # `dominant_share`: a plan may take 100,000 turns
+            # `dominant_share`: a plan may take 100,000 turns, mostly with one resource.
+            share = (used[first] - first_owed) * first_weight
+            for at, owed, weight in others:
                 if (part := (used[at] - owed) * weight) > share:
                     share = part
+            if share < 0:
+                share = 0.0
             if below and not (own and (share, own[0]) < below[0]):
-                before, entry, _ = below[0]
-                if before == _COVERED or (may_cover and _is_within(entry[2], team)):
+                before, entry, turns = below[0]
+                if before == _COVERED or (self.may_cover and self._covers(entry[2])):
                     share = _COVERED
                 yield share, entry, this
-                if turn := next(below[0][2], None):
+                if turn := next(turns, None):
                     heapreplace(below, turn)
                 else:
                     heappop(below)
             else:
-                entry = own[0]
-                _, rank, one = entry
-                if may_cover and _is_within(one, team):
-                    share = _COVERED
+                _, rank, one = entry = own[0]
                 size = len(one.placements)
+                if self.may_cover and self._covers(one):
+                    share = _COVERED
                 yield share, entry, this
                 if size < (grown := len(one.placements)) < one.max_replicas:
                     heapreplace(own, (satisfaction(one, grown), rank, one))
                 else:
                     heappop(own)
-            may_cover = may_cover and (share == _COVERED or balance.has_left(team))
+
+    def _covers(self, role: RoleAllocation) -> bool:
+        """Whether its guarantee covers one more replica of this role."""
+        charge = role.quota_request.team
+        if charge is not None and charge.is_within(self.team):
+            return True
+        self.may_cover = self.balance.has_left(self.team)
+        return False
 
 
 def _first_turns(branches: Iterable[_Branch]) -> list[_Turn]:
@@ -124,8 +135,3 @@ def _first_turns(branches: Iterable[_Branch]) -> list[_Turn]:
     found = [turn for branch in branches if (turn := next(branch.current, None))]
     heapify(found)
     return found
-
-
-def _is_within(role: RoleAllocation, team: int) -> bool:
-    charge = role.quota_request.team
-    return charge is not None and charge.is_within(team)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, pairwise
 from math import inf
 
 from edl.feasibility.eligibility import Eligibility, Ints
@@ -22,7 +22,7 @@ from edl.planner.snapshot.least_demand import least_demand
 from edl.planner.snapshot.quota_balance import QuotaUsage
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimPriority, ReclaimScope, TeamRight
-from edl.planner.teams.team_balance import TeamBalance, TeamCharge
+from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, TeamCharge
 
 
 @dataclass(slots=True)
@@ -142,6 +142,14 @@ class Snapshot:
             )
         return limit < inf and self.policy.satisfaction(allocation, size) >= limit
 
+    def teams_waiting_for_moves(self) -> set[int]:
+        """The teams of which all roles but the recipients wait until replicas have moved to others.
+
+        That is `waits_for_moves` by the current usage of teams.
+        """
+        teams, recipients = self.teams, set(self.moves.recipients.values())
+        return set().union(*(_above(teams, one) for one in recipients)) if teams else set()
+
     def demand_charge(self, demand: Demand, pods: int) -> TeamCharge:
         """What `pods` pods of a demand count in their team. ValueError without teams."""
         if self.teams is None:
@@ -214,3 +222,20 @@ class Snapshot:
         for pod_class, found in nodes.items():
             pod_class.release_in(room, found)
         return room
+
+
+def _above(balance: TeamBalance, other: int) -> Iterator[int]:
+    """The teams that do not have less than another one (`TeamBalance.has_less`)."""
+    path = balance.paths[other]
+    # By parent, the share of its child on the path: that is compared with the shares of siblings.
+    shares = {parent: balance.share(team) for team, parent in pairwise((*path, NO_TEAM))}
+    found = set[int]()
+    for team, above in enumerate(balance.paths):
+        parent = above[1] if len(above) > 1 else NO_TEAM
+        if parent in shares:
+            more = team in path or balance.share(team) > shares[parent]
+        else:
+            more = parent in found
+        if more:
+            found.add(team)
+            yield team

@@ -166,9 +166,8 @@ class QuotaUsage:
         template = role.template
         if not (self.teams or (template.charges and self.lines)):
             return NOT_COUNTED
-        # By identity: the state keeps the shape alive, and hashing a shape is slow.
-        shape = id(template.shape) if self.teams else 0
-        key = (job.key.namespace, template.charges, shape)
+        requests = template.shape.requests if self.teams else None
+        key = (job.key.namespace, template.charges, requests)
         if key not in self._requests:
             self._requests[key] = self.request_of(job, [(role, 1)])
         return self._requests[key]

@@ -186,7 +186,8 @@ class TeamRebalance:
             for one in donors
             if any_may_leave(one) or ((node := one.placements[-1].node) != NO_NODE and usable[node])
         ]
-        shares = {team: [-one for one in self.balance.shares(team)] for team in self._teams}
+        teams = {one.team for one in found}
+        shares = {team: [-one for one in self.balance.shares(team)] for team in teams}
         ranked = [(one.reclaim_priority, shares[one.team]) for one in found]
         least = min(ranked, default=None)
         first = (one for one, rank in zip(found, ranked, strict=True) if rank == least)
@@ -202,14 +203,11 @@ class TeamRebalance:
     def _let_recipients_go_first(self) -> None:
         """Growth beside the moves keeps its capacity, and waits until they are done."""
         recipients = self.snapshot.moves.recipients
-        waits: dict[int, bool] = {}
-        """By team, whether its roles wait; recipients never do."""
-        for one in self.snapshot.allocations if recipients else ():
+        waiting = self.snapshot.teams_waiting_for_moves()
+        for one in self.snapshot.allocations if waiting else ():
             if one.starts or one.job.key in recipients or one.growth <= 0:
                 continue
-            if one.team not in waits:
-                waits[one.team] = self.snapshot.waits_for_moves(one, one.size)
-            if waits[one.team]:
+            if one.team in waiting:
                 one.defer(one.growth)
 
 
@@ -237,14 +235,14 @@ class TeamDonors:
     _changes: int = -1
     """The length of `TeamBalance.charged` for which the answers below hold."""
     _least: dict[int, float] = field(default_factory=dict)
-    """By donor team, the share above which it must stay."""
+    """By donor team just below the common ancestor, the share above which it must stay."""
     _gives: dict[TeamCharge, bool] = field(default_factory=dict)
     """Whether a team may donate such a replica."""
 
     def have_more(self, other: int) -> bool:
         """Whether another team has anything to donate."""
-        least = self._stays_above(other)
-        return least < inf and self.right.balance.share(self._theirs(other)[-1]) > least
+        theirs = self._theirs(other)
+        return bool(theirs) and self._stays_above(theirs[-1]) < inf and self._borrows(other)
 
     def min_replicas(self, donor: RoleAllocation) -> int:
         """The size down to which a donor yields: its current size if its team may not donate."""
@@ -257,30 +255,41 @@ class TeamDonors:
             self._least.clear()
             self._gives.clear()
             self._changes = len(self.right.balance.charged)
-        if charge not in self._gives:
-            self._gives[charge] = self._may_give(charge)
-        return self._gives[charge]
+        gives = self._gives.get(charge)
+        if gives is None:
+            gives = self._gives[charge] = self._may_give(charge)
+        return gives
 
     def _may_give(self, charge: TeamCharge) -> bool:
-        least = self._least.get(charge.team)
-        if least is None:
-            least = self._least[charge.team] = self._stays_above(charge.team)
-        theirs = self._theirs(charge.team) if least < inf else ()
-        if not theirs or self.right.balance.share_with(theirs[-1], charge.amounts, -1) <= least:
+        theirs = self._theirs(charge.team)
+        if not theirs:
             return False
-        return not any(charge.is_within(one, 0) for one in theirs)
+        least = self._least.get(theirs[-1])
+        if least is None:
+            least = self._least[theirs[-1]] = self._stays_above(theirs[-1])
+        return (
+            least < inf
+            and self.right.balance.share_with(theirs[-1], charge.amounts, -1) > least
+            and self._borrows(charge.team)
+            and not any(charge.is_within(one, 0) for one in theirs)
+        )
 
     def _theirs(self, other: int) -> Sequence[int]:
         """The path of another team below the common ancestor."""
         return self.right.balance.below_common(self.right.team, other)
 
+    def _borrows(self, other: int) -> bool:
+        return self.right.reach(other) is not Reach.NONE
+
     def _stays_above(self, other: int) -> float:
-        """The share above which another team must stay; inf if it may donate nothing."""
+        """The share above which a team just below the common ancestor must stay.
+
+        inf if it has no larger one: neither it nor a team below it may donate anything.
+        """
         balance, team = self.right.balance, self.right.team
         mine = balance.below_common(other, team)
-        reach = self.right.reach(other) if mine and self._theirs(other) else Reach.NONE
-        if reach is Reach.NONE:
+        if not mine:
             return inf
-        if reach is Reach.ALL:
-            return _NOTHING
-        return balance.share_with(mine[-1], self.reserved, -1)
+        owns = self.right.owns(other)
+        least = _NOTHING if owns else balance.share_with(mine[-1], self.reserved, -1)
+        return least if balance.share(other) > least else inf

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 
 import numpy as np
 
@@ -109,10 +110,9 @@ class Reclaimable:
         if not self._on_node:
             on_node = self._on_node
             for one in self.allocations:
-                for placement in one.placements[self.min_replicas(one) :]:
-                    found = on_node[placement.node]
-                    if not found or found[-1] is not one:
-                        found.append(one)
+                extras = one.placements[self.min_replicas(one) :]
+                for node in dict.fromkeys(map(attrgetter("node"), extras)):
+                    on_node[node].append(one)
         return (
             one
             for node in nodes

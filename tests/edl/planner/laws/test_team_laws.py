@@ -14,6 +14,7 @@ from edl.feasibility.horizon import FUTURE_IDLE
 from edl.model import ClusterState, Code, JobKey, Reclaim, Team, Teams, TrainingJob
 from edl.model.reason_codes import Minimum, Other, PendingPods
 from edl.planner.decide import allocate
+from edl.planner.decision_limits import Limits
 from edl.planner.pass_results import PassResults
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.passes.team_growth import growth_order
@@ -313,6 +314,24 @@ def test_idle_capacity_is_shared_within_a_replica_of_weighted_dominant_shares(
                 charge = one.quota_request.team
                 assert not any(charge and charge.is_within(level) for level in mine)
     reached(compared)
+
+
+@drawn(state=any_state(), random=st.randoms(use_true_random=False))
+def test_roles_wait_for_moves_to_recipients_if_their_team_does(
+    reached: Reached, state: ClusterState, random: Random
+) -> None:
+    """Whether it is computed for one role, or for all teams at once."""
+    snapshot = take_snapshot(state, POLICIES["fair"], Limits())
+    assert snapshot.teams
+    numbers = range(len(snapshot.teams.names))
+    recipients = random.sample(state.jobs, min(2, len(state.jobs)))
+    for job in recipients:
+        snapshot.moves.recipients[job.key] = random.choice(numbers)
+    waiting = snapshot.teams_waiting_for_moves()
+    others = [one for one in snapshot.allocations if one.job not in recipients]
+    reached(others)
+    for one in others:
+        assert snapshot.waits_for_moves(one, one.size) == (one.team in waiting)
 
 
 @example(state=TWO_REPLICAS_APART)
