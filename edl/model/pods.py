@@ -165,6 +165,38 @@ def foreign_gate(gates: Iterable[str]) -> str:
     return next((gate for gate in gates if gate not in ours), "")
 
 
+class ContainerWait(msgspec.Struct, frozen=True):
+    """A container that its kubelet has not started: it cannot, or it delays the next restart."""
+
+    container: str
+    reason: str
+    """The kubelet's code, such as ImagePullBackOff."""
+    message: str = ""
+    restarts: int = 0
+    ended_by: str = ""
+    """The kubelet's reason for the end of the last run, such as OOMKilled; empty before one."""
+    exit_code: int = 0
+
+    @property
+    def usual(self) -> bool:
+        """Whether each start waits for this: images are pulled and volumes are mounted."""
+        return self.reason in ("ContainerCreating", "PodInitializing")
+
+    @property
+    def cause(self) -> tuple[str, str, str, int]:
+        """Equal for pods that wait for the same; messages and counts differ by pod."""
+        return (self.container, self.reason, self.ended_by, self.exit_code)
+
+
+class PodContainers(msgspec.Struct, frozen=True):
+    """What the kubelet reports of a pod's containers; the same for most pods."""
+
+    restarted_at: datetime | None = None
+    """When the kubelet last restarted one of them."""
+    waits: ContainerWait | None = None
+    """The first that cannot start, of a pod that has neither ended nor is terminating."""
+
+
 class PodDeletion(msgspec.Struct, frozen=True):
     """What the deletion of a pod waits for."""
 
@@ -190,11 +222,14 @@ class Pod(msgspec.Struct, frozen=True):
     scheduling: SchedulingStatus = SchedulingStatus()
     ready_since: datetime | None = None
     """None while it is not ready."""
-    restarted_at: datetime | None = None
-    """When the kubelet last restarted one of its containers."""
+    containers: PodContainers = PodContainers()
     deletion: PodDeletion = PodDeletion()
     devices: tuple[str, ...] = ()
     """UUIDs of the GPUs of which KubeShare gave it a share."""
+
+    @property
+    def restarted_at(self) -> datetime | None:
+        return self.containers.restarted_at
 
     @property
     def gated(self) -> bool:

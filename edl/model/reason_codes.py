@@ -68,6 +68,7 @@ class Code(StrEnum):
     STABILIZING = "Stabilizing"
     PODS_MISSING = "PodsMissing"
     PODS_GATED = "PodsGated"
+    CONTAINER_WAITING = "ContainerWaiting"
     PODS_SUCCEEDED = "PodsSucceeded"
     NEARLY_DONE = "NearlyDone"
     FIXED_SIZE = "FixedSize"
@@ -186,10 +187,9 @@ class Growth(msgspec.Struct, frozen=True, tag=True):
 
 
 class OffNodes(msgspec.Struct, frozen=True, tag=True):
-    """Pods of the job that leave nodes; `taints`: the keys that cause it, empty for a cordon."""
+    """Pods (`worker-3`) that leave nodes; `taints`: the keys that cause it, empty for a cordon."""
 
     pods: tuple[str, ...]
-    """Role and index, `worker-3`."""
     nodes: tuple[str, ...]
     taints: tuple[str, ...] = ()
 

@@ -228,6 +228,11 @@ class Role(msgspec.Struct, frozen=True):
         return tuple(pod for pod in pods if pod.phase is not PodPhase.SUCCEEDED)
 
     @property
+    def stalled_pods(self) -> tuple[Pod, ...]:
+        """Its pods of which a container cannot start, or is restarted again and again."""
+        return tuple(pod for pod in self.status.pods if pod.containers.waits)
+
+    @property
     def removed_by_name(self) -> frozenset[str]:
         """Names of pods to remove, by request, or by a recorded removal that is to be completed.
 

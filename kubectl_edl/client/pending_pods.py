@@ -9,10 +9,13 @@ from typing import Final
 from edl import contract
 from edl.errors import Forbidden
 from edl.kube.cluster import Cluster, ListOptions
+from edl.kube.decode import training_pods
 from edl.kube.decode.schemas import DEFAULT_SCHEDULER, SCHEDULING_GATED
 from edl.kube.event_facts import EventFacts, event_facts
+from edl.messages import container_messages
 from edl.model import TrainingJob
 from edl.model.object_refs import JOB_TYPE
+from edl.model.pods import ContainerWait
 from edl.parsing.yaml_values import timestamp
 from edl.writes import Json
 
@@ -100,31 +103,23 @@ def _event_text(event: EventFacts) -> str:
     return f"{event.reason}: {event.message}"
 
 
-NO_IMAGE: Final = frozenset(
-    {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}
-)
-"""The kubelet's reasons for a container whose image cannot be pulled."""
 REMOVE_GATES: Final = (
     """kubectl patch pod POD --type=merge -p '{"spec":{"schedulingGates":null}}'"""
 )
 """The command for a pod whose scheduling gates no reconciler removes."""
-_STARTING: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
-"""The kubelet's reasons while it mounts a pod's volumes, whether or not that succeeds."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingPod:
-    """One pending pod; `why` comes from its status, and `node` is empty if it is not bound.
-
-    `reason` is the kubelet's waiting reason of a container; empty if none waits.
-    """
+    """One pending pod; `why` comes from its status, and `node` is empty if it is not bound."""
 
     name: str
     job: str
     node: str
     since: datetime | None
     why: str
-    reason: str = ""
+    stalled: bool = False
+    """A container cannot start: `Pod.containers` says why."""
     claims: bool = False
     """It waits for a PersistentVolumeClaim, not for capacity."""
     scheduler: str = ""
@@ -161,17 +156,17 @@ def _unplaced(pod: Json, job: str, causes: PodCauses) -> WaitingPod | None:
         return None
     scheduler = _other_scheduler(spec)
     found = next(_reasons(spec, status), None)
-    reason, why = found or ("", f"{scheduler or 'kube-scheduler'} has not processed it yet")
+    wait, why = found or (None, f"{scheduler or 'kube-scheduler'} has not processed it yet")
     node = spec.get("nodeName") or ""
     claims = "" if node or spec.get("schedulingGates") else causes.claims(pod)
-    warning = causes.warning(pod) if node and reason in _STARTING else ""
+    warning = causes.warning(pod) if node and (wait is None or wait.usual) else ""
     return WaitingPod(
         name=pod["metadata"]["name"],
         job=job,
         node=node,
         since=timestamp(pod["metadata"].get("creationTimestamp") or ""),
         why=claims or warning or why,
-        reason=reason,
+        stalled=wait is not None and not wait.usual,
         claims=bool(claims),
         scheduler=scheduler if found is None else "",
     )
@@ -183,29 +178,21 @@ def _other_scheduler(spec: Json) -> str:
     return "" if name == DEFAULT_SCHEDULER else f'scheduler "{name}"'
 
 
-def _reasons(spec: Json, status: Json) -> Iterator[tuple[str, str]]:
-    """(reason, text) of each cause: gates, the scheduler's message, then waiting containers.
-
-    The reason is the kubelet's code; empty for causes that have none.
-    """
+def _reasons(spec: Json, status: Json) -> Iterator[tuple[ContainerWait | None, str]]:
+    """Each cause: gates, the scheduler's message, then the container that waits."""
     gates = [gate["name"] for gate in spec.get("schedulingGates") or ()]
     if contract.PLACEMENT_GATE in gates:
-        yield "", "scheduling-gated until every pod of its gang has a node"
+        yield None, "scheduling-gated until every pod of its gang has a node"
     elif gates:
-        yield "", f"scheduling-gated by {', '.join(gates)}"
+        yield None, f"scheduling-gated by {', '.join(gates)}"
     for condition in status.get("conditions") or ():
         refused = condition.get("type") == "PodScheduled" and condition.get("status") == "False"
         if refused and condition.get("reason") != SCHEDULING_GATED:
-            yield "", " ".join((condition.get("message") or condition.get("reason") or "").split())
-    containers = [
-        *(status.get("initContainerStatuses") or ()),
-        *(status.get("containerStatuses") or ()),
-    ]
-    for container in containers:
-        waiting = (container.get("state") or {}).get("waiting") or {}
-        if reason := waiting.get("reason"):
-            message = " ".join((waiting.get("message") or "").split())
-            text = f"{reason}: {message}" if message else reason
-            yield reason, f"container {container['name']}: {text}"
+            yield (
+                None,
+                " ".join((condition.get("message") or condition.get("reason") or "").split()),
+            )
+    if wait := training_pods.container_wait(status):
+        yield wait, container_messages.container_wait(wait)
     if spec.get("nodeName"):
-        yield "", "its node has not started it yet"
+        yield None, "its node has not started it yet"

@@ -1,12 +1,13 @@
 """Why a training job, or a role of it, is as it is: a reason code and its message, for display."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from edl import reasons
 from edl.lost_pods import why_any_missing, why_missing, why_role_lacks
-from edl.messages import message
-from edl.model import Code, JobEnd, Phase, Reason, ResizePolicy, Role, TrainingJob
+from edl.messages import container_messages, message
+from edl.model import Code, JobEnd, Phase, Pod, Reason, ResizePolicy, Role, TrainingJob
 from edl.phases import (
     below_minimum,
     ending,
@@ -56,19 +57,35 @@ class Why(NamedTuple):
 
 
 def why(job: TrainingJob) -> Why:
-    """The first of: its end, an error, missing pods, why it waits, a role's size."""
+    """The first of: its end, an error, missing or stalled pods, why it waits, a role's size."""
     end = ending(job)
     if end is not None:
         return why_of(reasons.ended(job, end))
-    if found := unready(job):
-        return why_of(found)
-    for lacks in (why_missing, why_kept, why_below_minimum, why_unscheduled, why_any_missing):
+    for lacks in (unready, why_missing, why_kept, why_below_minimum, why_unscheduled):
         if found := lacks(job):
             return why_of(found)
+    pods = next(stalled_pods(job), None)
+    extras = None if pods else why_any_missing(job)
+    if pods or extras:
+        return _why_stalled(pods) if pods else why_of(extras)
     first = min(_role_reasons(job), key=lambda found: found[0], default=None)
     if first is not None:
         return first[1]
     return why_of(reasons.UNOBSERVED) if phase(job) is Phase.QUEUED else Why(None, "")
+
+
+def stalled_pods(job: TrainingJob, before: datetime | None = None) -> Iterator[list[Pod]]:
+    """Pods of which a container cannot start, in groups of one cause; only those created before."""
+    pods = [pod for role in job.roles for pod in role.stalled_pods]
+    groups: dict[object, list[Pod]] = {}
+    for pod in pods:
+        if pod.containers.waits and (before is None or pod.created_at < before):
+            groups.setdefault(pod.containers.waits.cause, []).append(pod)
+    yield from groups.values()
+
+
+def _why_stalled(pods: Sequence[Pod]) -> Why:
+    return Why(Code.CONTAINER_WAITING, container_messages.stalled(pods))
 
 
 def _role_reasons(job: TrainingJob) -> Iterator[tuple[tuple[bool, bool], Why]]:
@@ -80,8 +97,9 @@ def _role_reasons(job: TrainingJob) -> Iterator[tuple[tuple[bool, bool], Why]]:
 
 
 def why_of_role(job: TrainingJob, role: Role) -> Why:
-    """The first of: its end or the job's, an error, missing pods, the reason of its size."""
-    return _why_ended(job, role) or _why_lacking(role) or _why_sized(role)
+    """The first of: its end or the job's, an error, missing or stalled pods, its size."""
+    stalled = _why_stalled(role.stalled_pods[:1]) if role.stalled_pods else None
+    return _why_ended(job, role) or _why_lacking(role) or stalled or _why_sized(role)
 
 
 def _why_ended(job: TrainingJob, role: Role) -> Why | None:

@@ -6,12 +6,14 @@ from typing import Final
 
 from edl import reasons
 from edl.kube.event_facts import EventFacts
+from edl.messages import container_messages
 from edl.model import Code, Phase, Pod, PodPhase, Role
 from edl.spec.job_spec import UNLIMITED
 from kubectl_edl.client.failed_pods import FailedPod
-from kubectl_edl.client.pending_pods import NO_IMAGE, WaitingPod
+from kubectl_edl.client.pending_pods import WaitingPod
 from kubectl_edl.client.reconciler_lease import LeaseView
 from kubectl_edl.job_views.creation_failures import JobBlocker, uncreated_pods
+from kubectl_edl.job_views.job_reasons import stalled_pods
 from kubectl_edl.job_views.training_job_view import JobView, RoleView, pod_status
 from kubectl_edl.output.cell_quantities import counted
 from kubectl_edl.output.documents.training_job_documents import JobBlockerDocument
@@ -24,9 +26,6 @@ _DOCTOR: Final = "kubectl edl doctor"
 _CORRECT: Final = "correct its file and apply it again; where that is refused, delete the Job first"
 _DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
 """The Job controller's reason for a Job that ran longer than its `activeDeadlineSeconds`."""
-_OUT_OF_MEMORY: Final = "OOMKilled"
-"""The kubelet's reason for a container that exceeded its memory limit."""
-_CONFIG: Final = frozenset({"CreateContainerConfigError", "CreateContainerError"})
 
 
 def job_blockers(
@@ -45,7 +44,8 @@ def job_blockers(
         doctor = f"{_DOCTOR}{view.scope.edl_flags}"
         found = [JobBlocker(one.what, doctor) if one.remedy else one for one in found]
     missing = uncreated_pods(view, changes, now)
-    return (*_problem(view), *found, *missing, *_of_waiting(view, waiting, now))
+    late = [*_of_waiting(view, waiting, now), *_stalled(view, now)]
+    return (*_problem(view), *found, *missing, *late)
 
 
 def blockers_section(found: Iterable[JobBlocker]) -> str:
@@ -136,14 +136,15 @@ def _of_pods(view: JobView, now: datetime) -> Iterator[JobBlocker]:
 
 def _never_ready(pod: Pod, now: datetime) -> bool:
     unready = pod.phase is PodPhase.RUNNING and pod_status(pod) == "NotReady"
-    return unready and now - pod.created_at > _SOON
+    return unready and not pod.containers.waits and now - pod.created_at > _SOON
 
 
 def _of_waiting(
     view: JobView, waiting: Sequence[WaitingPod], now: datetime
 ) -> Iterator[JobBlocker]:
-    """Pending pods, grouped by reason."""
-    late = [pod for pod in waiting if pod.since is None or now - pod.since > _SOON]
+    """Pending pods, grouped by reason, without those of which a container cannot start."""
+    pods = [pod for pod in waiting if not pod.stalled]
+    late = [pod for pod in pods if pod.since is None or now - pod.since > _SOON]
     for why in dict.fromkeys(pod.why for pod in late):
         same = [pod for pod in late if pod.why == why]
         named = f"{same[0].name} waits" if len(same) == 1 else f"{counted(len(same), 'pod')} wait"
@@ -152,10 +153,6 @@ def _of_waiting(
 
 def _pod_remedy(view: JobView, pod: WaitingPod) -> str:
     describe = f"kubectl describe pod {pod.name} {view.namespace_option}"
-    if pod.reason in NO_IMAGE:
-        return f"is the image's name right, and may this cluster pull it? {describe}"
-    if pod.reason in _CONFIG:
-        return f"a ConfigMap or Secret that it names is missing: {describe}"
     if pod.claims:
         return f"kubectl get pvc,storageclass {view.namespace_option}"
     if pod.scheduler:
@@ -163,6 +160,13 @@ def _pod_remedy(view: JobView, pod: WaitingPod) -> str:
             f"run {pod.scheduler}, or delete its Jobs and apply them with a schedulerName that runs"
         )
     return describe if pod.node else f"kubectl edl explain {view.argument}"
+
+
+def _stalled(view: JobView, now: datetime) -> Iterator[JobBlocker]:
+    """Pods of which a container cannot start, grouped by its cause."""
+    for pods in stalled_pods(view.job, now - _SOON):
+        remedy = container_messages.remedy(pods[0], view.namespace_option)
+        yield JobBlocker(container_messages.stalled(pods), remedy)
 
 
 def failure_blockers(
@@ -199,8 +203,8 @@ def _is_past(view: JobView, shown: RoleView, pod: FailedPod, now: datetime) -> b
 
 def _failure_remedy(view: JobView, pod: FailedPod) -> str:
     logs = f"kubectl logs {pod.name} {view.namespace_option}"
-    if pod.reason == _OUT_OF_MEMORY:
-        return f"its container needs a higher memory limit, or less memory: {logs}"
+    if pod.reason == container_messages.OUT_OF_MEMORY:
+        return f"{container_messages.MORE_MEMORY}: {logs}"
     return f"{logs} shows why"
 
 

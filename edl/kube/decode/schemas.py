@@ -199,13 +199,27 @@ class ContainerRunning(ObjectPart, frozen=True):
     started_at: datetime | None = None
 
 
+class ContainerWaiting(ObjectPart, frozen=True):
+    reason: str = ""
+    message: str = ""
+
+
+class ContainerTerminated(ObjectPart, frozen=True):
+    exit_code: int = 0
+    reason: str = ""
+
+
 class ContainerState(ObjectPart, frozen=True):
     running: ContainerRunning | None = None
+    waiting: ContainerWaiting | None = None
+    terminated: ContainerTerminated | None = None
 
 
 class ContainerStatus(ObjectPart, frozen=True):
+    name: str = ""
     restart_count: int = 0
     state: ContainerState = ContainerState()
+    last_state: ContainerState = ContainerState()
 
 
 class PodStatus(ObjectPart, frozen=True):
@@ -213,6 +227,7 @@ class PodStatus(ObjectPart, frozen=True):
 
     phase: str = "Pending"
     conditions: list[Condition] | None = None
+    init_container_statuses: RawJson = _NONE
     container_statuses: RawJson = _NONE
     resource_claim_statuses: list[PodResourceClaim] | None = None
 

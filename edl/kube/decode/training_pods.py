@@ -1,6 +1,6 @@
 """Decodes the pods of training jobs: those of Jobs, and bare pods with our labels."""
 
-from datetime import datetime
+from collections.abc import Iterable
 from sys import intern
 from typing import Final
 
@@ -20,13 +20,24 @@ from edl.kube.decode.schemas import (
     PodObject,
 )
 from edl.model import Pod, PodPhase
-from edl.model.pods import PlannedNode, PodDeletion, PublishedHosts, SchedulingStatus, foreign_gate
+from edl.model.pods import (
+    ContainerWait,
+    PlannedNode,
+    PodContainers,
+    PodDeletion,
+    PublishedHosts,
+    SchedulingStatus,
+    foreign_gate,
+)
 from edl.parsing.parser import parse
 from edl.parsing.yaml_values import timestamp, whole
 from edl.spec.job_spec import JobSpec
+from edl.writes import Json
 
 _TRUE: Final = "True"
 _SCHEDULED: Final = SchedulingStatus()
+_UNREMARKABLE: Final = PodContainers()
+_DONE: Final = frozenset({PodPhase.SUCCEEDED.value, PodPhase.FAILED.value})
 _containers: Final = msgspec.json.Decoder(list[ContainerStatus] | None)
 
 
@@ -71,7 +82,7 @@ def pod(found: PodObject, alone: BarePod | None) -> Pod:
         planned=_planned(found, waits=contract.PLACEMENT_GATE in gates),
         scheduling=_scheduling(found, gates),
         ready_since=ready.last_transition_time if ready else None,
-        restarted_at=_restarted_at(found),
+        containers=_of_containers(found),
         deletion=_deletion(found),
         devices=tuple(name for name in annotations.gpus.split(",") if name),
     )
@@ -129,10 +140,41 @@ def is_refused_by_scheduler(found: Condition) -> bool:
     return refused and found.reason != SCHEDULING_GATED
 
 
-def _restarted_at(found: PodObject) -> datetime | None:
-    containers = _containers.decode(found.status.container_statuses) or ()
+def _of_containers(found: PodObject) -> PodContainers:
+    containers = _containers.decode(found.status.container_statuses) or []
     running = (one.state.running for one in containers if one.restart_count)
-    return max((one.started_at for one in running if one and one.started_at), default=None)
+    restarted = max((one.started_at for one in running if one and one.started_at), default=None)
+    over = found.metadata.deletion_timestamp is not None or found.status.phase in _DONE
+    initial = [] if over else _containers.decode(found.status.init_container_statuses) or []
+    wait = None if over else _first_wait([*initial, *containers])
+    waits = wait if wait and not wait.usual else None
+    return PodContainers(restarted, waits) if restarted or waits else _UNREMARKABLE
+
+
+def container_wait(status: Json) -> ContainerWait | None:
+    """The first container that cannot start, else the first that waits; None if none does."""
+    kinds = ("initContainerStatuses", "containerStatuses")
+    found = [one for kind in kinds for one in status.get(kind) or ()]
+    return _first_wait(msgspec.convert(found, list[ContainerStatus]))
+
+
+def _first_wait(containers: Iterable[ContainerStatus]) -> ContainerWait | None:
+    waits = [wait for one in containers if (wait := _wait(one))]
+    return min(waits, key=lambda one: one.usual, default=None)
+
+
+def _wait(found: ContainerStatus) -> ContainerWait | None:
+    waiting, ended = found.state.waiting, found.last_state.terminated
+    if waiting is None or not waiting.reason:
+        return None
+    return ContainerWait(
+        container=found.name,
+        reason=waiting.reason,
+        message=quoted(waiting.message),
+        restarts=found.restart_count,
+        ended_by=(ended.reason or "Error") if ended else "",
+        exit_code=ended.exit_code if ended else 0,
+    )
 
 
 def _index(text: str) -> int:

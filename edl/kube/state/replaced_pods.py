@@ -40,10 +40,13 @@ def _is_uncounted(role: Role) -> bool:
 
 def _marked(role: Role, made: dict[int, datetime]) -> Role:
     pods = tuple(
-        replace(pod, restarted_at=pod.restarted_at or made[id(pod)]) if id(pod) in made else pod
-        for pod in role.status.pods
+        _restarted(pod, made[id(pod)]) if id(pod) in made else pod for pod in role.status.pods
     )
     return role.changed(pods=pods)
+
+
+def _restarted(pod: Pod, at: datetime) -> Pod:
+    return replace(pod, containers=replace(pod.containers, restarted_at=pod.restarted_at or at))
 
 
 def _late(job: TrainingJob) -> Iterator[Pod]:

@@ -8,7 +8,7 @@ from edl import contract
 from edl.errors import Denied, Forbidden
 from edl.inject import immutable_names, update_policy
 from edl.inject.manifest_schema import is_labelled
-from edl.inject.warnings import unknown_keys
+from edl.inject.warnings import topology_warnings, unknown_keys
 from edl.kube.cluster import ListOptions
 from edl.parsing import namespace_policy
 from edl.writes import Json
@@ -81,7 +81,7 @@ def _may_change(manifest: Json) -> bool:
         update_policy.check(meant, manifest, namespace_policy.SILENT)
     except Denied:
         return False
-    return True
+    return not topology_warnings.late(meant, manifest)
 
 
 def _of_cron_jobs(context: CheckContext) -> Iterator[CheckResult]:

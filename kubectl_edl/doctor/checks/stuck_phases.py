@@ -8,18 +8,20 @@ from typing import Final, NamedTuple, TypeAlias
 
 from edl import contract
 from edl.lost_pods import longest_wait, why_any_missing, why_missing
-from edl.messages import message
+from edl.messages import container_messages, message
 from edl.model import Code, JobKey, Phase, PodPhase, TrainingJob
 from edl.phases import below_minimum, ending, phase, unready_minimum, why_below_minimum
 from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.client.failed_pods import FailedPod
 from kubectl_edl.doctor.checks.check import CheckResult, failure, warning
 from kubectl_edl.job_views.creation_failures import JobBlocker
-from kubectl_edl.job_views.job_reasons import why
+from kubectl_edl.job_views.job_reasons import stalled_pods, why
 from kubectl_edl.output.age import ago, duration
 
 _ROLES: Final = timedelta(minutes=2)
 _NOTICED: Final = timedelta(minutes=1)
+_PULLED: Final = timedelta(seconds=30)
+"""An image of a new pod is pulled again after a first error."""
 _SLOW: Final = timedelta(minutes=10)
 _NEVER_READY: Final = timedelta(minutes=30)
 """A start that has not ended by then is reported even if its pods are replaced again and again."""
@@ -62,6 +64,7 @@ def stuck_rules(log: str, failures: PodFailures) -> tuple[StuckRule, ...]:
         _half_started,
         _lacking_lost_pods,
         _below_minimum,
+        _stalled,
         _starting,
         _scaling,
         partial(_finishing, log),
@@ -223,6 +226,15 @@ def _below_minimum(job: TrainingJob, now: datetime) -> CheckResult | None:
     if since is None or now - since < _RAISED:
         return None
     return warning(f"{job.key}: {message(lacks)}", explanation(job))
+
+
+def _stalled(job: TrainingJob, now: datetime) -> CheckResult | None:
+    """Pods of which a container cannot start: it has no image, or it fails after each restart."""
+    pods = next(stalled_pods(job, now - _PULLED), None)
+    if pods is None or ending(job):
+        return None
+    remedy = container_messages.remedy(pods[0], f"-n {job.key.namespace}")
+    return warning(f"{job.key}: {container_messages.stalled(pods)}", FixCommand(remedy))
 
 
 def _starting(job: TrainingJob, now: datetime) -> CheckResult | None:

@@ -689,6 +689,9 @@ def test_misspelt_keys_are_found_on_jobs_and_bare_pods(stage: Stage) -> None:
     stage.create(named("Pod", "alone", spec={}))
     stage.put(job("other", framework="none", maximum="4"))
     stage.put(job("ours", framework="none", min="1", max="4", maxx="2"))
+    placed = {"edl.dev/required-topolgy": "topology.kubernetes.io/zone"}
+    stage.put(job("placed", framework="none", min="1", max="4"))
+    stage.patch("placed", {"metadata": {"annotations": placed}})
     again = "correct its manifest, then: kubectl {} -f FILE"
     assert [
         (one["result"], one["message"], one["remediation"]) for one in checked(stage)["keys"]
@@ -709,6 +712,14 @@ def test_misspelt_keys_are_found_on_jobs_and_bare_pods(stage: Stage) -> None:
                 "did you mean edl.dev/max?"
             ),
             again.format("apply"),
+        ),
+        (
+            "warning",
+            (
+                "Job default/placed: edl.dev/required-topolgy is unknown, and does nothing: "
+                "did you mean edl.dev/required-topology?"
+            ),
+            again.format("replace --force"),
         ),
         ("warning", f"Pod default/alone: {DID_YOU_MEAN}", again.format("replace --force")),
     ]
@@ -931,6 +942,23 @@ def test_a_start_that_takes_too_long_is_a_warning(stage: Stage) -> None:
         "warning",
         "default/slow does not run 20m after its start: 1 of 2 pods of its minimum is not ready",
         "kubectl describe pods -n default -l edl.dev/job=slow",
+    )
+
+
+def test_pods_whose_image_cannot_be_pulled_are_stuck(stage: Stage) -> None:
+    stage.minutes_ago = 1
+    owner = _started_long_ago(stage, "slow", minutes=1)
+    waits = {"reason": "ImagePullBackOff", "message": "no such image"}
+    status = {"name": "main", "state": {"waiting": waits}}
+    for index in range(2):
+        stage.create(pod(owner, index, phase="Pending", conditions=[], containerStatuses=[status]))
+    assert only(stage, "stuck") == (
+        "warning",
+        "default/slow: 2 pods wait: container main: ImagePullBackOff: no such image",
+        (
+            "is the image's name right, and may this cluster pull it? "
+            "kubectl describe pod slow-0-x0 -n default"
+        ),
     )
 
 

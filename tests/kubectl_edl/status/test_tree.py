@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from edl import contract, reasons
 from edl.annotations.json_text import json_text
+from edl.messages.container_messages import MORE_MEMORY
 from edl.model import ObjectRef
 from edl.spec.job_spec import UNLIMITED
 from edl.writes import Json
@@ -163,6 +164,54 @@ def test_an_image_that_cannot_be_pulled_is_named_with_the_way_out(stage: Stage) 
         (
             "bad-0-x0 waits: container main: ImagePullBackOff: no such image",
             f"{IMAGE}? kubectl describe pod bad-0-x0 -n default",
+        )
+    ]
+
+
+def test_a_container_that_cannot_start_is_named_by_the_list(stage: Stage) -> None:
+    told = {"reason": "Admitted", "message": "all 2 pods of its minimum fit"}
+    owner = stage.put(job("bad", framework="none", min="2", max="2"), suspend=False, parallelism=2)
+    stage.patch("bad", notes(**told))
+    for index in range(2):
+        stage.create(waiting(owner, index, reason="ErrImageNeverPull", message="no such image"))
+    found = json.loads(stage.run("status", "-o", "json").out)["items"]
+    (bad,) = [one for one in found if one["metadata"]["name"] == "bad"]
+    assert (bad["reason"], bad["message"]) == (
+        "ContainerWaiting",
+        "2 pods wait: container main: ErrImageNeverPull: no such image",
+    )
+    creating = waiting(owner, 2, reason="ContainerCreating")
+    for index in range(2):
+        stage.delete(f"bad-{index}-x{index}", "Pod")
+    stage.create(creating)
+    found = json.loads(stage.run("status", "-o", "json").out)["items"]
+    (bad,) = [one for one in found if one["metadata"]["name"] == "bad"]
+    assert bad["reason"] == "Admitted"
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Running"])
+@pytest.mark.parametrize(
+    ("reason", "code", "advice"),
+    [("Error", 1, ""), ("OOMKilled", 137, f"{MORE_MEMORY}: ")],
+    ids=["it failed", "too little memory"],
+)
+def test_a_crash_loop_names_the_last_end_of_its_container(
+    stage: Stage, phase: str, reason: str, code: int, advice: str
+) -> None:
+    owner = stage.put(job("crash", framework="none", min="1", max="2"), suspend=False)
+    back_off = "back-off 5m0s restarting failed container"
+    status = {
+        "name": "main",
+        "restartCount": 7,
+        "state": {"waiting": {"reason": "CrashLoopBackOff", "message": back_off}},
+        "lastState": {"terminated": {"reason": reason, "exitCode": code}},
+    }
+    stage.create(pod(owner, 0, phase=phase, conditions=[], containerStatuses=[status]))
+    why = f"container main: CrashLoopBackOff: {reason}, exit code {code}, 7 restarts"
+    assert blockers_section(stage, "crash") == [
+        (
+            f"crash-0-x0 waits: {why}",
+            f"{advice}kubectl logs crash-0-x0 -c main --previous -n default",
         )
     ]
 

@@ -1,0 +1,52 @@
+"""Sentences about pods of which a container cannot start, and what the user can do."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from edl.model import Pod
+from edl.model.pods import ContainerWait
+
+_NO_IMAGE: Final = frozenset(
+    {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}
+)
+"""The kubelet's reasons for a container whose image cannot be pulled."""
+_CONFIG: Final = frozenset({"CreateContainerConfigError", "CreateContainerError"})
+_CRASH_LOOP: Final = "CrashLoopBackOff"
+OUT_OF_MEMORY: Final = "OOMKilled"
+"""The kubelet's reason for a container that exceeded its memory limit."""
+MORE_MEMORY: Final = "its container needs a higher memory limit, or less memory"
+
+
+def container_wait(found: ContainerWait) -> str:
+    """`container main: CrashLoopBackOff: OOMKilled, exit code 137, 7 restarts`."""
+    why = found.message
+    if found.reason == _CRASH_LOOP and found.ended_by:
+        restarts = "1 restart" if found.restarts == 1 else f"{found.restarts} restarts"
+        why = f"{found.ended_by}, exit code {found.exit_code}, {restarts}"
+    return f"container {found.container}: {': '.join(filter(None, (found.reason, why)))}"
+
+
+def stalled(pods: Sequence[Pod]) -> str:
+    """`mnist-0-x0 waits: container main: ImagePullBackOff: …`, or `2 pods wait: …`.
+
+    All pods wait for one cause; the text is that of the pod with the most restarts.
+    """
+    waits = [pod.containers.waits for pod in pods]
+    most = max((one for one in waits if one), key=lambda one: one.restarts)
+    named = f"{pods[0].name} waits" if len(pods) == 1 else f"{len(pods)} pods wait"
+    return f"{named}: {container_wait(most)}"
+
+
+def remedy(pod: Pod, options: str) -> str:
+    """The next command for such a pod; `options`: its namespace and cluster, for kubectl."""
+    found, describe = pod.containers.waits, f"kubectl describe pod {pod.name} {options}"
+    if found is None:
+        return describe
+    if found.reason in _NO_IMAGE:
+        return f"is the image's name right, and may this cluster pull it? {describe}"
+    if found.reason in _CONFIG:
+        return f"a ConfigMap or Secret that it names is missing: {describe}"
+    if found.reason != _CRASH_LOOP:
+        return describe
+    logs = f"kubectl logs {pod.name} -c {found.container} --previous {options}"
+    return f"{MORE_MEMORY}: {logs}" if found.ended_by == OUT_OF_MEMORY else logs
