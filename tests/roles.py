@@ -8,7 +8,13 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.model import Pod, PodTemplate, Role, RoleSpec, RoleStatus
-from edl.model.pods import PlannedNode, PodDeletion, PublishedHosts, SchedulingStatus
+from edl.model.pods import (
+    PlannedNode,
+    PodContainers,
+    PodDeletion,
+    PublishedHosts,
+    SchedulingStatus,
+)
 
 _SPEC = ("min", "max", "resizing", "is_leader", "is_service", "indexed")
 
@@ -31,6 +37,7 @@ _PARTS: dict[str, type[msgspec.Struct]] = {
     "planned": PlannedNode,
     "scheduling": SchedulingStatus,
     "deletion": PodDeletion,
+    "containers": PodContainers,
 }
 
 

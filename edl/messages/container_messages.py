@@ -6,7 +6,7 @@ from typing import Final
 from edl.model import Pod
 from edl.model.pods import ContainerWait
 
-_NO_IMAGE: Final = frozenset(
+NO_IMAGE: Final = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}
 )
 """The kubelet's reasons for a container whose image cannot be pulled."""
@@ -42,7 +42,7 @@ def remedy(pod: Pod, options: str) -> str:
     found, describe = pod.containers.waits, f"kubectl describe pod {pod.name} {options}"
     if found is None:
         return describe
-    if found.reason in _NO_IMAGE:
+    if found.reason in NO_IMAGE:
         return f"is the image's name right, and may this cluster pull it? {describe}"
     if found.reason in _CONFIG:
         return f"a ConfigMap or Secret that it names is missing: {describe}"

@@ -7,13 +7,13 @@ from typing import Final
 from edl import contract
 from edl.durations import duration_text
 from edl.kube.cluster import ListOptions, PluginCluster, find
+from edl.messages.container_messages import NO_IMAGE
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused, TimedOut
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import waited
 from kubectl_edl.client.certificate_store import trusted
-from kubectl_edl.client.pending_pods import NO_IMAGE
 from manifests import values
 
 DEPLOYMENTS: Final = ("edl-webhook", "edl-reconciler")

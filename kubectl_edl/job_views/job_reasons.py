@@ -64,10 +64,10 @@ def why(job: TrainingJob) -> Why:
     for lacks in (unready, why_missing, why_kept, why_below_minimum, why_unscheduled):
         if found := lacks(job):
             return why_of(found)
-    pods = next(stalled_pods(job), None)
-    extras = None if pods else why_any_missing(job)
-    if pods or extras:
-        return _why_stalled(pods) if pods else why_of(extras)
+    if pods := next(stalled_pods(job), None):
+        return _why_stalled(pods)
+    if found := why_any_missing(job):
+        return why_of(found)
     first = min(_role_reasons(job), key=lambda found: found[0], default=None)
     if first is not None:
         return first[1]

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.model import Code, JobKey, PodPhase, ResizePolicy, Role, TrainingJob
-from edl.model.pods import PodContainers
 from edl.planner.decision_limits import Limits
 from edl.planner.snapshot import last_resizes
 from tests.edl.planner.acting import act, quiet
@@ -200,7 +199,7 @@ def test_a_job_with_a_pod_lost_right_after_its_start_is_not_restarted_yet() -> N
 def test_a_container_that_began_again_alone_restarts_them_all() -> None:
     def mine(*again: float | None) -> TrainingJob:
         pods = tuple(
-            pod(index, "a", containers=PodContainers(None if since is None else at(since)))
+            pod(index, "a", restarted_at=None if since is None else at(since))
             for index, since in enumerate(again)
         )
         return restarting("mnist", 1, 3, suspended=False, size=len(again), pods=pods)
