@@ -208,10 +208,12 @@ class _Estimates(msgspec.Struct, frozen=True):
 
 
 def _ends_earlier(job: TrainingJob) -> str:
-    """What would make growth sooner: the simulated back-off is the longest possible one."""
-    if not any(map(missing_pods, job.live)):
-        return ""
-    return "the Job controller's back-off after lost pods ends earlier"
+    """What would make it sooner: back-offs and grace periods are simulated at their longest."""
+    if any(map(missing_pods, job.live)):
+        return "the Job controller's back-off after lost pods ends earlier"
+    pods = (pod for role in job.live for pod in role.status.pods)
+    leaves = any(pod.terminating and pod.deletion.due_at for pod in pods)
+    return "its previous pods end before their grace period does" if leaves else ""
 
 
 def _own(job: TrainingJob) -> str:

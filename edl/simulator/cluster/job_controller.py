@@ -94,12 +94,16 @@ class JobController:
         part.put(replace(pod, terminating=True, ready=False, ready_since=None))
         part.unseen = True
         self.env.leaves(part.role.template.shape, _place(pod))
-        self._leave(sim_job, part, pod.name)
+        self._leave(sim_job, part, pod)
 
-    def _leave(self, sim_job: SimulatedJob, part: SimulatedRole, name: str) -> None:
-        self.env.after_shut_down(
-            sim_job.training.shut_down, partial(self._gone, sim_job, part, name)
-        )
+    def _leave(self, sim_job: SimulatedJob, part: SimulatedRole, pod: Pod) -> None:
+        """Let a terminating pod end: at the end of its grace period at the latest, if known."""
+        gone = partial(self._gone, sim_job, part, pod.name)
+        due = pod.deletion.due_at
+        if due and due > self.env.moment:
+            self.env.after((due - self.env.moment).total_seconds(), gone)
+        else:
+            self.env.after_shut_down(sim_job.training.shut_down, gone)
 
     def _gone(self, sim_job: SimulatedJob, part: SimulatedRole, name: str) -> None:
         if name in part.pods:
@@ -140,7 +144,7 @@ class JobController:
             part.put(replace(pod, devices=place.devices))
         if pod.terminating:
             self.env.leaves(part.role.template.shape, place)
-            self._leave(sim_job, part, pod.name)
+            self._leave(sim_job, part, pod)
         elif not pod.ready:
             self._start(sim_job, part, pod.name)
 

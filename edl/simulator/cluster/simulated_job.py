@@ -146,7 +146,9 @@ def _tracked(role: Role) -> Role:
 
     No simulated removal is interrupted, and the simulated Job controller creates every pod.
     """
-    pods = tuple(replace(pod, deletion=PodDeletion()) for pod in role.status.pods)
+    pods = tuple(
+        replace(pod, deletion=PodDeletion(due_at=pod.deletion.due_at)) for pod in role.status.pods
+    )
     return role.changed(pods=pods, reported_at=None)
 
 

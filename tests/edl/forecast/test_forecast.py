@@ -266,6 +266,17 @@ def test_nodes_of_an_autoscaler_are_not_asked_for_again_and_again() -> None:
     assert found.starts[WAITS].reason.startswith("Insufficient cpu")
 
 
+def test_a_resumed_job_starts_when_the_grace_period_of_its_pods_is_over() -> None:
+    leaving = {"terminating": True, "ready": False, "due_at": at(3600)}
+    pods = tuple(pod(index, "a", **leaving) for index in range(2))
+    state = cluster(node("a", 2), worker("waits", 2, 2, pods=pods))
+    found = start(state)
+    assert found.certainty is Certainty.LATEST
+    assert found.at is not None
+    assert found.at - NOON >= 60 * MINUTE
+    assert found.reason == "sooner if its previous pods end before their grace period does"
+
+
 def test_a_job_whose_extras_are_lost_grows_after_the_back_off_of_the_job_controller() -> None:
     pods = tuple(pod(index, "a") for index in range(2))
     lost = {"suspended": False, "size": 4, "pods": pods, "failures": 6}
