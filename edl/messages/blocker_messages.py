@@ -190,11 +190,13 @@ def _too_large(found: TooLarge) -> str:
 
 
 def _smaller_pods(found: TooLarge) -> str:
+    short = _short(found.requests, found.largest)
+    smaller = "smaller pods, or " if all(found.largest.get(name) for name, _ in short) else ""
     nodes = "a node" if found.pods == 1 else f"{found.pods} nodes"
     each = "" if found.pods == 1 else " each"
     if is_one_node(found.domains, found.node):
-        return f"smaller pods, or {found.requests * found.pods} more on {found.node}"
-    return f"smaller pods, or {nodes} with {found.requests}{each}{kept_to(found.domains)}"
+        return f"{smaller}{found.requests * found.pods} more on {found.node}"
+    return f"{smaller}{nodes} with {found.requests}{each}{kept_to(found.domains)}"
 
 
 def _usable_node(found: NoUsableNode) -> str:

@@ -288,7 +288,7 @@ def test_a_device_that_no_node_has_is_said_so() -> None:
     assert messages.cause(blocker) == (
         "one worker requests 8 nvidia.com/gpu, and no node that it may use has any"
     )
-    assert messages.remedy(blocker) == "smaller pods, or 2 nodes with 1 CPU, 8 nvidia.com/gpu each"
+    assert messages.remedy(blocker) == "2 nodes with 1 CPU, 8 nvidia.com/gpu each"
 
 
 def test_a_gang_names_each_role_that_does_not_fit() -> None:
