@@ -94,6 +94,10 @@ def _path_of_max(manifest: Json) -> str:
     return form.annotation_path(contract.SIZE) if form.is_pod else "spec.parallelism"
 
 
+def _counted(amount: Decimal) -> str:
+    return f"{amount:f} {'GPU' if amount == 1 else 'GPUs'}"
+
+
 def _too_many_gpus(done: Json, spec: JobSpec, policy: NamespacePolicy) -> list[Finding]:
     budget = policy.gpu_budget
     if budget is None:
@@ -101,10 +105,9 @@ def _too_many_gpus(done: Json, spec: JobSpec, policy: NamespacePolicy) -> list[F
     each, most = gpus(done), spec.scaling.max
     if most * each <= budget:
         return []
-    what = (
-        f"{most} × {each:f} GPUs are {most * each:f}, above {budget:f}, "
-        f"{policy.setting(contract.GPU_BUDGET)}"
-    )
+    count = "1 pod" if most == 1 else f"{most} pods"
+    needs = f"{count} × {_counted(each)} = {_counted(most * each)}"
+    what = f"{needs}, above {budget:f}, {policy.setting(contract.GPU_BUDGET)}"
     pods = int(budget // each)
-    allowed = f"a max of {pods} with as many a pod" if pods else f"at most {budget:f} GPUs"
+    allowed = f"a max of {pods} with {_counted(each)} each" if pods else f"at most {budget:f} GPUs"
     return [Finding(f"metadata.labels[{contract.GPU}]", what, allowed)]

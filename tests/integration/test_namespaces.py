@@ -226,8 +226,8 @@ def test_a_job_above_a_ceiling_is_refused_with_the_namespaces_setting(installed:
         f'"{installed.namespace}"; at most 4'
     ) in said
     assert (
-        "metadata.labels[edl.dev/gpu]: 5 × 1 GPUs are 5, above 4, the edl.dev/gpu-budget of "
-        f'namespace "{installed.namespace}"; a max of 4 with as many a pod'
+        "metadata.labels[edl.dev/gpu]: 5 pods × 1 GPU = 5 GPUs, above 4, the edl.dev/gpu-budget of "
+        f'namespace "{installed.namespace}"; a max of 4 with 1 GPU each'
     ) in said
     assert not installed.all("Job")
 

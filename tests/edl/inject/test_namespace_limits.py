@@ -56,10 +56,10 @@ def test_a_max_at_the_ceiling_passes() -> None:
 @pytest.mark.parametrize(
     ("given", "what"),
     [
-        (torch(max="2", gpu="2"), "2 × 2 GPUs are 4, above 2"),
-        (torch(max="5", gpu="0.5"), "5 × 0.5 GPUs are 2.5, above 2"),
-        (torch(max="2", pod=OWN_GPUS), "2 × 2 GPUs are 4, above 2"),
-        (pod(framework="none", gpu="3"), "1 × 3 GPUs are 3, above 2"),
+        (torch(max="2", gpu="2"), "2 pods × 2 GPUs = 4 GPUs, above 2"),
+        (torch(max="5", gpu="0.5"), "5 pods × 0.5 GPUs = 2.5 GPUs, above 2"),
+        (torch(max="2", pod=OWN_GPUS), "2 pods × 2 GPUs = 4 GPUs, above 2"),
+        (pod(framework="none", gpu="3"), "1 pod × 3 GPUs = 3 GPUs, above 2"),
     ],
 )
 def test_more_gpus_than_the_budget_are_refused_with_the_sum(given: Json, what: str) -> None:
@@ -69,7 +69,7 @@ def test_more_gpus_than_the_budget_are_refused_with_the_sum(given: Json, what: s
 
 def test_the_way_out_is_a_number() -> None:
     assert (
-        findings(torch(max="9", gpu="0.5"), TWO_GPUS)[0].allowed == "a max of 4 with as many a pod"
+        findings(torch(max="9", gpu="0.5"), TWO_GPUS)[0].allowed == "a max of 4 with 0.5 GPUs each"
     )
     assert findings(torch(max="9", gpu="3"), TWO_GPUS)[0].allowed == "at most 2 GPUs"
 
@@ -91,7 +91,7 @@ def test_a_budget_of_nothing_refuses_every_gpu() -> None:
 def test_shares_by_kubeshares_own_labels_count() -> None:
     given = torch(max="5")
     given["spec"]["template"]["metadata"] = {"labels": {contract.SHARED_GPU_LIMIT: "0.5"}}
-    assert "5 × 0.5 GPUs" in findings(given, TWO_GPUS)[0].what
+    assert "5 pods × 0.5 GPUs" in findings(given, TWO_GPUS)[0].what
 
 
 def test_both_ceilings_are_told_at_once() -> None:
@@ -137,7 +137,11 @@ def test_a_job_above_a_new_ceiling_stays_touchable_and_may_shrink(under: Namespa
 
 @pytest.mark.parametrize(
     ("under", "what"),
-    [(SMALL, "6 is above 4"), (TWO_GPUS, "6 × 1 GPUs are 6, above 2"), (UNREADABLE, '"four"')],
+    [
+        (SMALL, "6 is above 4"),
+        (TWO_GPUS, "6 pods × 1 GPU = 6 GPUs, above 2"),
+        (UNREADABLE, '"four"'),
+    ],
 )
 def test_but_it_may_not_grow_again(under: NamespacePolicy, what: str) -> None:
     shrunk = changed(LARGE, "metadata labels edl.dev/max", "5")
@@ -157,7 +161,7 @@ def test_it_may_grow_up_to_the_ceiling() -> None:
 def test_more_gpus_a_pod_are_growth_too() -> None:
     path = "spec template spec containers"
     more = changed(LARGE, path, OWN_GPUS["containers"])
-    with pytest.raises(Denied, match="8 × 2 GPUs are 16"):
+    with pytest.raises(Denied, match="8 pods × 2 GPUs = 16 GPUs"):
         update(more, LARGE, TWO_GPUS)
 
 

@@ -107,5 +107,5 @@ def test_gpus_of_a_class_count_in_a_budget_of_gpus() -> None:
     created_by(net(gpu_class=CLASS), lab)
     larger = net(gpu_class=CLASS)
     larger["metadata"]["labels"][contract.MAX] = "2"
-    with pytest.raises(Denied, match="2 × 2 GPUs are 4, above 3"):
+    with pytest.raises(Denied, match="2 pods × 2 GPUs = 4 GPUs, above 3"):
         create(larger, lab)
