@@ -44,9 +44,10 @@ class FailedPod:
 
 
 def failed_pods(pods: Iterable[Json]) -> tuple[FailedPod, ...]:
-    """Those of these pods of Jobs that failed."""
+    """Those of these pods of Jobs that failed, without deleted ones: a signal ended these."""
     phase = PodPhase.FAILED.value
-    failed = (pod for pod in pods if (pod.get("status") or {}).get("phase") == phase)
+    own = (pod for pod in pods if "deletionTimestamp" not in pod["metadata"])
+    failed = (pod for pod in own if (pod.get("status") or {}).get("phase") == phase)
     return tuple(_failed(pod, owner) for pod in failed for owner in owning_jobs(pod))
 
 

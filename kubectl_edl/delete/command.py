@@ -1,6 +1,7 @@
 """`kubectl edl delete`."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from functools import partial
 from typing import Final
 
@@ -46,6 +47,8 @@ class DeleteOptions(DeletionOptions):
     )
 
 
+_GRACE: Final = 30
+"""Kubernetes' default of `terminationGracePeriodSeconds`."""
 _Jobs = Mapping[JobKey, Sequence[Json]]
 """Jobs by training job."""
 
@@ -122,10 +125,7 @@ def _refuse(name: str, listed: _ByName, connection: ClusterConnection, spared: s
 def _agreed(cli: CliContext, scope: Scope, found: _Jobs, how: DeleteOptions) -> bool:
     if how.yes or how.dry_run != "none":
         return True
-    pods = {
-        key: sum((job.get("status") or {}).get("active") or 0 for job in jobs)
-        for key, jobs in found.items()
-    }
+    pods = {key: sum(map(_active, jobs)) for key, jobs in found.items()}
     return agreed(cli, scope, "Delete", pods, sum(map(len, found.values())))
 
 
@@ -144,9 +144,24 @@ def _delete(
             cli.say(f"job.batch/{one}")
         return
     which = "" if names == [key.name] else f" with its {'Job' if len(names) == 1 else 'Jobs'} "
-    remark = REMARKS[how.dry_run]
+    remark = REMARKS[how.dry_run] or _ending_pods(jobs)
     name = shown(key, connection.scope)
     cli.say(f"{name}: deleted{which}{', '.join(names) if which else ''}{remark}")
+
+
+def _ending_pods(jobs: Sequence[Json]) -> str:
+    """`; its 4 pods end within 30s`: they run on for their grace period; empty without pods."""
+    active = [(_active(job), job["spec"]["template"]["spec"]) for job in jobs if _active(job)]
+    pods = sum(count for count, _ in active)
+    if not pods:
+        return ""
+    grace = max(spec.get("terminationGracePeriodSeconds", _GRACE) for _, spec in active)
+    within = duration_text(timedelta(seconds=grace))
+    return f"; its {'pod ends' if pods == 1 else f'{pods} pods end'} within {within}"
+
+
+def _active(job: Json) -> int:
+    return (job.get("status") or {}).get("active") or 0
 
 
 def _delete_one(cluster: PluginCluster, job: Json, dry_run: str) -> None:

@@ -43,6 +43,19 @@ def test_only_jobs_of_the_training_job_are_deleted(stage: Stage) -> None:
     assert names(stage) == OTHERS
 
 
+def test_pods_that_run_on_for_their_grace_period_are_counted(stage: Stage) -> None:
+    stage.patch("sweep", {"status": {"active": 1}})
+    assert stage.run("delete", "sweep", "-y").out == "sweep: deleted; its pod ends within 30s\n"
+    stage.patch("mnist-worker", {"status": {"active": 4}})
+    long = {"spec": {"template": {"spec": {"terminationGracePeriodSeconds": 3600}}}}
+    stage.patch("mnist-worker", long)
+    jobs = "mnist-chief, mnist-ps, mnist-worker"
+    kept = stage.run("delete", "mnist", "-y", "--dry-run", "client").out
+    assert kept == f"mnist: deleted with its Jobs {jobs} (dry run)\n"
+    found = stage.run("delete", "mnist", "-y").out
+    assert found == f"mnist: deleted with its Jobs {jobs}; its 4 pods end within 1h\n"
+
+
 def test_several_names_and_a_name_twice(stage: Stage) -> None:
     found = stage.run("delete", "sweep", "job.batch/sweep", "mnist", "-y")
     assert found.out.splitlines() == [

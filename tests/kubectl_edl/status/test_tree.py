@@ -235,6 +235,17 @@ def test_a_failed_pod_is_shown_with_the_reason_of_its_container_and_the_count(st
     assert what.endswith("(1 failure of crash; failures are not limited)")
 
 
+def test_a_deleted_pod_that_a_finalizer_keeps_is_not_a_failure(stage: Stage) -> None:
+    owner = stage.put(job("again", framework="none", min="1", max="2"))
+    ended = {"reason": "Error", "exitCode": 143, "finishedAt": "2026-11-21T11:59:55Z"}
+    statuses = [{"name": "main", "state": {"terminated": ended}}]
+    kept = pod(owner, 0, phase="Failed", conditions=[], containerStatuses=statuses)
+    deleted = {"deletionTimestamp": "2026-11-21T11:59:50Z", "finalizers": ["example.com/keep"]}
+    kept["metadata"] |= deleted
+    stage.create(kept)
+    assert not any("143" in what for what, _ in blockers_section(stage, "again"))
+
+
 def test_the_failure_of_a_pod_whose_replacement_runs_is_past(stage: Stage) -> None:
     owner = stage.put(job("crash", framework="none", min="1", max="2"), suspend=False)
     ended = {"reason": "Error", "exitCode": 1, "finishedAt": "2026-11-21T11:59:00Z"}
