@@ -218,6 +218,8 @@ class Role(msgspec.Struct, frozen=True):
     """When its Job was created; None where no Job exists."""
     reported_at: datetime | None = None
     """When the Job controller last changed the Job's status; None if unknown."""
+    previous_pods: tuple[Pod, ...] = ()
+    """Pods of deleted Jobs, which a start waits for; read while a Job of its training job waits."""
 
     @property
     def replicas(self) -> tuple[Pod, ...]:
@@ -231,6 +233,12 @@ class Role(msgspec.Struct, frozen=True):
     def stalled_pods(self) -> tuple[Pod, ...]:
         """Its pods of which a container cannot start, or is restarted again and again."""
         return tuple(pod for pod in self.status.pods if pod.containers.waits)
+
+    @property
+    def pods_in_quotas(self) -> int:
+        """The number of its pods that quotas count, also of a deleted Job until they are gone."""
+        own = sum(not pod.ended for pod in self.status.pods)
+        return own + sum(pod.terminating for pod in self.previous_pods)
 
     @property
     def removed_by_name(self) -> frozenset[str]:

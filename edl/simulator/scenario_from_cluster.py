@@ -35,7 +35,8 @@ def from_state(
     never ends. Other owners' pods stay on their nodes; pending ones keep waiting.
     """
     # Pods of a finished job may still be terminating.
-    jobs = [job for job in state.jobs if job.live or any(_bound([job]))]
+    observed = map(_with_previous_pods, state.jobs)
+    jobs = [job for job in observed if job.live or any(_bound([job]))]
     return Scenario(
         nodes=_without(state.nodes, jobs),
         trainings=tuple(
@@ -45,6 +46,20 @@ def from_state(
         services=tuple(_service(demand) for demand in state.demands),
         around=state,
     )
+
+
+def _with_previous_pods(job: TrainingJob) -> TrainingJob:
+    """The job with terminating pods of deleted Jobs among its own, as those of an earlier start."""
+    if not any(role.previous_pods for role in job.roles):
+        return job
+    roles = (
+        role.changed(
+            pods=(*role.status.pods, *(pod for pod in role.previous_pods if pod.terminating)),
+            previous_pods=(),
+        )
+        for role in job.roles
+    )
+    return replace(job, roles=tuple(roles))
 
 
 def _unprovisioned(job: TrainingJob) -> TrainingJob:

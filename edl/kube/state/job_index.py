@@ -1,9 +1,10 @@
 """Training jobs with their Jobs and pods, recomputed only if something has changed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, TypeVar
 
+from edl import contract
 from edl.kube.cache.sorted_map import SortedMap
 from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.decode import runtime_classes
@@ -36,6 +37,8 @@ class JobIndex:
         """By the uid of their Job, labelled or not."""
         self._alone: dict[JobKey, dict[ObjectKey, PodFacts]] = {}
         """Labelled bare pods."""
+        self._labelled: dict[JobKey, dict[ObjectKey, PodFacts]] = {}
+        """Pods by the training job that their label names, whatever owns them."""
         self._owned_objects: dict[JobKey, list[OwnedObjectRef]] = {}
         self._provisional: dict[ObjectKey, PodFacts] = {}
         self._requests: dict[str, dict[ObjectKey, CapacityRequestFacts]] = {}
@@ -68,20 +71,23 @@ class JobIndex:
 
     def pod(self, change: Delta[PodFacts]) -> None:
         for found in (change.before, change.after):
-            if found and (key := self._key(found)):
-                self._stale.add(key)
+            self._stale |= {key for key in (self._key(found), _named(found)) if key}
         if change.before:
             self._forget(change.key, change.before)
         if change.after:
             self._know(change.key, change.after)
 
-    def _key(self, pod: PodFacts) -> JobKey | None:
+    def _key(self, pod: PodFacts | None) -> JobKey | None:
         """The training job to which a pod belongs, or None."""
+        if pod is None:
+            return None
         return JobKey(pod.namespace, pod.bare.spec.job) if pod.bare else self._ours.get(pod.job)
 
     def _forget(self, name: ObjectKey, pod: PodFacts) -> None:
         if pod.job:
             _remove(self._pods, pod.job, name)
+        if key := _named(pod):
+            _remove(self._labelled, key, name)
         if pod.bare:
             _remove(self._alone, JobKey(pod.namespace, pod.bare.spec.job), name)
         if pod.provisional:
@@ -92,6 +98,8 @@ class JobIndex:
     def _know(self, name: ObjectKey, pod: PodFacts) -> None:
         if pod.job:
             self._pods.setdefault(pod.job, {})[name] = pod
+        if key := _named(pod):
+            self._labelled.setdefault(key, {})[name] = pod
         if pod.bare:
             self._alone.setdefault(JobKey(pod.namespace, pod.bare.spec.job), {})[name] = pod
         if pod.provisional:
@@ -171,6 +179,7 @@ class JobIndex:
             missing_claims=self._demands.missing(claim for job in jobs for claim in job.claims),
             rules=scope.rules.get(key.namespace, NO_RULES),
             devices=self._devices,
+            previous_pods=[*self._previous_pods(key, {job.uid for job in jobs})],
             requests=[one for job in jobs for one in _within(key, self._requests.get(job.uid, {}))],
         )
         try:
@@ -179,6 +188,16 @@ class JobIndex:
             first = min(jobs, key=lambda job: job.created_at)
             what = f"it cannot be read: {type(error).__name__}: {error}"
             return TrainingJob(key, first.framework, (), first.created_at, problem=what)
+
+    def _previous_pods(self, key: JobKey, kept: Container[str]) -> Iterator[PodFacts]:
+        """Pods of deleted Jobs of a training job, which are terminating, or will be at once.
+
+        A pod without owner that is not terminating stays: it is not waited for.
+        """
+        for pod in self._labelled.get(key, _NOTHING).values():
+            deleted = pod.leaving or (pod.job and pod.job not in self._ours)
+            if deleted and pod.holds_room and pod.job not in kept:
+                yield pod
 
     def _gathered_bare(self, key: JobKey) -> TrainingJob | None:
         """The training job of bare pods; None if Jobs form a training job of the same name."""
@@ -217,6 +236,14 @@ class JobIndex:
     def owners(self) -> Mapping[str, JobKey]:
         """Training jobs by the uids of their Jobs."""
         return self._ours
+
+
+def _named(pod: PodFacts | None) -> JobKey | None:
+    """The training job that the label of a pod of ours names, or None."""
+    if pod is None or pod.pod is None:
+        return None
+    name = next((text for label, text in pod.labels if label == contract.JOB), "")
+    return JobKey(pod.namespace, name) if name else None
 
 
 def _within(key: JobKey, owned: Mapping[ObjectKey, _Facts]) -> list[_Facts]:

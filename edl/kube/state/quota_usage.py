@@ -49,7 +49,7 @@ def _ours(jobs: Iterable[TrainingJob]) -> dict[_Key, int]:
     found: defaultdict[_Key, int] = defaultdict(int)
     for job in jobs:
         for role in job.roles:
-            pods = sum(not pod.ended for pod in role.status.pods)
+            pods = role.pods_in_quotas
             for source, resource, amount in role.template.charges if pods else ():
                 found[job.key.namespace, source, resource] += amount * pods
         for source, resource, amount in provisional_charges(job):

@@ -56,6 +56,8 @@ class TrainingJobInputs(msgspec.Struct, frozen=True):
     """None if devices are not read."""
     requests: Sequence[CapacityRequestFacts] = ()
     """The ProvisioningRequests that its Jobs own."""
+    previous_pods: Sequence[PodFacts] = ()
+    """Pods of deleted Jobs of it that use nodes."""
 
 
 class ClusterScope(msgspec.Struct, frozen=True):

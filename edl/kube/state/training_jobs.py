@@ -1,5 +1,6 @@
 """Builds one `TrainingJob` from all Jobs that name it, their pods and related objects."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
@@ -109,7 +110,21 @@ def _roles(around: TrainingJobInputs, all_roles: Sequence[str]) -> tuple[Role, .
     ]
     namespace = around.jobs[0].key.namespace
     roles = [_resolved(grouped(role), namespace, around.devices) for role in roles]
-    return tuple(sorted(roles, key=lambda role: (all_roles.index(role.name), role.job)))
+    roles = sorted(roles, key=lambda role: (all_roles.index(role.name), role.job))
+    return _succeeding(roles, around.previous_pods) if any(map(_waits, around.jobs)) else (*roles,)
+
+
+def _succeeding(roles: Sequence[Role], previous: Sequence[PodFacts]) -> tuple[Role, ...]:
+    """The roles with the pods of their deleted Jobs; the first one has those of no other role."""
+    pods: defaultdict[str, list[PodFacts]] = defaultdict(list)
+    names = {role.name for role in roles}
+    for pod in previous if roles else ():
+        name = dict(pod.labels).get(contract.ROLE, "")
+        pods[name if name in names else roles[0].name].append(pod)
+    return tuple(
+        replace(role, previous_pods=_pods(pods.pop(role.name))) if role.name in pods else role
+        for role in roles
+    )
 
 
 def _staffed(

@@ -87,4 +87,5 @@ def _without_ours(snapshot: Snapshot) -> Snapshot:
 
 
 def _suspended(job: TrainingJob) -> TrainingJob:
-    return replace(job, roles=tuple(role.changed(suspended=True, pods=()) for role in job.roles))
+    roles = (role.changed(suspended=True, pods=(), previous_pods=()) for role in job.roles)
+    return replace(job, roles=tuple(roles))

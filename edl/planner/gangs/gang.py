@@ -1,6 +1,7 @@
 """A gang: the suspended roles of a training job, which start together or not at all."""
 
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import chain
 
 import msgspec
 from msgspec.structs import replace
@@ -166,25 +167,48 @@ def has_previous_pods(snapshot: Snapshot, gang: Gang) -> bool:
     return any(_previous_pods(snapshot, gang))
 
 
-def has_stuck_pods(snapshot: Snapshot, gang: Gang) -> bool:
-    """Whether pods of an earlier start that use nodes may never terminate."""
-    return any(map(snapshot.is_stuck, _previous_pods(snapshot, gang)))
+def why_unreserved(snapshot: Snapshot, gang: Gang) -> Reason | None:
+    """The reason for which a gang reserves nothing while it waits for previous pods, or None.
+
+    Pods may never terminate. Those of a deleted Job that the garbage collector is yet to delete do
+    not count as releasing their capacity.
+    """
+    if any(map(snapshot.is_stuck, _previous_pods(snapshot, gang))):
+        return reasons.PODS_STUCK
+    if any(not pod.terminating for pod in _of_deleted_jobs(snapshot, gang)):
+        return reasons.PODS_TERMINATING
+    return None
 
 
 def _previous_pods(snapshot: Snapshot, gang: Gang) -> Iterator[Pod]:
-    """Pods of an earlier start that use nodes.
+    """Pods of an earlier start that use nodes, also of deleted Jobs of the training job.
 
     Terminating pods on a node that is not ready, or gone, do not count: they may never be deleted.
     On a cordoned node they still run, and write their checkpoint.
     """
+    own = (pod for role in gang.roles for pod in role.status.pods)
     return (
         pod
-        for role in gang.roles
-        for pod in role.status.pods
+        for pod in chain(own, _of_deleted_jobs(snapshot, gang))
         if pod.node
         and not pod.ended
         and not (pod.terminating and pod.node not in snapshot.ready_nodes)
     )
+
+
+def _of_deleted_jobs(snapshot: Snapshot, gang: Gang) -> Iterator[Pod]:
+    """Pods of deleted Jobs of the training job.
+
+    Those that are not terminating count for `gang_limit` after the creation of its Jobs: their own
+    Job may exist, without our labels.
+    """
+    created = (role.created_at for role in gang.roles)
+    since = max(filter(None, created), default=gang.job.queued_at)
+    clock, limit = snapshot.clock, snapshot.limits.gang_limit
+    for role in gang.job.roles:
+        for pod in role.previous_pods:
+            if pod.terminating or not clock.elapsed_or_recheck(since, limit):
+                yield pod
 
 
 def delays(gang: Gang, head: Gang) -> bool:

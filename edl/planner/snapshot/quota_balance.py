@@ -207,7 +207,7 @@ class QuotaUsage:
         """Count the pods of a role that is not planned: it is suspended or its job is ending."""
         quota_request = self.pod_request(job, role)
         if quota_request is not NOT_COUNTED:
-            pods = sum(not pod.ended for pod in role.status.pods)
+            pods = role.pods_in_quotas
             quota_request.count_terminating(pods) if leaving else quota_request.reserve(IDLE, pods)
 
 

@@ -44,7 +44,7 @@ def _keep_stuck(snapshot: Snapshot) -> None:
     capacity = snapshot.capacity
     for job in snapshot.all_jobs:
         for role, home in zip(job.roles, job.nodes_by_role, strict=True):
-            pods = () if home else role.status.pods
+            pods = (*(() if home else role.status.pods), *role.previous_pods)
             if nodes := [
                 capacity.index.get(pod.node, NO_NODE) for pod in pods if snapshot.is_stuck(pod)
             ]:

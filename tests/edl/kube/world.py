@@ -58,7 +58,7 @@ class World:
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 LEAVING = {"deletionTimestamp": manifests.CREATED}
-OURS = {"labels": {"edl.dev/framework": "tensorflow"}}
+OURS = {"labels": {"edl.dev/framework": "tensorflow", "edl.dev/job": "mnist"}}
 PLACES: tuple[Json, ...] = (
     {},
     {"node": "n1", "phase": "Running"},

@@ -142,7 +142,7 @@ def _on_nodes(jobs: Iterable[TrainingJob]) -> dict[str, list[tuple[Resources, bo
     found: dict[str, list[tuple[Resources, bool]]] = {}
     for training in jobs:
         for part in training.roles:
-            for one in part.status.pods:
+            for one in (*part.status.pods, *part.previous_pods):
                 if one.node and not one.ended:
                     on_it = found.setdefault(one.node, [])
                     on_it.append((part.template.shape.requests, one.terminating))

@@ -11,7 +11,7 @@ from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.model import Code, JobKey, Reason
 from edl.planner.fit_errors.fit_error import gang_fit_error
 from edl.planner.gangs import topology_placement
-from edl.planner.gangs.gang import Gang, admit_roles, delays, has_previous_pods, has_stuck_pods
+from edl.planner.gangs.gang import Gang, admit_roles, delays, has_previous_pods, why_unreserved
 from edl.planner.gangs.topology_placement import place_on_assigned_nodes
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.pass_results import PassResults
@@ -52,7 +52,7 @@ class GangClaims:
 
         This precedes the placement of ungated pods, whose nodes only kube-scheduler knows.
         """
-        may = gang.quota_request.allows(IDLE)
+        may = gang.quota_request.allows(IDLE) and not has_previous_pods(self.snapshot, gang)
         placed = topology_placement.place_gang(self.snapshot, gang) if may else None
         if placed is not None:
             self._admit(*placed, reasons.completed([role.name for role in gang.roles]))
@@ -66,6 +66,8 @@ class GangClaims:
         times = (gang.job.started_at, *(role.status.suspended_at for role in gang.roles))
         since = max(filter(None, times), default=None)
         late = self.snapshot.clock.elapsed_or_recheck(since, self.snapshot.limits.gang_limit)
+        if why_unreserved(self.snapshot, gang) != reasons.PODS_STUCK:
+            late = late and not has_previous_pods(self.snapshot, gang)
         if late := late and not gang.job.keeps_running:
             reason = gang_failure(self.snapshot, gang.job, reasons.GANG_UNSCHEDULABLE_COMPLETION)
             self.results.suspended[gang.job.key] = reason
@@ -78,7 +80,7 @@ class GangClaims:
         its pods are packed anew, so that a waiting gang may fit beside them.
         """
         key = gang.job.key
-        if has_stuck_pods(self.snapshot, gang):
+        if why_unreserved(self.snapshot, gang):
             return False
         if not has_previous_pods(self.snapshot, gang):
             stays = self._off_vacated(gang)
@@ -120,8 +122,8 @@ class GangClaims:
 
     def serve(self, gang: Gang) -> None:
         key, reserved_for = gang.job.key, gang.quota_request.head
-        if has_stuck_pods(self.snapshot, gang):  # it reserves nothing, and becomes no head
-            self.results.enqueue(key, reasons.PODS_STUCK)
+        if waits := why_unreserved(self.snapshot, gang):  # it becomes no head
+            self.results.enqueue(key, waits)
             return
         self.nodes.hold(gang)
         head = next((one for one in self._heads if self._waits_for(gang, one)), None)
