@@ -1,11 +1,13 @@
-"""Finds dependents of training jobs that no longer exist."""
+"""Finds dependents and pods of training jobs that no longer exist."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Final
 
 from edl import contract
 from edl.kube.cluster import RESOURCES, ListOptions, find
+from edl.messages.scarcity_messages import listed
 from edl.model import ObjectRef
 from edl.parsing.yaml_values import timestamp
 from edl.writes import Json
@@ -20,6 +22,10 @@ from kubectl_edl.doctor.checks.check import (
 
 _KINDS: Final = ("Service", "PodDisruptionBudget", "ServiceAccount", "RoleBinding")
 _OURS: Final = f"{contract.JOB},app.kubernetes.io/managed-by={contract.MANAGED_BY}"
+_RUN: Final = "batch.kubernetes.io/controller-uid"
+"""The Job controller's label with the uid of the Job, which a pod keeps without its owner."""
+_PODS: Final = f"{contract.FRAMEWORK},{_RUN}"
+_ENDED: Final = frozenset({"Succeeded", "Failed"})
 _OWNERS: Final = frozenset({"Job", "Pod"})
 """Kinds that own dependents of ours; an owner of another kind is assumed to exist."""
 _ALL: Final = FixCommand(
@@ -32,14 +38,25 @@ _SWEPT: Final = timedelta(minutes=2)
 def orphans(context: CheckContext) -> CheckResults:
     """Report objects that we created for Jobs that no longer exist; nothing else deletes them."""
     namespace = context.connection.scope.namespace
-    labelled = frozenset(_uids(context, namespace))
+    jobs = [*_listed(context, ListOptions("Job", namespace, contract.FRAMEWORK))]
+    labelled = frozenset(metadata["uid"] for metadata in jobs)
+    used = {(metadata["namespace"], _job(metadata)) for metadata in jobs}
     alone = [
         (kind, metadata)
         for kind in _KINDS
         for metadata in _listed(context, ListOptions(kind, namespace, _OURS))
-        if _is_settled(metadata, context) and not _has_owner(metadata, labelled, context)
+        if (metadata["namespace"], _job(metadata)) not in used  # a new Job uses it
+        and _is_settled(metadata, context)
+        and not _has_owner(metadata, labelled, context)
     ]
     results = [_orphan(kind, metadata) for kind, metadata in alone]
+    results += _without_job(
+        metadata
+        for metadata in _running_pods(context, namespace)
+        if metadata["labels"][_RUN] not in labelled
+        and _is_settled(metadata, context)
+        and not _has_owner(metadata, labelled, context)
+    )
     yield from first(results, _ALL, "there are no orphaned objects of deleted Jobs")
 
 
@@ -51,9 +68,33 @@ def _orphan(kind: str, metadata: Json) -> CheckResult:
     )
 
 
-def _uids(context: CheckContext, namespace: str) -> Iterator[str]:
-    for metadata in _listed(context, ListOptions("Job", namespace, contract.FRAMEWORK)):
-        yield metadata["uid"]
+def _running_pods(context: CheckContext, namespace: str) -> Iterator[Json]:
+    """Metadata of our Jobs' pods that neither have ended nor are terminating."""
+    for manifest in context.connection.cluster.list(
+        ListOptions("Pod", namespace, _PODS)
+    ).manifests():
+        ended = manifest.get("status", {}).get("phase") in _ENDED
+        if not ended and not manifest["metadata"].get("deletionTimestamp"):
+            yield manifest["metadata"]
+
+
+def _without_job(pods: Iterable[Json]) -> Iterator[CheckResult]:
+    """One finding for each deleted Job whose pods remain; a new Job does not wait for them."""
+    by_run: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for metadata in pods:
+        run = (metadata["namespace"], _job(metadata), metadata["labels"][_RUN])
+        by_run[run].append(metadata["name"])
+    for (namespace, job, uid), names in sorted(by_run.items()):
+        yield warning(
+            f"pods of {namespace}/{job} keep running without their Job, which was deleted: "
+            f"{listed(sorted(names))}",
+            FixCommand(f"kubectl delete pods -l {_RUN}={uid} -n {namespace}"),
+        )
+
+
+def _job(metadata: Json) -> str:
+    """The training job that an object of ours names; a Job has its own name by default."""
+    return str((metadata.get("labels") or {}).get(contract.JOB) or metadata["name"])
 
 
 def _listed(context: CheckContext, selection: ListOptions) -> Iterator[Json]:

@@ -1121,6 +1121,45 @@ def test_orphans_of_deleted_jobs_are_named(stage: Stage) -> None:
     )
 
 
+def left_service(name: str) -> Json:
+    """The Service of a job that `kubectl delete --cascade=orphan` has left without owner."""
+    labels = {contract.JOB: name, "app.kubernetes.io/managed-by": contract.MANAGED_BY}
+    return {"kind": "Service", "metadata": {"name": name, "labels": labels}}
+
+
+def test_objects_without_owner_belong_to_a_job_of_their_name(
+    stage: Stage,
+) -> None:
+    stage.create(left_service("again"))
+    assert only(stage, "leftovers")[0] == "warning"
+    stage.put(job("again", framework="none"))
+    assert only(stage, "leftovers")[0] == "ok"
+
+
+def test_pods_that_run_without_their_job_are_named(stage: Stage) -> None:
+    """Another Job of the name may run: its own pods, ended and terminating ones are let be."""
+    present = stage.put(job("again", framework="none"))["metadata"]["uid"]
+    labels = {contract.FRAMEWORK: "none", contract.JOB: "again"}
+    for name, uid, fields, phase in (
+        ("again-0-old", "gone", {}, "Running"),
+        ("again-1-old", "gone", {}, "Pending"),
+        ("again-2-old", "gone", {}, "Succeeded"),
+        ("again-3-old", "gone", {"deletionTimestamp": "2026-01-01T00:00:00Z"}, "Running"),
+        ("again-0-new", present, {}, "Running"),
+        ("bare", None, {}, "Running"),
+    ):
+        own = labels | ({"batch.kubernetes.io/controller-uid": uid} if uid else {})
+        manifest = {"kind": "Pod", "metadata": {"name": name, "labels": own, **fields}}
+        stage.create(manifest | {"spec": {"containers": []}, "status": {"phase": phase}})
+    verdict, what, fix = only(stage, "leftovers")
+    assert verdict == "warning"
+    assert what == (
+        "pods of default/again keep running without their Job, which was deleted: again-0-old, "
+        "again-1-old"
+    )
+    assert fix == "kubectl delete pods -l batch.kubernetes.io/controller-uid=gone -n default"
+
+
 def test_a_missing_right_is_reported_once_per_section(stage: Stage, server: FakeApi) -> None:
     kinds = ("MutatingWebhookConfiguration", "Lease", "ConfigMap")
     stage.wrapped = lambda cluster: hidden(*kinds)(server(cluster))
