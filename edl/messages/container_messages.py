@@ -14,7 +14,7 @@ _CONFIG: Final = frozenset({"CreateContainerConfigError", "CreateContainerError"
 _CRASH_LOOP: Final = "CrashLoopBackOff"
 OUT_OF_MEMORY: Final = "OOMKilled"
 """The kubelet's reason for a container that exceeded its memory limit."""
-MORE_MEMORY: Final = "its container needs a higher memory limit, or less memory"
+MORE_MEMORY: Final = "raise its container's memory limit, or make its program use less"
 
 
 def container_wait(found: ContainerWait) -> str:

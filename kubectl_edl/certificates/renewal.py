@@ -26,7 +26,6 @@ from kubectl_edl.client.certificate_store import (
     served,
     trusted,
 )
-from kubectl_edl.client.cluster_view import Hints
 from kubectl_edl.output.report import Report
 
 _ELSEWHERE: Final[Mapping[CertificateStore, str]] = {
@@ -57,7 +56,7 @@ def _read(
     connection: ClusterConnection,
     secret: ObjectRef,
     shown: Callable[[ObjectRef], Iterator[CertificateRow]],
-) -> tuple[list[CertificateRow], Hints]:
+) -> tuple[list[CertificateRow], tuple[str, ...]]:
     where = place(secret)
     try:
         return list(shown(secret)), ()

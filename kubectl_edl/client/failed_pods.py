@@ -46,8 +46,7 @@ class FailedPod:
 def failed_pods(pods: Iterable[Json]) -> tuple[FailedPod, ...]:
     """Those of these pods of Jobs that failed, without deleted ones: a signal ended these."""
     phase = PodPhase.FAILED.value
-    own = (pod for pod in pods if "deletionTimestamp" not in pod["metadata"])
-    failed = (pod for pod in own if (pod.get("status") or {}).get("phase") == phase)
+    failed = (pod for pod in _kept(pods) if (pod.get("status") or {}).get("phase") == phase)
     return tuple(_failed(pod, owner) for pod in failed for owner in owning_jobs(pod))
 
 
@@ -57,12 +56,16 @@ def crashes_by_job(cluster: Cluster, namespace: str) -> Mapping[tuple[str, str],
     One list; an empty `namespace` means all. Raises Forbidden.
     """
     found: defaultdict[tuple[str, str], list[FailedPod]] = defaultdict(list)
-    for pod in cluster.list(ListOptions("Pod", namespace, contract.FRAMEWORK)).manifests():
+    for pod in _kept(cluster.list(ListOptions("Pod", namespace, contract.FRAMEWORK)).manifests()):
         for owner in owning_jobs(pod):
             failed = _failed(pod, owner)
             if failed.container:
                 found[pod["metadata"]["namespace"], owner].append(failed)
     return found
+
+
+def _kept(pods: Iterable[Json]) -> Iterable[Json]:
+    return (pod for pod in pods if "deletionTimestamp" not in pod["metadata"])
 
 
 def _failed(pod: Json, job: str) -> FailedPod:

@@ -7,22 +7,21 @@ from edl.errors import Forbidden, NotFound, Unreachable
 from edl.kube.cluster import Cluster, ListOptions
 from edl.quantities import Resources
 from edl.writes import Json
-from kubectl_edl.client.cluster_view import Hints
 
 _UNKNOWN: Final = "hint: usage is unknown"
 Used = Mapping[tuple[str, str], Resources]
 """Usage by (namespace, name); nodes have no namespace."""
 
 
-def used_by_pods(cluster: Cluster, namespace: str) -> tuple[Used | None, Hints]:
+def used_by_pods(cluster: Cluster, namespace: str) -> tuple[Used | None, tuple[str, ...]]:
     return _used(cluster, ListOptions("PodMetrics", namespace))
 
 
-def used_by_nodes(cluster: Cluster) -> tuple[Used | None, Hints]:
+def used_by_nodes(cluster: Cluster) -> tuple[Used | None, tuple[str, ...]]:
     return _used(cluster, ListOptions("NodeMetrics"))
 
 
-def _used(cluster: Cluster, selection: ListOptions) -> tuple[Used | None, Hints]:
+def _used(cluster: Cluster, selection: ListOptions) -> tuple[Used | None, tuple[str, ...]]:
     """The usage; None and a hint if it is not available."""
     try:
         found = cluster.list(selection).manifests()

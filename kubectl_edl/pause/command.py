@@ -52,7 +52,7 @@ class Switch:
 
 @option_group
 class PauseOptions(WriteOptions):
-    """`Writing`, and whether the confirmation is given; `resume` asks for none, and accepts it."""
+    """`WriteOptions`, and whether the confirmation is given; `resume` asks for none, and accepts it."""
 
     yes: bool = shared_option(YES, fallback=False)
 

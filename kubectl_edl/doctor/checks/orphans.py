@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Final
 
+import msgspec
+
 from edl import contract
 from edl.kube.cluster import RESOURCES, ListOptions, find
 from edl.messages.scarcity_messages import listed
@@ -24,6 +26,7 @@ _KINDS: Final = ("Service", "PodDisruptionBudget", "ServiceAccount", "RoleBindin
 _OURS: Final = f"{contract.JOB},app.kubernetes.io/managed-by={contract.MANAGED_BY}"
 _RUN: Final = "batch.kubernetes.io/controller-uid"
 """The Job controller's label with the uid of the Job, which a pod keeps without its owner."""
+_JOB_NAME: Final = "batch.kubernetes.io/job-name"
 _PODS: Final = f"{contract.FRAMEWORK},{_RUN}"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 _OWNERS: Final = frozenset({"Job", "Pod"})
@@ -52,10 +55,8 @@ def orphans(context: CheckContext) -> CheckResults:
     results = [_orphan(kind, metadata) for kind, metadata in alone]
     results += _without_job(
         metadata
-        for metadata in _running_pods(context, namespace)
-        if metadata["labels"][_RUN] not in labelled
-        and _is_settled(metadata, context)
-        and not _has_owner(metadata, labelled, context)
+        for metadata in _pods_without_owner(context, namespace)
+        if metadata["labels"][_RUN] not in labelled and _is_settled(metadata, context)
     )
     yield from first(results, _ALL, "there are no orphaned objects of deleted Jobs")
 
@@ -68,21 +69,27 @@ def _orphan(kind: str, metadata: Json) -> CheckResult:
     )
 
 
-def _running_pods(context: CheckContext, namespace: str) -> Iterator[Json]:
-    """Metadata of our Jobs' pods that neither have ended nor are terminating."""
-    for manifest in context.connection.cluster.list(
-        ListOptions("Pod", namespace, _PODS)
-    ).manifests():
-        ended = manifest.get("status", {}).get("phase") in _ENDED
-        if not ended and not manifest["metadata"].get("deletionTimestamp"):
-            yield manifest["metadata"]
+def _pods_without_owner(context: CheckContext, namespace: str) -> Iterator[Json]:
+    """Metadata of pods of Jobs that no object owns, and that neither end nor have ended.
+
+    The garbage collector deletes those that name a deleted owner. Each is decoded by itself, as
+    there may be many.
+    """
+    for raw in context.connection.cluster.list(ListOptions("Pod", namespace, _PODS)).items:
+        manifest = msgspec.json.decode(raw)
+        metadata = manifest["metadata"]
+        leaves = metadata.get("ownerReferences") or metadata.get("deletionTimestamp")
+        if not leaves and manifest.get("status", {}).get("phase") not in _ENDED:
+            yield metadata
 
 
 def _without_job(pods: Iterable[Json]) -> Iterator[CheckResult]:
     """One finding for each deleted Job whose pods remain; a new Job does not wait for them."""
     by_run: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
     for metadata in pods:
-        run = (metadata["namespace"], _job(metadata), metadata["labels"][_RUN])
+        labels = metadata["labels"]
+        job = labels.get(contract.JOB) or labels.get(_JOB_NAME) or metadata["name"]
+        run = (metadata["namespace"], job, labels[_RUN])
         by_run[run].append(metadata["name"])
     for (namespace, job, uid), names in sorted(by_run.items()):
         yield warning(

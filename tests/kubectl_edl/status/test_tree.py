@@ -225,7 +225,9 @@ def test_a_failed_pod_is_shown_with_the_reason_of_its_container_and_the_count(st
     why = "container main: OOMKilled, exit code 137"
     limit = stage.job("crash")["spec"]["backoffLimit"]
     message = f"crash-0-x0 failed: {why} (3 failures of crash; more than {limit} fail it)"
-    remedy = "its container needs a higher memory limit, or less memory: kubectl logs crash-0-x0"
+    remedy = (
+        "raise its container's memory limit, or make its program use less: kubectl logs crash-0-x0"
+    )
     assert blockers_section(stage, "crash")[-1] == (message, f"{remedy} -n default")
     stage.width = 200
     assert any("Failed" in line and why in line for line in frame(stage, "crash"))
