@@ -52,7 +52,7 @@ _REASONS: Final[Mapping[StrEnum, str]] = {
     Code.QUEUE_ORDER: "A job ahead of it in the queue starts first.",
     Code.PLACEMENT_ORDER: "Pods ahead of it have not been scheduled yet.",
     Code.MINIMUM_FIRST: "It starts with its minimum and is scaled up afterwards.",
-    Code.PODS_TERMINATING: "It waits until its previous pods, or others whose capacity it gets, have terminated.",
+    Code.PODS_TERMINATING: "It waits until its previous pods, or those that it follows, are gone.",
     Code.PODS_STUCK: "Pods of its last start still run long after their grace period.",
     Code.REBALANCING: "Replicas are moving to jobs with a smaller share.",
     Code.COOLDOWN: "Its size changed recently.",

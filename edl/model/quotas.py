@@ -37,10 +37,7 @@ class Quota(msgspec.Struct, frozen=True):
     others: Amount = 0
     """Usage by anything but pods of training jobs that have not ended."""
     takes_back: bool = False
-    """Whether jobs scale down while usage is above it.
-
-    With a ResourceQuota running pods stay, unless it refuses lost pods of their job's minimum.
-    """
+    """Whether jobs scale down while usage is above it. With a ResourceQuota running pods stay."""
 
     @property
     def spans_namespaces(self) -> bool:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.model import ClusterState, Pod, Role, TrainingJob
-from edl.model.pods import SchedulingStatus
+from edl.model.pods import PodContainers, SchedulingStatus
 from edl.planner.decision_limits import Limits
 from edl.planner.passes.drain import draining_nodes
 from edl.planner.plan import Plan
@@ -114,7 +114,10 @@ def _alike(pods: Iterable[Pod]) -> Iterable[Pod]:
 
 
 def _pod(pod: Pod) -> Pod:
-    """A pod without what cached plans ignore: only suspensions quote its scheduler's answer."""
+    """A pod without what cached plans ignore: only suspensions quote its scheduler's answer.
+
+    No plan depends on why a container waits.
+    """
     published = replace(pod.published, published_at=None, confirmed_at=None)
     scheduling = SchedulingStatus(pod.scheduling.gates)
     counted = () if pod.ended and pod.untracked else None
@@ -124,5 +127,6 @@ def _pod(pod: Pod) -> Pod:
         ready_since=None,
         published=published,
         scheduling=scheduling,
+        containers=PodContainers(pod.containers.restarted_at),
         deletion=replace(pod.deletion, finalizers=counted),
     )

@@ -52,7 +52,7 @@ class Switch:
 
 @option_group
 class PauseOptions(WriteOptions):
-    """`WriteOptions`, and whether the confirmation is given; `resume` asks for none, and accepts it."""
+    """`WriteOptions`, and the confirmation, for which `resume` does not ask."""
 
     yes: bool = shared_option(YES, fallback=False)
 

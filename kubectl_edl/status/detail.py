@@ -46,7 +46,7 @@ _SHORT: Final = 100
 def job_detail(
     name: str, survey: Survey, connection: ClusterConnection, now: datetime, lead: LeaseView
 ) -> tuple[JobView, Report]:
-    """The view and the report of this training job; raises errors as `job_lookup.training_job` does."""
+    """The view and the report of this training job. Raises errors of `job_lookup.training_job`."""
     found = training_job(name, survey, connection)
     changes, no_changes = read_if_allowed(
         lambda: last_changes(

@@ -78,6 +78,16 @@ class NodeCapacity:
         self.total_future_idle: list[int] = []
         self.sum_idle()
 
+    def keep(self, pod_class: "PodClass", nodes: Sequence[int]) -> None:
+        """Count the capacity of one releasing pod per entry of `nodes` as used.
+
+        Before any reservation. A pod may have been created with other requests than its class: at
+        most what is releasing counts.
+        """
+        pod_class.reserve_in(self.releasing, nodes)
+        np.maximum(self.releasing, 0, out=self.releasing)
+        self.future_idle[:] = self.observed_idle + self.releasing
+
     def _read(self, nodes: Sequence[Node]) -> tuple[Ints, Ints, Ints]:
         """Allocatable, used and releasing: int64[resources, then devices that no pod requests]."""
         offered = {name for node in nodes for name, _ in node.allocatable.items}

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from edl import phases, reasons
 from edl.contract import Provision
 from edl.frameworks import restarts_together
-from edl.lost_pods import lost_pods
 from edl.model import Code, Pod, Reason, TrainingJob
 from edl.planner.pass_results import PassResults, record_eviction
 from edl.planner.snapshot import last_resizes
@@ -195,17 +194,13 @@ def _pending_extras(snapshot: Snapshot, allocation: RoleAllocation) -> list[Unsc
 
 
 def reclaim_quotas(snapshot: Snapshot) -> None:
-    """Scale down the roles that count in an exceeded quota, in the order in which extras yield.
-
-    A ResourceQuota takes back only from jobs with lost pods of their minimum, which it refuses.
-    """
+    """Scale down the roles that count in an exceeded quota, in the order in which extras yield."""
     for quota in snapshot.quotas.lines.values():
-        if quota.future_remaining < 0:
+        if quota.spec.takes_back and quota.future_remaining < 0:
             counting = [
                 found
                 for found in snapshot.allocations
                 if found.resizable and found.quota_request.amount(quota)
-                if quota.spec.takes_back or any(map(lost_pods, found.job.live))
             ]
             reclaimable = Reclaimable(snapshot, counting, reclaim_order(snapshot))
             queue = reclaimable.queue

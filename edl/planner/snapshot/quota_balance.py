@@ -249,6 +249,10 @@ def _line(quota: Quota) -> QuotaLine:
 
 def _leaving(role: Role) -> int:
     """The number of a started role's pods that count in addition to its replicas."""
+    return _leaving_replicas(role) + sum(pod.terminating for pod in role.previous_pods)
+
+
+def _leaving_replicas(role: Role) -> int:
     live, size = [pod for pod in role.status.pods if not pod.ended], role.status.size
     staying = [pod for pod in live if not pod.terminating]
     if role.spec.indexed and all(pod.index >= 0 for pod in staying):

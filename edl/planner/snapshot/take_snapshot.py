@@ -41,14 +41,12 @@ def take_snapshot(state: ClusterState, policy: Policy, limits: Limits) -> Snapsh
 
 def _keep_stuck(snapshot: Snapshot) -> None:
     """Count the capacity of pods that may never terminate as used, not as releasing."""
-    capacity = snapshot.capacity
+    index = snapshot.capacity.index
     for job in snapshot.all_jobs:
         for role, home in zip(job.roles, job.nodes_by_role, strict=True):
             pods = (*(() if home else role.status.pods), *role.previous_pods)
-            if nodes := [
-                capacity.index.get(pod.node, NO_NODE) for pod in pods if snapshot.is_stuck(pod)
-            ]:
-                snapshot.pod_class(role.template.shape).reserve_in(capacity.future_idle, nodes)
+            if nodes := [index.get(pod.node, NO_NODE) for pod in pods if snapshot.is_stuck(pod)]:
+                snapshot.capacity.keep(snapshot.pod_class(role.template.shape), nodes)
 
 
 def _release_leaving(snapshot: Snapshot, pods: PodsOnNodes) -> None:

@@ -25,7 +25,7 @@ from edl.model import (
     Taint,
     TrainingJob,
 )
-from edl.model.pods import SchedulingStatus
+from edl.model.pods import ContainerWait, PodContainers, SchedulingStatus
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.passes.drain import CORDONED
@@ -203,6 +203,8 @@ def settled() -> ClusterState:
 def changed_pods() -> Iterator[tuple[str, Callable[[Pod], Pod], bool]]:
     yield "of its life only", lambda one: replace(one, version="9", ready_since=at(-1)), True
     yield "answered otherwise", lambda one: replace(one, scheduling=REFUSED), True
+    waits = PodContainers(waits=ContainerWait("main", "ErrImagePull"))
+    yield "waiting for its image", lambda one: replace(one, containers=waits), True
     yield "not ready", lambda one: replace(one, ready=False), True
     yield "terminating", lambda one: replace(one, terminating=True), False
     yield "elsewhere", lambda one: replace(one, node="n9"), False

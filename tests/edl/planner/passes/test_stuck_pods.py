@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from edl import reasons
 from edl.messages import message
@@ -11,7 +12,7 @@ from edl.model import Code, JobKey, Pod, PodPhase, ResizePolicy, TrainingJob
 from edl.model.reason_codes import Reason, Restart
 from edl.planner.decision_limits import Limits
 from tests.edl.planner.plans import held, plan_for, sizes, started
-from tests.edl.planner.states import at, cluster, node, pod, worker
+from tests.edl.planner.states import at, cluster, job, node, pod, role, room, shape, worker
 
 LIMITS = Limits(load_ceiling=1)
 PATIENCE = LIMITS.queue_patience.total_seconds()
@@ -85,6 +86,23 @@ def test_no_claim_waits_for_the_capacity_of_a_pod_that_never_terminates(
     plan = plan_for(state, LIMITS)
     assert (sizes(plan).get("rich", 4) < 4) is yields
     assert started(plan) == {}
+
+
+def test_a_job_that_only_fits_in_its_place_holds_up_no_other() -> None:
+    pods = tuple(pod(index, "a", terminating=True, due_at=at(-PATIENCE)) for index in range(4))
+    gone = stuck(-PATIENCE, pods=pods, size=4)
+    big = job("big", role(low=1, high=1, shape=shape(4)), queued=-9000)
+    state = cluster(node("a", 4), node("b", 1), gone, big, worker("small", 1, 1, queued=-80))
+    assert "small" in started(plan_for(state, LIMITS))
+
+
+def test_it_holds_no_more_than_is_releasing_on_its_node() -> None:
+    left = pod(0, "b", terminating=True, due_at=at(-PATIENCE))
+    large = job("again", role(low=1, high=1, shape=shape(8), previous_pods=(left,)), queued=-80)
+    state = cluster(large, worker("claim", 6, 6, queued=-80))
+    by_small_pod = replace(node("b", 8), used=room(1), releasing=room(1))
+    plan = plan_for(replace(state, nodes=(by_small_pod,)), LIMITS)
+    assert "claim" in started(plan)
 
 
 def test_a_pod_that_has_ended_holds_no_capacity_however_long_it_stays() -> None:

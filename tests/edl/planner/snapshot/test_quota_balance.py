@@ -50,17 +50,6 @@ def test_a_gang_that_a_quota_forbids_waits_and_is_told_which_one() -> None:
     }
 
 
-def test_extras_yield_to_lost_pods_of_their_minimum_that_a_lowered_quota_refuses() -> None:
-    def plan(lost: int) -> dict[str, int]:
-        pods = tuple(pod(index, "a") for index in range(lost, 8))
-        running = {"size": 8, "suspended": False, "pods": pods, "failures": lost}
-        mine = worker("mnist", 2, 8, charges=PODS, started_at=at(-600), **running)
-        return sizes(plan_for(limited(node("a", 64), mine, by=quota(3))))
-
-    assert plan(lost=2) == {"mnist": 3}
-    assert plan(lost=0) == {}, "running pods stay"
-
-
 def test_it_starts_when_the_quota_is_raised() -> None:
     mine = worker("mnist", 3, 3, charges=PODS)
     assert started(limited(node("a", 64), mine, by=quota(5, others=2))) == {"mnist"}
