@@ -12,7 +12,7 @@ _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _ANSWERS: Final = 9
 """The last answers that count: the estimate moves once most of them require it."""
 _LONGEST_LEAD: Final = 86_400.0
-"""Seconds. Certificates are not valid by a clock that is further off: such a date is ignored."""
+"""Seconds. A date further off is ignored: rather a stored answer's than that of a clock."""
 
 
 def awake_or_not() -> float:

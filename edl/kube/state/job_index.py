@@ -71,16 +71,15 @@ class JobIndex:
 
     def pod(self, change: Delta[PodFacts]) -> None:
         for found in (change.before, change.after):
-            self._stale |= {key for key in (self._key(found), _named(found)) if key}
+            if found:
+                self._stale |= {key for key in (self._key(found), _named(found)) if key}
         if change.before:
             self._forget(change.key, change.before)
         if change.after:
             self._know(change.key, change.after)
 
-    def _key(self, pod: PodFacts | None) -> JobKey | None:
+    def _key(self, pod: PodFacts) -> JobKey | None:
         """The training job to which a pod belongs, or None."""
-        if pod is None:
-            return None
         return JobKey(pod.namespace, pod.bare.spec.job) if pod.bare else self._ours.get(pod.job)
 
     def _forget(self, name: ObjectKey, pod: PodFacts) -> None:
@@ -238,9 +237,9 @@ class JobIndex:
         return self._ours
 
 
-def _named(pod: PodFacts | None) -> JobKey | None:
+def _named(pod: PodFacts) -> JobKey | None:
     """The training job that the label of a pod of ours names, or None."""
-    if pod is None or pod.pod is None:
+    if pod.pod is None:
         return None
     name = next((text for label, text in pod.labels if label == contract.JOB), "")
     return JobKey(pod.namespace, name) if name else None

@@ -1,4 +1,4 @@
-"""The dashboard of a user whom the API server permits little, or nothing any more."""
+"""The dashboard of a user whom the API server permits little, or no longer anything."""
 
 from __future__ import annotations
 
