@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -42,6 +43,22 @@ def test_a_core_that_fails_is_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
     trial.run(Generator(1).cases(40))
     trial.stop()
     assert any("a bug" in found for found in trial.tally.defects)
+
+
+def test_a_core_that_takes_ten_times_what_it_may_is_a_defect(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def lengthy(*_: object) -> AdmissionVerdict:
+        until = time.thread_time() + 1.0
+        while time.thread_time() < until:
+            pass
+        return AdmissionVerdict({})
+
+    monkeypatch.setattr(handlers, "mutate", lengthy)
+    trial = Trial()
+    trial.run([next(case for case in Generator(1).cases(40) if case.path == "/mutate")])
+    trial.stop()
+    assert any("above" in found for found in trial.tally.defects)
 
 
 @pytest.mark.slow
