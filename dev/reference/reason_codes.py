@@ -46,7 +46,8 @@ _REASONS: Final[Mapping[StrEnum, str]] = {
     Code.INSUFFICIENT_CAPACITY: "Its pods do not fit now.",
     Code.NEVER_FITS: "Its pods would not fit even if no training job ran.",
     Code.NO_ELIGIBLE_NODE: "Its node selector, affinity or tolerations allow no schedulable node.",
-    Code.QUOTA_EXCEEDED: "A ResourceQuota or the namespace's GPU budget leaves too little.",
+    Code.QUOTA_EXCEEDED: "A ResourceQuota or the namespace's GPU budget leaves too little for "
+    "its start, its growth or the replacement of lost pods.",
     Code.LOAD_CEILING: "The load ceiling leaves no capacity for growth.",
     Code.NEEDED_NODES_ONLY: "The free capacity is on nodes that an autoscaler may remove.",
     Code.QUEUE_ORDER: "A job ahead of it in the queue starts first.",

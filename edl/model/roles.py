@@ -218,6 +218,9 @@ class Role(msgspec.Struct, frozen=True):
     """When its Job was created; None where no Job exists."""
     reported_at: datetime | None = None
     """When the Job controller last changed the Job's status; None if unknown."""
+    unmet_quota: Reason | None = None
+    """The ResourceQuota that refuses pods which the started role lacks; only where the plugin has
+    read quotas."""
     previous_pods: tuple[Pod, ...] = ()
     """Pods of deleted Jobs, which a start waits for; read while a Job of its training job waits."""
 

@@ -22,6 +22,7 @@ from edl.kube.decode.namespace_quotas import limit_range, quota
 from edl.kube.decode.object_facts import NamespaceFacts, PodFacts, PriorityClassFacts
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.observe import observe
+from edl.kube.state.quota_usage import lacking_pods, with_unmet_quotas
 from edl.messages import message
 from edl.model import ClusterState, JobKey, ObjectRef, Quota, Role, TrainingJob
 from edl.parsing.namespace_policy import NamespacePolicy, allow_kubexec
@@ -74,10 +75,15 @@ def survey_training(
 ) -> Survey:
     """The training jobs with their pods; `selector` matches their Jobs' labels.
 
-    `asked`: lists that are already requested. Raises Forbidden if the Jobs may not be listed.
+    `asked`: lists that are already requested. Quotas are read only if a job lacks pods. Raises
+    Forbidden if the Jobs may not be listed.
     """
     read = _training(asked or PrefetchedLists(connection))
-    jobs = selected(_named(_observed(read.facts, now).jobs), connection, selector)
+    state = _observed(read.facts, now)
+    if any(lacking_pods(role) for job in state.jobs for role in job.roles):
+        read = _with_quotas(connection, read)
+        state = _observed(read.facts, now)
+    jobs = selected(_named(with_unmet_quotas(state.jobs, state.quotas)), connection, selector)
     return Survey(jobs, (*read.hints, *read.unranked), unranked=frozenset(read.unranked))
 
 
@@ -104,7 +110,8 @@ def survey_charged(connection: ClusterConnection, now: datetime) -> Survey:
 
 def _survey(read: _Read, now: datetime) -> Survey:
     found, hints = _observed(read.facts, now), (*read.unranked, *read.hints)
-    return Survey(found.jobs, hints, found.bare_jobs, frozenset(read.unranked), found.quotas)
+    jobs = with_unmet_quotas(found.jobs, found.quotas)
+    return Survey(jobs, hints, found.bare_jobs, frozenset(read.unranked), found.quotas)
 
 
 def survey_created(connection: ClusterConnection, jobs: Sequence[Json], now: datetime) -> Survey:

@@ -8,11 +8,14 @@ from typing import Final
 from edl.kube.cluster import Cluster
 from edl.kube.create_failures import CreateFailure, create_failure, missing_name
 from edl.kube.event_facts import EventFacts
+from edl.messages import message
 from edl.messages.blocker_messages import restart_commands
-from edl.model import JobKey
+from edl.model import JobKey, Reason
+from edl.model.reason_codes import Usage
 from edl.planner.snapshot.last_resizes import pods_were_not_created
 from kubectl_edl.client.cluster_view import Hints, read_if_allowed
 from kubectl_edl.client.event_reader import events_about, jobs_of, warnings_by_job
+from kubectl_edl.job_views.job_reasons import unmet_quota
 from kubectl_edl.job_views.training_job_view import JobView, RoleView
 
 _LATELY: Final = timedelta(minutes=10)
@@ -68,7 +71,9 @@ def _lacks_pods(shown: RoleView) -> bool:
 def uncreated_pods(
     view: JobView, changes: Sequence[EventFacts], now: datetime
 ) -> Iterator[JobBlocker]:
-    """Pods that the Job controller cannot create; its Event has the reason."""
+    """Pods that the Job controller cannot create: a quota refuses them, or its Event says why."""
+    if quota := unmet_quota(view.job):
+        yield JobBlocker(message(quota), _more_quota(view, quota))
     for shown in view.roles:
         role = shown.role
         warnings = [one for one in changes if one.warning and one.name == role.job]
@@ -76,6 +81,8 @@ def uncreated_pods(
         if not _lacks_pods(shown) or not warnings:
             continue
         last, text = warnings[-1].last, warnings[-1].message
+        if role.unmet_quota and create_failure(text) is CreateFailure.QUOTA:
+            continue
         if not (failed or (last and now - last <= _LATELY)):
             continue
         remedy = _CREATION_REMEDIES[create_failure(text)].format(
@@ -87,6 +94,17 @@ def uncreated_pods(
         if failed:
             remedy += f"; then, for a start at once: {restart_commands(view.argument)}"
         yield JobBlocker(f"{role.job}: {warnings[-1].reason}: {text}", remedy)
+
+
+def _more_quota(view: JobView, reason: Reason) -> str:
+    """Raise the quota, or scale down a job with extras."""
+    about = reason.about
+    if not isinstance(about, Usage):
+        return ""
+    quota = about.budget
+    enough = f"raise {quota.place} to {quota.text(about.used + about.needs)} {quota.unit}"
+    elastic = any(shown.size > shown.role.spec.min for shown in view.roles)
+    return f"{enough}, or: kubectl edl scale {view.argument} SIZE" if elastic else enough
 
 
 _CREATION_REMEDIES: Final = {

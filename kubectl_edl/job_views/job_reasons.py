@@ -57,11 +57,14 @@ class Why(NamedTuple):
 
 
 def why(job: TrainingJob) -> Why:
-    """The first of: its end, an error, missing or stalled pods, why it waits, a role's size."""
+    """The first of: its end, an error, missing or stalled pods, why it waits, a role's size.
+
+    A quota that refuses missing pods comes before the back-off of the Job controller.
+    """
     end = ending(job)
     if end is not None:
         return why_of(reasons.ended(job, end))
-    for lacks in (unready, why_missing, why_kept, why_below_minimum, why_unscheduled):
+    for lacks in (unready, unmet_quota, why_missing, why_kept, why_below_minimum, why_unscheduled):
         if found := lacks(job):
             return why_of(found)
     if pods := next(stalled_pods(job), None):
@@ -72,6 +75,11 @@ def why(job: TrainingJob) -> Why:
     if first is not None:
         return first[1]
     return why_of(reasons.UNOBSERVED) if phase(job) is Phase.QUEUED else Why(None, "")
+
+
+def unmet_quota(job: TrainingJob) -> Reason | None:
+    """The quota that refuses pods which the job lacks; None if it lacks none, or is not known."""
+    return next((role.unmet_quota for role in job.live if role.unmet_quota), None)
 
 
 def stalled_pods(job: TrainingJob, before: datetime | None = None) -> Iterator[list[Pod]]:
@@ -117,7 +125,8 @@ def _why_lacking(role: Role) -> Why | None:
     if role.request.problem:
         return Why(Code.INVALID, role.request.problem)
     lacks = below_minimum(role)
-    lacking = reasons.below_minimum(lacks) if lacks else why_role_lacks(role)
+    size = reasons.below_minimum(lacks) if lacks else None
+    lacking = size or role.unmet_quota or why_role_lacks(role)
     return why_of(lacking) if lacking else None
 
 

@@ -1,12 +1,14 @@
 """The quotas that a plan keeps: ResourceQuotas and GPU budgets, with other pods' usage."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from edl import contract
+from msgspec.structs import replace
+
+from edl import contract, reasons
 from edl.kube.decode.namespace_quotas import QuotaFacts
 from edl.kube.decode.object_facts import NamespaceFacts, PodFacts
-from edl.model import Quota, QuotaCharge, TrainingJob
+from edl.model import Quota, QuotaCharge, Role, TrainingJob
 from edl.model.quotas import GPUS
 from edl.quantities import SHARED_GPU
 
@@ -28,6 +30,53 @@ def budgets(
         return ()
     ours = _ours(jobs) if quotas else {}
     return tuple(sorted((*_of_quotas(quotas, ours), *_of_gpus(limited.values(), bare)), key=repr))
+
+
+def with_unmet_quotas(
+    jobs: Sequence[TrainingJob], quotas: Iterable[Quota]
+) -> tuple[TrainingJob, ...]:
+    """The jobs; roles that lack pods have the ResourceQuota that refuses them.
+
+    `jobs`: all of the quotas' namespaces.
+    """
+    limits: defaultdict[str, list[Quota]] = defaultdict(list)
+    for quota in quotas:
+        if not quota.takes_back:
+            limits[quota.namespace].append(quota)
+    used = _ours(jobs) if limits else {}
+    return tuple(_refused(job, limits.get(job.key.namespace, ()), used) for job in jobs)
+
+
+def lacking_pods(role: Role) -> int:
+    """How many pods a started role lacks; those that terminate are yet to be replaced."""
+    status = role.status
+    if status.suspended or status.ending:
+        return 0
+    size = status.size if status.remaining is None else min(status.size, status.remaining)
+    done = sum(index < size for index in status.finished_indexes)
+    return max(size - done - sum(not pod.ended for pod in status.pods), 0)
+
+
+def _refused(job: TrainingJob, quotas: Iterable[Quota], used: Mapping[_Key, int]) -> TrainingJob:
+    lacking = {role.name: lacking_pods(role) for role in job.live}
+    for quota in quotas if any(lacking.values()) else ():
+        needed = {role.name: _charge(role, quota) * lacking[role.name] for role in job.live}
+        needs = sum(needed.values())
+        uses = quota.others + used.get((quota.namespace, quota.source, quota.resource), 0)
+        if needs > max(quota.hard - uses, 0):
+            why = reasons.insufficient_quota(quota, needs, uses)
+            roles = (
+                replace(role, unmet_quota=why) if needed.get(role.name) else role
+                for role in job.roles
+            )
+            return replace(job, roles=tuple(roles))
+    return job
+
+
+def _charge(role: Role, quota: Quota) -> int:
+    """What one pod of the role counts in the quota."""
+    key = quota.source, quota.resource
+    return sum(charge.amount for charge in role.template.charges if charge[:2] == key)
 
 
 def _of_quotas(quotas: Iterable[QuotaFacts], ours: dict[_Key, int]) -> Iterator[Quota]:

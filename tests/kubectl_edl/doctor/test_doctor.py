@@ -877,6 +877,22 @@ def test_lost_pods_of_a_minimum_are_a_warning_whatever_the_back_off_and_the_age(
     )
 
 
+def test_a_lowered_quota_that_refuses_lost_pods_comes_before_their_back_off(stage: Stage) -> None:
+    owner = stage.put(job("half", framework="none", max="3"), suspend=False, parallelism=3)
+    stage.create(pod(owner, 0))
+    notes = {contract.FAILURES_AT_START: "0", contract.STARTED_AT: NOW.isoformat()}
+    stage.patch("half", {"metadata": {"annotations": notes}, "status": {"failed": 9}})
+    lowered = quota("requests.cpu")
+    lowered["status"] = {"hard": {"requests.cpu": "1"}, "used": {"requests.cpu": "2"}}
+    stage.create(lowered)
+    compute = 'ResourceQuota "compute" of namespace default'
+    assert only(stage, "stuck") == (
+        "warning",
+        f"default/half: {compute} allows 1 requests.cpu: needs 4, which is never allowed; 2 used",
+        f"raise {compute} to 6 requests.cpu, or: kubectl edl scale half -n default SIZE",
+    )
+
+
 @pytest.mark.parametrize(("failures", "result"), [(4, "ok"), (5, "warning")])
 def test_lost_extras_are_a_warning_only_if_they_are_missing_for_long(
     stage: Stage, failures: int, result: str

@@ -1,0 +1,60 @@
+import json
+
+import pytest
+
+from edl import contract
+from tests.kubectl_edl.cluster_wrappers import fenced
+from tests.kubectl_edl.stage import NOW, Stage, event, job, pod, quota
+
+REASON = 'ResourceQuota "compute" of namespace default allows 2 pods: needs 1; 3 used, 0 left'
+
+
+@pytest.fixture
+def stage() -> Stage:
+    """Of 4 pods of a job with min 3, the one that was lost is yet to be replaced."""
+    stage = Stage()
+    limits = {"framework": "none", "min": "3", "max": "4"}
+    owner = stage.put(job("mine", **limits), suspend=False, parallelism=4)
+    for index in (0, 1, 3):
+        stage.create(pod(owner, index))
+    notes = {contract.FAILURES_AT_START: "0", contract.STARTED_AT: NOW.isoformat()}
+    stage.patch("mine", {"metadata": {"annotations": notes}, "status": {"failed": 5}})
+    return stage
+
+
+def lowered(stage: Stage, pods: int) -> None:
+    found = quota("pods")
+    found["status"] = {"hard": {"pods": str(pods)}, "used": {"pods": "3"}}
+    stage.create(found)
+
+
+def test_a_quota_that_was_lowered_under_a_running_job_is_the_reason_before_any_back_off(
+    stage: Stage,
+) -> None:
+    refused = 'pods "mine-2" is forbidden: exceeded quota: compute, requested: pods=1'
+    stage.create(event("mine", "FailedCreate", refused, minutes_ago=2, warning=True))
+    lowered(stage, 2)
+    listed = json.loads(stage.run("status", "-o", "json").out)["items"][0]
+    shown = json.loads(stage.run("status", "mine", "-o", "json").out)
+    explained = json.loads(stage.run("explain", "mine", "-o", "json").out)
+    for found in (listed, listed["roles"][0], shown, explained):
+        assert (found["reason"], found["message"]) == ("QuotaExceeded", REASON)
+    raised = 'raise ResourceQuota "compute" of namespace default to 4 pods'
+    fix = f"{raised}, or: kubectl edl scale mine -n default SIZE"
+    assert shown["blockers"] == [{"message": REASON, "remediation": fix}]
+    assert f"{REASON}\n     fix: {fix}\n" in stage.run("explain", "mine").out
+
+
+def test_a_quota_with_room_for_the_lost_pods_leaves_the_back_off_as_reason(stage: Stage) -> None:
+    lowered(stage, 4)
+    shown = json.loads(stage.run("status", "mine", "-o", "json").out)
+    assert (shown["reason"], shown["blockers"]) == ("PodsMissing", [])
+
+
+def test_without_the_right_to_read_quotas_a_job_that_lacks_pods_is_listed_with_a_hint(
+    stage: Stage,
+) -> None:
+    stage.wrapped = fenced("ResourceQuota")
+    found = stage.run("status")
+    assert "mine" in found.out
+    assert found.err.startswith("hint: what a ResourceQuota forbids is unknown: ")
