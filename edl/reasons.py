@@ -276,7 +276,7 @@ def restarted(reason: Reason) -> Reason:
 
 def grew_smaller(reason: Reason) -> Reason:
     """Why a job that was stopped to scale up has started at a smaller size."""
-    return replace(restarted(GROWTH_UNSCHEDULABLE), attempts=reason.attempts)
+    return replace(restarted(reason), code=Code.GROWTH_UNSCHEDULABLE, about=None)
 
 
 def of_foreign_job(reason: Reason, uid: str, team: str) -> Reason:

@@ -1,7 +1,6 @@
 """Why a training job has its size, or why it waits: a code and its typed subject.
 
-`edl.reasons` builds these values; decisions, phases, metrics and outputs compare them;
-`edl.messages` renders them.
+`edl.reasons` builds these values, decisions and outputs compare them, `edl.messages` renders them.
 """
 
 from enum import StrEnum
@@ -289,7 +288,8 @@ class Reason(msgspec.Struct, frozen=True, omit_defaults=True):
     about: About | None = None
     restart: Restart = Restart.NONE
     attempts: Annotated[int, msgspec.Meta(ge=0, le=100)] = 0
-    """How many restarts preceded this one in quick succession."""
+    failed_starts: Annotated[int, msgspec.Meta(ge=0, le=100)] = 0
+    """Restarts before this one in quick succession, and failed starts in a row before the last."""
 
 
 _CODES: Final = {code.value: code for code in Code}

@@ -17,7 +17,7 @@ from edl.planner.passes.node_assignment import node_assignments
 from edl.planner.plan import Admission, Plan, ProvisioningRequest, RequestClass, Resize, Suspension
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.restart_backoff import with_attempts
+from edl.planner.snapshot.restart_backoff import with_attempts, with_failed_starts
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 from edl.planner.snapshot.started_domains import in_domain_order
 
@@ -104,8 +104,8 @@ class PlanBuilder:
             if before != after and not allocation.starts:
                 reason = (allocation.reason if after < before else None) or _grown(allocation)
                 job, restart = allocation.job, allocation.restarts_to_resize
-                if restart:
-                    reason = with_attempts(self.snapshot, job, reason)
+                counted = with_attempts if restart else with_failed_starts
+                reason = counted(self.snapshot, job, reason)
                 placed = allocation.placements[:after] if restart else _created(allocation)
                 gated = allocation.role.template.gated and (restart or after > before)
                 nodes = self._assigned(allocation, placed) if gated else ()

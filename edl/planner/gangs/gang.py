@@ -73,7 +73,7 @@ class Gang(msgspec.Struct, frozen=True):
             return reasons.restarted(self.stop_reason)
         manual = any(manual_size(role) is not None for role in self.roles)
         started = reasons.started(self.pods, manual=manual)
-        return replace(started, attempts=failed_starts(self.roles))
+        return replace(started, failed_starts=failed_starts(self.roles))
 
     @property
     def signature(self) -> Hashable:

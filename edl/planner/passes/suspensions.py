@@ -16,7 +16,7 @@ from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
 from edl.planner.snapshot.growth_gates import has_succeeded_pods
-from edl.planner.snapshot.restart_backoff import gang_failure, with_attempts
+from edl.planner.snapshot.restart_backoff import with_attempts, with_failed_starts
 from edl.planner.snapshot.role_allocation import RoleAllocation, Unscheduled, most_replicas
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH
 
@@ -113,7 +113,7 @@ def _minimum_pending(snapshot: Snapshot, allocation: RoleAllocation) -> Reason |
     job = allocation.job
     if job.problem or not any(_late(snapshot, allocation)):
         return None
-    return gang_failure(snapshot, job, _failed_start(snapshot, job))
+    return with_failed_starts(snapshot, job, _failed_start(snapshot, job))
 
 
 def _late(snapshot: Snapshot, allocation: RoleAllocation) -> Iterator[Unscheduled]:

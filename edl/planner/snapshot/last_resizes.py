@@ -26,11 +26,6 @@ def _about(role: Role) -> About | None:
     return role.record.last.about if role.record.last else None
 
 
-def was_admitted(role: Role) -> bool:
-    """Whether the last change was a start from the queue."""
-    return _code(role) is Code.ADMITTED
-
-
 def removed_pending_extras(role: Role) -> bool:
     """Whether the last change removed pending extras: it asked for no pod, not even by a move."""
     return was_unschedulable(role) and role.record.reason in (None, Code.UNSCHEDULABLE)

@@ -87,22 +87,17 @@ def failed_change(snapshot: Snapshot, job: TrainingJob, role: Role) -> Reason | 
     return None if _changed_since(other, role.record.resized_at) else reasons.BACK_OFF_GROWTH
 
 
-def gang_failure(
-    snapshot: Snapshot, job: TrainingJob, reason: Reason = reasons.GANG_UNSCHEDULABLE
-) -> Reason:
-    """The reason to suspend a gang that was not scheduled whole, with the failed starts before.
+def with_failed_starts(snapshot: Snapshot, job: TrainingJob, reason: Reason) -> Reason:
+    """The reason to change or suspend a started gang, with the failed starts before its last one.
 
-    A gang that has run for `_GANG_LASTING` gang limits starts from 0 attempts again.
+    The count ends once the gang has run for `_GANG_LASTING` gang limits, and no earlier: extras
+    that are removed from a start, or a restart without them, do not make it succeed.
     """
     lasting = _GANG_LASTING * snapshot.limits.gang_limit
-    if snapshot.clock.elapsed_or_recheck(job.started_at, lasting):
+    starts = max((one.record.last.failed_starts for one in job.live if one.record.last), default=0)
+    if not starts or snapshot.clock.elapsed_or_recheck(job.started_at, lasting):
         return reason
-    starts = (
-        role.record.last.attempts
-        for role in job.live
-        if role.record.last and last_resizes.was_admitted(role)
-    )
-    return replace(reason, attempts=max(starts, default=0))
+    return replace(reason, failed_starts=starts)
 
 
 def gang_backoff(snapshot: Snapshot, job: TrainingJob) -> tuple[Reason, datetime] | None:
@@ -129,14 +124,14 @@ def _resumed_since(job: TrainingJob, started: datetime) -> bool:
 
 def failed_starts(roles: Iterable[Role]) -> int:
     """The number of failed starts of a gang in a row, at most `_MOST` + 1."""
-    failed = filter(last_resizes.gang_was_unschedulable, roles)
-    return max((_before(role) + 1 for role in failed), default=0)
+    failed = (role.record.last for role in roles if last_resizes.gang_was_unschedulable(role))
+    return max((min(last.failed_starts, _MOST) + 1 for last in failed if last), default=0)
 
 
 def with_attempts(snapshot: Snapshot, job: TrainingJob, reason: Reason) -> Reason:
-    """The reason of a job's next restart, with the count of restarts before it."""
+    """The reason of a job's next restart, with the counts of restarts and failed starts before."""
     attempts = (_attempts(snapshot, job, role, reason.code) for role in job.live)
-    return replace(reason, attempts=max(attempts))
+    return replace(with_failed_starts(snapshot, job, reason), attempts=max(attempts))
 
 
 def _attempts(snapshot: Snapshot, job: TrainingJob, role: Role, code: Code) -> int:

@@ -23,7 +23,7 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import place_on_one_node
 from edl.planner.snapshot.extras.reclaimable import reclaim_priority_of
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaLine, QuotaRequest
-from edl.planner.snapshot.restart_backoff import gang_backoff, gang_failure
+from edl.planner.snapshot.restart_backoff import gang_backoff, with_failed_starts
 from edl.planner.teams.reclaim_priority import NONE_IN_REACH, ReclaimPriority, ReclaimScope
 
 
@@ -69,8 +69,8 @@ class GangClaims:
         if why_unreserved(self.snapshot, gang) != reasons.PODS_STUCK:
             late = late and not has_previous_pods(self.snapshot, gang)
         if late := late and not gang.job.keeps_running:
-            reason = gang_failure(self.snapshot, gang.job, reasons.GANG_UNSCHEDULABLE_COMPLETION)
-            self.results.suspended[gang.job.key] = reason
+            why = with_failed_starts(self.snapshot, gang.job, reasons.GANG_UNSCHEDULABLE_COMPLETION)
+            self.results.suspended[gang.job.key] = why
         return late
 
     def restart(self, gang: Gang, *, anew: bool) -> bool:

@@ -27,7 +27,7 @@ from edl.planner.passes.preemption.preemption import Preemptor
 from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
 from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.extras.reclaimable import minimum_priority
-from edl.planner.snapshot.restart_backoff import gang_failure
+from edl.planner.snapshot.restart_backoff import with_failed_starts
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation, Unscheduled
 
 _STARTS: Final = timedelta(seconds=30)
@@ -82,7 +82,7 @@ def place_minimum(sources: ClaimSources, roles: Sequence[RoleAllocation]) -> Non
         if found.position < one.min_replicas and one.placements[found.position].node == NO_NODE
     ]
     if not job.keeps_running and any(_starts_without_room(*found) for found in lacking):
-        why = gang_failure(snapshot, job, reasons.GANG_UNSCHEDULABLE_PLACEMENT)
+        why = with_failed_starts(snapshot, job, reasons.GANG_UNSCHEDULABLE_PLACEMENT)
         sources.results.suspended[job.key] = why
     elif lacking:
         _claim_for_minimum(sources, lacking)
