@@ -113,6 +113,13 @@ def read(pid: int) -> Process | None:
     return Process(pid, int(fields[19]), marks[FOLDER], marks.get(COMPONENT, ""), leads)
 
 
+def runs(process: Process) -> bool:
+    """Whether it is still alive: much faster than read(), which needs its environment."""
+    fields = _stat(process.pid)
+    alive = bool(fields) and fields[0] not in DEAD_STATES
+    return alive and int(fields[19]) == process.started
+
+
 def send(process: Process, number: signal.Signals) -> None:
     """Send a signal to this process, and never to another one that reuses its pid."""
     with contextlib.suppress(ProcessLookupError):

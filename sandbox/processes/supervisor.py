@@ -102,8 +102,9 @@ class Supervisor:
 
         Looks twice: a process shows no environment while it executes a program.
         """
-        if self._absent():
-            time.sleep(BLIND)
+        if not self._absent():
+            return ()
+        time.sleep(BLIND)
         return self._absent()
 
     def check(self, names: Collection[str] | None = None) -> None:
@@ -130,7 +131,7 @@ class Supervisor:
     def _lives(self, name: str) -> bool:
         """Whether it is still the process seen last: much faster than reading all processes."""
         seen = self._seen.get(name)
-        return seen is not None and ownership.read(seen.pid) == seen
+        return seen is not None and ownership.runs(seen)
 
     def _spawn(self, launch: Launch) -> int:
         log = self.log(launch.name)

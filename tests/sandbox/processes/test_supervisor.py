@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -180,7 +181,14 @@ def test_a_pid_of_another_process_by_now_is_left_alone(supervisor: Supervisor) -
 
 def test_a_zombie_counts_as_dead(supervisor: Supervisor) -> None:
     marks = {ownership.FOLDER: str(supervisor.folder), ownership.COMPONENT: "guest"}
-    child = subprocess.Popen(["true"], env={**os.environ, **marks})
-    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    assert ownership.read(child.pid) is None
-    child.wait()
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, env={**os.environ, **marks}) as child:
+        until(lambda: ownership.read(child.pid) is not None)
+        alive = ownership.read(child.pid)
+        assert alive is not None
+        assert ownership.runs(alive)
+        assert not ownership.runs(replace(alive, started=alive.started - 1)), "of an earlier one"
+        assert child.stdin is not None
+        child.stdin.close()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert ownership.read(child.pid) is None
+        assert not ownership.runs(alive)
