@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox import ComponentDied, NodeGroup, SandboxError
+from sandbox import ComponentDied, NodeGroup, SandboxError, temporary_sandbox
 from sandbox.builds.recipe import version
 from sandbox.layout import free_ports
 from sandbox.processes import ownership
@@ -20,7 +20,7 @@ from sandbox.releases import wanted
 from tests.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from sandbox import Sandbox
@@ -76,10 +76,6 @@ webhooks:
 """
 
 
-def names(text: str) -> list[str]:
-    return text.split()
-
-
 def outcome(sandbox: Sandbox, *args: str) -> str:
     try:
         return sandbox.kubectl(*args)
@@ -92,6 +88,22 @@ def kill_everything(sandbox: Sandbox) -> None:
         sandbox.kill(component)
 
 
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Sandbox]:
+    """One for all tests that end nothing for good: starting one takes seconds of all processors."""
+    if named := os.environ.get("EDL_KUBECONFIG"):
+        pytest.skip(f"needs a control plane of its own to break; EDL_KUBECONFIG={named}")
+    with temporary_sandbox("shared", NodeGroup(1)) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def sandbox(shared: Sandbox) -> Sandbox:
+    """The shared one, all of which runs."""
+    shared.up()
+    return shared
+
+
 def test_up_starts_real_components_and_unequal_nodes(own_sandbox: Make) -> None:
     sandbox = own_sandbox()
     start = sandbox.up(
@@ -101,7 +113,7 @@ def test_up_starts_real_components_and_unequal_nodes(own_sandbox: Make) -> None:
     assert start.fresh
     assert set(start.started) == set(ORDER) == set(sandbox.running())
     nodes = sandbox.kubectl("get", "nodes", "-o", "jsonpath={.items[*].metadata.name}")
-    assert names(nodes) == ["gpu-000", "node-000", "node-001"]
+    assert nodes.split() == ["gpu-000", "node-000", "node-001"]
     gpus = "jsonpath={.items[*].status.allocatable['nvidia\\.com/gpu']}"
     assert sandbox.kubectl("get", "nodes", "-l", "pool=gpu", "-o", gpus) == "8"
     assert sandbox.kubectl("get", "--raw", "/readyz") == "ok"
@@ -110,9 +122,7 @@ def test_up_starts_real_components_and_unequal_nodes(own_sandbox: Make) -> None:
     sandbox.check()
 
 
-def test_up_twice_starts_nothing_and_after_a_death_only_what_died(own_sandbox: Make) -> None:
-    sandbox = own_sandbox()
-    sandbox.up(NodeGroup(1))
+def test_up_twice_starts_nothing_and_after_a_death_only_what_died(sandbox: Sandbox) -> None:
     before = sandbox.running()
     again = sandbox.up(NodeGroup(5))
     assert not again.fresh
@@ -120,12 +130,10 @@ def test_up_twice_starts_nothing_and_after_a_death_only_what_died(own_sandbox: M
     assert sandbox.running() == before
     sandbox.kill("kube-scheduler")
     assert sandbox.up().started == ("kube-scheduler",)
-    assert names(sandbox.kubectl("get", "nodes", "-o", "name")) == ["node/node-000"]
+    assert sandbox.kubectl("get", "nodes", "-o", "name").split() == ["node/node-000"]
 
 
-def test_a_component_that_is_killed_is_reported_with_the_end_of_its_log(own_sandbox: Make) -> None:
-    sandbox = own_sandbox()
-    sandbox.up()
+def test_a_component_that_is_killed_is_reported_with_the_end_of_its_log(sandbox: Sandbox) -> None:
     sandbox.kill("kube-controller-manager")
     last = sandbox.log("kube-controller-manager").read_text().splitlines()[-1]
     with pytest.raises(ComponentDied) as caught:
@@ -134,9 +142,7 @@ def test_a_component_that_is_killed_is_reported_with_the_end_of_its_log(own_sand
     assert last in str(caught.value)
 
 
-def test_the_api_server_stops_and_starts_on_the_same_port(own_sandbox: Make) -> None:
-    sandbox = own_sandbox()
-    sandbox.up()
+def test_the_api_server_stops_and_starts_on_the_same_port(sandbox: Sandbox) -> None:
     server = sandbox.server
     sandbox.stop("kube-apiserver")
     assert "kube-apiserver" not in sandbox.running()
@@ -148,26 +154,23 @@ def test_the_api_server_stops_and_starts_on_the_same_port(own_sandbox: Make) -> 
     assert sandbox.kubectl("get", "--raw", "/readyz") == "ok"
 
 
-def test_etcd_keeps_everything_when_all_is_killed_and_started_again(own_sandbox: Make) -> None:
-    sandbox = own_sandbox()
-    sandbox.up()
+def test_etcd_keeps_everything_when_all_is_killed_and_started_again(sandbox: Sandbox) -> None:
     sandbox.kubectl("create", "configmap", "kept")
     kill_everything(sandbox)
     start = sandbox.up()
     assert not start.fresh
     assert set(start.started) == set(ORDER)
-    assert names(sandbox.kubectl("get", "configmap", "kept", "-o", "name")) == ["configmap/kept"]
+    assert sandbox.kubectl("get", "configmap", "kept", "-o", "name").split() == ["configmap/kept"]
 
 
-def test_pods_run_at_once_after_everything_was_killed(own_sandbox: Make) -> None:
+def test_pods_run_at_once_after_everything_was_killed(sandbox: Sandbox) -> None:
     """A killed kwok holds its nodes by Leases that last."""
-    sandbox = own_sandbox()
-    sandbox.up(NodeGroup(1))
     kill_everything(sandbox)
     sandbox.up()
     sandbox.kubectl("create", "deployment", "web", "--image=web")
     available = ("--for=condition=Available", "--timeout=30s")
     assert "condition met" in sandbox.kubectl("wait", "deployment/web", *available)
+    sandbox.kubectl("delete", "deployment/web")
 
 
 def test_down_cleans_up_after_everything_was_killed(own_sandbox: Make) -> None:
@@ -220,7 +223,7 @@ def test_two_sandboxes_live_side_by_side(own_sandbox: Make) -> None:
     one.up(NodeGroup(1))
     other.up(NodeGroup(2))
     assert one.server != other.server
-    assert len(names(other.kubectl("get", "nodes", "-o", "name"))) == 2
+    assert len(other.kubectl("get", "nodes", "-o", "name").split()) == 2
     one.down()
     other.check()
     assert other.kubectl("get", "--raw", "/readyz") == "ok"
@@ -241,10 +244,8 @@ def test_a_launched_program_knows_the_cluster_and_ends_with_it(own_sandbox: Make
 
 
 def test_up_starts_a_launched_program_that_died_and_none_that_was_stopped(
-    own_sandbox: Make,
+    sandbox: Sandbox,
 ) -> None:
-    sandbox = own_sandbox()
-    sandbox.up()
     for name in ("guest", "other"):
         sandbox.launch(name, ["sh", "-c", "echo $KUBECONFIG; sleep 1000"])
     sandbox.stop("other")
@@ -253,11 +254,10 @@ def test_up_starts_a_launched_program_that_died_and_none_that_was_stopped(
     sandbox.check()
     while sandbox.log("guest").read_text() != f"{sandbox.kubeconfig}\n" * 2:
         sandbox.check()
+    sandbox.stop("guest")
 
 
-def test_a_webhook_is_reached_by_its_loopback_url(own_sandbox: Make, tmp_path: Path) -> None:
-    sandbox = own_sandbox()
-    sandbox.up()
+def test_a_webhook_is_reached_by_its_loopback_url(sandbox: Sandbox, tmp_path: Path) -> None:
     (port,) = free_ports(1)
     pki = sandbox.folder / "pki"
     program = tmp_path / "webhook.py"
@@ -274,20 +274,18 @@ def test_a_webhook_is_reached_by_its_loopback_url(own_sandbox: Make, tmp_path: P
     while refused not in outcome(sandbox, *create):
         sandbox.check()
     assert refused in outcome(sandbox, *create, "--namespace=kube-system")
+    sandbox.kubectl("delete", "validatingwebhookconfiguration", "no")
+    sandbox.stop("webhook")
 
 
-def test_added_nodes_are_numbered_on_and_ready(own_sandbox: Make) -> None:
-    sandbox = own_sandbox()
-    sandbox.up(NodeGroup(2))
-    assert sandbox.add_nodes(NodeGroup(2, gpu=1)) == ["node-002", "node-003"]
+def test_added_nodes_are_numbered_on_and_ready(sandbox: Sandbox) -> None:
+    assert sandbox.add_nodes(NodeGroup(2, gpu=1)) == ["node-001", "node-002"]
     assert sandbox.add_nodes(NodeGroup(1, name_prefix="big")) == ["big-000"]
-    ready = sandbox.kubectl("get", "nodes", "--no-headers")
-    assert ready.count(" Ready ") == 5
+    assert sandbox.kubectl("get", "nodes", "--no-headers").count(" Ready ") == 4
+    sandbox.kubectl("delete", "nodes", "node-001", "node-002", "big-000")
 
 
-def test_service_accounts_may_do_what_rbac_allows_and_no_more(own_sandbox: Make) -> None:
-    sandbox = own_sandbox()
-    sandbox.up()
+def test_service_accounts_may_do_what_rbac_allows_and_no_more(sandbox: Sandbox) -> None:
     sandbox.kubectl("create", "serviceaccount", "reader")
     sandbox.kubectl("create", "role", "reader", "--verb=list", "--resource=pods")
     sandbox.kubectl(
