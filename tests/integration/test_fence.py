@@ -1,12 +1,11 @@
 """With the fence, a stolen token of the reconciler cannot do what RBAC alone would let it."""
 
-from collections.abc import Iterator
 from typing import Final
 
 import pytest
 
 from certs.secrets import usual
-from dev.installation import install
+from dev.installation import Installation
 from edl import contract
 from edl.errors import ClusterError
 from edl.kube.api.client import connect
@@ -14,8 +13,6 @@ from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
 from edl.visibility.queue_writes import LABELS
 from edl.writes import Json
-from sandbox import Sandbox, temporary_sandbox
-from tests.integration.conftest import NODES
 from tests.integration.support.provisional_variants import RAISED, RUNNING, WIDER, provisional
 from tests.integration.support.stage import Stage, elastic, role_jobs, stage, tensorflow
 
@@ -23,31 +20,20 @@ pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")
-def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """A cluster with our installation, and the kubeconfig of the reconciler."""
-    with temporary_sandbox("fence", NODES) as sandbox:
-        folder = tmp_path_factory.mktemp("installation")
-        install(sandbox, folder)
-        sandbox.folder.joinpath("account").write_text(str(folder / "reconciler.kubeconfig"))
-        with stage(sandbox) as at:
-            thief = connect(str(folder / "reconciler.kubeconfig"))
-            at.apply(foreign_pod())
-            # The API server takes a moment until it follows a new policy.
-            note = {"metadata": {"annotations": {"a": "b"}}}
-            at.until(lambda: contract.FRAMEWORK in tried(thief, pod_of(at), note), "it holds")
-        yield sandbox
-
-
-@pytest.fixture
-def at(room: Sandbox) -> Iterator[Stage]:
-    with stage(room) as made:
-        yield made
-
-
-@pytest.fixture
-def thief(room: Sandbox) -> Cluster:
+def thief(installation: Installation) -> Cluster:
     """Somebody who has the reconciler's token."""
-    return connect(room.folder.joinpath("account").read_text())
+    thief = connect(str(installation.folder / "reconciler.kubeconfig"))
+    with stage(installation.cluster) as at:
+        at.apply(foreign_pod())
+        # The API server takes a moment until it follows a new policy.
+        note = {"metadata": {"annotations": {"a": "b"}}}
+        at.until(lambda: contract.FRAMEWORK in tried(thief, pod_of(at), note), "it holds")
+    return thief
+
+
+@pytest.fixture
+def at(installed: Stage) -> Stage:
+    return installed
 
 
 def foreign_pod() -> Json:
@@ -242,13 +228,13 @@ def test_it_has_no_token_made_for_itself(at: Stage, thief: Cluster) -> None:
 
 
 def test_in_its_own_namespace_it_makes_the_secrets_of_the_certificate_and_no_others(
-    room: Sandbox, thief: Cluster
+    installation: Installation, thief: Cluster
 ) -> None:
     own = ObjectRef("Secret", contract.SYSTEM_NAMESPACE, "other")
     assert "may not write to kube-system or edl-system" in made(thief, own, {"apiVersion": "v1"})
     notes = {"annotations": {"kubernetes.io/service-account.name": "edl-webhook"}}
     for secret in (usual().authority, usual().serving):
-        connect(str(room.kubeconfig)).delete(secret)
+        connect(str(installation.cluster.kubeconfig)).delete(secret)
         token = {"apiVersion": "v1", "type": "kubernetes.io/service-account-token"}
         assert "would fill" in made(thief, secret, token | {"metadata": notes})
         assert made(thief, secret, {"apiVersion": "v1"}) == ""
@@ -277,7 +263,7 @@ def test_it_writes_the_queues_that_it_made_and_no_other_config_map(
 
 
 def test_in_its_own_namespace_it_writes_the_teams_that_it_decides_by_and_no_others(
-    thief: Cluster,
+    installation: Installation, thief: Cluster
 ) -> None:
     applied, teams, queue = (
         ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, name)
@@ -289,6 +275,7 @@ def test_in_its_own_namespace_it_writes_the_teams_that_it_decides_by_and_no_othe
         )
     assert made(thief, applied, {"apiVersion": "v1"}) == ""
     assert tried(thief, applied, {"data": {"teams.yaml": "{}"}}) == ""
+    connect(str(installation.cluster.kubeconfig)).delete(applied)
 
 
 def test_it_stays_out_of_the_clusters_own_namespaces(thief: Cluster) -> None:

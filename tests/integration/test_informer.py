@@ -1,7 +1,7 @@
 """An informer outlives its API server."""
 
 import logging
-from collections.abc import Callable
+import secrets
 
 import pytest
 
@@ -12,7 +12,7 @@ from edl.kube.cache.store import Store
 from edl.kube.cluster import ListOptions
 from edl.kube.decode import object_facts
 from edl.model import ObjectRef
-from sandbox import Sandbox
+from sandbox.cluster import Cluster
 from tests.waiting import until
 
 pytestmark = pytest.mark.integration
@@ -23,12 +23,11 @@ def create(api: ApiClient, name: str) -> None:
 
 
 def test_it_follows_again_after_a_restart_and_misses_nothing(
-    own_sandbox: Callable[[], Sandbox], caplog: pytest.LogCaptureFixture
+    sandbox_cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    sandbox = own_sandbox()
-    sandbox.up()
-    api = connect(str(sandbox.kubeconfig), None)
+    api = connect(str(sandbox_cluster.kubeconfig), None)
+    before, after = (f"test-{secrets.token_hex(4)}" for _ in range(2))
     store = Store(object_facts.namespace)
     informer = Informer(api, ListOptions("Namespace"), store)
     informer.start()
@@ -38,15 +37,16 @@ def test_it_follows_again_after_a_restart_and_misses_nothing(
 
     try:
         until(lambda: store.synced)
-        create(api, "before")
-        until(lambda: "before" in names())
-        sandbox.kill("kube-apiserver")
-        sandbox.start("kube-apiserver")
+        create(api, before)
+        until(lambda: before in names())
+        sandbox_cluster.kill("kube-apiserver")
+        sandbox_cluster.start("kube-apiserver")
         until(lambda: answers(api))
-        create(api, "after")
-        until(lambda: "after" in names())
-        api.delete(ObjectRef("Namespace", "", "before"))
-        until(lambda: "before" not in names())
+        create(api, after)
+        until(lambda: after in names())
+        for name in (before, after):
+            api.delete(ObjectRef("Namespace", "", name))
+        until(lambda: names().isdisjoint({before, after}))
     finally:
         informer.stop()
     assert caplog.text.count("watch of Namespace failed, retrying") == 1

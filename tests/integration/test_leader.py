@@ -15,8 +15,7 @@ import pytest
 from edl.errors import NotFound
 from edl.kube.api.client import ApiClient, connect
 from edl.model import ObjectRef
-from sandbox import Sandbox, temporary_sandbox
-from tests.temporary_namespace import temporary
+from sandbox.cluster import Cluster
 
 pytestmark = pytest.mark.integration
 
@@ -26,37 +25,26 @@ TERMS = ("--lease-duration", "4", "--renew-deadline", "3", "--retry-period", "0.
 Start = Callable[[str], "subprocess.Popen[str]"]
 
 
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    """Not the shared one: a reconciler here would start the Jobs of other tests."""
+@pytest.fixture
+def api(sandbox_cluster: Cluster) -> ApiClient:
     if named := os.environ.get("EDL_KUBECONFIG"):
         pytest.skip(f"its reconcilers would start the Jobs of others; EDL_KUBECONFIG={named}")
-    with temporary_sandbox("leader") as sandbox:
-        yield sandbox
+    return connect(str(sandbox_cluster.kubeconfig), None)
 
 
 @pytest.fixture
-def namespace(sandbox: Sandbox) -> Iterator[str]:
-    """Each test has a Lease of its own."""
-    with temporary(sandbox) as name:
-        yield name
+def start(sandbox_cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Start]:
+    """Start a reconciler of some identity; its log is in the test's folder.
 
-
-@pytest.fixture
-def api(sandbox: Sandbox) -> ApiClient:
-    return connect(str(sandbox.kubeconfig), None)
-
-
-@pytest.fixture
-def start(sandbox: Sandbox, namespace: str, tmp_path: Path) -> Iterator[Start]:
-    """Start a reconciler of some identity; its log is in the test's folder."""
+    The namespace has a Lease of its own: a reconciler of the run's installation leads beside.
+    """
     with ExitStack() as stack:
 
         def begin(identity: str) -> "subprocess.Popen[str]":
             log = stack.enter_context((tmp_path / identity).open("w"))
             command = [sys.executable, "-m", "reconciler", "--identity", identity, *TERMS]
             command += ["--namespace", namespace, "--metrics-port", "0"]
-            command += ["--kubeconfig", str(sandbox.kubeconfig)]
+            command += ["--kubeconfig", str(sandbox_cluster.kubeconfig)]
             process = subprocess.Popen(command, stderr=log, text=True)
             stack.callback(process.wait)
             stack.callback(process.kill)
