@@ -3,6 +3,8 @@
 from datetime import datetime, timedelta
 from typing import Final
 
+from msgspec.structs import replace
+
 from edl import contract, reasons
 from edl.contract import CleanUp
 from edl.lost_pods import missing_pods
@@ -39,8 +41,13 @@ def ending(job: TrainingJob) -> JobEnd | None:
 
 def blocked(job: TrainingJob) -> Reason:
     """Why plans leave out a job that has a `blocker` (an invalid manifest, or a refused start)."""
-    code = Code.INVALID if job.problem else Code.START_REFUSED
-    return reasons.quoted(code, job.blocker)
+    if job.problem:
+        return reasons.quoted(Code.INVALID, job.blocker)
+    usages = (one.usage for one in job.refused_writes if one.size is None)
+    if usage := next(filter(None, usages), None):
+        exceeded = reasons.insufficient_quota(usage.budget, usage.needs, usage.used)
+        return replace(exceeded, code=Code.START_REFUSED)
+    return reasons.quoted(Code.START_REFUSED, job.blocker)
 
 
 def unready(job: TrainingJob) -> Reason | None:

@@ -288,7 +288,7 @@ def of_foreign_job(reason: Reason, uid: str, team: str) -> Reason:
 def is_never(reason: Reason) -> bool:
     """Whether the job could not start even as the only one on the present nodes and quotas."""
     match reason.about:
-        case Usage(budget, needs):
+        case Usage(budget, needs) if reason.code is Code.QUOTA_EXCEEDED:
             return needs > budget.hard
         case NoEligibleNode(rule):
             return rule not in (NodeRule.UNSCHEDULABLE, NodeRule.OTHERS_UNSCHEDULABLE)

@@ -56,8 +56,15 @@ def read_refusals(annotation: str) -> tuple[WriteRefusal, ...] | None:
     if not annotation:
         return None
     read = read_json(annotation, _refusals) if len(annotation) <= _LONGEST else None
-    found = {one.kind: checked for one in read or () if (checked := _checked(one))}
+    found = {one.kind: _bounded(checked) for one in read or () if (checked := _checked(one))}
     return tuple(found.values()) if read and len(found) == len(read) else ()
+
+
+def _bounded(found: WriteRefusal) -> WriteRefusal:
+    """The refusal, without a quota whose names are none of Kubernetes."""
+    quota = found.usage.budget if found.usage else None
+    names = (quota.namespace, quota.source, quota.resource) if quota else ()
+    return found if all(quoted(name) == name for name in names) else replace(found, usage=None)
 
 
 def _checked(found: _Attempt) -> _Attempt | None:

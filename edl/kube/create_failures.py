@@ -1,4 +1,4 @@
-"""Why the API server refused to create a pod, from the Job controller's FailedCreate Event.
+"""Why the API server refused an object: a pod, by the Job controller's FailedCreate Event.
 
 Kubernetes reports it as text only; this is the one place that reads it. The texts are those of
 kube-apiserver's admission plugins and of its calls of webhooks.
@@ -7,6 +7,11 @@ kube-apiserver's admission plugins and of its calls of webhooks.
 import re
 from enum import StrEnum
 from typing import Final
+
+from edl.kube.decode.namespace_quotas import base
+from edl.model import Quota
+from edl.model.reason_codes import Usage
+from edl.quantities import Resources
 
 
 class CreateFailure(StrEnum):
@@ -46,6 +51,11 @@ _TEXTS: Final = (
 
 
 _POD: Final = re.compile(r'^.*?pods "[^"]*" is forbidden: ')
+_EXCEEDED: Final = re.compile(
+    r"exceeded quota: (?P<name>[a-z0-9][-a-z0-9.]*), "
+    r"requested: (?P<requested>\S+), used: (?P<used>\S+), limited: (?P<limited>\S+)"
+)
+"""Lists of the exceeded resources, each as `requests.cpu=2,services=1`."""
 
 
 def create_failure(message: str) -> CreateFailure:
@@ -61,6 +71,29 @@ def missing_name(message: str) -> str:
 def refusal(message: str) -> str:
     """The message without the name of the pod, which differs at each attempt."""
     return _POD.sub("", message, count=1)
+
+
+def exceeded_quota(message: str, namespace: str) -> Usage | None:
+    """The ResourceQuota of the namespace that refused an object, by its first exceeded resource.
+
+    None if no quota did, or if the message has no figures.
+    """
+    if not (match := _EXCEEDED.search(message)):
+        return None
+    resource = match["requested"].partition("=")[0]
+    try:
+        needs, used, hard = (
+            _amount(match[name], resource) for name in ("requested", "used", "limited")
+        )
+    except (KeyError, ValueError):
+        return None
+    return Usage(Quota(namespace, f'ResourceQuota "{match["name"]}"', resource, hard), needs, used)
+
+
+def _amount(listed: str, resource: str) -> int:
+    """The resource's amount in a list; raises KeyError, ValueError."""
+    quantities = dict(one.split("=", 1) for one in listed.split(","))
+    return Resources.parse({base(resource): quantities[resource]}).get(base(resource))
 
 
 def _read(message: str) -> tuple[CreateFailure, str]:

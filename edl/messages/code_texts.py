@@ -43,6 +43,7 @@ PLAIN: Final[Mapping[Code, str]] = {
 UNKNOWN: Final = PLAIN[Code.UNKNOWN]
 """The message of a code with an unexpected subject: another client may have written it."""
 
+START_REFUSED: Final = "the API server refuses its start"
 RECLAIMED: Final = "to make room for"
 BALANCED: Final[Mapping[Code, str]] = {
     Code.FAIR_SHARING: "equal share with",

@@ -14,6 +14,7 @@ from edl.messages.code_texts import (
     PLAIN,
     RECLAIMED,
     RESTART,
+    START_REFUSED,
     SUSPENDED_FOR,
     TO,
     UNKNOWN,
@@ -208,7 +209,8 @@ def _about_capacity(
             return f"load ceiling: growth stops at {limit}"
         case Usage(budget, amount):
             never = ", which is never allowed" if amount > budget.hard else ""
-            return f"{budget}: needs {budget.text(amount)}{never}"
+            refused = f"{START_REFUSED}: " if code is Code.START_REFUSED else ""
+            return f"{refused}{budget}: needs {budget.text(amount)}{never}"
         case OverQuota():
             return f"above its budget: {about.budget}"
         case Shortage():

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import msgspec
 
+from edl.model.reason_codes import Usage
+
 
 class FailedAttempt(msgspec.Struct, frozen=True):
     """A failed request for nodes, or a refused write, to be retried after a back-off."""
@@ -48,6 +50,8 @@ class WriteRefusal(FailedAttempt, frozen=True, omit_defaults=True):
     """None for the start."""
     lifted: bool = False
     """Whether the API server has since accepted the write in a dry run."""
+    usage: Usage | None = None
+    """The ResourceQuota that refused the write, with its figures then; None if none did."""
 
     @property
     def kind(self) -> tuple[str, bool, bool]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from edl.annotations import write_refusals
+from edl.kube.create_failures import exceeded_quota
 from edl.kube.writer.executor import StepFailure
 from edl.model import ClusterState, JobKey, TrainingJob
 
@@ -44,7 +45,7 @@ class UnrecordedRefusals:
         if job is None:
             return False
         found = {
-            refusal.kind: refusal
+            refusal.kind: replace(refusal, usage=exceeded_quota(str(one.error), key.namespace))
             for one in refused
             for refusal in write_refusals.refused(
                 job, one.step.sizes, str(one.error), now, starts=one.step.starts

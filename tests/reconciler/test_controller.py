@@ -14,12 +14,14 @@ from edl.model import (
     Code,
     JobKey,
     ObjectRef,
+    Quota,
     RefusedSize,
     RequestedSize,
     Role,
     TrainingJob,
     WriteRefusal,
 )
+from edl.model.reason_codes import Usage
 from edl.planner.plan import Held, Plan, Resize
 from edl.steps.plan_steps import Steps
 from edl.steps.step_collector import StepError
@@ -232,6 +234,19 @@ def test_a_refused_start_is_part_of_the_next_state_and_delays_nothing_else(
     before = world.time.now() - timedelta(seconds=1)
     assert world.refusals[-1] == (WriteRefusal(before, 2, "exceeded quota"),)
     assert world.executor.rounds == [[A, B]] * 3
+
+
+def test_a_start_that_a_quota_refused_has_the_quota_and_its_figures_in_the_next_state(
+    world: World,
+) -> None:
+    world.starts = True
+    figures = "requested: services=1, used: services=0, limited: services=0"
+    world.executor.fails[A] = Forbidden(f"exceeded quota: team, {figures}", 403)
+    world.loop.round()
+    world.loop.round()
+    ((refusal,),) = world.refusals[1:]
+    budget = Quota(A.namespace, 'ResourceQuota "team"', "services", 0)
+    assert refusal.usage == Usage(budget, 1, 0)
 
 
 def test_a_refused_size_is_part_of_the_next_state_and_delays_nothing_else(world: World) -> None:

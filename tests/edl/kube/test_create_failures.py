@@ -2,7 +2,15 @@
 
 import pytest
 
-from edl.kube.create_failures import CreateFailure, create_failure, missing_name, refusal
+from edl.kube.create_failures import (
+    CreateFailure,
+    create_failure,
+    exceeded_quota,
+    missing_name,
+    refusal,
+)
+from edl.model import Quota
+from edl.model.reason_codes import Usage
 
 FORBIDDEN = 'Error creating: pods "a-0-x" is forbidden: '
 MESSAGES = {
@@ -57,3 +65,36 @@ def test_a_refusal_has_no_name_of_a_pod() -> None:
     assert refusal(f"mnist-worker: FailedCreate: {FORBIDDEN}{nested}") == nested
     other = MESSAGES[CreateFailure.WEBHOOK]
     assert refusal(other) == other
+
+
+@pytest.mark.parametrize(
+    ("figures", "resource", "amounts"),
+    [
+        ("requested: services=1, used: services=2, limited: services=2", "services", (1, 2, 2)),
+        (
+            "requested: limits.cpu=500m,pods=1, used: limits.cpu=2,pods=3, limited: limits.cpu=2",
+            "limits.cpu",
+            (500, 2000, 2000),
+        ),
+    ],
+)
+def test_the_quota_that_refuses_an_object_is_read_with_its_figures(
+    figures: str, resource: str, amounts: tuple[int, int, int]
+) -> None:
+    needs, used, hard = amounts
+    budget = Quota("lab", 'ResourceQuota "team"', resource, hard)
+    text = f'services "mnist" is forbidden: exceeded quota: team, {figures}'
+    assert exceeded_quota(text, "lab") == Usage(budget, needs, used)
+
+
+@pytest.mark.parametrize(
+    "figures",
+    [
+        "",
+        "requested: services=1, used: pods=2, limited: services=2",
+        "requested: services=one, used: services=2, limited: services=2",
+        "requested: services, used: services, limited: services",
+    ],
+)
+def test_without_figures_that_can_be_read_no_quota_is_named(figures: str) -> None:
+    assert exceeded_quota(f"exceeded quota: team, {figures}", "lab") is None

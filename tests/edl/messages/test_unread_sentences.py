@@ -50,6 +50,7 @@ ALLOWED = {
     "edl/kube/api/api_errors.py:refusal": "the API server has no field for a refusing webhook",
     "edl/kube/api/api_errors.py:_forbidden": "the API server has no field for a missing right",
     "edl/kube/create_failures.py:_read": "an Event of the Job controller has no field",
+    "edl/kube/create_failures.py:exceeded_quota": "a refusal has no field for its quota",
     "edl/kube/api/api_errors.py:_without_objects": "a text is shortened and then only shown",
     "edl/steps/plan_steps.py:_waiting_reasons": "a patch that would change nothing is not written",
     "kubectl_edl/client/cluster_view.py:_with_name": "a text gets a name and then is only shown",

@@ -4,18 +4,22 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from edl import contract, reasons
+from edl import contract, phases, reasons
 from edl.annotations import failed_attempts
 from edl.annotations.json_text import json_text
 from edl.kube.writer.conditional_patch import still_fits
+from edl.messages import message
 from edl.model import (
     ClusterState,
+    Code,
     JobEnd,
+    Quota,
     RefusedSize,
     ResizePolicy,
     TrainingJob,
     WriteRefusal,
 )
+from edl.model.reason_codes import Usage
 from edl.planner.plan import Admission, Held, Plan, Resize, Suspension
 from edl.steps.plan_steps import Steps, steps
 from edl.steps.sizes import resize_patch
@@ -55,6 +59,23 @@ def test_the_refusal_and_its_reason_are_written_on_the_first_job() -> None:
         contract.MESSAGE: f"the API server refuses its start: {QUOTA}",
     }
     assert found.recheck_after == seconds(1)
+
+
+def test_the_reason_of_a_start_that_a_quota_refused_is_the_quota_with_its_figures() -> None:
+    budget = Quota("ns", 'ResourceQuota "team"', "services", 2)
+    refusal = replace(FIRST, usage=Usage(budget, 1, 2))
+    job = refused(refusal)
+    found = steps_of(job)
+    (patch,) = [patch for step in found.steps for patch in patches(step)]
+    assert recorded(patch) == (refusal,)
+    what = 'ResourceQuota "team" of namespace ns allows 2 services: needs 1; 2 used, 0 left'
+    text = f"the API server refuses its start: {what}"
+    assert written(patch)[contract.MESSAGE] == text
+    why = phases.blocked(job)
+    assert (why.code, why.about) == (Code.START_REFUSED, Usage(budget, 1, 2))
+    assert message(why) == text
+    hostile = replace(refusal, usage=Usage(replace(budget, source="a\nb"), 1, 2))
+    assert failed_attempts.read_refusals(json_text([hostile])) == (FIRST,)
 
 
 def test_what_the_planner_reads_again_is_kept() -> None:
