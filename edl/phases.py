@@ -41,6 +41,9 @@ def ending(job: TrainingJob) -> JobEnd | None:
 
 def blocked(job: TrainingJob) -> Reason:
     """Why plans leave out a job that has a `blocker` (an invalid manifest, or a refused start)."""
+    refused = {role.refused_pods.code: role.refused_pods for role in job.roles if role.refused_pods}
+    if job.problem and Code.NAMESPACE_TERMINATING in refused:
+        return refused[Code.NAMESPACE_TERMINATING]
     if job.problem:
         return reasons.quoted(Code.INVALID, job.blocker)
     usages = (one.usage for one in job.refused_writes if one.size is None)

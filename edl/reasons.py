@@ -58,6 +58,7 @@ BACK_OFF_RECLAMATION: Final = Reason(Code.BACK_OFF, Attempt(Attempted.RECLAMATIO
 COOLDOWN: Final = Reason(Code.COOLDOWN)
 PLACEMENT_ORDER: Final = Reason(Code.PLACEMENT_ORDER)
 PODS_TERMINATING: Final = Reason(Code.PODS_TERMINATING)
+NAMESPACE_TERMINATING: Final = Reason(Code.NAMESPACE_TERMINATING)
 PODS_STUCK: Final = Reason(Code.PODS_STUCK)
 REBALANCING: Final = Reason(Code.REBALANCING)
 POD_LOST: Final = Reason(Code.POD_LOST)
@@ -293,8 +294,3 @@ def is_never(reason: Reason) -> bool:
         case NoEligibleNode(rule):
             return rule not in (NodeRule.UNSCHEDULABLE, NodeRule.OTHERS_UNSCHEDULABLE)
     return reason.code is Code.NEVER_FITS
-
-
-def promises(reason: Reason) -> bool:
-    """Whether this reason announces that the wanted change will come without further action."""
-    return reason.code in PROMISING

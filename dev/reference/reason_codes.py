@@ -41,6 +41,7 @@ _REASONS: Final[Mapping[StrEnum, str]] = {
     Code.INVALID: "Its Jobs or their annotations are invalid; the message says why.",
     Code.WRITE_REFUSED: "The API server rejects a change of its Jobs; it is retried with back-off.",
     Code.START_REFUSED: "The API server rejects its start; it is retried with back-off.",
+    Code.NAMESPACE_TERMINATING: "Its namespace is being deleted: it does not start or scale up.",
     Code.WAITING_FOR_NODES: "It has requested nodes from an autoscaler.",
     Code.NODES_NOT_PROVISIONED: "Requested nodes did not arrive in time; retried with back-off.",
     Code.INSUFFICIENT_CAPACITY: "Its pods do not fit now.",

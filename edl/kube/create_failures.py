@@ -27,6 +27,7 @@ class CreateFailure(StrEnum):
     """The namespace's Pod Security Standard forbids it."""
     WEBHOOK = "Webhook"
     """An admission webhook refused it, or could not be called."""
+    NAMESPACE_TERMINATING = "NamespaceTerminating"
     OTHER = "Other"
 
 
@@ -46,6 +47,10 @@ _TEXTS: Final = (
         r"(maximum|minimum) \S+ usage per |max limit to request ratio per ",
     ),
     (CreateFailure.POD_SECURITY, r"violates PodSecurity "),
+    (
+        CreateFailure.NAMESPACE_TERMINATING,
+        r"unable to create new content in namespace \S+ because it is being terminated",
+    ),
     (CreateFailure.WEBHOOK, r'admission webhook "|failed calling webhook "'),
 )
 

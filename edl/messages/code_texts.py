@@ -26,6 +26,7 @@ PLAIN: Final[Mapping[Code, str]] = {
     Code.PLACEMENT_ORDER: "waiting for pods ahead of it to be scheduled",
     Code.MINIMUM_FIRST: "starts with its minimum, and is scaled up when those pods are scheduled",
     Code.PODS_TERMINATING: "waiting for its previous pods to terminate",
+    Code.NAMESPACE_TERMINATING: "its namespace is being deleted: no pod can be created in it",
     Code.PODS_STUCK: "its previous pods do not terminate: other jobs start ahead of it",
     Code.REBALANCING: "waiting for replicas to move to a job with a smaller share",
     Code.COOLDOWN: "cooldown after its last start or resize",

@@ -48,6 +48,7 @@ class Code(StrEnum):
     INVALID = "Invalid"
     WRITE_REFUSED = "WriteRefused"
     START_REFUSED = "StartRefused"
+    NAMESPACE_TERMINATING = "NamespaceTerminating"
     WAITING_FOR_NODES = "WaitingForNodes"
     NODES_NOT_PROVISIONED = "NodesNotProvisioned"
     INSUFFICIENT_CAPACITY = "InsufficientCapacity"

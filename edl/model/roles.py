@@ -218,9 +218,9 @@ class Role(msgspec.Struct, frozen=True):
     """When its Job was created; None where no Job exists."""
     reported_at: datetime | None = None
     """When the Job controller last changed the Job's status; None if unknown."""
-    unmet_quota: Reason | None = None
-    """The ResourceQuota that refuses pods which the started role lacks; only where the plugin has
-    read quotas."""
+    refused_pods: Reason | None = None
+    """Why its pods cannot be created: the namespace is being deleted, or, only where the plugin has
+    read quotas, a ResourceQuota refuses those that the started role lacks."""
     previous_pods: tuple[Pod, ...] = ()
     """Pods of deleted Jobs, which a start waits for; read while a Job of its training job waits."""
 

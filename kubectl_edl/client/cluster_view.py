@@ -4,7 +4,8 @@ A user who may read only the Jobs and pods of one namespace still gets a survey,
 what is missing.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.annotations.last_change import with_name
-from edl.errors import Forbidden, Gone
+from edl.errors import Forbidden, Gone, NotFound
 from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.cluster import Cluster, ListOptions, server_time
 from edl.kube.decode import job_facts, object_facts
@@ -169,7 +170,10 @@ def _with_quotas(connection: ClusterConnection, read: _Read) -> _Read:
         "what a LimitRange adds or forbids is unknown",
     )
     facts = replace(
-        read.facts, quotas=list(filter(None, quotas)), ranges=list(filter(None, ranges))
+        read.facts,
+        quotas=list(filter(None, quotas)),
+        ranges=list(filter(None, ranges)),
+        namespaces=read.facts.namespaces or _permissive(read.facts, _terminating(connection)),
     )
     return _Read(facts, (*read.hints, *unknown_quotas, *unknown_ranges), read.unranked)
 
@@ -209,13 +213,34 @@ def read_if_allowed(
 
 def _observed(found: ClusterFacts, now: datetime) -> ClusterState:
     """Assume valid values for objects that the user may not read, so that jobs show no problem."""
-    policies = [NamespacePolicy(job.key.namespace, kubexec=True) for job in found.jobs]
     whole = replace(
         found,
         priorities=found.priorities or _assumed(found),
-        namespaces=found.namespaces or [NamespaceFacts(one.namespace, one) for one in policies],
+        namespaces=found.namespaces or _permissive(found),
     )
     return observe(whole, now)
+
+
+def _permissive(found: ClusterFacts, terminating: Container[str] = ()) -> list[NamespaceFacts]:
+    """The jobs' namespaces, as if each let launchers exec into workers."""
+    names = sorted({job.key.namespace for job in found.jobs})
+    return [
+        NamespaceFacts(name, NamespacePolicy(name, kubexec=True), terminating=name in terminating)
+        for name in names
+    ]
+
+
+def _terminating(connection: ClusterConnection) -> frozenset[str]:
+    """The namespaces that are being deleted, as far as the user may read them."""
+    cluster, name = connection.cluster, connection.namespace
+    with suppress(Forbidden, NotFound):
+        if name:
+            found = [msgspec.json.encode(cluster.get(ObjectRef("Namespace", "", name)))]
+        else:
+            found = [*cluster.list(ListOptions("Namespace")).items]
+        facts = map(object_facts.namespace, found)
+        return frozenset(one.name for one in facts if one.terminating)
+    return frozenset()
 
 
 def _unranked(jobs: Sequence[JobFacts], pods: Sequence[PodFacts]) -> bool:

@@ -10,12 +10,12 @@ from edl.kube.create_failures import CreateFailure, create_failure, missing_name
 from edl.kube.event_facts import EventFacts
 from edl.messages import message
 from edl.messages.blocker_messages import restart_commands
-from edl.model import JobKey, Reason
+from edl.model import JobKey
 from edl.model.reason_codes import Usage
 from edl.planner.snapshot.last_resizes import pods_were_not_created
 from kubectl_edl.client.cluster_view import Hints, read_if_allowed
 from kubectl_edl.client.event_reader import events_about, jobs_of, warnings_by_job
-from kubectl_edl.job_views.job_reasons import unmet_quota
+from kubectl_edl.job_views.job_reasons import refused_pods
 from kubectl_edl.job_views.training_job_view import JobView, RoleView
 
 _LATELY: Final = timedelta(minutes=10)
@@ -72,8 +72,9 @@ def uncreated_pods(
     view: JobView, changes: Sequence[EventFacts], now: datetime
 ) -> Iterator[JobBlocker]:
     """Pods that the Job controller cannot create: a quota refuses them, or its Event says why."""
-    if quota := unmet_quota(view.job):
-        yield JobBlocker(message(quota), _more_quota(view, quota))
+    refused = refused_pods(view.job)
+    if refused and isinstance(refused.about, Usage):
+        yield JobBlocker(message(refused), _more_quota(view, refused.about))
     for shown in view.roles:
         role = shown.role
         warnings = [one for one in changes if one.warning and one.name == role.job]
@@ -81,7 +82,7 @@ def uncreated_pods(
         if not _lacks_pods(shown) or not warnings:
             continue
         last, text = warnings[-1].last, warnings[-1].message
-        if role.unmet_quota and create_failure(text) is CreateFailure.QUOTA:
+        if role.refused_pods and create_failure(text) in _TYPED:
             continue
         if not (failed or (last and now - last <= _LATELY)):
             continue
@@ -96,13 +97,14 @@ def uncreated_pods(
         yield JobBlocker(f"{role.job}: {warnings[-1].reason}: {text}", remedy)
 
 
-def _more_quota(view: JobView, reason: Reason) -> str:
+_TYPED: Final = frozenset({CreateFailure.QUOTA, CreateFailure.NAMESPACE_TERMINATING})
+"""Refusals that `Role.refused_pods` states."""
+
+
+def _more_quota(view: JobView, usage: Usage) -> str:
     """Raise the quota, or scale down a job with extras."""
-    about = reason.about
-    if not isinstance(about, Usage):
-        return ""
-    quota = about.budget
-    enough = f"raise {quota.place} to {quota.text(about.used + about.needs)} {quota.unit}"
+    quota = usage.budget
+    enough = f"raise {quota.place} to {quota.text(usage.used + usage.needs)} {quota.unit}"
     elastic = any(shown.size > shown.role.spec.min for shown in view.roles)
     return f"{enough}, or: kubectl edl scale {view.argument} SIZE" if elastic else enough
 
@@ -120,5 +122,6 @@ _CREATION_REMEDIES: Final = {
     "namespace allows, or relax its pod-security.kubernetes.io labels",
     CreateFailure.WEBHOOK: "kubectl describe job/{job} {there}; "
     "kubectl get mutatingwebhookconfiguration,validatingwebhookconfiguration{flags}",
+    CreateFailure.NAMESPACE_TERMINATING: "apply the Jobs in another namespace",
     CreateFailure.OTHER: "kubectl describe job/{job} {there}",
 }

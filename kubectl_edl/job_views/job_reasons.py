@@ -64,7 +64,7 @@ def why(job: TrainingJob) -> Why:
     end = ending(job)
     if end is not None:
         return why_of(reasons.ended(job, end))
-    for lacks in (unready, unmet_quota, why_missing, why_kept, why_below_minimum, why_unscheduled):
+    for lacks in (unready, refused_pods, why_missing, why_kept, why_below_minimum, why_unscheduled):
         if found := lacks(job):
             return why_of(found)
     if pods := next(stalled_pods(job), None):
@@ -77,9 +77,9 @@ def why(job: TrainingJob) -> Why:
     return why_of(reasons.UNOBSERVED) if phase(job) is Phase.QUEUED else Why(None, "")
 
 
-def unmet_quota(job: TrainingJob) -> Reason | None:
-    """The quota that refuses pods which the job lacks; None if it lacks none, or is not known."""
-    return next((role.unmet_quota for role in job.live if role.unmet_quota), None)
+def refused_pods(job: TrainingJob) -> Reason | None:
+    """What refuses pods that the job lacks; None if it lacks none, or that is not known."""
+    return next((role.refused_pods for role in job.live if role.refused_pods), None)
 
 
 def stalled_pods(job: TrainingJob, before: datetime | None = None) -> Iterator[list[Pod]]:
@@ -126,7 +126,7 @@ def _why_lacking(role: Role) -> Why | None:
         return Why(Code.INVALID, role.request.problem)
     lacks = below_minimum(role)
     size = reasons.below_minimum(lacks) if lacks else None
-    lacking = size or role.unmet_quota or why_role_lacks(role)
+    lacking = size or role.refused_pods or why_role_lacks(role)
     return why_of(lacking) if lacking else None
 
 

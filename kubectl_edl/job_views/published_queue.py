@@ -36,7 +36,9 @@ _HANGS_ON: Final = {
     Certainty.LATEST: "sooner if a job ends whose end is not known",
     Certainty.UNKNOWN: "it depends on jobs whose end is not known",
 }
-_OWN: Final = frozenset({Code.INCOMPLETE, Code.INVALID, Code.PAUSED, Code.START_REFUSED})
+_OWN: Final = frozenset(
+    {Code.INCOMPLETE, Code.INVALID, Code.PAUSED, Code.START_REFUSED, Code.NAMESPACE_TERMINATING}
+)
 """Codes of jobs that wait for no other job: their message says what the start depends on."""
 
 

@@ -105,6 +105,24 @@ def test_a_job_that_cannot_be_written_stops_no_other(
     assert process.forbidden.is_set()
 
 
+def test_a_job_of_a_namespace_that_is_being_deleted_has_that_reason_and_is_not_tried(
+    fake: FakeCluster, start: Callable[[Manager], Manager]
+) -> None:
+    cluster = FaultyCluster(fake)
+    refused = Forbidden("unable to create new content: the namespace is being terminated", 403)
+    cluster.fails["create items-first-1"] = [refused] * 100
+    namespace = ObjectRef("Namespace", "", "web")
+    kept = {"name": "web", "finalizers": ["example.com/kept"]}
+    fake.create(namespace, {"metadata": kept})
+    fake.delete(namespace)
+    submit(fake, JOB)
+    start(Manager(cluster, PLAN, CLOCKS))
+    until(lambda: annotations(fake).get("edl.dev/reason") == "NamespaceTerminating")
+    assert spec(fake)["suspend"] is True
+    assert len(cluster.fails["create items-first-1"]) == 100
+    assert "edl.dev/write-refused" not in annotations(fake)
+
+
 def test_a_refused_start_is_explained_and_retried_until_it_is_accepted(
     fake: FakeCluster, start: Callable[[Manager], Manager]
 ) -> None:

@@ -79,6 +79,8 @@ class NamespaceConstraints(msgspec.Struct, frozen=True):
     """Whether the namespace has the annotation edl.dev/gpu-budget."""
     default_class: str = ""
     """The PriorityClass of pods that name none, if quotas depend on it."""
+    terminating: bool = False
+    """Whether the namespace is being deleted: nothing can be created in it."""
 
 
 NO_RULES: Final = NamespaceConstraints()

@@ -98,6 +98,7 @@ class NamespaceFacts(msgspec.Struct, frozen=True, gc=False):
     policy: NamespacePolicy = SILENT
     labels: Labels = ()
     """All of its labels, sorted by name."""
+    terminating: bool = False
 
 
 class OwnedObjectRef(msgspec.Struct, frozen=True, gc=False):
@@ -241,7 +242,8 @@ def namespace(raw: bytes) -> NamespaceFacts:
     found = _namespaces.decode(raw).metadata
     labels = _labels(found)
     policy = namespace_policy.policy(found.name, labels, found.annotations or {})
-    return NamespaceFacts(found.name, policy, tuple(sorted(labels.items())))
+    terminating = found.deletion_timestamp is not None
+    return NamespaceFacts(found.name, policy, tuple(sorted(labels.items())), terminating)
 
 
 def owned_object(kind: str, raw: bytes) -> OwnedObjectRef:

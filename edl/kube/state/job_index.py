@@ -203,8 +203,8 @@ class JobIndex:
         alone = self._alone.get(key)
         if not alone or key in self._jobs:
             return None
-        owned_objects, kubexec = self._owned_objects.get(key, ()), self._scope.kubexec
-        return bare_training_job(key, alone.values(), owned_objects, kubexec)
+        owned_objects = self._owned_objects.get(key, ())
+        return bare_training_job(key, alone.values(), owned_objects, self._scope)
 
     def jobs(self) -> tuple[TrainingJob, ...]:
         """Sorted by key; an unchanged job is the same object as before."""

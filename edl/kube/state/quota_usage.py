@@ -66,7 +66,9 @@ def _refused(job: TrainingJob, quotas: Iterable[Quota], used: Mapping[_Key, int]
         if needs > max(quota.hard - uses, 0):
             why = reasons.insufficient_quota(quota, needs, uses)
             roles = (
-                replace(role, unmet_quota=why) if needed.get(role.name) else role
+                replace(role, refused_pods=role.refused_pods or why)
+                if needed.get(role.name)
+                else role
                 for role in job.roles
             )
             return replace(job, roles=tuple(roles))

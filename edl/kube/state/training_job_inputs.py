@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from edl import contract
+from edl import contract, reasons
 from edl.frameworks import FRAMEWORKS
 from edl.kube.cluster import ObjectKey
 from edl.kube.decode import gpu_sharing, runtime_classes, volume_claims
@@ -26,6 +26,7 @@ from edl.kube.decode.runtime_classes import Known, RuntimeClassFacts
 from edl.kube.dra.claim_resolution import DeviceView, ResolvedShape, resolve
 from edl.kube.provisioning.request_facts import CapacityRequestFacts
 from edl.kube.state import pod_admission
+from edl.messages import message
 from edl.messages.scarcity_messages import listed
 from edl.model import JobKey, Role
 from edl.parsing import namespace_policy
@@ -109,6 +110,7 @@ def _rules_of(
     for found in ranges:
         by_range[found.namespace].append(found)
     budgeted = {one.name for one in namespaces if one.policy.gpu_budget is not None}
+    terminating = {one.name for one in namespaces if one.terminating}
     named = next((entry.name for entry in priorities if entry.default), "")
     return {
         name: NamespaceConstraints(
@@ -116,12 +118,16 @@ def _rules_of(
             ranges=tuple(sorted(by_range.get(name, ()))),
             gpu_budget=name in budgeted,
             default_class=named,
+            terminating=name in terminating,
         )
-        for name in {*by_quota, *by_range, *budgeted}
+        for name in {*by_quota, *by_range, *budgeted, *terminating}
     }
 
 
 def problems(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Iterator[str]:
+    if around.rules.terminating and not all(map(has_ended, around.jobs)):
+        yield message(reasons.NAMESPACE_TERMINATING)
+        return
     yield from (job.problem for job in around.jobs if job.problem)
     yield from _disagreements(around, specs)
     # Requirements of a start are checked for waiting jobs only: running jobs are still resized.

@@ -6,7 +6,7 @@ from operator import attrgetter
 
 from msgspec.structs import replace
 
-from edl import contract
+from edl import contract, reasons
 from edl.annotations import write_refusals
 from edl.contract import Provision
 from edl.kube.cluster import ObjectKey
@@ -155,7 +155,10 @@ def _ruled(
     shape = role.template.shape
     if not role.status.pods and admitted.requests != shape.requests:
         shape = replace(shape, requests=admitted.requests)
-    return role.changed(shape=shape, charges=admitted.charges, limits=admitted.limits)
+    found = role.changed(shape=shape, charges=admitted.charges, limits=admitted.limits)
+    if not rules.terminating or role.status.ending:
+        return found
+    return replace(found, refused_pods=reasons.NAMESPACE_TERMINATING)
 
 
 def _shape(role: Role, pods: Sequence[PodFacts]) -> Shape:

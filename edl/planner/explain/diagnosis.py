@@ -136,7 +136,7 @@ def _bound(role: Role) -> AtBound:
 
 def _said(reason: Reason) -> Blocker | None:
     """The blocker for a plan's reason that names other jobs or a reservation; else None."""
-    if reasons.promises(reason):
+    if reason.code in reasons.PROMISING:
         return InProgress(reason)
     match reason.about:
         case Other(job):
@@ -197,4 +197,6 @@ def _helps(changed: DecisionInput, builder: PlanBuilder, job: TrainingJob) -> bo
 
 def _gets_room(builder: PlanBuilder, job: TrainingJob) -> bool:
     held = builder.results.held.get(job.key)
-    return job.key in builder.results.admitted or (held is not None and reasons.promises(held))
+    return job.key in builder.results.admitted or (
+        held is not None and held.code in reasons.PROMISING
+    )

@@ -269,7 +269,9 @@ def _holdings(builder: PlanBuilder) -> dict[Subject, int]:
     A queued job that has reserved capacity counts 1 as a whole, under role "".
     """
     held = builder.results.held
-    waiting: dict[Subject, int] = {(key, ""): 1 for key in held if reasons.promises(held[key])}
+    waiting: dict[Subject, int] = {
+        (key, ""): 1 for key in held if held[key].code in reasons.PROMISING
+    }
     return waiting | {
         (one.job.key, one.role.name): one.size for one in builder.snapshot.allocations
     }

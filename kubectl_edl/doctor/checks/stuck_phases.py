@@ -76,7 +76,9 @@ def _unreadable(job: TrainingJob, now: datetime) -> CheckResult | None:
     del now
     if not job.problem or ending(job) is not None:
         return None
-    return warning(f"{job.key}: {job.problem}", explanation(job))
+    described = FixCommand(f"kubectl describe namespace {job.key.namespace}")
+    deleted = why(job).reason is Code.NAMESPACE_TERMINATING
+    return warning(f"{job.key}: {job.problem}", described if deleted else explanation(job))
 
 
 def _incomplete(job: TrainingJob, now: datetime) -> CheckResult | None:

@@ -24,6 +24,8 @@ MESSAGES = {
     + "[maximum cpu usage per Pod is 1, but limit is 2, minimum memory usage per Container is 1Gi]",
     CreateFailure.POD_SECURITY: FORBIDDEN
     + 'violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false',
+    CreateFailure.NAMESPACE_TERMINATING: FORBIDDEN
+    + "unable to create new content in namespace lab because it is being terminated",
     CreateFailure.WEBHOOK: 'Error creating: admission webhook "x.y" denied the request: quota: no',
     CreateFailure.OTHER: 'Error creating: pods "a" already exists',
 }

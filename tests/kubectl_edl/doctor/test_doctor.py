@@ -725,6 +725,18 @@ def test_misspelt_keys_are_found_on_jobs_and_bare_pods(stage: Stage) -> None:
     ]
 
 
+def test_a_job_of_a_namespace_that_is_being_deleted_is_a_warning(stage: Stage) -> None:
+    stage.put(job("mine", framework="none"))
+    kept = {"name": "default", "namespace": "", "finalizers": ["example.com/kept"]}
+    stage.create({"kind": "Namespace", "metadata": kept})
+    stage.cluster.delete(ObjectRef("Namespace", "", "default"))
+    assert only(stage, "stuck") == (
+        "warning",
+        "default/mine: its namespace is being deleted: no pod can be created in it",
+        "kubectl describe namespace default",
+    )
+
+
 def test_settings_of_a_namespace_that_mean_nothing_are_warned_of(stage: Stage) -> None:
     says = {"edl.dev/larges-max": "4", contract.GPU_BUDGET: "many"}
     stage.create({"kind": "Namespace", "metadata": {"name": "lab", "annotations": says}})

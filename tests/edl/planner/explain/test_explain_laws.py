@@ -66,7 +66,7 @@ def gets_more(given: DecisionInput, found: Explanation, role: str, stops: Blocke
 def starts_or_reserves(given: DecisionInput, key: JobKey) -> bool:
     results = given.run_passes().results
     held = results.held.get(key)
-    return key in results.admitted or (held is not None and reasons.promises(held))
+    return key in results.admitted or (held is not None and held.code in reasons.PROMISING)
 
 
 def is_promised(stops: Blockers) -> bool:

@@ -29,7 +29,7 @@ def runs(low: int, size: int = 16) -> TrainingJob:
 def gets_room(given: DecisionInput) -> bool:
     results = given.run_passes().results
     held = results.held.get(WAITS)
-    return WAITS in results.admitted or (held is not None and reasons.promises(held))
+    return WAITS in results.admitted or (held is not None and held.code in reasons.PROMISING)
 
 
 def blocker(given: DecisionInput) -> Blocker:
