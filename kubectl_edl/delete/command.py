@@ -151,17 +151,22 @@ def _delete(
 
 def _ending_pods(jobs: Sequence[Json]) -> str:
     """`; its 4 pods end within 30s`: they run on for their grace period; empty without pods."""
-    active = [(_active(job), job["spec"]["template"]["spec"]) for job in jobs if _active(job)]
-    pods = sum(count for count, _ in active)
+    there = [(_active(job) + _terminating(job), job["spec"]["template"]["spec"]) for job in jobs]
+    pods = sum(count for count, _ in there)
     if not pods:
         return ""
-    grace = max(spec.get("terminationGracePeriodSeconds", _GRACE) for _, spec in active)
+    grace = max(spec.get("terminationGracePeriodSeconds", _GRACE) for count, spec in there if count)
     within = duration_text(timedelta(seconds=grace))
     return f"; its {'pod ends' if pods == 1 else f'{pods} pods end'} within {within}"
 
 
 def _active(job: Json) -> int:
     return (job.get("status") or {}).get("active") or 0
+
+
+def _terminating(job: Json) -> int:
+    """Pods that still end, as those of a job that was paused just now."""
+    return (job.get("status") or {}).get("terminating") or 0
 
 
 def _delete_one(cluster: PluginCluster, job: Json, dry_run: str) -> None:

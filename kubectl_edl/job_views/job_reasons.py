@@ -1,6 +1,6 @@
 """Why a training job, or a role of it, is as it is: a reason code and its message, for display."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -84,12 +84,16 @@ def refused_pods(job: TrainingJob) -> Reason | None:
 
 def stalled_pods(job: TrainingJob, before: datetime | None = None) -> Iterator[list[Pod]]:
     """Pods of which a container cannot start, in groups of one cause; only those created before."""
-    pods = [pod for role in job.roles for pod in role.stalled_pods]
+    pods = (pod for role in job.roles for pod in role.stalled_pods)
+    yield from _by_cause(pod for pod in pods if before is None or pod.created_at < before)
+
+
+def _by_cause(stalled: Iterable[Pod]) -> Iterable[list[Pod]]:
     groups: dict[object, list[Pod]] = {}
-    for pod in pods:
-        if pod.containers.waits and (before is None or pod.created_at < before):
+    for pod in stalled:
+        if pod.containers.waits:
             groups.setdefault(pod.containers.waits.cause, []).append(pod)
-    yield from groups.values()
+    return groups.values()
 
 
 def _why_stalled(pods: Sequence[Pod]) -> Why:
@@ -106,8 +110,8 @@ def _role_reasons(job: TrainingJob) -> Iterator[tuple[tuple[bool, bool], Why]]:
 
 def why_of_role(job: TrainingJob, role: Role) -> Why:
     """The first of: its end or the job's, an error, missing or stalled pods, its size."""
-    stalled = _why_stalled(role.stalled_pods[:1]) if role.stalled_pods else None
-    return _why_ended(job, role) or _why_lacking(role) or stalled or _why_sized(role)
+    stalled = map(_why_stalled, _by_cause(role.stalled_pods))
+    return _why_ended(job, role) or _why_lacking(role) or next(stalled, None) or _why_sized(role)
 
 
 def _why_ended(job: TrainingJob, role: Role) -> Why | None:

@@ -10,7 +10,6 @@ import os
 import random
 import time
 from collections.abc import Callable  # noqa: TC003 - msgspec reads it
-from copy import copy
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlencode
 
@@ -82,22 +81,30 @@ _page_decoder: Final = msgspec.json.Decoder(_Page)
 class ApiClient:
     """A client of one API server. Thread-safe; connections are kept and shared."""
 
-    def __init__(self, login: ClientConfig, waits: RetryPolicy = _WAITS) -> None:
+    def __init__(
+        self,
+        login: ClientConfig,
+        waits: RetryPolicy = _WAITS,
+        transport: Transport | None = None,
+    ) -> None:
+        """`transport`: that of another client, to share its connections and clock estimate."""
         self.server = login.server
         self.default_namespace = login.namespace
         """The namespace of the kubeconfig's context, or the pod's own."""
         self.system_namespace = login.system_namespace
         self._login = login
         self._waits = waits
-        self._transport = Transport(login)
+        self._transport = transport or Transport(login)
 
     def within(self, seconds: float) -> ApiClient:
         """A client with the same connections whose requests fail after this many seconds."""
-        return self._waiting(replace(self._waits, seconds=seconds))
+        waits = replace(self._waits, seconds=seconds)
+        return ApiClient(self._login, waits, self._transport)
 
     def once(self, seconds: float) -> ApiClient:
         """As `within`, but without retries of reads: the caller decides when to repeat them."""
-        return self._waiting(replace(self._waits, seconds=seconds, pauses=()))
+        waits = replace(self._waits, seconds=seconds, pauses=())
+        return ApiClient(self._login, waits, self._transport)
 
     def get(self, target: ObjectRef) -> Json:
         return _object(self._read(self._call("get", *target), resource_path(*target)))
@@ -182,12 +189,6 @@ class ApiClient:
     def close(self) -> None:
         """Closes the kept connections."""
         self._transport.close()
-
-    def _waiting(self, waits: RetryPolicy) -> ApiClient:
-        """A client that shares the connections and the estimate of the server's clock."""
-        client = copy(self)
-        client._waits = waits  # noqa: SLF001 - of the same class
-        return client
 
     def _call(self, verb: str, kind: str, namespace: str, name: str = "") -> ApiCall:
         resource = RESOURCES[kind]

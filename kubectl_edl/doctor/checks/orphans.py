@@ -34,6 +34,7 @@ _OWNERS: Final = frozenset({"Job", "Pod"})
 _ALL: Final = FixCommand(
     f"kubectl get {','.join(RESOURCES[kind].plural for kind in _KINDS)} -A -l '{_OURS}'"
 )
+_ALL_PODS: Final = FixCommand(f"kubectl get pods -A -l '{_PODS}'")
 _SWEPT: Final = timedelta(minutes=2)
 """The age from which orphans are reported: the garbage collector deletes with a delay."""
 
@@ -52,13 +53,17 @@ def orphans(context: CheckContext) -> CheckResults:
         and _is_settled(metadata, context)
         and not _has_owner(metadata, labelled, context)
     ]
-    results = [_orphan(kind, metadata) for kind, metadata in alone]
-    results += _without_job(
-        metadata
-        for metadata in _pods_without_owner(context, namespace)
-        if metadata["labels"][_RUN] not in labelled and _is_settled(metadata, context)
+    objects = [_orphan(kind, metadata) for kind, metadata in alone]
+    pods = list(
+        _without_job(
+            metadata
+            for metadata in _pods_without_owner(context, namespace)
+            if metadata["labels"][_RUN] not in labelled and _is_settled(metadata, context)
+        )
     )
-    yield from first(results, _ALL, "there are no orphaned objects of deleted Jobs")
+    none = "" if objects or pods else "there are no orphaned objects of deleted Jobs"
+    yield from first(objects, _ALL, none)
+    yield from first(pods, _ALL_PODS)
 
 
 def _orphan(kind: str, metadata: Json) -> CheckResult:

@@ -43,6 +43,11 @@ def test_only_jobs_of_the_training_job_are_deleted(stage: Stage) -> None:
     assert names(stage) == OTHERS
 
 
+def test_pods_of_a_paused_job_that_still_end_are_counted(stage: Stage) -> None:
+    stage.patch("sweep", {"spec": {"suspend": True}, "status": {"active": 1, "terminating": 2}})
+    assert stage.run("delete", "sweep", "-y").out == "sweep: deleted; its 3 pods end within 30s\n"
+
+
 def test_pods_that_run_on_for_their_grace_period_are_counted(stage: Stage) -> None:
     stage.patch("sweep", {"status": {"active": 1}})
     assert stage.run("delete", "sweep", "-y").out == "sweep: deleted; its pod ends within 30s\n"

@@ -1193,6 +1193,22 @@ def test_pods_that_run_without_their_job_are_named(stage: Stage) -> None:
     assert fix == "kubectl delete pods -l batch.kubernetes.io/controller-uid=gone -n default"
 
 
+def test_the_rest_of_many_pods_without_their_job_is_listed_by_a_command_for_pods(
+    stage: Stage,
+) -> None:
+    for number in range(12):
+        uid = {"batch.kubernetes.io/controller-uid": f"gone-{number:02}"}
+        labels = {contract.FRAMEWORK: "none", contract.JOB: f"gone-{number:02}"} | uid
+        manifest = {"kind": "Pod", "metadata": {"name": f"left-{number:02}", "labels": labels}}
+        stage.create(manifest | {"spec": {"containers": []}, "status": {"phase": "Running"}})
+    stage.create(left_service("gone-00"))
+    service, *pods = checked(stage)["leftovers"]
+    assert service["message"].startswith("Service default/gone-00 ")
+    assert (len(pods), pods[-1]["message"]) == (11, "and 2 more like them")
+    selector = "edl.dev/framework,batch.kubernetes.io/controller-uid"
+    assert pods[-1]["remediation"] == f"kubectl get pods -A -l '{selector}'"
+
+
 def test_a_missing_right_is_reported_once_per_section(stage: Stage, server: FakeApi) -> None:
     kinds = ("MutatingWebhookConfiguration", "Lease", "ConfigMap")
     stage.wrapped = lambda cluster: hidden(*kinds)(server(cluster))

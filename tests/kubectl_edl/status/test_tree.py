@@ -176,10 +176,11 @@ def test_a_container_that_cannot_start_is_named_by_the_list(stage: Stage) -> Non
         stage.create(waiting(owner, index, reason="ErrImageNeverPull", message="no such image"))
     found = json.loads(stage.run("status", "-o", "json").out)["items"]
     (bad,) = [one for one in found if one["metadata"]["name"] == "bad"]
-    assert (bad["reason"], bad["message"]) == (
-        "ContainerWaiting",
-        "2 pods wait: container main: ErrImageNeverPull: no such image",
-    )
+    for one in (bad, bad["roles"][0]):
+        assert (one["reason"], one["message"]) == (
+            "ContainerWaiting",
+            "2 pods wait: container main: ErrImageNeverPull: no such image",
+        )
     creating = waiting(owner, 2, reason="ContainerCreating")
     for index in range(2):
         stage.delete(f"bad-{index}-x{index}", "Pod")
