@@ -1,6 +1,6 @@
 """Training jobs with their Jobs and pods, recomputed only if something has changed."""
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, TypeVar
 
@@ -178,7 +178,7 @@ class JobIndex:
             missing_claims=self._demands.missing(claim for job in jobs for claim in job.claims),
             rules=scope.rules.get(key.namespace, NO_RULES),
             devices=self._devices,
-            previous_pods=[*self._previous_pods(key, {job.uid for job in jobs})],
+            previous_pods=[*self._previous_pods(key, jobs)],
             requests=[one for job in jobs for one in _within(key, self._requests.get(job.uid, {}))],
         )
         try:
@@ -188,14 +188,19 @@ class JobIndex:
             what = f"it cannot be read: {type(error).__name__}: {error}"
             return TrainingJob(key, first.framework, (), first.created_at, problem=what)
 
-    def _previous_pods(self, key: JobKey, kept: Container[str]) -> Iterator[PodFacts]:
+    def _previous_pods(self, key: JobKey, jobs: Sequence[JobFacts]) -> Iterator[PodFacts]:
         """Pods of deleted Jobs of a training job, which are terminating, or will be at once.
 
-        A pod without owner that is not terminating stays: it is not waited for.
+        A pod without owner that is not terminating stays: it is not waited for. Pods of Jobs of
+        other names have the training job's label by copy.
         """
+        kept, names = {job.uid for job in jobs}, {key.name, *(job.name for job in jobs)}
         for pod in self._labelled.get(key, _NOTHING).values():
             deleted = pod.leaving or (pod.job and pod.job not in self._ours)
-            if deleted and pod.holds_room and pod.job not in kept:
+            labels = dict(pod.labels)
+            usual = f"{key.name}-{labels.get(contract.ROLE, '')}"
+            former = labels.get(contract.JOB_NAME_LABEL, "") in (usual, *names)
+            if deleted and former and pod.holds_room and pod.job not in kept:
                 yield pod
 
     def _gathered_bare(self, key: JobKey) -> TrainingJob | None:

@@ -13,7 +13,9 @@ from tests.edl.kube.manifests import job, job_pod, member
 from tests.edl.kube.state.test_observe import MNIST, look, only, snapshot
 
 LEAVING = {"deletionTimestamp": manifests.CREATED}
+RUN = "batch.kubernetes.io/job-name"
 LABELS = {"edl.dev/framework": "tensorflow", "edl.dev/job": "mnist", "edl.dev/role": "worker"}
+LABELS |= {RUN: "mnist-worker"}
 
 
 def pod(name: str = "old", owner: str = "deleted", **more: Any) -> Json:  # noqa: ANN401
@@ -32,7 +34,8 @@ def previous(*pods: Json, jobs: list[Json] = MNIST) -> dict[str, list[str]]:
 
 def test_a_waiting_job_knows_the_terminating_pods_of_its_deleted_jobs() -> None:
     assert previous(pod()) == {"worker": ["old"]}
-    assert previous(pod(labels={"edl.dev/role": "evaluator"})) == {"chief": ["old"]}
+    absent = {"edl.dev/role": "evaluator", RUN: "mnist-evaluator"}
+    assert previous(pod(labels=absent)) == {"chief": ["old"]}
 
 
 def test_it_knows_whether_and_until_when_they_terminate() -> None:
@@ -62,8 +65,18 @@ def test_a_pod_that_the_garbage_collector_has_yet_to_delete_is_one_of_them() -> 
         pod(phase="Succeeded"),
         pod(node=""),
         pod(owner="", metadata={}),
+        pod(labels={RUN: "nightly"}),
+        pod(labels={RUN: "nightly"}, metadata={}),
     ],
-    ids=["of a present Job", "of another job", "ended", "without node", "orphan that stays"],
+    ids=[
+        "of a present Job",
+        "of another job",
+        "ended",
+        "without node",
+        "orphan that stays",
+        "of a Job of another name, terminating",
+        "of a Job of another name",
+    ],
 )
 def test_other_pods_are_none_of_them(other: Json) -> None:
     assert previous(other) == {}
@@ -88,5 +101,5 @@ def test_jobs_that_run_know_none() -> None:
 
 def test_work_items_have_previous_pods_too() -> None:
     sweep = job("sweep", labels={"edl.dev/framework": "none", "edl.dev/job": "sweep"})
-    items = pod(labels={"edl.dev/framework": "none", "edl.dev/job": "sweep"})
+    items = pod(labels={"edl.dev/framework": "none", "edl.dev/job": "sweep", RUN: "sweep"})
     assert [*previous(items, jobs=[sweep]).values()] == [["old"]]
