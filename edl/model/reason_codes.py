@@ -1,7 +1,4 @@
-"""Why a training job has its size, or why it waits: a code and its typed subject.
-
-`edl.reasons` builds these values, decisions and outputs compare them, `edl.messages` renders them.
-"""
+"""Why a training job has its size, or why it waits; `edl.messages` renders these values."""
 
 from enum import StrEnum
 from typing import Annotated, Final, TypeAlias

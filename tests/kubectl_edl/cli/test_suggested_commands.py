@@ -186,6 +186,8 @@ REFUSALS: Final = {
     CreateFailure.LIMIT_RANGE: "maximum cpu usage per Container is 1",
     CreateFailure.POD_SECURITY: 'violates PodSecurity "restricted:latest"',
     CreateFailure.WEBHOOK: 'admission webhook "a" denied the request',
+    CreateFailure.NAMESPACE_TERMINATING: "unable to create new content in namespace default "
+    "because it is being terminated",
     CreateFailure.OTHER: "something else",
 }
 EXPLAIN: Final = ("explain", "mnist")
