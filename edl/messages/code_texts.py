@@ -13,6 +13,7 @@ RESTART: Final[Mapping[Restart, str]] = {
 
 PLAIN: Final[Mapping[Code, str]] = {
     Code.MANUAL_SIZE: "manual size",
+    Code.IDLE_CAPACITY: "idle capacity",
     Code.ABOVE_MAX: "scaled down to its max",
     Code.PAUSED: "paused",
     Code.UNSCHEDULABLE: "pods above its minimum remained unschedulable",

@@ -17,7 +17,11 @@ _Fields: TypeAlias = Callable[[], Mapping[str, Any]]
 
 
 def dependents_of(job: TrainingJob) -> tuple[Write, ...]:
-    """Creates missing dependents; deletes the PodDisruptionBudget of a former minimum."""
+    """Creates missing dependents, then deletes the PodDisruptionBudget of a former minimum.
+
+    While both exist, pods are not evicted (`MultiplePodDisruptionBudgets`); with neither, which
+    could last if the reconciler failed between the two writes, any would be.
+    """
     wanted = dict(_wanted(job))
     missing = [
         Create(target, owned(job, target, fields()))

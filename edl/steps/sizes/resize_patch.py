@@ -50,7 +50,7 @@ def role_change(job: TrainingJob, role: Role, resize: Resize | None, now: dateti
     # For a smaller size the Job controller at once deletes the youngest work items that it sees.
     later = spec if ends and not role.spec.indexed else {}
     patch = job_patch(job.key, role, {} if later else spec, annotations)
-    events = (*_size_event(job, role, resize), *outcome_events(job, role, now))
+    events = (*_size_event(job, role, resize), *outcome_events(job, role, resize, now))
     relied = pod_removal.removal_preconditions(role)
     # Requests with a timeout are the user's, too: the patch may remove an answered one.
     if ends and role.request.drain_reason and not role.request.scaling:
@@ -99,11 +99,17 @@ def _still_refused(job: TrainingJob, role: Role, resize: Resize) -> str | None:
     return json_text(left) if left else None
 
 
-def outcome_events(job: TrainingJob, role: Role, now: datetime) -> Iterator[JobEvent]:
-    """Events about the outcome of a role's removals and timed scale-ups."""
+def outcome_events(
+    job: TrainingJob, role: Role, resize: Resize | None, now: datetime
+) -> Iterator[JobEvent]:
+    """Events about the outcome of a role's removals and timed scale-ups.
+
+    A removal for the reason of the `resize` has the Event of that.
+    """
     removed = pod_removal.requested_removals(role)
-    if removed:
-        yield job_event(job.key, role, Action.REMOVED, pod_removal.removal_reason(role))
+    why = pod_removal.removal_reason(role)
+    if removed and not (resize and resize.reason.code is why.code):
+        yield job_event(job.key, role, Action.REMOVED, why)
     if unknown := role.request.removing - removed:
         reason = reasons.no_pods(unknown)
         text = f"{role.name}: {messages.message(reason)}"

@@ -48,5 +48,5 @@ def restart(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Step:
     event = job_event(
         job.key, running[0], Action.RESTARTING, why, f"{sizes}: {messages.message(why)}"
     )
-    beside = (outcome_events(job, role, now) for role in running)
+    beside = (outcome_events(job, role, None, now) for role in running)
     return Step(job.key, writes, (event, *chain.from_iterable(beside)), sizes=tuple(after.items()))

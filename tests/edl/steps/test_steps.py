@@ -6,12 +6,13 @@ from msgspec.structs import replace
 from edl import contract, reasons
 from edl.annotations.json_text import json_text
 from edl.model import ClusterState, Code, JobEnd, JobKey, Reason, TrainingJob
+from edl.model.reason_codes import Other
 from edl.model.scarcity import Lack, ResourceNeed, Scarce, Shortage
-from edl.planner.plan import Admission, Held, Plan, Resize, Suspension
+from edl.planner.plan import Admission, Drain, Held, Plan, Resize, Suspension
 from edl.quantities import Resources
 from edl.steps.host_lists import LEAVE
 from edl.steps.plan_steps import MOST_EXPLAINED, steps
-from edl.writes import Create, Patch
+from edl.writes import Action, Create, Patch
 from tests.edl.trainings import (
     KEY,
     LONG_AGO,
@@ -276,3 +277,18 @@ def test_extras_that_found_no_node_were_a_growth_that_failed() -> None:
         " ScaleFailed 2 1 Unschedulable pods above its minimum" in written(patch)[contract.HISTORY]
     )
     assert [event.action for event in step.events] == ["ScaledDown"]
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_replicas_that_leave_by_name_for_a_resize_have_one_event(*, indexed: bool) -> None:
+    names = [0, 1, 2, 3]
+    found = role("worker", 1, 4, size=4, pods=pods("worker", names), indexed=indexed)
+    job = named("mnist", training(found))
+    why = Reason(Code.FAIR_SHARING, Other(JobKey("lab", "other")))
+    leaves = (job.roles[0].status.pods[3].name,)
+    plan = Plan(
+        resizes=(Resize(job.key, "worker", 4, 3, why),),
+        drains=(Drain(job.key, "worker", leaves, why),),
+    )
+    (step,) = steps(plan, state(job)).steps
+    assert [one.action for one in step.events] == [Action.SCALED_DOWN]
