@@ -4,10 +4,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from msgspec.structs import replace
+
 from edl import reasons
 from edl.lost_pods import why_any_missing, why_missing, why_role_lacks
 from edl.messages import container_messages, message
 from edl.model import Code, JobEnd, Phase, Pod, Reason, ResizePolicy, Role, TrainingJob
+from edl.model.reason_codes import Size
 from edl.phases import (
     below_minimum,
     ending,
@@ -139,7 +142,7 @@ def _why_sized(role: Role) -> Why:
 
     No reason is written for a manual size that equals the role's size, because nothing is resized,
     and none when a manual size is removed, or when fewer work items are left than the role has had
-    replicas: the code then is None.
+    replicas: the code then is None. Growth up to another max than now is shown without it.
     """
     if (
         role.record.reason is Code.MANUAL_SIZE
@@ -158,7 +161,14 @@ def _why_sized(role: Role) -> Why:
     if remaining and remaining < role.status.size and not role.status.suspended:
         left = "1 work item is" if remaining == 1 else f"{remaining} work items are"
         return Why(None, f"{left} left, with one pod each")
+    last = role.record.last
+    if last and last.code is role.record.reason and _names_another_max(last, role):
+        return why_of(replace(last, about=None))
     return Why(role.record.reason, role.record.message)
+
+
+def _names_another_max(last: Reason, role: Role) -> bool:
+    return isinstance(last.about, Size) and last.about.max != role.spec.max
 
 
 def why_of(reason: Reason) -> Why:

@@ -122,10 +122,11 @@ def _write(task: ResizeTask) -> _Decided:
     decided, manifest = with_fresh_state(change, task.cli.sleep)
     now = task.cli.now()
     hints = unattended(task.connection, now, task.writing.dry_run)
-    then = next_step(decided.scaling, attended=not hints)
+    then = next_step(decided.scaling, paused=decided.job.paused, attended=not hints)
     decided = replace(decided, limits=_limits(task, decided, now))
     hints = (*hints, *decided.limits.hints)
-    where = f"kubectl edl status {decided.job.key.name}{task.request.scope.job_flags}"
+    command = "resume" if decided.job.paused and not decided.job.problem else "status"
+    where = f"kubectl edl {command} {decided.job.key.name}{task.request.scope.job_flags}"
     sentence = f"{decided.scaling.sentence}; {then}: {where}{patcher.remark}"
     print_changed(task.cli, task.writing.output, sentence, [manifest], hints)
     return decided

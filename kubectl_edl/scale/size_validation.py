@@ -234,7 +234,7 @@ def _sentence(job: TrainingJob, role: Role, request: SizeRequest, bounds: tuple[
     return f"{job.key.name}: {role.name} {', '.join(parts)}"
 
 
-def next_step(found: Scaling, *, attended: bool) -> str:
+def next_step(found: Scaling, *, paused: bool, attended: bool) -> str:
     """A sentence on what follows the patch; `attended`: a reconciler leads, as far as is known.
 
     Only a scale-up waits for capacity; a size that is already reached does not change.
@@ -242,6 +242,8 @@ def next_step(found: Scaling, *, attended: bool) -> str:
     role = found.role
     if found.problem:
         return f"nothing is resized before its problem is fixed: {found.problem}"
+    if paused:
+        return "it is paused, and this applies once it is resumed"
     if found.size == role.status.size and not (found.removed or role.status.suspended):
         return "it has that size now"
     if found.stays:

@@ -104,8 +104,11 @@ def live(cli: CliContext, scope: Scope, asked: SimulateOptions) -> None:
     variants += [Variant(_PLAIN, what_if.scenario_of(changed), Plain())] if asked.plain else []
     until = asked.until.total_seconds() if asked.until else _LIVE_SECONDS
     runs = run(variants, until, cli.err)
-    report = what_if_report(_shown(state, connection), runs, connection.namespace)
+    shown = _shown(state, connection)
+    report = what_if_report(shown, runs, connection.namespace)
     hints = what_if.hints(state, asked.like)
+    if not shown and any(job.live for job in state.jobs):
+        hints.append("hint: all training jobs are in other namespaces: -A shows them")
     _answer(cli, asked, runs, report.with_hints((*own.hints, *hints)))
 
 

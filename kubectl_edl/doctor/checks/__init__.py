@@ -21,9 +21,11 @@ from kubectl_edl.doctor.checks import (
 )
 from kubectl_edl.doctor.checks.check import (
     AS_ADMINISTRATOR,
+    IN_A_NAMESPACE,
     Check,
     CheckContext,
     CheckResult,
+    NamespaceUnreadable,
     Section,
     SectionResult,
     Verdict,
@@ -133,7 +135,8 @@ def _results_of(check: Check, context: CheckContext) -> Iterator[CheckResult]:
 def _of_error(error: EdlError) -> CheckResult:
     """The finding for an error: a warning if the user lacks a right, otherwise a failure."""
     if isinstance(error, Forbidden) and error.status != 401:  # noqa: PLR2004 - HTTP
-        return warning(f"not checked: {error}", AS_ADMINISTRATOR)
+        fix = IN_A_NAMESPACE if isinstance(error, NamespaceUnreadable) else AS_ADMINISTRATOR
+        return warning(f"not checked: {error}", fix)
     if isinstance(error, Unreachable):
         return failure(str(error), FixCommand("kubectl config get-contexts; kubectl cluster-info"))
     return failure(str(error), FixCommand("kubectl config view --minify"))

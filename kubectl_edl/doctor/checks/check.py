@@ -33,6 +33,11 @@ _ANY_SCOPE: Final = Scope()
 
 
 AS_ADMINISTRATOR: Final = "run kubectl edl doctor as an administrator"
+IN_A_NAMESPACE: Final = f"name a namespace that you may read (-n NAMESPACE), or {AS_ADMINISTRATOR}"
+
+
+class NamespaceUnreadable(Forbidden):
+    """The user may list training jobs neither everywhere nor in the default namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,12 @@ class CheckContext:
         try:
             return survey_ruled(replace(self.connection, namespace=scope.namespace), self.now)
         except Forbidden:
+            if scope.namespace:
+                raise
+        try:
             return survey_ruled(self.connection, self.now)
+        except Forbidden as error:
+            raise NamespaceUnreadable(str(error), error.status) from error
 
     @cached_property
     def next_plan(self) -> tuple[ClusterState, Settings, Plan]:

@@ -1663,3 +1663,13 @@ def test_the_training_jobs_are_listed_once_for_all_checks(stage: Stage) -> None:
     stage.wrapped = lambda cluster: Counting(before(cluster))
     stage.run("doctor", "-o", "json")
     assert listed.count("LimitRange") == 2, "once for them, once for the plan of the whole cluster"
+
+
+def test_a_user_of_another_namespace_is_told_to_name_it(stage: Stage, server: FakeApi) -> None:
+    """The namespace may not be readable if it was named."""
+    fence = fenced("Job")
+    stage.wrapped = lambda cluster: server(fence(cluster))
+    own = "run kubectl edl doctor as an administrator"
+    other = f"name a namespace that you may read (-n NAMESPACE), or {own}"
+    assert checked(stage)["stuck"][0]["remediation"] == other
+    assert checked(stage, "-n", "default")["stuck"][0]["remediation"] == own

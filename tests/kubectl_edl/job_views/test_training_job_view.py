@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from edl import contract
+from edl import contract, reasons
+from edl.messages import message
 from edl.model import (
     Code,
     JobEnd,
@@ -193,3 +194,11 @@ def test_an_index_that_has_failed_for_good_is_not_pending() -> None:
     items = {"size": 2, "remaining": 1, "finished_indexes": frozenset({1}), "pods": pods}
     found = training(role("worker", 1, 2, resizing=ResizePolicy.ITEMS, **items))
     assert view(found).pending == 0
+
+
+def test_growth_up_to_another_max_is_shown_without_it() -> None:
+    """The max was changed since, and the reconciler writes no reason for a size that stays."""
+    last = reasons.grown(5, 30)
+    fields = {"reason": last.code, "message": message(last), "last": last}
+    assert why_alone(role("worker", 1, 30, **fields)).message == "idle capacity: 5 of 30 fit"
+    assert why_alone(role("worker", 1, 8, **fields)).message == "idle capacity"

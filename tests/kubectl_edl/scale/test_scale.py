@@ -466,3 +466,13 @@ def test_replicas_that_are_none_are_wrong_usage(
     found = stage.run("scale", "mnist", *args)
     assert found.code == 2
     assert problem in found.err
+
+
+@pytest.mark.parametrize("change", [["6"], ["--auto"], ["--max", "8"]])
+def test_a_change_of_a_paused_job_applies_once_it_is_resumed(
+    stage: Stage, change: list[str]
+) -> None:
+    stage.run("pause", "mnist")
+    assert stage.run("scale", "mnist", *change).out.endswith(
+        "; it is paused, and this applies once it is resumed: kubectl edl resume mnist\n"
+    )

@@ -500,3 +500,13 @@ def test_an_invalid_topology_is_a_finding_on_its_field(tmp_path: Path) -> None:
         '.requiredTopology: it has no role "ps"; allowed: one of worker'
         in simulated("-f", path).err
     )
+
+
+def test_jobs_of_other_namespaces_only_are_hinted_at() -> None:
+    stage = Stage()
+    lease(stage)
+    stage.create(node("node-1"))
+    stage.put(job("mnist", framework="none", min="1"))
+    assert "hint: all" not in stage.run("simulate", "--live").err
+    found = stage.run("simulate", "--live", "-n", "empty")
+    assert "hint: all training jobs are in other namespaces: -A shows them\n" in found.err
