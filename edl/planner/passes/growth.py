@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from heapq import heapify, heappop, heappush
+from itertools import filterfalse
 
 from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
@@ -116,7 +117,8 @@ def grow(snapshot: Snapshot, ceiling: GrowthCeiling) -> list[RoleAllocation]:
     }
     if snapshot.teams:
         order = growth_order(snapshot.teams, snapshot.policy, rest)
-        return stuck + [allocation for allocation in order if not rest[allocation].add_replica()]
+        refused = filterfalse(RoleGrowth.add_replica, map(rest.__getitem__, order))
+        return stuck + [growth.allocation for growth in refused]
     return stuck + _grow_least_satisfied(snapshot, rest.values())
 
 

@@ -6,6 +6,7 @@ replicas that also fit into the present remainder are created now.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
@@ -198,8 +199,8 @@ class QuotaUsage:
         """Count a started role: all of its replicas, and its pods that are terminating."""
         allocation.quota_request = quota_request = self.pod_request(allocation.job, allocation.role)
         if quota_request is not NOT_COUNTED:
-            counted = [placement.counts_in_quota for placement in allocation.placements]
-            quota_request.reserve(IDLE, counted.count(True))
+            counted = map(attrgetter("counts_in_quota"), allocation.placements)
+            quota_request.reserve(IDLE, sum(counted))
             if quota_request.amounts:
                 quota_request.count_terminating(_leaving(allocation.role))
 

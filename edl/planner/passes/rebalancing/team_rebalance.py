@@ -35,8 +35,8 @@ from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, TeamCharge
 if TYPE_CHECKING:
     from edl.planner.packing.pod_class import PodClass
 
-_ByCharge: TypeAlias = defaultdict[TeamCharge, list[RoleAllocation]]
-"""Roles by what one replica counts in their team."""
+_ByTeam: TypeAlias = defaultdict[int, defaultdict[TeamCharge, list[RoleAllocation]]]
+"""Roles by their team, and by what one replica counts in it."""
 _NOTHING: Final = -1.0
 """Below each share."""
 _TRIES: Final = 4
@@ -52,22 +52,23 @@ class TeamRebalance:
     balance: TeamBalance
     _teams: set[int] = field(init=False)
     """Teams that have started roles."""
-    _donors: _ByCharge = field(init=False)
+    _donors: _ByTeam = field(init=False)
     """Roles that may donate a replica."""
-    _cooling: _ByCharge = field(init=False)
+    _cooling: _ByTeam = field(init=False)
     """Roles that may donate one after their cooldown."""
 
     def __post_init__(self) -> None:
         self._teams = {one.team for one in self.snapshot.allocations}
-        self._donors, self._cooling = defaultdict(list), defaultdict(list)
+        self._donors = defaultdict(lambda: defaultdict(list))
+        self._cooling = defaultdict(lambda: defaultdict(list))
         for one in self.snapshot.allocations:
             charge = one.quota_request.team
             if charge is None or one.starts:
                 continue
             if one.may_donate:
-                self._donors[charge].append(one)
+                self._donors[charge.team][charge].append(one)
             elif one.hold.cooling_down and one.resizable and not one.manual:
-                self._cooling[charge].append(one)
+                self._cooling[charge.team][charge].append(one)
 
     def run(self, stuck: Sequence[RoleAllocation]) -> int:
         """Make the moves. Returns the team with the smallest share that could still grow."""
@@ -117,7 +118,8 @@ class TeamRebalance:
         quota = recipient.quota_request.exceeded_beside_lending(FUTURE_IDLE)
         return quota is None or any(
             found[0].quota_request.amount(quota) and teams.give(charge)
-            for charge, found in self._donors.items()
+            for charges in self._donors.values()
+            for charge, found in charges.items()
         )
 
     def would_replace(
@@ -194,11 +196,12 @@ class TeamRebalance:
         return min(first, key=lambda one: (key(one, 0), -one.rank), default=None)
 
     @staticmethod
-    def _giving(roles: _ByCharge, teams: "TeamDonors") -> Iterator[RoleAllocation]:
+    def _giving(roles: _ByTeam, teams: "TeamDonors") -> Iterator[RoleAllocation]:
         """Roles of these whose teams may donate a replica."""
-        for charge, found in roles.items():
-            if teams.give(charge):
-                yield from (one for one in found if one.size > one.min_replicas)
+        for team, charges in roles.items():
+            if teams.have_more(team):
+                for charge in filter(teams.may_donate, charges):
+                    yield from (one for one in charges[charge] if one.size > one.min_replicas)
 
     def _let_recipients_go_first(self) -> None:
         """Growth beside the moves keeps its capacity, and waits until they are done."""
@@ -225,8 +228,7 @@ class TeamDonors:
     borrows where a guarantee covers the replica, else as long as its share stays larger. It keeps
     replicas that a guarantee of its own covers: they would be the first to come back.
 
-    Thousands of roles are checked, but only few charges are compared, so results are cached until
-    the balance changes.
+    Thousands of roles are checked, but few charges: results are cached until the balance changes.
     """
 
     right: TeamRight
@@ -236,13 +238,30 @@ class TeamDonors:
     """The length of `TeamBalance.charged` for which the answers below hold."""
     _least: dict[int, float] = field(default_factory=dict)
     """By donor team just below the common ancestor, the share above which it must stay."""
+    _paths: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """By donor team, its path below the common ancestor; () if it has nothing to donate."""
+    _stays: dict[tuple[int, Amounts], bool] = field(default_factory=dict)
+    """Whether the share of such a team stays above that one without this charge."""
     _gives: dict[TeamCharge, bool] = field(default_factory=dict)
     """Whether a team may donate such a replica."""
 
     def have_more(self, other: int) -> bool:
         """Whether another team has anything to donate."""
-        theirs = self._theirs(other)
-        return bool(theirs) and self._stays_above(theirs[-1]) < inf and self._borrows(other)
+        if self._changes != len(self.right.balance.charged):
+            self._forget()
+        if other not in self._paths:
+            theirs = self.right.balance.below_common(self.right.team, other)
+            if theirs and theirs[-1] not in self._least:
+                self._least[theirs[-1]] = self._stays_above(theirs[-1])
+            keeps_all = not theirs or self._least[theirs[-1]] == inf
+            keeps_all = keeps_all or self.right.reach(other) is Reach.NONE
+            self._paths[other] = () if keeps_all else theirs
+        return bool(self._paths[other])
+
+    def _forget(self) -> None:
+        for answers in (self._least, self._paths, self._stays, self._gives):
+            answers.clear()
+        self._changes = len(self.right.balance.charged)
 
     def min_replicas(self, donor: RoleAllocation) -> int:
         """The size down to which a donor yields: its current size if its team may not donate."""
@@ -252,34 +271,20 @@ class TeamDonors:
     def give(self, charge: TeamCharge) -> bool:
         """Whether another team may donate a replica with this charge."""
         if self._changes != len(self.right.balance.charged):
-            self._least.clear()
-            self._gives.clear()
-            self._changes = len(self.right.balance.charged)
+            self._forget()
         gives = self._gives.get(charge)
-        if gives is None:
-            gives = self._gives[charge] = self._may_give(charge)
-        return gives
+        return self.have_more(charge.team) and self.may_donate(charge) if gives is None else gives
 
-    def _may_give(self, charge: TeamCharge) -> bool:
-        theirs = self._theirs(charge.team)
-        if not theirs:
-            return False
-        least = self._least.get(theirs[-1])
-        if least is None:
-            least = self._least[theirs[-1]] = self._stays_above(theirs[-1])
-        return (
-            least < inf
-            and self.right.balance.share_with(theirs[-1], charge.amounts, -1) > least
-            and self._borrows(charge.team)
-            and not any(charge.is_within(one, 0) for one in theirs)
-        )
-
-    def _theirs(self, other: int) -> Sequence[int]:
-        """The path of another team below the common ancestor."""
-        return self.right.balance.below_common(self.right.team, other)
-
-    def _borrows(self, other: int) -> bool:
-        return self.right.reach(other) is not Reach.NONE
+    def may_donate(self, charge: TeamCharge) -> bool:
+        """`give` for a team that has just been found to have more."""
+        if charge not in self._gives:
+            theirs, balance = self._paths[charge.team], self.right.balance
+            donation = theirs[-1], charge.amounts
+            if donation not in self._stays:
+                self._stays[donation] = balance.share_with(*donation, -1) > self._least[theirs[-1]]
+            within = (one for one in theirs if balance.owed[one] and charge.is_within(one, 0))
+            self._gives[charge] = self._stays[donation] and next(within, None) is None
+        return self._gives[charge]
 
     def _stays_above(self, other: int) -> float:
         """The share above which a team just below the common ancestor must stay.

@@ -7,6 +7,7 @@ they may take from other teams, which they take once such extras beyond the guar
 
 from collections import defaultdict
 from collections.abc import Iterable
+from operator import attrgetter
 
 from edl.model import JobKey
 from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
@@ -20,14 +21,16 @@ class TeamExtras:
     def __init__(self, balance: TeamBalance, allocations: Iterable[RoleAllocation]) -> None:
         self._first: JobKey | None = None
         self._resources = range(len(balance.resources))
-        self._used: defaultdict[int, dict[ReclaimPriority, list[int]]] = defaultdict(dict)
+        self._used: defaultdict[int, defaultdict[ReclaimPriority, list[int]]] = defaultdict(
+            lambda: defaultdict(lambda: [0] * len(balance.resources))
+        )
         """By team and reclaim priority, amounts by resource."""
         self._sums: defaultdict[int, dict[ReclaimPriority, list[int]]] = defaultdict(dict)
         """The same, of all extras up to a priority that was asked for."""
         for one in allocations:
             if extras := one.extras:
-                counted = [placement.counts_in_quota for placement in one.placements[-extras:]]
-                self._count(one, counted.count(True))
+                counted = map(attrgetter("counts_in_quota"), one.placements[-extras:])
+                self._count(one, sum(counted))
 
     def count(self, allocation: RoleAllocation, placement: Placement, pods: int) -> None:
         """Update the sums after an extra was restored (1) or evicted (-1)."""
@@ -38,7 +41,7 @@ class TeamExtras:
         charge, priority = allocation.quota_request.team, allocation.reclaim_priority
         if charge is None:
             return
-        used = self._used[charge.team].setdefault(priority, [0 for _ in self._resources])
+        used = self._used[charge.team][priority]
         sums = self._sums[charge.team].items()
         for found in (used, *(found for most, found in sums if priority <= most)):
             for at, amount in charge.amounts:
