@@ -16,6 +16,7 @@ from edl.patches.merge_patch import merged
 from edl.writes import Json
 from manifests import chart_files, installation, values
 from manifests.chart_files import CHART
+from manifests.documents import parse
 from manifests.templating.filled import filled
 from sandbox.builds.build import BuildEnvironment, built
 from sandbox.builds.recipe import HELM
@@ -195,7 +196,7 @@ def run(
 def rendered(helm: Path, given: Json, namespace: str = contract.SYSTEM_NAMESPACE) -> list[Json]:
     done = run(helm, "template", "edl", "-n", namespace, given=given)
     assert done.returncode == 0, done.stderr
-    return list(yaml.safe_load_all(done.stdout))
+    return parse(done.stdout)
 
 
 def has(given: Json, path: str) -> bool:
@@ -284,7 +285,7 @@ def test_a_text_that_no_schema_looked_at_changes_nothing_around_it(helm: Path, t
     given = merged(given, {"monitoring": {"enabled": True}})
     done = run(helm, "template", "edl", "--skip-schema-validation", given=given)
     assert done.returncode == 0, done.stderr
-    found = list(yaml.safe_load_all(done.stdout))
+    found = parse(done.stdout)
     assert ordered(found) == ordered(unread(given))
 
 
@@ -301,4 +302,4 @@ def test_a_packaged_chart_renders_the_same(helm: Path, tmp_path: Path) -> None:
     (packaged,) = tmp_path.glob("*.tgz")
     done = run(helm, "template", "edl", "-n", contract.SYSTEM_NAMESPACE, chart=packaged)
     assert done.returncode == 0, done.stderr
-    assert ordered(yaml.safe_load_all(done.stdout)) == ordered(installed({}))
+    assert ordered(parse(done.stdout)) == ordered(installed({}))

@@ -23,7 +23,7 @@ from edl.kube.api.client import connect
 from edl.writes import Json
 from manifests import installation, values
 from manifests.chart_files import CHART
-from manifests.documents import HERE
+from manifests.documents import HERE, parse
 from sandbox import NodeGroup, temporary_sandbox
 from sandbox.builds.build import BuildEnvironment, built
 from sandbox.builds.recipe import HELM
@@ -79,7 +79,7 @@ def test_kustomize_renders_what_the_plugin_installs(
     for name in chosen:
         given |= COMPONENTS[name]
     installed = installation.documents(values.read(given))
-    assert ordered(list(yaml.safe_load_all(built))) == ordered(installed)
+    assert ordered(parse(built)) == ordered(installed)
 
 
 def plugin(cluster: Cluster, *words: str) -> subprocess.CompletedProcess[str]:
@@ -246,7 +246,7 @@ def test_a_release_in_another_namespace_does_its_work(empty: Cluster, tmp_path: 
     rendered = helm(empty, "template", "edl", str(CHART), "-n", namespace)
     release = dev_installation.Installation(empty, tmp_path, *_ports(), namespace=namespace)
     dev_installation.issue_certificates(release)
-    dev_installation.apply_manifests(release, tuple(yaml.safe_load_all(rendered)))
+    dev_installation.apply_manifests(release, tuple(parse(rendered)))
     dev_installation.write_webhook_kubeconfig(release)
     dev_installation.start_webhook(release)
     dev_installation.write_reconciler_kubeconfig(release)
