@@ -191,16 +191,16 @@ class JobIndex:
     def _previous_pods(self, key: JobKey, jobs: Sequence[JobFacts]) -> Iterator[PodFacts]:
         """Pods of deleted Jobs of a training job, which are terminating, or will be at once.
 
-        A pod without owner that is not terminating stays: it is not waited for. Pods of Jobs of
-        other names have the training job's label by copy.
+        A pod without owner stays until it terminates, as does one of a Job of another name.
         """
         kept, names = {job.uid for job in jobs}, {key.name, *(job.name for job in jobs)}
         for pod in self._labelled.get(key, _NOTHING).values():
             deleted = pod.leaving or (pod.job and pod.job not in self._ours)
+            if not (deleted and pod.holds_room and pod.job not in kept):
+                continue
             labels = dict(pod.labels)
-            usual = f"{key.name}-{labels.get(contract.ROLE, '')}"
-            former = labels.get(contract.JOB_NAME_LABEL, "") in (usual, *names)
-            if deleted and former and pod.holds_room and pod.job not in kept:
+            names.add(f"{key.name}-{labels.get(contract.ROLE, '')}")
+            if pod.leaving or labels.get(contract.JOB_NAME_LABEL, "") in names:
                 yield pod
 
     def _gathered_bare(self, key: JobKey) -> TrainingJob | None:

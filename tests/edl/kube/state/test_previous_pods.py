@@ -65,7 +65,6 @@ def test_a_pod_that_the_garbage_collector_has_yet_to_delete_is_one_of_them() -> 
         pod(phase="Succeeded"),
         pod(node=""),
         pod(owner="", metadata={}),
-        pod(labels={RUN: "nightly"}),
         pod(labels={RUN: "nightly"}, metadata={}),
     ],
     ids=[
@@ -74,12 +73,15 @@ def test_a_pod_that_the_garbage_collector_has_yet_to_delete_is_one_of_them() -> 
         "ended",
         "without node",
         "orphan that stays",
-        "of a Job of another name, terminating",
         "of a Job of another name",
     ],
 )
 def test_other_pods_are_none_of_them(other: Json) -> None:
     assert previous(other) == {}
+
+
+def test_a_terminating_pod_of_a_job_of_another_name_is_one_of_them() -> None:
+    assert previous(pod(labels={RUN: "mnist-7f9c"})) == {"worker": ["old"]}
 
 
 def test_an_orphan_that_terminates_is_one_of_them() -> None:
