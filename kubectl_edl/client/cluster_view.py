@@ -68,24 +68,35 @@ def survey_jobs(connection: ClusterConnection, now: datetime) -> Survey:
     return Survey(_observed(ClusterFacts(jobs=_jobs(connection)), now).jobs)
 
 
-def survey_training(
-    connection: ClusterConnection,
-    selector: str,
-    now: datetime,
-    asked: PrefetchedLists | None = None,
-) -> Survey:
+def survey_training(connection: ClusterConnection, selector: str, now: datetime) -> Survey:
     """The training jobs with their pods; `selector` matches their Jobs' labels.
 
-    `asked`: lists that are already requested. Quotas are read only if a job lacks pods. Raises
-    Forbidden if the Jobs may not be listed.
+    A hint means that pods or priorities are unknown. Raises Forbidden if the Jobs may not be
+    listed.
     """
-    read = _training(asked or PrefetchedLists(connection))
+    read = _training(PrefetchedLists(connection))
+    return _chosen(read, _observed(read.facts, now).jobs, connection, selector)
+
+
+def survey_refused(asked: PrefetchedLists, selector: str, now: datetime) -> Survey:
+    """The same, of lists that are already requested, including quotas that refuse jobs' pods.
+
+    Quotas are read only if a job lacks pods.
+    """
+    connection, read = asked.connection, _training(asked)
     state = _observed(read.facts, now)
     if any(lacking_pods(role) for job in state.jobs for role in job.roles):
         read = _with_quotas(connection, read)
         state = _observed(read.facts, now)
-    jobs = selected(_named(with_unmet_quotas(state.jobs, state.quotas)), connection, selector)
-    return Survey(jobs, (*read.hints, *read.unranked), unranked=frozenset(read.unranked))
+    return _chosen(read, with_unmet_quotas(state.jobs, state.quotas), connection, selector)
+
+
+def _chosen(
+    read: _Read, jobs: Sequence[TrainingJob], connection: ClusterConnection, selector: str
+) -> Survey:
+    hints = (*read.hints, *read.unranked)
+    unranked = frozenset(read.unranked)
+    return Survey(selected(_named(jobs), connection, selector), hints, unranked=unranked)
 
 
 def survey_ruled(connection: ClusterConnection, now: datetime) -> Survey:

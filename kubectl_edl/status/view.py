@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from kubectl_edl.client import reconciler_lease
-from kubectl_edl.client.cluster_view import survey_training
+from kubectl_edl.client.cluster_view import survey_refused
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.job_views.training_job_view import document, view
 from kubectl_edl.output.age import age
@@ -110,7 +110,7 @@ def listed(
 
     Raises errors as `training_job` does.
     """
-    survey = _ranked(survey_training(asked.connection, selector, now, asked), asked, now)
+    survey = _ranked(survey_refused(asked, selector, now), asked, now)
     chosen = {training_job(name, survey, asked.connection).key for name in names}
     views = tuple(view(job) for job in survey.jobs if not names or job.key in chosen)
     lead = reconciler_lease.read(asked.connection, asked.lease, now)
@@ -134,7 +134,7 @@ def detailed(
     """The training job of this name."""
     from kubectl_edl.status.detail import job_detail
 
-    survey = _ranked(survey_training(asked.connection, "", now, asked), asked, now)
+    survey = _ranked(survey_refused(asked, "", now), asked, now)
     lead = reconciler_lease.read(asked.connection, asked.lease, now)
     shown, report = job_detail(name, survey, asked.connection, now, lead)
     return (shown,), report.with_hints((*survey.hints, *lead.hints))

@@ -3,7 +3,7 @@ import pytest
 from edl import contract
 from edl.model import ObjectRef
 from edl.writes import Json
-from tests.kubectl_edl.cluster_wrappers import overtaken
+from tests.kubectl_edl.cluster_wrappers import fenced, overtaken
 from tests.kubectl_edl.stage import Stage, job, mnist
 
 ROLES = ("mnist-chief", "mnist-ps", "mnist-worker")
@@ -127,6 +127,14 @@ def test_pausing_and_resuming_a_job_with_lost_pods_warns_of_the_job_controllers_
     queued = stage.run("pause", "mnist")
     assert "pods end" not in queued.err
     assert queued.err.endswith("once resumed, it waits in the queue until then\n")
+
+
+def test_the_warning_of_lost_pods_needs_no_right_to_read_quotas(stage: Stage) -> None:
+    notes = {contract.FAILURES_AT_START: "0"}
+    stage.patch("mnist-worker", {"metadata": {"annotations": notes}, "status": {"failed": 5}})
+    stage.cluster.delete(ObjectRef("Pod", "default", "mnist-worker-3-x3"))
+    stage.wrapped = fenced("ResourceQuota", "LimitRange")
+    assert stage.run("pause", "mnist").err.startswith("warning: mnist lost pods, ")
 
 
 def test_resuming_a_job_that_cannot_start_says_why(stage: Stage) -> None:

@@ -15,6 +15,7 @@ from edl.kube.auth.access_review import MissingRights
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.main import run
+from tests.kubectl_edl.cluster_wrappers import fenced
 from tests.kubectl_edl.stage import NOW, Run, Stage, job, lease, mnist, pod
 
 if TYPE_CHECKING:
@@ -73,6 +74,15 @@ def test_several_are_removed_together_each_once(stage: Stage) -> None:
     found = stage.run("scale", "mnist", "--remove", "worker-2,worker-0,mnist-worker-0")
     assert "worker worker-2,worker-0,mnist-worker-0 are removed, set to 2" in found.out
     assert notes(stage)[contract.REMOVE] == "mnist-worker-0-x0,mnist-worker-2-x2"
+
+
+def test_workers_are_removed_without_a_right_to_quotas_while_another_job_lacks_pods(
+    stage: Stage,
+) -> None:
+    stage.put(job("other", framework="none"), suspend=False)
+    stage.wrapped = fenced("ResourceQuota", "LimitRange")
+    found = stage.run("scale", "mnist", "--remove", "worker-1")
+    assert found == Run(0, f"mnist: worker worker-1 is removed, {FOUND} mnist\n", "")
 
 
 def test_one_is_not_ten() -> None:

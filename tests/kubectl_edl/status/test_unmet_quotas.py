@@ -1,10 +1,14 @@
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 
 from edl import contract
-from tests.kubectl_edl.cluster_wrappers import fenced
+from tests.kubectl_edl.cluster_wrappers import fenced, recorded
 from tests.kubectl_edl.stage import NOW, Stage, event, job, pod, quota
+
+if TYPE_CHECKING:
+    from edl.kube.cluster import ListOptions
 
 REASON = 'ResourceQuota "compute" of namespace default allows 2 pods: needs 1; 3 used, 0 left'
 
@@ -58,3 +62,11 @@ def test_without_the_right_to_read_quotas_a_job_that_lacks_pods_is_listed_with_a
     found = stage.run("status")
     assert "mine" in found.out
     assert found.err.startswith("hint: what a ResourceQuota forbids is unknown: ")
+
+
+@pytest.mark.parametrize("command", [["history", "mine"], ["events"], ["pause", "mine"]])
+def test_commands_that_show_no_reason_read_no_quotas(stage: Stage, command: list[str]) -> None:
+    lists: list[ListOptions] = []
+    stage.wrapped = recorded(lists)
+    assert stage.run(*command).code == 0
+    assert {"ResourceQuota", "LimitRange"}.isdisjoint(one.kind for one in lists)
