@@ -84,11 +84,13 @@ def survey_refused(asked: PrefetchedLists, selector: str, now: datetime) -> Surv
     Quotas are read only if a job lacks pods.
     """
     connection, read = asked.connection, _training(asked)
+    at = server_time(connection.cluster, now)
     state = _observed(read.facts, now)
-    if any(lacking_pods(role) for job in state.jobs for role in job.roles):
+    if any(any(lacking_pods(job, at).values()) for job in state.jobs):
         read = _with_quotas(connection, read)
         state = _observed(read.facts, now)
-    return _chosen(read, with_unmet_quotas(state.jobs, state.quotas), connection, selector)
+    jobs = with_unmet_quotas(state.jobs, state.quotas, at)
+    return _chosen(read, jobs, connection, selector)
 
 
 def _chosen(
@@ -101,7 +103,7 @@ def _chosen(
 
 def survey_ruled(connection: ClusterConnection, now: datetime) -> Survey:
     """The same, including the effects of their namespaces' quotas and LimitRanges."""
-    return _survey(_with_quotas(connection, _training(PrefetchedLists(connection))), now)
+    return _survey(connection, _training(PrefetchedLists(connection)), now)
 
 
 def survey_charged(connection: ClusterConnection, now: datetime) -> Survey:
@@ -117,12 +119,13 @@ def survey_charged(connection: ClusterConnection, now: datetime) -> Survey:
     )
     facts = replace(read.facts, pods=[*read.facts.pods, *pods])
     with_provisional = _Read(facts, (*read.hints, *hints), read.unranked)
-    return _survey(_with_quotas(connection, with_provisional), now)
+    return _survey(connection, with_provisional, now)
 
 
-def _survey(read: _Read, now: datetime) -> Survey:
+def _survey(connection: ClusterConnection, given: _Read, now: datetime) -> Survey:
+    read = _with_quotas(connection, given)
     found, hints = _observed(read.facts, now), (*read.unranked, *read.hints)
-    jobs = with_unmet_quotas(found.jobs, found.quotas)
+    jobs = with_unmet_quotas(found.jobs, found.quotas, server_time(connection.cluster, now))
     return Survey(jobs, hints, found.bare_jobs, frozenset(read.unranked), found.quotas)
 
 

@@ -2,6 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -13,6 +15,8 @@ from edl.model.quotas import GPUS
 from edl.quantities import SHARED_GPU
 
 _Key = tuple[str, str, str]
+_SETTLED_AFTER: Final = timedelta(seconds=30)
+"""By then pods that the last change of a role admitted can be listed."""
 
 
 def budgets(
@@ -33,22 +37,34 @@ def budgets(
 
 
 def with_unmet_quotas(
-    jobs: Sequence[TrainingJob], quotas: Iterable[Quota]
+    jobs: Sequence[TrainingJob], quotas: Iterable[Quota], now: datetime
 ) -> tuple[TrainingJob, ...]:
     """The jobs; roles that lack pods have the ResourceQuota that refuses them.
 
-    `jobs`: all of the quotas' namespaces.
+    `jobs`: all of the quotas' namespaces. `now`: the API server's.
     """
     limits: defaultdict[str, list[Quota]] = defaultdict(list)
     for quota in quotas:
         if not quota.takes_back:
             limits[quota.namespace].append(quota)
     used = _ours(jobs) if limits else {}
-    return tuple(_refused(job, limits.get(job.key.namespace, ()), used) for job in jobs)
+    return tuple(_refused(job, limits.get(job.key.namespace, ()), used, now) for job in jobs)
 
 
-def lacking_pods(role: Role) -> int:
-    """How many pods a started role lacks; those that terminate are yet to be replaced."""
+def lacking_pods(job: TrainingJob, now: datetime) -> dict[str, int]:
+    """How many pods each started role lacks; those that terminate are yet to be replaced.
+
+    None of a role that has just changed: a quota counts new pods before they can be listed.
+    """
+    return {role.name: _lacking_pods(role) for role in job.live if _is_settled(job, role, now)}
+
+
+def _is_settled(job: TrainingJob, role: Role, now: datetime) -> bool:
+    changes = job.started_at, role.record.resized_at, role.reported_at
+    return all(now - at >= _SETTLED_AFTER for at in changes if at)
+
+
+def _lacking_pods(role: Role) -> int:
     status = role.status
     if status.suspended or status.ending:
         return 0
@@ -57,10 +73,12 @@ def lacking_pods(role: Role) -> int:
     return max(size - done - sum(not pod.ended for pod in status.pods), 0)
 
 
-def _refused(job: TrainingJob, quotas: Iterable[Quota], used: Mapping[_Key, int]) -> TrainingJob:
-    lacking = {role.name: lacking_pods(role) for role in job.live}
+def _refused(
+    job: TrainingJob, quotas: Iterable[Quota], used: Mapping[_Key, int], now: datetime
+) -> TrainingJob:
+    lacking = lacking_pods(job, now)
     for quota in quotas if any(lacking.values()) else ():
-        needed = {role.name: _charge(role, quota) * lacking[role.name] for role in job.live}
+        needed = {role.name: _charge(role, quota) * lacking.get(role.name, 0) for role in job.live}
         needs = sum(needed.values())
         uses = quota.others + used.get((quota.namespace, quota.source, quota.resource), 0)
         if needs > max(quota.hard - uses, 0):

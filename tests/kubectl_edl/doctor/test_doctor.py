@@ -892,7 +892,8 @@ def test_lost_pods_of_a_minimum_are_a_warning_whatever_the_back_off_and_the_age(
 def test_a_lowered_quota_that_refuses_lost_pods_comes_before_their_back_off(stage: Stage) -> None:
     owner = stage.put(job("half", framework="none", max="3"), suspend=False, parallelism=3)
     stage.create(pod(owner, 0))
-    notes = {contract.FAILURES_AT_START: "0", contract.STARTED_AT: NOW.isoformat()}
+    began = (NOW - timedelta(hours=1)).isoformat()
+    notes = {contract.FAILURES_AT_START: "0", contract.STARTED_AT: began}
     stage.patch("half", {"metadata": {"annotations": notes}, "status": {"failed": 9}})
     lowered = quota("requests.cpu")
     lowered["status"] = {"hard": {"requests.cpu": "1"}, "used": {"requests.cpu": "2"}}

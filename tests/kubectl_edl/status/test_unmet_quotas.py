@@ -1,9 +1,11 @@
 import json
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
 from edl import contract
+from edl.writes import Json
 from tests.kubectl_edl.cluster_wrappers import fenced, recorded
 from tests.kubectl_edl.stage import NOW, Stage, event, job, pod, quota
 
@@ -21,7 +23,8 @@ def stage() -> Stage:
     owner = stage.put(job("mine", **limits), suspend=False, parallelism=4)
     for index in (0, 1, 3):
         stage.create(pod(owner, index))
-    notes = {contract.FAILURES_AT_START: "0", contract.STARTED_AT: NOW.isoformat()}
+    began = (NOW - timedelta(hours=1)).isoformat()
+    notes = {contract.FAILURES_AT_START: "0", contract.STARTED_AT: began}
     stage.patch("mine", {"metadata": {"annotations": notes}, "status": {"failed": 5}})
     return stage
 
@@ -62,6 +65,32 @@ def test_without_the_right_to_read_quotas_a_job_that_lacks_pods_is_listed_with_a
     found = stage.run("status")
     assert "mine" in found.out
     assert found.err.startswith("hint: what a ResourceQuota forbids is unknown: ")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"annotations": {contract.STARTED_AT: NOW.isoformat()}},
+        {"annotations": {contract.RESIZED_AT: NOW.isoformat()}},
+        {"managedFields": [{"subresource": "status", "time": "2026-11-21T12:00:00Z"}]},
+    ],
+    ids=["start", "resize", "report"],
+)
+@pytest.mark.parametrize("command", [["status"], ["explain", "mine"]])
+def test_pods_that_are_being_created_and_counted_already_lack_no_quota(
+    stage: Stage, change: Json, command: list[str]
+) -> None:
+    """The API server counts a pod before it can be listed."""
+    found = quota("pods")
+    found["status"] = {"hard": {"pods": "4"}, "used": {"pods": "4"}}
+    stage.create(found)
+    refused = "allows 4 pods"
+    stage.now = [NOW + timedelta(seconds=29)]
+    assert refused in stage.run(*command).out
+    stage.patch("mine", {"metadata": change})
+    assert refused not in stage.run(*command).out
+    stage.now = [NOW + timedelta(seconds=31)]
+    assert refused in stage.run(*command).out
 
 
 @pytest.mark.parametrize("command", [["history", "mine"], ["events"], ["pause", "mine"]])
