@@ -57,10 +57,11 @@ _TEXTS: Final = (
 
 _POD: Final = re.compile(r'^.*?pods "[^"]*" is forbidden: ')
 _EXCEEDED: Final = re.compile(
-    r"exceeded quota: (?P<name>[a-z0-9][-a-z0-9.]*), "
+    r'\S+( "[^"]*")? is forbidden: exceeded quota: (?P<name>[a-z0-9][-a-z0-9.]*), '
     r"requested: (?P<requested>\S+), used: (?P<used>\S+), limited: (?P<limited>\S+)"
 )
-"""Lists of the exceeded resources, each as `requests.cpu=2,services=1`."""
+"""The whole text of the API server: a webhook may use the same words. The figures are lists of the
+exceeded resources, each as `requests.cpu=2,services=1`."""
 
 
 def create_failure(message: str) -> CreateFailure:
@@ -83,7 +84,7 @@ def exceeded_quota(message: str, namespace: str) -> Usage | None:
 
     None if no quota did, or if the message has no figures.
     """
-    if not (match := _EXCEEDED.search(message)):
+    if not (match := _EXCEEDED.fullmatch(message)):
         return None
     resource = match["requested"].partition("=")[0]
     try:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from edl.annotations import write_refusals
+from edl.errors import Forbidden
 from edl.kube.create_failures import exceeded_quota
 from edl.kube.writer.executor import StepFailure
 from edl.model import ClusterState, JobKey, TrainingJob
+from edl.model.reason_codes import Usage
 
 if TYPE_CHECKING:
     from edl.model import WriteRefusal
@@ -45,7 +47,7 @@ class UnrecordedRefusals:
         if job is None:
             return False
         found = {
-            refusal.kind: replace(refusal, usage=exceeded_quota(str(one.error), key.namespace))
+            refusal.kind: replace(refusal, usage=_usage(one, key.namespace))
             for one in refused
             for refusal in write_refusals.refused(
                 job, one.step.sizes, str(one.error), now, starts=one.step.starts
@@ -66,6 +68,12 @@ class UnrecordedRefusals:
     def _with_refusals(self, job: TrainingJob) -> TrainingJob:
         known = self._known.get(_id(job))
         return write_refusals.with_refusals(job, known) if known else job
+
+
+def _usage(refused: StepFailure, namespace: str) -> Usage | None:
+    """The quota that refused it, with its figures; None if a webhook did, in whatever words."""
+    by_api_server = isinstance(refused.error, Forbidden)
+    return exceeded_quota(str(refused.error), namespace) if by_api_server else None
 
 
 def _id(job: TrainingJob) -> tuple[JobKey, str]:

@@ -241,12 +241,25 @@ def test_a_start_that_a_quota_refused_has_the_quota_and_its_figures_in_the_next_
 ) -> None:
     world.starts = True
     figures = "requested: services=1, used: services=0, limited: services=0"
-    world.executor.fails[A] = Forbidden(f"exceeded quota: team, {figures}", 403)
+    text = f'services "a" is forbidden: exceeded quota: team, {figures}'
+    world.executor.fails[A] = Forbidden(text, 403)
     world.loop.round()
     world.loop.round()
     ((refusal,),) = world.refusals[1:]
     budget = Quota(A.namespace, 'ResourceQuota "team"', "services", 0)
     assert refusal.usage == Usage(budget, 1, 0)
+
+
+def test_a_start_that_a_webhook_refused_in_the_words_of_a_quota_has_no_quota(world: World) -> None:
+    """Of a webhook's refusal the client keeps the webhook's own words, whatever they are."""
+    world.starts = True
+    figures = "requested: services=1, used: services=0, limited: services=0"
+    text = f'services "a" is forbidden: exceeded quota: team, {figures}'
+    world.executor.fails[A] = Invalid(text, 403)
+    world.loop.round()
+    world.loop.round()
+    ((refusal,),) = world.refusals[1:]
+    assert refusal.usage is None
 
 
 def test_a_refused_size_is_part_of_the_next_state_and_delays_nothing_else(world: World) -> None:

@@ -99,4 +99,19 @@ def test_the_quota_that_refuses_an_object_is_read_with_its_figures(
     ],
 )
 def test_without_figures_that_can_be_read_no_quota_is_named(figures: str) -> None:
-    assert exceeded_quota(f"exceeded quota: team, {figures}", "lab") is None
+    text = f'services "mnist" is forbidden: exceeded quota: team, {figures}'
+    assert exceeded_quota(text, "lab") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'admission webhook "x.y" denied the request: {exceeded}',
+        'admission webhook "x.y" denied the request: services "mnist" is forbidden: {exceeded}',
+        'services "mnist" is forbidden: no: {exceeded}',
+        'services "mnist" is forbidden: {exceeded} of hall 2',
+    ],
+)
+def test_a_text_of_another_admission_plugin_or_webhook_names_no_quota(text: str) -> None:
+    exceeded = "exceeded quota: team, requested: gpu=1, used: gpu=2, limited: gpu=2"
+    assert exceeded_quota(text.format(exceeded=exceeded), "lab") is None
