@@ -3,8 +3,6 @@
 from datetime import datetime, timedelta
 from typing import Final
 
-from msgspec.structs import replace
-
 from edl import contract, reasons
 from edl.contract import CleanUp
 from edl.lost_pods import missing_pods
@@ -46,10 +44,10 @@ def blocked(job: TrainingJob) -> Reason:
         return refused[Code.NAMESPACE_TERMINATING]
     if job.problem:
         return reasons.quoted(Code.INVALID, job.blocker)
-    usages = (one.usage for one in job.refused_writes if one.size is None)
-    if usage := next(filter(None, usages), None):
-        exceeded = reasons.insufficient_quota(usage.budget, usage.needs, usage.used)
-        return replace(exceeded, code=Code.START_REFUSED)
+    usages = (one.usage for one in job.refused_writes if one.size is None and one.usage)
+    for usage in usages:
+        if usage.budget.namespace == job.key.namespace:
+            return reasons.start_refused(usage)
     return reasons.quoted(Code.START_REFUSED, job.blocker)
 
 

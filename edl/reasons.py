@@ -217,6 +217,10 @@ def insufficient_quota(quota: Quota, needs: int, used: int) -> Reason:
     return Reason(Code.QUOTA_EXCEEDED, Usage(quota, needs, used))
 
 
+def start_refused(usage: Usage) -> Reason:
+    return Reason(Code.START_REFUSED, usage)
+
+
 def over_quota(quota: Quota) -> Reason:
     return Reason(Code.QUOTA_EXCEEDED, OverQuota(quota))
 

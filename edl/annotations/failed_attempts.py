@@ -13,11 +13,14 @@ from msgspec.structs import replace
 from edl.annotations.json_text import read_json
 from edl.backoff import Backoff
 from edl.model import FailedAttempt, WriteRefusal
+from edl.model.reason_codes import Usage
 
 MOST_ATTEMPTS: Final = 10**6
 """The largest count of attempts that is accepted."""
 _LONGEST: Final = 65_536
 """Characters of refused writes that are read; longer annotations are invalid."""
+_LONGEST_NAME: Final = 512
+"""Characters of a quota's source or resource: `requests.`, a domain of 253, and a name of 63."""
 MOST: Final = 1024
 """Characters of a quoted message that are kept: as many as an Event holds."""
 _failures: Final = msgspec.json.Decoder(FailedAttempt)
@@ -61,10 +64,15 @@ def read_refusals(annotation: str) -> tuple[WriteRefusal, ...] | None:
 
 
 def _bounded(found: WriteRefusal) -> WriteRefusal:
-    """The refusal, without a quota whose names are none of Kubernetes."""
-    quota = found.usage.budget if found.usage else None
-    names = (quota.namespace, quota.source, quota.resource) if quota else ()
-    return found if all(quoted(name) == name for name in names) else replace(found, usage=None)
+    """The refusal, without a quota that Kubernetes does not have."""
+    return found if found.usage is None or _is_valid(found.usage) else replace(found, usage=None)
+
+
+def _is_valid(usage: Usage) -> bool:
+    quota = usage.budget
+    names = (quota.namespace, quota.source, quota.resource)
+    named = all(0 < len(name) <= _LONGEST_NAME and quoted(name) == name for name in names)
+    return named and usage.needs > 0 and min(quota.hard, usage.used) >= 0
 
 
 def _checked(found: _Attempt) -> _Attempt | None:

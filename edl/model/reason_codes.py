@@ -286,8 +286,9 @@ class Reason(msgspec.Struct, frozen=True, omit_defaults=True):
     about: About | None = None
     restart: Restart = Restart.NONE
     attempts: Annotated[int, msgspec.Meta(ge=0, le=100)] = 0
+    """How many restarts preceded this one in quick succession."""
     failed_starts: Annotated[int, msgspec.Meta(ge=0, le=100)] = 0
-    """Restarts before this one in quick succession, and failed starts in a row before the last."""
+    """How many failed starts in a row preceded the last one."""
 
 
 _CODES: Final = {code.value: code for code in Code}

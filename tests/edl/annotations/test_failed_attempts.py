@@ -6,12 +6,16 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from edl.annotations import failed_attempts
 from edl.annotations.failed_attempts import MOST, NODES
 from edl.annotations.json_text import json_text
-from edl.model import FailedAttempt, RefusedSize, WriteRefusal
+from edl.model import FailedAttempt, Quota, RefusedSize, WriteRefusal
+from edl.model.reason_codes import Usage
 from tests.edl.trainings import NOW
+
+BUDGET = Quota("ns", 'ResourceQuota "team"', "services", 2)
 
 
 def refusals() -> st.SearchStrategy[tuple[WriteRefusal, ...]]:
@@ -63,6 +67,26 @@ def test_refused_sizes_that_no_reconciler_writes_count_as_none(
     good = [first, first | {"size": {"role": "worker", "size": 5, "grows": True}}]
     assert len(failed_attempts.read_refusals(json_text(good)) or ()) == 2
     assert failed_attempts.read_refusals(json_text([*good, first | {"attempts": 0}])) == ()
+
+
+@pytest.mark.parametrize(
+    ("budget", "needs", "used"),
+    [
+        (BUDGET, 0, 0),
+        (BUDGET, 1, -1),
+        (replace(BUDGET, hard=-1), 1, 0),
+        (replace(BUDGET, namespace=""), 1, 0),
+        (replace(BUDGET, source="a\nb"), 1, 0),
+        (replace(BUDGET, resource="pods" * 200), 1, 0),
+    ],
+)
+def test_a_quota_that_kubernetes_does_not_have_is_left_out_of_a_refusal(
+    budget: Quota, needs: int, used: int
+) -> None:
+    first = WriteRefusal(NOW, 1, "no", usage=Usage(BUDGET, 1, 0))
+    assert failed_attempts.read_refusals(json_text([first])) == (first,)
+    hostile = replace(first, usage=Usage(budget, needs, used))
+    assert failed_attempts.read_refusals(json_text([hostile])) == (replace(first, usage=None),)
 
 
 def test_each_failure_doubles_the_pause_up_to_the_longest() -> None:

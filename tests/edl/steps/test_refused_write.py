@@ -62,20 +62,24 @@ def test_the_refusal_and_its_reason_are_written_on_the_first_job() -> None:
 
 
 def test_the_reason_of_a_start_that_a_quota_refused_is_the_quota_with_its_figures() -> None:
-    budget = Quota("ns", 'ResourceQuota "team"', "services", 2)
+    budget = Quota(KEY.namespace, 'ResourceQuota "team"', "services", 2)
     refusal = replace(FIRST, usage=Usage(budget, 1, 2))
     job = refused(refusal)
     found = steps_of(job)
     (patch,) = [patch for step in found.steps for patch in patches(step)]
     assert recorded(patch) == (refusal,)
-    what = 'ResourceQuota "team" of namespace ns allows 2 services: needs 1; 2 used, 0 left'
+    what = 'ResourceQuota "team" of namespace lab allows 2 services: needs 1; 2 used, 0 left'
     text = f"the API server refuses its start: {what}"
     assert written(patch)[contract.MESSAGE] == text
     why = phases.blocked(job)
     assert (why.code, why.about) == (Code.START_REFUSED, Usage(budget, 1, 2))
     assert message(why) == text
-    hostile = replace(refusal, usage=Usage(replace(budget, source="a\nb"), 1, 2))
-    assert failed_attempts.read_refusals(json_text([hostile])) == (FIRST,)
+
+
+def test_a_quota_of_another_namespace_is_not_the_reason_of_a_refused_start() -> None:
+    usage = Usage(Quota("other", 'ResourceQuota "team"', "services", 2), 1, 2)
+    why = phases.blocked(refused(replace(FIRST, usage=usage)))
+    assert why == reasons.quoted(Code.START_REFUSED, str(FIRST))
 
 
 def test_what_the_planner_reads_again_is_kept() -> None:
