@@ -21,7 +21,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture(scope="module")
 def thief(installation: Installation) -> Cluster:
-    """Somebody who has the reconciler's token."""
+    """A user with the token of the reconciler."""
     thief = connect(str(installation.folder / "reconciler.kubeconfig"))
     with stage(installation.cluster) as at:
         at.apply(foreign_pod())

@@ -1,4 +1,4 @@
-"""The dashboard of a user whom the API server permits little, or no longer anything."""
+"""The dashboard of a user with few rights in the cluster, or whose rights were removed."""
 
 from __future__ import annotations
 
