@@ -123,15 +123,11 @@ class Supervisor:
 
     def _absent(self) -> tuple[str, ...]:
         wanted = [name for name, launch in self.launches().items() if launch.wanted]
-        if not all(map(self._lives, wanted)):
+        seen = self._seen
+        if not all(_lives(seen.get(name)) for name in wanted):
             leaders = [each for each in ownership.of_sandbox(self.folder) if each.leads]
-            self._seen = {each.component: each for each in reversed(leaders)}
-        return tuple(name for name in wanted if name not in self._seen)
-
-    def _lives(self, name: str) -> bool:
-        """Whether it is still the process seen last: much faster than reading all processes."""
-        seen = self._seen.get(name)
-        return seen is not None and ownership.runs(seen)
+            self._seen = seen = {each.component: each for each in reversed(leaders)}
+        return tuple(name for name in wanted if name not in seen)
 
     def _spawn(self, launch: Launch) -> int:
         log = self.log(launch.name)
@@ -150,6 +146,11 @@ class Supervisor:
 
     def _known(self) -> str:
         return f"known here are {', '.join(self.launches()) or 'none'}"
+
+
+def _lives(seen: Process | None) -> bool:
+    """Whether it is still the process seen last: much faster than reading all processes."""
+    return seen is not None and ownership.runs(seen)
 
 
 def _end_kindly(chosen: Sequence[Process]) -> None:

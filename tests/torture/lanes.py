@@ -20,6 +20,14 @@ _TRIES: Final = 40
 """Of one fault, before the run fails: nothing of its kind can be proven here."""
 
 
+@dataclass(frozen=True, slots=True)
+class Death:
+    """A process that ended by itself. `report`: the last lines of its log."""
+
+    name: str
+    report: str
+
+
 @dataclass
 class Tally:
     """What struck: counts by kind, and the seconds that striking and proving took."""
@@ -27,8 +35,7 @@ class Tally:
     struck: Counter[str] = field(default_factory=Counter)
     unproven: Counter[str] = field(default_factory=Counter)
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    died: list[str] = field(default_factory=list)
-    """Processes that ended by themselves."""
+    deaths: list[Death] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     lock: Lock = field(default_factory=Lock)
 
@@ -145,9 +152,10 @@ class Lanes:
         """Start those of them that ended by themselves, as a kubelet would."""
         for name in self._scene.sandbox.dead():
             if name in names:
+                death = Death(name, self._scene.sandbox.death_report(name))
                 with self.tally.lock:
-                    self.tally.died.append(name)
-                self._ledger.tell("died by itself", name=name)
+                    self.tally.deaths.append(death)
+                self._ledger.tell("died by itself", name=name, report=death.report)
                 try:
                     self._scene.sandbox.start(name)
                 except SandboxError as error:

@@ -222,7 +222,7 @@ def _report(run: Run, seconds: tuple[float, float], broken: list[Violation]) -> 
 
 
 def _figures(run: Run, peace: float) -> Mapping[str, str]:
-    died = Counter(run.lanes.tally.died)
+    died = Counter(death.name for death in run.lanes.tally.deaths)
     return {
         "training jobs that came": f"{len(run.came)}",
         "Jobs in them": f"{len(run.users.created)}",

@@ -11,7 +11,7 @@ import pytest
 
 from tests.torture.churn import ENDS_AFTER, KINDS, Commission, commissions
 from tests.torture.faults import ENDS, LANES
-from tests.torture.lanes import Lanes, decks
+from tests.torture.lanes import Death, Lanes, decks
 from tests.torture.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -64,7 +64,9 @@ def test_each_paused_job_is_resumed_and_each_scaled_job_returned_to_auto(seed: i
 def test_a_component_that_died_is_started_while_faults_wait_for_jobs(tmp_path: Path) -> None:
     """Without the controller manager no job would come or end, and the faults would wait on."""
     dead = ["kube-controller-manager"]
-    sandbox = SimpleNamespace(dead=lambda: tuple(dead), start=dead.remove)
+    sandbox = SimpleNamespace(
+        dead=lambda: tuple(dead), start=dead.remove, death_report=lambda name: f"{name}: its log"
+    )
     ledger = Ledger(tmp_path / "ledger")
     scale = SimpleNamespace(faults=20, seed=1, rest=0.0)
     lanes = Lanes(cast("Scene", SimpleNamespace(sandbox=sandbox)), ledger, scale, lambda: None)
@@ -73,4 +75,6 @@ def test_a_component_that_died_is_started_while_faults_wait_for_jobs(tmp_path: P
         time.sleep(0.01)
     lanes.stop()
     ledger.close()
-    assert lanes.tally.died == ["kube-controller-manager"]
+    assert lanes.tally.deaths == [
+        Death("kube-controller-manager", "kube-controller-manager: its log")
+    ]

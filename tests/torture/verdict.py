@@ -73,9 +73,10 @@ def _state(name: str, job: JobSight | None) -> str:
 
 def _processes(run: "Run") -> Iterator[Violation]:
     """None of ours ends by itself, or meets what it cannot name."""
+    for death in run.lanes.tally.deaths:
+        if death.name in OURS:
+            yield Violation("ours never end by themselves", death.name, death.report)
     for name in OURS:
-        if name in run.lanes.tally.died:
-            yield Violation("ours never end by themselves", name, "it did")
         log = run.scene.sandbox.log(name).read_text(errors="replace")
         if found := _SURPRISE.search(log):
             story = " | ".join(log[found.start() :].splitlines()[:_STORY])
