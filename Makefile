@@ -98,7 +98,7 @@ laws-meanwhile: setup
 	@PYTEST_TIMEOUT=1800 nice -n 19 $(MAKE) --no-print-directory laws
 
 integration: setup binaries ## against a real API server: the sandbox's, or $$EDL_KUBECONFIG's
-	$(BIN)/pytest -q $(call SIDE_BY_SIDE,4) --least $(LEAST_INTEGRATION) -m "integration$(WITHOUT_PASSED)" \
+	$(BIN)/python -m tests.lane -q $(call SIDE_BY_SIDE,4) --least $(LEAST_INTEGRATION) -m "integration$(WITHOUT_PASSED)" \
 		$(or $(TESTS),tests/integration tests/torture $(wildcard tests/attack))
 
 matrix: setup ## the integration tests on every supported Kubernetes, into docs/compatibility.md; RELEASES="1.33 1.37" some
@@ -111,7 +111,7 @@ smoke: setup ## a few of them on the oldest supported Kubernetes
 		&& $(BIN)/pytest -q $(call SIDE_BY_SIDE,3) --least $(LEAST_SMOKE) -m integration $(SMOKE)
 
 e2e: setup binaries images ## real pods that really train, on a real node; VARIANTS=no as `make test` runs it
-	$(BIN)/pytest -q $(call SIDE_BY_SIDE,2) --least $(LEAST_E2E) -m "e2e$(WITHOUT_PASSED)$(WITHOUT_VARIANTS)" \
+	$(BIN)/python -m tests.lane -q $(call SIDE_BY_SIDE,2) --least $(LEAST_E2E) -m "e2e$(WITHOUT_PASSED)$(WITHOUT_VARIANTS)" \
 		$(or $(TESTS),tests/e2e)
 
 test-kind: setup binaries ## the integration tests on a kind cluster; needs a container engine

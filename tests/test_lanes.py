@@ -17,6 +17,23 @@ def test_draws():
 def test_another():
     pass
 """
+_FLAKY = """
+from pathlib import Path
+import pytest
+
+def run(name):
+    with Path({folder!r}, f"{{name}}.runs").open("a+") as runs:
+        runs.write("x")
+        runs.seek(0)
+        return len(runs.read())
+
+@pytest.mark.parametrize("number", range({failures}))
+def test_flaky(number):
+    assert run(number) > {until}
+
+def test_good():
+    run("good")
+"""
 
 
 def run(folder: Path, *words: str, fixed: bool = False, **environ: str) -> tuple[int, str]:
@@ -41,6 +58,39 @@ def test_a_lane_that_lost_tests_fails(tmp_path: Path) -> None:
     assert code == 1
     assert "2 tests passed; at least 3 must" in said
     assert run(tmp_path, "--least", "2", "-k", "another")[0] == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("failures", "until", "code", "runs"), [(3, 1, 0, 2), (1, 2, 1, 2), (4, 1, 1, 1)]
+)
+def test_few_tests_that_fail_beside_others_run_once_more_alone(
+    tmp_path: Path, failures: int, until: int, code: int, runs: int
+) -> None:
+    test = _FLAKY.format(folder=str(tmp_path), failures=failures, until=until)
+    (tmp_path / "test_some.py").write_text(test)
+    command = (
+        "-m",
+        "tests.lane",
+        "-q",
+        "-n",
+        "2",
+        "-p",
+        "tests.conftest",
+        "-p",
+        "no:cacheprovider",
+    )
+    done = subprocess.run(
+        [sys.executable, *command, "test_some.py"],
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stdout
+    counted = {path.name: len(path.read_text()) for path in tmp_path.glob("*.runs")}
+    assert counted == {"good.runs": 1} | {f"{number}.runs": runs for number in range(failures)}
 
 
 @pytest.mark.slow
