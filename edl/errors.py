@@ -14,7 +14,7 @@ EdlError
         └── WebhookAway    the API server got no answer from our webhook
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -47,6 +47,15 @@ def refuse(findings: Iterable[Finding]) -> None:
     """Raises Denied with these findings, if there are any."""
     if found := tuple(findings):
         raise Denied(found)
+
+
+def findings_of(check: Callable[..., object], *given: object) -> tuple[Finding, ...]:
+    """The findings with which `check` raises Denied for these arguments; empty if it passes."""
+    try:
+        check(*given)
+    except Denied as denied:
+        return denied.findings
+    return ()
 
 
 class ClusterError(EdlError):

@@ -5,11 +5,10 @@ reported. Any other document passes through unchanged. Queues become teams, and 
 refer to each other, `edl.convert.queues` reads all of them together.
 """
 
-from collections.abc import Sequence
 from typing import Final
 
 from edl import contract
-from edl.convert.diagnostics import Malformed, Remark
+from edl.convert.diagnostics import Malformed, Remark, refusals
 from edl.convert.parts import hostname_hints
 from edl.convert.queues.queue_conversion import unread_version
 from edl.convert.source_kind import Converted, SourceKind
@@ -25,7 +24,6 @@ from edl.convert.sources import (
     unsupported_kinds,
 )
 from edl.convert.tracked_object import ConversionReport, Fields
-from edl.errors import Denied
 from edl.parsing.parser import parse
 from edl.writes import Json
 
@@ -100,26 +98,12 @@ def _read(source: SourceKind, document: Json) -> Converted:
     fields.value("apiVersion")
     fields.value("kind")
     manifests = tuple(source.read(fields))
-    if not report.wrong:
-        report.wrong.extend(_refusals(manifests))
+    for manifest in manifests if not report.wrong else ():
+        if contract.FRAMEWORK in (manifest["metadata"].get("labels") or {}):
+            report.wrong.extend(refusals(manifest, parse))
     if report.wrong:
         raise Malformed(report.wrong)
     report.finish()
     name = str((document.get("metadata") or {}).get("name") or "")
     report.notes.extend(hostname_hints.remarks(name, manifests))
     return Converted(manifests, tuple(report.dropped), tuple(report.notes))
-
-
-def _refusals(manifests: Sequence[Json]) -> list[Remark]:
-    """The webhook's findings on the converted Jobs."""
-    remarks = []
-    for manifest in manifests:
-        metadata = manifest["metadata"]
-        if contract.FRAMEWORK not in (metadata.get("labels") or {}):
-            continue
-        try:
-            parse(manifest)
-        except Denied as denied:
-            name = metadata.get("name", "")
-            remarks += [Remark((), f"as Job {name}: {finding}") for finding in denied.findings]
-    return remarks

@@ -1,11 +1,12 @@
 """Remarks on fields of a source document, with the field's path."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeAlias
 
 import msgspec
 
-from edl.errors import EdlError
+from edl.errors import EdlError, findings_of
+from edl.writes import Json
 
 FieldPath: TypeAlias = tuple[str | int, ...]
 """A field's path in a document: `("spec", "volumes", 0, "name")`."""
@@ -35,6 +36,12 @@ class Remark(msgspec.Struct, frozen=True):
         path = path_of(self.place)
         text = f"{path}: {self.what}" if path else self.what
         return text + (f"; {self.instead}" if self.instead else "")
+
+
+def refusals(manifest: Json, check: Callable[[Json], object]) -> Iterator[Remark]:
+    """Remarks on a converted Job: the findings with which `check` refuses it."""
+    name = manifest["metadata"].get("name", "")
+    return (Remark((), f"as Job {name}: {one}") for one in findings_of(check, manifest))
 
 
 class Malformed(EdlError):

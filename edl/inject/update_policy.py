@@ -5,7 +5,7 @@ from typing import Final
 
 from edl import contract
 from edl.contract import registry
-from edl.errors import Denied, Finding, refuse
+from edl.errors import Denied, Finding, findings_of, refuse
 from edl.frameworks import FRAMEWORKS
 from edl.inject import namespace_limits, peer_counts
 from edl.inject.manifest_parts import annotated, annotations, labels, template
@@ -238,7 +238,7 @@ def check(new: Json, old: Json, policy: NamespacePolicy) -> None:
     try:
         spec = parse(new)
     except Denied as denied:
-        before = _findings(old)
+        before = findings_of(parse, old)
         findings = [finding for finding in denied.findings if finding not in before]
         if findings:
             raise Denied(findings) from None
@@ -257,11 +257,3 @@ def _too_low(new: Json, old: Json, spec: JobSpec) -> list[Finding]:
         return []
     found = peer_counts.findings(old, spec, "recreate the Job with a smaller {}")
     return found or index_rules.findings(new, spec)
-
-
-def _findings(manifest: Json) -> tuple[Finding, ...]:
-    try:
-        parse(manifest)
-    except Denied as denied:
-        return denied.findings
-    return ()

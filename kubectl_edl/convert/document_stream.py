@@ -3,16 +3,15 @@
 Queues refer to each other across documents: they are collected, and their teams come last.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
 from edl import contract
 from edl.convert import convert
-from edl.convert.diagnostics import FieldPath, Malformed, Remark
+from edl.convert.diagnostics import FieldPath, Malformed, Remark, refusals
 from edl.convert.queues.queue_conversion import is_queue, teams_of_queues
-from edl.errors import Denied
 from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.writes import Json
 from kubectl_edl.resources.manifest_sources import ManifestSource, Unreadable
@@ -114,8 +113,8 @@ def _one(document: Document, value: Json, place: FieldPath, stream: DocumentStre
         return []
     if found is None:
         return [value]
-    if found.manifests != (value,):
-        stream.errors += lines(_refusals(found.manifests))
+    for manifest in found.manifests if found.manifests != (value,) else ():
+        stream.errors += lines(refusals(manifest, _review))
     stream.dropped += lines(found.dropped)
     stream.notes += lines(found.notes)
     return list(found.manifests)
@@ -129,15 +128,9 @@ def _lines(
     ]
 
 
-def _refusals(manifests: Iterable[Json]) -> Iterator[Remark]:
-    """Remarks on Jobs that the webhook would refuse."""
-    for manifest in manifests:
-        try:
-            mutate(AdmissionRequest("CREATE", manifest, None, user=""), _WEBHOOK)
-        except Denied as denied:
-            name = manifest["metadata"].get("name", "")
-            for finding in denied.findings:
-                yield Remark((), f"as Job {name}: {finding}")
+def _review(manifest: Json) -> None:
+    """Raises Denied if the webhook would refuse the Job."""
+    mutate(AdmissionRequest("CREATE", manifest, None, user=""), _WEBHOOK)
 
 
 def _name(value: Json) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from edl.errors import Denied, refuse
+from edl.errors import Denied, findings_of, refuse
 from edl.inject.handlers import AdmissionRequest, Context, advise, mutate, validate
 from edl.inject.manifest_parts import labels, template
 from edl.inject.manifest_schema import is_labelled
@@ -161,10 +161,9 @@ class _Injector:
 
     def _check_namespace(self, manifest: Json, where: str) -> None:
         """Validate a Namespace, which is never mutated."""
-        try:
-            validate(AdmissionRequest("CREATE", manifest, None, _USER), self._context)
-        except Denied as denied:
-            self.findings += prefixed(f"{where}: {named(manifest)}: ", denied.findings)
+        request = AdmissionRequest("CREATE", manifest, None, _USER)
+        found = findings_of(validate, request, self._context)
+        self.findings += prefixed(f"{where}: {named(manifest)}: ", found)
 
     def _creation(self, manifest: Json) -> AdmissionRequest:
         policy = self._policies.get(manifest["metadata"]["namespace"], namespace_policy.SILENT)

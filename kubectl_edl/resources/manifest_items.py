@@ -6,7 +6,7 @@ The API server checks types before it calls the webhook; manifests in files are 
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from edl.errors import Denied, Finding
+from edl.errors import Finding, findings_of
 from edl.inject import manifest_schema
 from edl.parsing.parser import parse
 from edl.writes import Json
@@ -89,19 +89,9 @@ def misshapen(manifest: Json, where: str) -> list[Finding]:
 
 
 def _findings(manifest: Json, place: str) -> list[Finding]:
-    try:
-        manifest_schema.check(manifest)
-    except Denied as denied:
-        return prefixed(place, [*denied.findings, *_others(manifest, denied.findings)])
-    return []
-
-
-def _others(manifest: Json, found: Iterable[Finding]) -> list[Finding]:
-    """Findings on the labels of the same manifest, at other paths."""
+    """The findings, followed by those on the labels of the same manifest at other paths."""
+    found = findings_of(manifest_schema.check, manifest)
     known = {one.path for one in found}
-    try:
-        if manifest_schema.is_labelled(manifest):
-            parse(manifest)
-    except Denied as denied:
-        return [one for one in denied.findings if one.path not in known]
-    return []
+    read = found and manifest_schema.is_labelled(manifest)
+    others = findings_of(parse, manifest) if read else ()
+    return prefixed(place, [*found, *(one for one in others if one.path not in known)])

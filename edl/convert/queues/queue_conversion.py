@@ -3,7 +3,7 @@
 Queues refer to each other, so they are read together; each remark stays with its document.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -25,7 +25,7 @@ from edl.convert.queues.team_capacity import capacities, report_islands
 from edl.convert.queues.team_namespaces import TeamNamespaces, namespaces_of
 from edl.convert.queues.team_parents import named_teams, report_circles, with_named_cohorts
 from edl.convert.tracked_object import ConversionReport, Fields
-from edl.errors import Denied
+from edl.errors import Denied, Finding, findings_of
 from edl.model import Reclaim, Team, Teams
 from edl.parsing.strict_yaml import load
 from edl.parsing.team_document import BOUNDS, MOST_TEAMS, parse_teams, render_teams
@@ -166,23 +166,20 @@ def _check(text: str, queues: Mapping[str, QueueFacts]) -> None:
     try:
         document = load(text, BOUNDS)
     except Denied as denied:
-        _report(first, denied)
+        _report(first, denied.findings)
         return
     entries = document.get("teams") if isinstance(document, dict) else None
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict) and (queue := queues.get(str(entry.get("name")))):
             findings = Findings()
             TeamReader(f"team {queue.name}", entry, findings).team()
-            _report(queue, Denied(findings))
-    try:
-        parse_teams(text)
-    except Denied as denied:
-        if not any(queue.fields.is_wrong for queue in queues.values()):
-            _report(first, denied)
+            _report(queue, findings)
+    if not any(queue.fields.is_wrong for queue in queues.values()):
+        _report(first, findings_of(parse_teams, text))
 
 
-def _report(queue: QueueFacts, denied: Denied) -> None:
-    for finding in denied.findings:
+def _report(queue: QueueFacts, findings: Iterable[Finding]) -> None:
+    for finding in findings:
         queue.fields.wrong(
             "", f"as {contract.TEAMS_CONFIG_MAP}: {finding.path}: {finding.what}", finding.allowed
         )
