@@ -15,8 +15,17 @@ def annotations(part: Json) -> Mapping[str, str]:
 
 def annotated(part: Json, texts: Mapping[str, str]) -> Json:
     """The part with these annotations added; existing ones of the same name are replaced."""
-    metadata = part.get("metadata") or {}
-    return part | {"metadata": metadata | {"annotations": {**annotations(part), **texts}}}
+    return with_metadata(part, annotations={**annotations(part), **texts})
+
+
+def with_metadata(part: Json, **fields: object) -> Json:
+    """The part with these fields of its metadata replaced."""
+    return part | {"metadata": (part.get("metadata") or {}) | fields}
+
+
+def with_spec(part: Json, **fields: object) -> Json:
+    """The part with these fields of its spec replaced."""
+    return part | {"spec": (part.get("spec") or {}) | fields}
 
 
 def pod_of(manifest: Json) -> Json:
@@ -26,3 +35,9 @@ def pod_of(manifest: Json) -> Json:
 
 def template(job: Json) -> Json:
     return (job.get("spec") or {}).get("template") or {}
+
+
+def with_first_container(pod: Json, **fields: object) -> Json:
+    """The pod spec with these fields of its first container replaced."""
+    first, *others = pod["containers"]
+    return pod | {"containers": [first | fields, *others]}

@@ -10,7 +10,14 @@ from edl import contract
 from edl.errors import Denied, Finding
 from edl.frameworks import FRAMEWORKS
 from edl.inject import peer_counts, update_policy
-from edl.inject.manifest_parts import annotated, annotations, labels
+from edl.inject.manifest_parts import (
+    annotated,
+    annotations,
+    labels,
+    template,
+    with_metadata,
+    with_spec,
+)
 from edl.model.object_refs import CRON_JOB_TYPE
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.parsing.parser import parse
@@ -103,13 +110,11 @@ def _with_gpu_class(manifest: Json, policy: NamespacePolicy) -> Json:
 
 
 def _with_priority(manifest: Json, policy: NamespacePolicy) -> Json:
-    spec = manifest.get("spec") or {}
-    template = spec.get("template") or {}
-    pod = template.get("spec") or {}
+    pod = template(manifest).get("spec") or {}
     if not policy.default_priority or pod.get("priorityClassName") or pod.get("priority"):
         return manifest
-    pod = pod | {"priorityClassName": policy.default_priority}
-    return manifest | {"spec": spec | {"template": template | {"spec": pod}}}
+    classed = with_spec(template(manifest), priorityClassName=policy.default_priority)
+    return with_spec(manifest, template=classed)
 
 
 def _with_bounds(manifest: Json, policy: NamespacePolicy) -> tuple[Json, tuple[str, ...]]:
@@ -160,5 +165,4 @@ def _readable(manifest: Json) -> JobSpec | None:
 
 
 def _labelled(manifest: Json, added: Mapping[str, str]) -> Json:
-    metadata = manifest.get("metadata") or {}
-    return manifest | {"metadata": metadata | {"labels": {**added, **labels(manifest)}}}
+    return with_metadata(manifest, labels={**added, **labels(manifest)})

@@ -8,7 +8,7 @@ the value while any Job of the training job runs, and the reconciler restores th
 from typing import Final
 
 from edl import contract
-from edl.inject.manifest_parts import annotations
+from edl.inject.manifest_parts import annotations, with_metadata, with_spec
 from edl.parsing.yaml_values import whole
 from edl.spec.job_spec import HELD_TTL
 from edl.writes import Json
@@ -31,13 +31,14 @@ def hold(new: Json, old: Json | None = None) -> Json:
         return _annotated(new, None)
     if ttl is None or ttl in (HELD_TTL, before) or not 0 <= ttl < _DECADES:
         return new
-    return _annotated(_with_ttl(new, HELD_TTL), str(ttl))
+    return _annotated(with_spec(new, **{FIELD: HELD_TTL}), str(ttl))
 
 
 def give_back(new: Json, old: Json) -> Json:
     """The Job that is handed back to its user, with its own TTL restored."""
     seconds = whole(str(annotations(old).get(contract.TTL, "")))  # a file may contain a number
-    return new if seconds is None or _ttl(new) != HELD_TTL else _with_ttl(new, seconds)
+    held = seconds is not None and _ttl(new) == HELD_TTL
+    return with_spec(new, **{FIELD: seconds}) if held else new
 
 
 def warnings(given: Json, stored: Json) -> tuple[str, ...]:
@@ -57,11 +58,7 @@ def _ttl(manifest: Json) -> int | None:
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
-def _with_ttl(manifest: Json, seconds: int) -> Json:
-    return manifest | {"spec": (manifest.get("spec") or {}) | {FIELD: seconds}}
-
-
 def _annotated(manifest: Json, text: str | None) -> Json:
     rest = {name: one for name, one in annotations(manifest).items() if name != contract.TTL}
     found = rest | ({} if text is None else {contract.TTL: text})
-    return manifest | {"metadata": (manifest.get("metadata") or {}) | {"annotations": found}}
+    return with_metadata(manifest, annotations=found)

@@ -8,7 +8,14 @@ from edl.contract import registry
 from edl.errors import Denied, Finding, findings_of, refuse
 from edl.frameworks import FRAMEWORKS
 from edl.inject import namespace_limits, peer_counts
-from edl.inject.manifest_parts import annotated, annotations, labels, template
+from edl.inject.manifest_parts import (
+    annotated,
+    annotations,
+    labels,
+    template,
+    with_metadata,
+    with_spec,
+)
 from edl.inject.pods import gpus, scheduling_gates
 from edl.inject.pods.pod_failure_policy import has_own_limit
 from edl.parsing.namespace_policy import NamespacePolicy
@@ -50,20 +57,14 @@ def other_queues(manifest: Json) -> list[Finding]:
 
 def without_ours(manifest: Json) -> Json:
     """The manifest without annotations that only we may write, on the object and its template."""
-    clean = _without_owned(manifest)
-    spec = clean.get("spec") or {}
-    if not spec.get("template"):
-        return clean
-    return clean | {"spec": spec | {"template": _without_owned(spec["template"])}}
+    clean, pods = _without_owned(manifest), template(manifest)
+    return with_spec(clean, template=_without_owned(pods)) if pods else clean
 
 
 def _without_owned(part: Json) -> Json:
-    metadata = part.get("metadata") or {}
-    found = metadata.get("annotations") or {}
-    kept = {name: text for name, text in found.items() if name not in registry.OWNED_ANNOTATIONS}
-    return (
-        part if len(kept) == len(found) else part | {"metadata": metadata | {"annotations": kept}}
-    )
+    found = annotations(part)
+    kept = {name: text for name, text in found.items() if not _is_ours(name)}
+    return part if len(kept) == len(found) else with_metadata(part, annotations=kept)
 
 
 def forgery_warnings(given: Json, stored: Json) -> tuple[str, ...]:
@@ -128,14 +129,14 @@ def still_released(job: Json) -> tuple[Json, tuple[str, ...]]:
     The API server copies the template's labels to a Job that is sent without labels (batch/v1,
     SetDefaults_Job). A file with our labels looks the same, so both are treated alike.
     """
-    metadata = job.get("metadata") or {}
-    kept = {"labels": _some_label(job, labels(job)), "annotations": _foreign(annotations(job))}
+    name = (job.get("metadata") or {}).get("name", "")
+    own, notes = _some_label(job, labels(job)), _foreign(annotations(job))
     warning = (
-        f"{metadata.get('name', '')} was released and stays an ordinary Job, without names of "
+        f"{name} was released and stays an ordinary Job, without names of "
         f"{contract.PREFIX}: kubectl edl release -f FILE removes them from its file, "
         f"{adoption(job)} makes it elastic again"
     )
-    return job | {"metadata": metadata | kept}, (warning,)
+    return with_metadata(job, labels=own, annotations=notes), (warning,)
 
 
 def others_labels(job: Json) -> dict[str, str]:
@@ -162,10 +163,8 @@ def adoption(job: Json) -> str:
 
 def held(new: Json, old: Json) -> tuple[Json, tuple[str, ...]]:
     """`new` with all fields restored that users may not change, and a warning for each."""
-    metadata = new.get("metadata") or {}
     written_out = {name: labels(old)[name] for name in WRITTEN_OUT if name in labels(old)}
-    kept = new | {"metadata": metadata | {"labels": {**written_out, **labels(new)}}}
-    kept = _with_owned_of(kept, old)
+    kept = _with_owned_of(with_metadata(new, labels={**written_out, **labels(new)}), old)
     pods, before = template(new), template(old)
     if pods:
         pods = gpus.placed_again(_with_owned_of(pods, before), before)
@@ -199,12 +198,10 @@ def _left_out(spec: Json, old: Json) -> Json:
 
 
 def _with_owned_of(part: Json, old: Json) -> Json:
-    metadata = part.get("metadata") or {}
     mine = {name: text for name, text in annotations(part).items() if not _is_ours(name)}
     ours = {name: text for name, text in annotations(old).items() if _is_ours(name)}
-    if mine | ours == annotations(part):
-        return part
-    return part | {"metadata": metadata | {"annotations": mine | ours}}
+    same = mine | ours == annotations(part)
+    return part if same else with_metadata(part, annotations=mine | ours)
 
 
 def _is_ours(name: str) -> bool:

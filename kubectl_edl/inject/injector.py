@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from edl.errors import Denied, findings_of, refuse
 from edl.inject.handlers import AdmissionRequest, Context, advise, mutate, validate
-from edl.inject.manifest_parts import labels, template
+from edl.inject.manifest_parts import labels, template, with_metadata, with_spec
 from edl.inject.manifest_schema import is_labelled
 from edl.inject.warnings import unknown_keys
 from edl.parsing import namespace_policy
@@ -190,8 +190,7 @@ def _as_sent(manifest: Json, namespace: str) -> Json:
     """
     metadata = manifest.get("metadata") or {}
     if manifest["kind"] == "Job" and not labels(manifest) and labels(template(manifest)):
-        metadata = metadata | {"labels": labels(template(manifest))}
-        manifest = manifest | {"metadata": metadata}
+        manifest = with_metadata(manifest, labels=labels(template(manifest)))
     return manifest if metadata.get("namespace") else _with_namespace(manifest, namespace)
 
 
@@ -203,14 +202,10 @@ def _with_namespace(manifest: Json, namespace: str) -> Json:
 
 def _defaulted(manifest: Json) -> Json:
     """The Job with batch/v1's default restartPolicy, Always."""
-    if manifest["kind"] != "Job":
+    pods = template(manifest)
+    if manifest["kind"] != "Job" or (pods.get("spec") or {}).get("restartPolicy"):
         return manifest
-    spec = manifest.get("spec") or {}
-    template = spec.get("template") or {}
-    pod = template.get("spec") or {}
-    if not pod.get("restartPolicy"):
-        pod = pod | {"restartPolicy": "Always"}
-    return manifest | {"spec": spec | {"template": template | {"spec": pod}}}
+    return with_spec(manifest, template=with_spec(pods, restartPolicy="Always"))
 
 
 def _in_order_of(before: Json, after: Json) -> Json:

@@ -10,7 +10,7 @@ from typing import Final
 
 from edl import contract, device_templates
 from edl.errors import Finding
-from edl.inject.manifest_parts import annotations, labels, template
+from edl.inject.manifest_parts import annotations, labels, template, with_first_container
 from edl.inject.pods import kubeshare
 from edl.model import DeviceTemplate
 from edl.quantities import quantity
@@ -30,25 +30,24 @@ def with_whole(pod: Json, spec: JobSpec) -> Json:
     if found := device_templates.template(spec.job, gpu):
         return _with_claim(pod, found)
     amount = {contract.GPU_RESOURCE: str(gpu.whole)}
-    first = containers[0]
-    resources = first.get("resources") or {}
+    resources = containers[0].get("resources") or {}
     # Requests of extended resources equal their limits; the API server writes both.
     with_gpu = resources | {
         field: (resources.get(field) or {}) | amount for field in ("limits", "requests")
     }
-    return pod | {"containers": [first | {"resources": with_gpu}, *containers[1:]]}
+    return with_first_container(pod, resources=with_gpu)
 
 
 def _with_claim(pod: Json, template: DeviceTemplate) -> Json:
     """The pod with a claim for devices of a DeviceClass, which its first container uses."""
-    claims, (first, *others) = pod.get("resourceClaims") or [], pod["containers"]
+    claims = pod.get("resourceClaims") or []
     if any(claim.get("name") == contract.GPU_CLAIM for claim in claims):
         return pod
     claim = {"name": contract.GPU_CLAIM, "resourceClaimTemplateName": template.name}
-    resources = first.get("resources") or {}
+    resources = pod["containers"][0].get("resources") or {}
     used = [*(resources.get("claims") or []), {"name": contract.GPU_CLAIM}]
-    first = first | {"resources": resources | {"claims": used}}
-    return pod | {"containers": [first, *others], "resourceClaims": [*claims, claim]}
+    pod = with_first_container(pod, resources=resources | {"claims": used})
+    return pod | {"resourceClaims": [*claims, claim]}
 
 
 def findings(pod: Json, gpu: Gpu | None) -> list[Finding]:

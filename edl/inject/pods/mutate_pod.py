@@ -7,6 +7,7 @@ from typing import Final
 
 from edl import contract
 from edl.frameworks.base import Companion, Env, Needs
+from edl.inject.manifest_parts import with_first_container
 from edl.inject.pods import gpus, scheduling_gates, volumes
 from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
@@ -96,32 +97,30 @@ def _with_env(container: Json, env: list[Json]) -> Json:
 
 
 def _with_ports(pod: Json, needs: Needs) -> Json:
-    first, *others = pod["containers"]
-    own = first.get("ports") or []
+    own = pod["containers"][0].get("ports") or []
     taken = {port.get("name") for port in own} | {port.get("containerPort") for port in own}
     missing = [
         {"containerPort": number, "name": name, "protocol": "TCP"}
         for name, number in needs.ports
         if name not in taken and number not in taken
     ]
-    return pod | {"containers": [first | {"ports": own + missing}, *others]} if missing else pod
+    return with_first_container(pod, ports=own + missing) if missing else pod
 
 
 def _with_command(pod: Json, needs: Needs) -> Json:
-    first, *others = pod["containers"]
+    first = pod["containers"][0]
     if not needs.command or first.get("command") or first.get("args"):
         return pod
-    return pod | {"containers": [first | {"command": list(needs.command)}, *others]}
+    return with_first_container(pod, command=list(needs.command))
 
 
 def _with_leaving(pod: Json, needs: Needs) -> Json:
     """The pod with a preStop hook on the first container, unless it has one."""
-    first, *others = pod["containers"]
-    lifecycle = first.get("lifecycle") or {}
+    lifecycle = pod["containers"][0].get("lifecycle") or {}
     if not needs.leaving or lifecycle.get("preStop"):
         return pod
     hook = {"preStop": {"exec": {"command": list(needs.leaving)}}}
-    return pod | {"containers": [first | {"lifecycle": lifecycle | hook}, *others]}
+    return with_first_container(pod, lifecycle=lifecycle | hook)
 
 
 def _with_kubectl(pod: Json, spec: JobSpec, image: str) -> Json:

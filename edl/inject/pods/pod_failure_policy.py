@@ -9,7 +9,7 @@ from typing import Final
 
 from edl import contract
 from edl.contract import RestartPolicy
-from edl.inject.manifest_parts import annotations
+from edl.inject.manifest_parts import annotations, with_spec
 from edl.parsing.yaml_values import whole
 from edl.spec.job_spec import POD_POLICIES, RETRIES, JobSpec
 from edl.writes import Json
@@ -40,9 +40,8 @@ def with_retries(job: Json, spec: JobSpec) -> Json:
         job = job | {"backoffLimit": limit}
     if spec.lifecycle.restart is None:
         return job
-    job = job | {
-        "template": _with_policy(job.get("template") or {}, POD_POLICIES[spec.lifecycle.restart])
-    }
+    policy = POD_POLICIES[spec.lifecycle.restart]
+    job = job | {"template": with_spec(job.get("template") or {}, restartPolicy=policy)}
     if spec.lifecycle.restart not in _RULES or "podFailurePolicy" in job:
         return job
     # The API server accepts no other replacement policy with it (docs/kubernetes.md 16).
@@ -62,7 +61,3 @@ def has_own_limit(job: Json) -> bool:
     retries = RETRIES * (whole(notes.get(contract.INJECTED_MAX, "")) or 1)
     failures: int = (job.get("status") or {}).get("failed") or 0
     return 0 <= limit - retries <= failures
-
-
-def _with_policy(template: Json, policy: str) -> Json:
-    return template | {"spec": (template.get("spec") or {}) | {"restartPolicy": policy}}

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from edl import contract, frameworks
+from edl.inject.manifest_parts import with_spec
 from edl.inject.pods import kubeshare
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
@@ -43,8 +44,7 @@ def kept(template: Json, old: Json) -> Json:
         return template
     names = [name for name in before if name in now or _is_ours(name)]
     names += [name for name in now if name not in names]
-    spec = (template.get("spec") or {}) | {FIELD: [{"name": name} for name in names]}
-    return template | {"spec": spec}
+    return with_spec(template, **{FIELD: [{"name": name} for name in names]})
 
 
 def give_back(new: Json, old: Json) -> Json:
@@ -52,9 +52,8 @@ def give_back(new: Json, old: Json) -> Json:
     spec, status = new.get("spec") or {}, old.get("status") or {}
     waits = spec.get("suspend") and (old.get("spec") or {}).get("suspend")
     template = without_ours(spec.get("template") or {})
-    if not waits or status.get("startTime") or template == spec.get("template"):
-        return new
-    return new | {"spec": spec | {"template": template}}
+    stays = not waits or status.get("startTime") or template == spec.get("template")
+    return new if stays else with_spec(new, template=template)
 
 
 def without_ours(template: Json) -> Json:
