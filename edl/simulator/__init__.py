@@ -15,7 +15,7 @@ from edl.simulator.cluster.work_and_speedup import (
 )
 from edl.simulator.engine import Simulation, simulate
 from edl.simulator.job_builder import Workload, WorkloadRole, queued
-from edl.simulator.results import JobResult, Result, RoleResult, Summary, jain
+from edl.simulator.results import JobResult, Result, RoleResult, Summary
 from edl.simulator.scenario import (
     Change,
     ControlMode,
@@ -58,7 +58,6 @@ __all__ = [
     "Workload",
     "WorkloadRole",
     "from_state",
-    "jain",
     "length",
     "queued",
     "simulate",

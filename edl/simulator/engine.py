@@ -137,7 +137,7 @@ class Simulation:
 
     def _instant(self) -> None:
         env = self.env
-        env.event_queue.due(env.now)
+        env.event_queue.run(env.now)
         self._settle()
         # Instants are rounded to milliseconds, so `now` may be slightly before the exact sum.
         while (

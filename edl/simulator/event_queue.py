@@ -31,10 +31,7 @@ class EventQueue:
         """The time of the next action; inf if there is none."""
         return self._heap[0][0] if self._heap else inf
 
-    def due(self, now: float) -> bool:
-        """Run all actions up to `now`; whether there were any."""
-        found = False
+    def run(self, now: float) -> None:
+        """Run all actions up to `now`."""
         while self._heap and self._heap[0][0] <= now:
             heappop(self._heap)[2]()
-            found = True
-        return found

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from edl.domain_counts import DomainCounts, NodeLabels, counted, labels_of
-from edl.model import JobKey, ResizePolicy
+from edl.model import JobKey
 from edl.simulator.environment import Environment
 from edl.simulator.scenario import Training
 from edl.simulator.timeline import Timeline, Track
@@ -33,7 +33,6 @@ class JobResult(msgspec.Struct, frozen=True):
     """The counted role, which does the work; `min` and `max` are its bounds."""
     min: int
     max: int
-    elastic: bool
     track: Track
     until: float
     """When the simulation ended."""
@@ -46,12 +45,6 @@ class JobResult(msgspec.Struct, frozen=True):
         """Seconds from its arrival until its minimum was ready; until the end if it never was."""
         running = self.track.running
         return (self.until if running is None else running) - self.track.arrived
-
-    @property
-    def queued(self) -> float:
-        """Seconds from its arrival until its minimum was on nodes."""
-        placed = self.track.placed
-        return (self.until if placed is None else placed) - self.track.arrived
 
     @property
     def completion(self) -> float | None:
@@ -103,10 +96,6 @@ class Result(msgspec.Struct, frozen=True):
         return Summary.of([job.wait for job in self.jobs])
 
     @property
-    def queued(self) -> Summary:
-        return Summary.of([job.queued for job in self.jobs])
-
-    @property
     def completions(self) -> Summary:
         """The completion times of all jobs that ended."""
         return Summary.of([job.completion for job in self.jobs if job.completion is not None])
@@ -149,20 +138,6 @@ class Result(msgspec.Struct, frozen=True):
         offered = _area(self.timeline.offered.spans(since, until), resource)
         return taken / offered if offered else 0.0
 
-    def jain(self, at: float, *, fulfilment: bool = False) -> float:
-        """Jain's index over the sizes of elastic jobs that have their minimum; nan if none has.
-
-        `fulfilment`: over (size - min) / (max - min) instead; 1 if no role exceeds its minimum.
-        """
-        running = [job for job in self.jobs if job.elastic and job.track.size.at(at) >= job.min]
-        values = [float(job.track.size.at(at)) for job in running]
-        if fulfilment:
-            values = [
-                (size - job.min) / (job.max - job.min)
-                for size, job in zip(values, running, strict=True)
-            ]
-        return jain(values)
-
     @property
     def below_min(self) -> float:
         return sum(job.below_min for job in self.jobs)
@@ -175,14 +150,6 @@ class Result(msgspec.Struct, frozen=True):
     @property
     def pod_stops(self) -> int:
         return sum(job.track.pod_stops for job in self.jobs)
-
-
-def jain(values: Sequence[float]) -> float:
-    """(Σx)² / (n Σx²): 1 if all are equal, 1/n if one has everything; nan without values."""
-    if not values:
-        return nan
-    squares = sum(value * value for value in values)
-    return sum(values) ** 2 / (len(values) * squares) if squares else 1.0
 
 
 def _area(spans: Iterable[tuple[float, float, Mapping[str, int]]], resource: str) -> float:
@@ -201,13 +168,11 @@ def finished(env: Environment, trainings: Iterable[Training], until: float) -> R
 
 def _outcome(training: Training, track: Track, until: float, labels: NodeLabels) -> JobResult:
     role = next(role for role in training.job.roles if role.name == training.counted)
-    elastic = role.spec.resizing is not ResizePolicy.FIXED and role.spec.max > role.spec.min
     return JobResult(
         key=training.key,
         role=role.name,
         min=role.spec.min,
         max=role.spec.max,
-        elastic=elastic,
         track=track,
         until=until,
         domains=counted(training.job.topology, track.nodes, labels),

@@ -5,13 +5,13 @@ the last checkpoint is lost. A job that only becomes smaller loses nothing.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import nan
 from statistics import fmean, median
 from typing import Final, NamedTuple, TypeAlias
 
 from benchmarks.scheduling.teams.trace import CAPACITY, Submission, Trace, fair_shares
-from edl.simulator.results import jain
 
 CHECKPOINT: Final = 60.0
 """The seconds between two checkpoints of a job, counted from its start."""
@@ -106,6 +106,14 @@ def figures(given: Trace, tracks: Mapping[Key, JobTrack]) -> Figures:
         utilisation=fmean(used for used, _ in moments),
         jain=fmean(index for _, index in moments),
     )
+
+
+def jain(values: Sequence[float]) -> float:
+    """(Σx)² / (n Σx²): 1 if all are equal, 1/n if one has everything; nan without values."""
+    if not values:
+        return nan
+    squares = sum(value * value for value in values)
+    return sum(values) ** 2 / (len(values) * squares) if squares else 1.0
 
 
 def _moments(given: Trace, tracks: Mapping[Key, JobTrack]) -> Iterator[tuple[float, float]]:

@@ -1,10 +1,17 @@
 """What the comparison of lending teams submits, and how it counts."""
 
 from collections import Counter
+from math import isnan
 
 import pytest
 
-from benchmarks.scheduling.teams.accounting import CHECKPOINT, JobTrack, PodSpan, figures
+from benchmarks.scheduling.teams.accounting import (
+    CHECKPOINT,
+    JobTrack,
+    PodSpan,
+    figures,
+    jain,
+)
 from benchmarks.scheduling.teams.trace import (
     CAPACITY,
     FIRST_BURST,
@@ -65,3 +72,10 @@ def test_figures_tell_waits_of_owners_and_use_of_the_cluster() -> None:
     assert (found.gangs, found.gangs_started, found.owner_worst) == (1, 1, 2.0)
     assert found.utilisation == pytest.approx(1 - 0.5 / CAPACITY, abs=1e-9)
     assert 0.5 < found.jain < 1.0
+
+
+def test_jains_index_says_how_evenly_something_is_spread() -> None:
+    assert jain([3, 3, 3]) == pytest.approx(1)
+    assert jain([1, 0, 0, 0]) == 0.25
+    assert jain([0, 0]) == 1
+    assert isnan(jain([])), "of nobody there is nothing to spread"

@@ -1,7 +1,6 @@
 """The parts of the simulator, each alone."""
 
 from itertools import count
-from math import isnan
 
 import pytest
 from hypothesis import given
@@ -18,7 +17,6 @@ from edl.simulator import (
     Work,
     Workload,
     WorkloadRole,
-    jain,
     queued,
 )
 from edl.simulator.cluster.progress import Progress
@@ -88,7 +86,7 @@ def test_things_of_one_instant_happen_in_the_order_in_which_they_were_planned() 
     event_queue, seen = EventQueue(), list[str]()
     for at, name in ((2.0, "later"), (1.0, "a"), (1.0004, "b"), (1.0, "c")):
         event_queue.add(at, lambda name=name: seen.append(name))  # type: ignore[misc]
-    assert event_queue.due(event_queue.next)
+    event_queue.run(event_queue.next)
     assert seen == ["a", "c"]
     assert event_queue.next == 1.001
 
@@ -99,13 +97,6 @@ def test_a_line_keeps_the_last_value_of_an_instant_and_no_value_twice() -> None:
         line.put(at, value)
     assert (line.times, line.values) == ([2, 4], [3, 1])
     assert line.spans(0, 5) == [(0, 2, 0), (2, 4, 3), (4, 5, 1)]
-
-
-def test_jains_index_says_how_evenly_something_is_spread() -> None:
-    assert jain([3, 3, 3]) == pytest.approx(1)
-    assert jain([1, 0, 0, 0]) == 0.25
-    assert jain([0, 0]) == 1
-    assert isnan(jain([])), "of nobody there is nothing to spread"
 
 
 # -- the scheduler -----------------------------------------------------------------------------
