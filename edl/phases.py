@@ -19,6 +19,8 @@ from edl.model import (
     TrainingJob,
 )
 
+ENDED: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
+"""The phases of a training job that is over."""
 _MADE_BY: Final = timedelta(seconds=10)
 """A pod created within this time of a resize belongs to it; a later one replaces a lost pod."""
 

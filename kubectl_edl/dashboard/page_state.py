@@ -17,7 +17,7 @@ import msgspec
 from edl.annotations.job_history import Operation, entries
 from edl.domain_counts import NodeLabels, labels_of, running
 from edl.model import ClusterState, Phase, Role, TrainingJob
-from edl.phases import phase
+from edl.phases import ENDED, phase
 from edl.simulator import ENDLESS, Training
 from edl.visibility.team_figures import TeamFigures
 from edl.writes import Json
@@ -39,7 +39,6 @@ from kubectl_edl.top.options import NO_PRICES, CostOptions
 
 MOST_JOBS: Final = 200
 MOST_WAITING: Final = 100
-_OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 _RESTS: Final = frozenset({Phase.QUEUED, Phase.INCOMPLETE, Phase.PAUSED})
 _STOPS: Final = frozenset({Operation.SUSPENDED, Operation.ENDED})
 _UNPRICED: Final = "To see what they cost, start the dashboard with --price TYPE=AMOUNT."
@@ -88,7 +87,7 @@ def page(
     state = snapshot.state
     nodes = state.nodes if state else ()
     hints = (*snapshot.hints, *([_NO_COSTS] if asked.prices and not state else []))
-    jobs = sorted(snapshot.jobs, key=lambda job: (phase(job) in _OVER, job.key))
+    jobs = sorted(snapshot.jobs, key=lambda job: (phase(job) in ENDED, job.key))
     labels = labels_of(nodes)
     rows = [
         job_row(job) | {"domains": _domains(job, labels)} for job in jobs[:MOST_JOBS] if job.roles
@@ -148,7 +147,7 @@ def _cluster(snapshot: DashboardSnapshot, samples: Sequence[Sample]) -> Json:
 
 
 def _running(snapshot: DashboardSnapshot) -> int:
-    return sum(phase(job) not in _OVER | _RESTS for job in snapshot.jobs)
+    return sum(phase(job) not in ENDED | _RESTS for job in snapshot.jobs)
 
 
 def job_row(job: TrainingJob) -> Json:
@@ -169,7 +168,7 @@ def job_row(job: TrainingJob) -> Json:
         "min": role.spec.min,
         "max": role.spec.max,
         "wanted": role.request.replicas,
-        "imaginable": shown.phase not in _OVER and not (job.blocker or job.missing),
+        "imaginable": shown.phase not in ENDED and not (job.blocker or job.missing),
         **shown.why.document,
         "line": [[_second(at), size] for at, size in line(role, job.started_at, counted.size)],
         "ended": _second(end.since) if (end := role.status.end_condition) else None,

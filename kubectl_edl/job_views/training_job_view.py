@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from edl.model import Phase, Pod, PodPhase, Role, TrainingJob
-from edl.phases import phase
+from edl.phases import ENDED, phase
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.job_views.job_reasons import Why, why, why_of_role
 from kubectl_edl.output.cell_quantities import bounds_text
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _ANY: Final = Scope()
 NO_REPLICAS: Final = "0/?"
 """Replicas and bounds of a role whose Job does not exist."""
-_OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 
 class RoleView(msgspec.Struct, frozen=True):
@@ -157,7 +156,7 @@ def _role(role: Role, now: Phase) -> RoleView:
     queued = now is Phase.QUEUED and role.status.ending is None
     wanted = size - ended if items is None else size
     lacking = role.spec.min if queued and role.status.suspended else wanted
-    return RoleView(role, size, running, max(0, 0 if now in _OVER else lacking - running))
+    return RoleView(role, size, running, max(0, 0 if now in ENDED else lacking - running))
 
 
 def _role_document(job: TrainingJob, shown: RoleView) -> "RoleDocument":

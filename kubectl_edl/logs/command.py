@@ -8,8 +8,8 @@ from typing import Final
 import click
 
 from edl.kube.option_group import group
-from edl.model import JobKey, Phase
-from edl.phases import phase
+from edl.model import JobKey
+from edl.phases import ENDED, phase
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
@@ -48,7 +48,6 @@ Examples:
   # Print the logs of a chief before its restart
   kubectl edl logs mnist --role chief --previous
 """
-_OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 
 @click.command("logs", help=_HELP)
@@ -94,7 +93,7 @@ def _current_pods(
     job = only(key, survey_jobs(connection, cli.now()))
     if job is None:
         return FollowedPods((), f"{key.name} is gone", over=True)
-    if phase(job) in _OVER:
+    if phase(job) in ENDED:
         return FollowedPods(find(unwatched, job, asked), why(job).message, over=True)
     sources = find(connection, job, asked)
     if not sources:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from edl.model import Code, Phase
+from edl.phases import ENDED
 from kubectl_edl.cli.command_errors import EndedOtherwise, Missing, TimedOut
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.job_views.training_job_view import JobView
@@ -13,7 +14,6 @@ _ALSO: Final[Mapping[Phase, frozenset[Phase]]] = {
     Phase.RUNNING: frozenset({Phase.RUNNING, Phase.SCALING})
 }
 """Phases that count as another phase: a job that scales is running."""
-_ENDED: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 
 class Wait:
@@ -38,7 +38,7 @@ class Wait:
             every = f"kubectl edl status -A{self._scope.edl_flags}"
             raise Missing(f"no training job to wait for; all of them: {every}")
         for one in views:
-            if one.phase in _ENDED and not self._is_there(one):
+            if one.phase in ENDED and not self._is_there(one):
                 raise EndedOtherwise(f"{one.job.key.name} is {one.phase.value}: {one.why.message}")
 
     def until(self, changes: Iterator[None]) -> Iterator[None]:
