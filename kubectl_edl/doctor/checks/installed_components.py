@@ -18,9 +18,9 @@ from kubectl_edl.doctor.checks.check import (
     warning,
 )
 from kubectl_edl.install.installer import INSTALL
+from kubectl_edl.install.rollout import DEPLOYMENTS
 
 _NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
-DEPLOYMENTS: Final = ("edl-webhook", "edl-reconciler")
 
 
 def configurations(context: CheckContext) -> CheckResults:

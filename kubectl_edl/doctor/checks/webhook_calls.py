@@ -1,7 +1,8 @@
 """Checks that the API server calls the webhook for the right objects, and gets an answer."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Final
 
 from certs.secrets import CONFIGURATION, WEBHOOK_KINDS
@@ -18,22 +19,8 @@ from kubectl_edl.doctor.checks.check import (
     warning,
 )
 from kubectl_edl.doctor.checks.installed_components import namespaces_named
+from manifests import installation
 
-ENTRIES: Final[Mapping[str, Mapping[str, str]]] = {
-    "MutatingWebhookConfiguration": {
-        "jobs.edl.dev": "Fail",
-        "pods.edl.dev": "Fail",
-        "namespaces.edl.dev": "Fail",
-    },
-    "ValidatingWebhookConfiguration": {
-        "jobs.edl.dev": "Fail",
-        "pods.edl.dev": "Fail",
-        "keys.edl.dev": "Ignore",
-        "settings.edl.dev": "Ignore",
-        "teams.edl.dev": "Ignore",
-    },
-}
-"""The entries of manifests/base/admission.yaml, each with its failurePolicy."""
 _OF_OTHERS: Final[Mapping[str, str]] = {
     "keys.edl.dev": "Jobs with a misspelt edl.dev name are refused while the webhook is down",
     "teams.edl.dev": "teams cannot be changed while the webhook is down",
@@ -88,20 +75,30 @@ def answers(context: CheckContext) -> CheckResults:
         )
 
 
+@cache
+def _failure_policies() -> Mapping[str, Mapping[str, str]]:
+    """The entries of each webhook configuration that we install, with their failurePolicy."""
+    return {
+        document["kind"]: {entry["name"]: entry["failurePolicy"] for entry in document["webhooks"]}
+        for document in installation.documents()
+        if document["kind"] in WEBHOOK_KINDS
+    }
+
+
 def _wrong_entries(context: CheckContext) -> CheckResults:
     """The findings, without their common fix."""
-    for kind in WEBHOOK_KINDS:
+    for kind, policies in _failure_policies().items():
         webhooks = (context.find(ObjectRef(kind, "", CONFIGURATION)) or {}).get("webhooks") or ()
         entries = {str(one["name"]): one for one in webhooks}
-        yield from _absent(kind, entries)
+        yield from _absent(kind, policies, entries)
         for name, entry in entries.items():
             where = f"{kind} {CONFIGURATION}, {name}"
-            yield from _misfits(where, entry, ENTRIES[kind].get(name))
+            yield from _misfits(where, entry, policies.get(name))
             yield from _selects_system(where, entry, context.system_namespace)
 
 
-def _absent(kind: str, entries: Mapping[str, Json]) -> CheckResults:
-    for name in ENTRIES[kind]:
+def _absent(kind: str, names: Iterable[str], entries: Mapping[str, Json]) -> CheckResults:
+    for name in names:
         if name not in entries:
             yield failure(f"{kind} {CONFIGURATION} has no entry {name}", "")
 
