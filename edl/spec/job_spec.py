@@ -46,6 +46,16 @@ HELD_TTL: Final = 2**31 - 1
 `edl.dev/ttl-seconds-after-finished`: the largest that the API accepts, so that a removed field can
 be told from an untouched one."""
 
+IGNORE_DISRUPTIONS: Final = {
+    "action": "Ignore",
+    "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
+}
+"""The rule of a `podFailurePolicy` by which preempted, evicted and lost pods do not count as
+failed."""
+
+PERMANENT_EXIT_CODES: Final = tuple(range(1, 128))
+"""tf-operator, train_util.IsRetryableExitCode: 128 and above are signals, and retried."""
+
 POD_POLICIES: Final = {
     contract.RestartPolicy.ALWAYS: "OnFailure",
     contract.RestartPolicy.ON_FAILURE: "OnFailure",

@@ -9,17 +9,10 @@ pod without counting it. A Job does that with a `podFailurePolicy`, which requir
 from typing import Final
 
 from edl.convert.tracked_object import Fields
-from edl.spec.job_spec import UNLIMITED
+from edl.spec.job_spec import IGNORE_DISRUPTIONS, PERMANENT_EXIT_CODES, UNLIMITED
 from edl.writes import Json
 
 POLICIES: Final = ("Always", "OnFailure", "Never", "ExitCode")
-
-_UNDISTURBED: Final = {
-    "action": "Ignore",
-    "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
-}
-_PERMANENT: Final = tuple(range(1, 128))
-"""Exit codes that ExitCode treats as permanent; the operators restart after 128..255."""
 
 
 def restarted(policy: str, limit: int | None, container: str = "") -> tuple[str, Json]:
@@ -29,13 +22,13 @@ def restarted(policy: str, limit: int | None, container: str = "") -> tuple[str,
     containers if that is empty.
     """
     if policy == "Never":
-        return "Never", {"backoffLimit": 0, "podFailurePolicy": {"rules": [_UNDISTURBED]}}
+        return "Never", {"backoffLimit": 0, "podFailurePolicy": {"rules": [IGNORE_DISRUPTIONS]}}
     patience: Json = {"backoffLimit": UNLIMITED if limit is None else limit}
     if policy == "ExitCode":
         codes: Json = {"containerName": container} if container else {}
-        codes |= {"operator": "In", "values": list(_PERMANENT)}
+        codes |= {"operator": "In", "values": list(PERMANENT_EXIT_CODES)}
         permanent = {"action": "FailJob", "onExitCodes": codes}
-        return "Never", patience | {"podFailurePolicy": {"rules": [_UNDISTURBED, permanent]}}
+        return "Never", patience | {"podFailurePolicy": {"rules": [IGNORE_DISRUPTIONS, permanent]}}
     return "OnFailure", patience
 
 

@@ -11,23 +11,22 @@ from edl import contract
 from edl.contract import RestartPolicy
 from edl.inject.manifest_parts import annotations, with_spec
 from edl.parsing.yaml_values import whole
-from edl.spec.job_spec import POD_POLICIES, RETRIES, JobSpec
+from edl.spec.job_spec import (
+    IGNORE_DISRUPTIONS,
+    PERMANENT_EXIT_CODES,
+    POD_POLICIES,
+    RETRIES,
+    JobSpec,
+)
 from edl.writes import Json
 
-_IGNORE_DISRUPTIONS: Final = {
-    "action": "Ignore",
-    "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
-}
-"""Pods that were preempted, evicted or lost with their node do not count as failed."""
-_PERMANENT: Final = list(range(1, 128))
-"""tf-operator, train_util.IsRetryableExitCode: 128 and above are signals, and retried."""
 _FAIL_FOR_GOOD: Final = {
     "action": "FailJob",
-    "onExitCodes": {"operator": "In", "values": _PERMANENT},
+    "onExitCodes": {"operator": "In", "values": list(PERMANENT_EXIT_CODES)},
 }
 _RULES: Final = {
-    RestartPolicy.NEVER: [_IGNORE_DISRUPTIONS],
-    RestartPolicy.EXIT_CODE: [_IGNORE_DISRUPTIONS, _FAIL_FOR_GOOD],
+    RestartPolicy.NEVER: [IGNORE_DISRUPTIONS],
+    RestartPolicy.EXIT_CODE: [IGNORE_DISRUPTIONS, _FAIL_FOR_GOOD],
 }
 
 
