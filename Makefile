@@ -85,8 +85,10 @@ unit-others: setup
 	$(UNIT_TESTS) --least $(LEAST_UNIT_OTHERS) --ignore=tests/edl --ignore=tests/kubectl_edl \
 		--ignore=tests/webhook --ignore=tests/reconciler $(WITHOUT_CLUSTERS)
 
+# Each process would collect all tests for 20 s: it gets the files with laws, and folders whose conftest.py marks them.
 laws: setup ## unit tests that take their time, most of them property tests: the planner under every policy
-	$(BIN)/pytest -q -n 2 --least $(LEAST_LAWS) $(WITHOUT_CLUSTERS) -m "laws or slow"
+	@$(BIN)/pytest -q -n 2 --least $(LEAST_LAWS) -m "laws or slow" $$(grep -rlE 'mark\.(laws|slow)' tests \
+		--include='test_*.py' --include=conftest.py --exclude-dir=integration --exclude-dir=e2e | sed 's,/conftest\.py$$,,')
 
 # Trainings come after the API servers' tests: beside each other, both would wait for the processor.
 clusters: setup

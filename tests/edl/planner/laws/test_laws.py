@@ -181,11 +181,15 @@ def settle(way: Way, state: ClusterState, rounds: int = 40) -> tuple[ClusterStat
 
 @example(way=WAYS["weighted"], state=restarting_job_that_can_block_its_chief())
 @law(STATES)
-def test_deciding_and_acting_soon_reaches_a_fixed_point(
+def test_deciding_and_acting_soon_reaches_a_fixed_point_and_does_not_thrash(
     reached: Reached, way: Way, state: ClusterState
 ) -> None:
+    """Until then, every replica that could be placed moves a few times at most."""
     settled, plans = settle(way, state)
     reached(any(plan.resizes for plan in plans))
+    most = sum(role.spec.max for job in state.jobs for role in job.roles)
+    moved = sum(abs(found.after - found.before) for plan in plans for found in plan.resizes)
+    assert moved <= 3 * most + 3
     assume(not scheduled_otherwise(plans))
     assert quiet(plans[-1])
     later = act(settled, plans[-1], after=timedelta(hours=1))
@@ -250,18 +254,6 @@ def test_one_step_leaves_no_size_to_change_where_kube_scheduler_places_pods(
     way: str, state: ClusterState
 ) -> None:
     check_that_only_held_roles_grow(*two_steps(WAYS[way], state))
-
-
-@law(STATES)
-def test_a_constant_cluster_does_not_thrash(
-    reached: Reached, way: Way, state: ClusterState
-) -> None:
-    """Every replica that could be placed moves a few times at most."""
-    _, plans = settle(way, state)
-    reached(any(plan.resizes for plan in plans))
-    most = sum(role.spec.max for job in state.jobs for role in job.roles)
-    moved = sum(abs(found.after - found.before) for plan in plans for found in plan.resizes)
-    assert moved <= 3 * most + 3
 
 
 @law(FULL)
