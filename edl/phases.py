@@ -39,25 +39,20 @@ def ending(job: TrainingJob) -> JobEnd | None:
     return decided or (JobEnd.FAILED if failed else None)
 
 
-def blocked(job: TrainingJob) -> Reason:
-    """Why plans leave out a job that has a `blocker` (an invalid manifest, or a refused start)."""
-    refused = {role.refused_pods.code: role.refused_pods for role in job.roles if role.refused_pods}
-    if job.problem and Code.NAMESPACE_TERMINATING in refused:
-        return refused[Code.NAMESPACE_TERMINATING]
-    if job.problem:
-        return reasons.quoted(Code.INVALID, job.blocker)
-    usages = (one.usage for one in job.refused_writes if one.size is None and one.usage)
-    for usage in usages:
-        if usage.budget.namespace == job.key.namespace:
-            return reasons.start_refused(usage)
-    return reasons.quoted(Code.START_REFUSED, job.blocker)
+def blocked(job: TrainingJob) -> Reason | None:
+    """Why plans leave out the job: its problem, or a refused start; None if they include it."""
+    if job.problem or not job.refusals:
+        return job.problem
+    for one in job.refused_writes:
+        if one.size is None and one.usage and one.usage.budget.namespace == job.key.namespace:
+            return reasons.start_refused(one.usage)
+    starts = [str(one) for one in job.refused_writes if one.size is None]
+    return reasons.quoted(Code.START_REFUSED, "; ".join(starts)) if starts else None
 
 
 def unready(job: TrainingJob) -> Reason | None:
     """Why plans leave the job out, whatever capacity is free; None if they do not."""
-    if job.blocker:
-        return blocked(job)
-    return reasons.incomplete(job.missing) if job.missing else None
+    return blocked(job) or (reasons.incomplete(job.missing) if job.missing else None)
 
 
 def why_kept(job: TrainingJob, role: str = "") -> Reason | None:

@@ -110,6 +110,7 @@ _BOUNDS: Final[Mapping[StrEnum, str]] = {
 _CONDITIONS: Final[Mapping[StrEnum, str]] = {
     JobCondition.PAUSED: "It is paused.",
     JobCondition.PROBLEM: "It is invalid, or the API server rejects its start.",
+    JobCondition.NAMESPACE: "Its namespace is being deleted.",
     JobCondition.MISSING: "Jobs of its roles do not exist.",
     JobCondition.FIXED: "The size of the role is fixed.",
     JobCondition.NEARLY_DONE: "It is nearly finished, or some of its pods have succeeded.",

@@ -20,7 +20,7 @@ from edl.forecast.remaining_work import Basis, RemainingWork, left
 from edl.lost_pods import missing_pods
 from edl.model import ClusterState, Code, JobKey, Reason, TrainingJob
 from edl.model.scarcity import NoRoom, Shortage
-from edl.phases import ending
+from edl.phases import blocked, ending
 from edl.planner.plan import Plan
 from edl.planner.published_settings import Settings
 from edl.simulator import Elastic, Simulation, Watcher, from_state
@@ -219,8 +219,8 @@ def _ends_earlier(job: TrainingJob) -> str:
 def _own(job: TrainingJob) -> str:
     if job.paused:
         return "it is paused"
-    if job.blocker:
-        return job.blocker
+    if why := blocked(job):
+        return messages.message(why)
     return f"its Jobs of {', '.join(job.missing)} do not exist yet" if job.missing else ""
 
 

@@ -85,6 +85,7 @@ class JobCondition(StrEnum):
 
     PAUSED = "Paused"
     PROBLEM = "Problem"
+    NAMESPACE = "Namespace"
     MISSING = "Missing"
     FIXED = "Fixed"
     NEARLY_DONE = "NearlyDone"

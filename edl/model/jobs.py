@@ -15,7 +15,7 @@ from edl.model.failures import RefusedSize, WriteRefusal
 from edl.model.nodes import Topology
 from edl.model.object_refs import JobKey, ObjectRef, Owner
 from edl.model.pods import Leaving, Provisioning
-from edl.model.reason_codes import Code
+from edl.model.reason_codes import Code, Reason
 from edl.model.roles import EndCondition, JobEnd, ResizePolicy, Role
 
 
@@ -47,8 +47,9 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     priority: int = 0
     paused: bool = False
     started_at: datetime | None = None
-    problem: str = ""
-    """Why the job cannot be planned (Jobs with different `edl.dev/roles`, a foreign Service, …)."""
+    problem: Reason | None = None
+    """Why the job cannot be planned: it is invalid (Jobs with different `edl.dev/roles`, a foreign
+    Service, …), or its namespace is being deleted."""
     refusals: tuple[WriteRefusal, ...] = ()
     """Writes that the API server refused, one of each kind, as long as they have an effect."""
     provisioning: Provisioning = Provisioning()
@@ -59,11 +60,10 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     pods: tuple[Owner, ...] = ()
     """The pods of a training job without Jobs, which is neither queued nor resized."""
 
-    @cached_property
-    def blocker(self) -> str:
-        """Why plans leave the job out; empty if they include it."""
-        refused = [str(one) for one in self.refused_writes if one.size is None]
-        return "; ".join(filter(None, (self.problem, *refused)))
+    @property
+    def namespace_terminating(self) -> bool:
+        """Whether its namespace is being deleted: nothing can be created in it."""
+        return self.problem is not None and self.problem.code is Code.NAMESPACE_TERMINATING
 
     @property
     def refused_writes(self) -> tuple[WriteRefusal, ...]:

@@ -219,8 +219,7 @@ class Role(msgspec.Struct, frozen=True):
     reported_at: datetime | None = None
     """When the Job controller last changed the Job's status; None if unknown."""
     refused_pods: Reason | None = None
-    """Why its pods cannot be created: the namespace is being deleted, or, only where the plugin has
-    read quotas, a ResourceQuota refuses those that the started role lacks."""
+    """The ResourceQuota that refuses pods that the started role lacks, where quotas were read."""
     previous_pods: tuple[Pod, ...] = ()
     """Pods of deleted Jobs, which a start waits for; read while a Job of its training job waits."""
 

@@ -105,7 +105,7 @@ def _is_left_alone(job: TrainingJob) -> bool:
     If all others wait then, those that ended may be of an earlier run, and the problem may be that.
     """
     if phases.ending(job) is None:
-        return bool(job.blocker)
+        return phases.blocked(job) is not None
     return bool(job.problem and job.live) and job.suspended
 
 

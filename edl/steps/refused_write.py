@@ -38,7 +38,8 @@ def _records(job: TrainingJob) -> tuple[Patch, ...]:
 
     A waiting job's reason is beside that of its start; a running role keeps the reason of its size.
     """
-    explained = reason_annotations(phases.blocked(job)) if job.refused else {}
+    why = phases.blocked(job) if job.refused else None
+    explained = reason_annotations(why) if why else {}
     return tuple(
         _noted(job, role, found, explained if role is job.roles[0] else {})
         for role in job.roles

@@ -6,6 +6,7 @@ from typing import Final
 
 from edl.errors import ClusterError, NotFound
 from edl.inject.warnings import request_warnings
+from edl.messages import message
 from edl.model import ObjectRef, TrainingJob
 from edl.quantities import MEMORY
 from edl.writes import Json
@@ -33,7 +34,7 @@ def hints(
     yield from found.hints
     for job in found.jobs:
         if job.problem:
-            yield f"hint: nothing starts: {job.problem}"
+            yield f"hint: nothing starts: {message(job.problem)}"
             return
         for role in request_warnings.roles(job):
             yield f"hint: {request_warnings.no_requests(role.name, role.spec.max)}; {remedy}"

@@ -17,7 +17,7 @@ import msgspec
 from edl.annotations.job_history import Operation, entries
 from edl.domain_counts import NodeLabels, labels_of, running
 from edl.model import ClusterState, Phase, Role, TrainingJob
-from edl.phases import ENDED, phase
+from edl.phases import ENDED, phase, unready
 from edl.simulator import ENDLESS, Training
 from edl.visibility.team_figures import TeamFigures
 from edl.writes import Json
@@ -168,7 +168,7 @@ def job_row(job: TrainingJob) -> Json:
         "min": role.spec.min,
         "max": role.spec.max,
         "wanted": role.request.replicas,
-        "imaginable": shown.phase not in ENDED and not (job.blocker or job.missing),
+        "imaginable": shown.phase not in ENDED and not unready(job),
         **shown.why.document,
         "line": [[_second(at), size] for at, size in line(role, job.started_at, counted.size)],
         "ended": _second(end.since) if (end := role.status.end_condition) else None,

@@ -82,7 +82,11 @@ def uncreated_pods(
         if not _lacks_pods(shown) or not warnings:
             continue
         last, text = warnings[-1].last, warnings[-1].message
-        if role.refused_pods and create_failure(text) in _TYPED:
+        stated = {
+            CreateFailure.QUOTA: role.refused_pods is not None,
+            CreateFailure.NAMESPACE_TERMINATING: view.job.namespace_terminating,
+        }
+        if stated.get(create_failure(text)):
             continue
         if not (failed or (last and now - last <= _LATELY)):
             continue
@@ -95,10 +99,6 @@ def uncreated_pods(
         if failed:
             remedy += f"; then, for a start at once: {restart_commands(view.argument)}"
         yield JobBlocker(f"{role.job}: {warnings[-1].reason}: {text}", remedy)
-
-
-_TYPED: Final = frozenset({CreateFailure.QUOTA, CreateFailure.NAMESPACE_TERMINATING})
-"""Refusals that `Role.refused_pods` states."""
 
 
 def _more_quota(view: JobView, usage: Usage) -> str:

@@ -80,6 +80,11 @@ def why(job: TrainingJob) -> Why:
     return why_of(reasons.UNOBSERVED) if phase(job) is Phase.QUEUED else Why(None, "")
 
 
+def problem_text(job: TrainingJob) -> str:
+    """Why it cannot be planned; empty if it can."""
+    return message(job.problem) if job.problem else ""
+
+
 def refused_pods(job: TrainingJob) -> Reason | None:
     """What refuses pods that the job lacks; None if it lacks none, or that is not known."""
     return next((role.refused_pods for role in job.live if role.refused_pods), None)
@@ -114,7 +119,9 @@ def _role_reasons(job: TrainingJob) -> Iterator[tuple[tuple[bool, bool], Why]]:
 def why_of_role(job: TrainingJob, role: Role) -> Why:
     """The first of: its end or the job's, an error, missing or stalled pods, its size."""
     stalled = map(_why_stalled, _by_cause(role.stalled_pods))
-    return _why_ended(job, role) or _why_lacking(role) or next(stalled, None) or _why_sized(role)
+    return (
+        _why_ended(job, role) or _why_lacking(job, role) or next(stalled, None) or _why_sized(role)
+    )
 
 
 def _why_ended(job: TrainingJob, role: Role) -> Why | None:
@@ -127,13 +134,14 @@ def _why_ended(job: TrainingJob, role: Role) -> Why | None:
     return Why(code, f"its Job {'is complete' if code is Code.COMPLETE else 'has failed'}")
 
 
-def _why_lacking(role: Role) -> Why | None:
+def _why_lacking(job: TrainingJob, role: Role) -> Why | None:
     """The error in the user's request, or pods that are missing from a started role."""
     if role.request.problem:
         return Why(Code.INVALID, role.request.problem)
     lacks = below_minimum(role)
     size = reasons.below_minimum(lacks) if lacks else None
-    lacking = size or role.refused_pods or why_role_lacks(role)
+    deleted = job.problem if job.namespace_terminating else None
+    lacking = size or deleted or role.refused_pods or why_role_lacks(role)
     return why_of(lacking) if lacking else None
 
 

@@ -31,6 +31,7 @@ from kubectl_edl.client.cluster_view import Survey, selected, survey_training
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.patcher import Patcher
 from kubectl_edl.client.reconciler_lease import unattended
+from kubectl_edl.job_views.job_reasons import problem_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ def _flip(
     if end is not None and not job.live:
         raise Refused(f"{name} has ended ({end.value}): there is nothing to pause or resume")
     if not job.roles:
-        raise Refused(f"{name} cannot be paused or resumed as it is: {job.problem}")
+        raise Refused(f"{name} cannot be paused or resumed as it is: {problem_text(job)}")
     named = f"{job.key.name}{flags(job.key, scope)}"
     if job.paused is switch.paused:
         return f"{name}: {switch.already.format(job=named)}", []
@@ -130,7 +131,7 @@ def _warning(job: TrainingJob, switch: Switch, scope: Scope, now: datetime) -> s
         return ""
     name = shown(job.key, scope)
     if job.problem and not switch.paused:
-        return f"warning: {name} does not start before its problem is fixed: {job.problem}"
+        return f"warning: {name} does not start before its problem is fixed: {problem_text(job)}"
     if until := pods_delayed_until(job, now):
         delay = f"the Job controller creates no pod until {until:%H:%M:%S} UTC at the latest"
         return f"warning: {name} lost pods, and {delay}: {switch.delayed}"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from edl.kube.state.quota_usage import provisional_charges
-from edl.messages import cause, remedy
+from edl.messages import cause, message, remedy
 from edl.model import Role, TrainingJob
 from edl.model.blockers import QuotaExceeded
 from kubectl_edl.client.cluster_view import Survey
@@ -45,7 +45,9 @@ def size_limits(survey: Survey, job: TrainingJob, role: str, size: int) -> SizeL
         return NO_LIMITS
     hints = list[str]()
     if found.problem and not job.problem:  # pods that a LimitRange refuses
-        hints.append(f"hint: nothing is resized before its problem is fixed: {found.problem}")
+        hints.append(
+            f"hint: nothing is resized before its problem is fixed: {message(found.problem)}"
+        )
     exceeded = [*_exceeded(survey, found, role, size)]
     for one, _ in exceeded:
         hints.append(f"hint: {role} cannot have {size}: {cause(one)}; would help: {remedy(one)}")

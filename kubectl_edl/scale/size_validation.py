@@ -11,13 +11,15 @@ from edl.durations import duration_text
 from edl.frameworks import FRAMEWORKS
 from edl.inject.manifest_parts import annotations
 from edl.kube.option_group import option, option_group
-from edl.model import ObjectRef, Pod, ResizePolicy, Role, TrainingJob
+from edl.messages import message
+from edl.model import ObjectRef, Pod, Reason, ResizePolicy, Role, TrainingJob
 from edl.parsing.yaml_values import whole
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.completion_candidates import role_names
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.cli.param_types import Duration
+from kubectl_edl.job_views.job_reasons import problem_text
 from kubectl_edl.scale.worker_removal import named_pods
 
 
@@ -58,8 +60,8 @@ class Scaling:
     removed: tuple[Pod, ...] = ()
     shrinks: bool = False
     """A running role loses replicas."""
-    problem: str = ""
-    """What stops all sizing of the training job until it is mended; empty for nothing."""
+    problem: Reason | None = None
+    """What stops all sizing of the training job until it is mended."""
     stays: bool = False
     """Only the bounds change, and they neither exclude the current size nor allow more."""
 
@@ -82,14 +84,17 @@ def chosen_role(job: TrainingJob, request: SizeRequest) -> Role:
     known = ", ".join(roles)
     name = job.key.name
     if not roles:
-        why = job.problem or f"{job.framework}, roles {', '.join(role.name for role in job.roles)}"
+        why = (
+            problem_text(job)
+            or f"{job.framework}, roles {', '.join(role.name for role in job.roles)}"
+        )
         raise Refused(f"{name}: it has no role that can be resized ({why})")
     if request.role and request.role not in roles:
         is_there = request.role in [role.name for role in job.roles]
         what = "is never resized" if is_there else "is not one of its roles"
         raise Refused(f"{name}: {request.role} {what}; --role is one of {known}")
     if len(roles) < len(resizable_roles(job)):  # a Job of each cannot be told from the other
-        raise Refused(f"{name} is not resized: {job.problem}")
+        raise Refused(f"{name} is not resized: {problem_text(job)}")
     elastic = [role for role in roles.values() if role.spec.resizing is not ResizePolicy.FIXED]
     candidates = [roles[request.role]] if request.role else elastic or list(roles.values())
     if len(candidates) > 1:
@@ -241,7 +246,7 @@ def next_step(found: Scaling, *, paused: bool, attended: bool) -> str:
     """
     role = found.role
     if found.problem:
-        return f"nothing is resized before its problem is fixed: {found.problem}"
+        return f"nothing is resized before its problem is fixed: {message(found.problem)}"
     if paused:
         return "it is paused, and this applies once it is resumed"
     if found.size == role.status.size and not (found.removed or role.status.suspended):

@@ -6,8 +6,9 @@ from typing import Final
 
 from edl import reasons
 from edl.kube.event_facts import EventFacts
-from edl.messages import container_messages
+from edl.messages import container_messages, message
 from edl.model import Code, Phase, Pod, PodPhase, Role
+from edl.phases import blocked
 from edl.spec.job_spec import UNLIMITED
 from kubectl_edl.client.failed_pods import FailedPod
 from kubectl_edl.client.pending_pods import WaitingPod
@@ -65,7 +66,7 @@ def blocker_documents(found: Iterable[JobBlocker]) -> list[JobBlockerDocument]:
 def _problem(view: JobView) -> Iterator[JobBlocker]:
     if view.job.problem:
         # If no label can be read, the findings lack a remedy.
-        yield JobBlocker(view.job.problem, "" if view.job.roles else _CORRECT)
+        yield JobBlocker(message(view.job.problem), "" if view.job.roles else _CORRECT)
     for refused in view.job.refused_writes:
         what = "the write is" if refused.size else "its start is"
         yield JobBlocker(str(refused), f"change what refuses it: {what} tried again")
@@ -93,7 +94,7 @@ def incomplete(view: JobView) -> Iterator[JobBlocker]:
 
 def _queued(view: JobView, now: datetime) -> Iterator[JobBlocker]:
     why, new = view.why, now - view.job.queued_at <= _SOON
-    if view.job.blocker or (new and why.reason in reasons.PROMISING):
+    if blocked(view.job) or (new and why.reason in reasons.PROMISING):
         return
     # `explain` makes its own decision, so it explains a new job before the reconciler has seen it.
     unseen = why.reason is Code.UNOBSERVED and not new

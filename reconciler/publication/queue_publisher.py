@@ -1,7 +1,7 @@
 """Publishes the queue to users of a namespace: the leader keeps a ConfigMap `edl-queue` in each."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -9,6 +9,7 @@ from edl.errors import ClusterError, Conflict, Forbidden, Invalid, NotFound, Unr
 from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.decode.config_maps import ConfigMapFacts, config_map
 from edl.kube.writer.executor import perform
+from edl.model import TrainingJob
 from edl.visibility.namespace_queue import CONFIG_MAP, KEY, NamespaceQueue, parse
 from edl.visibility.queue_documents import documents
 from edl.visibility.queue_order import waiting
@@ -28,7 +29,7 @@ MOST_WRITES: Final = 50
 RELIST: Final = 300.0
 """Seconds until the ConfigMaps are listed again: other clients may have changed them."""
 AFTER_REFUSAL: Final = 120.0
-"""Seconds until a namespace is tried again after a refusal, by a quota or by its deletion."""
+"""Seconds until a namespace is tried again after a refusal, such as by a quota."""
 MOST_ERRORS: Final = 5
 """Namespaces per run in which a write may fail with an error of the API server. A ConfigMap that
 users made too large for etcd fails every time; more errors mean that the API server is
@@ -95,7 +96,7 @@ class QueuePublisher:
         queue = waiting(decided.state, decided.plan)
         insights = self._insights.refreshed(decided, queue)
         wanted = documents(decided.state, decided.plan, insights)
-        due = queue_writes(published, self._allowed(wanted))
+        due = queue_writes(published, self._allowed(wanted, decided.state.jobs))
         self._errors = 0
         done = [write for write in due[:MOST_WRITES] if self._write(write, wanted)]
         # If only creations failed, no published document is out of date.
@@ -113,10 +114,13 @@ class QueuePublisher:
             self._listed = now
         return self._published
 
-    def _allowed(self, wanted: Mapping[str, NamespaceQueue]) -> dict[str, NamespaceQueue]:
+    def _allowed(
+        self, wanted: Mapping[str, NamespaceQueue], jobs: Iterable[TrainingJob]
+    ) -> dict[str, NamespaceQueue]:
         now = self._monotonic()
         self._refused = {name: until for name, until in self._refused.items() if until > now}
-        left = self._foreign | self._refused.keys() | self._never_in
+        deleted = {job.key.namespace for job in jobs if job.namespace_terminating}
+        left = self._foreign | self._refused.keys() | self._never_in | deleted
         return {name: queue for name, queue in wanted.items() if name not in left}
 
     def _write(self, write: Write, wanted: Mapping[str, NamespaceQueue]) -> bool:

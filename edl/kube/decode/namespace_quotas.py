@@ -5,7 +5,9 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from edl import reasons
 from edl.kube.decode.schemas import ObjectMeta, ObjectPart
+from edl.model import Code, Reason
 from edl.quantities import Resources
 
 QuotaAmounts: TypeAlias = tuple[tuple[str, int], ...]
@@ -81,6 +83,12 @@ class NamespaceConstraints(msgspec.Struct, frozen=True):
     """The PriorityClass of pods that name none, if quotas depend on it."""
     terminating: bool = False
     """Whether the namespace is being deleted: nothing can be created in it."""
+
+    def problem(self, own: str) -> Reason | None:
+        """The problem of a training job of the namespace; `own`: what is invalid in its objects."""
+        if self.terminating:
+            return reasons.NAMESPACE_TERMINATING
+        return reasons.quoted(Code.INVALID, own) if own else None
 
 
 NO_RULES: Final = NamespaceConstraints()

@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from edl import frameworks, reasons
+from edl import frameworks
 from edl.kube.decode.namespace_quotas import NO_RULES
 from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
 from edl.kube.state.training_job_inputs import ClusterScope
-from edl.messages import message
 from edl.model import (
     JobKey,
     Owner,
@@ -40,14 +39,12 @@ def bare_training_job(
     first = specs[0]
     forbidden = any(map(frameworks.execs, specs)) and key.namespace not in scope.kubexec
     problem = namespace_policy.no_kubexec(key.namespace) if forbidden else ""
-    if scope.rules.get(key.namespace, NO_RULES).terminating:
-        problem = message(reasons.NAMESPACE_TERMINATING)
     return TrainingJob(
         key=key,
         framework=first.framework,
         roles=tuple(_role(bounds, pods) for bounds in first.all_roles),
         queued_at=min(pod.pod.created_at for pod in pods if pod.pod),
-        problem=problem,
+        problem=scope.rules.get(key.namespace, NO_RULES).problem(problem),
         mode=first.mode,
         existing_dependents={one.target: one.uid for one in owned_objects if one.job == key.name},
         pods=tuple(Owner("v1", "Pod", pod.name, pod.bare.uid) for pod in pods if pod.bare),

@@ -186,7 +186,8 @@ class JobIndex:
         except Exception as error:  # noqa: BLE001 - one job must not hide all others
             first = min(jobs, key=lambda job: job.created_at)
             what = f"it cannot be read: {type(error).__name__}: {error}"
-            return TrainingJob(key, first.framework, (), first.created_at, problem=what)
+            problem = parts.rules.problem(what)
+            return TrainingJob(key, first.framework, (), first.created_at, problem=problem)
 
     def _previous_pods(self, key: JobKey, jobs: Sequence[JobFacts]) -> Iterator[PodFacts]:
         """Pods of deleted Jobs of a training job, which are terminating, or will be at once.

@@ -76,7 +76,7 @@ def _lacking_pods(role: Role) -> int:
 def _refused(
     job: TrainingJob, quotas: Iterable[Quota], used: Mapping[_Key, int], now: datetime
 ) -> TrainingJob:
-    lacking = lacking_pods(job, now)
+    lacking = {} if job.namespace_terminating else lacking_pods(job, now)
     for quota in quotas if any(lacking.values()) else ():
         needed = {role.name: _charge(role, quota) * lacking.get(role.name, 0) for role in job.live}
         needs = sum(needed.values())
@@ -84,9 +84,7 @@ def _refused(
         if needs > max(quota.hard - uses, 0):
             why = reasons.insufficient_quota(quota, needs, uses)
             roles = (
-                replace(role, refused_pods=role.refused_pods or why)
-                if needed.get(role.name)
-                else role
+                replace(role, refused_pods=why) if needed.get(role.name) else role
                 for role in job.roles
             )
             return replace(job, roles=tuple(roles))

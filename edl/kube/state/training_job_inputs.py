@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from edl import contract, reasons
+from edl import contract
 from edl.frameworks import FRAMEWORKS
 from edl.kube.cluster import ObjectKey
 from edl.kube.decode import gpu_sharing, runtime_classes, volume_claims
@@ -26,9 +26,8 @@ from edl.kube.decode.runtime_classes import Known, RuntimeClassFacts
 from edl.kube.dra.claim_resolution import DeviceView, ResolvedShape, resolve
 from edl.kube.provisioning.request_facts import CapacityRequestFacts
 from edl.kube.state import pod_admission
-from edl.messages import message
 from edl.messages.scarcity_messages import listed
-from edl.model import JobKey, Role
+from edl.model import JobKey, Reason, Role
 from edl.parsing import namespace_policy
 from edl.quantities import SHARED_GPU
 from edl.spec.job_spec import JobSpec
@@ -124,10 +123,13 @@ def _rules_of(
     }
 
 
-def problems(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Iterator[str]:
-    if around.rules.terminating and not all(map(has_ended, around.jobs)):
-        yield message(reasons.NAMESPACE_TERMINATING)
-        return
+def problem(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Reason | None:
+    """Why it cannot be planned; a job that has ended keeps its own problems alone."""
+    rules = NO_RULES if all(map(has_ended, around.jobs)) else around.rules
+    return rules.problem("; ".join(dict.fromkeys(_problems(key, around, specs))))
+
+
+def _problems(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Iterator[str]:
     yield from (job.problem for job in around.jobs if job.problem)
     yield from _disagreements(around, specs)
     # Requirements of a start are checked for waiting jobs only: running jobs are still resized.

@@ -6,7 +6,7 @@ from operator import attrgetter
 
 from msgspec.structs import replace
 
-from edl import contract, reasons
+from edl import contract
 from edl.annotations import write_refusals
 from edl.contract import Provision
 from edl.kube.cluster import ObjectKey
@@ -22,7 +22,7 @@ from edl.kube.state.training_job_inputs import (
     _waits,
     grouped,
     has_ended,
-    problems,
+    problem,
     resolution,
 )
 from edl.model import JobKey, ObjectRef, Pod, ProvisionalPod, Provisioning, Role, Shape, TrainingJob
@@ -44,7 +44,7 @@ def gather(key: JobKey, around: TrainingJobInputs) -> TrainingJob:
         priority=max(_priorities(around), default=0),
         paused=any(job.paused for job in around.jobs if not has_ended(job)),
         started_at=max((job.started_at for job in around.jobs if job.started_at), default=None),
-        problem="; ".join(dict.fromkeys(problems(key, around, specs))),
+        problem=problem(key, around, specs),
         provisioning=_provisioning(around, specs),
         mode=specs[0].mode if specs else "",
         clean_up=_clean_up(around),
@@ -155,10 +155,7 @@ def _ruled(
     shape = role.template.shape
     if not role.status.pods and admitted.requests != shape.requests:
         shape = replace(shape, requests=admitted.requests)
-    found = role.changed(shape=shape, charges=admitted.charges, limits=admitted.limits)
-    if not rules.terminating or role.status.ending:
-        return found
-    return replace(found, refused_pods=reasons.NAMESPACE_TERMINATING)
+    return role.changed(shape=shape, charges=admitted.charges, limits=admitted.limits)
 
 
 def _shape(role: Role, pods: Sequence[PodFacts]) -> Shape:

@@ -98,8 +98,9 @@ def allocation_of(builder: PlanBuilder, key: JobKey, role: str) -> RoleAllocatio
 def _itself(job: TrainingJob) -> OwnCondition | None:
     if job.paused:
         return OwnCondition(JobCondition.PAUSED, reasons.PAUSED)
-    if job.blocker:
-        return OwnCondition(JobCondition.PROBLEM, phases.blocked(job))
+    if why := phases.blocked(job):
+        terminating = job.namespace_terminating
+        return OwnCondition(JobCondition.NAMESPACE if terminating else JobCondition.PROBLEM, why)
     if job.missing:
         return OwnCondition(JobCondition.MISSING, reasons.incomplete(job.missing))
     return None

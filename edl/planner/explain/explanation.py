@@ -42,7 +42,7 @@ from edl.planner.snapshot.role_allocation import RoleAllocation, with_work
 _ROUNDS: Final = 16
 """Most decisions to search for one explanation."""
 _FIRST: Final = Code.NOT_PLANNED
-_FINAL: Final = frozenset({JobCondition.FIXED, JobCondition.NEARLY_DONE})
+_FINAL: Final = frozenset({JobCondition.NAMESPACE, JobCondition.FIXED, JobCondition.NEARLY_DONE})
 _LAST: Final = _FINAL | {JobCondition.RULE}
 
 

@@ -34,7 +34,7 @@ _WITHOUT_NODES: Final = frozenset({NodeRule.TOPOLOGY_SPREAD, NodeRule.POD_AFFINI
 """Rules that labels or pods on the present nodes satisfy."""
 _MENDED: Final[Mapping[JobCondition, Callable[[TrainingJob], TrainingJob]]] = {
     JobCondition.PAUSED: lambda job: replace(job, paused=False),
-    JobCondition.PROBLEM: lambda job: replace(job, problem="", refusals=()),
+    JobCondition.PROBLEM: lambda job: replace(job, problem=None, refusals=()),
     JobCondition.MISSING: lambda job: replace(job, missing=()),
 }
 """Each clears one condition only, so that the next one is reported as well."""

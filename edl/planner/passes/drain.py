@@ -15,7 +15,6 @@ from edl.contract import DISRUPTED
 from edl.feasibility.horizon import IDLE
 from edl.frameworks import FRAMEWORKS, resizing
 from edl.model import JobKey, Node, Pod, Reason, ResizePolicy, Role, TrainingJob
-from edl.phases import blocked
 from edl.planner.pass_results import PassResults
 from edl.planner.passes.placement_order import defer_growth
 from edl.planner.plan import Drain, StayingPods
@@ -147,7 +146,7 @@ def _staying(
     if not may_lose_pods(job, role):
         why = None
     elif job.problem:
-        why = blocked(job)
+        why = job.problem
     return StayingPods(job.key, role.name, pods, why)
 
 

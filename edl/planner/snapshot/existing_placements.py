@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from edl.contract import HOSTS_GATE
 from edl.lost_pods import recreation_delay
-from edl.model import Code, Pod, PodPhase, Role, TrainingJob
+from edl.model import Pod, PodPhase, Role, TrainingJob
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, Unscheduled, with_work
 
@@ -69,12 +69,11 @@ def existing_placements(job: TrainingJob, role: Role, pods: PodsOnNodes) -> Exis
     kept, surplus, done, lost = (_by_index if ranked else _by_age)(role, live)
     pods.release(role, surplus)
     found, waits = ExistingPlacements([], []), _Waits(job, role, pods.has_passed)
-    gone = role.refused_pods is not None and role.refused_pods.code is Code.NAMESPACE_TERMINATING
     for position in range(role.status.size):
         pod = kept.get(position)
         if pod is not None and pod.node:
             found.placements.append(pods.placement(pod.node))
-        elif position in done or gone:
+        elif position in done or job.namespace_terminating:
             found.placements.append(_DONE)
         else:
             since = waits.since(pod, lost=position in lost)

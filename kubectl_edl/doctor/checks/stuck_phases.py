@@ -77,8 +77,8 @@ def _unreadable(job: TrainingJob, now: datetime) -> CheckResult | None:
     if not job.problem or ending(job) is not None:
         return None
     described = FixCommand(f"kubectl describe namespace {job.key.namespace}")
-    deleted = why(job).reason is Code.NAMESPACE_TERMINATING
-    return warning(f"{job.key}: {job.problem}", described if deleted else explanation(job))
+    remedy = described if job.namespace_terminating else explanation(job)
+    return warning(f"{job.key}: {message(job.problem)}", remedy)
 
 
 def _incomplete(job: TrainingJob, now: datetime) -> CheckResult | None:

@@ -17,6 +17,7 @@ from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.decode.runtime_classes import NO_CLASS
 from edl.kube.state.training_job_inputs import TrainingJobInputs
 from edl.kube.state.training_jobs import gather
+from edl.messages import message
 from edl.model import JobKey, TrainingJob
 from edl.simulator import Training
 from edl.writes import Json
@@ -57,7 +58,7 @@ def _gathered(key: JobKey, facts: list[JobFacts]) -> TrainingJob:
         ),
     )
     if job.problem or job.missing:
-        what = job.problem or f"without its {', '.join(job.missing)}"
+        what = message(job.problem) if job.problem else f"without its {', '.join(job.missing)}"
         raise ValueError(f"{key.name}: {what}; all roles")
     return job
 

@@ -9,6 +9,7 @@ from edl.steps.plan_steps import steps
 from edl.steps.running_jobs import bare_pod_upkeep
 from edl.writes import Create, Step
 from tests.edl.trainings import KEY, LONG_AGO, NOW, created, hostfile, pod, pods, published, role
+from tests.reasons import invalid
 
 PODS = (Owner("v1", "Pod", "any", "uid-any"),)
 
@@ -42,7 +43,7 @@ def test_only_a_service_and_rights_stand_around_it_owned_by_its_pods() -> None:
 
 
 def test_nothing_is_done_where_it_may_not_exec() -> None:
-    assert bare_pod_upkeep(replace(training(), problem="not here"), NOW) == ((), None)
+    assert bare_pod_upkeep(replace(training(), problem=invalid("not here")), NOW) == ((), None)
 
 
 def test_a_round_takes_care_of_it() -> None:

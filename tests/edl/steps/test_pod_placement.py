@@ -26,7 +26,7 @@ from edl.steps.sizes.resize_patch import resize_annotations
 from edl.steps.sizes.start import start
 from edl.writes import Action, Delete, Patch
 from tests.edl.trainings import KEY, NOW, patches, pod, pods, role, training, written
-from tests.reasons import because
+from tests.reasons import because, invalid
 from tests.roles import changed_pod
 
 GATE = contract.PLACEMENT_GATE
@@ -185,7 +185,7 @@ def test_a_job_that_does_not_go_on_is_not_placed() -> None:
     assert placed(job, "n1") == ["mnist-worker-0-abcde"]
     assert placed(job, "n1", suspensions=(Suspension(KEY, reasons.PAUSED),)) == []
     assert placed(job, "n1", resizes=(restart,)) == []
-    assert placed(replace(job, problem="its Jobs disagree"), "n1") == []
+    assert placed(replace(job, problem=invalid("its Jobs disagree")), "n1") == []
     assert placed(served(*waiting("worker", 0), suspended=True), "n1") == []
     chief, *others = job.roles
     ended = replace(job, roles=(chief.changed(ending=JobEnd.COMPLETE), *others))

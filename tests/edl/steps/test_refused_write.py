@@ -72,6 +72,7 @@ def test_the_reason_of_a_start_that_a_quota_refused_is_the_quota_with_its_figure
     text = f"the API server refuses its start: {what}"
     assert written(patch)[contract.MESSAGE] == text
     why = phases.blocked(job)
+    assert why is not None
     assert (why.code, why.about) == (Code.START_REFUSED, Usage(budget, 1, 2))
     assert message(why) == text
 

@@ -28,7 +28,7 @@ from tests.edl.trainings import (
     training,
     written,
 )
-from tests.reasons import because
+from tests.reasons import because, invalid
 
 
 def state(*jobs: TrainingJob) -> ClusterState:
@@ -105,7 +105,7 @@ def test_a_suspended_job_is_neither_resized_nor_finished() -> None:
 
 
 def test_a_job_with_a_problem_is_not_touched() -> None:
-    job = replace(running(), problem="its Jobs disagree", existing_dependents={})
+    job = replace(running(), problem=invalid("its Jobs disagree"), existing_dependents={})
     assert steps(Plan(), state(job)).steps == ()
 
 
@@ -114,8 +114,8 @@ WORKER = role("worker", 2, 4, pods=pods("worker", [0, 1]))
 NOTHING_LEFT = {"parallelism": 0, "completions": 0}
 
 
-@pytest.mark.parametrize("problem", ["", "its Jobs disagree"])
-def test_a_job_with_a_problem_still_ends_as_a_whole(problem: str) -> None:
+@pytest.mark.parametrize("problem", [None, invalid("its Jobs disagree")])
+def test_a_job_with_a_problem_still_ends_as_a_whole(problem: Reason | None) -> None:
     job = replace(training(CHIEF, WORKER), problem=problem)
     (step,) = steps(Plan(), state(job)).steps
     assert job_patches(step) == {"mnist-worker": NOTHING_LEFT}
@@ -123,13 +123,15 @@ def test_a_job_with_a_problem_still_ends_as_a_whole(problem: str) -> None:
 
 def test_times_to_live_of_a_job_with_a_problem_begin_when_all_of_it_has_ended() -> None:
     chief = CHIEF.changed(held_ttl=60)
-    job = replace(training(chief), problem="its Jobs disagree")
+    job = replace(training(chief), problem=invalid("its Jobs disagree"))
     (step,) = steps(Plan(), state(job)).steps
     assert job_patches(step) == {"mnist-chief": {"ttlSecondsAfterFinished": 60}}
 
 
 def test_jobs_that_wait_beside_one_of_an_earlier_run_are_not_ended() -> None:
-    job = replace(training(CHIEF, WORKER.changed(suspended=True, pods=())), problem="delete it")
+    job = replace(
+        training(CHIEF, WORKER.changed(suspended=True, pods=())), problem=invalid("delete it")
+    )
     assert steps(Plan(), state(job)).steps == ()
 
 
@@ -221,7 +223,7 @@ def test_every_patch_of_every_step_has_its_precondition() -> None:
 
 
 def test_a_job_with_a_problem_can_still_be_paused() -> None:
-    job = replace(running(), problem="its Jobs disagree", paused=True)
+    job = replace(running(), problem=invalid("its Jobs disagree"), paused=True)
     (step,) = steps(Plan(suspensions=(Suspension(KEY, reasons.PAUSED),)), state(job)).steps
     assert job_patches(step) == {"mnist-worker": {"suspend": True}}
 

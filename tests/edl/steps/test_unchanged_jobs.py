@@ -15,7 +15,7 @@ from edl.steps.plan_steps import steps
 from edl.steps.running_jobs import CALM
 from edl.steps.unchanged_jobs import UnchangedJobs
 from tests.edl.trainings import KEY, LONG_AGO, NOW, hostfile, pod, pods, role, seconds, training
-from tests.reasons import because
+from tests.reasons import because, invalid
 from tests.roles import changed_pod
 
 ROLE_LISTS = (
@@ -80,7 +80,9 @@ def any_job(draw: some.DrawFn) -> TrainingJob:
     roles = [draw(any_role(name)) for name in all_roles]
     fields: dict[str, Any] = {"existing_dependents": {}} if draw(some.booleans()) else {}
     found = training(*roles, framework=framework, mode=mode, started_at=LONG_AGO, **fields)
-    return replace(found, problem=draw(some.sampled_from(["", "", "", "its Jobs disagree"])))
+    return replace(
+        found, problem=draw(some.sampled_from([None, None, None, invalid("its Jobs disagree")]))
+    )
 
 
 @pytest.mark.laws

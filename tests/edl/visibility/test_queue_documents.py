@@ -21,7 +21,7 @@ from edl.quantities import CPU, Resources
 from edl.visibility.namespace_queue import MOST_BYTES, MOST_JOBS, MOST_TEAMS, TeamCount, render
 from edl.visibility.queue_documents import Insight, documents
 from tests.edl.planner.states import at, cluster, node, worker
-from tests.reasons import because
+from tests.reasons import because, invalid
 
 SECRET = JobKey("acquisitions", "codename-falcon")
 TEAMS = {"ns": "vision", "vision-dev": "vision", "acquisitions": "deals"}
@@ -101,7 +101,7 @@ def test_where_nothing_waits_there_is_no_document() -> None:
 
 
 def test_a_job_that_cannot_be_planned_is_told_of_without_a_position() -> None:
-    state = cluster(worker("job-1", 1, 4, problem="its Jobs disagree"))
+    state = cluster(worker("job-1", 1, 4, problem=invalid("its Jobs disagree")))
     plan = Plan(held=(Held(key(1), because("its Jobs disagree")),))
     (one,) = documents(state, plan, {})["ns"].items
     assert (one.position, one.ahead, one.message) == (None, (), "its Jobs disagree")

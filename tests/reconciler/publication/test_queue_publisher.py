@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 
+from edl import reasons
 from edl.errors import ClusterError, Forbidden, NotFound, Unreachable
 from edl.forecast.estimate import Certainty
 from edl.model import JobKey, ObjectRef, TrainingJob
@@ -187,6 +188,16 @@ def test_until_all_are_written_again_nothing_is_confirmed(desk: Desk) -> None:
     desk.look(*jobs)
     assert desk.look("new/first", "other/second", *jobs, after=1) != []
     assert desk.confirmed == [at(desk.time.seconds - 1)]
+
+
+def test_nothing_is_published_in_a_namespace_that_is_being_deleted(desk: Desk) -> None:
+    desk.waits("a/one", "b/two")
+    assert desk.decided is not None
+    state = desk.decided.state
+    jobs = (replace(state.jobs[0], problem=reasons.NAMESPACE_TERMINATING), state.jobs[1])
+    desk.decided = replace(desk.decided, state=replace(state, jobs=jobs))
+    desk.publisher.run_once(leading=True)
+    assert desk.cluster.writes == ["create b"]
 
 
 def test_a_config_map_of_others_stays_as_it_is(desk: Desk) -> None:

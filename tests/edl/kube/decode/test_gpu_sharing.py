@@ -15,6 +15,7 @@ from edl.kube.state.observe import observe
 from edl.model import Device, GpuUsage, Share, TrainingJob
 from edl.quantities import SHARED_GPU, Resources, amount_text
 from tests.edl.kube import manifests
+from tests.reasons import problem_of
 
 GIB = 2**30
 
@@ -173,11 +174,11 @@ def grouped(headcount: str) -> TrainingJob:
 
 def test_a_group_starts_with_as_many_pods_as_kubeshare_waits_for() -> None:
     assert grouped("3").roles[0].spec.min == 3
-    assert not grouped("3").problem
+    assert not problem_of(grouped("3"))
 
 
 def test_a_group_that_is_never_whole_is_held_with_the_way_out() -> None:
-    assert grouped("9").problem == (
+    assert problem_of(grouped("9")) == (
         "KubeShare starts its group ring with 9 pods, and it has 1: raise edl.dev/max, or lower "
         "sharedgpu/group_headcount or sharedgpu/group_threshold"
     )

@@ -14,6 +14,7 @@ from edl.writes import Json
 from tests.edl.kube import manifests
 from tests.edl.kube.state.test_quota_usage import NOW, TEAM, only, quota, state_of
 from tests.fake_cluster.cluster import FakeCluster
+from tests.reasons import problem_of
 
 TOLERATION = {"key": "gpu", "operator": "Exists"}
 
@@ -80,13 +81,13 @@ def test_its_node_selector_and_tolerations_are_merged_with_the_templates_own() -
 def test_a_template_that_no_runtime_class_lets_in_waits_with_the_reason(
     own: dict[str, Any], classes: tuple[tuple[str, Json], ...], says: str
 ) -> None:
-    assert only(state_of(template(**own), *classes)).problem.startswith(says)
+    assert problem_of(only(state_of(template(**own), *classes))).startswith(says)
 
 
 def test_the_same_overhead_in_the_template_counts_once() -> None:
     own = template(overhead={"cpu": "0.25", "memory": "1024Ki"})
     job = only(state_of(own, runtime_class()))
-    assert job.problem == ""
+    assert problem_of(job) == ""
     assert job.roles[0].template.shape.requests.get("cpu") == 1250
 
 
@@ -112,5 +113,5 @@ def test_a_reader_without_the_right_plans_by_the_template() -> None:
     cluster.create(manifests.target(kind, body), body)
     missed: dict[str, Forbidden] = {}
     job = only(observe(read_once(cluster, missed.__setitem__), NOW))
-    assert (job.problem, [*missed]) == ("", ["RuntimeClass"])
+    assert (problem_of(job), [*missed]) == ("", ["RuntimeClass"])
     assert job.roles[0].template.shape.requests.get("cpu") == 1000

@@ -9,6 +9,7 @@ from edl.kube.state.observe import observe
 from edl.writes import Json
 from tests.edl.kube import manifests
 from tests.edl.kube.world import LEAVING, World, claim, with_claim
+from tests.reasons import problem_of
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
 KIND = "PersistentVolumeClaim"
@@ -89,7 +90,7 @@ def problem(incremental: IncrementalState, world: World) -> str:
     state = incremental.state(NOW)
     assert state.jobs == observe(world.stores.facts(), NOW).jobs
     (job,) = state.jobs
-    return job.problem
+    return problem_of(job)
 
 
 def test_a_job_waits_for_the_claims_of_its_template_with_the_reason(world: World) -> None:

@@ -28,6 +28,7 @@ from tests import devices
 from tests.devices import DRIVER, asking, claiming, gpus, resource_slice
 from tests.edl.kube import manifests
 from tests.edl.kube.world import World, job
+from tests.reasons import problem_of
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
 GPU = DEVICE_CLASS + DRIVER
@@ -346,7 +347,7 @@ def role(
     cluster.tell(job("alone", **fields), kind="Job")
     (found,) = cluster.state.jobs
     (only,) = found.roles
-    return dict(only.template.shape.requests.items), only.template.caveats, found.problem
+    return dict(only.template.shape.requests.items), only.template.caveats, problem_of(found)
 
 
 def test_a_training_job_asks_for_the_devices_of_its_templates() -> None:
@@ -397,7 +398,7 @@ def test_gpus_of_a_class_are_planned_before_their_template_is_made() -> None:
     name = f"net-gpus-2.{DRIVER}"
     cluster.tell(classed(**claiming(name)), kind="Job")
     (found,) = cluster.state.jobs
-    assert (found.roles[0].template.shape.requests.get(GPU), found.problem) == (2, "")
+    assert (found.roles[0].template.shape.requests.get(GPU), problem_of(found)) == (2, "")
     assert found.roles[0].template.device_template == DeviceTemplate(name, DRIVER, 2)
     assert not found.existing_dependents
     cluster.tell(devices.template(name, asking(2)))
@@ -409,7 +410,7 @@ def test_a_job_with_dropped_claims_does_not_start_without_its_gpus() -> None:
     cluster = Cluster()
     cluster.tell(classed(), kind="Job")
     (found,) = cluster.state.jobs
-    assert found.problem.startswith("the API server has dropped the ResourceClaims of its pods")
+    assert problem_of(found).startswith("the API server has dropped the ResourceClaims of its pods")
 
 
 def test_where_devices_are_not_served_claims_mean_nothing() -> None:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from edl import contract
+from edl import contract, reasons
 from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.decode import object_facts
 from edl.kube.decode.object_facts import NamespaceFacts
@@ -14,8 +14,10 @@ from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.observe import observe
 from edl.model import ClusterState, ObjectRef, Owner, ResizePolicy
 from edl.parsing.namespace_policy import NamespacePolicy
+from edl.phases import unready
 from edl.writes import Json
 from tests.edl.kube import manifests
+from tests.reasons import problem_of
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
 ALL_ROLES = {contract.ROLES: "launcher=1,worker=2"}
@@ -32,11 +34,15 @@ def bare(role: str, rank: int = 0, **more: object) -> Json:
 WORKERS = [bare("worker", rank) for rank in range(2)]
 
 
-def look(*pods: Json, kubexec: bool = True, jobs: tuple[Json, ...] = ()) -> ClusterState:
+def look(
+    *pods: Json, kubexec: bool = True, jobs: tuple[Json, ...] = (), terminating: bool = False
+) -> ClusterState:
     shapes = ShapeInterner()
     found = ClusterFacts(
         pods=[object_facts.pod(msgspec.json.encode(body), shapes) for body in pods],
-        namespaces=[NamespaceFacts("web", NamespacePolicy("web", kubexec=kubexec))],
+        namespaces=[
+            NamespaceFacts("web", NamespacePolicy("web", kubexec=kubexec), terminating=terminating)
+        ],
         owned_objects=[
             object_facts.owned_object("Service", msgspec.json.encode(body)) for body in jobs
         ],
@@ -85,12 +91,17 @@ def test_what_stands_around_it_is_known() -> None:
 
 def test_a_launcher_needs_a_namespace_that_lets_it_exec() -> None:
     (job,) = look(bare("launcher"), *WORKERS, kubexec=False).bare_jobs
-    assert job.problem == (
+    assert problem_of(job) == (
         "namespace web does not let launchers exec into workers: "
         "kubectl label namespace web edl.dev/kubexec=enabled"
     )
     (workers,) = look(*WORKERS, kubexec=False).bare_jobs
-    assert workers.problem == ""
+    assert problem_of(workers) == ""
+
+
+def test_the_problem_of_bare_pods_is_that_their_namespace_is_being_deleted() -> None:
+    (job,) = look(bare("launcher"), *WORKERS, kubexec=False, terminating=True).bare_jobs
+    assert unready(job) == reasons.NAMESPACE_TERMINATING
 
 
 def test_labels_that_make_no_sense_are_nobodys() -> None:

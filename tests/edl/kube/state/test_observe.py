@@ -8,12 +8,12 @@ import pytest
 from msgspec import structs
 from msgspec.structs import replace
 
-from edl import contract
+from edl import contract, reasons
 from edl.contract import CleanUp
 from edl.feasibility.eligibility import Eligibility
 from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.decode import job_facts, object_facts
-from edl.kube.decode.object_facts import OwnedObjectRef
+from edl.kube.decode.object_facts import NamespaceFacts, OwnedObjectRef
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.job_index import jobs_of
 from edl.kube.state.observe import observe
@@ -29,10 +29,12 @@ from edl.model import (
     Topology,
     TrainingJob,
 )
+from edl.phases import unready
 from edl.quantities import Resources
 from edl.writes import Json
 from tests.edl.kube import manifests
 from tests.edl.kube.manifests import job, job_pod, member
+from tests.reasons import problem_of
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
 MNIST = [member("chief"), member("ps"), member("worker")]
@@ -125,7 +127,7 @@ def test_jobs_of_one_name_form_one_training_job_in_the_casts_order() -> None:
         (False, False),
     ]
     assert [(role.spec.min, role.spec.max) for role in found.roles] == [(1, 1), (1, 1), (1, 4)]
-    assert (found.missing, found.problem, found.mode) == ((), "", "ps")
+    assert (found.missing, problem_of(found), found.mode) == ((), "", "ps")
     assert found.queued_at == datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -210,7 +212,7 @@ def test_a_start_that_is_still_to_come_was_written_by_a_wrong_clock() -> None:
 def test_a_manual_size_that_makes_no_sense_is_ignored_with_a_reason() -> None:
     worker = member("worker", notes={"edl.dev/replicas": "many"})
     found = only(look(snapshot([member("chief"), member("ps"), worker])))
-    assert found.problem == ""
+    assert problem_of(found) == ""
     assert found.roles[2].request.replicas is None
     assert 'edl.dev/replicas]: "many"' in found.roles[2].request.problem
 
@@ -275,7 +277,7 @@ def test_the_priority_is_the_highest_of_the_roles() -> None:
 def test_a_priority_class_that_is_missing_is_to_be_created() -> None:
     all_roles = [member(role, pod={"priorityClassName": "x"}) for role in ("chief", "ps", "worker")]
     found = only(look(snapshot(all_roles)))
-    assert found.problem == (
+    assert problem_of(found) == (
         'PriorityClass "x" does not exist: '
         "create it (kubectl create priorityclass x --value=VALUE), "
         "or recreate the Jobs with another"
@@ -294,7 +296,7 @@ def test_what_stands_around_a_job_is_known_by_its_label() -> None:
     tags = [("Service", ours), ("PodDisruptionBudget", others)]
     found = only(look(snapshot(MNIST, tags=tags)))
     assert set(found.existing_dependents) == {ObjectRef("Service", "web", "mnist")}
-    assert found.problem == ""
+    assert problem_of(found) == ""
 
 
 def test_a_job_that_no_webhook_completed_is_a_problem() -> None:
@@ -302,16 +304,16 @@ def test_a_job_that_no_webhook_completed_is_a_problem() -> None:
     raw = member("worker", suspend=False, completionMode="NonIndexed")
     del raw["metadata"]["annotations"][contract.INJECTED_MAX]
     found = only(look(snapshot([member("chief"), member("ps"), raw])))
-    assert found.problem == (
+    assert problem_of(found) == (
         "mnist-worker was created while no webhook completed it: delete it, and create it again"
     )
     raw["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
-    assert only(look(snapshot([member("chief"), member("ps"), raw]))).problem == ""
+    assert problem_of(only(look(snapshot([member("chief"), member("ps"), raw])))) == ""
 
 
 def test_a_foreign_service_with_the_jobs_name_is_a_problem() -> None:
     tags = [("Service", {"metadata": manifests.metadata("mnist", "web")})]
-    assert 'the Service "mnist" is not ours' in only(look(snapshot(MNIST, tags=tags))).problem
+    assert 'the Service "mnist" is not ours' in problem_of(only(look(snapshot(MNIST, tags=tags))))
 
 
 @pytest.mark.parametrize(
@@ -342,7 +344,7 @@ def test_a_foreign_service_with_the_jobs_name_is_a_problem() -> None:
     ],
 )
 def test_what_cannot_be_planned_says_why(jobs: list[Json], problem: str) -> None:
-    assert problem in only(look(snapshot(jobs))).problem
+    assert problem in problem_of(only(look(snapshot(jobs))))
 
 
 def test_launchers_exec_only_where_the_namespace_lets_them() -> None:
@@ -353,8 +355,8 @@ def test_launchers_exec_only_where_the_namespace_lets_them() -> None:
         for role in ("launcher", "worker")
     ]
     asked = {"metadata": manifests.metadata("web", labels={"edl.dev/kubexec": "enabled"})}
-    assert "kubectl label namespace web edl.dev/kubexec" in only(look(snapshot(jobs))).problem
-    assert only(look(snapshot(jobs, namespaces=[asked]))).problem == ""
+    assert "kubectl label namespace web edl.dev/kubexec" in problem_of(only(look(snapshot(jobs))))
+    assert problem_of(only(look(snapshot(jobs, namespaces=[asked])))) == ""
 
 
 def test_the_order_of_objects_does_not_matter() -> None:
@@ -384,9 +386,9 @@ def test_a_job_that_runs_goes_on_without_what_only_its_start_needed() -> None:
     pods = [job_pod("p0", 0, "mnist-chief", node="n1", priority=7)]
     stranger = [("Service", {"metadata": manifests.metadata("mnist", "web")})]
     found = only(look(snapshot(jobs, pods, tags=stranger)))
-    assert (found.problem, found.priority) == ("", 7)
+    assert (problem_of(found), found.priority) == ("", 7)
     waits = only(look(snapshot([*jobs[:2], member("worker", **urgent)])))
-    assert 'PriorityClass "deleted" does not exist' in waits.problem
+    assert 'PriorityClass "deleted" does not exist' in problem_of(waits)
 
 
 def test_a_job_that_cannot_be_read_hides_no_other() -> None:
@@ -399,7 +401,10 @@ def test_a_job_that_cannot_be_read_hides_no_other() -> None:
         for fact in found.jobs
     ]
     items, mnist = look(structs.replace(found, jobs=odd)).jobs
-    assert (items.problem, mnist.problem) == ("", "it cannot be read: KeyError: 'caffe'")
+    assert (problem_of(items), problem_of(mnist)) == ("", "it cannot be read: KeyError: 'caffe'")
+    deleted = NamespaceFacts("web", terminating=True)
+    _, mnist = look(structs.replace(found, jobs=odd, namespaces=[deleted])).jobs
+    assert unready(mnist) == reasons.NAMESPACE_TERMINATING
 
 
 @pytest.mark.parametrize(
@@ -441,7 +446,7 @@ def test_a_number_of_any_length_keeps_no_job_out_of_the_plan(notes: dict[str, st
     labels = {contract.FRAMEWORK: "mxnet", contract.JOB: "mnist", contract.ROLE: "worker"}
     found = only(look(snapshot([job("mnist-worker", labels=labels, notes=roles | notes)])))
     (role,) = found.roles
-    assert "cannot be read" not in found.problem
+    assert "cannot be read" not in problem_of(found)
     assert (role.status.lost, role.spec.retries, role.request.scaling) == (False, 0, None)
 
 
@@ -450,7 +455,7 @@ def test_jobs_that_disagree_in_many_ways_are_counted() -> None:
         member(name, notes={"edl.dev/roles": f"chief=1,ps=1,worker=1..{size},evaluator=1"})
         for size, name in enumerate(("chief", "ps", "worker", "evaluator"), 2)
     ]
-    found = only(look(snapshot(jobs))).problem
+    found = problem_of(only(look(snapshot(jobs))))
     assert found.endswith("evaluator=1 on mnist-worker and 1 more: write the same on each")
 
 
@@ -467,12 +472,12 @@ def test_jobs_that_disagree_on_how_they_meet_do_not_start(name: str, values: lis
         )
         for role, value in zip(("launcher", "worker"), values, strict=True)
     ]
-    assert f"its Jobs disagree on edl.dev/{name}" in only(look(snapshot(jobs))).problem
+    assert f"its Jobs disagree on edl.dev/{name}" in problem_of(only(look(snapshot(jobs))))
     both = [*jobs[:1], jobs[1] | {"metadata": jobs[1]["metadata"] | {"annotations": {}}}]
     both[1]["metadata"]["annotations"] = jobs[0]["metadata"]["annotations"]
-    assert "disagree" not in only(look(snapshot(both))).problem
+    assert "disagree" not in problem_of(only(look(snapshot(both))))
     jobs[1]["metadata"]["annotations"]["edl.dev/started-at"] = "2026-01-01T00:10:00Z"
-    assert "disagree" not in only(look(snapshot(jobs))).problem, "it has trained so"
+    assert "disagree" not in problem_of(only(look(snapshot(jobs)))), "it has trained so"
 
 
 def test_a_role_that_is_created_anew_does_not_start_without_those_that_have_ended() -> None:
@@ -482,10 +487,10 @@ def test_a_role_that_is_created_anew_does_not_start_without_those_that_have_ende
     late = member("chief")
     late["metadata"]["creationTimestamp"] = "2026-01-01T00:20:00Z"
     found = only(look(snapshot([late, servers, member("worker")])))
-    assert "mnist-ps has ended before others were recreated: delete it" in found.problem
-    assert only(look(snapshot([member("chief"), servers, running("worker")]))).problem == ""
+    assert "mnist-ps has ended before others were recreated: delete it" in problem_of(found)
+    assert problem_of(only(look(snapshot([member("chief"), servers, running("worker")])))) == ""
     late["metadata"]["annotations"]["edl.dev/started-at"] = "2026-01-01T00:21:00Z"
-    assert only(look(snapshot([late, servers, member("worker")]))).problem == "", "it ran so"
+    assert problem_of(only(look(snapshot([late, servers, member("worker")])))) == "", "it ran so"
 
 
 def test_shapes_of_jobs_that_are_gone_are_not_kept_for_ever() -> None:
@@ -530,9 +535,11 @@ def test_jobs_that_disagree_on_their_topology_do_not_start() -> None:
         member(role, notes={contract.PREFERRED_TOPOLOGY: text})
         for role, text in (("ps", "rack"), ("worker", "zone"))
     ]
-    assert "its Jobs disagree on edl.dev/required-topology" in only(look(snapshot(members))).problem
+    assert "its Jobs disagree on edl.dev/required-topology" in problem_of(
+        only(look(snapshot(members)))
+    )
     members[1] = member("worker")
-    assert "disagree" not in only(look(snapshot(members))).problem
+    assert "disagree" not in problem_of(only(look(snapshot(members))))
 
 
 def test_a_service_without_a_label_belongs_to_no_training_job_without_a_name() -> None:

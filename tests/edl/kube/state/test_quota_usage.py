@@ -16,6 +16,7 @@ from edl.writes import Json
 from tests.edl.kube import manifests
 from tests.edl.trainings import role, training
 from tests.fake_cluster.cluster import FakeCluster
+from tests.reasons import problem_of
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
 TEAM = 'ResourceQuota "team"'
@@ -105,19 +106,19 @@ def test_defaults_of_a_limit_range_are_in_the_shape_before_there_are_pods() -> N
     assert only(state_of(job)).roles[0].template.shape.requests.get("cpu") == 0
     found = only(state_of(job, limit_range(defaultRequest={"cpu": "2"})))
     assert found.roles[0].template.shape.requests.get("cpu") == 2000
-    assert not found.problem
+    assert not problem_of(found)
 
 
 def test_a_job_that_a_limit_range_refuses_is_held_with_the_field() -> None:
     found = only(state_of(WORKER, limit_range(min={"cpu": "2"})))
-    assert found.problem == (
+    assert problem_of(found) == (
         'worker: LimitRange "small" refuses its pods: container "main": '
         "requests.cpu 1 is below 2 (spec.limits[0].min.cpu)"
     )
 
 
 def test_a_new_limit_range_does_not_stop_a_running_job() -> None:
-    assert not only(state_of(*RUNNING, limit_range(min={"cpu": "2"}))).problem
+    assert not problem_of(only(state_of(*RUNNING, limit_range(min={"cpu": "2"}))))
 
 
 class Unreadable(FakeCluster):

@@ -46,7 +46,7 @@ from tests.edl.planner.states import (
     shape,
     worker,
 )
-from tests.reasons import because
+from tests.reasons import because, invalid
 
 PATIENT = Limits(queue_patience=timedelta(hours=9))
 
@@ -343,7 +343,9 @@ def test_a_job_waits_for_all_its_roles() -> None:
 
 
 def test_a_problem_is_the_reason() -> None:
-    plan = plan_for(cluster(node("a", 4), worker("mnist", 1, 1, problem="different roles")))
+    plan = plan_for(
+        cluster(node("a", 4), worker("mnist", 1, 1, problem=invalid("different roles")))
+    )
     assert told(plan) == {"mnist": "different roles"}
     assert not plan.admissions
 

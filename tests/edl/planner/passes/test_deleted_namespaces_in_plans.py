@@ -3,7 +3,6 @@
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.messages import message
 from edl.model import TrainingJob
 from tests.edl.planner.plans import ALL, plan_for, sizes, started
 from tests.edl.planner.states import cluster, node, worker
@@ -11,11 +10,10 @@ from tests.edl.planner.states import cluster, node, worker
 
 def dying(low: int, size: int, present: int, priority: int = 0) -> TrainingJob:
     """A job on node `a`, whose first pods are present and whose namespace is being deleted."""
-    text = message(reasons.NAMESPACE_TERMINATING)
-    made = worker("dying", low, size, on=["a"] * size, problem=text, priority=priority)
+    problem = reasons.NAMESPACE_TERMINATING
+    made = worker("dying", low, size, on=["a"] * size, problem=problem, priority=priority)
     (role,) = made.roles
-    role = role.changed(pods=role.status.pods[:present])
-    return replace(made, roles=(replace(role, refused_pods=reasons.NAMESPACE_TERMINATING),))
+    return replace(made, roles=(role.changed(pods=role.status.pods[:present]),))
 
 
 def test_a_job_behind_it_starts_where_its_pods_were() -> None:

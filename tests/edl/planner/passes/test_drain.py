@@ -25,6 +25,7 @@ from edl.planner.plan import Drain
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import plan_for, sizes
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape
+from tests.reasons import invalid
 from tests.roles import changed_pod
 
 CORDON = Taint(CORDONED, "", "NoSchedule")
@@ -416,6 +417,6 @@ def test_a_quota_that_refuses_the_replacement_is_why_a_worker_stays() -> None:
 
 
 def test_a_job_that_plans_leave_out_stays_with_its_problem() -> None:
-    mine = replace(ring("a"), problem="edl.dev/max: must be a number")
+    mine = replace(ring("a"), problem=invalid("edl.dev/max: must be a number"))
     state = cluster(HOME, going("a", CORDON), node("b", 9), mine)
     assert staying(state) == [("worker", (("pod-0", "a"),), "edl.dev/max: must be a number")]

@@ -38,6 +38,7 @@ from tests.edl.planner.states import (
     shape,
     worker,
 )
+from tests.reasons import invalid
 
 ALL = Limits(load_ceiling=1)
 
@@ -250,14 +251,14 @@ def test_limits_refuse_a_ceiling_that_means_nothing() -> None:
 
 def test_a_job_with_a_problem_keeps_its_size_and_others_give_instead() -> None:
     """No step is taken for it: room that it promised would never come."""
-    odd = worker("odd", 1, 4, on=["a"] * 4, problem="its Jobs disagree")
+    odd = worker("odd", 1, 4, on=["a"] * 4, problem=invalid("its Jobs disagree"))
     good = worker("good", 1, 4, on=["b"] * 4, queued=-7200)
     web = demand("web", shape(), 2, priority=5)
     assert sizes(plan_for(cluster(node("a"), node("b"), odd, good, web))) == {"good": 2}
 
 
 def test_a_job_with_a_problem_is_not_put_back_into_the_queue() -> None:
-    odd = worker("odd", 2, 4, on=["a", "", ""], problem="its Jobs disagree")
+    odd = worker("odd", 2, 4, on=["a", "", ""], problem=invalid("its Jobs disagree"))
     assert plan_for(cluster(node("a"), odd)).suspensions == ()
 
 

@@ -28,6 +28,7 @@ from tests.edl.planner.acting import act
 from tests.edl.planner.plans import ALL, held, plan_for, sizes, started
 from tests.edl.planner.states import at, cluster, demand, node, shape, worker
 from tests.edl.planner.teams import of, team, with_teams
+from tests.reasons import invalid
 
 GPU = "nvidia.com/gpu"
 
@@ -578,7 +579,7 @@ def test_a_claim_that_borrows_a_part_waits_while_others_wait_within_their_guaran
     [
         worker("hopeless", 1, 1, shape=shape(1_000_000)),
         worker("hopeless", 1000, 1000, shape=shape(8)),
-        replace(worker("hopeless", 1, 1), problem="no such class"),
+        replace(worker("hopeless", 1, 1), problem=invalid("no such class")),
     ],
     ids=["a pod for no node", "more than all nodes have", "a problem"],
 )
