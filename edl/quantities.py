@@ -18,6 +18,8 @@ Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
+_BYTES: Final = frozenset({MEMORY, "ephemeral-storage", "storage"})
+"""Also of one StorageClass: `gold.storageclass.storage.k8s.io/requests.storage`."""
 PODS: Final = "pods"
 SHARED_GPU: Final = "shared GPU"
 """GPUs that KubeShare shares, in thousandths; Kubernetes itself has no such resource."""
@@ -180,7 +182,7 @@ def number_text(name: str, amount: int) -> str:
         return f"{amount}m"
     if name in (CPU, SHARED_GPU):
         return f"{Decimal(amount) / 1000:f}"
-    if name == MEMORY or name.startswith(("hugepages-", "ephemeral-storage")):
+    if name.rpartition("requests.")[2] in _BYTES or name.startswith("hugepages-"):
         return _bytes_text(amount)
     return str(amount)
 

@@ -201,6 +201,11 @@ class RoleRecord(msgspec.Struct, frozen=True):
     consumed: str = ""
     """The ProvisioningRequest that its template consumes, set by a start on its nodes."""
 
+    @property
+    def failed_starts(self) -> int:
+        """How many failed starts in a row its last change records."""
+        return self.last.failed_starts if self.last else 0
+
 
 class Role(msgspec.Struct, frozen=True):
     """One Job of a training job."""

@@ -129,7 +129,8 @@ def removal_preconditions(role: Role) -> Json:
 
 def removal_reason(role: Role) -> Reason:
     """The reason of the removal: the plan's, or that the user named the pods."""
-    return role.request.drain_reason or reasons.removed(requested_removals(role))
+    by_user = reasons.removed(requested_removals(role))
+    return role.request.drain_reason or replace(by_user, failed_starts=role.record.failed_starts)
 
 
 def restore_reason(job: TrainingJob, role: Role) -> tuple[Patch, ...]:

@@ -91,10 +91,11 @@ def with_failed_starts(snapshot: Snapshot, job: TrainingJob, reason: Reason) -> 
     """The reason to change or suspend a started gang, with the failed starts before its last one.
 
     The count ends once the gang has run for `_GANG_LASTING` gang limits, and no earlier: extras
-    that are removed from a start, or a restart without them, do not make it succeed.
+    that are removed from a start, a restart without them, a removal of pods by name or a scale-up
+    that timed out do not make it succeed.
     """
     lasting = _GANG_LASTING * snapshot.limits.gang_limit
-    starts = max((one.record.last.failed_starts for one in job.live if one.record.last), default=0)
+    starts = max((one.record.failed_starts for one in job.live), default=0)
     if not starts or snapshot.clock.elapsed_or_recheck(job.started_at, lasting):
         return reason
     return replace(reason, failed_starts=starts)
@@ -124,8 +125,8 @@ def _resumed_since(job: TrainingJob, started: datetime) -> bool:
 
 def failed_starts(roles: Iterable[Role]) -> int:
     """The number of failed starts of a gang in a row, at most `_MOST` + 1."""
-    failed = (role.record.last for role in roles if last_resizes.gang_was_unschedulable(role))
-    return max((min(last.failed_starts, _MOST) + 1 for last in failed if last), default=0)
+    failed = filter(last_resizes.gang_was_unschedulable, roles)
+    return max((min(role.record.failed_starts, _MOST) + 1 for role in failed), default=0)
 
 
 def with_attempts(snapshot: Snapshot, job: TrainingJob, reason: Reason) -> Reason:

@@ -73,7 +73,8 @@ def revert_reason(role: Role) -> Reason:
     timeout = role.request.scaling.timeout if role.request.scaling else None
     seconds = timeout.total_seconds() if timeout else None
     cause = role.request.scaling.held if role.request.scaling else ""
-    return reasons.scale_failed(Growth(role.request.replicas, previous_size(role), seconds, cause))
+    growth = Growth(role.request.replicas, previous_size(role), seconds, cause)
+    return replace(reasons.scale_failed(growth), failed_starts=role.record.failed_starts)
 
 
 def is_overdue(role: Role, now: datetime) -> bool:

@@ -90,6 +90,24 @@ def test_the_quota_that_refuses_an_object_is_read_with_its_figures(
 
 
 @pytest.mark.parametrize(
+    ("resource", "limit"),
+    [
+        ("requests.storage", "100Gi"),
+        ("gold.storageclass.storage.k8s.io/requests.storage", "100Gi"),
+        ("requests.ephemeral-storage", "1536Mi"),
+        ("limits.memory", "1Ti"),
+    ],
+)
+def test_figures_of_memory_and_storage_have_the_unit_that_kubectl_prints(
+    resource: str, limit: str
+) -> None:
+    figures = f"requested: {resource}=10Gi, used: {resource}=5Gi, limited: {resource}={limit}"
+    found = exceeded_quota(f"pods is forbidden: exceeded quota: team, {figures}", "lab")
+    assert found is not None
+    assert str(found.budget).endswith(f"allows {limit} {resource}")
+
+
+@pytest.mark.parametrize(
     "figures",
     [
         "",

@@ -12,6 +12,7 @@ from edl.annotations.last_change import read_reason
 from edl.kube.writer.executor import ClusterWriter
 from edl.model import (
     Clearing,
+    Code,
     ObjectRef,
     Pod,
     ResizePolicy,
@@ -289,6 +290,16 @@ def test_only_a_removal_that_the_plan_chose_survives_changes_of_the_status() -> 
     named = kept.changed(removing=frozenset({NAMED}))
     (step,), _ = upkeep(training(named, framework="none"), [resize], NOW)
     assert patches(step)[0].unless_changed is None
+
+
+def test_a_removal_by_name_during_a_start_keeps_the_count_of_failed_starts() -> None:
+    last = replace(reasons.started(3), failed_starts=2)
+    named = workers(*pods("worker", range(3)), size=3, last=last)
+    (step,), _ = upkeep(training(named, framework="none"), [], NOW)
+    said = [written(one) for one in patches(step) if contract.LAST_CHANGE in written(one)]
+    (recorded,) = (read_reason(one[contract.LAST_CHANGE]) for one in said)
+    assert recorded is not None
+    assert (recorded.code, recorded.failed_starts) == (Code.PODS_REMOVED, 2)
 
 
 def test_a_removal_that_answers_a_timed_scale_up_forgets_no_newer_one() -> None:

@@ -4,9 +4,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from edl import contract, reasons
-from edl.model import ClusterState, ResizePolicy, Role, ScaleDeadline
+from edl.annotations.last_change import read_reason
+from edl.model import ClusterState, Code, ResizePolicy, Role, ScaleDeadline
 from edl.planner.plan import Held, Plan, Resize
 from edl.steps.host_lists import LEAVE
 from edl.steps.plan_steps import steps
@@ -108,6 +110,14 @@ def test_a_growth_that_did_not_come_is_taken_back(fallback: int | None, held: st
     failed = step.events[-1]
     assert (failed.reason, failed.warning) == ("ScaleFailed", True)
     assert failed.message == "worker: reverted to 4: 6 not ready within 60 s"
+
+
+def test_a_timed_scale_up_that_fails_during_a_start_keeps_the_count_of_failed_starts() -> None:
+    last = replace(reasons.started(5), failed_starts=2)
+    step, _ = lived(worker(6, 5, since(60), last=last))
+    recorded = read_reason(written(patches(step)[0])[contract.LAST_CHANGE])
+    assert recorded is not None
+    assert (recorded.code, recorded.failed_starts) == (Code.SCALE_FAILED, 2)
 
 
 def test_a_growth_for_which_there_was_never_room_is_answered_too() -> None:
