@@ -35,6 +35,7 @@ from tests.edl.planner.states import (
     shape,
     worker,
 )
+from tests.reasons import invalid
 
 MINUTE = timedelta(minutes=1)
 WAITS = JobKey("ns", "waits")
@@ -125,7 +126,7 @@ def test_a_job_that_can_never_start_gets_the_reason() -> None:
     ("fields", "reason"),
     [
         ({"paused": True}, "it is paused"),
-        ({"problem": "no PriorityClass"}, "no PriorityClass"),
+        ({"problem": invalid("no PriorityClass")}, "no PriorityClass"),
         ({"missing": ("ps",)}, "its Jobs of ps do not exist yet"),
     ],
 )

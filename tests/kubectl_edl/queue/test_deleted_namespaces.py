@@ -56,11 +56,11 @@ def test_a_list_says_so_of_a_started_job_whose_pods_cannot_be_created(stage: Sta
 
 def test_no_larger_max_is_said_to_help(stage: Stage) -> None:
     wish = job("full", framework="none", min="1", max="2")
-    made = stage.put(wish, suspend=False, parallelism=2, completions=2)
+    made = stage.put(wish, suspend=False, parallelism=2, completions=8)
     for index in range(2):
         stage.create(pod(made, index))
     assert "a larger max" in stage.run("explain", "full").out
     delete_namespace(stage)
     (role,) = shown(stage, "explain", "full")["roles"]
-    (blocker,) = role["growth"]["blockers"]
+    (blocker,) = role["scaleUp"]["blockers"]
     assert (blocker["condition"], blocker["remediation"]) == ("Namespace", "")

@@ -15,6 +15,7 @@ from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import ALL, held, plan_for, started, told
 from tests.edl.planner.states import at, cluster, demand, node, pod, shape, worker
 from tests.edl.planner.teams import of, team, with_teams
+from tests.reasons import invalid
 
 SECOND = timedelta(seconds=1)
 
@@ -58,7 +59,7 @@ def test_it_yields_to_pods_of_other_owners_too() -> None:
         ({"reason": Code.NODE_UNSCHEDULABLE}, {}),
         ({"size": 5, "pods": tuple(pod(index, "a") for index in (0, 1, 3, 4))}, {}),
         ({"finished_indexes": frozenset({0})}, {}),
-        ({"problem": "its Jobs disagree"}, {}),
+        ({"problem": invalid("its Jobs disagree")}, {}),
     ],
     ids=[
         "of its own priority",
