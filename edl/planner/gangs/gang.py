@@ -209,23 +209,3 @@ def _of_deleted_jobs(snapshot: Snapshot, gang: Gang) -> Iterator[Pod]:
         for pod in role.previous_pods:
             if pod.terminating or not clock.elapsed_or_recheck(since, limit):
                 yield pod
-
-
-def delays(gang: Gang, head: Gang) -> bool:
-    """Whether a gang that starts before `head` may keep it from starting while it runs.
-
-    It may if both could use the same node, or if it leaves too little of a quota of both. As in
-    Kueue's StrictFIFO, a gang waits only for a head that uses the same capacity.
-    """
-    if any(
-        own.pod_class.competes_with(other.pod_class)
-        for own in head.requests
-        for other in gang.requests
-    ):
-        return True
-    mine = head.quota_request
-    return any(
-        quota.future_remaining - cost < mine.amount(quota)
-        for quota, cost in gang.quota_request.amounts
-        if mine.amount(quota)
-    )

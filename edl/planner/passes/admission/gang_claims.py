@@ -11,12 +11,13 @@ from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.model import Code, JobKey, Reason
 from edl.planner.fit_errors.fit_error import gang_fit_error
 from edl.planner.gangs import topology_placement
-from edl.planner.gangs.gang import Gang, admit_roles, delays, has_previous_pods, why_unreserved
+from edl.planner.gangs.gang import Gang, admit_roles, has_previous_pods, why_unreserved
 from edl.planner.gangs.topology_placement import place_on_assigned_nodes
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.pass_results import PassResults
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.node_requests import NodeRequests
+from edl.planner.passes.admission.queue_heads import QueueHeads
 from edl.planner.passes.scale_down.needed_nodes import overdue
 from edl.planner.reclaiming.reservation import Reservation
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -36,8 +37,7 @@ class GangClaims:
     """Running jobs will soon scale down for a queued job (`Policy.reclaim_delay`)."""
     snapshot: Snapshot = field(init=False)
     results: PassResults = field(init=False)
-    _heads: list[Gang] = field(default_factory=list)
-    """Gangs that have waited `queue_patience`: no later gang that could delay them starts first."""
+    _heads: QueueHeads = field(init=False)
     _refused: dict[Hashable, dict[Hashable, Reason]] = field(default_factory=dict)
     """By what a gang needs and its priority, then by its team and guarantee: searches that failed,
     and why. An equal gang later in the queue cannot fit either."""
@@ -46,6 +46,7 @@ class GangClaims:
     def __post_init__(self) -> None:
         self.snapshot, self.results = self.sources.snapshot, self.sources.results
         self.nodes = NodeRequests(self.snapshot, self.results)
+        self._heads = QueueHeads(self.sources)
 
     def complete(self, gang: Gang) -> bool:
         """Start the remaining roles of a partial start on idle capacity; False if they do not fit.
@@ -126,7 +127,7 @@ class GangClaims:
             self.results.enqueue(key, waits)
             return
         self.nodes.hold(gang)
-        head = next((one for one in self._heads if self._waits_for(gang, one)), None)
+        head = self._heads.delayed_by(gang)
         if head and self._may_ever_start(gang):
             if not (self._yielded_before(gang, head) and self._takes_yielded(gang)):
                 self.results.enqueue(key, reasons.goes_first(head.job.key))
@@ -148,16 +149,6 @@ class GangClaims:
             self._admit(*placed, gang.reason)
         elif not self.reserve(gang, patient=patient):
             self.nodes.provisioner.reserve_held(gang)
-
-    def _waits_for(self, gang: Gang, head: Gang) -> bool:
-        """Whether a gang waits for a queue head.
-
-        A gang that its team's guarantee covers does not wait for another team's head that borrows.
-        """
-        mine, theirs = gang.quota_request.team, head.quota_request.team
-        if mine and theirs and mine.team != theirs.team and self.sources.is_covered(gang):
-            return self.sources.is_covered(head) and delays(gang, head)
-        return delays(gang, head)
 
     def _yielded_before(self, gang: Gang, head: Gang) -> bool:
         """Whether jobs yielded to a gang in the last moments before a head had waited for long.
@@ -255,7 +246,7 @@ class GangClaims:
         self.results.enqueue(gang.job.key, reason, until)
         # A gang that fits nowhere never becomes a head, and needs no recheck by time.
         if self.sources.without_jobs.fits(gang) and self._waited_long(gang):
-            self._heads.append(gang)
+            self._heads.add(gang)
 
     def _waited_long(self, gang: Gang) -> bool:
         patience = self.snapshot.limits.queue_patience

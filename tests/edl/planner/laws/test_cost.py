@@ -250,6 +250,19 @@ def behind_a_head(size: int) -> ClusterState:
     return cluster(*(node(f"node-{n:04}", 4) for n in range(size)), *run, head, *wait)
 
 
+def behind_heads_that_lack_gpus(size: int) -> ClusterState:
+    """Gangs of many kinds wait for GPUs, and jobs without any start on the same nodes."""
+    gpus = [
+        worker(f"old-{n}", 1, 1, shape=shape(1, gpu=1), on=[f"node-{n:04}"]) for n in range(size)
+    ]
+    heads = [
+        worker(f"head-{n}", 2, 2, shape=shape(1 + n % 8 / 8, gpu=1), queued=-400)
+        for n in range(size)
+    ]
+    come = [worker(f"new-{n}", 1, 1, shape=shape(1 + n % 8 / 8), queued=-9) for n in range(size)]
+    return cluster(*(node(f"node-{n:04}", 6, gpu=1) for n in range(size)), *gpus, *heads, *come)
+
+
 STATES: dict[str, Callable[[int], ClusterState]] = {
     "gangs of two roles": gangs_of_two_roles,
     "spread over hosts": partial(one_gang, spread=spread_over("host")),
@@ -266,6 +279,7 @@ STATES: dict[str, Callable[[int], ClusterState]] = {
     "claims of racks that reclaim": reclaimed_in_racks,
     "growth behind pending pods": growing_behind_pending_pods,
     "gangs behind one that has waited for long": behind_a_head,
+    "jobs without GPUs behind gangs that lack them": behind_heads_that_lack_gpus,
     "lost pods beside a higher priority": lacking_lost_pods,
     "racks that lost nodes": in_lost_racks,
 }

@@ -234,10 +234,45 @@ def test_a_queue_head_holds_back_only_jobs_that_could_use_its_nodes() -> None:
     assert list(started(plan)) == ["small"]
 
 
-def test_a_head_holds_back_a_gang_that_could_be_placed_on_its_nodes() -> None:
-    small = worker("small", 1, 1, queued=-1)
-    plan = plan_for(cluster(*pools(), BUSY, WAITS, small), Limits())
+@pytest.mark.parametrize(("cpu", "starts"), [(0.8, True), (1, False)])
+def test_a_job_without_gpus_starts_before_a_head_that_lacks_them_and_leaves_it_its_cpu(
+    cpu: float, *, starts: bool
+) -> None:
+    """Of the four CPUs of the node with GPUs the head needs 3.2 once `busy` has ended."""
+    runs = worker("busy", 4, 4, shape=shape(0.2, gpu=1), on=["gpu"] * 4)
+    big = worker("big", 4, 4, shape=shape(0.8, gpu=1), queued=-400)
+    small = worker("small", 1, 1, shape=shape(cpu), queued=-1)
+    plan = plan_for(cluster(*pools(), runs, big, small), Limits())
+    expected = None if starts else "ns/big is ahead of it in the queue and starts first"
+    assert told(plan).get("small") == expected
+    assert list(started(plan)) == (["small"] if starts else [])
+
+
+def test_a_head_that_requests_gpus_delays_a_gang_that_requests_them_too() -> None:
+    small = worker("small", 1, 1, shape=shape(0.5, gpu=1), queued=-1)
+    nodes = [*pools(), node("more", 4, gpu=1, labels={"pool": "gpu"})]
+    plan = plan_for(cluster(*nodes, BUSY, WAITS, small), Limits())
     assert told(plan)["small"] == "ns/big is ahead of it in the queue and starts first"
+
+
+@pytest.mark.parametrize(("cpu", "starts"), [(3, True), (4, False)])
+def test_a_gang_leaves_the_launcher_of_a_head_its_cpu(cpu: float, *, starts: bool) -> None:
+    """The head's workers leave two CPUs beside them, and its launcher needs three."""
+    launcher = role("launcher", 1, 1, shape=shape(3))
+    big = job("big", role("worker", 4, 4, shape=shape(0.5, gpu=1)), launcher, queued=-400)
+    small = worker("small", 1, 1, shape=shape(cpu, node_selector=pool("cpu")), queued=-1)
+    plan = plan_for(cluster(*pools(cpu=6), BUSY, big, small), Limits())
+    assert list(started(plan)) == (["small"] if starts else [])
+
+
+def test_extras_count_as_capacity_that_a_head_gets() -> None:
+    """Without them the node with GPUs would have 1.2 CPUs, and the head needs 3.2."""
+    runs = worker("busy", 4, 4, shape=shape(0.2, gpu=1), on=["gpu"] * 4)
+    big = worker("big", 4, 4, shape=shape(0.8, gpu=1), queued=-400)
+    extras = worker("extras", 1, 3, on=["cpu", "gpu", "gpu"], queued=-500)
+    small = worker("small", 1, 1, shape=shape(0.8), queued=-1)
+    plan = plan_for(cluster(*pools(), runs, big, extras, small), Limits())
+    assert list(started(plan)) == ["small"]
 
 
 def test_each_pool_has_a_head_of_its_own() -> None:

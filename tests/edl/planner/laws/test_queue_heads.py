@@ -1,0 +1,100 @@
+"""A gang that starts before a queue head never delays it."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import pytest
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from edl.model import ClusterState, Shape, TrainingJob
+from edl.planner.decision_limits import Limits
+from edl.quantities import Resources
+from tests.edl.planner.clusters import one_of
+from tests.edl.planner.plans import plan_for, started
+from tests.edl.planner.states import cluster, job, node, role, shape, worker
+from tests.edl.reached import Reached, drawn
+
+pytestmark = pytest.mark.laws
+
+GPU = "nvidia.com/gpu"
+LIMITS = Limits(load_ceiling=1)
+
+
+@st.composite
+def with_a_head(draw: st.DrawFn) -> ClusterState:
+    """Jobs hold most GPUs, a gang has waited for some for long, and jobs without any come."""
+    gpus = [draw(one_of(1, 2, 2, 4)) for _ in range(draw(st.integers(1, 2)))]
+    nodes = [node(f"n{n}", draw(st.integers(4, 8)), gpu=gpu) for n, gpu in enumerate(gpus)]
+    nodes += [node("cpu", draw(st.integers(1, 4)))] if draw(st.booleans()) else []
+    busy = [
+        worker(f"run{n}", gpu, gpu, shape=_shape(draw, 0.2, 0.5, 1, gpu=1), on=[f"n{n}"] * gpu)
+        for n, gpu in enumerate(gpus)
+    ]
+    room = {one.name: one.allocatable - one.used for one in cluster(*nodes, *busy).nodes}
+    elastic = _shape(draw, 0.5, 1)
+    on = _placed(draw, elastic.requests, draw(st.integers(0, 6)), room)
+    others = [worker("run9", 1, 6, shape=elastic, on=on)] if on else []
+    low = draw(st.integers(1, sum(gpus)))
+    roles = [role("worker", low, low, shape=_shape(draw, 0.2, 0.5, 1, 2, gpu=1))]
+    roles += [role("launcher", 1, 1, shape=_shape(draw, 0.5, 2))] if draw(st.booleans()) else []
+    come = [
+        worker(f"come{n}", pods, pods, shape=_shape(draw, 0.2, 0.5, 1, 2), queued=n - 200)
+        for n, pods in enumerate(draw(st.lists(st.integers(1, 3), min_size=1, max_size=3)))
+    ]
+    return cluster(*nodes, *busy, *others, job("head", *roles, queued=-900), *come)
+
+
+def _shape(draw: st.DrawFn, *cpus: float, gpu: int = 0) -> Shape:
+    return shape(draw(one_of(*cpus)), gpu=gpu)
+
+
+def _placed(
+    draw: Callable[[st.SearchStrategy[str]], str],
+    requests: Resources,
+    most: int,
+    room: dict[str, Resources],
+) -> list[str]:
+    """Nodes for up to `most` pods, wherever they fit."""
+    on: list[str] = []
+    for _ in range(most):
+        fits = [name for name, free in room.items() if all(n >= 0 for _, n in free - requests)]
+        if not fits:
+            break
+        on.append(draw(st.sampled_from(fits)))
+        room[on[-1]] -= requests
+    return on
+
+
+def _at(found: TrainingJob, on: Sequence[str]) -> TrainingJob:
+    """The same job with pods on these nodes alone."""
+    (only,) = found.roles
+    return worker(found.key.name, len(on), len(on), shape=only.template.shape, on=on)
+
+
+def _later(state: ClusterState, come: Iterable[TrainingJob]) -> ClusterState:
+    """Jobs with GPUs have ended, and jobs have no extras; `come` run, and the head waits."""
+    stays = [found for found in state.jobs if found.key.name.startswith("run")]
+    bare = [found for found in stays if not found.roles[0].template.shape.requests.get(GPU)]
+    pods = [(found, found.roles[0].status.pods[: found.roles[0].spec.min]) for found in bare]
+    run = [_at(found, [pod.node for pod in kept]) for found, kept in pods if kept]
+    head = next(found for found in state.jobs if found.key.name == "head")
+    nodes = [replace(one, used=Resources(), evictable_pods=0) for one in state.nodes]
+    return cluster(*nodes, *run, *come, head)
+
+
+@drawn(state=with_a_head(), data=st.data())
+def test_a_gang_that_starts_before_a_head_leaves_it_what_it_needs(
+    state: ClusterState, data: st.DataObject, reached: Reached
+) -> None:
+    """Wherever its pods are placed, the head starts when the jobs with GPUs have ended."""
+    first = started(plan_for(state, LIMITS))
+    could = "head" not in first and "head" in started(plan_for(_later(state, ()), LIMITS))
+    come = [found for found in state.jobs if found.key.name in first]
+    reached(could and come)
+    if could:
+        room = {one.name: one.allocatable - one.used for one in state.nodes}
+        placed = []
+        for found in come:
+            shape_, pods = found.roles[0].template.shape, found.roles[0].spec.min
+            placed.append(_at(found, _placed(data.draw, shape_.requests, pods, room)))
+        assert "head" in started(plan_for(_later(state, placed), LIMITS))
