@@ -28,7 +28,12 @@ class Finding:
     allowed: str = ""
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.what}" + (f"; {self.allowed}" if self.allowed else "")
+        return f"{self.path}: {self.problem}"
+
+    @property
+    def problem(self) -> str:
+        """The text without the path."""
+        return f"{self.what}; {self.allowed}" if self.allowed else self.what
 
 
 class EdlError(Exception):

@@ -47,29 +47,58 @@ class Review(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         place = "" if self.kind == "Namespace" else f"{self.namespace}/"
-        return f"{self.kind} {place}{self.name or '(no name yet)'}"
+        return f"{self.kind} {place}{self.shown_name}"
+
+    @property
+    def shown_name(self) -> str:
+        return self.name or "(no name yet)"
 
 
-class DenialStatus(msgspec.Struct, frozen=True):
-    """A refusal: the message for the user, with a code and a reason for programs."""
+class DenialCause(msgspec.Struct, frozen=True):
+    """One finding, as the API server's own validation reports it (metav1.StatusCause)."""
+
+    field: str
+    message: str
+    reason: str = "FieldValueInvalid"
+
+
+class DenialDetails(msgspec.Struct, frozen=True):
+    """The object and the causes. For the reason Invalid, kubectl prints these, not the message."""
+
+    kind: str
+    name: str
+    causes: tuple[DenialCause, ...]
+
+
+class DenialStatus(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A refusal (metav1.Status): code and reason are for programs, the rest is for the user."""
 
     code: HTTPStatus
     reason: str
     message: str
+    details: DenialDetails | None = None
+
+
+def denial_details(review: Review, findings: Sequence[Finding]) -> DenialDetails:
+    """The first findings as causes, each of a bounded length."""
+    causes = [DenialCause(_cut(one.path), _cut(one.problem)) for one in findings[:_MOST]]
+    if (more := len(findings) - _MOST) > 0:
+        causes.append(DenialCause("…", f"{more} more problems"))
+    return DenialDetails(review.kind, review.shown_name, tuple(causes))
 
 
 def denial_message(review: Review, findings: Sequence[Finding]) -> str:
     """The message of a refusal, with the first findings, each of a bounded length."""
+    texts = [_cut(str(finding)) for finding in findings[:_MOST]]
     if len(findings) == 1:
-        return f"{review}: {_cut(findings[0])}"
-    shown = [f"{number}. {_cut(finding)}" for number, finding in enumerate(findings[:_MOST], 1)]
+        return f"{review}: {texts[0]}"
+    shown = [f"{number}. {text}" for number, text in enumerate(texts, 1)]
     lines = shown if len(findings) <= _MOST else [*shown, "…"]
     return "\n  ".join((f"{len(findings)} problems in {review}:", *lines))
 
 
-def _cut(finding: Finding) -> str:
-    """The text of a finding, shortened: it may quote a value as large as the object."""
-    text = str(finding)
+def _cut(text: str) -> str:
+    """A text of a finding, shortened: it may quote a value as large as the object."""
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
 
 
@@ -170,9 +199,5 @@ def encode(uid: str, answer: ReviewResponse) -> bytes:
     if answer.warnings:
         response["warnings"] = answer.warnings
     if answer.refusal is not None:
-        response["status"] = {
-            "code": int(answer.refusal.code),
-            "reason": answer.refusal.reason,
-            "message": answer.refusal.message,
-        }
+        response["status"] = answer.refusal
     return msgspec.json.encode({"apiVersion": API_VERSION, "kind": KIND, "response": response})

@@ -14,7 +14,13 @@ from edl.inject.handlers import AdmissionRequest, AdmissionVerdict, Context
 from edl.inject.manifest_schema import is_labelled
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.patches import json_patch
-from webhook.admission_review import DenialStatus, Review, ReviewResponse, denial_message
+from webhook.admission_review import (
+    DenialStatus,
+    Review,
+    ReviewResponse,
+    denial_details,
+    denial_message,
+)
 
 
 class ReviewOutcome(StrEnum):
@@ -82,8 +88,8 @@ def namespace_unavailable(review: Review, error: EdlError) -> ReviewResult:
 
 
 def _denied(review: Review, findings: tuple[Finding, ...]) -> ReviewResult:
-    message = denial_message(review, findings)
-    refusal = DenialStatus(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", message)
+    message, details = denial_message(review, findings), denial_details(review, findings)
+    refusal = DenialStatus(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", message, details)
     return ReviewResult(ReviewOutcome.DENIED, ReviewResponse(refusal=refusal))
 
 

@@ -10,7 +10,7 @@ from edl.parsing.namespace_policy import SILENT
 from edl.writes import Json
 from tests.webhook import reviews
 from tests.webhook.cores import failing
-from webhook.admission_review import Review, decode
+from webhook.admission_review import Review, decode, encode
 from webhook.handler import AdmissionDecision, ReviewOutcome, handle
 
 CONTEXT = Context(frozenset({"reconciler"}), "kubectl-edl:test")
@@ -22,6 +22,13 @@ def question(manifest: Json, **changes: object) -> Review:
 
 def answering(manifest: Json, *warnings: str) -> AdmissionDecision:
     return lambda _, __: AdmissionVerdict(manifest, warnings)
+
+
+def denial(findings: list[Finding], **changes: object) -> Json:
+    asked = question(reviews.job(framework="none"), **changes)
+    denied = handle(asked, SILENT, failing(Denied(findings)).mutate, CONTEXT)
+    status: Json = reviews.response(encode(asked.uid, denied.answer))["status"]
+    return status
 
 
 def test_the_patch_makes_the_object_that_the_core_wants() -> None:
@@ -72,6 +79,34 @@ def test_several_findings_are_numbered_and_all_there() -> None:
     assert refusal.message == (
         "2 problems in Job default/mnist:\n  1. a: is bad; one of b, c\n  2. d: is worse"
     )
+
+
+def test_each_finding_is_a_cause_with_its_field() -> None:
+    findings = [Finding("a", "is bad", "one of b, c"), Finding("d", "is worse")]
+    status = denial(findings)
+    assert status["details"] == {
+        "kind": "Job",
+        "name": "mnist",
+        "causes": [
+            {"field": "a", "message": "is bad; one of b, c", "reason": "FieldValueInvalid"},
+            {"field": "d", "message": "is worse", "reason": "FieldValueInvalid"},
+        ],
+    }
+
+
+def test_an_object_without_a_name_yet_is_named_in_the_details() -> None:
+    status = denial([Finding("a", "is bad")], name="")
+    assert status["details"]["name"] == "(no name yet)"
+
+
+def test_the_causes_have_at_most_the_length_a_user_reads() -> None:
+    findings = [Finding("p" * 9_000, "x" * 9_000, "a way out") for _ in range(200)]
+    status = denial(findings)
+    causes = status["details"]["causes"]
+    assert [cause["field"] for cause in causes[49:]] == [causes[0]["field"], "…"]
+    assert causes[-1]["message"] == "150 more problems"
+    assert causes[0]["message"].endswith("xxx; a way out")
+    assert max(len(text) for cause in causes for text in cause.values()) < 2_100
 
 
 def test_a_message_has_at_most_the_length_a_user_reads() -> None:
