@@ -134,7 +134,8 @@ def still_released(job: Json) -> tuple[Json, tuple[str, ...]]:
     warning = (
         f"{name} was released and stays an ordinary Job, without names of "
         f"{contract.PREFIX}: kubectl edl release -f FILE removes them from its file, "
-        f"{adoption(job)} makes it elastic again"
+        f"kubectl edl adopt -f FILE … | kubectl replace --force{_in_namespace(job)} -f - "
+        "makes it elastic again"
     )
     return with_metadata(job, labels=own, annotations=notes), (warning,)
 
@@ -155,10 +156,14 @@ def _foreign(found: Mapping[str, str]) -> dict[str, str]:
 
 
 def adoption(job: Json) -> str:
-    """The command that makes an ordinary Job elastic; its options are left to the user."""
-    metadata = job.get("metadata") or {}
-    where = f" -n {metadata['namespace']}" if metadata.get("namespace") else ""
-    return f"kubectl edl adopt {metadata.get('name', '')}{where} --recreate …"
+    """The command for a Job that never was elastic; its options are left to the user."""
+    name = (job.get("metadata") or {}).get("name", "")
+    return f"kubectl edl adopt {name}{_in_namespace(job)} --recreate …"
+
+
+def _in_namespace(job: Json) -> str:
+    namespace = (job.get("metadata") or {}).get("namespace")
+    return f" -n {namespace}" if namespace else ""
 
 
 def held(new: Json, old: Json) -> tuple[Json, tuple[str, ...]]:

@@ -42,8 +42,8 @@ _RELEASE_HELP: Final = """Stop managing a training job; its Jobs keep running as
 With JOB, removes the labels and annotations of kubectl-edl from every Job of the training job.
 Running pods keep running; a queued job stays suspended until you start it. The job is no longer
 queued, resized or ended; its pods keep their environment and addresses. If pods of the job are
-created with a scheduling gate, a hint shows how to remove it. kubectl edl adopt --recreate makes
-the Job elastic again.
+created with a scheduling gate, a hint shows how to remove it. This makes the Job elastic again:
+kubectl edl adopt -f FILE … | kubectl replace --force -f -
 
 With -f, prints the manifests without the labels, for kubectl apply; with JOB only those of that
 name are changed.

@@ -482,7 +482,7 @@ def test_a_released_job_whose_old_file_is_applied_stays_an_ordinary_one(more: Js
     verdict = update(changed(old, "metadata labels", {"job-name": "x"} | file), old)
     assert labels(verdict.manifest) == {"job-name": "x", "team": "vision"}
     (warning,) = verdict.warnings
-    assert "kubectl edl adopt mnist-worker -n lab --recreate …" in warning
+    assert "kubectl edl adopt -f FILE … | kubectl replace --force -n lab -f - makes" in warning
 
 
 def test_annotations_of_ours_go_from_a_released_job_with_the_labels() -> None:
