@@ -220,7 +220,7 @@ def test_defaults_reach_the_queue_and_the_pods(installed: Stage) -> None:
 def test_a_job_above_a_ceiling_is_refused_with_the_namespaces_setting(installed: Stage) -> None:
     say(installed, **RULES)
     said = installed.refused(torch("big", max="5", gpu="1"))
-    assert "2 problems in Job" in said
+    assert 'The Job "big" is invalid' in said
     assert (
         "metadata.labels[edl.dev/max]: 5 is above 4, the edl.dev/largest-max of namespace "
         f'"{installed.namespace}"; at most 4'

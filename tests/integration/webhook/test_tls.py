@@ -65,8 +65,7 @@ def test_a_user_reads_every_finding_in_one_message(webhook: Webhook, namespace: 
     message = refusal(
         webhook.cluster, namespace, labelled("mnist", namespace, min="x", max="0", gpu="lots")
     )
-    assert 'admission webhook "jobs.edl.dev" denied the request' in message
-    assert f"3 problems in Job {namespace}/mnist:\n  1. " in message
+    assert 'The Job "mnist" is invalid: \n* ' in message
     for label in ("min", "max", "gpu"):
         assert f"metadata.labels[edl.dev/{label}]: " in message
 
