@@ -173,7 +173,9 @@ def _unlabelled(request: AdmissionRequest, context: Context) -> AdmissionVerdict
         if not namespace_defaults.has_own_keys(manifest):
             left_alone = namespace_defaults.left_alone(manifest, misfit, policy)
             return AdmissionVerdict(manifest, left_alone)
-        raise Denied([*misfit.findings, namespace_defaults.origin(policy)]) from None
+        another = namespace_defaults.another_would_fit(manifest, misfit)
+        origin = (namespace_defaults.origin(policy),) if another else ()
+        raise Denied([*misfit.findings, *origin]) from None
     try:
         return _create(labelled, context, policy)
     except Denied as denied:

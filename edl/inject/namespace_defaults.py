@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from edl import contract
-from edl.errors import Denied, Finding
+from edl.errors import Denied, Finding, findings_of
 from edl.frameworks import FRAMEWORKS
 from edl.inject import peer_counts, update_policy
 from edl.inject.manifest_parts import (
@@ -60,6 +60,13 @@ def adopted(manifest: Json, policy: NamespacePolicy) -> Json:
     labelled = _labelled(manifest, {contract.FRAMEWORK: policy.framework})
     parse(update_policy.without_ours(labelled))
     return labelled
+
+
+def another_would_fit(manifest: Json, misfit: Denied) -> bool:
+    """Whether some framework avoids one of the findings."""
+    named = (_labelled(manifest, {contract.FRAMEWORK: name}) for name in FRAMEWORKS)
+    others = [set(findings_of(parse, update_policy.without_ours(each))) for each in named]
+    return not all(set(misfit.findings) <= findings for findings in others)
 
 
 def origin(policy: NamespacePolicy) -> Finding:

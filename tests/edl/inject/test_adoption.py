@@ -102,17 +102,26 @@ def test_a_job_that_does_not_fit_and_never_asked_stays_ordinary_with_a_warning()
     assert all(len(warning) <= 256 for warning in verdict.warnings), "the API server cuts longer"
 
 
-@pytest.mark.parametrize("given", [job(max="2", min="3"), job(annotations={"slots": "x"})])
-def test_one_that_speaks_to_us_is_told_what_is_wrong_and_whence_the_framework(given: Json) -> None:
+def test_a_labelled_one_that_another_framework_fits_hears_whence_its_framework_comes() -> None:
     with pytest.raises(Denied) as denied:
-        create(given, opted_in(framework="pytorch"))
+        create(job(annotations={"slots": "x"}), opted_in(framework="horovod"))
     *_, origin = denied.value.findings
-    assert len(denied.value.findings) == 2
+    assert len(denied.value.findings) == 3
     assert origin == Finding(
         "metadata.labels[edl.dev/framework]",
-        '"pytorch" is the edl.dev/default-framework of namespace "lab"',
+        '"horovod" is the edl.dev/default-framework of namespace "lab"',
         "name another, or opt out by edl.dev/injection: disabled",
     )
+
+
+@pytest.mark.parametrize(
+    "given", [job(max="2", min="3"), job(annotations={"slots": "x"}), job(gpu="1.5")]
+)
+def test_a_problem_under_every_framework_is_the_only_one(given: Json) -> None:
+    with pytest.raises(Denied) as denied:
+        create(given, opted_in(framework="pytorch"))
+    (finding,) = denied.value.findings
+    assert finding.path != "metadata.labels[edl.dev/framework]"
 
 
 def test_a_job_that_opts_out_and_in_is_refused() -> None:
