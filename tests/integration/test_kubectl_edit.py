@@ -46,7 +46,7 @@ def edited(stage: Stage, folder: Path, change: str, *target: str) -> list[str]:
 
 
 def test_the_editor_shows_why_a_job_was_refused(installed: Stage, tmp_path: Path) -> None:
-    installed.apply(elastic("sweep", "100m", {"min": "1", "max": "2"}))
+    installed.apply(elastic("sweep", "100m", {"min": "1", "max": "2"}, completions=9))
     change = f's|{contract.MAX}: "2"|{contract.MAX}: x|'
     seen = edited(installed, tmp_path, change, "job", "sweep", "-n", installed.namespace)
     assert '# jobs.batch "sweep" was not valid:' in seen
@@ -66,7 +66,7 @@ def test_other_commands_print_each_finding_once_as_of_the_api_server(installed: 
     assert sorted(line.partition(": ")[0] for line in findings) == [
         f"* metadata.labels[{contract.PREFIX}{label}]" for label in sorted(bad)
     ]
-    installed.apply(elastic("sweep", "100m", {"min": "1", "max": "2"}))
+    installed.apply(elastic("sweep", "100m", {"min": "1", "max": "2"}, completions=9))
     said = installed.kubectl_refused("label", "job", "sweep", "--overwrite", f"{contract.MAX}=x")
     assert said.startswith(f'The Job "sweep" is invalid: {MAX}: "x"; ')
     assert len(said.strip().splitlines()) == 1
