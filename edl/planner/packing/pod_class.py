@@ -109,7 +109,7 @@ class PodClass:
         if not self.amounts or not nodes.size:
             return nodes
         room = self._capacity.future_idle
-        left = by_scarcest_resource(room[row, nodes] // amount for row, amount in self.amounts)
+        left = by_scarcest_resource(room[row, nodes] / amount for row, amount in self.amounts)
         return self.fullest_first(nodes, left, room)
 
     def fullest_first(self, nodes: Ints, left: Ints | Floats, room: Ints) -> Ints:

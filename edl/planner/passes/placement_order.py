@@ -25,7 +25,11 @@ from edl.planner.passes.quiet_period import changed_within
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import RoleAllocation
-from edl.planner.snapshot.unbound_pods import pending_gated_pods, pending_ungated_pods
+from edl.planner.snapshot.unbound_pods import (
+    late_minimum_pods,
+    pending_gated_pods,
+    pending_ungated_pods,
+)
 
 _NAMED: Final = 3
 """The most jobs that a reason to wait names."""
@@ -154,8 +158,11 @@ class PlacementOrder:
     ) -> None:
         if not growing:
             return
+        late = late_minimum_pods(self.snapshot)
+        waiting = (one for one in self.snapshot.unsettled if one.pod_class in late)
+        self._come_first((one.pod_class, one.job.key) for one in waiting)
         promises = [one._replace(admitted_before=0) for one in (*claims, *self._deferred)]
-        kept = Precedence(self.snapshot, promises, gated, self._cost)
+        kept = Precedence(self.snapshot, promises, gated + late, self._cost)
         refused: dict[PodClass, int] = {}
         """Per class, the smallest deferred growth: `_ahead` only grows, so larger ones wait too."""
         for one in self._in_turn(growing):

@@ -43,6 +43,23 @@ def pending_gated_pods(snapshot: Snapshot) -> Counter[PodClass]:
     return +coming
 
 
+def late_minimum_pods(snapshot: Snapshot) -> Counter[PodClass]:
+    """Pods of minimums on idle capacity that do not come soon, by class.
+
+    If growth took their nodes, other replicas would be reclaimed for them until their job stops.
+    """
+    late: Counter[PodClass] = Counter()
+    for one in snapshot.unsettled:
+        late[one.pod_class] += sum(
+            found.since is not None
+            and found.position < min(one.min_replicas, one.size)
+            and one.placements[found.position].holds_idle
+            and not _comes_soon(snapshot, one, found)
+            for found in one.unscheduled
+        )
+    return +late
+
+
 def _comes_soon(snapshot: Snapshot, allocation: RoleAllocation, replica: Unscheduled) -> bool:
     """Whether a pod has waited for scheduling for less than `pending_limit`.
 

@@ -143,7 +143,7 @@ class Rebalance:
         """Defer growth beyond the donors' satisfaction (`MovingReplicas.growth_limit`)."""
         share, calm = self.snapshot.policy.satisfaction, self.snapshot.moves.growth_limit
         for allocation in self.snapshot.allocations:
-            if allocation.growth > 0 and not allocation.starts:
+            if allocation.team == self.team and allocation.growth > 0 and not allocation.starts:
                 sizes = range(allocation.allocated - allocation.growth, allocation.allocated)
                 less = bisect_left(sizes, calm, key=partial(share, allocation))
                 allocation.defer(len(sizes) - less)

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.model import Code, Reason, TrainingJob
+from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from tests.edl.planner.plans import held, plan_for, sizes, started, told
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
@@ -89,6 +90,26 @@ def test_pods_that_wait_for_long_are_waited_for_no_longer() -> None:
     queued = worker("queued", 1, 1, shape=shape(1))
     plan = plan_for(cluster(node("a", 4), node("b", 4), replace(waiting, roles=(part,)), queued))
     assert "queued" in started(plan)
+
+
+def _late_minimum() -> TrainingJob:
+    """A started job whose only pod of 2 CPU has been pending for longer than the pending limit."""
+    part = role(size=1, suspended=False, pods=(pod(0, created_at=at(-40)),), shape=shape(2))
+    return job("late", part, started_at=at(-40))
+
+
+def test_growth_leaves_the_node_of_a_minimum_that_waits_for_long() -> None:
+    """Otherwise a replica would be reclaimed for the minimum, grow there again, and so on."""
+    small, late = worker("small", 1, 2, shape=shape(1), on=["a"]), _late_minimum()
+    plan = plan_for(cluster(node("a", 2), node("b", 2), small, late), Limits(load_ceiling=1))
+    assert (sizes(plan), held(plan)["small"]) == ({}, reasons.placed_after([late.key]))
+
+
+def test_a_minimum_that_waits_for_long_gets_the_fullest_node_so_that_larger_pods_fit() -> None:
+    """Both nodes fit one pod of it; growth that fits on the other node alone does not wait."""
+    large = worker("large", 1, 2, shape=shape(3), on=["a"])
+    state = cluster(node("a", 6.5), node("b", 2), large, _late_minimum())
+    assert sizes(plan_for(state, Limits(load_ceiling=1))) == {"large": 2}
 
 
 def test_growth_does_not_wait_for_pods_that_are_in_the_way_of_others_alone() -> None:

@@ -312,6 +312,21 @@ def test_growth_that_waits_for_another_team_names_its_job_beside_moves_inside_a_
     assert held(plan)["d1"] == reasons.moving(JobKey("a", "a1"), JobKey("d", "d1"))
 
 
+def test_moves_inside_a_team_hold_back_no_growth_of_another_team() -> None:
+    zones = {
+        name: shape(cpu, node_selector=(("zone", name),)) for name, cpu in (("a", 1), ("b", 2))
+    }
+    state = cluster(
+        node("a", 6, labels={"zone": "a"}),
+        node("b", 8, labels={"zone": "b"}),
+        *of("one", running("gives", 1, 6, ["a"] * 5, shape=zones["a"])),
+        *of("one", running("takes", 1, 2, ["a"], shape=zones["a"])),
+        *of("two", running("grows", 1, 4, ["b"] * 3, shape=zones["b"])),
+    )
+    plan = plan_for(with_teams(state, team("one"), team("two")), Limits(load_ceiling=1))
+    assert sizes(plan) == {"gives": 4, "grows": 4}
+
+
 def test_a_queued_job_starts_on_what_moves_to_another_team_beyond_its_guarantee() -> None:
     state = with_teams(
         cluster(
