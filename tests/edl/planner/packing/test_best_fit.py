@@ -43,7 +43,7 @@ class Plain:
         self._grid, self._fit, self._horizon = snapshot.capacity, pod_class, horizon
         indexes = np.flatnonzero(pod_class.eligible)
         left = [
-            snapshot.capacity.future_idle[resource, indexes] // amount
+            snapshot.capacity.future_idle[resource, indexes] / amount
             for resource, amount in pod_class.amounts
         ]
         self._order = indexes[np.argsort(np.min(left, axis=0), kind="stable")].tolist()
