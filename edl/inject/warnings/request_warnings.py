@@ -50,6 +50,7 @@ def roles(job: TrainingJob) -> tuple[Role, ...]:
         role
         for role in job.live
         if role.spec.min < role.spec.max
+        and not role.template.shape.claims
         and not any(_bounds(name) for name, _ in role.template.shape.requests)
     )
 

@@ -1,6 +1,6 @@
 """Types that all checks share: the installation under test, findings and fixes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -9,14 +9,15 @@ from typing import Final, TypeAlias
 
 from edl.errors import Forbidden
 from edl.kube.cluster import find
-from edl.model import ClusterState, ObjectRef
+from edl.kube.state.quota_usage import with_unmet_quotas
+from edl.model import ClusterState, ObjectRef, TrainingJob
 from edl.planner.plan import Plan
 from edl.planner.published_settings import Settings
 from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.cli.suggested_commands import FixCommand, with_flags
 from kubectl_edl.client.certificate_store import served_outside
-from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_ruled
+from kubectl_edl.client.cluster_view import Hints, Survey, survey_cluster, survey_ruled
 from kubectl_edl.client.reconciler_settings import deciding
 from kubectl_edl.install.installer import other_installer
 
@@ -90,9 +91,19 @@ class CheckContext:
     now: datetime
 
     @cached_property
+    def _cluster(self) -> tuple[ClusterState, Hints] | Forbidden:
+        """The whole cluster as the reconciler sees it, or the right that the user lacks."""
+        try:
+            return survey_cluster(self.connection.cluster, self.now)
+        except Forbidden as error:
+            return error
+
+    @cached_property
     def survey(self) -> Survey:
         """Jobs of all namespaces, of the named one, or of the only readable one; read once."""
         scope = self.connection.scope
+        if not isinstance(self._cluster, Forbidden):
+            return _surveyed(*self._cluster, scope.namespace)
         try:
             return survey_ruled(replace(self.connection, namespace=scope.namespace), self.now)
         except Forbidden:
@@ -108,7 +119,9 @@ class CheckContext:
         """The reconciler's next plan, and its input. Raises Forbidden."""
         from edl.planner.decide import decide
 
-        state, _ = survey_cluster(self.connection.cluster, self.now)
+        if isinstance(self._cluster, Forbidden):
+            raise self._cluster
+        state, _ = self._cluster
         settings = deciding(self.connection, self.now).settings
         return state, settings, decide(state, settings.policy_to_apply(), settings.limits)
 
@@ -143,6 +156,16 @@ class CheckContext:
     def deployment(self, name: str) -> Json | None:
         """A Deployment of the installation; None if it does not exist."""
         return self.find(ObjectRef("Deployment", self.system_namespace, name))
+
+
+def _surveyed(state: ClusterState, hints: Hints, namespace: str) -> Survey:
+    """The training jobs of a namespace, or of all without one."""
+
+    def of_scope(jobs: Iterable[TrainingJob]) -> tuple[TrainingJob, ...]:
+        return tuple(job for job in jobs if namespace in ("", job.key.namespace))
+
+    jobs = with_unmet_quotas(state.jobs, state.quotas, state.observed_at)
+    return Survey(of_scope(jobs), hints, of_scope(state.bare_jobs))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from edl import contract
 from edl.lost_pods import longest_wait, why_any_missing, why_missing
 from edl.messages import container_messages, message
 from edl.model import Code, JobKey, Phase, PodPhase, TrainingJob
-from edl.phases import below_minimum, ending, phase, unready_minimum, why_below_minimum
+from edl.phases import below_minimum, blocked, ending, phase, unready_minimum, why_below_minimum
 from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.client.failed_pods import FailedPod
 from kubectl_edl.doctor.checks.check import CheckResult, failure, warning
@@ -36,6 +36,8 @@ The kubelet counts the restarts of a container since its pod was created, and da
 """
 _CRASHED: Final = timedelta(hours=1)
 _NO_POD: Final = ("", "")
+_UNPLANNABLE: Final = frozenset({Code.INVALID, Code.START_REFUSED, Code.NAMESPACE_TERMINATING})
+"""The codes of `edl.phases.blocked`."""
 
 
 class PodFailures(NamedTuple):
@@ -54,7 +56,7 @@ def stuck_rules(log: str, failures: PodFailures) -> tuple[StuckRule, ...]:
     `log` says where to look if the reconciler does nothing.
     """
     return (
-        _unreadable,
+        _unplannable,
         _incomplete,
         partial(_unnoticed, log),
         _unprovisioned,
@@ -71,14 +73,18 @@ def stuck_rules(log: str, failures: PodFailures) -> tuple[StuckRule, ...]:
     )
 
 
-def _unreadable(job: TrainingJob, now: datetime) -> CheckResult | None:
-    """The job's problem, unless it has ended: then it holds no capacity."""
+def _unplannable(job: TrainingJob, now: datetime) -> CheckResult | None:
+    """Why plans leave the job out, as it is seen here or as the reconciler recorded it.
+
+    A user who may not read the whole cluster sees no missing DeviceClass.
+    """
     del now
-    if not job.problem or ending(job) is not None:
+    reason, text = why(job)
+    if reason not in _UNPLANNABLE or not (blocked(job) or phase(job) is Phase.QUEUED):
         return None
     described = FixCommand(f"kubectl describe namespace {job.key.namespace}")
     remedy = described if job.namespace_terminating else explanation(job)
-    return warning(f"{job.key}: {message(job.problem)}", remedy)
+    return warning(f"{job.key}: {text}", remedy)
 
 
 def _incomplete(job: TrainingJob, now: datetime) -> CheckResult | None:

@@ -384,6 +384,12 @@ def test_create_hints_at_a_missing_leader() -> None:
     assert counted == UNREQUESTED
 
 
+def test_pods_that_claim_devices_are_bounded_by_them_without_cpu_and_memory() -> None:
+    devices = ("--gpu", "1", "--set", "gpu-class=gpu.x")
+    found = created("none", "dra", "--image", "i", "--workers", "1..2", *devices)
+    assert (found.code, found.err) == (0, "")
+
+
 @pytest.mark.parametrize(("memory", "hinted"), [("4", True), ("1Mi", False)])
 def test_memory_without_a_unit_is_a_hint(memory: str, *, hinted: bool) -> None:
     stage = Stage(wrapped=completing())

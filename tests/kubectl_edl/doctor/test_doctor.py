@@ -1663,7 +1663,7 @@ def test_the_training_jobs_are_listed_once_for_all_checks(stage: Stage) -> None:
     before = stage.wrapped
     stage.wrapped = lambda cluster: Counting(before(cluster))
     stage.run("doctor", "-o", "json")
-    assert listed.count("LimitRange") == 2, "once for them, once for the plan of the whole cluster"
+    assert listed.count("LimitRange") == 1, "of the whole cluster, for them and for its plan"
 
 
 def test_a_user_of_another_namespace_is_told_to_name_it(stage: Stage, server: FakeApi) -> None:
