@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from edl.errors import Finding
 
 _USER: Final = "kubectl-edl inject"
+_UNUSED_IMAGE: Final = "kubectl-edl"
+"""For findings alone, which depend on no image."""
 _NAMES: Final = {"Job": "job.batch", "Pod": "pod", "Namespace": "namespace"}
 """The kinds that the webhook reviews, and their names in kubectl."""
 
@@ -100,6 +102,14 @@ def inject(
     return InjectedStream(documented, tuple(injector.injections), tuple(injector.cron_jobs))
 
 
+def refused_jobs(cron_job: Json, at: str, policy: NamespacePolicy) -> Sequence["Finding"]:
+    """What the webhook refuses in the Jobs of a stored CronJob; the paths start with `at`."""
+    setting = InjectionContext(policy.namespace, _UNUSED_IMAGE)
+    injector = _Injector(setting, {policy.namespace: policy})
+    injector.creates_jobs(cron_job, at)
+    return injector.findings
+
+
 class _Injector:
     """Injects into manifests one by one, and collects all findings."""
 
@@ -154,10 +164,15 @@ class _Injector:
         at = f"{where}: cronjob.batch/{name_of(manifest)}"
         if warning := unknown_keys.on_cron_job(manifest):
             self.warnings.append(f"{at}: {warning}; kubectl edl adopt -f FILE puts them there")
+        if self.creates_jobs(manifest, at):
+            self.cron_jobs.append(at)
+
+    def creates_jobs(self, manifest: Json, at: str) -> bool:
+        """Whether the webhook completes the Jobs of a CronJob; collects why it refuses them."""
         if wrong := misshapen(manifest, at):
             self.findings += wrong if is_labelled(job_template(manifest)) else ()
-        elif self._completed(made_job(manifest), at, f"{at}: {JOB_TEMPLATE}."):
-            self.cron_jobs.append(at)
+            return False
+        return self._completed(made_job(manifest), at, f"{at}: {JOB_TEMPLATE}.") is not None
 
     def _check_namespace(self, manifest: Json, where: str) -> None:
         """Validate a Namespace, which is never mutated."""

@@ -1,6 +1,6 @@
 """Finds labels and annotations of ours that have no effect: misspelt, or on the wrong object."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -11,6 +11,7 @@ from edl.inject.manifest_schema import is_labelled
 from edl.inject.warnings import topology_warnings, unknown_keys
 from edl.kube.cluster import ListOptions
 from edl.parsing import namespace_policy
+from edl.parsing.namespace_policy import NamespacePolicy
 from edl.writes import Json
 from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.doctor.checks.check import (
@@ -20,9 +21,14 @@ from kubectl_edl.doctor.checks.check import (
     first,
     warning,
 )
+from kubectl_edl.inject.injector import refused_jobs
+from kubectl_edl.resources.manifest_items import job_template
 from kubectl_edl.resources.source_manifest import controller_of, has_ended
 
 _NAMESPACES: Final = ListOptions("Namespace")
+_CRON_JOBS: Final = FixCommand("kubectl get cronjobs -A")
+_MOST_CRON_JOBS: Final = 500
+"""CronJobs whose Jobs are completed for a check, which takes milliseconds each."""
 _PODS: Final = f"!{contract.JOB_NAME_LABEL}"
 """Excludes pods of Jobs, which have the labels of the Job's template."""
 
@@ -38,8 +44,13 @@ def unheeded(context: CheckContext) -> CheckResults:
 
 
 def cron_jobs(context: CheckContext) -> CheckResults:
-    """Keys on CronJobs and in their templates, which no webhook reviews."""
-    yield from first(list(_of_cron_jobs(context)), FixCommand("kubectl get cronjobs -A"))
+    """Keys on CronJobs and in their templates, which no webhook reviews.
+
+    Only Events say that the webhook refuses the Jobs of a CronJob.
+    """
+    found = _listed(context, "CronJob")
+    yield from first([one for each in found for one in _on_cron_job(each)], _CRON_JOBS)
+    yield from first(list(_refused(context, list(filter(_is_ours, found)))), _CRON_JOBS)
 
 
 def namespaces(context: CheckContext) -> CheckResults:
@@ -84,20 +95,49 @@ def _may_change(manifest: Json) -> bool:
     return not topology_warnings.late(meant, manifest)
 
 
-def _of_cron_jobs(context: CheckContext) -> Iterator[CheckResult]:
-    for manifest in _listed(context, "CronJob"):
-        metadata, template = manifest["metadata"], manifest["spec"].get("jobTemplate") or {}
-        if misplaced := unknown_keys.on_cron_job(manifest):
-            move = FixCommand(
-                f"kubectl get cronjob {metadata['name']} -n {metadata['namespace']} -o yaml "
-                "| kubectl edl adopt -f - | kubectl apply -f -"
-            )
-            yield _key_warning("CronJob", manifest, (misplaced,), move)
-        if warnings := unknown_keys.on_creation(template | {"kind": "Job"}):
-            remedy = FixCommand(
-                "correct spec.jobTemplate.metadata of its manifest, then: kubectl apply -f FILE"
-            )
-            yield _key_warning("CronJob", manifest, warnings, remedy)
+def _on_cron_job(manifest: Json) -> Iterator[CheckResult]:
+    metadata, template = manifest["metadata"], manifest["spec"].get("jobTemplate") or {}
+    if misplaced := unknown_keys.on_cron_job(manifest):
+        move = FixCommand(
+            f"kubectl get cronjob {metadata['name']} -n {metadata['namespace']} -o yaml "
+            "| kubectl edl adopt -f - | kubectl apply -f -"
+        )
+        yield _key_warning("CronJob", manifest, (misplaced,), move)
+    if warnings := unknown_keys.on_creation(template | {"kind": "Job"}):
+        remedy = FixCommand(
+            "correct spec.jobTemplate.metadata of its manifest, then: kubectl apply -f FILE"
+        )
+        yield _key_warning("CronJob", manifest, warnings, remedy)
+
+
+def _is_ours(cron_job: Json) -> bool:
+    """Whether its Jobs get `edl.dev/framework`, by themselves or by the labels of their pods."""
+    job = job_template(cron_job) or {}
+    return is_labelled(job) or is_labelled((job.get("spec") or {}).get("template"))
+
+
+def _refused(context: CheckContext, cron_jobs: Sequence[Json]) -> Iterator[CheckResult]:
+    """CronJobs whose Jobs the webhook refuses, by its own function."""
+    policies = _policies(context) if cron_jobs else {}
+    for manifest in cron_jobs[:_MOST_CRON_JOBS]:
+        name, namespace = manifest["metadata"]["name"], manifest["metadata"]["namespace"]
+        policy = policies.get(namespace, NamespacePolicy(namespace))
+        edit = FixCommand(f"kubectl edit cronjob {name} -n {namespace}")
+        for finding in refused_jobs(manifest, f"CronJob {namespace}/{name}", policy):
+            yield warning(f"{finding}: each of its Jobs is refused", edit)
+    if len(cron_jobs) > _MOST_CRON_JOBS:
+        yield warning(
+            f"the Jobs of {len(cron_jobs) - _MOST_CRON_JOBS} further CronJobs are not checked",
+            FixCommand("kubectl get cronjobs -A -o yaml | kubectl edl inject -f - > /dev/null"),
+        )
+
+
+def _policies(context: CheckContext) -> Mapping[str, NamespacePolicy]:
+    """The settings of the namespaces, as far as the user may read them."""
+    with suppress(Forbidden):
+        found = context.connection.cluster.list(_NAMESPACES).manifests()
+        return {one["metadata"]["name"]: namespace_policy.read(one) for one in found}
+    return {}
 
 
 def _key_warning(kind: str, manifest: Json, warnings: Sequence[str], fix: str) -> CheckResult:

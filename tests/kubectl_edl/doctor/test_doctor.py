@@ -782,6 +782,40 @@ def test_a_misspelt_key_in_a_cron_job_template_is_found(stage: Stage) -> None:
     )
 
 
+@pytest.mark.parametrize("in_pods", [False, True])
+def test_a_cron_job_whose_jobs_are_refused_is_named_with_the_errors(
+    stage: Stage, *, in_pods: bool
+) -> None:
+    made = job("unused", framework="none", min="8", max="6")
+    labels = made.pop("metadata")["labels"]
+    made["spec"]["template"]["metadata"] = {"labels": labels if in_pods else {}}
+    template = made | {"metadata": {} if in_pods else {"labels": labels}}
+    for name, own in (("nightly", template), ("plain", {"spec": {}})):
+        stage.create({"kind": "CronJob", "metadata": {"name": name}, "spec": {"jobTemplate": own}})
+    assert only(stage, "cronjobs") == (
+        "warning",
+        (
+            "CronJob default/nightly: spec.jobTemplate.metadata.labels[edl.dev/min]: min 8 is "
+            "above max 6; 1 ≤ min ≤ max: each of its Jobs is refused"
+        ),
+        "kubectl edit cronjob nightly -n default",
+    )
+
+
+def test_the_limits_of_its_namespace_hold_for_the_jobs_of_a_cron_job(stage: Stage) -> None:
+    made = job("unused", framework="none", min="1", max="6")
+    template = made | {"metadata": {"labels": made["metadata"]["labels"]}}
+    stage.create(
+        {"kind": "CronJob", "metadata": {"name": "nightly"}, "spec": {"jobTemplate": template}}
+    )
+    assert "cronjobs" not in checked(stage)
+    stage.cluster.create(
+        ObjectRef("Namespace", "", "default"),
+        {"metadata": {"annotations": {contract.LARGEST_MAX: "4"}}},
+    )
+    assert only(stage, "cronjobs")[1].endswith(": each of its Jobs is refused")
+
+
 def greedy(stage: Stage, **resources: object) -> None:
     """One pod of up to 60."""
     manifest = job("greedy", framework="none", min="1", max="60")
