@@ -37,7 +37,7 @@ def findings(stage: Stage, *checks: str) -> list[tuple[str, str, str]]:
     """Result, message and remedy of each finding of these checks."""
     found = json.loads(stage.run("doctor", "-o", "json").out)["checks"]
     fields = ("result", "message", "remediation")
-    return [tuple(one[field] for field in fields) for one in found if one["name"] in checks]  # type: ignore[misc]
+    return [tuple(one[field] for field in fields) for one in found if one["name"] in checks]
 
 
 @pytest.mark.parametrize("requests", [False, True])
