@@ -12,29 +12,42 @@ from typing import Final
 import pytest
 
 MOST: Final = 3
-"""Failures that run once more. More of them are no matter of processor time."""
+"""Failures that run once more. More failures have another cause than a lack of processor time."""
 
 
-class Failures:
-    """A pytest plugin that records which tests failed."""
+class Outcomes:
+    """A pytest plugin that records which tests failed, and how many passed and must."""
 
     def __init__(self) -> None:
-        self.tests: dict[str, None] = {}
+        self.failed: dict[str, None] = {}
+        self.passed = 0
+        self.least = 0
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
-            self.tests[report.nodeid] = None
+            self.failed[report.nodeid] = None
+        self.passed += report.passed and report.when == "call"
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        self.least = session.config.getoption("least")
+
+    @property
+    def few_failed(self) -> bool:
+        """Whether few tests failed, and no other one was lost."""
+        few = 0 < len(self.failed) <= MOST
+        return few and self.passed + len(self.failed) >= self.least
 
 
 def main(arguments: list[str]) -> int:
     """pytest's exit code; a second run takes the place of this process."""
-    failures = Failures()
-    code = pytest.main(arguments, plugins=[failures])
-    tests = list(failures.tests)
-    if code != pytest.ExitCode.TESTS_FAILED or not 0 < len(tests) <= MOST:
+    outcomes = Outcomes()
+    code = pytest.main(arguments, plugins=[outcomes])
+    if code != pytest.ExitCode.TESTS_FAILED or not outcomes.few_failed:
         return code
+    tests = list(outcomes.failed)
     print("\nFailed beside others, once more alone:", *tests, sep="\n  ", flush=True)  # noqa: T201
-    return os.execv(sys.executable, [sys.executable, "-m", "pytest", "-q", "-n", "0", *tests])  # noqa: S606
+    alone = ("-q", "-n", "0", "-p", "tests.conftest", "--least", str(len(tests)))
+    return os.execv(sys.executable, [sys.executable, "-m", "pytest", *alone, *tests])  # noqa: S606
 
 
 if __name__ == "__main__":

@@ -60,37 +60,39 @@ def test_a_lane_that_lost_tests_fails(tmp_path: Path) -> None:
     assert run(tmp_path, "--least", "2", "-k", "another")[0] == 1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("failures", "until", "code", "runs"), [(3, 1, 0, 2), (1, 2, 1, 2), (4, 1, 1, 1)]
-)
-def test_few_tests_that_fail_beside_others_run_once_more_alone(
-    tmp_path: Path, failures: int, until: int, code: int, runs: int
-) -> None:
-    test = _FLAKY.format(folder=str(tmp_path), failures=failures, until=until)
-    (tmp_path / "test_some.py").write_text(test)
-    command = (
-        "-m",
-        "tests.lane",
-        "-q",
-        "-n",
-        "2",
-        "-p",
-        "tests.conftest",
-        "-p",
-        "no:cacheprovider",
-    )
+def lane(folder: Path, failures: int, least: int, *, until: int = 1) -> tuple[int, set[int]]:
+    """A lane's exit code, and how often its failing tests ran; they fail `until` times."""
+    test = _FLAKY.format(folder=str(folder), failures=failures, until=until)
+    (folder / "test_some.py").write_text(test)
+    plugins = ("-p", "tests.conftest", "-p", "no:cacheprovider")
+    command = ("-m", "tests.lane", "-q", "-n", "2", *plugins, "--least", str(least))
     done = subprocess.run(
         [sys.executable, *command, "test_some.py"],
-        cwd=tmp_path,
+        cwd=folder,
         env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
         capture_output=True,
-        text=True,
         check=False,
     )
-    assert done.returncode == code, done.stdout
-    counted = {path.name: len(path.read_text()) for path in tmp_path.glob("*.runs")}
-    assert counted == {"good.runs": 1} | {f"{number}.runs": runs for number in range(failures)}
+    assert (folder / "good.runs").read_text() == "x"
+    return done.returncode, {len(one.read_text()) for one in folder.glob("[0-9].runs")}
+
+
+@pytest.mark.slow
+def test_few_tests_that_fail_beside_others_run_once_more_alone(tmp_path: Path) -> None:
+    assert lane(tmp_path, 3, least=4) == (0, {2})
+
+
+@pytest.mark.slow
+def test_a_test_that_fails_alone_too_fails_its_lane(tmp_path: Path) -> None:
+    assert lane(tmp_path, 1, least=2, until=2) == (1, {2})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("failures", "least"), [(4, 5), (1, 3)])
+def test_many_failures_or_lost_tests_fail_a_lane_at_once(
+    tmp_path: Path, failures: int, least: int
+) -> None:
+    assert lane(tmp_path, failures, least) == (1, {1})
 
 
 @pytest.mark.slow

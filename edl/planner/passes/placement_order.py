@@ -166,6 +166,8 @@ class PlacementOrder:
         refused: dict[PodClass, int] = {}
         """Per class, the smallest deferred growth: `_ahead` only grows, so larger ones wait too."""
         for one in self._in_turn(growing):
+            if late and (part := kept.harmless(one.pod_class, one.created, self._ahead)):
+                one.defer(one.created - part)
             pods = Counter({one.pod_class: one.created})
             waits = one.created >= refused.get(one.pod_class, one.created + 1)
             if waits or kept.hinders(0, pods, self._ahead) or self._collides(pods):

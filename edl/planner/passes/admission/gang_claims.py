@@ -129,6 +129,8 @@ class GangClaims:
         self.nodes.hold(gang)
         head = self._heads.delayed_by(gang)
         if head and self._may_ever_start(gang):
+            if self._waited_long(gang):
+                self._heads.add_behind(gang)
             if not (self._yielded_before(gang, head) and self._takes_yielded(gang)):
                 self.results.enqueue(key, reasons.goes_first(head.job.key))
         elif later := gang_backoff(self.snapshot, gang.job):

@@ -6,6 +6,7 @@ gang is preempted for the claim, while the first victim starts elsewhere and is 
 capacity.
 """
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -75,6 +76,14 @@ class Precedence:
             self.takes_claimed(number, starts, ahead)
             or next(self.displaced(starts, ahead), None) is not None
         )
+
+    def harmless(self, pod_class: PodClass, pods: int, ahead: Mapping[PodClass, int]) -> int:
+        """How many of these pods may be created without taking capacity that was reserved."""
+
+        def hinders(count: int) -> bool:
+            return self.hinders(0, {pod_class: count}, ahead)
+
+        return bisect_left(range(1, pods + 1), 1, key=hinders)
 
     def takes_claimed(
         self, number: int, starts: Mapping[PodClass, int], ahead: Mapping[PodClass, int]

@@ -1,13 +1,15 @@
 """Queue heads: gangs that have waited `queue_patience`, and that no later gang may delay.
 
-A gang delays a head if it could take what the head needs on the same nodes. A resource that only
-the head requests, such as its GPUs, cannot be taken: a gang may start before a head that lacks GPUs
-while the head's nodes keep the CPU and memory for the pods that their GPUs suffice for. As in
-Kueue's StrictFIFO, a gang waits only for a head that uses the same capacity.
+A gang delays a head if it could take what the head needs on the same nodes. It cannot take a
+resource that only the head requests, such as its GPUs: a gang starts before a head that lacks GPUs
+if each node keeps idle CPU and memory for as many of the head's pods as its GPUs suffice for.
+As in Kueue's StrictFIFO, a gang waits only for a head that uses the same capacity.
 """
 
+from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -15,8 +17,21 @@ from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE
 from edl.planner.gangs.gang import Gang
 from edl.planner.packing.node_capacity import by_scarcest_resource
-from edl.planner.packing.pod_class import PodSetRequest, pack
+from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
 from edl.planner.passes.admission.claim_sources import ClaimSources
+
+
+class _Kind(NamedTuple):
+    """What is equal for heads that the same gangs delay."""
+
+    signature: Hashable
+    priority: int
+    team: int | None
+
+    @classmethod
+    def of(cls, gang: Gang) -> Self:
+        charge = gang.quota_request.team
+        return cls(gang.signature, gang.job.priority, charge.team if charge else None)
 
 
 @dataclass(slots=True)
@@ -24,92 +39,90 @@ class QueueHeads:
     """The heads of one plan, in order of the queue."""
 
     sources: ClaimSources
-    _heads: dict[Hashable, Gang] = field(default_factory=dict)
-    """The first of each kind: what delays an equal one delays it, too."""
+    _heads: dict[_Kind, Gang] = field(default_factory=dict)
+    """The first of each kind."""
+    _waiting: Counter[_Kind] = field(default_factory=Counter)
+    """How many gangs of these kinds have waited for long."""
     _delays: dict[Hashable, tuple[int, bool]] = field(default_factory=dict)
-    """By the requests of a gang and a head: changes of capacity at the time, and the answer."""
-    _returning: dict[Hashable, Ints] = field(default_factory=dict)
+    """By a kind, how many wait, and what a gang requests: capacity changes before, the answer."""
 
     def add(self, head: Gang) -> None:
-        team = head.quota_request.team
-        self._heads.setdefault((head.signature, head.job.priority, team and team.team), head)
+        kind = _Kind.of(head)
+        self._heads.setdefault(kind, head)
+        self._waiting[kind] += 1
+
+    def add_behind(self, gang: Gang) -> None:
+        """Count a gang that has waited for long, too, if a head is of its kind."""
+        kind = _Kind.of(gang)
+        self._waiting[kind] += kind in self._heads
 
     def delayed_by(self, gang: Gang) -> Gang | None:
         """The first head that the gang would delay; None if it may start before all of them."""
-        return next((head for head in self._heads.values() if self._waits_for(gang, head)), None)
+        return next((head for kind, head in self._heads.items() if self._waits(gang, kind)), None)
 
-    def _waits_for(self, gang: Gang, head: Gang) -> bool:
+    def _waits(self, gang: Gang, kind: _Kind) -> bool:
         """A gang that its team's guarantee covers passes another team's head that borrows."""
-        mine, theirs, sources = gang.quota_request.team, head.quota_request.team, self.sources
-        if mine and theirs and mine.team != theirs.team and sources.is_covered(gang):
-            return sources.is_covered(head) and self._is_delayed(head, gang)
-        return self._is_delayed(head, gang)
+        head, sources = self._heads[kind], self.sources
+        charge = gang.quota_request.team
+        if charge and kind.team not in (None, charge.team) and sources.is_covered(gang):
+            return sources.is_covered(head) and self._is_delayed(kind, gang)
+        return self._is_delayed(kind, gang)
 
-    def _is_delayed(self, head: Gang, gang: Gang) -> bool:
-        key, changes = (
-            (head.requests, gang.requests),
-            len(self.sources.snapshot.capacity.changed_nodes),
-        )
-        before, found = self._delays.get(key, (-1, False))
+    def _is_delayed(self, kind: _Kind, gang: Gang) -> bool:
+        head, waiting = self._heads[kind], self._waiting[kind]
+        key, changes = (kind, waiting, gang.requests), self._changes()
+        before, delayed = self._delays.get(key, (-1, False))
         # A gang that starts only takes more, so that a head which is delayed stays so.
-        if not found and before != changes:
-            found = self._competes(head, gang)
-            self._delays[key] = (changes, found)
-        return found or _takes_quota(gang, head)
+        if not delayed and before != changes:
+            delayed = self._competes(head, waiting, gang)
+            self._delays[key] = (changes, delayed)
+        return delayed or _takes_quota(gang, head)
 
-    def _competes(self, head: Gang, gang: Gang) -> bool:
-        """Whether the gang could take what the head needs on some node, or break its rules."""
+    def _changes(self) -> int:
+        return len(self.sources.snapshot.capacity.changed_nodes)
+
+    def _competes(self, head: Gang, waiting: int, gang: Gang) -> bool:
+        """Whether the gang could take what heads need on some node, or break their rules."""
         pairs = [
             (own.pod_class, other.pod_class) for own in head.requests for other in gang.requests
         ]
         if not any(own.competes_with(other) for own, other in pairs):
             return False
-        only = _rows(head).difference(_rows(gang))
-        bare = all(own.is_unconstrained and other.is_unconstrained for own, other in pairs)
-        return not (only and bare and self._leaves_enough(head, gang, frozenset(only)))
+        unshared = frozenset(_rows(head).difference(_rows(gang)))
+        constrained = not all(pod_class.is_unconstrained for pair in pairs for pod_class in pair)
+        return not unshared or constrained or not self._leaves_enough(head, waiting, gang, unshared)
 
-    def _leaves_enough(self, head: Gang, gang: Gang, only: frozenset[int]) -> bool:
-        """Whether the head fits once the resources that `only` it requests are idle.
+    def _leaves_enough(
+        self, head: Gang, waiting: int, gang: Gang, unshared: frozenset[int]
+    ) -> bool:
+        """Whether all resources but the `unshared` ones suffice for `waiting` heads of this kind.
 
-        Wherever the gang's pods are: kube-scheduler may place them.
+        On each node, for as many pods as would fit if it were empty; and wherever the gang's pods
+        are, because kube-scheduler may place them.
         """
-        sources, allocatable = self.sources, self.sources.snapshot.capacity.allocatable
-        room = sources.reclaimable.capacity.with_idle(sources.full_scope(head))
-        left = room + self._held_with(only)
-        for other in gang.requests:
-            _take(left, other, other.pod_class.pods_by_resources(room), frozenset())
-        rest = []
-        for own in head.requests:
-            rows = [(row, amount) for row, amount in own.pod_class.amounts if row in only]
-            if not rows:
-                rest.append(own)
-                continue
-            most = by_scarcest_resource(allocatable[row] // amount for row, amount in rows)
-            _take(left, own, np.where(own.pod_class.large_enough, most, 0), only)
-        shared = [row for row in _rows(head) if row not in only]
-        there = np.logical_or.reduce([other.pod_class.large_enough for other in gang.requests])
-        if (left[shared][:, there] < 0).any():
+        scope, capacity = self.sources.full_scope(head), self.sources.snapshot.capacity
+        if self.sources.keeping_teams(scope):  # extras do not count as they are
             return False
-        return pack(np.maximum(left, 0), rest, FUTURE_IDLE) == [own.pods for own in rest]
-
-    def _held_with(self, only: frozenset[int]) -> Ints:
-        """What the minimum of running jobs holds beside such resources, and returns with them.
-
-        int64[resources, nodes]
-        """
-        sources = self.sources
-        key = (only, len(sources.results.suspended))
-        if key not in self._returning:
-            found, least = (
-                np.zeros_like(sources.snapshot.capacity.idle),
-                sources.reclaimable.min_replicas,
+        room = self.sources.reclaimable.capacity.with_idle(scope)
+        left = room.copy()
+        for request in gang.requests:
+            pods = np.minimum(request.pod_class.pods_by_resources(room), request.pods)
+            _subtract(left, request.pod_class, pods)
+        others = []
+        for pod_class, count in head.requests:
+            if unshared.isdisjoint(row for row, _ in pod_class.amounts):
+                others.append(PodSetRequest(pod_class, count * waiting))
+                continue
+            most = by_scarcest_resource(
+                capacity.allocatable[row] // amount for row, amount in pod_class.amounts
             )
-            for one in sources.snapshot.allocations:
-                if any(row in only for row, _ in one.pod_class.amounts):
-                    kept = one.placements[: least(one)] if one.resizable else one.placements
-                    one.pod_class.release_in(found, [placement.node for placement in kept])
-            self._returning[key] = found
-        return self._returning[key]
+            most = np.where(pod_class.eligible, np.minimum(most, count * waiting), 0)
+            _subtract(left, pod_class, most)
+        shared = [row for row in _rows(head) if row not in unshared]
+        reach = np.logical_or.reduce([request.pod_class.large_enough for request in gang.requests])
+        if (left[shared][:, reach] < 0).any() or (others and head.job.topology):
+            return False
+        return pack(np.maximum(left, 0), others, FUTURE_IDLE) == [one.pods for one in others]
 
 
 def _rows(gang: Gang) -> set[int]:
@@ -117,12 +130,10 @@ def _rows(gang: Gang) -> set[int]:
     return {row for one in gang.requests for row, _ in one.pod_class.amounts}
 
 
-def _take(room: Ints, request: PodSetRequest, pods: Ints, without: frozenset[int]) -> None:
-    """Subtract up to `pods` pods, int64[nodes], on each node, but no rows of `without`."""
-    most = np.minimum(pods, request.pods)
-    for row, amount in request.pod_class.amounts:
-        if row not in without:
-            room[row] -= most * amount
+def _subtract(room: Ints, pod_class: PodClass, pods: Ints) -> None:
+    """Subtract what `pods`, int64[nodes], request from `room`, int64[resources, nodes]."""
+    for row, amount in pod_class.amounts:
+        room[row] -= pods * amount
 
 
 def _takes_quota(gang: Gang, head: Gang) -> bool:

@@ -1,6 +1,7 @@
 """A gang that starts before a queue head never delays it."""
 
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 import pytest
 from hypothesis import strategies as st
@@ -27,14 +28,15 @@ def with_a_head(draw: st.DrawFn) -> ClusterState:
     nodes = [node(f"n{n}", draw(st.integers(4, 8)), gpu=gpu) for n, gpu in enumerate(gpus)]
     nodes += [node("cpu", draw(st.integers(1, 4)))] if draw(st.booleans()) else []
     busy = [
-        worker(f"run{n}", gpu, gpu, shape=_shape(draw, 0.2, 0.5, 1, gpu=1), on=[f"n{n}"] * gpu)
+        worker(f"run{n}-{pod}", 1, 1, shape=_shape(draw, 0.2, 0.5, 1, gpu=1), on=[f"n{n}"])
         for n, gpu in enumerate(gpus)
+        for pod in range(gpu)
     ]
     room = {one.name: one.allocatable - one.used for one in cluster(*nodes, *busy).nodes}
     elastic = _shape(draw, 0.5, 1)
     on = _placed(draw, elastic.requests, draw(st.integers(0, 6)), room)
     others = [worker("run9", 1, 6, shape=elastic, on=on)] if on else []
-    low = draw(st.integers(1, sum(gpus)))
+    low = draw(st.integers(1, 2))
     roles = [role("worker", low, low, shape=_shape(draw, 0.2, 0.5, 1, 2, gpu=1))]
     roles += [role("launcher", 1, 1, shape=_shape(draw, 0.5, 2))] if draw(st.booleans()) else []
     come = [
@@ -71,11 +73,13 @@ def _at(found: TrainingJob, on: Sequence[str]) -> TrainingJob:
     return worker(found.key.name, len(on), len(on), shape=only.template.shape, on=on)
 
 
-def _later(state: ClusterState, come: Iterable[TrainingJob]) -> ClusterState:
-    """Jobs with GPUs have ended, and jobs have no extras; `come` run, and the head waits."""
-    stays = [found for found in state.jobs if found.key.name.startswith("run")]
-    bare = [found for found in stays if not found.roles[0].template.shape.requests.get(GPU)]
-    pods = [(found, found.roles[0].status.pods[: found.roles[0].spec.min]) for found in bare]
+def _later(
+    state: ClusterState, ended: AbstractSet[str], come: Iterable[TrainingJob] = ()
+) -> ClusterState:
+    """Jobs have ended, or have no extras; `come` run, and the head waits."""
+    names = {found.key.name for found in state.jobs if found.key.name.startswith("run")} - ended
+    stay = [found for found in state.jobs if found.key.name in names]
+    pods = [(found, found.roles[0].status.pods[: found.roles[0].spec.min]) for found in stay]
     run = [_at(found, [pod.node for pod in kept]) for found, kept in pods if kept]
     head = next(found for found in state.jobs if found.key.name == "head")
     nodes = [replace(one, used=Resources(), evictable_pods=0) for one in state.nodes]
@@ -86,9 +90,13 @@ def _later(state: ClusterState, come: Iterable[TrainingJob]) -> ClusterState:
 def test_a_gang_that_starts_before_a_head_leaves_it_what_it_needs(
     state: ClusterState, data: st.DataObject, reached: Reached
 ) -> None:
-    """Wherever its pods are placed, the head starts when the jobs with GPUs have ended."""
+    """Wherever its pods are placed, the head starts at the same end of jobs with GPUs."""
     first = started(plan_for(state, LIMITS))
-    could = "head" not in first and "head" in started(plan_for(_later(state, ()), LIMITS))
+    gpus = sorted(
+        found.key.name for found in state.jobs if found.roles[0].template.shape.requests.get(GPU)
+    )
+    ended = data.draw(st.sets(st.sampled_from([one for one in gpus if one != "head"]), min_size=1))
+    could = "head" not in first and "head" in started(plan_for(_later(state, ended), LIMITS))
     come = [found for found in state.jobs if found.key.name in first]
     reached(could and come)
     if could:
@@ -97,4 +105,4 @@ def test_a_gang_that_starts_before_a_head_leaves_it_what_it_needs(
         for found in come:
             shape_, pods = found.roles[0].template.shape, found.roles[0].spec.min
             placed.append(_at(found, _placed(data.draw, shape_.requests, pods, room)))
-        assert "head" in started(plan_for(_later(state, placed), LIMITS))
+        assert "head" in started(plan_for(_later(state, ended, placed), LIMITS))

@@ -234,17 +234,36 @@ def test_a_queue_head_holds_back_only_jobs_that_could_use_its_nodes() -> None:
     assert list(started(plan)) == ["small"]
 
 
-@pytest.mark.parametrize(("cpu", "starts"), [(0.8, True), (1, False)])
+@pytest.mark.parametrize(("cpu", "starts"), [(1.2, True), (1.3, False)])
 def test_a_job_without_gpus_starts_before_a_head_that_lacks_them_and_leaves_it_its_cpu(
     cpu: float, *, starts: bool
 ) -> None:
-    """Of the four CPUs of the node with GPUs the head needs 3.2 once `busy` has ended."""
+    """Of the 3.2 idle CPUs of the node with GPUs the head needs two."""
     runs = worker("busy", 4, 4, shape=shape(0.2, gpu=1), on=["gpu"] * 4)
-    big = worker("big", 4, 4, shape=shape(0.8, gpu=1), queued=-400)
     small = worker("small", 1, 1, shape=shape(cpu), queued=-1)
-    plan = plan_for(cluster(*pools(), runs, big, small), Limits())
+    plan = plan_for(cluster(*pools(), runs, WAITS, small), Limits())
     expected = None if starts else "ns/big is ahead of it in the queue and starts first"
     assert told(plan).get("small") == expected
+    assert list(started(plan)) == (["small"] if starts else [])
+
+
+def test_cpu_that_returns_with_gpus_is_not_counted_twice() -> None:
+    """The head needs one GPU and all idle CPU: when one of four jobs ends, it has both."""
+    runs = worker("busy", 4, 4, shape=shape(1, gpu=1), on=["gpu"] * 4)
+    big = worker("big", 1, 1, shape=shape(4, gpu=1), queued=-400)
+    small = worker("small", 1, 1, queued=-1)
+    plan = plan_for(cluster(node("gpu", 8, gpu=4), runs, big, small), Limits())
+    assert not plan.admissions
+
+
+@pytest.mark.parametrize(("cpu", "starts"), [(1, True), (1.5, False)])
+def test_a_second_equal_gang_that_has_waited_for_long_keeps_its_cpu(
+    cpu: float, *, starts: bool
+) -> None:
+    runs = worker("busy", 2, 2, shape=shape(0.5, gpu=1), on=["gpu"] * 2)
+    heads = [worker(f"big-{n}", 1, 1, shape=shape(4, gpu=1), queued=n - 900) for n in range(2)]
+    small = worker("small", 1, 1, shape=shape(cpu), queued=-1)
+    plan = plan_for(cluster(node("gpu", 10, gpu=2), runs, *heads, small), Limits())
     assert list(started(plan)) == (["small"] if starts else [])
 
 
@@ -266,12 +285,11 @@ def test_a_gang_leaves_the_launcher_of_a_head_its_cpu(cpu: float, *, starts: boo
 
 
 def test_extras_count_as_capacity_that_a_head_gets() -> None:
-    """Without them the node with GPUs would have 1.2 CPUs, and the head needs 3.2."""
+    """Without them the node with GPUs would have 1.2 CPUs, and the head needs two."""
     runs = worker("busy", 4, 4, shape=shape(0.2, gpu=1), on=["gpu"] * 4)
-    big = worker("big", 4, 4, shape=shape(0.8, gpu=1), queued=-400)
     extras = worker("extras", 1, 3, on=["cpu", "gpu", "gpu"], queued=-500)
     small = worker("small", 1, 1, shape=shape(0.8), queued=-1)
-    plan = plan_for(cluster(*pools(), runs, big, extras, small), Limits())
+    plan = plan_for(cluster(*pools(), runs, WAITS, extras, small), Limits())
     assert list(started(plan)) == ["small"]
 
 

@@ -105,6 +105,15 @@ def test_growth_leaves_the_node_of_a_minimum_that_waits_for_long() -> None:
     assert (sizes(plan), held(plan)["small"]) == ({}, reasons.placed_after([late.key]))
 
 
+def test_growth_that_leaves_a_late_minimum_its_node_does_not_wait_for_it() -> None:
+    """The nodes have 39 places for its pod, and each new replica may take one of them."""
+    nodes = [node(f"n{number}", 4) for number in range(20)]
+    late = _late_minimum()
+    small = worker("small", 1, 90, shape=shape(1), on=["n0"])
+    plan = plan_for(cluster(*nodes, small, late), Limits(load_ceiling=1))
+    assert sizes(plan) == {"small": 1 + 38}
+
+
 def test_a_minimum_that_waits_for_long_gets_the_fullest_node_so_that_larger_pods_fit() -> None:
     """Both nodes fit one pod of it; growth that fits on the other node alone does not wait."""
     large = worker("large", 1, 2, shape=shape(3), on=["a"])
