@@ -15,6 +15,7 @@ LEAST_UNIT_WEBHOOK := 180
 LEAST_UNIT_RECONCILER := 230
 LEAST_UNIT_OTHERS := 1050
 LEAST_LAWS := 500
+LEAST_WEBHOOK_SLOW := 13
 LEAST_INTEGRATION = $(if $(EDL_KUBECONFIG),300,$(if $(SANDBOX_PASSED),640,670))
 LEAST_SMOKE := 55
 LEAST_E2E = $(if $(WITHOUT_VARIANTS),$(if $(SANDBOX_PASSED),19,46),$(if $(SANDBOX_PASSED),27,54))
@@ -35,7 +36,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Compiling hundreds of files anew in every process would cost more than the tests themselves.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check lint types unit $(UNIT) clusters laws laws-meanwhile integration matrix smoke e2e test-kind torture mutants images \
+.PHONY: help demo test check lint types unit $(UNIT) clusters laws laws-meanwhile webhook-slow integration matrix smoke e2e test-kind torture mutants images \
 	bench pictures docs format setup binaries manifests dist \
 	run-webhook run-reconciler constraints locks audit down clean check-tools
 
@@ -88,16 +89,21 @@ unit-others: setup
 # Each process would collect all tests for 20 s: it gets the files with laws, and folders whose conftest.py marks them.
 laws: setup ## unit tests that take their time, most of them property tests: the planner under every policy
 	@$(BIN)/pytest -q -n 2 --least $(LEAST_LAWS) -m "laws or slow" $$(grep -rlE 'mark\.(laws|slow)' tests \
-		--include='test_*.py' --include=conftest.py --exclude-dir=integration --exclude-dir=e2e | sed 's,/conftest\.py$$,,')
+		--include='test_*.py' --include=conftest.py $(addprefix --exclude-dir=,integration e2e $(EXCEPT)) | sed 's,/conftest\.py$$,,')
 
 # Trainings come after the API servers' tests: beside each other, both would wait for the processor.
 clusters: setup
-	@$(MAKE) --no-print-directory integration images \
+	@$(MAKE) --no-print-directory webhook-slow \
+		&& $(MAKE) --no-print-directory integration images \
 		&& $(MAKE) --no-print-directory e2e VARIANTS=no
 
 # With the processor time that tests of clusters leave while they wait: a law may have to wait, too.
 laws-meanwhile: setup
-	@PYTEST_TIMEOUT=1800 nice -n 19 $(MAKE) --no-print-directory laws
+	@PYTEST_TIMEOUT=1800 nice -n 19 $(MAKE) --no-print-directory laws EXCEPT=webhook
+
+# They judge a server by its answers within seconds, and need a processor.
+webhook-slow: setup
+	$(BIN)/pytest -q -n 2 --least $(LEAST_WEBHOOK_SLOW) -m slow tests/webhook
 
 integration: setup binaries ## against a real API server: the sandbox's, or $$EDL_KUBECONFIG's
 	$(BIN)/python -m tests.lane -q $(call SIDE_BY_SIDE,4) --least $(LEAST_INTEGRATION) -m "integration$(WITHOUT_PASSED)" \
