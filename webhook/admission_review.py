@@ -47,11 +47,7 @@ class Review(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         place = "" if self.kind == "Namespace" else f"{self.namespace}/"
-        return f"{self.kind} {place}{self.shown_name}"
-
-    @property
-    def shown_name(self) -> str:
-        return self.name or "(no name yet)"
+        return f"{self.kind} {place}{self.name or '(no name yet)'}"
 
 
 class DenialCause(msgspec.Struct, frozen=True):
@@ -84,7 +80,7 @@ def denial_details(review: Review, findings: Sequence[Finding]) -> DenialDetails
     causes = [DenialCause(_cut(one.path), _cut(one.problem)) for one in findings[:_MOST]]
     if (more := len(findings) - _MOST) > 0:
         causes.append(DenialCause("…", f"{more} more problems"))
-    return DenialDetails(review.kind, review.shown_name, tuple(causes))
+    return DenialDetails(review.kind, review.name, tuple(causes))
 
 
 def denial_message(review: Review, findings: Sequence[Finding]) -> str:

@@ -94,9 +94,9 @@ def test_each_finding_is_a_cause_with_its_field() -> None:
     }
 
 
-def test_an_object_without_a_name_yet_is_named_in_the_details() -> None:
+def test_the_details_of_an_object_without_a_name_yet_have_none() -> None:
     status = denial([Finding("a", "is bad")], name="")
-    assert status["details"]["name"] == "(no name yet)"
+    assert not status["details"]["name"]
 
 
 def test_the_causes_have_at_most_the_length_a_user_reads() -> None:

@@ -78,4 +78,4 @@ def test_jains_index_says_how_evenly_something_is_spread() -> None:
     assert jain([3, 3, 3]) == pytest.approx(1)
     assert jain([1, 0, 0, 0]) == 0.25
     assert jain([0, 0]) == 1
-    assert isnan(jain([])), "of nobody there is nothing to spread"
+    assert isnan(jain([])), "no value, no index"

@@ -70,16 +70,14 @@ class QueueHeads:
 
     def _is_delayed(self, kind: _Kind, gang: Gang) -> bool:
         head, waiting = self._heads[kind], self._waiting[kind]
-        key, changes = (kind, waiting, gang.requests), self._changes()
+        key = (kind, waiting, gang.requests)
+        changes = len(self.sources.snapshot.capacity.changed_nodes)
         before, delayed = self._delays.get(key, (-1, False))
         # A gang that starts only takes more, so that a head which is delayed stays so.
         if not delayed and before != changes:
             delayed = self._competes(head, waiting, gang)
             self._delays[key] = (changes, delayed)
         return delayed or _takes_quota(gang, head)
-
-    def _changes(self) -> int:
-        return len(self.sources.snapshot.capacity.changed_nodes)
 
     def _competes(self, head: Gang, waiting: int, gang: Gang) -> bool:
         """Whether the gang could take what heads need on some node, or break their rules."""
