@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> int:
         return code
     tests = list(outcomes.failed)
     print("\nFailed beside others, once more alone:", *tests, sep="\n  ", flush=True)  # noqa: T201
-    alone = ("-q", "-n", "0", "-p", "tests.conftest", "--least", str(len(tests)))
+    alone = ("-q", "-n", "0", "--least", str(len(tests)))
     return os.execv(sys.executable, [sys.executable, "-m", "pytest", *alone, *tests])  # noqa: S606
 
 

@@ -21,6 +21,8 @@ _FLAKY = """
 from pathlib import Path
 import pytest
 
+pytestmark = pytest.mark.integration
+
 def run(name):
     with Path({folder!r}, f"{{name}}.runs").open("a+") as runs:
         runs.write("x")
@@ -33,6 +35,15 @@ def test_flaky(number):
 
 def test_good():
     run("good")
+"""
+
+
+_SETTINGS = """
+[pytest]
+addopts = --strict-markers --import-mode=importlib
+markers =
+    integration
+    long
 """
 
 
@@ -61,19 +72,27 @@ def test_a_lane_that_lost_tests_fails(tmp_path: Path) -> None:
 
 
 def lane(folder: Path, failures: int, least: int, *, until: int = 1) -> tuple[int, set[int]]:
-    """A lane's exit code, and how often its failing tests ran; they fail `until` times."""
+    """A lane's exit code, and how often its failing tests ran; they fail `until` times.
+
+    Our conftest.py is above the test's folder, as it is for tests of clusters.
+    """
+    for module in ("conftest", "figures", "lane"):
+        ours = (ROOT / "tests" / module).with_suffix(".py")
+        (folder / "tests" / "integration").mkdir(parents=True, exist_ok=True)
+        (folder / "tests" / ours.name).write_text(ours.read_text())
     test = _FLAKY.format(folder=str(folder), failures=failures, until=until)
-    (folder / "test_some.py").write_text(test)
-    plugins = ("-p", "tests.conftest", "-p", "no:cacheprovider")
-    command = ("-m", "tests.lane", "-q", "-n", "2", *plugins, "--least", str(least))
+    (folder / "tests/integration/test_some.py").write_text(test)
+    (folder / "pytest.ini").write_text(_SETTINGS)
+    command = ("-m", "tests.lane", "-q", "-n", "2", "-p", "no:cacheprovider")
     done = subprocess.run(
-        [sys.executable, *command, "test_some.py"],
+        [sys.executable, *command, "--least", str(least), "tests/integration"],
         cwd=folder,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
+        env={"PATH": os.environ["PATH"]},
         capture_output=True,
+        text=True,
         check=False,
     )
-    assert (folder / "good.runs").read_text() == "x"
+    assert (folder / "good.runs").read_text() == "x", done.stdout + done.stderr
     return done.returncode, {len(one.read_text()) for one in folder.glob("[0-9].runs")}
 
 

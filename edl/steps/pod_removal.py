@@ -76,12 +76,15 @@ def deletions(job: TrainingJob, role: Role, size: int) -> tuple[Write, ...]:
         write
         for pod in pods_to_remove(role)
         if pod.index < size or not role.spec.indexed
-        for write in untracked_end(job, pod)
+        for write in untracked_end(job, pod, optional=True)
     )
 
 
-def untracked_end(job: TrainingJob, pod: Pod) -> tuple[Write, ...]:
+def untracked_end(job: TrainingJob, pod: Pod, *, optional: bool = False) -> tuple[Write, ...]:
     """Deletes a pod so that its Job counts no failure.
+
+    If `optional`, a pod that has ended meanwhile, or that the Job controller has deleted, does not
+    end the step: the size that follows is right without it.
 
     The deletion has no precondition: once untracked, the pod must go whatever happens to it
     meanwhile, because its Job would not count its success either. No other pod gets its name: the
@@ -97,6 +100,7 @@ def untracked_end(job: TrainingJob, pod: Pod) -> tuple[Write, ...]:
         pod.version,
         {"metadata": {"finalizers": others}},
         unless_changed={"metadata": {"finalizers": [*finalizers]}},
+        optional=optional,
     )
     return release, Delete(target)
 

@@ -118,6 +118,7 @@ def test_a_leader_that_slept_changes_nothing_when_it_wakes_up(
     scene.apply(*tensorflow("mnist", "1..4"))
     scene.until_runs("mnist-worker", 4)
     sleeper = leader(scene)
+    scene.until(lambda: "became leader" in log(broken, sleeper), "it knows that it leads")
     broken.cluster.kill(sleeper, signal.SIGSTOP)
     scene.until(lambda: leader(scene) not in ("", sleeper), "the other one leads")
     scene.annotate("mnist-worker", replicas="2")

@@ -96,7 +96,8 @@ def test_a_leader_that_was_frozen_wakes_up_as_a_follower(
     start: Start, api: ApiClient, namespace: str, tmp_path: Path
 ) -> None:
     first = start("first")
-    seconds_until(lambda: holder(api, namespace) == "first")
+    # Its Lease may be stored a moment before it knows that it leads.
+    seconds_until(lambda: "first became leader" in messages(tmp_path / "first"))
     start("second")
     os.kill(first.pid, signal.SIGSTOP)
     seconds_until(lambda: holder(api, namespace) == "second")

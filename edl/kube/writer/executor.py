@@ -160,11 +160,20 @@ class ClusterWriter:
         """Performs one chain after the other until none is left."""
         for found in _taken(waiting, never):
             try:
-                for write in found:
-                    self._write(write, ours)
+                self._write_chain(found, ours)
             except BaseException:
                 waiting.clear()
                 raise
+
+    def _write_chain(self, writes: Sequence[Write], ours: dict[ObjectRef, str]) -> None:
+        """Performs the writes to one object in order, until an optional one finds it changed."""
+        for write in writes:
+            try:
+                self._write(write, ours)
+            except (Conflict, NotFound):
+                if not (isinstance(write, Patch) and write.optional):
+                    raise
+                return
 
     def _write(self, write: Write, ours: dict[ObjectRef, str]) -> None:
         """`ours` has the versions that this step produced, on which its later writes build."""

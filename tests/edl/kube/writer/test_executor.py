@@ -356,6 +356,25 @@ def test_after_a_pod_that_cannot_be_written_nothing_of_the_step_is_begun(
     assert fake.get(JOB)["spec"]["parallelism"] == 1
 
 
+@pytest.mark.parametrize("optional", [True, False])
+@pytest.mark.parametrize("gone", [True, False])
+def test_an_optional_patch_of_a_changed_object_ends_only_the_writes_to_that_object(
+    fake: FakeCluster, cluster: FaultyCluster, *, optional: bool, gone: bool
+) -> None:
+    first, delete, *others = removal(fake, 3).writes
+    assert isinstance(first, Patch)
+    unchanged = {"metadata": {"finalizers": ["a"]}}
+    first = replace(first, unless_changed=unchanged, optional=optional)
+    fake.patch(first.target, {"metadata": {"finalizers": [] if gone else ["a", "b"]}})
+    if gone:
+        fake.delete(first.target)
+    step = Step(KEY, (first, delete, *others))
+    report = ClusterWriter(cluster, threads=1).act([step])
+    assert (report.done, report.conflicts) == (((step,), ()) if optional else ((), (step,)))
+    assert fake.get(JOB)["spec"]["parallelism"] == (0 if optional else 1)
+    assert cluster.asked["delete"] == (2 if optional else 0), "and the changed pod stays"
+
+
 @pytest.mark.parametrize(
     ("other", "size"),
     [({"status": {"active": 3}}, 3), ({"spec": {"parallelism": 2}}, 2)],
