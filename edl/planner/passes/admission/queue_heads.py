@@ -118,7 +118,7 @@ class QueueHeads:
             _subtract(left, pod_class, most)
         shared = [row for row in _rows(head) if row not in unshared]
         reach = np.logical_or.reduce([request.pod_class.large_enough for request in gang.requests])
-        if (left[shared][:, reach] < 0).any() or (others and head.job.topology):
+        if (left[shared][:, reach] < 0).any() or (others and head.job.topology.required):
             return False
         return pack(np.maximum(left, 0), others, FUTURE_IDLE) == [one.pods for one in others]
 

@@ -22,6 +22,7 @@ from edl.model import (
     ResizePolicy,
     Selector,
     Taint,
+    Topology,
     TrainingJob,
     WriteRefusal,
 )
@@ -282,6 +283,16 @@ def test_a_gang_leaves_the_launcher_of_a_head_its_cpu(cpu: float, *, starts: boo
     small = worker("small", 1, 1, shape=shape(cpu, node_selector=pool("cpu")), queued=-1)
     plan = plan_for(cluster(*pools(cpu=6), BUSY, big, small), Limits())
     assert list(started(plan)) == (["small"] if starts else [])
+
+
+@pytest.mark.parametrize("starts", [True, False], ids=["preferred", "required"])
+def test_only_a_rack_that_a_head_requires_blocks_jobs_without_gpus(*, starts: bool) -> None:
+    racks = Topology(preferred=("pool",)) if starts else Topology(required=(("", "pool"),))
+    launcher = role("launcher", 1, 1, shape=shape(0.5))
+    workers = role("worker", 4, 4, shape=shape(0.5, gpu=1), topology=racks)
+    small = worker("small", 1, 1, shape=shape(node_selector=pool("cpu")), queued=-1)
+    state = cluster(*pools(), BUSY, job("big", workers, launcher, queued=-400), small)
+    assert list(started(plan_for(state, Limits()))) == (["small"] if starts else [])
 
 
 def test_extras_count_as_capacity_that_a_head_gets() -> None:
