@@ -20,6 +20,7 @@ from edl.simulator import (
     WorkloadRole,
     queued,
 )
+from tests.edl.packed_draws import Draw, packed
 
 _ITEMS = 10_000
 
@@ -119,31 +120,30 @@ _KINDS = (
 )
 
 
-@st.composite
-def mixes(draw: st.DrawFn) -> Scenario:
+@packed
+def mixes(draw: Draw) -> Scenario:
     """Two to ten jobs of any framework on two to eight nodes, in any order of arrival."""
     trainings = []
-    for number in range(draw(st.integers(2, 10))):
-        framework, roles = draw(st.sampled_from(_KINDS))
-        core = _shape(draw(st.sampled_from(["500m", "1", "1", "2", "3"])))
+    for number in range(draw.between(2, 10)):
+        framework, roles = draw.one_of(*_KINDS)
+        core = _shape(draw.one_of("500m", "1", "1", "2", "3"))
         all_roles = [
             WorkloadRole(name, low, high, _SMALL if low == high else core)
             for name, low, high in roles
         ]
         items = _ITEMS if framework == "none" else None
-        priority = draw(st.sampled_from([0, 0, 0, 5]))
+        priority = draw.one_of(0, 0, 0, 5)
         job = queued(
             f"job-{number}", Workload(framework), all_roles, priority=priority, items=items
         )
         work = Work(1e9) if items else ENDLESS
-        trainings.append(Training(job, work, at=draw(st.sampled_from([0.0, 0.1, 1.0, 20.0]))))
-    web = Service("web", _CORE, ((0.3, draw(st.integers(0, 8))),), priority=1000)
+        trainings.append(Training(job, work, at=draw.one_of(0.0, 0.1, 1.0, 20.0)))
+    web = Service("web", _CORE, ((0.3, draw.between(0, 8)),), priority=1000)
     nodes = [
-        _node(f"node-{number}", gpus=draw(st.sampled_from([0, 0, 2])))
-        for number in range(draw(st.integers(2, 8)))
+        _node(f"node-{number}", gpus=draw.one_of(0, 0, 2)) for number in range(draw.between(2, 8))
     ]
-    random = draw(st.randoms(use_true_random=False))
-    settings = Timing(start_up=1, shut_down=draw(st.integers(0, 3)), tie=random.randrange)
+    random = draw.of(st.randoms(use_true_random=False))
+    settings = Timing(start_up=1, shut_down=draw.between(0, 3), tie=random.randrange)
     return Scenario(tuple(nodes), tuple(trainings), (web,), settings=settings)
 
 

@@ -27,6 +27,7 @@ from edl.simulator import (
     WorkloadRole,
     queued,
 )
+from tests.edl.packed_draws import Draw, packed
 
 ALL = Limits(load_ceiling=1)
 """Every core may be used."""
@@ -67,58 +68,55 @@ def world(*things: Node | Training | Service, settings: Timing = PROMPT, **field
     )
 
 
-@st.composite
-def trainings(draw: st.DrawFn, number: int) -> Training:
+def trainings(draw: Draw, number: int) -> Training:
     """One that fits into an empty world of `worlds`: its minimum has at most 4 pods of 1 core."""
-    framework = draw(st.sampled_from(["pytorch", "pytorch", "tensorflow", "none", "horovod"]))
-    low = draw(st.integers(1, 3))
-    roles = [WorkloadRole("worker", low, low + draw(st.integers(0, 6)), shape())]
+    framework = draw.one_of("pytorch", "pytorch", "tensorflow", "none", "horovod")
+    low = draw.between(1, 3)
+    roles = [WorkloadRole("worker", low, low + draw.between(0, 6), shape())]
     if framework == "horovod":
         roles.insert(0, WorkloadRole("launcher", 1, 1, shape()))
-    if framework == "tensorflow" and draw(st.booleans()):
+    if framework == "tensorflow" and draw.yes():
         roles.insert(0, WorkloadRole("ps", 1, 1, shape()))
     job = queued(
         f"job-{number}",
         Workload(framework),
         roles,
-        priority=draw(st.sampled_from([0, 0, 5])),
-        items=draw(st.integers(1, 12)) if framework == "none" else None,
+        priority=draw.one_of(0, 0, 5),
+        items=draw.between(1, 12) if framework == "none" else None,
     )
-    curve = Amdahl(draw(st.sampled_from([0.0, 0.1, 1.0])))
+    curve = Amdahl(draw.one_of(0.0, 0.1, 1.0))
     return Training(
         job,
-        Work(draw(st.sampled_from([5.0, 60.0, 700.0])), curve),
-        at=draw(st.sampled_from([0.0, 0.0, 10.0, 33.3, 400.0])),
-        checkpoint=draw(st.sampled_from([None, 20.0])),
+        Work(draw.one_of(5.0, 60.0, 700.0), curve),
+        at=draw.one_of(0.0, 0.0, 10.0, 33.3, 400.0),
+        checkpoint=draw.one_of(None, 20.0),
     )
 
 
-@st.composite
-def worlds(draw: st.DrawFn) -> Scenario:
+@packed
+def worlds(draw: Draw) -> Scenario:
     """Some jobs, and somebody else's pods for a while."""
-    found = [draw(trainings(number)) for number in range(draw(st.integers(1, 5)))]
+    found = [trainings(draw, number) for number in range(draw.between(1, 5))]
     services = []
-    if draw(st.booleans()):
-        away = draw(st.sampled_from([50.0, 300.0]))
-        steps = ((0.0, draw(st.integers(0, 4))), (away, 0))
-        services.append(Service("web", shape(2), steps, priority=draw(st.sampled_from([0, 9]))))
-    size = draw(st.sampled_from([2, 4]))
+    if draw.yes():
+        away = draw.one_of(50.0, 300.0)
+        steps = ((0.0, draw.between(0, 4)), (away, 0))
+        services.append(Service("web", shape(2), steps, priority=draw.one_of(0, 9)))
+    size = draw.one_of(2, 4)
     return world(
-        *nodes(draw(st.integers(4 // size, 4)), size),
+        *nodes(draw.between(4 // size, 4), size),
         *found,
         *services,
-        settings=Timing(
-            start_up=draw(st.sampled_from([0, 2])), shut_down=draw(st.sampled_from([0, 3]))
-        ),
+        settings=Timing(start_up=draw.one_of(0, 2), shut_down=draw.one_of(0, 3)),
     )
 
 
-@st.composite
-def _pooled(draw: st.DrawFn) -> Scenario:
+@packed
+def _pooled(draw: Draw) -> Scenario:
     """The same without nodes: they come for its pods."""
-    size = draw(st.sampled_from([2, 4, 16]))
+    size = draw.one_of(2, 4, 16)
     pool = SimulatedNodePool("pool", node("", size), limit=20, start_up=30, idle=30)
-    return replace(draw(worlds()), nodes=(), pools=(pool,))
+    return replace(draw.of(worlds()), nodes=(), pools=(pool,))
 
 
 POOLED = _pooled()

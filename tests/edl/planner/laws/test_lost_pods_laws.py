@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from edl.lost_pods import stands_still
 from edl.model import Assignment, ClusterState, Node, ResizePolicy, Topology, TrainingJob
 from edl.planner.plan import Plan
+from tests.edl.packed_draws import Draw, packed
 from tests.edl.planner.acting import act
-from tests.edl.planner.clusters import one_of
 from tests.edl.planner.states import cluster, node, shape, worker
 from tests.edl.planner.ways import Way, last_sizes, law, lived, rests
 from tests.edl.reached import Reached
@@ -22,46 +22,44 @@ pytestmark = pytest.mark.laws
 
 RACK = "rack"
 CORES = 4
-_KEPT = st.booleans()
 ROUNDS = 60
 
 
-@st.composite
-def struck(draw: st.DrawFn) -> ClusterState:
+@packed
+def struck(draw: Draw) -> ClusterState:
     """Racks of nodes, a gang that lost some of its own, and elastic jobs that run or wait.
 
     The nodes are gone, or not ready.
     """
-    count = draw(st.integers(2, 4))
+    count = draw.between(2, 4)
     nodes = [node(f"n{number}", CORES, labels={RACK: f"r{number // count}"}) for number in range(9)]
-    gang = draw(_gangs(nodes[:count]))
-    lost = {one.name for one in nodes[: draw(st.integers(1, count))]}
+    gang = _gang(draw, nodes[:count])
+    lost = {one.name for one in nodes[: draw.between(1, count)]}
     left = [one for one in nodes if one.name not in lost]
     dead = [replace(one, schedulable=False, ready=False) for one in nodes if one.name in lost]
-    left += [one for one in dead if draw(_KEPT)]
-    gang = _without(gang, lost, draw(st.integers(1, 6)))
-    others = [draw(_elastic(number)) for number in range(draw(st.integers(1, 3)))]
+    left += [one for one in dead if draw.yes()]
+    gang = _without(gang, lost, draw.between(1, 6))
+    others = [_elastic(draw, number) for number in range(draw.between(1, 3))]
     return cluster(*left, gang, *others)
 
 
-@st.composite
-def _gangs(draw: st.DrawFn, rack: list[Node]) -> TrainingJob:
-    cpu, least = draw(one_of(1, 2)), draw(st.integers(1, 4))
+def _gang(draw: Draw, rack: list[Node]) -> TrainingJob:
+    cpu, least = draw.one_of(1, 2), draw.between(1, 4)
     on = [one.name for one in rack for _ in range(CORES // cpu)]
-    on = on[: draw(st.integers(min(least, len(on)), len(on)))]
-    required = draw(one_of((("", RACK),), (("", RACK),), ()))
+    on = on[: draw.between(min(least, len(on)), len(on))]
+    required = draw.one_of((("", RACK),), (("", RACK),), ())
     found = worker(
         "gang",
         min(least, len(on)),
-        len(on) + draw(st.integers(0, 4)),
+        len(on) + draw.between(0, 4),
         on=on,
         shape=shape(cpu),
         gated=True,
         topology=Topology(required=required),
         assigned=Assignment(0, tuple(on)),
-        priority=draw(one_of(0, 0, 1)),
+        priority=draw.one_of(0, 0, 1),
     )
-    return replace(found, framework=draw(one_of("pytorch", "horovod")))
+    return replace(found, framework=draw.one_of("pytorch", "horovod"))
 
 
 def _without(gang: TrainingJob, lost: set[str], failures: int) -> TrainingJob:
@@ -70,16 +68,15 @@ def _without(gang: TrainingJob, lost: set[str], failures: int) -> TrainingJob:
     return replace(gang, roles=(role.changed(pods=pods, failures=failures),))
 
 
-@st.composite
-def _elastic(draw: st.DrawFn, number: int) -> TrainingJob:
-    high = draw(st.integers(2, 24))
-    kind = draw(one_of(ResizePolicy.ITEMS, ResizePolicy.LIVE))
+def _elastic(draw: Draw, number: int) -> TrainingJob:
+    high = draw.between(2, 24)
+    kind = draw.one_of(ResizePolicy.ITEMS, ResizePolicy.LIVE)
     fields: dict[str, Any] = {
         "resizing": kind,
         "indexed": kind is ResizePolicy.LIVE,
         "queued": number,
     }
-    return worker(f"other-{number}", draw(st.integers(1, 2)), high, **fields)
+    return worker(f"other-{number}", draw.between(1, 2), high, **fields)
 
 
 @law(struck(), spreading=st.booleans())
@@ -97,18 +94,18 @@ def test_sizes_come_to_rest_while_lost_pods_are_not_created_and_afterwards(
     reached(any(plan.resizes or plan.admissions for plan in before))
 
 
-@st.composite
-def crowded(draw: st.DrawFn) -> ClusterState:
+@packed
+def crowded(draw: Draw) -> ClusterState:
     """A gang that lost so much of a rack that it stands still, and a job in the other racks."""
-    state = draw(struck())
+    state = draw.of(struck())
     (role,) = state.jobs[0].roles
-    least = draw(st.integers((3 * role.status.size + 3) // 4, role.status.size))
+    least = draw.between((3 * role.status.size + 3) // 4, role.status.size)
     role = role.changed(min=least, resizing=ResizePolicy.LIVE, failures=6)
     role = role.changed(topology=Topology(required=(("", RACK),)))
     gang = replace(state.jobs[0], framework="pytorch", roles=(role,))
     free = [one.name for one in state.nodes if rack_of(one) != "r0"]
-    on = [name for name in free for _ in range(draw(st.integers(0, CORES)))]
-    other = [worker("other", draw(st.integers(1, len(on))), len(on), on=on)] if on else []
+    on = [name for name in free for _ in range(draw.between(0, CORES))]
+    other = [worker("other", draw.between(1, len(on)), len(on), on=on)] if on else []
     nodes = [
         node(one.name, CORES, labels=one.labels, schedulable=one.ready, ready=one.ready)
         for one in state.nodes

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from edl.model import ClusterState, Shape, TrainingJob
 from edl.planner.decision_limits import Limits
 from edl.quantities import Resources
-from tests.edl.planner.clusters import one_of
+from tests.edl.packed_draws import Draw, packed
 from tests.edl.planner.plans import plan_for, started
 from tests.edl.planner.states import cluster, job, node, role, shape, worker
 from tests.edl.reached import Reached, drawn
@@ -21,12 +21,12 @@ GPU = "nvidia.com/gpu"
 LIMITS = Limits(load_ceiling=1)
 
 
-@st.composite
-def with_a_head(draw: st.DrawFn) -> ClusterState:
+@packed
+def with_a_head(draw: Draw) -> ClusterState:
     """Jobs hold most GPUs, a gang has waited for some for long, and jobs without any come."""
-    gpus = [draw(one_of(1, 2, 2, 4)) for _ in range(draw(st.integers(1, 2)))]
-    nodes = [node(f"n{n}", draw(st.integers(4, 8)), gpu=gpu) for n, gpu in enumerate(gpus)]
-    nodes += [node("cpu", draw(st.integers(1, 4)))] if draw(st.booleans()) else []
+    gpus = [draw.one_of(1, 2, 2, 4) for _ in range(draw.between(1, 2))]
+    nodes = [node(f"n{n}", draw.between(4, 8), gpu=gpu) for n, gpu in enumerate(gpus)]
+    nodes += [node("cpu", draw.between(1, 4))] if draw.yes() else []
     busy = [
         worker(f"run{n}-{pod}", 1, 1, shape=_shape(draw, 0.2, 0.5, 1, gpu=1), on=[f"n{n}"])
         for n, gpu in enumerate(gpus)
@@ -34,35 +34,33 @@ def with_a_head(draw: st.DrawFn) -> ClusterState:
     ]
     room = {one.name: one.allocatable - one.used for one in cluster(*nodes, *busy).nodes}
     elastic = _shape(draw, 0.5, 1)
-    on = _placed(draw, elastic.requests, draw(st.integers(0, 6)), room)
+    on = _placed(draw.one_of, elastic.requests, draw.between(0, 6), room)
     others = [worker("run9", 1, 6, shape=elastic, on=on)] if on else []
-    low = draw(st.integers(1, 2))
+    low = draw.between(1, 2)
     roles = [role("worker", low, low, shape=_shape(draw, 0.2, 0.5, 1, 2, gpu=1))]
-    roles += [role("launcher", 1, 1, shape=_shape(draw, 0.5, 2))] if draw(st.booleans()) else []
+    roles += [role("launcher", 1, 1, shape=_shape(draw, 0.5, 2))] if draw.yes() else []
     come = [
         worker(f"come{n}", pods, pods, shape=_shape(draw, 0.2, 0.5, 1, 2), queued=n - 200)
-        for n, pods in enumerate(draw(st.lists(st.integers(1, 3), min_size=1, max_size=3)))
+        for n in range(draw.between(1, 3))
+        for pods in [draw.between(1, 3)]
     ]
     return cluster(*nodes, *busy, *others, job("head", *roles, queued=-900), *come)
 
 
-def _shape(draw: st.DrawFn, *cpus: float, gpu: int = 0) -> Shape:
-    return shape(draw(one_of(*cpus)), gpu=gpu)
+def _shape(draw: Draw, *cpus: float, gpu: int = 0) -> Shape:
+    return shape(draw.one_of(*cpus), gpu=gpu)
 
 
 def _placed(
-    draw: Callable[[st.SearchStrategy[str]], str],
-    requests: Resources,
-    most: int,
-    room: dict[str, Resources],
+    choose: Callable[..., str], requests: Resources, most: int, room: dict[str, Resources]
 ) -> list[str]:
-    """Nodes for up to `most` pods, wherever they fit."""
+    """Nodes for up to `most` pods, wherever they fit; `choose` returns one of its arguments."""
     on: list[str] = []
     for _ in range(most):
         fits = [name for name, free in room.items() if all(n >= 0 for _, n in free - requests)]
         if not fits:
             break
-        on.append(draw(st.sampled_from(fits)))
+        on.append(choose(*fits))
         room[on[-1]] -= requests
     return on
 
@@ -86,6 +84,10 @@ def _later(
     return cluster(*nodes, *run, *come, head)
 
 
+def _choice(data: st.DataObject) -> Callable[..., str]:
+    return lambda *names: data.draw(st.sampled_from(names))
+
+
 @drawn(state=with_a_head(), data=st.data())
 def test_a_gang_that_starts_before_a_head_leaves_it_what_it_needs(
     state: ClusterState, data: st.DataObject, reached: Reached
@@ -104,5 +106,5 @@ def test_a_gang_that_starts_before_a_head_leaves_it_what_it_needs(
         placed = []
         for found in come:
             shape_, pods = found.roles[0].template.shape, found.roles[0].spec.min
-            placed.append(_at(found, _placed(data.draw, shape_.requests, pods, room)))
+            placed.append(_at(found, _placed(_choice(data), shape_.requests, pods, room)))
         assert "head" in started(plan_for(_later(state, ended, placed), LIMITS))

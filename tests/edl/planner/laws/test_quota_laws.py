@@ -17,8 +17,9 @@ from edl.planner.policies import POLICIES
 from edl.planner.snapshot.quota_balance import QuotaLine
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.snapshot.take_snapshot import take_snapshot
+from tests.edl.packed_draws import Draw, packed
 from tests.edl.planner.acting import act
-from tests.edl.planner.clusters import one_of, states
+from tests.edl.planner.clusters import states
 from tests.edl.planner.laws.test_laws import settle
 from tests.edl.planner.plans import ALL, plan_for
 from tests.edl.planner.snapshot.test_quota_balance import PODS, gpu_budget, quota
@@ -28,21 +29,21 @@ from tests.edl.reached import Reached, drawn
 pytestmark = pytest.mark.laws
 
 
-@st.composite
-def budgeted(draw: st.DrawFn) -> ClusterState:
+@packed
+def budgeted(draw: Draw) -> ClusterState:
     """Any small cluster, its jobs in two namespaces with budgets that some of them are above."""
-    state = draw(states())
+    state = draw.of(states())
     jobs = tuple(
         replace(
             found,
-            key=JobKey(draw(one_of("ns", "other")), found.key.name),
+            key=JobKey(draw.one_of("ns", "other"), found.key.name),
             roles=tuple(_charged(part) for part in found.roles),
         )
         for found in state.jobs
     )
     found = [
-        *(quota(draw(st.integers(0, 20)), draw(st.integers(0, 3)), name) for name in ("ns",)),
-        *(gpu_budget(draw(st.integers(0, 12)), name) for name in ("ns", "other")),
+        *(quota(draw.between(0, 20), draw.between(0, 3), name) for name in ("ns",)),
+        *(gpu_budget(draw.between(0, 12), name) for name in ("ns", "other")),
     ]
     return replace(state, jobs=jobs, quotas=tuple(found))
 

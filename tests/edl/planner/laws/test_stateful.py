@@ -39,6 +39,7 @@ from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.plan import Plan
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.quantities import Resources
+from tests.edl.packed_draws import packed
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.clusters import jobs, nodes, shapes
 from tests.edl.planner.states import NOON, demand, room
@@ -46,6 +47,7 @@ from tests.edl.planner.ways import WAYS, Way, scheduled_otherwise, wait
 
 pytestmark = pytest.mark.laws
 
+_JOBS = packed(jobs)
 _TIDE = st.sampled_from([2, 15, 40, 400])
 
 
@@ -55,7 +57,7 @@ class Life(RuleBasedStateMachine):
     way: Way
     names = Bundle("names")
 
-    @initialize(found=nodes())
+    @initialize(found=packed(nodes)())
     def begin(self, found: list[Node]) -> None:
         self.state = ClusterState(NOON, tuple(found), ())
         self.count = 0
@@ -64,7 +66,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(target=names, data=st.data())
     def a_job_comes(self, data: st.DataObject) -> JobKey:
-        drawn = data.draw(jobs(self.count))
+        drawn = data.draw(_JOBS(self.count))
         self.count += 1
         new = replace(drawn, queued_at=self.state.observed_at, paused=False)
         self.state = replace(self.state, jobs=(*self.state.jobs, new))
@@ -119,7 +121,7 @@ class Life(RuleBasedStateMachine):
         elif all(chosen.allocatable.get(name) >= amount for name, amount in more):
             self.swap(replace(chosen, used=more))
 
-    @rule(wanted=shapes(), count=st.integers(1, 3), priority=st.integers(0, 3))
+    @rule(wanted=packed(shapes)(), count=st.integers(1, 3), priority=st.integers(0, 3))
     def pods_of_others_ask_for_room(self, wanted: Shape, count: int, priority: int) -> None:
         asking = demand(f"web-{self.count}", wanted, count, priority)
         self.state = replace(self.state, demands=(asking,))

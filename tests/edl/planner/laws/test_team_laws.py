@@ -26,6 +26,7 @@ from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.planner.teams.reclaim_priority import ReclaimPriority, ReclaimScope
 from edl.planner.teams.team_balance import NO_TEAM, TeamBalance
 from edl.quantities import Resources
+from tests.edl.packed_draws import Draw, packed
 from tests.edl.planner import teams as teamed
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.clusters import ALL_RUN, ROOMY, states
@@ -52,42 +53,37 @@ TREES = (
 )
 
 
-@st.composite
 def trees(
-    draw: st.DrawFn,
+    draw: Draw,
     owed: Sequence[int | None] = OWED,
     limited: Sequence[bool] = SOME,
     keeps: Sequence[bool] = SOME,
 ) -> Teams:
     """Teams at one to three levels, each with a namespace of its name."""
     found = []
-    for name, parent in draw(st.sampled_from(TREES)):
-        cores = draw(st.sampled_from(owed)) if name in NAMES else None
+    for name, parent in draw.one_of(*TREES):
+        cores = draw.one_of(*owed) if name in NAMES else None
         most = 3 * max(one or 0 for one in owed)
         found.append(
             teamed.team(
                 name,
                 cores,
                 parent,
-                limit=(("cpu", draw(st.integers(most // 3, most)) * 1000),)
-                if draw(st.sampled_from(limited)) and name in NAMES
+                limit=(("cpu", draw.between(most // 3, most) * 1000),)
+                if draw.one_of(*limited) and name in NAMES
                 else (),
-                weight=draw(st.sampled_from([1.0, 1.0, 2.0, 0.5])),
-                lend=not draw(st.sampled_from(keeps)),
-                reclaim=draw(st.sampled_from(Reclaim)),
+                weight=draw.one_of(1.0, 1.0, 2.0, 0.5),
+                lend=not draw.one_of(*keeps),
+                reclaim=draw.one_of(*Reclaim),
             )
         )
     return Teams.of(found)
 
 
-def split(draw: st.DrawFn, state: ClusterState, found: Teams) -> ClusterState:
+def split(draw: Draw, state: ClusterState, found: Teams) -> ClusterState:
     """Its jobs and waiting pods belong to any of the teams."""
-    jobs = tuple(
-        replace(job, key=JobKey(draw(st.sampled_from(NAMES)), job.key.name)) for job in state.jobs
-    )
-    demands = tuple(
-        replace(one, team=draw(st.sampled_from([*NAMES, "default"]))) for one in state.demands
-    )
+    jobs = tuple(replace(job, key=JobKey(draw.one_of(*NAMES), job.key.name)) for job in state.jobs)
+    demands = tuple(replace(one, team=draw.one_of(*NAMES, "default")) for one in state.demands)
     return replace(
         state,
         jobs=jobs,
@@ -97,33 +93,33 @@ def split(draw: st.DrawFn, state: ClusterState, found: Teams) -> ClusterState:
     )
 
 
-@st.composite
+@packed
 def any_state(
-    draw: st.DrawFn,
+    draw: Draw,
     /,
     owed: Sequence[int | None] = OWED,
     limited: Sequence[bool] = SOME,
     **fields: object,
 ) -> ClusterState:
-    found = draw(trees(owed, limited))
-    return split(draw, draw(states(**fields)), found)  # type: ignore[arg-type]
+    found = trees(draw, owed, limited)
+    return split(draw, draw.of(states(**fields)), found)  # type: ignore[arg-type]
 
 
-@st.composite
-def uniform(draw: st.DrawFn, *, idle: int = 0, keeps: Sequence[bool] = (False,)) -> ClusterState:
+@packed
+def uniform(draw: Draw, *, idle: int = 0, keeps: Sequence[bool] = (False,)) -> ClusterState:
     """Elastic jobs of pods with one core each on one node, which they fill but for some cores."""
     jobs, used = [], 0
-    for number in range(draw(st.integers(2, 6))):
-        low = draw(st.integers(1, 3))
-        size = draw(st.integers(low, low + 6))
-        job = worker(f"j{number}", low, low + 12, on=["n"] * size, priority=draw(st.integers(0, 2)))
+    for number in range(draw.between(2, 6)):
+        low = draw.between(1, 3)
+        size = draw.between(low, low + 6)
+        job = worker(f"j{number}", low, low + 12, on=["n"] * size, priority=draw.between(0, 2))
         jobs.append(job)
         used += size
-    for number in range(0 if idle else draw(st.integers(1, 3))):
-        low = draw(st.integers(1, 6))
-        jobs.append(worker(f"q{number}", low, low, priority=draw(st.integers(0, 2))))
-    free = idle and draw(st.integers(4, idle))
-    found = draw(trees((None, None, 0, 2) if idle else (4, 8, None), (False,), keeps))
+    for number in range(0 if idle else draw.between(1, 3)):
+        low = draw.between(1, 6)
+        jobs.append(worker(f"q{number}", low, low, priority=draw.between(0, 2)))
+    free = idle and draw.between(4, idle)
+    found = trees(draw, (None, None, 0, 2) if idle else (4, 8, None), (False,), keeps)
     return split(draw, cluster(node("n", used + free), *jobs), found)
 
 

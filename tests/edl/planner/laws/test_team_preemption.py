@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import example
@@ -11,8 +12,8 @@ from msgspec.structs import replace
 from edl.model import ClusterState, Code, Reclaim, Team, Teams, TrainingJob
 from edl.planner.plan import Plan
 from edl.quantities import Resources
+from tests.edl.packed_draws import Draw, packed
 from tests.edl.planner.acting import act, quiet
-from tests.edl.planner.clusters import one_of
 from tests.edl.planner.plans import ALL, plan_for
 from tests.edl.planner.states import cluster, node, shape, worker
 from tests.edl.planner.teams import of, team
@@ -35,45 +36,44 @@ def amounts(cpu: int, gpu: int) -> Resources:
     return Resources.parse({"cpu": cpu, GPU: gpu})
 
 
-@st.composite
-def trees(draw: st.DrawFn) -> Teams:
+def trees(draw: Draw) -> Teams:
     """Guarantees of CPU, of GPUs, of both or of neither."""
     found = []
-    for name, parent in draw(st.sampled_from(PARENTS)).items():
-        owed = amounts(draw(one_of(0, 0, 1, 2, 3, 4, 6)), draw(one_of(0, 0, 1, 2)))
-        fields = {
+    for name, parent in draw.one_of(*PARENTS).items():
+        owed = amounts(draw.one_of(0, 0, 1, 2, 3, 4, 6), draw.one_of(0, 0, 1, 2))
+        fields: dict[str, Any] = {
             "guaranteed": owed if name in NAMES else Resources(),
-            "lend": draw(one_of(0, 1, 1, 1)) == 1,
-            "reclaim": draw(one_of(Reclaim.JOBS, Reclaim.JOBS, Reclaim.REPLICAS)),
+            "lend": draw.one_of(0, 1, 1, 1) == 1,
+            "reclaim": draw.one_of(Reclaim.JOBS, Reclaim.JOBS, Reclaim.REPLICAS),
         }
         found.append(replace(team(name, parent=parent), **fields))
     return Teams.of(found)
 
 
-@st.composite
-def contended(draw: st.DrawFn) -> ClusterState:
+@packed
+def contended(draw: Draw) -> ClusterState:
     """Jobs that mostly have one size ask for more than a few small nodes have."""
     nodes = [
-        node(f"n{number}", draw(st.integers(2, 6)), gpu=draw(one_of(0, 1, 2)))
-        for number in range(draw(st.integers(1, 3)))
+        node(f"n{number}", draw.between(2, 6), gpu=draw.one_of(0, 1, 2))
+        for number in range(draw.between(1, 3))
     ]
     room = {one.name: one.allocatable for one in nodes}
-    jobs = [_job(draw, number, room) for number in range(draw(st.integers(4, 9)))]
-    return in_teams(cluster(*nodes, *jobs), draw(trees()))
+    jobs = [_job(draw, number, room) for number in range(draw.between(4, 9))]
+    return in_teams(cluster(*nodes, *jobs), trees(draw))
 
 
-def _job(draw: st.DrawFn, number: int, room: dict[str, Resources]) -> TrainingJob:
+def _job(draw: Draw, number: int, room: dict[str, Resources]) -> TrainingJob:
     """One that runs where it finds room in their order, or waits."""
-    low = draw(st.integers(1, 3))
-    kind = shape(draw(one_of(1, 1, 1, 2, 3)), gpu=draw(one_of(0, 1)))
-    on = _placed(kind.requests, low, room) if draw(st.booleans()) else []
+    low = draw.between(1, 3)
+    kind = shape(draw.one_of(1, 1, 1, 2, 3), gpu=draw.one_of(0, 1))
+    on = _placed(kind.requests, low, room) if draw.yes() else []
     for name in on:
         room[name] -= kind.requests
-    fields = {"priority": draw(one_of(0, 0, 1, 2)), "queued": -draw(st.integers(0, 9000))}
+    fields = {"priority": draw.one_of(0, 0, 1, 2), "queued": -draw.between(0, 9000)}
     job = worker(
-        f"j{number}", low, low + draw(one_of(0, 0, 0, 2)), shape=kind, on=on or None, **fields
+        f"j{number}", low, low + draw.one_of(0, 0, 0, 2), shape=kind, on=on or None, **fields
     )
-    return of(draw(one_of(*NAMES)), job)[0]
+    return of(draw.one_of(*NAMES), job)[0]
 
 
 def _placed(needs: Resources, pods: int, room: dict[str, Resources]) -> list[str]:

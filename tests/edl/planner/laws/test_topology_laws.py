@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from edl.model import ClusterState, Node, Topology, TrainingJob
+from tests.edl.packed_draws import Draw, packed
 from tests.edl.planner.acting import act
-from tests.edl.planner.clusters import MOST_WAIT, ROOMY, one_of, states
+from tests.edl.planner.clusters import MOST_WAIT, ROOMY, states
 from tests.edl.planner.ways import Way, law
 from tests.edl.reached import Reached
 
@@ -28,24 +29,24 @@ PREFERRED = (Topology(preferred=(RACK,)), Topology(preferred=(RACK, HOST)))
 ROUNDS = 6
 
 
-_RACKS = st.sampled_from([{RACK: "r1"}, {RACK: "r2"}, {RACK: "r2"}, {}])
+_RACKS: tuple[dict[str, str], ...] = ({RACK: "r1"}, {RACK: "r2"}, {RACK: "r2"}, {})
 
 
-@st.composite
+@packed
 def racks(
-    draw: st.DrawFn, topologies: Sequence[Topology] = (*REQUIRED, *PREFERRED, Topology())
+    draw: Draw, topologies: Sequence[Topology] = (*REQUIRED, *PREFERRED, Topology())
 ) -> ClusterState:
     """Some nodes have a rack; a job that runs requires what its pods keep to."""
-    state = draw(states(runs=MOST_WAIT, spare=ROOMY))
+    state = draw.of(states(runs=MOST_WAIT, spare=ROOMY))
     nodes = tuple(
         replace(one, labels={**(one.labels or {}), HOST: one.name, **rack})
         for one in state.nodes
-        for rack in [draw(_RACKS)]
+        for rack in [draw.one_of(*_RACKS)]
     )
     named = {one.name: one for one in nodes}
     jobs = []
     for one in state.jobs:
-        topology = draw(one_of(*topologies))
+        topology = draw.one_of(*topologies)
         asks = replace(
             one, roles=tuple(part.changed(gated=True, topology=topology) for part in one.roles)
         )
