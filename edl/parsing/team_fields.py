@@ -22,6 +22,8 @@ _MOST_ENTRIES: Final = 1000
 """Entries of one list or mapping of a team."""
 _MOST_RESOURCES: Final = 64
 _LONGEST: Final = 63
+_LONGEST_NAME: Final = 512
+"""Characters; a qualified name has at most 317, after the prefix of a DeviceClass too."""
 _PATTERN: Final = re.compile(r"[-a-z0-9*]{1,63}")
 _WEIGHT: Final = re.compile(r"(?=.*[1-9])[0-9]{1,6}(\.[0-9]{1,3})?")
 _NATIVE: Final = (CPU, MEMORY, PODS, "ephemeral-storage")
@@ -223,9 +225,14 @@ class TeamReader:
         return int(units.to_integral_value(ROUND_UP))
 
 
-@lru_cache(maxsize=1024)
 def is_resource(name: str) -> bool:
-    """Whether documents of teams may name this resource. Many teams name the same ones."""
+    """Whether documents of teams may name this resource."""
+    return len(name) <= _LONGEST_NAME and _is_resource(name)
+
+
+@lru_cache(maxsize=1024)
+def _is_resource(name: str) -> bool:
+    """The same for a name of limited length. Many teams name the same ones."""
     named = name in _NATIVE or (name.startswith("hugepages-") and len(name) <= _LONGEST)
     if named or name == SHARES:
         return True

@@ -1,5 +1,6 @@
 """A document of teams is read as a whole, or refused with everything that is wrong in it."""
 
+import sys
 from contextlib import suppress
 from typing import Any
 
@@ -16,6 +17,7 @@ from edl.parsing.team_document import (
     parse_teams,
     render_teams,
 )
+from edl.parsing.team_fields import is_resource
 from edl.quantities import CPU, SHARED_GPU, Resources
 
 GPU = "nvidia.com/gpu"
@@ -266,3 +268,10 @@ def test_what_is_rendered_is_read_as_it_was(teams: Teams) -> None:
 def test_any_text_is_read_or_refused(text: str) -> None:
     with suppress(Denied):
         assert isinstance(parse_teams(text), Teams)
+
+
+def test_a_resource_name_that_is_too_long_is_refused_and_not_kept() -> None:
+    name = "example.com/" + "x" * 2**20
+    references = sys.getrefcount(name)
+    assert not is_resource(name)
+    assert sys.getrefcount(name) == references
