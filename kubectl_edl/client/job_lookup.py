@@ -1,19 +1,27 @@
 """Resolves the name that a user typed to a training job, or raises an error with a suggestion."""
 
+from contextlib import suppress
+from typing import Final
+
+from edl.errors import Forbidden
 from edl.kube.cluster import find
 from edl.model import JobKey, ObjectRef, TrainingJob
 from edl.writes import Json
-from kubectl_edl.cli.command_errors import Refused, no_such_job, not_elastic
+from kubectl_edl.cli.command_errors import Missing, Refused, no_such_job, not_elastic
 from kubectl_edl.cli.completion_candidates import plain
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.cluster_view import Survey
+from kubectl_edl.client.prefetched_lists import jobs_of
+
+_LATEST: Final = 3
+"""Jobs of a CronJob that an error names."""
 
 
 def training_job(name: str, survey: Survey, connection: ClusterConnection) -> TrainingJob:
     """The training job of this name, or the one to which a Job of this name belongs.
 
-    Raises Missing with the closest names, Refused for a Job without our label or when several
-    namespaces have one.
+    Raises Missing with the closest names or with the Jobs of a CronJob of this name, Refused for a
+    Job without our label or when several namespaces have one.
     """
     name = plain(name)
     found = [job for job in survey.jobs if job.key.name == name] or [
@@ -24,10 +32,13 @@ def training_job(name: str, survey: Survey, connection: ClusterConnection) -> Tr
     if found:
         places = ", ".join(job.key.namespace for job in found)
         raise Refused(f'"{name}" is in several namespaces ({places}): choose one with -n')
-    if (plain_job := _found(name, connection)) is not None:
+    if (plain_job := _found("Job", name, connection)) is not None:
         from edl.inject.warnings.unknown_keys import on_stored
 
         raise not_elastic(name, connection, on_stored(plain_job))
+    with suppress(Forbidden):
+        if (cron_job := _found("CronJob", name, connection)) is not None:
+            _refuse_cron_job(name, cron_job, connection)
     raise no_such_job(name, sorted({job.key.name for job in survey.jobs}), connection)
 
 
@@ -42,7 +53,38 @@ def only(key: JobKey, survey: Survey) -> TrainingJob | None:
     return next((job for job in survey.jobs if job.key == key), None)
 
 
-def _found(name: str, connection: ClusterConnection) -> Json | None:
+def _found(kind: str, name: str, connection: ClusterConnection) -> Json | None:
     if not connection.namespace:
         return None
-    return find(connection.cluster, ObjectRef("Job", connection.namespace, name))
+    return find(connection.cluster, ObjectRef(kind, connection.namespace, name))
+
+
+def _refuse_cron_job(name: str, cron_job: Json, connection: ClusterConnection) -> None:
+    """Raise Missing with the latest Jobs of a CronJob whose Jobs are training jobs."""
+    from edl.inject.manifest_schema import is_labelled
+
+    scope = connection.scope
+    if jobs := _jobs_made_by(cron_job, connection):
+        raise Missing(
+            f'"{name}" is a CronJob, and each of its Jobs is a training job; the latest: '
+            f"{', '.join(jobs)}; see kubectl edl explain {jobs[0]}{scope.job_flags}"
+        )
+    if is_labelled(cron_job["spec"]["jobTemplate"]):
+        made = (cron_job.get("status") or {}).get("lastScheduleTime")
+        raise Missing(
+            f'"{name}" is a CronJob that {"has no Job now" if made else "has made no Job yet"}: '
+            f"kubectl get cronjob {name}{scope.flags}; once it has one, "
+            f"see kubectl edl explain JOB{scope.job_flags}"
+        )
+
+
+def _jobs_made_by(cron_job: Json, connection: ClusterConnection) -> list[str]:
+    """The latest Jobs, the newest first."""
+    uid = cron_job["metadata"]["uid"]
+    jobs = [
+        job["metadata"]
+        for job in connection.cluster.list(jobs_of(connection)).manifests()
+        if uid in [owner["uid"] for owner in job["metadata"].get("ownerReferences") or ()]
+    ]
+    jobs.sort(key=lambda one: (one["creationTimestamp"], one["name"]), reverse=True)
+    return [one["name"] for one in jobs[:_LATEST]]

@@ -18,7 +18,7 @@ from kubectl_edl.cli.lazy_group import command_first
 from kubectl_edl.cli.root import CLI, COMMANDS
 from kubectl_edl.main import run
 from kubectl_edl.output.yaml_writer import dump
-from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
+from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, hidden
 from tests.kubectl_edl.stage import Stage, job, mnist
 
 if TYPE_CHECKING:
@@ -70,6 +70,55 @@ def test_a_job_of_another_namespace_is_named(stage: Stage) -> None:
     assert [*found] == [
         'error: no training job "mnist" in namespace team; it is in: -n default\n'
     ] * 2
+
+
+def _cron_job(stage: Stage, **labels: str) -> Json:
+    spec = {"schedule": "@daily", "jobTemplate": job("", **labels)}
+    return stage.create({"kind": "CronJob", "metadata": {"name": "nightly"}, "spec": spec})
+
+
+@pytest.mark.parametrize("command", ["status", "explain"])
+def test_the_latest_jobs_of_a_cron_job_are_named(stage: Stage, command: str) -> None:
+    uid = _cron_job(stage, framework="none")["metadata"]["uid"]
+    for minute in (1, 2, 3, 4):
+        made = job(f"nightly-{minute}", framework="none")
+        made["metadata"]["ownerReferences"] = [{"kind": "CronJob", "name": "nightly", "uid": uid}]
+        stage.put(made)
+    found = stage.run(command, "nightly", "-n", "default")
+    assert (found.code, found.out, found.err) == (
+        3,
+        "",
+        'error: "nightly" is a CronJob, and each of its Jobs is a training job; the latest: '
+        "nightly-4, nightly-3, nightly-2; see kubectl edl explain nightly-4 -n default\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "has"),
+    [
+        ({}, "has made no Job yet"),
+        ({"lastScheduleTime": "2026-11-21T00:00:00Z"}, "has no Job now"),
+    ],
+)
+def test_a_cron_job_without_jobs_says_so(stage: Stage, status: Json, has: str) -> None:
+    _cron_job(stage, framework="none")
+    stage.patch("nightly", {"status": status}, "CronJob")
+    assert stage.run("status", "nightly").err == (
+        f'error: "nightly" is a CronJob that {has}: kubectl get cronjob nightly; '
+        "once it has one, see kubectl edl explain JOB\n"
+    )
+
+
+def test_a_cron_job_without_our_labels_or_rights_to_read_it_is_no_training_job(
+    stage: Stage,
+) -> None:
+    created = _cron_job(stage)
+    assert stage.run("status", "nightly").err.startswith('error: no training job "nightly"')
+    labelled: Json = {"labels": {"edl.dev/framework": "none"}}
+    template = created["spec"]["jobTemplate"] | {"metadata": labelled}
+    stage.patch("nightly", {"spec": {"jobTemplate": template}}, "CronJob")
+    stage.wrapped = hidden("CronJob")
+    assert stage.run("status", "nightly").err.startswith('error: no training job "nightly"')
 
 
 class Away(ClusterWrapper):
