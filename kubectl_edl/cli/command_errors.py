@@ -5,7 +5,7 @@
 | 0 | done, also when there was nothing to show |
 | 1 | error: refused by the plugin or the API server, or no answer; `doctor`: a failed check (✗) |
 | 2 | usage error |
-| 3 | training job or Job not found; `convert`: fields were dropped, each named on stderr |
+| 3 | training job or Job not found; `convert`: something was not converted, as stderr says |
 | 4 | `scale --wait`: the scale-up was not ready in time and was reverted |
 | 5 | `scale --wait`, `status --for`, `install`, `delete`: timed out, still in progress |
 | 6 | `status --for`: the training job reached a different terminal phase |

@@ -27,8 +27,9 @@ other.
 Each field is converted, or reported on stderr: "dropped" with what to do instead, "note" if nothing
 is lost. ScaleIn and ScaleOut are operations: nothing is printed for them, the corresponding command
 is reported on stderr, and they count as dropped. Training jobs of unsupported operators, such as
-XGBoostJob, are printed unchanged and count as dropped. An ordinary Job with Kueue's queue label is
-printed unchanged, with a note.
+XGBoostJob and JobSet, are printed unchanged and count as dropped. So do other custom resources if
+nothing is converted; otherwise each is a note. An ordinary Job with Kueue's queue label is printed
+unchanged, with a note.
 
 \b
 Examples:
@@ -42,7 +43,10 @@ Examples:
   kubectl get clusterqueues,cohorts,localqueues -A -o yaml | kubectl edl convert -f - > teams.yaml
 """
 _EXIT_CODES: Final = exit_codes(
-    {Exit.REFUSED: "unreadable input (nothing is printed)", _SOME_DROPPED: "fields were dropped"}
+    {
+        Exit.REFUSED: "unreadable input (nothing is printed)",
+        _SOME_DROPPED: "fields or objects were not converted",
+    }
 )
 
 

@@ -12,6 +12,7 @@ from edl import contract
 from edl.convert import convert
 from edl.convert.diagnostics import FieldPath, Malformed, Remark, refusals
 from edl.convert.queues.queue_conversion import is_queue, teams_of_queues
+from edl.convert.sources.unsupported_kinds import unread_resource
 from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.writes import Json
 from kubectl_edl.resources.manifest_sources import ManifestSource, Unreadable
@@ -28,6 +29,10 @@ class DocumentStream:
     errors: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    """Custom resources without a reader: a loss only if nothing is converted."""
+    converts: bool = False
+    """Whether any document is converted."""
     empty: bool = True
     """Whether no document was found."""
     queues: "list[_Queue]" = field(default_factory=list)
@@ -60,6 +65,7 @@ def converted(
             stream.errors.append(str(error))
     if stream.queues:
         _add_teams(stream, system_namespace)
+    (stream.notes if stream.converts else stream.dropped).extend(stream.unread)
     return stream
 
 
@@ -104,6 +110,7 @@ def _named(item: Any, listing: Json) -> Any:  # noqa: ANN401 - JSON
 def _one(document: Document, value: Json, place: FieldPath, stream: DocumentStream) -> list[Json]:
     if is_queue(value):
         stream.queues.append(_Queue(document, place, value))
+        stream.converts = True
         return []
     lines = partial(_lines, document, value, place)
     try:
@@ -112,8 +119,12 @@ def _one(document: Document, value: Json, place: FieldPath, stream: DocumentStre
         stream.errors += lines(malformed.remarks)
         return []
     if found is None:
+        remark = unread_resource(value)
+        stream.unread += lines([remark] if remark else [])
         return [value]
-    for manifest in found.manifests if found.manifests != (value,) else ():
+    converts = found.manifests != (value,)
+    stream.converts |= converts
+    for manifest in found.manifests if converts else ():
         stream.errors += lines(refusals(manifest, _review))
     stream.dropped += lines(found.dropped)
     stream.notes += lines(found.notes)

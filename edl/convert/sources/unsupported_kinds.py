@@ -1,6 +1,6 @@
-"""Training jobs of these systems that `convert` does not convert: listed to be reported.
+"""Kinds that `convert` does not convert, to be reported: training jobs, and custom resources.
 
-If such a document is applied again, its operator runs it, next to the converted Jobs.
+If such a training job is applied again, its operator runs it, next to the converted Jobs.
 """
 
 from collections.abc import Mapping
@@ -25,10 +25,21 @@ _UNREAD: Final[Mapping[tuple[str, str], str]] = {
     ("elasticdeeplearning.ai", "AITrainingJob"): "is not read",
     ("ray.io", "RayJob"): _NO_FRAMEWORK,
     ("batch.volcano.sh", "Job"): "of Volcano is not read",
+    ("jobset.x-k8s.io", "JobSet"): "says no framework and is not read",
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): "says no framework and is not read",
+    ("workload.codeflare.dev", "AppWrapper"): "is not opened",
 }
 """The reason, by API group and kind; only training jobs are listed."""
 _QUEUED: Final = frozenset({("batch", "Job"), ("batch", "CronJob"), ("", "Pod")})
 """Kinds that Kueue queues and that kubectl-edl can manage."""
+_BUILT_IN: Final = frozenset(
+    """
+    admissionregistration apiextensions apiregistration authentication authorization certificates
+    coordination discovery events flowcontrol.apiserver internal.apiserver networking node
+    rbac.authorization resource scheduling storage storagemigration
+    """.split()
+)
+"""API groups of Kubernetes itself below `k8s.io`; those without a dot are its own as well."""
 _WAY_OUT: Final = "its operator would run it: leave it out, or write its Jobs yourself"
 
 
@@ -36,6 +47,14 @@ def remark(group: str, kind: str) -> Remark | None:
     """The remark on a kind that is not converted; None for kinds that are not listed."""
     why = _UNREAD.get((group, kind))
     return Remark(("kind",), f"{kind} {why}: left as it is", _WAY_OUT) if why else None
+
+
+def unread_resource(document: Json) -> Remark | None:
+    """The remark on a custom resource; None for kinds of Kubernetes, which need no conversion."""
+    group, _, _ = str(document.get("apiVersion") or "").rpartition("/")
+    if "." not in group or group.removesuffix(".k8s.io") in _BUILT_IN:
+        return None
+    return Remark(("kind",), f"{document.get('kind')} of {group} is not converted: left as it is")
 
 
 def queued_by_kueue(group: str, document: Json) -> Remark | None:

@@ -153,6 +153,36 @@ def test_a_list_of_unsupported_training_jobs_is_unchanged() -> None:
     assert "JAXJob a: kind: JAXJob has no framework here: left as it is" in found.err
 
 
+ISSUER = "apiVersion: example.com/v1\nkind: Issuer\nmetadata: {name: a}\n"
+
+
+def test_a_custom_resource_without_a_reader_is_unchanged_and_noted() -> None:
+    found = piped(f"{TFJOB}---\n{ISSUER}---\n{SERVICE}")
+    assert (found.code, kinds(found.out)) == (0, ["Job mnist", "Issuer a", "Service mnist"])
+    assert found.err == (
+        "note: stdin: document 2, line 15: Issuer a: kind: Issuer of example.com is not converted: "
+        "left as it is\n"
+    )
+
+
+@pytest.mark.parametrize("text", [ISSUER, f"{SERVICE}---\n{ISSUER}"])
+def test_custom_resources_count_as_dropped_if_nothing_is_converted(text: str) -> None:
+    found = piped(text)
+    assert (found.code, kinds(found.out)[-1]) == (3, "Issuer a")
+    assert found.err.startswith("dropped: stdin: document ")
+    assert found.err.endswith(
+        ": Issuer a: kind: Issuer of example.com is not converted: left as it is\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "version", ["v1", "apps/v1", "networking.k8s.io/v1", "rbac.authorization.k8s.io/v1"]
+)
+def test_kinds_of_kubernetes_need_no_conversion(version: str) -> None:
+    found = piped(ISSUER.replace("example.com/v1", version))
+    assert (found.code, found.err) == (0, "")
+
+
 def test_unnamed_roles_are_reported_once_with_their_line() -> None:
     template = "{spec: {containers: [{name: tensorflow, image: train}]}}"
     text = TFJOB.replace("  name: mnist", "  labels: {}\n  generateName: tfjob")
@@ -320,7 +350,7 @@ def test_yaml_merge_keys_are_expanded() -> None:
 
 OTHER = st.fixed_dictionaries(
     {
-        "apiVersion": st.just("example.com/v1"),
+        "apiVersion": st.just("apps/v1"),
         "kind": st.sampled_from(["Web", "Job", "Deployment"]),
     },
     optional={

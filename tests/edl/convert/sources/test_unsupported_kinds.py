@@ -17,6 +17,9 @@ UNREAD = [
     ("elasticdeeplearning.ai/v1", "AITrainingJob"),
     ("ray.io/v1", "RayJob"),
     ("batch.volcano.sh/v1alpha1", "Job"),
+    ("jobset.x-k8s.io/v1alpha2", "JobSet"),
+    ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"),
+    ("workload.codeflare.dev/v1beta2", "AppWrapper"),
 ]
 OTHERS = [
     ("kubeflow.org/v1", "Notebook"),
