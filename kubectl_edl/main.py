@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from edl.errors import Denied, EdlError, WebhookAway
+from edl.errors import Denied, EdlError, Forbidden, WebhookAway
 from kubectl_edl.cli.command_errors import Exit, Refused, exit_code
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.root import CLI
@@ -124,6 +124,8 @@ def _failed(error: Exception, cli: CliContext, asked: Sequence[Scope]) -> int:
     if isinstance(error, WebhookAway) or isinstance(error.__cause__, WebhookAway):
         flags = asked[-1].edl_flags if asked else ""
         cli.warn(f"hint: the webhook of kubectl-edl did not answer: kubectl edl doctor{flags}")
+    if isinstance(error, Forbidden) and asked and asked[-1].all_namespaces:
+        cli.warn("hint: -A needs this right in every namespace; -n NAMESPACE needs it in one")
     return exit_code(error)
 
 

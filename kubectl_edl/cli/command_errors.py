@@ -17,7 +17,7 @@ from enum import IntEnum
 from typing import Final
 
 from edl import contract
-from edl.errors import ClusterError, Denied, EdlError, NotFound
+from edl.errors import ClusterError, Denied, EdlError, Forbidden, NotFound
 from kubectl_edl.cli.context import ClusterConnection
 
 
@@ -105,14 +105,17 @@ def no_such_job(name: str, known: Sequence[str], connection: ClusterConnection) 
     """
     where = f"in namespace {connection.namespace}" if connection.namespace else "in any namespace"
     found = f'no training job "{name}" {where}'
-    if connection.namespace and (elsewhere := _namespaces_of(name, connection)):
+    scope = connection.scope
+    elsewhere = _namespaces_of(name, connection) if connection.namespace else []
+    if elsewhere:
         return Missing(f"{found}; it is in: {', '.join(f'-n {one}' for one in elsewhere)}")
-    every = f"kubectl edl status -A{connection.scope.edl_flags}"
+    flags = scope.job_flags if elsewhere is None else f" -A{scope.edl_flags}"
+    every = f"kubectl edl status{flags}"
     return Missing(f"{found}; {_nearest(name, known)}all of them: {every}")
 
 
-def _namespaces_of(name: str, connection: ClusterConnection) -> list[str]:
-    """The first namespaces with a training job of this name; empty if that may not be read."""
+def _namespaces_of(name: str, connection: ClusterConnection) -> list[str] | None:
+    """The first namespaces with a training job of this name; None if that may not be read."""
     from edl.dns_names import is_label_value
     from edl.kube.cluster import ListOptions
 
@@ -121,6 +124,8 @@ def _namespaces_of(name: str, connection: ClusterConnection) -> list[str]:
     selector = f"{contract.FRAMEWORK},{contract.JOB}={name}"
     try:
         found = connection.cluster.list(ListOptions("Job", labels=selector)).manifests()
+    except Forbidden:
+        return None
     except ClusterError:
         return []
     return sorted({job["metadata"]["namespace"] for job in found})[:_SUGGESTIONS]

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from edl.errors import Unreachable, WebhookAway
+from edl.errors import Forbidden, Unreachable, WebhookAway
+from edl.kube.cluster import ListOptions, RawList
 from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.cli.lazy_group import command_first
 from kubectl_edl.cli.root import CLI, COMMANDS
 from kubectl_edl.main import run
 from kubectl_edl.output.yaml_writer import dump
-from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, hidden
+from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced, hidden
 from tests.kubectl_edl.stage import Stage, job, mnist
 
 if TYPE_CHECKING:
@@ -72,6 +73,30 @@ def test_a_job_of_another_namespace_is_named(stage: Stage) -> None:
     ] * 2
 
 
+def test_a_user_of_one_namespace_is_shown_the_flag_that_works_there(stage: Stage) -> None:
+    stage.wrapped = fenced("Job")
+    found = stage.run("status", "-A", "--as", "viewer")
+    assert (found.code, found.out) == (1, "")
+    refused, hint = found.err.splitlines()
+    assert refused.startswith('error: "ann" may not list Job')
+    assert hint == "hint: -A needs this right in every namespace; -n NAMESPACE needs it in one"
+    assert "hint" not in stage.run("status").err
+
+
+def test_all_namespaces_are_only_suggested_to_users_who_may_list_their_jobs(stage: Stage) -> None:
+    class OneNamespace(ClusterWrapper):
+        def list(self, selection: ListOptions) -> RawList:
+            if not selection.namespace:
+                raise Forbidden("jobs.batch", 403)
+            return self.cluster.list(selection)
+
+    stage.wrapped = lambda cluster: cast("Cluster", OneNamespace(cluster))
+    assert stage.run("status", "zzz", "--as", "viewer").err == (
+        'error: no training job "zzz" in namespace default; '
+        "all of them: kubectl edl status --as viewer\n"
+    )
+
+
 def _cron_job(stage: Stage, **labels: str) -> Json:
     spec = {"schedule": "@daily", "jobTemplate": job("", **labels)}
     return stage.create({"kind": "CronJob", "metadata": {"name": "nightly"}, "spec": spec})
@@ -85,11 +110,10 @@ def test_the_latest_jobs_of_a_cron_job_are_named(stage: Stage, command: str) -> 
         made["metadata"]["ownerReferences"] = [{"kind": "CronJob", "name": "nightly", "uid": uid}]
         stage.put(made)
     found = stage.run(command, "nightly", "-n", "default")
-    assert (found.code, found.out, found.err) == (
-        3,
-        "",
+    assert (found.code, found.out) == (3, "")
+    assert found.err == (
         'error: "nightly" is a CronJob, and each of its Jobs is a training job; the latest: '
-        "nightly-4, nightly-3, nightly-2; see kubectl edl explain nightly-4 -n default\n",
+        "nightly-4, nightly-3, nightly-2; see kubectl edl explain nightly-4 -n default\n"
     )
 
 

@@ -33,11 +33,26 @@ _UNREAD: Final[Mapping[tuple[str, str], str]] = {
 _QUEUED: Final = frozenset({("batch", "Job"), ("batch", "CronJob"), ("", "Pod")})
 """Kinds that Kueue queues and that kubectl-edl can manage."""
 _BUILT_IN: Final = frozenset(
-    """
-    admissionregistration apiextensions apiregistration authentication authorization certificates
-    coordination discovery events flowcontrol.apiserver internal.apiserver networking node
-    rbac.authorization resource scheduling storage storagemigration
-    """.split()
+    {
+        "admissionregistration",
+        "apiextensions",
+        "apiregistration",
+        "authentication",
+        "authorization",
+        "certificates",
+        "coordination",
+        "discovery",
+        "events",
+        "flowcontrol.apiserver",
+        "internal.apiserver",
+        "networking",
+        "node",
+        "rbac.authorization",
+        "resource",
+        "scheduling",
+        "storage",
+        "storagemigration",
+    }
 )
 """API groups of Kubernetes itself below `k8s.io`; those without a dot are its own as well."""
 _WAY_OUT: Final = "its operator would run it: leave it out, or write its Jobs yourself"
