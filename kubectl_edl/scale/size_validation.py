@@ -188,15 +188,15 @@ def _check_fewest(
 
 
 def _anew(role: Role, request: SizeRequest, manifest: Json, many: str, bound: str) -> str:
-    flags, kubectl = request.scope.job_flags, request.scope.flags
+    replace_it = f"| kubectl replace --force -f -{request.scope.flags}"
     if contract.ROLES in annotations(manifest):
         job = manifest["metadata"]["labels"].get(contract.JOB, role.job)
         return (
-            f"{many} takes a new training job: kubectl edl delete {job}{flags}, and create "
-            f"it again with {many}; or, with {many} in edl.dev/roles on each of its Jobs: "
-            f"kubectl edl adopt -f FILE --roles … | kubectl replace --force -f -{kubectl}"
+            f"{many} takes a new training job: kubectl edl delete {job}{request.scope.job_flags}, "
+            f"and create it again with {many}; or, with {many} in edl.dev/roles on each of its "
+            f"Jobs: kubectl edl adopt -f FILE --roles … {replace_it}"
         )
-    return f"{many} takes a new Job: kubectl edl adopt {role.job}{flags} {bound} --recreate"
+    return f"{many} takes a new Job, from its file: kubectl edl adopt -f FILE {bound} {replace_it}"
 
 
 def _outside(job: TrainingJob, request: SizeRequest, held: int, bounds: tuple[int, int]) -> str:

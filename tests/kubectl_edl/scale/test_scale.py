@@ -1,8 +1,11 @@
 import json
+from pathlib import Path
 
 import pytest
+import yaml
 
 from edl import contract
+from kubectl_edl.output.yaml_writer import dump
 from tests.kubectl_edl.cluster_wrappers import fenced, overtaken
 from tests.kubectl_edl.stage import Stage, job, mnist, pod
 
@@ -285,16 +288,16 @@ def test_size_and_bounds_change_in_one_patch(stage: Stage) -> None:
             ["resnet", "9"],
             (
                 "resnet: worker takes 4 at most, its pods were made for that many "
-                "(edl.dev/injected-max); more takes a new Job: "
-                "kubectl edl adopt resnet --max 9 --recreate"
+                "(edl.dev/injected-max); more takes a new Job, from its file: "
+                "kubectl edl adopt -f FILE --max 9 | kubectl replace --force -f -"
             ),
         ),
         (
             ["resnet", "--max", "9", "-n", "default"],
             (
                 "resnet: worker takes 4 at most, its pods were made for that many "
-                "(edl.dev/injected-max); more takes a new Job: "
-                "kubectl edl adopt resnet -n default --max 9 --recreate"
+                "(edl.dev/injected-max); more takes a new Job, from its file: "
+                "kubectl edl adopt -f FILE --max 9 | kubectl replace --force -f - -n default"
             ),
         ),
         (
@@ -324,13 +327,26 @@ def test_a_size_that_cannot_be_is_refused_with_the_way_out(
     assert held(stage) is None
 
 
+def test_the_way_to_a_larger_max_works_for_a_job_that_was_not_made_by_apply(
+    stage: Stage, tmp_path: Path
+) -> None:
+    assert stage.run("adopt", "resnet", "--max", "9", "--recreate", "-y").code == 1
+    command = stage.run("scale", "resnet", "9").err.split("kubectl edl ")[1].split(" |")[0]
+    file = tmp_path / "FILE"
+    file.write_text(dump(job("resnet", framework="none", min="2", max="4")))
+    found = stage.run(*command.replace("FILE", str(file)).split())
+    assert (found.code, found.err) == (0, "")
+    assert yaml.safe_load(found.out)["metadata"]["labels"]["edl.dev/max"] == "9"
+
+
 def test_fewer_than_the_pods_wait_for_take_a_new_job(stage: Stage) -> None:
     stage.put(job("pt", framework="pytorch", min="2", max="4"))
     stage.run("scale", "pt", "--min", "3")
     found = stage.run("scale", "pt", "1")
     assert found.err == (
         "error: pt: worker takes 2 at least, its pods wait for that many; "
-        "fewer takes a new Job: kubectl edl adopt pt --min 1 --recreate\n"
+        "fewer takes a new Job, from its file: "
+        "kubectl edl adopt -f FILE --min 1 | kubectl replace --force -f -\n"
     )
     found = stage.run("scale", "pt", "2")
     assert found.err.endswith("change the bound: kubectl edl scale pt 2 --min 2\n")
