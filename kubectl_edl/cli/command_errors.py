@@ -67,7 +67,11 @@ class MisusedOptions(Denied):
 
 
 class Missing(EdlError):
-    """No such training job or Job."""
+    """No such training job or Job; `name` is that of a training job that was asked for."""
+
+    def __init__(self, message: str, name: str = "") -> None:
+        self.name = name
+        super().__init__(message)
 
 
 class Reverted(EdlError):
@@ -108,10 +112,10 @@ def no_such_job(name: str, known: Sequence[str], connection: ClusterConnection) 
     scope = connection.scope
     elsewhere = _namespaces_of(name, connection) if connection.namespace else []
     if elsewhere:
-        return Missing(f"{found}; it is in: {', '.join(f'-n {one}' for one in elsewhere)}")
+        return Missing(f"{found}; it is in: {', '.join(f'-n {one}' for one in elsewhere)}", name)
     flags = scope.job_flags if elsewhere is None else f" -A{scope.edl_flags}"
     every = f"kubectl edl status{flags}"
-    return Missing(f"{found}; {_nearest(name, known)}all of them: {every}")
+    return Missing(f"{found}; {_nearest(name, known)}all of them: {every}", name)
 
 
 def _namespaces_of(name: str, connection: ClusterConnection) -> list[str] | None:

@@ -53,8 +53,11 @@ def continued(cli: CliContext, output: OutputOptions, read: Read, changes: Itera
     for number, report in enumerate(reports(cli, read, changes)):
         if number == 0:
             _print_hints(cli, chosen, report)
+        gone = lines.absent(report) if report.absence else ()
         cli.out.write(lines.news(report))
         cli.out.flush()
+        for name in gone:
+            cli.warn(f"{name} {report.absence}")
 
 
 def layout(cli: CliContext, output: OutputOptions) -> Layout:
@@ -95,6 +98,10 @@ class _Lines:
         self._layout = plain
         self._wide = output.format == "wide"
         self._shown: dict[tuple[str, str], object] = {}
+
+    def absent(self, report: Report) -> Sequence[str]:
+        """The objects of the report before that this one lacks: `default/mnist`."""
+        return ["/".join(key) for key in self._shown.keys() - set(map(_key, report.objects))]
 
     def news(self, report: Report) -> str:
         found = dict(zip(map(_key, report.objects), self._contents(report), strict=True))

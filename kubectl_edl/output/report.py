@@ -59,6 +59,8 @@ class Report:
     """Further messages for stderr, such as what could not be read."""
     list_version: str = API_VERSION
     """The API version of `list_kind`, which differs for Kubernetes' own objects."""
+    absence: str = ""
+    """What is said on stderr of an object that a later report of a watch lacks; empty: nothing."""
     picture: Callable[[Layout], str] | None = field(default=None, compare=False)
     """Text for a watching terminal, fitted to its height; None prints the sections."""
 

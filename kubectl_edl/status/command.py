@@ -82,11 +82,12 @@ def status(
 
     def read() -> Report:
         now = cli.now()
-        if len(names) == 1:
-            found, report = view.detailed(asked, names[0], now)
-        else:
-            above = f"{load.text(now)}\n" if load else ""
-            found, report = view.listed(asked, output.selector, names, now, above.lstrip())
+        above = f"{load.text(now)}\n" if load else ""
+        with wait.reading():
+            if len(names) == 1:
+                found, report = view.detailed(asked, names[0], now)
+            else:
+                found, report = view.listed(asked, output.selector, names, now, above.lstrip())
         wait.check(found)
         return report
 

@@ -1,6 +1,7 @@
 """Waits for a phase or reason: `kubectl edl status --for Running --timeout 5m`."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from edl.model import Code, Phase
@@ -40,6 +41,16 @@ class Wait:
         for one in views:
             if one.phase in ENDED and not self._is_there(one):
                 raise EndedOtherwise(f"{one.job.key.name} is {one.phase.value}: {one.why.message}")
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Raise Missing for a named job that an earlier report showed as one that was deleted."""
+        try:
+            yield
+        except Missing as missing:
+            if self._views and missing.name:
+                raise Missing(f'training job "{missing.name}" was deleted') from missing
+            raise
 
     def until(self, changes: Iterator[None]) -> Iterator[None]:
         """Pass on changes until the goal is reached or the time is over."""

@@ -5,6 +5,7 @@ Trees and details are in `detail_view`, which is imported only when needed.
 
 from __future__ import annotations
 
+from dataclasses import replace as replace_report
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from kubectl_edl.output.documents.training_job_documents import TrainingJobDocument
     from kubectl_edl.output.table import Layout
 
+_ABSENT: Final = "was deleted or released"
+_ABSENT_SELECTED: Final = f"{_ABSENT}, or is no longer selected"
 _LOW: Final = 12
 """Terminals with fewer lines show only the training jobs."""
 
@@ -115,6 +118,7 @@ def listed(
     views = tuple(view(job) for job in survey.jobs if not names or job.key in chosen)
     lead = reconciler_lease.read(asked.connection, asked.lease, now)
     report = list_report(views, now, asked.connection.namespace, above, lead.settings)
+    report = replace_report(report, absence=_ABSENT_SELECTED if selector else _ABSENT)
     return views, report.with_hints((*survey.hints, *lead.hints))
 
 

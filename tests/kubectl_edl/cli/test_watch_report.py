@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import termios
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from functools import partial
 from itertools import islice
@@ -178,12 +178,33 @@ def test_an_api_server_that_is_away_is_waited_for(stage: Stage) -> None:
     assert found.out.splitlines()[-1].split()[5] == "held"
 
 
-def test_a_job_that_is_deleted_ends_its_watch(stage: Stage) -> None:
-    stage.between = [
+def _deletions(stage: Stage) -> list[Callable[[], object]]:
+    return [
         partial(stage.cluster.delete, ObjectRef("Job", "default", f"mnist-{role}"))
         for role in ("chief", "ps", "worker")
     ]
-    assert stage.run("status", "mnist", "-w").code == 3
+
+
+@pytest.mark.parametrize("form", ["wide", "json", "name"])
+@pytest.mark.parametrize("names", [["mnist"], ["mnist", "resnet"]])
+def test_a_job_that_is_deleted_ends_its_watch(stage: Stage, names: list[str], form: str) -> None:
+    stage.between = _deletions(stage)
+    found = stage.run("status", *names, "-w", "-o", form)
+    assert (found.code, found.err) == (3, 'error: training job "mnist" was deleted\n')
+
+
+@pytest.mark.parametrize("form", ["wide", "json", "name"])
+def test_a_watch_of_all_jobs_names_each_that_is_deleted(stage: Stage, form: str) -> None:
+    gone = "default/mnist was deleted or released"
+    stage.between = [*_deletions(stage), lambda: None]
+    found = stage.run("status", "-w", "-o", form)
+    assert (found.code, found.err) == (0, f"{gone}\n")
+    stage.between = [partial(stage.delete, "resnet")]
+    found = stage.run("status", "-w", "-o", form, "-l", "edl.dev/framework=none")
+    assert (found.code, found.err) == (
+        0,
+        "default/resnet was deleted or released, or is no longer selected\n",
+    )
 
 
 class Script:
