@@ -1,12 +1,13 @@
 """Parses the document of the ConfigMap `edl-teams` into `Teams`, and renders it."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 from heapq import nsmallest
-from typing import Final
+from typing import Final, TypeAlias
 
 import yaml
+from msgspec.structs import replace
 
 from edl.errors import Denied, refuse
 from edl.model.teams import DEFAULT_TEAM, Reclaim, Team, Teams
@@ -46,84 +47,106 @@ def parse_teams(text: str) -> Teams:
     if len(found) > MOST_TEAMS:
         findings.found("teams", f"it has {len(found)} entries", f"at most {MOST_TEAMS}")
         found = []
-    teams = []
+    teams: list[tuple[int, Team]] = []
     for place, entry in enumerate(found):
         path = f"teams[{place}]"
         if isinstance(entry, dict):
-            teams.append(TeamReader(path, entry, findings).team())
+            teams.append((place, TeamReader(path, entry, findings).team()))
         else:
             findings.found(path, quoted(entry), "the fields of a team")
-    if not findings:
-        _check(teams, findings)
+    named = [(place, team) for place, team in teams if team.name]
+    _check(named, findings, complete=len(named) == len(found))
     refuse(findings)
-    return Teams.of(teams)
+    return Teams.of(team for _, team in named)
 
 
-def _check(teams: Sequence[Team], findings: Findings) -> None:
-    """Checks across teams. Sums are checked only if the parents form a tree."""
-    _check_names(teams, findings)
+_Placed: TypeAlias = Sequence[tuple[int, Team]]
+"""Teams with their place in the document."""
+
+
+def _check(teams: _Placed, findings: Findings, *, complete: bool) -> None:
+    """Checks across teams, as far as each was read; `complete`: all their names are known.
+
+    What is unreadable is absent from its team, which adds nothing to the findings. Sums are skipped
+    where their cost has no bound.
+    """
+    unique = _check_names(teams, findings)
+    names = {team.name for _, team in unique}
+    if complete:
+        _check_parents(teams, names, findings)
     _check_namespaces(teams, findings)
-    _check_resources(teams, findings)
-    if not findings:
-        _check_levels(teams, findings)
-    if not findings:
-        _check_sums(teams, findings)
+    few_resources = _check_resources(teams, findings)
+    tree = [
+        (place, team if team.parent in names else replace(team, parent=""))
+        for place, team in unique
+    ]
+    if _check_levels(tree, findings) and few_resources:
+        _check_sums(tree, findings)
 
 
-def _check_names(teams: Sequence[Team], findings: Findings) -> None:
+def _check_names(teams: _Placed, findings: Findings) -> _Placed:
+    """The first team of each name; the others are findings."""
     first: dict[str, int] = {}
-    for place, team in enumerate(teams):
+    for place, team in teams:
         before = first.setdefault(team.name, place)
         if before != place:
             what = f'"{team.name}" is the name of teams[{before}], too'
             findings.found(f"teams[{place}].name", what, "each name once")
-    known = nsmallest(_SHOWN + 1, first.keys() - {DEFAULT_TEAM})
-    for place, team in enumerate(teams):
-        if team.parent == DEFAULT_TEAM or (team.parent and team.parent not in first):
+    return [(place, team) for place, team in teams if first[team.name] == place]
+
+
+def _check_parents(teams: _Placed, names: Collection[str], findings: Findings) -> None:
+    known = nsmallest(_SHOWN + 1, {*names} - {DEFAULT_TEAM})
+    for place, team in teams:
+        if team.parent == DEFAULT_TEAM or (team.parent and team.parent not in names):
             others = [name for name in known if name != team.name][:_SHOWN]
             allowed = f"one of {', '.join(others)}" if others else "leave it out"
             findings.found(f"teams[{place}].parent", f'no parent is named "{team.parent}"', allowed)
 
 
-def _check_namespaces(teams: Sequence[Team], findings: Findings) -> None:
+def _check_namespaces(teams: _Placed, findings: Findings) -> None:
     """Whether two teams claim the same namespace.
 
     Overlapping patterns are found only in a cluster.
     """
-    first: dict[object, int] = {}
+    first: dict[object, Team] = {}
     left = MOST_PATTERNS
-    for place, team in enumerate(teams):
+    for place, team in teams:
+        path = f"teams[{place}].namespaces"
         patterns = sum("*" in one for one in team.namespaces)
         if left >= 0 > left - patterns:
             what = f"with these, teams have more than {MOST_PATTERNS} patterns"
             allowed = f"at most {MOST_PATTERNS} in all: name namespaces, or select them by labels"
-            findings.found(f"teams[{place}].namespaces", what, allowed)
+            findings.found(path, what, allowed)
         left -= patterns
         for namespace in team.namespaces:
-            before = first.setdefault(namespace, place)
-            if before != place:
-                what = f'"{namespace}" is of the team "{teams[before].name}", too'
-                findings.found(f"teams[{place}].namespaces", what, "a namespace has one team")
-        if team.selector and (before := first.setdefault(team.selector, place)) != place:
-            what = f'the same labels select for the team "{teams[before].name}"'
-            findings.found(f"teams[{place}].namespaces", what, "a namespace has one team")
+            if (before := first.setdefault(namespace, team)) is not team:
+                what = f'"{namespace}" is of the team "{before.name}", too'
+                findings.found(path, what, "a namespace has one team")
+        if team.selector and (before := first.setdefault(team.selector, team)) is not team:
+            what = f'the same labels select for the team "{before.name}"'
+            findings.found(path, what, "a namespace has one team")
 
 
-def _check_resources(teams: Sequence[Team], findings: Findings) -> None:
+def _check_resources(teams: _Placed, findings: Findings) -> bool:
+    """Whether the teams name few enough resources."""
     named: set[str] = set()
-    for place, team in enumerate(teams):
+    for place, team in teams:
         for field, amounts in (("guaranteed", team.guaranteed.items), ("limit", team.limit)):
             named.update(name for name, _ in amounts)
             if len(named) > MOST_RESOURCES:
                 what = f"with these, teams name more than {MOST_RESOURCES} resources"
                 findings.found(f"teams[{place}].{field}", what, f"at most {MOST_RESOURCES} in all")
-                return
+                return False
+    return True
 
 
-def _check_levels(teams: Sequence[Team], findings: Findings) -> None:
-    parents = {team.name: team.parent for team in teams}
+def _check_levels(teams: _Placed, findings: Findings) -> bool:
+    """Whether the teams outside circles have few enough levels."""
+    parents = {team.name: team.parent for _, team in teams}
     levels: dict[str, int] = {"": 0}
-    for place, team in enumerate(teams):
+    few = True
+    for place, team in teams:
         path: list[str] = []
         name = team.name
         while name not in levels and name not in path and len(path) <= MOST_LEVELS:
@@ -138,14 +161,18 @@ def _check_levels(teams: Sequence[Team], findings: Findings) -> None:
         if levels[team.name] > MOST_LEVELS:
             what = f"it has {levels[team.name] - 1} teams above it, or more"
             findings.found(f"teams[{place}].parent", what, f"at most {MOST_LEVELS} levels")
+            few = False
+    return few
 
 
-def _check_sums(teams: Sequence[Team], findings: Findings) -> None:
-    tree = Teams.of(teams)
-    for place, team in enumerate(teams):
+def _check_sums(teams: _Placed, findings: Findings) -> None:
+    """Compares guarantees and limits of the teams that no circle contains."""
+    tree = Teams.of(team for _, team in teams)
+    for place, team in teams:
         if findings.full:
             return
-        owed = tree.guaranteed[team.name]
+        if (owed := tree.guaranteed.get(team.name)) is None:
+            continue
         below = _below(tree, team.name)
         for resource, amount in team.guaranteed:
             total = sum(part for _, part in below.get(resource, ()))

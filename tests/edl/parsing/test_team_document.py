@@ -147,6 +147,40 @@ def test_everything_wrong_is_said_with_its_path(text: str, messages: list[str]) 
     assert all(any(message in one for one in found) for message in messages), found
 
 
+def test_findings_of_fields_names_circles_and_sums_are_reported_at_once() -> None:
+    text = """
+teams:
+- {name: all, guaranteed: {cpu: 8}, weight: heavy}
+- {name: a, parent: all, guaranteed: {cpu: 9, memory: x}, namespaces: [prod]}
+- {name: b, parent: none, namespaces: [prod], limit: {pods: 1}, guaranteed: {pods: 2}}
+- {name: a, guaranteed: {cpu: 100}}
+- {name: c, parent: d, guaranteed: {cpu: 4}}
+- {name: d, parent: c, guaranteed: {cpu: 1}}
+"""
+    with pytest.raises(Denied) as error:
+        parse_teams(text)
+    assert sorted({one.path for one in error.value.findings}) == [
+        "teams[0].guaranteed[cpu]",
+        "teams[0].weight",
+        "teams[1].guaranteed[memory]",
+        "teams[2].limit[pods]",
+        "teams[2].namespaces",
+        "teams[2].parent",
+        "teams[3].name",
+        "teams[4].parent",
+        "teams[5].parent",
+    ]
+
+
+@pytest.mark.parametrize("entry", ["text", "{name: Wrong}"])
+def test_a_parent_that_may_be_an_unreadable_team_is_no_finding(entry: str) -> None:
+    with pytest.raises(Denied) as error:
+        parse_teams(f"teams: [{entry}, {{name: a, parent: above}}, {{name: b, limit: {{gpu: 1}}}}]")
+    (first, second) = error.value.findings
+    assert first.path.startswith("teams[0]")
+    assert second.path == "teams[2].limit[gpu]"
+
+
 def test_guarantees_above_the_parents_are_refused_with_the_sums() -> None:
     text = """
 teams:

@@ -184,6 +184,15 @@ def test_invalid_changes_are_refused_before_a_write(stage: Stage) -> None:
     assert stage.run("teams", "set", "vision", "--guaranteed", "cpu").code == 2
 
 
+def test_all_that_is_wrong_with_a_change_is_reported_at_once(stage: Stage) -> None:
+    put(stage)
+    found = stage.run("teams", "set", "vision", "--guaranteed", "cpu=13", "--weight", "0")
+    assert found.code == 1
+    weight, amount = found.err.splitlines()
+    assert ".weight: " in weight
+    assert ".guaranteed[cpu]: 12 CPU, and the teams below it are guaranteed 13 CPU" in amount
+
+
 @pytest.mark.parametrize("option", ["--guaranteed", "--limit"])
 def test_a_resource_with_two_amounts_is_refused(stage: Stage, option: str) -> None:
     put(stage)
