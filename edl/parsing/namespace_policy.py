@@ -149,9 +149,9 @@ def allow_kubexec(namespace: str) -> str:
 
 
 def no_kubexec(namespace: str) -> str:
-    """Why a launcher in this namespace does not start, and the command that allows it."""
-    what = f"namespace {namespace} does not let launchers exec into workers"
-    return f"{what}: {allow_kubexec(namespace)}"
+    """Why a launcher in this namespace does not start, and both ways that it can."""
+    what = f"namespace {namespace} does not let launchers exec into workers, as mode kubexec does"
+    return f"{what}: {allow_kubexec(namespace)}, or recreate the job with {contract.MODE}: ssh"
 
 
 def withheld(spec: JobSpec, policy: NamespacePolicy) -> tuple[str, ...]:

@@ -151,8 +151,9 @@ def _namespace(connection: ClusterConnection) -> tuple[Sequence[NamespaceFacts],
     target = ObjectRef("Namespace", "", name)
     return read_if_allowed(
         lambda: [object_facts.namespace(msgspec.json.encode(connection.cluster.get(target)))],
-        "whether launchers may exec into workers is not known here, and where they may not: "
-        f"{allow_kubexec(name)}{connection.scope.cluster_flags}",
+        f"whether namespace {name} lets launchers exec into workers, as mode kubexec does, is "
+        f"unknown; the job waits until it does: {allow_kubexec(name)}"
+        f"{connection.scope.cluster_flags}",
     )
 
 

@@ -64,12 +64,22 @@ Examples:
 """
 
 
+_LAUNCH_MODES: Final = (
+    "How the launcher starts COMMAND's processes in the workers. kubexec (default): by kubectl "
+    f"exec, which the namespace must allow ({contract.KUBEXEC}={contract.ENABLED}). ssh: by ssh, "
+    "with keys of this training job; nothing needs to be allowed."
+)
+
+
 def _mode(framework: Framework) -> Decorator:
     known = dict.fromkeys(mode.name for mode in framework.modes)
+    text = "Mode; defaults to the one that fits the roles."
+    if any(mode.execs for mode in framework.modes):
+        text = _LAUNCH_MODES
     return click.option(
         "--mode",
         type=click.Choice(tuple(known)),
-        help="Mode; defaults to the one that fits the roles.",
+        help=text,
     )
 
 

@@ -82,8 +82,9 @@ def test_missing_prerequisites_of_the_recreated_job_are_hints(stage: Stage) -> N
     labels = ("--job", "ring", "--role", "launcher", "--roles", "launcher=1,worker=2")
     line = ("adopt", "ring-launcher", "--framework", "horovod", *labels, "--recreate", "--yes")
     assert stage.run(*line).err == (
-        "hint: nothing starts: namespace default does not let launchers exec into workers: "
-        "kubectl label namespace default edl.dev/kubexec=enabled\n"
+        "hint: nothing starts: namespace default does not let launchers exec into workers, as mode "
+        "kubexec does: kubectl label namespace default edl.dev/kubexec=enabled, or recreate the "
+        "job with edl.dev/mode: ssh\n"
     )
 
 

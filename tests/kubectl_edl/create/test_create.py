@@ -428,8 +428,8 @@ def test_a_namespace_that_lets_no_launcher_exec_is_a_hint() -> None:
     found = stage.run(*HOROVOD)
     assert found.code == 0
     assert found.err == (
-        "hint: nothing starts: namespace default does not let launchers exec into workers: "
-        f"{ALLOW}\n"
+        "hint: nothing starts: namespace default does not let launchers exec into workers, as mode "
+        f"kubexec does: {ALLOW}, or recreate the job with edl.dev/mode: ssh\n"
     )
 
 
@@ -438,6 +438,16 @@ def test_launchers_with_the_right_to_exec_or_ssh_give_no_hint(line: tuple[str, .
     stage = Stage(wrapped=completing())
     namespace(stage, **({} if "ssh" in line else {"kubexec": "enabled"}))
     assert stage.run(*line).err == ""
+
+
+@pytest.mark.parametrize("framework", ["horovod", "aiacc"])
+def test_help_says_how_a_launcher_reaches_its_workers(
+    framework: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert Stage().run("create", framework, "--help").code == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert "kubexec (default): by kubectl exec, which the namespace must allow" in words
+    assert "ssh: by ssh, with keys of this training job" in words
 
 
 def test_a_namespace_that_may_not_be_read_is_a_hint_with_its_condition() -> None:
@@ -449,8 +459,8 @@ def test_a_namespace_that_may_not_be_read_is_a_hint_with_its_condition() -> None
 
     stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Private(cluster, {})))
     assert stage.run(*HOROVOD).err == (
-        "hint: whether launchers may exec into workers is not known here, and where they may not: "
-        f'{ALLOW}: "ann" may not get namespaces default\n'
+        "hint: whether namespace default lets launchers exec into workers, as mode kubexec does, "
+        f'is unknown; the job waits until it does: {ALLOW}: "ann" may not get namespaces default\n'
     )
 
 

@@ -92,8 +92,9 @@ def test_what_stands_around_it_is_known() -> None:
 def test_a_launcher_needs_a_namespace_that_lets_it_exec() -> None:
     (job,) = look(bare("launcher"), *WORKERS, kubexec=False).bare_jobs
     assert problem_of(job) == (
-        "namespace web does not let launchers exec into workers: "
-        "kubectl label namespace web edl.dev/kubexec=enabled"
+        "namespace web does not let launchers exec into workers, as mode kubexec does: "
+        "kubectl label namespace web edl.dev/kubexec=enabled, or recreate the job with "
+        "edl.dev/mode: ssh"
     )
     (workers,) = look(*WORKERS, kubexec=False).bare_jobs
     assert problem_of(workers) == ""
