@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from edl.annotations.json_text import read_json
 from edl.backoff import Backoff
 from edl.model import FailedAttempt, WriteRefusal
+from edl.model.quotas import MOST_EXCEEDED, Excess
 from edl.model.reason_codes import Usage
 
 MOST_ATTEMPTS: Final = 10**6
@@ -69,10 +70,15 @@ def _bounded(found: WriteRefusal) -> WriteRefusal:
 
 
 def _is_valid(usage: Usage) -> bool:
-    quota = usage.budget
-    names = (quota.namespace, quota.source, quota.resource)
+    places = {(one.budget.namespace, one.budget.source) for one in (usage, *usage.more)}
+    few = len(usage.more) < MOST_EXCEEDED and len(places) == 1
+    return few and all(map(_has_names_and_amounts, (usage, *usage.more)))
+
+
+def _has_names_and_amounts(one: Excess) -> bool:
+    names = (one.budget.namespace, one.budget.source, one.budget.resource)
     named = all(0 < len(name) <= _LONGEST_NAME and quoted(name) == name for name in names)
-    return named and usage.needs > 0 and min(quota.hard, usage.used) >= 0
+    return named and one.needs > 0 and min(one.budget.hard, one.used) >= 0
 
 
 def _checked(found: _Attempt) -> _Attempt | None:

@@ -5,11 +5,13 @@ kube-apiserver's admission plugins and of its calls of webhooks.
 """
 
 import re
+from contextlib import suppress
 from enum import StrEnum
 from typing import Final
 
 from edl.kube.decode.namespace_quotas import base
 from edl.model import Quota
+from edl.model.quotas import MOST_EXCEEDED, Excess
 from edl.model.reason_codes import Usage
 from edl.quantities import Resources
 
@@ -80,26 +82,32 @@ def refusal(message: str) -> str:
 
 
 def exceeded_quota(message: str, namespace: str) -> Usage | None:
-    """The ResourceQuota of the namespace that refused an object, by its first exceeded resource.
+    """The ResourceQuota of the namespace that refused an object, with its exceeded resources.
 
     None if no quota did, or if the message has no figures.
     """
     if not (match := _EXCEEDED.fullmatch(message)):
         return None
-    resource = match["requested"].partition("=")[0]
-    try:
-        needs, used, hard = (
-            _amount(match[name], resource) for name in ("requested", "used", "limited")
-        )
-    except (KeyError, ValueError):
+    requested, used, limited = (
+        dict(one.partition("=")[::2] for one in match[name].split(","))
+        for name in ("requested", "used", "limited")
+    )
+    source, found = f'ResourceQuota "{match["name"]}"', []
+    for resource in [*requested][:MOST_EXCEEDED]:
+        with suppress(KeyError, ValueError):
+            needs, uses, hard = (
+                _amount(listed[resource], resource) for listed in (requested, used, limited)
+            )
+            found.append(Excess(Quota(namespace, source, resource, hard), needs, uses))
+    if not found:
         return None
-    return Usage(Quota(namespace, f'ResourceQuota "{match["name"]}"', resource, hard), needs, used)
+    first, *more = found
+    return Usage(first.budget, first.needs, first.used, tuple(more))
 
 
-def _amount(listed: str, resource: str) -> int:
-    """The resource's amount in a list; raises KeyError, ValueError."""
-    quantities = dict(one.split("=", 1) for one in listed.split(","))
-    return Resources.parse({base(resource): quantities[resource]}).get(base(resource))
+def _amount(text: str, resource: str) -> int:
+    """The amount of the resource; raises ValueError."""
+    return Resources.parse({base(resource): text}).get(base(resource))
 
 
 def _read(message: str) -> tuple[CreateFailure, str]:

@@ -4,7 +4,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from edl.messages.reason_messages import message, precedence
-from edl.messages.scarcity_messages import kept_to, listed, node_rule, resource, scarce
+from edl.messages.scarcity_messages import (
+    kept_to,
+    listed,
+    node_rule,
+    quota_figures,
+    resource,
+    scarce,
+)
 from edl.model.blockers import (
     AtBound,
     Blocker,
@@ -60,8 +67,8 @@ def cause(found: Blocker) -> str:
         case LoadCeiling():
             return _above_ceiling(found)
         case QuotaExceeded(quota):
-            used, left = quota.text(found.used), quota.text(found.left)
-            return f"{quota}: needs {quota.text(found.needed)}; {used} used, {left} left"
+            figures = quota_figures(quota, found.used, found.left)
+            return f"{quota}: needs {quota.text(found.needed)}; {figures}"
 
 
 def remedy(found: Blocker, job: str = "") -> str:

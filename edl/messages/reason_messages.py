@@ -28,9 +28,11 @@ from edl.messages.scarcity_messages import (
     listed,
     needs,
     node_rule,
+    quota_figures,
     required,
     resource,
 )
+from edl.model.quotas import Excess
 from edl.model.reason_codes import (
     About,
     Attempt,
@@ -207,10 +209,10 @@ def _about_capacity(
         case Load():
             limit = f"{about.share * 100:g} % of the cluster's {resource(about.resource)}"
             return f"load ceiling: growth stops at {limit}"
-        case Usage(budget, amount):
-            never = ", which is never allowed" if amount > budget.hard else ""
+        case Usage(budget):
             refused = f"{START_REFUSED}: " if code is Code.START_REFUSED else ""
-            return f"{refused}{budget}: needs {budget.text(amount)}{never}"
+            every = ", and ".join(map(_excess, (about, *about.more)))
+            return f"{refused}{budget.place} allows {every}"
         case OverQuota():
             return f"above its budget: {about.budget}"
         case Shortage():
@@ -240,14 +242,25 @@ def _names(reason: Reason) -> str:
     return ""
 
 
+def _excess(one: Excess) -> str:
+    """`4 CPU: needs 2`."""
+    budget, never = one.budget, ", which is never allowed" if one.needs > one.budget.hard else ""
+    return f"{budget.text(budget.hard)} {budget.unit}: needs {budget.text(one.needs)}{never}"
+
+
+def _used(one: Excess, *, unit: bool) -> str:
+    left = None if one.needs > one.budget.hard else max(one.budget.hard - one.used, 0)
+    return quota_figures(one.budget, one.used, left, f" {one.budget.unit}" if unit else "")
+
+
 def _figures(reason: Reason) -> str:
     """Momentary values."""
     if reason.code in SUSPENDED_FOR:
         return ""
     match reason.about:
-        case Usage(budget, amount, used):
-            left = f", {budget.text(max(budget.hard - used, 0))} left"
-            return f"{budget.text(used)} used{'' if amount > budget.hard else left}"
+        case Usage() as about:
+            every = (about, *about.more)
+            return ", and ".join(_used(one, unit=len(every) > 1) for one in every)
         case Shortage() as about:
             fit = "would fit" if reason.code is Code.NEVER_FITS else "fit"
             pods = sum(need.pods for need in about.needs)

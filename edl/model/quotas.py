@@ -61,3 +61,15 @@ class Quota(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.place} allows {self.text(self.hard)} {self.unit}"
+
+
+class Excess(msgspec.Struct, frozen=True):
+    """A quota with the requested and the used amount, in the quota's unit."""
+
+    budget: Quota
+    needs: Amount
+    used: Amount
+
+
+MOST_EXCEEDED: Final = 16
+"""Resources of a quota that one refused write names."""

@@ -6,9 +6,8 @@ from typing import Annotated, Final, TypeAlias
 import msgspec
 
 from edl.model.object_refs import JobKey
-from edl.model.quotas import Quota
+from edl.model.quotas import Excess, Quota
 from edl.model.scarcity import NoEligibleNode, NoRoom, Shortage
-from edl.quantities import Amount
 
 
 class Code(StrEnum):
@@ -204,12 +203,10 @@ class Period(msgspec.Struct, frozen=True, tag=True):
     seconds: float
 
 
-class Usage(msgspec.Struct, frozen=True, tag=True):
-    """A quota with the requested and the used amount, in the quota's unit."""
+class Usage(Excess, frozen=True, omit_defaults=True, tag=True):
+    """The request that a quota has too little left for; `more`: its further exceeded resources."""
 
-    budget: Quota
-    needs: Amount
-    used: Amount
+    more: tuple[Excess, ...] = ()
 
 
 class OverQuota(msgspec.Struct, frozen=True, tag="AboveBudget"):

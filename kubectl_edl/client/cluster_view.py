@@ -151,9 +151,8 @@ def _namespace(connection: ClusterConnection) -> tuple[Sequence[NamespaceFacts],
     target = ObjectRef("Namespace", "", name)
     return read_if_allowed(
         lambda: [object_facts.namespace(msgspec.json.encode(connection.cluster.get(target)))],
-        f"whether namespace {name} lets launchers exec into workers, as mode kubexec does, is "
-        f"unknown; the job waits until it does: {allow_kubexec(name)}"
-        f"{connection.scope.cluster_flags}",
+        f"whether namespace {name} lets launchers exec into workers is unknown; in mode kubexec "
+        f"the job waits until it does: {allow_kubexec(name)}{connection.scope.cluster_flags}",
     )
 
 

@@ -82,11 +82,11 @@ def status(
 
     def read() -> Report:
         now = cli.now()
-        above = f"{load.text(now)}\n" if load else ""
         with wait.reading():
             if len(names) == 1:
                 found, report = view.detailed(asked, names[0], now)
             else:
+                above = f"{load.text(now)}\n" if load else ""
                 found, report = view.listed(asked, output.selector, names, now, above.lstrip())
         wait.check(found)
         return report
@@ -94,9 +94,8 @@ def status(
     if not (wanted.goals or output.watch):
         watch_report.show(cli, output, read)
         return
-    selection = jobs_of(connection)
     deadlines = () if wanted.timeout is None else (wanted.timeout,)
-    changes = wait.until(cli.changes(connection.cluster, selection, deadlines))
+    changes = wait.until(cli.changes(connection.cluster, jobs_of(connection), deadlines))
     if output.watch:
         watch_report.follow(cli, output, read, changes)
         wait.conclude()

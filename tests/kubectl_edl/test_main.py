@@ -133,9 +133,7 @@ def test_a_cron_job_without_jobs_says_so(stage: Stage, status: Json, has: str) -
     )
 
 
-def test_a_cron_job_without_our_labels_or_rights_to_read_it_is_no_training_job(
-    stage: Stage,
-) -> None:
+def test_other_cron_jobs_and_those_that_may_not_be_read_are_unknown(stage: Stage) -> None:
     created = _cron_job(stage)
     assert stage.run("status", "nightly").err.startswith('error: no training job "nightly"')
     labelled: Json = {"labels": {"edl.dev/framework": "none"}}

@@ -12,6 +12,7 @@ from edl.annotations import failed_attempts
 from edl.annotations.failed_attempts import MOST, NODES
 from edl.annotations.json_text import json_text
 from edl.model import FailedAttempt, Quota, RefusedSize, WriteRefusal
+from edl.model.quotas import MOST_EXCEEDED, Excess
 from edl.model.reason_codes import Usage
 from tests.edl.trainings import NOW
 
@@ -85,8 +86,22 @@ def test_a_quota_that_kubernetes_does_not_have_is_left_out_of_a_refusal(
 ) -> None:
     first = WriteRefusal(NOW, 1, "no", usage=Usage(BUDGET, 1, 0))
     assert failed_attempts.read_refusals(json_text([first])) == (first,)
-    hostile = replace(first, usage=Usage(budget, needs, used))
-    assert failed_attempts.read_refusals(json_text([hostile])) == (replace(first, usage=None),)
+    bad = Excess(budget, needs, used)
+    for usage in (Usage(budget, needs, used), Usage(BUDGET, 1, 0, (bad,))):
+        hostile = replace(first, usage=usage)
+        assert failed_attempts.read_refusals(json_text([hostile])) == (replace(first, usage=None),)
+
+
+def test_a_refusal_names_a_bounded_number_of_resources_of_one_quota() -> None:
+    def read(*more: Excess) -> Usage | None:
+        refusal = WriteRefusal(NOW, 1, "no", usage=Usage(BUDGET, 1, 0, more))
+        (found,) = failed_attempts.read_refusals(json_text([refusal])) or ()
+        return found.usage
+
+    other = Excess(replace(BUDGET, resource="services"), 1, 0)
+    assert read(other) == Usage(BUDGET, 1, 0, (other,))
+    assert read(*[other] * MOST_EXCEEDED) is None
+    assert read(Excess(replace(BUDGET, source="another"), 1, 0)) is None
 
 
 def test_each_failure_doubles_the_pause_up_to_the_longest() -> None:

@@ -10,6 +10,7 @@ from edl.kube.create_failures import (
     refusal,
 )
 from edl.model import Quota
+from edl.model.quotas import Excess
 from edl.model.reason_codes import Usage
 
 FORBIDDEN = 'Error creating: pods "a-0-x" is forbidden: '
@@ -87,6 +88,13 @@ def test_the_quota_that_refuses_an_object_is_read_with_its_figures(
     budget = Quota("lab", 'ResourceQuota "team"', resource, hard)
     text = f'services "mnist" is forbidden: exceeded quota: team, {figures}'
     assert exceeded_quota(text, "lab") == Usage(budget, needs, used)
+
+
+def test_all_exceeded_resources_of_a_quota_are_read() -> None:
+    figures = "requested: cpu=3,pods=1,services=x, used: cpu=2,pods=5,services=1, limited: cpu=4"
+    text = f'pods "a" is forbidden: exceeded quota: team, {figures},pods=5,services=1'
+    cpu, pods = (Quota("lab", 'ResourceQuota "team"', *of) for of in (("cpu", 4000), ("pods", 5)))
+    assert exceeded_quota(text, "lab") == Usage(cpu, 3000, 2000, (Excess(pods, 1, 5),))
 
 
 @pytest.mark.parametrize(

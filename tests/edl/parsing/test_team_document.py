@@ -173,7 +173,7 @@ teams:
 
 
 @pytest.mark.parametrize("entry", ["text", "{name: Wrong}"])
-def test_a_parent_that_may_be_an_unreadable_team_is_no_finding(entry: str) -> None:
+def test_a_parent_that_may_be_an_unreadable_team_adds_nothing(entry: str) -> None:
     with pytest.raises(Denied) as error:
         parse_teams(f"teams: [{entry}, {{name: a, parent: above}}, {{name: b, limit: {{gpu: 1}}}}]")
     (first, second) = error.value.findings

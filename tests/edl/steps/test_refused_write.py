@@ -19,6 +19,7 @@ from edl.model import (
     TrainingJob,
     WriteRefusal,
 )
+from edl.model.quotas import Excess
 from edl.model.reason_codes import Usage
 from edl.planner.plan import Admission, Held, Plan, Resize, Suspension
 from edl.steps.plan_steps import Steps, steps
@@ -75,6 +76,21 @@ def test_the_reason_of_a_start_that_a_quota_refused_is_the_quota_with_its_figure
     assert why is not None
     assert (why.code, why.about) == (Code.START_REFUSED, Usage(budget, 1, 2))
     assert message(why) == text
+
+
+def test_a_start_that_a_quota_refuses_in_several_resources_names_them_all() -> None:
+    services, claims = (
+        Quota(KEY.namespace, 'ResourceQuota "team"', *of)
+        for of in (("services", 2), ("persistentvolumeclaims", 3))
+    )
+    refusal = replace(FIRST, usage=Usage(services, 1, 2, (Excess(claims, 4, 1),)))
+    (patch,) = [one for step in steps_of(refused(refusal)).steps for one in patches(step)]
+    assert recorded(patch) == (refusal,)
+    assert written(patch)[contract.MESSAGE] == (
+        'the API server refuses its start: ResourceQuota "team" of namespace lab allows 2 '
+        "services: needs 1, and 3 persistentvolumeclaims: needs 4, which is never allowed; "
+        "2 services used, 0 left, and 1 persistentvolumeclaims used"
+    )
 
 
 def test_a_quota_of_another_namespace_is_not_the_reason_of_a_refused_start() -> None:

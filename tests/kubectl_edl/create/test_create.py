@@ -459,8 +459,8 @@ def test_a_namespace_that_may_not_be_read_is_a_hint_with_its_condition() -> None
 
     stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Private(cluster, {})))
     assert stage.run(*HOROVOD).err == (
-        "hint: whether namespace default lets launchers exec into workers, as mode kubexec does, "
-        f'is unknown; the job waits until it does: {ALLOW}: "ann" may not get namespaces default\n'
+        "hint: whether namespace default lets launchers exec into workers is unknown; in mode "
+        f'kubexec the job waits until it does: {ALLOW}: "ann" may not get namespaces default\n'
     )
 
 
