@@ -63,7 +63,7 @@ STORED = {
     "OffNodes": ("pods", "nodes", "taints"),
     "Load": ("share", "resource"),
     "Period": ("seconds",),
-    "Usage": ("budget", "needs", "used"),
+    "Usage": ("budget", "needs", "used", "more"),
     "AboveBudget": ("budget",),
     "Shortage": ("needs", "fitting", "lack", "domains"),
     "NoRoom": ("requests", "lack", "domains"),

@@ -158,7 +158,7 @@ def test_kubectl_itself_is_run_as_the_same_user() -> None:
         (("pause", "resnet"), "kubectl edl resume resnet"),
         (("pause", "resnet", "-n", "default"), "kubectl edl resume resnet -n default"),
         (("pause", "-A", "--all", "--yes"), "kubectl edl resume resnet -n default"),
-        (("scale", "resnet", "9"), "more takes a new Job: kubectl edl adopt resnet"),
+        (("scale", "resnet", "9"), "adopt -f FILE --max 9 | kubectl replace --force -f -"),
         (("status", "--for", "Running", "--timeout", "0"), "kubectl edl status resnet -n default"),
         (("doctor",), "fix: kubectl edl install --image IMAGE"),
         (("upgrade",), "kubectl edl install --image IMAGE"),
