@@ -101,7 +101,8 @@ class _Lines:
 
     def absent(self, report: Report) -> Sequence[str]:
         """The objects of the report before that this one lacks: `default/mnist`."""
-        return ["/".join(key) for key in self._shown.keys() - set(map(_key, report.objects))]
+        gone = self._shown.keys() - set(map(_key, report.objects))
+        return ["/".join(key) for key in sorted(gone)]
 
     def news(self, report: Report) -> str:
         found = dict(zip(map(_key, report.objects), self._contents(report), strict=True))
