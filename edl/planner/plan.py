@@ -55,17 +55,22 @@ class Drain(msgspec.Struct, frozen=True):
 
 
 class StayingPods(msgspec.Struct, frozen=True):
-    """Pods of a role's minimum that this plan and later ones leave on cordoned nodes.
+    """Pods that their PodDisruptionBudget counts, and that plans leave on cordoned nodes.
 
-    Their PodDisruptionBudget refuses their eviction. `reason`: why no other pod can replace them;
-    None if the role is never moved: its framework does not continue without one of its pods.
+    `reason`: why no other pod can replace them; None if plans never move pods of this role.
     """
 
     job: JobKey
     role: str
     pods: tuple[tuple[str, str], ...]
     """(pod, node)"""
+    evictable: int
+    """How many of them a drain evicts at once; 0 if their budget refuses the eviction of each."""
     reason: Reason | None = None
+
+    @property
+    def blocks_drain(self) -> bool:
+        return not self.evictable
 
 
 class NodeAssignment(msgspec.Struct, frozen=True):

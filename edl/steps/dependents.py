@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 from edl import contract, device_templates
 from edl.frameworks import FRAMEWORKS
 from edl.model import ObjectRef, Owner, PodPhase, Role, TrainingJob
+from edl.planner.disruption_budgets import has_budget
 from edl.spec import addresses
 from edl.writes import Create, CreateKeys, Delete, Json, Write
 
@@ -69,21 +70,12 @@ def _wanted(job: TrainingJob) -> Iterator[tuple[ObjectRef, _Fields]]:
 
 def _of_role(job: TrainingJob, role: Role) -> Iterator[tuple[ObjectRef, _Fields]]:
     namespace = job.key.namespace
-    if not _is_one_item(job, role):
+    if has_budget(job, role):
         name = f"{role.job}{_FIRST}{role.spec.min}"
         yield ObjectRef("PodDisruptionBudget", namespace, name), partial(_budget, role)
     if devices := role.template.device_template:
         target = ObjectRef("ResourceClaimTemplate", namespace, devices.name)
         yield target, lambda: {"spec": device_templates.spec(devices)}
-
-
-def _is_one_item(job: TrainingJob, role: Role) -> bool:
-    """Whether the job is a single independent pod, which needs no PodDisruptionBudget.
-
-    It has no extras to evict first and no peers that would miss it, and its Job recreates it. Such
-    Jobs may come in thousands.
-    """
-    return not FRAMEWORKS[job.framework].ranked and role.spec.max == 1 and len(job.roles) == 1
 
 
 def _first(role: Role) -> Json:

@@ -11,16 +11,21 @@ from kubectl_edl.job_views.training_job_view import JobView
 
 
 def staying_text(found: StayingPods) -> str:
-    """Which pods stay on cordoned nodes, why, and what that blocks."""
+    """Which pods stay on cordoned nodes, why, and whether they block a drain."""
     names, nodes = [pod for pod, _ in found.pods], sorted({node for _, node in found.pods})
     verb, their = ("stays", "its") if len(names) == 1 else ("stay", "their")
     noun = "node" if len(nodes) == 1 else "nodes"
     why = ""
     if found.reason:
         why = f", as no other pod can replace {_them(names)} elsewhere ({message(found.reason)})"
+    stay = f"{listed(names)} {verb} on the cordoned {noun} {listed(nodes)}{why}"
+    if found.blocks_drain:
+        then = "PodDisruptionBudget blocks a drain until the job is paused or ends"
+        return f"{stay}, and {their} {then}"
+    first = f", {found.evictable} at once," if found.evictable < len(names) else ""
     return (
-        f"{listed(names)} {verb} on the cordoned {noun} {listed(nodes)}{why}, and {their} "
-        "PodDisruptionBudget blocks a drain until the job is paused or ends"
+        f"{stay} until kubectl drain evicts {_them(names)}{first} and {their} Job recreates "
+        f"{_them(names)} on nodes with free capacity"
     )
 
 
@@ -29,7 +34,7 @@ def node_blockers(
 ) -> Iterator[JobBlocker]:
     """Blockers of one training job; `nodes` is empty if they may not be read."""
     for found in staying:
-        if found.job == view.job.key:
+        if found.job == view.job.key and found.blocks_drain:
             yield JobBlocker(staying_text(found), f"kubectl edl pause {view.argument}")
     if not nodes:
         return

@@ -126,7 +126,7 @@ def _staying_columns(planned: Planned) -> tuple[Column[StayingPods], ...]:
     return (
         *in_namespaces(planned.namespace, lambda one: one.job.namespace),
         Column("NAME", lambda one: one.job.name),
-        Column("WHICH PODS BLOCK A DRAIN", staying_text, shrinks=True),
+        Column("WHICH PODS STAY ON CORDONED NODES", staying_text, shrinks=True),
     )
 
 
@@ -193,6 +193,7 @@ def _staying(found: StayingPods) -> StayingPodsDocument:
         "name": found.job.name,
         "role": found.role,
         "pods": [{"name": pod, "nodeName": node} for pod, node in found.pods],
+        "blocksDrain": found.blocks_drain,
         "reason": found.reason.code.value if found.reason else None,
         "message": staying_text(found),
     }

@@ -15,6 +15,7 @@ from edl.contract import DISRUPTED
 from edl.feasibility.horizon import IDLE
 from edl.frameworks import FRAMEWORKS, resizing
 from edl.model import JobKey, Node, Pod, Reason, ResizePolicy, Role, TrainingJob
+from edl.planner.disruption_budgets import counted_pods, disruptions_allowed
 from edl.planner.pass_results import PassResults
 from edl.planner.passes.placement_order import defer_growth
 from edl.planner.plan import Drain, StayingPods
@@ -103,7 +104,7 @@ def _minimum_moves(snapshot: Snapshot, results: PassResults) -> list[RoleAllocat
 
 
 def staying_pods(snapshot: Snapshot, results: PassResults) -> tuple[StayingPods, ...]:
-    """The pods of minimums that stay on cordoned nodes, without those that are about to move."""
+    """The pods of budgets that stay on cordoned nodes, without those that are about to move."""
     cordoned = nodes_that_go(snapshot.state.nodes).cordoned
     found = []
     for one in sorted(snapshot.allocations, key=lambda one: one.rank) if cordoned else ():
@@ -112,7 +113,7 @@ def staying_pods(snapshot: Snapshot, results: PassResults) -> tuple[StayingPods,
         why = results.irreplaceable.get(one)
         if _may_move(one.job, one.role) and why is None:
             continue
-        if stay := _minimum_on(cordoned, one.role):
+        if stay := _counted_on(cordoned, one.role):
             found.append(_staying(one.job, one.role, stay, why))
     return tuple(found)
 
@@ -123,7 +124,7 @@ def staying_anyway(job: TrainingJob, nodes: Iterable[Node]) -> tuple[tuple[Stayi
     Otherwise a plan of the whole cluster decides about the others.
     """
     cordoned = nodes_that_go(nodes).cordoned
-    there = [(role, _minimum_on(cordoned, role)) for role in job.live]
+    there = [(role, _counted_on(cordoned, role)) for role in job.live]
     fixed = [(role, pods) for role, pods in there if pods and not _may_move(job, role)]
     complete = len(fixed) == sum(bool(pods) for _, pods in there)
     return tuple(_staying(job, *one, None) for one in fixed), complete
@@ -133,21 +134,23 @@ def _may_move(job: TrainingJob, role: Role) -> bool:
     return may_lose_pods(job, role) and not job.problem
 
 
-def _minimum_on(cordoned: Collection[str], role: Role) -> tuple[tuple[str, str], ...]:
-    """(pod, node) of the pods of its minimum on these nodes."""
-    pods = (pod for pod in _bound(role) if pod.index < role.spec.min)
-    return tuple((pod.name, pod.node) for pod in pods if pod.node in cordoned)
+def _counted_on(cordoned: Collection[str], role: Role) -> list[Pod]:
+    """The pods on these nodes that the role's PodDisruptionBudget counts."""
+    return [pod for pod in counted_pods(role) if pod.active and pod.node in cordoned]
 
 
-def _staying(
-    job: TrainingJob, role: Role, pods: tuple[tuple[str, str], ...], why: Reason | None
-) -> StayingPods:
+def _staying(job: TrainingJob, role: Role, pods: Sequence[Pod], why: Reason | None) -> StayingPods:
     """`why`: why no other pod can replace one, if the role may be moved."""
     if not may_lose_pods(job, role):
         why = None
     elif job.problem:
         why = job.problem
-    return StayingPods(job.key, role.name, pods, why)
+    ready = [pod for pod in pods if pod.ready]
+    allowed = disruptions_allowed(job, role)
+    stay = pods if allowed or not ready else ready
+    evictable = len(stay) - len(ready) + min(len(ready), allowed)
+    named = tuple((pod.name, pod.node) for pod in stay)
+    return StayingPods(job.key, role.name, named, evictable, why)
 
 
 def draining_nodes(nodes: Iterable[Node]) -> frozenset[str]:

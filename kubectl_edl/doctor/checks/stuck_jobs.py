@@ -181,23 +181,23 @@ def topologies(context: CheckContext) -> CheckResults:
 
 
 def drains(context: CheckContext) -> CheckResults:
-    """Pods of minimums that stay on cordoned nodes; extras do not block a drain."""
+    """Pods that stay on cordoned nodes and that a drain cannot evict."""
     try:
         _, _, plan = context.next_plan
     except Forbidden:
         return  # `never` names the missing right
     named = context.connection.scope.namespace
-    yield from first(
-        [
-            warning(
-                f"{one.job}: {staying_text(one)}",
-                FixCommand(f"kubectl edl pause {one.job.name} -n {one.job.namespace}"),
-            )
-            for one in plan.staying
-            if named in ("", one.job.namespace)
-        ],
-        _ALL,
-    )
+    staying = [one for one in plan.staying if named in ("", one.job.namespace)]
+    results = [
+        warning(
+            f"{one.job}: {staying_text(one)}",
+            FixCommand(f"kubectl edl pause {one.job.name} -n {one.job.namespace}"),
+        )
+        for one in staying
+        if one.blocks_drain
+    ]
+    none = "kubectl drain evicts each pod that stays on a cordoned node" if staying else ""
+    yield from first(results, _ALL, none)
 
 
 def _unlabelled(job: TrainingJob, label: str, known: Collection[str]) -> CheckResult:

@@ -61,6 +61,7 @@ class StayingPodsDocument(TypedDict):
     name: Annotated[str, "Name of the training job."]
     role: Annotated[str, "Name of the role."]
     pods: Annotated[list[StayingPodDocument], "The pods."]
+    blocksDrain: Annotated[bool, "Their PodDisruptionBudget refuses to evict them."]
     reason: Annotated[ReasonCode | None, "Why nothing replaces them; null: their role never moves."]
     message: Annotated[str, "Which pods stay and why, as a sentence."]
 
@@ -71,7 +72,7 @@ class PlanDocument(TypedDict):
     settings: Annotated[SettingsDocument, "Settings of the decision."]
     changes: Annotated[list[PlannedChangeDocument], "Changes that the reconciler would make now."]
     waiting: Annotated[list[PlannedWaitDocument], "Jobs that do not start or are not scaled up."]
-    staying: Annotated[list[StayingPodsDocument], "Pods on cordoned nodes that block a drain."]
+    staying: Annotated[list[StayingPodsDocument], "Pods that plans leave on cordoned nodes."]
     changesInOtherNamespaces: Annotated[int, "Changes that are not shown."]
     requeueAfterSeconds: Annotated[int | None, "When it may change without an event; null: never."]
 

@@ -1358,10 +1358,39 @@ def test_workers_of_a_full_cluster_that_block_a_drain_are_named_with_the_reason(
     assert "Nothing to do now.\n" in planned
     assert what in planned
     (found,) = json.loads(stage.run("plan", "-o", "json").out)["staying"]
+    assert found["blocksDrain"]
     assert (found["reason"], [one["name"] for one in found["pods"]]) == (
         "InsufficientCapacity",
         ["ring-0-x0", "ring-2-x2"],
     )
+
+
+@pytest.mark.parametrize(
+    ("there", "at_once", "it"), [(1, "", "it"), (2, "", "them"), (3, ", 2 at once,", "them")]
+)
+def test_pods_that_a_drain_evicts_are_shown_by_the_plan_and_block_nothing(
+    stage: Stage, there: int, at_once: str, it: str
+) -> None:
+    stage.create(node("node-1") | {"spec": CORDONED})
+    stage.create(node("node-2"))
+    sweep = job("sweep", framework="none", min="2", max="4")
+    owner = stage.put(sweep, suspend=False, parallelism=4, completions=9)
+    for index in range(4):
+        stage.create(pod(owner, index, "node-1" if index < there else "node-2"))
+    fine = "kubectl drain evicts each pod that stays on a cordoned node"
+    assert only(stage, "drain") == ("ok", fine, "")
+    for command in ("status", "explain"):
+        assert "cordoned" not in stage.run(command, "sweep").out
+    then = "recreates {it} on nodes with free capacity"
+    stays, their = ("stays", "its") if there == 1 else ("stay", "their")
+    what = (
+        f"{stays} on the cordoned node node-1 until kubectl drain evicts {it}{at_once} and {their} "
+        f"Job {then.format(it=it)}"
+    )
+    (found,) = json.loads(stage.run("plan", "-o", "json").out)["staying"]
+    assert found["message"].endswith(what)
+    assert (found["blocksDrain"], len(found["pods"])) == (False, there)
+    assert what in stage.run("plan").out
 
 
 def test_status_says_whether_pods_stay_without_a_plan_of_a_large_cluster(stage: Stage) -> None:

@@ -11,6 +11,7 @@ from edl.model import (
     ClusterState,
     JobKey,
     Node,
+    Pod,
     PodPhase,
     Quota,
     QuotaCharge,
@@ -20,7 +21,7 @@ from edl.model import (
     TrainingJob,
 )
 from edl.model.nodes import Topology
-from edl.planner.passes.drain import CORDONED
+from edl.planner.passes.drain import CORDONED, staying_anyway
 from edl.planner.plan import Drain
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import plan_for, sizes
@@ -420,3 +421,61 @@ def test_a_job_that_plans_leave_out_stays_with_its_problem() -> None:
     mine = replace(ring("a"), problem=invalid("edl.dev/max: must be a number"))
     state = cluster(HOME, going("a", CORDON), node("b", 9), mine)
     assert staying(state) == [("worker", (("pod-0", "a"),), "edl.dev/max: must be a number")]
+
+
+def items(*pods: Pod, low: int = 2, high: int = 9) -> TrainingJob:
+    """Work items: their PodDisruptionBudget counts all pods of the Job."""
+    worker = role("worker", low, high, on=["a"] * len(pods), pods=pods)
+    worker = worker.changed(resizing=ResizePolicy.ITEMS, indexed=False, remaining=99)
+    return job("items", worker, framework="none")
+
+
+def unranked(number: int, on: str = "a", **fields: Any) -> Pod:  # noqa: ANN401
+    return changed_pod(pod(number, on), index=-1, **fields)
+
+
+UNREADY = unranked(1, ready=False)
+
+
+@pytest.mark.parametrize(
+    ("mine", "stay", "evictable"),
+    [
+        (items(unranked(0), unranked(1)), 2, 0),
+        (items(unranked(0), unranked(1), unranked(2, "b")), 2, 1),
+        (items(unranked(0), unranked(1), *[unranked(2 + n, "b") for n in range(9)]), 2, 2),
+        (items(*[pod(index, "a") for index in range(3)]), 3, 1),
+        (items(unranked(0), UNREADY), 1, 0),
+        (items(UNREADY), 1, 1),
+        (items(unranked(0), UNREADY, unranked(2, "b"), unranked(3, "b")), 2, 2),
+        (items(unranked(0), unranked(1), unranked(2, "b", terminating=True)), 2, 0),
+        (items(unranked(0), low=1, high=1), 1, 1),
+        (items(unranked(0), low=1, high=2), 1, 0),
+    ],
+    ids=[
+        "only its minimum",
+        "one extra elsewhere",
+        "many extras elsewhere",
+        "indexes of work items",
+        "a ready pod below the minimum",
+        "only an unready pod",
+        "an unready pod and an extra",
+        "a terminating extra",
+        "one item has no budget",
+        "one pod of several",
+    ],
+)
+def test_a_drain_evicts_work_items_above_the_minimum_and_unready_ones(
+    mine: TrainingJob, stay: int, evictable: int
+) -> None:
+    state = cluster(going("a", CORDON), node("b", 9), mine)
+    (found,) = plan_for(state).staying
+    assert (len(found.pods), found.evictable) == (stay, evictable)
+    assert found.blocks_drain == (evictable == 0)
+    assert staying_anyway(mine, state.nodes) == ((found,), True)
+
+
+def test_extras_of_a_ranked_job_allow_no_eviction_of_its_minimum() -> None:
+    restarts = role("worker", 1, 3, on=["a", "b", "b"], resizing=ResizePolicy.RESTART)
+    state = cluster(going("a", CORDON), node("b", 9), job("mine", restarts))
+    (found,) = plan_for(state).staying
+    assert (found.pods, found.evictable) == ((("pod-0", "a"),), 0)
