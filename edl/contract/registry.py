@@ -57,7 +57,7 @@ _TABLE: Final = f"""
 {keys.MODE} | a mode of the framework | how it runs; see the framework's own page
 {keys.REPLICAS} | whole number | a manual size, held within min..max until removed
 {keys.PAUSED} | `true` | the whole training job is suspended and waits
-{keys.SCALE_TIMEOUT} | `60s`, `5m` | a scale-up to `{keys.REPLICAS}` that takes longer is reverted
+{keys.SCALE_TIMEOUT} | `60s`, `5m` | a scale-up of a running job that takes longer is reverted
 {keys.SCALE_FALLBACK} | whole number | `{keys.REPLICAS}` after that; default: none
 {keys.REMOVE} | names of pods | these pods are removed, whatever their index; removed when done
 {keys.PROGRESS} | `93` or `93%`, 0..100 | completed part of its work, as its script reports; \

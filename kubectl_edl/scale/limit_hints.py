@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from edl.kube.state.quota_usage import provisional_charges
 from edl.messages import cause, message, remedy
-from edl.model import Role, TrainingJob
+from edl.model import Reason, Role, TrainingJob
 from edl.model.blockers import QuotaExceeded
 from kubectl_edl.client.cluster_view import Survey
 
@@ -19,6 +19,8 @@ class SizeLimits(NamedTuple):
 
     hints: tuple[str, ...] = ()
     never: str = ""
+    problem: Reason | None = None
+    """What stops all sizing, as plans see it: also a LimitRange that refuses the pods."""
 
 
 NO_LIMITS: Final = SizeLimits()
@@ -52,7 +54,7 @@ def size_limits(survey: Survey, job: TrainingJob, role: str, size: int) -> SizeL
     for one, _ in exceeded:
         hints.append(f"hint: {role} cannot have {size}: {cause(one)}; would help: {remedy(one)}")
     never = (remedy(one.blocker) for one in exceeded if one.is_too_small)
-    return SizeLimits(tuple(hints), next(never, ""))
+    return SizeLimits(tuple(hints), next(never, ""), found.problem)
 
 
 def _exceeded(survey: Survey, job: TrainingJob, role: str, size: int) -> Iterator[_Exceeded]:

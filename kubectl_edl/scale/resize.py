@@ -7,7 +7,9 @@ from typing import Final
 
 from edl import contract
 from edl.errors import ClusterError, EdlError
-from edl.model import ObjectRef, TrainingJob
+from edl.messages import message
+from edl.model import ObjectRef, Phase, TrainingJob
+from edl.phases import phase
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Misused, Refused, Reverted
 from kubectl_edl.cli.context import CliContext, ClusterConnection
@@ -24,6 +26,7 @@ from kubectl_edl.scale.resize_script import Hook
 from kubectl_edl.scale.size_validation import Scaling, SizeRequest, chosen_role, next_step, scaling
 
 _NO_DRY_RUN: Final = "none"
+_NO_LIMIT: Final = "{}: it is {}, and --timeout limits the scale-up of a running job: leave it out,"
 _REVERT_LIMIT: Final = timedelta(seconds=60)
 """Time in which the reconciler removes the replicas of a reverted scale-up."""
 
@@ -45,6 +48,7 @@ class ResizeTask:
 class _Decided:
     job: TrainingJob
     scaling: Scaling
+    at: datetime
     limits: SizeLimits = NO_LIMITS
 
     @property
@@ -91,9 +95,26 @@ def carry_out(task: ResizeTask) -> None:
 
 
 def _check_timeout(decided: _Decided, task: ResizeTask) -> None:
-    """Raise Misused if `--timeout` would have no effect; a size that is reached met its limit."""
+    """Raise Misused or Refused if `--timeout` would have no effect.
+
+    A size that is reached met its limit. The reconciler reverts only what runs: a job that starts
+    with a size has no previous one, and it leaves jobs with problems alone.
+    """
     found = decided.scaling
-    if not task.request.timeout or found.limited or task.wait or task.script:
+    if not task.request.timeout:
+        return
+    name, flags = decided.job.key.name, task.request.scope.job_flags
+    if problem := decided.job.problem or _limits(task, decided).problem:
+        raise Refused(
+            f"{name}: --timeout has no effect before its problem is fixed: {message(problem)}"
+        )
+    if decided.job.paused:
+        raise Refused(f"{_NO_LIMIT.format(name, 'paused')} or kubectl edl resume {name}{flags}")
+    if found.role.status.suspended:
+        state = "queued" if phase(decided.job) is Phase.QUEUED else "not running"
+        wait_for_start = f"kubectl edl status {name}{flags} --for Running"
+        raise Refused(f"{_NO_LIMIT.format(name, state)} and wait with {wait_for_start}")
+    if found.limited or task.wait or task.script:
         return
     if found.size == found.role.status.size:
         return
@@ -104,7 +125,12 @@ def _check_timeout(decided: _Decided, task: ResizeTask) -> None:
 
 
 def _check_reachable(decided: _Decided, task: ResizeTask) -> None:
-    """Raise Refused if the wait would have no end while a quota stays as it is."""
+    """Raise Refused if the wait would have no end: paused, with a problem, or over a quota."""
+    why = "it is paused" if decided.job.paused else ""
+    if problem := decided.job.problem or decided.limits.problem:
+        why = message(problem)
+    if why:
+        raise Refused(f"{decided.job.key.name}: not waiting for {decided.scaling.role.name}: {why}")
     if decided.limits.never and task.request.timeout is None:
         raise Refused(
             f"{decided.job.key.name}: not waiting for {decided.scaling.role.name}, for which only "
@@ -122,8 +148,8 @@ def _write(task: ResizeTask) -> _Decided:
     decided, manifest = with_fresh_state(change, task.cli.sleep)
     now = task.cli.now()
     hints = unattended(task.connection, now, task.writing.dry_run)
-    then = next_step(decided.scaling, paused=decided.job.paused, attended=not hints)
-    decided = replace(decided, limits=_limits(task, decided, now))
+    then = next_step(decided.job, decided.scaling, attended=not hints)
+    decided = replace(decided, limits=_limits(task, decided))
     hints = (*hints, *decided.limits.hints)
     command = "resume" if decided.job.paused and not decided.job.problem else "status"
     where = f"kubectl edl {command} {decided.job.key.name}{task.request.scope.job_flags}"
@@ -132,30 +158,31 @@ def _write(task: ResizeTask) -> _Decided:
     return decided
 
 
-def _limits(task: ResizeTask, decided: _Decided, now: datetime) -> SizeLimits:
+def _limits(task: ResizeTask, decided: _Decided) -> SizeLimits:
     """The limits of the namespace that a scale-up exceeds.
 
-    The change is already made, so a failure to read them is not an error.
+    They are beside the change, so a failure to read them is not an error.
     """
     role = decided.scaling.role
     size = decided.scaling.size or task.request.min or role.spec.min
     if size > role.status.size or role.status.suspended:
         with suppress(ClusterError):
-            survey = survey_charged(task.connection, now)
+            survey = survey_charged(task.connection, decided.at)
             return size_limits(survey, decided.job, role.name, size)
     return NO_LIMITS
 
 
 def _decide(task: ResizeTask) -> _Decided:
     connection = task.connection
-    survey = survey_training(connection, "", task.cli.now())
+    now = task.cli.now()
+    survey = survey_training(connection, "", now)
     if task.request.remove and survey.hints:
         raise Refused(f"--remove needs to see the pods: {survey.hints[0]}")
     job = training_job(task.job, survey, connection)
     # The name of a role's own Job selects that role.
     request = replace(task.request, role=task.request.role or named_role(task.job, job))
     target = ObjectRef("Job", job.key.namespace, chosen_role(job, request).job)
-    return _Decided(job, scaling(job, request, connection.cluster.get(target)))
+    return _Decided(job, scaling(job, request, connection.cluster.get(target)), now)
 
 
 def _run_after(task: ResizeTask, decided: _Decided, script: Hook) -> None:

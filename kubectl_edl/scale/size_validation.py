@@ -12,8 +12,9 @@ from edl.frameworks import FRAMEWORKS
 from edl.inject.manifest_parts import annotations
 from edl.kube.option_group import option, option_group
 from edl.messages import message
-from edl.model import ObjectRef, Pod, Reason, ResizePolicy, Role, TrainingJob
+from edl.model import ObjectRef, Phase, Pod, Reason, ResizePolicy, Role, TrainingJob
 from edl.parsing.yaml_values import whole
+from edl.phases import phase
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.completion_candidates import role_names
@@ -239,16 +240,14 @@ def _sentence(job: TrainingJob, role: Role, request: SizeRequest, bounds: tuple[
     return f"{job.key.name}: {role.name} {', '.join(parts)}"
 
 
-def next_step(found: Scaling, *, paused: bool, attended: bool) -> str:
+def next_step(job: TrainingJob, found: Scaling, *, attended: bool) -> str:
     """A sentence on what follows the patch; `attended`: a reconciler leads, as far as is known.
 
     Only a scale-up waits for capacity; a size that is already reached does not change.
     """
+    if later := _later(job, found):
+        return later
     role = found.role
-    if found.problem:
-        return f"nothing is resized before its problem is fixed: {message(found.problem)}"
-    if paused:
-        return "it is paused, and this applies once it is resumed"
     if found.size == role.status.size and not (found.removed or role.status.suspended):
         return "it has that size now"
     if found.stays:
@@ -259,3 +258,16 @@ def next_step(found: Scaling, *, paused: bool, attended: bool) -> str:
         return what if attended else f"once a reconciler runs, {what}"
     what = "the reconciler will apply it" if attended else "once a reconciler runs, it is resized"
     return what if found.shrinks else f"{what}; scale-up waits for free capacity"
+
+
+def _later(job: TrainingJob, found: Scaling) -> str:
+    """What the change of a job waits for that is not scaled now; empty if it is."""
+    if found.problem:
+        return f"nothing is resized before its problem is fixed: {message(found.problem)}"
+    if job.paused:
+        return "it is paused, and this applies once it is resumed"
+    if phase(job) is not Phase.QUEUED:
+        return ""
+    if found.size is None:
+        return "it is queued, and this applies when it starts"
+    return f"it is queued, and starts with {found.size} when capacity is free"

@@ -492,3 +492,70 @@ def test_a_change_of_a_paused_job_applies_once_it_is_resumed(
     assert stage.run("scale", "mnist", *change).out.endswith(
         "; it is paused, and this applies once it is resumed: kubectl edl resume mnist\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("change", "then"),
+    [
+        (["3"], "starts with 3 when capacity is free"),
+        (["--auto"], "this applies when it starts"),
+        (["--max", "3"], "this applies when it starts"),
+    ],
+)
+def test_a_change_of_a_queued_job_applies_when_it_starts(
+    stage: Stage, change: list[str], then: str
+) -> None:
+    found = stage.run("scale", "resnet", *change)
+    assert found.code == 0
+    assert found.out.endswith(f"; it is queued, and {then}: kubectl edl status resnet\n")
+
+
+@pytest.mark.parametrize("wait", [[], ["--wait"]])
+@pytest.mark.parametrize(
+    ("name", "state", "remedy"),
+    [
+        ("resnet", "queued", "and wait with kubectl edl status resnet --for Running"),
+        ("mnist", "paused", "or kubectl edl resume mnist"),
+    ],
+)
+def test_a_timeout_is_refused_for_a_job_that_does_not_run(
+    stage: Stage, name: str, state: str, remedy: str, wait: list[str]
+) -> None:
+    stage.run("pause", "mnist")
+    found = stage.run("scale", name, "3", "--timeout", "8s", *wait)
+    limits = "--timeout limits the scale-up of a running job: leave it out"
+    assert found.err == f"error: {name}: it is {state}, and {limits}, {remedy}\n"
+    assert (found.code, found.out) == (1, "")
+    assert held(stage, "mnist-worker" if name == "mnist" else name) is None
+
+
+@pytest.mark.parametrize(("name", "role_job"), [("mnist", "mnist-worker"), ("resnet", "resnet")])
+def test_a_timeout_is_refused_for_a_job_that_is_not_resized(
+    stage: Stage, name: str, role_job: str
+) -> None:
+    if name == "mnist":
+        stage.patch("mnist-ps", {"metadata": {"annotations": {contract.ROLES: "chief=1,ps=2"}}})
+    else:
+        limits = {"limits": [{"type": "Pod", "max": {"cpu": "1m"}}]}
+        meta = {"name": "small", "namespace": "default"}
+        stage.create({"kind": "LimitRange", "metadata": meta, "spec": limits})
+    found = stage.run("scale", name, "3", "--timeout", "8s", "--wait")
+    assert (found.code, found.out, held(stage, role_job)) == (1, "", None)
+    what = f"error: {name}: --timeout has no effect before its problem is fixed: "
+    assert found.err.startswith(what)
+
+
+def test_a_paused_job_is_not_waited_for(stage: Stage) -> None:
+    stage.run("pause", "mnist")
+    stage.between = [lambda: pytest.fail("it waits")]
+    found = stage.run("scale", "mnist", "6", "--wait")
+    assert (found.code, held(stage)) == (1, "6")
+    assert found.err == "error: mnist: not waiting for worker: it is paused\n"
+
+
+def test_a_job_with_a_problem_is_not_waited_for(stage: Stage) -> None:
+    stage.patch("mnist-ps", {"metadata": {"annotations": {contract.ROLES: "chief=1,ps=2"}}})
+    stage.between = [lambda: pytest.fail("it waits")]
+    found = stage.run("scale", "mnist", "6", "--wait")
+    assert (found.code, held(stage)) == (1, "6")
+    assert "error: mnist: not waiting for worker: its Jobs disagree on " in found.err
