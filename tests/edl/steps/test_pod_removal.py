@@ -269,6 +269,7 @@ def test_the_job_controller_lets_go_of_a_pod_before_it_is_ended_by_name() -> Non
     assert isinstance(release, Patch)
     assert release.target.name == NAMED
     assert release.version == f"v-{NAMED}"
+    assert release.optional, "the size follows although the pod has gone meanwhile"
     assert release.body == {"metadata": {"finalizers": ["example.com/own"]}}
     assert isinstance(end, Delete)
     assert end.target.name == NAMED
