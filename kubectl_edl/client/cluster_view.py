@@ -24,6 +24,7 @@ from edl.kube.decode.object_facts import NamespaceFacts, PodFacts, PriorityClass
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.observe import observe
 from edl.kube.state.quota_usage import lacking_pods, with_unmet_quotas
+from edl.lost_pods import why_any_missing
 from edl.messages import message
 from edl.model import ClusterState, JobKey, ObjectRef, Quota, Role, TrainingJob
 from edl.parsing.namespace_policy import NamespacePolicy, allow_kubexec
@@ -81,12 +82,12 @@ def survey_training(connection: ClusterConnection, selector: str, now: datetime)
 def survey_refused(asked: PrefetchedLists, selector: str, now: datetime) -> Survey:
     """The same, of lists that are already requested, including quotas that refuse jobs' pods.
 
-    Quotas are read only if a job lacks pods.
+    Quotas are read only if a job lacks pods, and whether its namespace is being deleted.
     """
     connection, read = asked.connection, _training(asked)
     at = server_time(connection.cluster, now)
     state = _observed(read.facts, now)
-    if any(any(lacking_pods(job, at).values()) for job in state.jobs):
+    if any(why_any_missing(job) or any(lacking_pods(job, at).values()) for job in state.jobs):
         read = _with_quotas(connection, read)
         state = _observed(read.facts, now)
     jobs = with_unmet_quotas(state.jobs, state.quotas, at)

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
+from edl import contract
 from edl.model import ObjectRef
 from edl.writes import Json
-from tests.kubectl_edl.stage import Stage, job, node, pod
+from tests.kubectl_edl.stage import NOW, Stage, job, node, pod
 
 TEXT = "its namespace is being deleted: no pod can be created in it"
 LIMITS = {"framework": "none", "min": "1", "max": "4"}
@@ -52,6 +53,24 @@ def test_a_list_says_so_of_a_started_job_whose_pods_cannot_be_created(stage: Sta
     delete_namespace(stage)
     (found,) = (one for one in shown(stage, "status")["items"] if one["roles"][0]["replicas"])
     assert (found["reason"], found["message"]) == ("NamespaceTerminating", TEXT)
+
+
+def test_the_state_of_a_job_that_has_just_lost_pods_says_so(stage: Stage) -> None:
+    """A finalizer keeps a pod, and no back-off of the Job controller brings the lost one back."""
+    owner = stage.put(job("lost", framework="none", min="2", max="2"), suspend=False, parallelism=2)
+    kept = pod(owner, 0)
+    kept["metadata"]["finalizers"] = ["example.com/kept"]
+    stage.create(kept)
+    stage.delete("lost-0-x0", "Pod")
+    report = [{"subresource": "status", "time": f"{NOW:%Y-%m-%dT%H:%M:%SZ}"}]
+    began = {contract.FAILURES_AT_START: "0", contract.STARTED_AT: NOW.isoformat()}
+    metadata = {"annotations": began, "managedFields": report}
+    stage.patch("lost", {"metadata": metadata, "status": {"failed": 1}})
+    assert shown(stage, "status", "lost")["reason"] == "PodsMissing"
+    delete_namespace(stage)
+    (listed,) = (one for one in shown(stage, "status")["items"] if one["metadata"]["name"] == "lost")
+    for found in (listed, shown(stage, "status", "lost")):
+        assert (found["reason"], found["message"]) == ("NamespaceTerminating", TEXT)
 
 
 def test_no_larger_max_is_said_to_help(stage: Stage) -> None:
