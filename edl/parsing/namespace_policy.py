@@ -127,6 +127,16 @@ def _known(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any])
     return replace(found, findings=(*lines.findings, *_contradictions(found)))
 
 
+def no_priority_class(name: str, namespace: str) -> str:
+    """A problem of Jobs; `namespace`: the one that gives this class to Jobs without, if any."""
+    which, again = "", "with another"
+    if namespace:
+        which = f", which is {NamespacePolicy(namespace).setting(contract.DEFAULT_PRIORITY)}"
+        again = "with a priorityClassName, or after a correction of that annotation"
+    create = f"create it (kubectl create priorityclass {name} --value=VALUE)"
+    return f'PriorityClass "{name}" does not exist{which}: {create}, or recreate the Jobs {again}'
+
+
 def check(manifest: Json, old: Json | None) -> None:
     """Raises Denied for settings that this change of a Namespace makes invalid.
 

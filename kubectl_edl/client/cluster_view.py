@@ -4,7 +4,7 @@ A user who may read only the Jobs and pods of one namespace still gets a survey,
 what is missing.
 """
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Final, NamedTuple, TypeAlias, TypeVar
@@ -82,12 +82,12 @@ def survey_training(connection: ClusterConnection, selector: str, now: datetime)
 def survey_refused(asked: PrefetchedLists, selector: str, now: datetime) -> Survey:
     """The same, of lists that are already requested, including quotas that refuse jobs' pods.
 
-    Quotas are read only if a job lacks pods, and whether its namespace is being deleted.
+    Quotas and namespaces are read only if a job lacks pods, or has a problem.
     """
     connection, read = asked.connection, _training(asked)
-    at = server_time(connection.cluster, now)
-    state = _observed(read.facts, now)
-    if any(why_any_missing(job) or any(lacking_pods(job, at).values()) for job in state.jobs):
+    at, state = server_time(connection.cluster, now), _observed(read.facts, now)
+    lacks = (why_any_missing(job) or any(lacking_pods(job, at).values()) for job in state.jobs)
+    if any(job.problem for job in state.jobs) or any(lacks):
         read = _with_quotas(connection, read)
         state = _observed(read.facts, now)
     jobs = with_unmet_quotas(state.jobs, state.quotas, at)
@@ -97,8 +97,7 @@ def survey_refused(asked: PrefetchedLists, selector: str, now: datetime) -> Surv
 def _chosen(
     read: _Read, jobs: Sequence[TrainingJob], connection: ClusterConnection, selector: str
 ) -> Survey:
-    hints = (*read.hints, *read.unranked)
-    unranked = frozenset(read.unranked)
+    hints, unranked = (*read.hints, *read.unranked), frozenset(read.unranked)
     return Survey(selected(_named(jobs), connection, selector), hints, unranked=unranked)
 
 
@@ -119,8 +118,7 @@ def survey_charged(connection: ClusterConnection, now: datetime) -> Survey:
         "what provisional pods use of a ResourceQuota is unknown",
     )
     facts = replace(read.facts, pods=[*read.facts.pods, *pods])
-    with_provisional = _Read(facts, (*read.hints, *hints), read.unranked)
-    return _survey(connection, with_provisional, now)
+    return _survey(connection, _Read(facts, (*read.hints, *hints), read.unranked), now)
 
 
 def _survey(connection: ClusterConnection, given: _Read, now: datetime) -> Survey:
@@ -149,12 +147,20 @@ def survey_created(connection: ClusterConnection, jobs: Sequence[Json], now: dat
 
 def _namespace(connection: ClusterConnection) -> tuple[Sequence[NamespaceFacts], Hints]:
     name = connection.namespace
-    target = ObjectRef("Namespace", "", name)
     return read_if_allowed(
-        lambda: [object_facts.namespace(msgspec.json.encode(connection.cluster.get(target)))],
+        lambda: _namespaces(connection),
         f"whether namespace {name} lets launchers exec into workers is unknown; in mode kubexec "
         f"the job waits until it does: {allow_kubexec(name)}{connection.scope.cluster_flags}",
     )
+
+
+def _namespaces(connection: ClusterConnection) -> list[NamespaceFacts]:
+    """The namespace of the connection, or all. Raises Forbidden, NotFound."""
+    cluster, name = connection.cluster, connection.namespace
+    if not name:
+        return list(map(object_facts.namespace, cluster.list(ListOptions("Namespace")).items))
+    found = cluster.get(ObjectRef("Namespace", "", name))
+    return [object_facts.namespace(msgspec.json.encode(found))]
 
 
 def _training(asked: PrefetchedLists) -> _Read:
@@ -188,7 +194,7 @@ def _with_quotas(connection: ClusterConnection, read: _Read) -> _Read:
         read.facts,
         quotas=list(filter(None, quotas)),
         ranges=list(filter(None, ranges)),
-        namespaces=read.facts.namespaces or _permissive(read.facts, _terminating(connection)),
+        namespaces=read.facts.namespaces or _readable(connection),
     )
     return _Read(facts, (*read.hints, *unknown_quotas, *unknown_ranges), read.unranked)
 
@@ -211,8 +217,7 @@ def _missing(kind: str) -> str:
 
 
 def _jobs(connection: ClusterConnection, selector: str = "") -> list[JobFacts]:
-    shapes = ShapeInterner()
-    listing = connection.cluster.list(jobs_of(connection, selector))
+    shapes, listing = ShapeInterner(), connection.cluster.list(jobs_of(connection, selector))
     return [job_facts.job(raw, shapes) for raw in listing.items]
 
 
@@ -236,26 +241,20 @@ def _observed(found: ClusterFacts, now: datetime) -> ClusterState:
     return observe(whole, now)
 
 
-def _permissive(found: ClusterFacts, terminating: Container[str] = ()) -> list[NamespaceFacts]:
+def _permissive(found: ClusterFacts) -> list[NamespaceFacts]:
     """The jobs' namespaces, as if each let launchers exec into workers."""
     names = sorted({job.key.namespace for job in found.jobs})
-    return [
-        NamespaceFacts(name, NamespacePolicy(name, kubexec=True), terminating=name in terminating)
-        for name in names
-    ]
+    return [NamespaceFacts(name, NamespacePolicy(name, kubexec=True)) for name in names]
 
 
-def _terminating(connection: ClusterConnection) -> frozenset[str]:
-    """The namespaces that are being deleted, as far as the user may read them."""
-    cluster, name = connection.cluster, connection.namespace
+def _readable(connection: ClusterConnection) -> list[NamespaceFacts]:
+    """The namespaces that the user may read, as if each let launchers exec into workers."""
     with suppress(Forbidden, NotFound):
-        if name:
-            found = [msgspec.json.encode(cluster.get(ObjectRef("Namespace", "", name)))]
-        else:
-            found = [*cluster.list(ListOptions("Namespace")).items]
-        facts = map(object_facts.namespace, found)
-        return frozenset(one.name for one in facts if one.terminating)
-    return frozenset()
+        return [
+            replace(one, policy=replace(one.policy, kubexec=True, gpu_budget=None, findings=()))
+            for one in _namespaces(connection)
+        ]
+    return []
 
 
 def _unranked(jobs: Sequence[JobFacts], pods: Sequence[PodFacts]) -> bool:

@@ -81,6 +81,8 @@ class NamespaceConstraints(msgspec.Struct, frozen=True):
     """Whether the namespace has the annotation edl.dev/gpu-budget."""
     default_class: str = ""
     """The PriorityClass of pods that name none, if quotas depend on it."""
+    default_priority: str = ""
+    """The PriorityClass that the namespace gives to Jobs that name none."""
     terminating: bool = False
     """Whether the namespace is being deleted: nothing can be created in it."""
 

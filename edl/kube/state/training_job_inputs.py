@@ -110,6 +110,8 @@ def _rules_of(
         by_range[found.namespace].append(found)
     budgeted = {one.name for one in namespaces if one.policy.gpu_budget is not None}
     terminating = {one.name for one in namespaces if one.terminating}
+    defaults = {one.name: one.policy.default_priority for one in namespaces}
+    prioritised = {name for name, default in defaults.items() if default}
     named = next((entry.name for entry in priorities if entry.default), "")
     return {
         name: NamespaceConstraints(
@@ -117,9 +119,10 @@ def _rules_of(
             ranges=tuple(sorted(by_range.get(name, ()))),
             gpu_budget=name in budgeted,
             default_class=named,
+            default_priority=defaults.get(name, ""),
             terminating=name in terminating,
         )
-        for name in {*by_quota, *by_range, *budgeted, *terminating}
+        for name in {*by_quota, *by_range, *budgeted, *terminating, *prioritised}
     }
 
 
@@ -167,10 +170,9 @@ def _refused(around: TrainingJobInputs) -> Iterator[str]:
     """Why the API server would refuse every pod of a template, or no node would ever fit one."""
     for job, priority, of in zip(around.jobs, around.priorities, around.classes, strict=True):
         if priority is None:
-            name = job.priority_class
-            create = f"kubectl create priorityclass {name} --value=VALUE"
-            remedy = f"create it ({create}), or recreate the Jobs with another"
-            yield f'PriorityClass "{name}" does not exist: {remedy}'
+            default = job.priority_class == around.rules.default_priority
+            namespace = job.key.namespace if default else ""
+            yield namespace_policy.no_priority_class(job.priority_class, namespace)
         if job.role:
             yield from runtime_classes.refusals(job.role.template.shape, job.runtime, of)
             yield from resolution(job.role, job.key.namespace, around.devices).problems

@@ -466,6 +466,20 @@ def test_a_missing_priority_class_is_to_be_created(stage: Stage) -> None:
     assert "would help" not in first
 
 
+def test_a_missing_priority_class_of_the_namespace_names_its_annotation(stage: Stage) -> None:
+    metadata = {"name": "default", "annotations": {contract.DEFAULT_PRIORITY: "nope"}}
+    stage.cluster.create(ObjectRef("Namespace", "", "default"), {"metadata": metadata})
+    other = ObjectRef("PriorityClass", "", "other")
+    stage.cluster.create(other, {"metadata": {"name": "other"}, "value": 5})
+    waits = job("waits", framework="none")
+    waits["spec"]["template"]["spec"]["priorityClassName"] = "nope"
+    stage.put(waits)
+    origin = 'which is the edl.dev/default-priority of namespace "default": create it'
+    assert origin in blockers_section(stage, "waits")[0][0]
+    assert origin in stage.run("explain", "waits").out
+    assert origin in json.loads(stage.run("status", "-o", "json").out)["items"][-1]["message"]
+
+
 @given(st.integers(0, 50), st.integers(0, 50), st.integers(1, 50))
 def test_a_bar_has_a_fixed_width(running: int, size: int, most: int) -> None:
     shown = bar(min(running, size), size, most)

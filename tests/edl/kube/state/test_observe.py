@@ -284,6 +284,16 @@ def test_a_priority_class_that_is_missing_is_to_be_created() -> None:
     )
 
 
+def test_a_missing_priority_class_that_its_namespace_gives_names_the_annotation() -> None:
+    giving = {"metadata": {"name": "web", "annotations": {contract.DEFAULT_PRIORITY: "x"}}}
+    given = [member(role, pod={"priorityClassName": "x"}) for role in ("chief", "ps", "worker")]
+    assert problem_of(only(look(snapshot(given, namespaces=[giving])))) == (
+        'PriorityClass "x" does not exist, which is the edl.dev/default-priority of namespace '
+        '"web": create it (kubectl create priorityclass x --value=VALUE), or recreate the Jobs '
+        "with a priorityClassName, or after a correction of that annotation"
+    )
+
+
 def test_the_clean_up_is_the_deciding_roles() -> None:
     chief = member("chief", notes={"edl.dev/clean-up": "None"})
     assert only(look(snapshot([chief, *MNIST[1:]]))).clean_up is CleanUp.NONE
