@@ -5,12 +5,12 @@ from typing import Final
 
 from edl.messages.reason_messages import message, precedence
 from edl.messages.scarcity_messages import (
+    insufficient,
     kept_to,
     listed,
     node_rule,
     quota_figures,
     resource,
-    scarce,
 )
 from edl.model.blockers import (
     AtBound,
@@ -120,8 +120,7 @@ def _outranking(found: Outranked) -> list[str]:
 
 
 def _insufficient(found: InsufficientResources) -> str:
-    short = [name for name, _ in shown_amounts(_short(found.requests, found.free))]
-    lacks = f"Insufficient {' and '.join(map(scarce, short or [found.scarce]))} for"
+    lacks = f"{insufficient(found.lack)} for"
     if found.wanted == 1:
         return f"{lacks} one {found.role} ({found.requests}): {_most(found)}{_within(found)}"
     rest = found.wanted - found.fitting
@@ -150,8 +149,7 @@ def _within(found: InsufficientResources) -> str:
 
 def _most(found: InsufficientResources) -> str:
     """The largest free amounts of the scarce resources, or that no node has all of them at once."""
-    places = _places(found)
-    short = _short(found.requests, found.free)
+    places, short = _places(found), found.lack.short
     if not short:
         return f"none of {places} has all of it free at once"
     most = _of(found.free, short)

@@ -7,7 +7,7 @@ from edl import contract
 from edl.model.nodes import Domain
 from edl.model.quotas import Quota
 from edl.model.scarcity import Lack, NodeRule, NoEligibleNode, ResourceNeed, Scarce
-from edl.quantities import CPU, DEVICE_CLASS, devices_text
+from edl.quantities import CPU, DEVICE_CLASS, devices_text, shown_amounts
 
 NAMED: Final = 3
 """This many names are listed; the rest are counted."""
@@ -76,7 +76,8 @@ def needs(found: Sequence[ResourceNeed]) -> str:
 def insufficient(lack: Lack) -> str:
     """What is insufficient, with resources in kube-scheduler's words."""
     if lack.scarce is Scarce.RESOURCE:
-        return f"Insufficient {scarce(lack.resource)}"
+        names = [name for name, _ in shown_amounts(lack.short)] or [lack.resource]
+        return f"Insufficient {' and '.join(map(scarce, names))}"
     return f"Insufficient {_INSUFFICIENT[lack.scarce]}"
 
 

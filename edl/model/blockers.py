@@ -14,7 +14,7 @@ from edl.model.nodes import Domain
 from edl.model.object_refs import JobKey
 from edl.model.quotas import Quota
 from edl.model.reason_codes import Code, Reason
-from edl.model.scarcity import NoEligibleNode, Scarce
+from edl.model.scarcity import Lack, NoEligibleNode, Scarce
 from edl.quantities import Resources
 
 
@@ -106,7 +106,7 @@ class InsufficientResources(msgspec.Struct, frozen=True):
 
     `fitting` of the `wanted` pods fit; with room for `pods` more, the role gets all of them.
     `nodes`: how many are eligible and large enough; `free`: for each requested resource, the
-    largest unreserved amount on one of them; `scarce`: the resource that admits the fewest pods.
+    largest unreserved amount on one of them; `lack`: what they lack for one more pod.
     `node`: the node that comes nearest; `missing`: what one pod lacks there. `domains`: the
     topology domains to which a required topology limits the pods. `most`: how many would fit if
     only this training job ran, or beside what borrowers keep. `kept`: teams whose guarantee covers
@@ -121,7 +121,7 @@ class InsufficientResources(msgspec.Struct, frozen=True):
     requests: Resources
     nodes: int
     free: Resources
-    scarce: str
+    lack: Lack
     node: str
     missing: Resources
     most: int

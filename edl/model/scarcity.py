@@ -21,10 +21,14 @@ class Scarce(StrEnum):
 
 
 class Lack(msgspec.Struct, frozen=True):
-    """What nodes lack; `resource` is its name where it is a single resource."""
+    """What nodes lack. `resource`: the one that admits the fewest pods, if they lack resources.
+
+    `short`: the requests of one pod of which no node has enough; empty if each fits somewhere.
+    """
 
     scarce: Scarce
     resource: str = ""
+    short: Resources = Resources()
 
 
 class ResourceNeed(msgspec.Struct, frozen=True):

@@ -20,7 +20,7 @@ from edl.model.blockers import (
 )
 from edl.model.scarcity import Scarce
 from edl.planner.explain.kept_extras import kept_extras
-from edl.planner.fit_errors.fit_error import no_domain_error, no_node_error, scarce_resource
+from edl.planner.fit_errors.fit_error import no_domain_error, no_node_error, resource_lack
 from edl.planner.gangs.gang import Gang
 from edl.planner.packing.pack_order import pack_in_best_order
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
@@ -177,7 +177,7 @@ def _insufficient(
         free=Resources.of(
             {names[row]: max(int(room[row, indexes].max()), 0) for row, _ in pod_class.amounts}
         ),
-        scarce=scarce_resource(snapshot, room, pod_class),
+        lack=resource_lack(snapshot, room, pod_class, indexes),
         node=snapshot.capacity.node_names[best],
         missing=Resources.of(
             {names[row]: max(amount - int(room[row, best]), 0) for row, amount in pod_class.amounts}

@@ -18,6 +18,7 @@ from edl.planner.gangs.gang import Gang
 from edl.planner.gangs.topology_placement import AttainedCapacity, closest_fit, fits_empty_cluster
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
 from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.quantities import Resources
 
 
 def gang_fit_error(
@@ -52,6 +53,8 @@ def one_pod_error(snapshot: Snapshot, pod_class: PodClass) -> Reason:
         return reasons.no_node(error)
     room = snapshot.capacity.future_idle
     lacks = scarcest(snapshot, room, [PodSetRequest(pod_class, 1)], FUTURE_IDLE)
+    if lacks.scarce is Scarce.RESOURCE:
+        lacks = resource_lack(snapshot, room, pod_class, _largest(pod_class))
     return reasons.no_room(pod_class.shape.requests, lacks, snapshot.domains.kept_to(pod_class))
 
 
@@ -108,12 +111,25 @@ def scarcest(
     return Lack(Scarce.RESOURCE, scarce_resource(snapshot, room, pod_class))
 
 
+def resource_lack(snapshot: Snapshot, room: Ints, pod_class: PodClass, nodes: Ints | Mask) -> Lack:
+    """The resources that `nodes` lack for one more pod in `room`, int64[resources, nodes]."""
+    names = snapshot.capacity.resources
+    most = room[:, nodes].max(axis=1, initial=0)
+    short = {names[row]: amount for row, amount in pod_class.amounts if amount > most[row]}
+    return Lack(Scarce.RESOURCE, scarce_resource(snapshot, room, pod_class), Resources.of(short))
+
+
+def _largest(pod_class: PodClass) -> Ints | Mask:
+    """The nodes that could hold a pod if they were empty; all eligible ones if none is."""
+    return pod_class.large_enough if pod_class.large_enough.any() else pod_class.nodes
+
+
 def scarce_resource(snapshot: Snapshot, room: Ints, pod_class: PodClass) -> str:
     """The resource that admits the fewest pods on nodes that could hold one.
 
     It is the same however many pods have been placed in `room`, int64[resources, nodes].
     """
-    there = room[:, pod_class.large_enough if pod_class.large_enough.any() else pod_class.nodes]
+    there = room[:, _largest(pod_class)]
     alone = [
         (int(np.maximum(there[row] // amount, 0).sum()), row) for row, amount in pod_class.amounts
     ]

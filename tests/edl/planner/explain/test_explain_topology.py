@@ -70,6 +70,16 @@ def test_a_job_without_a_topology_names_no_domain() -> None:
     assert message(held.reason) == "Insufficient cpu for one more pod of 1 CPU"
 
 
+def test_a_plan_names_the_same_insufficient_resources_as_an_explanation() -> None:
+    mine = worker("mnist", 1, 3, shape=shape(2, "2Gi", 1), on=["a"])
+    for cpu, lacks in ((3, "cpu and nvidia.com/gpu"), (4, "nvidia.com/gpu")):
+        given, found = explained(node("a", cpu, gpu=1), mine)
+        (held,) = plan_for(given.state).held
+        (blocker,) = found.roles[0].blockers.blockers if found.roles[0].blockers else ()
+        assert message(held.reason).startswith(f"Insufficient {lacks} for one more pod of ")
+        assert messages.cause(blocker).startswith(f"Insufficient {lacks} for one worker ")
+
+
 def test_room_that_is_missing_is_missing_in_the_domain() -> None:
     (blocker,) = growth(*racks(4, 1), asking(in_one(), 2, 9, on=["r1-a", "r1-b"]), after=2)
     assert isinstance(blocker, InsufficientResources)
