@@ -13,7 +13,7 @@ from edl.kube.cluster import ListOptions
 from edl.model import JobKey, Role, TrainingJob
 from edl.phases import ending
 from kubectl_edl.cli.command_errors import Missing, Refused, Reverted, TimedOut
-from kubectl_edl.cli.context import CliContext, ClusterConnection
+from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.job_lookup import only
 from kubectl_edl.client.reconciler_lease import Lead, leadership
@@ -46,20 +46,21 @@ def wait(
         found = only(job, survey_training(connection, "", now))
         if found is None:
             raise Missing(f"{job.name} was deleted meanwhile")
-        if (outcome := _outcome(found, resize)) is not None:
+        if (outcome := _outcome(found, resize, connection.scope)) is not None:
             return outcome
         limit.check(now - begun, now)
     raise TimedOut(f"{job.name}: no longer followed")
 
 
-def _outcome(job: TrainingJob, resize: Scaling) -> str | None:
+def _outcome(job: TrainingJob, resize: Scaling, scope: Scope) -> str | None:
     """The sentence on the outcome; None while the resize is in progress."""
     name, role_name = job.key.name, resize.role.name
     role = next((role for role in job.roles if role.name == role_name), None)
     if role is None:
         raise Missing(f"the Job of {role_name} was deleted meanwhile")
     if failed := _failed(role, resize):
-        raise Reverted(f"{name}: {role_name}: {failed.message}")
+        stays = _earlier_size(job.key, resize, failed, scope)
+        raise Reverted(f"{name}: {role_name}: {failed.message}{stays}")
     if ending(job) is not None:
         raise Refused(f"{name} has ended meanwhile")
     if role.request.replicas != resize.size:
@@ -84,6 +85,15 @@ def _failed(role: Role, resize: Scaling) -> HistoryEntry | None:
         if entry.operation is Operation.FAILED and entry.before == resize.size
     )
     return next(back, None)
+
+
+def _earlier_size(job: JobKey, resize: Scaling, failed: HistoryEntry, scope: Scope) -> str:
+    """That an earlier manual size, which the role did not have either, is requested again."""
+    if resize.fallback in (None, failed.after):
+        return ""
+    role = f"{scope.within(job.namespace).job_flags} --role {resize.role.name}"
+    automatic = f"kubectl edl scale {job.name}{role} --auto"
+    return f"; its earlier manual size {resize.fallback} stays requested; to remove it: {automatic}"
 
 
 def _is_there(role: Role, size: int | None) -> bool:

@@ -182,6 +182,19 @@ def test_a_growth_that_was_taken_back_is_exit_code_4(stage: Stage) -> None:
     assert found.err == "error: mnist: worker: reverted to 4: 6 not ready within 60 s\n"
 
 
+def test_an_earlier_manual_size_that_outlives_a_reverted_growth_is_named(stage: Stage) -> None:
+    """The revert requests it again, and the job grows to it once there is room."""
+    stage.run("scale", "mnist", "8")
+    line = "2026-11-21T12:01:00Z ScaleFailed 8 4 reverted to 4: 8 not ready within 10 s"
+    stage.between = [noted(stage, "mnist-worker", scale_timeout=None, history=line)]
+    found = stage.run("scale", "mnist", "8", "--wait", "--timeout", "10s")
+    assert found.code == 4
+    assert found.err == (
+        "error: mnist: worker: reverted to 4: 8 not ready within 10 s; its earlier manual size 8 "
+        "stays requested; to remove it: kubectl edl scale mnist -n default --role worker --auto\n"
+    )
+
+
 def test_an_older_failure_is_not_taken_for_this_one(stage: Stage) -> None:
     line = "2026-11-21T11:01:00Z ScaleFailed 6 4 reverted to 4: 6 not ready within 60 s"
     noted(stage, "mnist-worker", history=line)()
