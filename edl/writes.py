@@ -27,8 +27,8 @@ class Patch(msgspec.Struct, frozen=True):
     """Fields with the values that the patch relies on: if they are unchanged, the patch is retried
     on a newer version of the object."""
     optional: bool = False
-    """If the object is gone, or its fields have changed, only the other writes to it are left out,
-    not the rest of the step."""
+    """If the object is gone, being deleted, or a pod that has ended, only this and the other writes
+    to it are left out, not the rest of the step."""
     delay: float = 0.0
     """Seconds to wait before it, until controllers have seen the writes before it."""
 

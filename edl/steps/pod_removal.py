@@ -83,8 +83,8 @@ def deletions(job: TrainingJob, role: Role, size: int) -> tuple[Write, ...]:
 def untracked_end(job: TrainingJob, pod: Pod, *, optional: bool = False) -> tuple[Write, ...]:
     """Deletes a pod so that its Job counts no failure.
 
-    If `optional`, a pod that has ended meanwhile, or that the Job controller has deleted, does not
-    end the step: the size that follows is right without it.
+    If `optional`, a pod that has ended meanwhile, or that the Job controller deletes, is left as it
+    is, and does not end the step: the size that follows is right without it.
 
     The deletion has no precondition: once untracked, the pod must go whatever happens to it
     meanwhile, because its Job would not count its success either. No other pod gets its name: the

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from edl.errors import Conflict, Invalid
+from edl.errors import Conflict, Invalid, NotFound
 from edl.kube.cluster import Cluster
 from edl.patches.merge_patch import merged
 from edl.writes import Json, Patch
 
 _TRIES: Final = 5
 """Attempts at one patch while other clients write fields that it does not depend on."""
+_ENDED: Final = ("Succeeded", "Failed")
 _DECIDED: Final = ("suspend", "parallelism", "completions")
 """Fields of a Job on which plans count."""
 
@@ -18,7 +19,7 @@ def patched(cluster: Cluster, write: Patch, version: str = "") -> Json:
     """The patched object; `version` replaces the patch's own precondition.
 
     Raises Conflict if the object has changed, other than in fields that `unless_changed` leaves
-    out.
+    out, and NotFound if the patch is optional and the object is being deleted or has ended.
     """
     tries = _TRIES
     while True:
@@ -29,6 +30,8 @@ def patched(cluster: Cluster, write: Patch, version: str = "") -> Json:
             if write.unless_changed is None or not tries:
                 raise
             known = cluster.get(write.target)
+            if write.optional and _ends(known):
+                raise NotFound(f"{write.target.name} ends") from None
             if not still_fits(write, known):
                 raise
             version = known["metadata"]["resourceVersion"]
@@ -52,6 +55,12 @@ def check_stored(write: Patch, found: Json) -> None:
 def still_fits(write: Patch, known: Json) -> bool:
     """Whether the object, in a newer version, has the values on which the patch relies."""
     return write.unless_changed is not None and merged(known, write.unless_changed) == known
+
+
+def _ends(known: Json) -> bool:
+    """Whether the object is being deleted, or is a pod whose containers have ended."""
+    phase = known.get("status", {}).get("phase")
+    return bool(known["metadata"].get("deletionTimestamp")) or phase in _ENDED
 
 
 def _with_version(patch: Patch, version: str) -> Mapping[str, Any]:

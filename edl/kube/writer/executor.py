@@ -166,11 +166,11 @@ class ClusterWriter:
                 raise
 
     def _write_chain(self, writes: Sequence[Write], ours: dict[ObjectRef, str]) -> None:
-        """Performs the writes to one object in order, until an optional one finds it changed."""
+        """Performs the writes to one object in order, until an optional one finds it gone."""
         for write in writes:
             try:
                 self._write(write, ours)
-            except (Conflict, NotFound):
+            except NotFound:
                 if not (isinstance(write, Patch) and write.optional):
                     raise
                 return

@@ -356,23 +356,33 @@ def test_after_a_pod_that_cannot_be_written_nothing_of_the_step_is_begun(
     assert fake.get(JOB)["spec"]["parallelism"] == 1
 
 
+_CHANGES: Mapping[str, Json] = {
+    "gone": {"metadata": {"finalizers": []}},
+    "leaves": {"metadata": {"finalizers": ["a", "b"]}},
+    "ended": {"metadata": {"labels": {"seen": "yes"}}, "status": {"phase": "Succeeded"}},
+    "runs": {"metadata": {"finalizers": ["a", "b"]}},
+}
+
+
 @pytest.mark.parametrize("optional", [True, False])
-@pytest.mark.parametrize("gone", [True, False])
-def test_an_optional_patch_of_a_changed_object_ends_only_the_writes_to_that_object(
-    fake: FakeCluster, cluster: FaultyCluster, *, optional: bool, gone: bool
+@pytest.mark.parametrize("change", _CHANGES)
+def test_an_optional_patch_of_an_object_that_ends_leaves_only_this_object_out(
+    fake: FakeCluster, cluster: FaultyCluster, change: str, *, optional: bool
 ) -> None:
+    """A pod that runs must go before the size is lowered: another one would go instead."""
     first, delete, *others = removal(fake, 3).writes
     assert isinstance(first, Patch)
-    unchanged = {"metadata": {"finalizers": ["a"]}}
+    unchanged = {"metadata": {"finalizers": ["a"]}, "status": None}
     first = replace(first, unless_changed=unchanged, optional=optional)
-    fake.patch(first.target, {"metadata": {"finalizers": [] if gone else ["a", "b"]}})
-    if gone:
+    fake.patch(first.target, _CHANGES[change])
+    if change in ("gone", "leaves"):
         fake.delete(first.target)
     step = Step(KEY, (first, delete, *others))
     report = ClusterWriter(cluster, threads=1).act([step])
-    assert (report.done, report.conflicts) == (((step,), ()) if optional else ((), (step,)))
-    assert fake.get(JOB)["spec"]["parallelism"] == (0 if optional else 1)
-    assert cluster.asked["delete"] == (2 if optional else 0), "and the changed pod stays"
+    left_out = optional and change != "runs"
+    assert (report.done, report.conflicts) == (((step,), ()) if left_out else ((), (step,)))
+    assert fake.get(JOB)["spec"]["parallelism"] == (0 if left_out else 1)
+    assert cluster.asked["delete"] == (2 if left_out else 0), "and the changed pod stays"
 
 
 @pytest.mark.parametrize(
