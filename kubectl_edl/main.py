@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from http import HTTPStatus
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Final
 
@@ -124,8 +125,9 @@ def _failed(error: Exception, cli: CliContext, asked: Sequence[Scope]) -> int:
     if isinstance(error, WebhookAway) or isinstance(error.__cause__, WebhookAway):
         flags = asked[-1].edl_flags if asked else ""
         cli.warn(f"hint: the webhook of kubectl-edl did not answer: kubectl edl doctor{flags}")
-    if isinstance(error, Forbidden) and asked and asked[-1].all_namespaces:
-        cli.warn("hint: -A needs this right in every namespace; -n NAMESPACE needs it in one")
+    refused = isinstance(error, Forbidden) and error.status == HTTPStatus.FORBIDDEN
+    if refused and asked and asked[-1].all_namespaces:
+        cli.warn("hint: -A needs this right in the whole cluster; -n NAMESPACE shows one namespace")
     return exit_code(error)
 
 

@@ -16,17 +16,18 @@ MOST: Final = 3
 
 
 class Outcomes:
-    """A pytest plugin that records which tests failed, and how many passed and must."""
+    """A pytest plugin that records which tests failed and passed, and how many must pass."""
 
     def __init__(self) -> None:
         self.failed: dict[str, None] = {}
-        self.passed = 0
+        self.passed: set[str] = set()
         self.least = 0
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
             self.failed[report.nodeid] = None
-        self.passed += report.passed and report.when == "call"
+        if report.passed and report.when == "call":
+            self.passed.add(report.nodeid)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         self.least = session.config.getoption("least")
@@ -35,7 +36,7 @@ class Outcomes:
     def few_failed(self) -> bool:
         """Whether few tests failed, and no other one was lost."""
         few = 0 < len(self.failed) <= MOST
-        return few and self.passed + len(self.failed) >= self.least
+        return few and len(self.passed.union(self.failed)) >= self.least
 
 
 def main(arguments: list[str]) -> int:

@@ -49,7 +49,9 @@ class Wait:
             yield
         except Missing as missing:
             if self._views and missing.name:
-                raise Missing(f'training job "{missing.name}" was deleted') from missing
+                known = any(one.job.key.name == missing.name for one in self._views)
+                kind = "training job" if known else "Job"
+                raise Missing(f'{kind} "{missing.name}" was deleted') from missing
             raise
 
     def until(self, changes: Iterator[None]) -> Iterator[None]:

@@ -79,8 +79,19 @@ def test_a_user_of_one_namespace_is_shown_the_flag_that_works_there(stage: Stage
     assert (found.code, found.out) == (1, "")
     refused, hint = found.err.splitlines()
     assert refused.startswith('error: "ann" may not list Job')
-    assert hint == "hint: -A needs this right in every namespace; -n NAMESPACE needs it in one"
+    assert hint == (
+        "hint: -A needs this right in the whole cluster; -n NAMESPACE shows one namespace"
+    )
     assert "hint" not in stage.run("status").err
+
+
+def test_credentials_that_are_not_accepted_get_no_hint_about_namespaces(stage: Stage) -> None:
+    class Expired(ClusterWrapper):
+        def list(self, selection: ListOptions) -> RawList:
+            raise Forbidden(f"{selection.kind}: log in again", 401)
+
+    stage.wrapped = lambda cluster: cast("Cluster", Expired(cluster))
+    assert "hint" not in stage.run("status", "-A").err
 
 
 def test_all_namespaces_are_only_suggested_to_users_who_may_list_their_jobs(stage: Stage) -> None:

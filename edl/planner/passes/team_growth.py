@@ -51,7 +51,8 @@ class _Branches:
     policy: Policy
     roles: defaultdict[int, list[_Entry]] = field(default_factory=lambda: defaultdict(list))
     """By team, a heap of its own roles."""
-    below: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    below: defaultdict[int, dict[int, None]] = field(default_factory=lambda: defaultdict(dict))
+    """By team, its branches in order."""
 
     def add(self, asking: Iterable[RoleAllocation]) -> list[int]:
         """Add roles. Returns the branches below the lowest team that all of them belong to."""
@@ -63,10 +64,10 @@ class _Branches:
             for team, above in pairwise((*self.balance.paths[own], NO_TEAM)):
                 if team in self.below[above]:
                     break
-                self.below[above].append(team)
-        tops = self.below[NO_TEAM]
+                self.below[above][team] = None
+        tops = [*self.below[NO_TEAM]]
         while len(tops) == 1 and not self.roles[tops[0]]:
-            tops = self.below[tops[0]]
+            tops = [*self.below[tops[0]]]
         return tops
 
     def turns(self, team: int) -> Iterator[_Turn]:

@@ -61,7 +61,7 @@ def jobs(draw: Draw, number: int) -> TrainingJob:
     return job(
         f"job-{number}",
         *(roles(draw, name, resizing) for name in all_roles),
-        queued=-draw.between(0, 900),
+        queued=-draw.one_of(0, 0, 300, draw.between(0, 900)),
         priority=draw.one_of(0, 0, 1, 2),
         paused=draw.between(0, 15) == 15,
     )

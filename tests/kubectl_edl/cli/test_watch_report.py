@@ -193,6 +193,13 @@ def test_a_job_that_is_deleted_ends_its_watch(stage: Stage, names: list[str], fo
     assert (found.code, found.err) == (3, 'error: training job "mnist" was deleted\n')
 
 
+def test_a_watch_of_one_jobs_name_ends_with_that_job(stage: Stage) -> None:
+    """The other roles of the training job are still there."""
+    stage.between = _deletions(stage)[2:]
+    found = stage.run("status", "mnist-worker", "-w")
+    assert (found.code, found.err) == (3, 'error: Job "mnist-worker" was deleted\n')
+
+
 @pytest.mark.parametrize("form", ["wide", "json", "name"])
 def test_a_watch_of_all_jobs_names_each_that_is_deleted(stage: Stage, form: str) -> None:
     gone = "default/mnist was deleted or released"
