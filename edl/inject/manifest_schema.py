@@ -99,6 +99,8 @@ def _compiled(shape: _Shape) -> Any:  # noqa: ANN401 - a type
 
 
 _COMPILED: Final = {kind: _compiled(_whole(spec)) for kind, spec in _SPECS.items()}
+for _each in _COMPILED.values():  # before threads use them: see `edl.kube.api.api_errors`
+    msgspec.json.Decoder(_each)
 _WORDS: Final[dict[type, str]] = {
     dict: "an object",
     list: "a list",

@@ -18,7 +18,7 @@ from functools import partial
 from http import HTTPStatus
 from io import StringIO
 from threading import BoundedSemaphore
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 from flask import Flask, Response, redirect, render_template, request
@@ -63,7 +63,6 @@ _STATUS: Final[tuple[tuple[type[EdlError], HTTPStatus], ...]] = (
     (Unreachable, HTTPStatus.BAD_GATEWAY),
 )
 _PAGES: Final = frozenset({"page", "job"})
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +72,10 @@ class ResizeRequest:
     namespace: str
     name: str
     size: int | None
+
+
+_what_ifs: Final = msgspec.json.Decoder(what_if_job.WhatIfRequest)
+_resizes: Final = msgspec.json.Decoder(ResizeRequest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,19 +185,14 @@ def _events(context: DashboardContext, streams: BoundedSemaphore) -> Response:
 
 
 def _what_if(context: DashboardContext) -> Response:
-    return _json(context.what_if(_body(what_if_job.WhatIfRequest)))
+    return _json(context.what_if(_what_ifs.decode(request.get_data())))
 
 
 def _scale(context: DashboardContext) -> Response:
     if context.resize is None:
         text = "this dashboard only reads; start it with --allow-scale to change sizes here"
         return _error(text, HTTPStatus.FORBIDDEN)
-    return _json({"message": context.resize(_body(ResizeRequest))})
-
-
-def _body(kind: type[_T]) -> _T:
-    """The parsed body. Raises msgspec.DecodeError, of which ValidationError is a subclass."""
-    return msgspec.json.decode(request.get_data(), type=kind)
+    return _json({"message": context.resize(_resizes.decode(request.get_data()))})
 
 
 def _json(body: object, status: int = HTTPStatus.OK) -> Response:

@@ -27,10 +27,13 @@ class _Settings(msgspec.Struct, frozen=True):
     limits: ReconcilerCooldowns = ReconcilerCooldowns()
 
 
+_decoder: Final = msgspec.json.Decoder(_Settings)
+
+
 def published(settings: str | None) -> ReconcilerCooldowns:
     """Cooldowns from the annotation of the reconciler's Lease."""
     try:
-        found = msgspec.json.decode(settings or "{}", type=_Settings).limits
+        found = _decoder.decode(settings or "{}").limits
     except msgspec.DecodeError:
         return ReconcilerCooldowns()
     known = (found.growth_cooldown or 0, found.restart_cooldown or 0)

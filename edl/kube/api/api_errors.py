@@ -39,6 +39,11 @@ class _Status(msgspec.Struct):
     details: _Details | None = None
 
 
+# Not at the first refusal: msgspec 0.22 reads a struct's fields at its first use, and a thread that
+# uses the struct meanwhile ends the process with a segmentation fault.
+_decoder: Final = msgspec.json.Decoder(_Status)
+
+
 class ApiCall(msgspec.Struct, frozen=True):
     """A request in the terms of RBAC: `verb` (list, patch, …) on `resource` (jobs.batch).
 
@@ -143,6 +148,6 @@ def _without_objects(message: str) -> str:
 def _status(body: bytes) -> _Status:
     """The Status object in a body; one with the beginning of any other body as its message."""
     try:
-        return msgspec.json.decode(body, type=_Status)
+        return _decoder.decode(body)
     except msgspec.DecodeError:
         return _Status(message=body[:200].decode(errors="replace").strip())

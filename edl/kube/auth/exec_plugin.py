@@ -52,6 +52,7 @@ class _Credential(msgspec.Struct, rename="camel"):
     status: _Status
 
 
+_credentials: Final = msgspec.json.Decoder(_Credential)
 _REFUSED: Final = timedelta(minutes=1)
 """The least time between two runs for refused credentials: the plugin may prompt its user."""
 
@@ -121,7 +122,7 @@ class ExecPlugin:
         done = self._run()
         if done.returncode:
             raise ValueError(f"it returned {done.returncode}. {(done.stderr or b'').decode()}")
-        found = msgspec.json.decode(done.stdout, type=_Credential)
+        found = _credentials.decode(done.stdout)
         if (found.api_version, found.kind) != (self._exec.api_version, _KIND):
             raise ValueError(f"it printed {found.kind} of {found.api_version}")
         if not (found.status.token or found.status.client_certificate_data):
