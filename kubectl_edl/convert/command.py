@@ -27,9 +27,9 @@ other.
 Each field is converted, or reported on stderr: "dropped" with what to do instead, "note" if nothing
 is lost. ScaleIn and ScaleOut are operations: nothing is printed for them, the corresponding command
 is reported on stderr, and they count as dropped. Training jobs of unsupported operators, such as
-XGBoostJob and JobSet, are printed unchanged and count as dropped. So do other custom resources if
-nothing is converted; otherwise each is a note. An ordinary Job with Kueue's queue label is printed
-unchanged, with a note.
+XGBoostJob and JobSet, are printed unchanged and count as dropped. Other custom resources are
+printed unchanged, each with a note; they count as dropped if nothing is converted. An ordinary Job
+with Kueue's queue label is printed unchanged, with a note.
 
 \b
 Examples:

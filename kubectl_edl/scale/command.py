@@ -25,7 +25,7 @@ as well, and the removed index is created again when capacity is free.
 
 --wait has no time limit of its own, as kubectl rollout status. If a ResourceQuota is too small for
 the size even without other pods, the command ends with an error instead, unless --timeout is given.
-So it does for a paused job.
+For a paused job it ends with an error at once.
 
 --timeout reverts a scale-up that is not ready in time. With --wait the command then ends, after up
 to 15s in which the reconciler reverts the scale-up. It is refused for a job that does not run: a

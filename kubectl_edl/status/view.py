@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from kubectl_edl.output.table import Layout
 
 _ABSENT: Final = "was deleted or released"
-_ABSENT_SELECTED: Final = f"{_ABSENT}, or is no longer selected"
+_ABSENT_SELECTED: Final = f"{_ABSENT}, or its labels no longer match"
 _LOW: Final = 12
 """Terminals with fewer lines show only the training jobs."""
 

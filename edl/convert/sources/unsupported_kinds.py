@@ -25,8 +25,8 @@ _UNREAD: Final[Mapping[tuple[str, str], str]] = {
     ("elasticdeeplearning.ai", "AITrainingJob"): "is not read",
     ("ray.io", "RayJob"): _NO_FRAMEWORK,
     ("batch.volcano.sh", "Job"): "of Volcano is not read",
-    ("jobset.x-k8s.io", "JobSet"): "says no framework and is not read",
-    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): "says no framework and is not read",
+    ("jobset.x-k8s.io", "JobSet"): "names no framework and is not supported",
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): "names no framework and is not supported",
     ("workload.codeflare.dev", "AppWrapper"): "is not opened",
 }
 """The reason, by API group and kind; only training jobs are listed."""

@@ -210,7 +210,7 @@ def test_a_watch_of_all_jobs_names_each_that_is_deleted(stage: Stage, form: str)
     found = stage.run("status", "-w", "-o", form, "-l", "edl.dev/framework=none")
     assert (found.code, found.err) == (
         0,
-        "default/resnet was deleted or released, or is no longer selected\n",
+        "default/resnet was deleted or released, or its labels no longer match\n",
     )
 
 
