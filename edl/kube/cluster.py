@@ -23,7 +23,7 @@ import msgspec
 from edl.errors import NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime, timedelta
 
     from edl.model import ObjectRef
@@ -48,12 +48,12 @@ class Delta(NamedTuple, Generic[T]):
     before: T | None
     after: T | None
 
-    def signed(self) -> Iterator[tuple[T, int]]:
+    def signed(self) -> Iterable[tuple[T, int]]:
         """The object before, with -1, and after, with 1: what indexes subtract and add."""
-        if self.before is not None:
-            yield self.before, -1
-        if self.after is not None:
-            yield self.after, 1
+        before, after = self.before, self.after
+        if before is None:
+            return () if after is None else ((after, 1),)
+        return ((before, -1),) if after is None else ((before, -1), (after, 1))
 
 
 class ApiResource(msgspec.Struct, frozen=True):

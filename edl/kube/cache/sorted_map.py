@@ -1,5 +1,6 @@
 """Values in the order of their keys, for a state that is rebuilt after each small change."""
 
+from bisect import bisect_left
 from typing import Any, Generic, Protocol, TypeVar
 
 
@@ -15,36 +16,37 @@ class SortedMap(Generic[K, V]):
     """A mapping whose values come as one tuple: the same object until a value differs."""
 
     def __init__(self) -> None:
-        self._values: dict[K, V] = {}
         self._keys: list[K] = []
-        self._sorted = True
+        self._values: list[V] = []
         self._tuple: tuple[V, ...] | None = ()
 
-    def put(self, key: K, value: V) -> None:
-        """Sets a value. An equal value changes nothing: the old object stays."""
-        last = self._values.get(key)
-        if last is None:
-            self._keys.append(key)
-            self._sorted = False
-        elif last == value:
-            return
-        self._values[key] = value
-        self._tuple = None
+    def get(self, key: K) -> V | None:
+        at = bisect_left(self._keys, key)
+        return self._values[at] if self._has(key, at) else None
 
-    def drop(self, key: K) -> None:
-        """Removes a value.
+    def put(self, key: K, value: V | None) -> bool:
+        """Sets a value, None removes it; returns whether it differs from the one before.
 
-        Its key is removed at the next `values`, as many may be dropped at once.
+        An equal value changes nothing: the old object stays.
         """
-        if self._values.pop(key, None) is not None:
-            self._sorted = False
-            self._tuple = None
+        at = bisect_left(self._keys, key)
+        present = self._has(key, at)
+        if (value == self._values[at]) if present else value is None:
+            return False
+        if value is None:
+            del self._keys[at], self._values[at]
+        elif present:
+            self._values[at] = value
+        else:
+            self._keys.insert(at, key)
+            self._values.insert(at, value)
+        self._tuple = None
+        return True
 
     def values(self) -> tuple[V, ...]:
-        if not self._sorted:
-            # The keys are nearly sorted, so sorting takes linear time.
-            self._keys = sorted(key for key in dict.fromkeys(self._keys) if key in self._values)
-            self._sorted = True
         if self._tuple is None:
-            self._tuple = tuple(map(self._values.__getitem__, self._keys))
+            self._tuple = tuple(self._values)
         return self._tuple
+
+    def _has(self, key: K, at: int) -> bool:
+        return at < len(self._keys) and self._keys[at] == key

@@ -99,6 +99,14 @@ class Store(Generic[T]):
             items = (item for item in self._items.values() if item.facts is not None)
             return [Delta(item.key, None, item.facts) for item in items]
 
+    def last_read(self) -> list[Delta[T]]:
+        """All objects as of the last call of `changes`, as additions: later ones follow there."""
+        with self._lock:
+            later = self._changes or {}
+            items = [(key, item.facts) for key, item in self._items.items() if key not in later]
+            both = (*items, *later.items())
+            return [Delta(key, None, facts) for key, facts in both if facts is not None]
+
     def item(self, raw: bytes) -> StoredObject[T]:
         """Decodes an object. Raises msgspec.DecodeError if it has no identity.
 

@@ -4,14 +4,20 @@ Waits that count from such a time could last for hours. The true time is unknown
 long ago. Times written by Kubernetes are kept: the state's own time is the API server's.
 """
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from edl.kube.cluster import Delta
 from edl.lost_pods import LONGEST_BACKOFF
 from edl.model import Pod, Role, TrainingJob
+
+if TYPE_CHECKING:
+    from edl.model import JobKey
 
 AHEAD: Final = timedelta(minutes=1)
 """Accepted difference between two leaders' clocks; it prolongs waits by at most as much."""
@@ -19,25 +25,44 @@ LONG_AGO: Final = timedelta(days=1)
 """Longer than any wait."""
 
 
-def set_right(jobs: tuple[TrainingJob, ...], now: datetime) -> tuple[TrainingJob, ...]:
-    """The jobs without times of our own in the future; usually the same tuple."""
-    latest = now + AHEAD
-    wrong = [job for job in jobs if _is_wrong(job, latest)]
-    if not wrong:
-        return jobs
-    ahead = {id(job) for job in wrong}
-    return tuple(_set_right(job, now) if id(job) in ahead else job for job in jobs)
+class OwnTimes:
+    """The latest time of ours in each training job, updated job by job."""
+
+    def __init__(self) -> None:
+        self._latest: list[tuple[float, JobKey]] = []
+        """Sorted, so that only jobs with times in the future are inspected."""
+
+    def job(self, change: Delta[TrainingJob]) -> None:
+        for job, sign in change.signed():
+            entry = (max(_own_times(job), default=0.0), job.key)
+            if sign > 0:
+                insort(self._latest, entry)
+            else:
+                del self._latest[bisect_left(self._latest, entry)]
+
+    def set_right(self, jobs: tuple[TrainingJob, ...], now: datetime) -> tuple[TrainingJob, ...]:
+        """The jobs without times of our own in the future; usually the same tuple."""
+        first = bisect_right(self._latest, (now + AHEAD).timestamp(), key=itemgetter(0))
+        wrong = {key for _, key in self._latest[first:]}
+        if not wrong:
+            return jobs
+        return tuple(_set_right(job, now) if job.key in wrong else job for job in jobs)
 
 
-def _is_wrong(job: TrainingJob, latest: datetime) -> bool:
-    return _later(job.started_at, latest) or any(
-        _later(role.record.resized_at, latest)
-        or _later(role.record.resumed_at, latest)
-        or _later(role.record.delayed_until, latest + LONGEST_BACKOFF)
-        or (role.request.scaling and _later(role.request.scaling.since, latest))
-        or (role.template.gated and any(_placed_later(pod, latest) for pod in role.status.pods))
-        for role in job.roles
-    )
+def _own_times(job: TrainingJob) -> Iterator[float]:
+    """Times that we have written, in seconds since the epoch: of an end, when its wait began."""
+    if job.started_at:
+        yield job.started_at.timestamp()
+    for role in job.roles:
+        record, scaling = role.record, role.request.scaling
+        for at in (record.resized_at, record.resumed_at, scaling and scaling.since):
+            if at:
+                yield at.timestamp()
+        if record.delayed_until:
+            yield record.delayed_until.timestamp() - LONGEST_BACKOFF.total_seconds()
+        for pod in role.status.pods if role.template.gated else ():
+            if pod.planned.placed_at and not pod.node:
+                yield pod.planned.placed_at.timestamp()
 
 
 def _set_right(job: TrainingJob, now: datetime) -> TrainingJob:
@@ -60,20 +85,14 @@ def _roles(roles: Sequence[Role], now: datetime) -> tuple[Role, ...]:
 
 
 def _pod(pod: Pod, now: datetime) -> Pod:
-    if not _placed_later(pod, now + AHEAD):
+    placed = _moment(pod.planned.placed_at, now)
+    if pod.node or placed == pod.planned.placed_at:
         return pod
-    return replace(pod, planned=replace(pod.planned, placed_at=now - LONG_AGO))
-
-
-def _placed_later(pod: Pod, latest: datetime) -> bool:
-    return not pod.node and _later(pod.planned.placed_at, latest)
+    return replace(pod, planned=replace(pod.planned, placed_at=placed))
 
 
 def _moment(
     moment: datetime | None, now: datetime, wait: timedelta = timedelta()
 ) -> datetime | None:
-    return now - LONG_AGO if _later(moment, now + AHEAD + wait) else moment
-
-
-def _later(moment: datetime | None, latest: datetime) -> bool:
-    return moment is not None and moment > latest
+    """The moment, or a time long ago if it lies in the future by more than `wait`."""
+    return now - LONG_AGO if moment and moment > now + AHEAD + wait else moment

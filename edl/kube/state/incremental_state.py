@@ -40,7 +40,7 @@ class IncrementalState:
             requests=() if stores.takes_requests else None,
             pooled=stores.pooled,
         )
-        found = index.state(now, seen, stores.pods.values)
+        found = index.state(now, seen, stores.pods.last_read)
         self._index = index  # an error leaves None: the next call rebuilds the index
         return found
 
@@ -67,7 +67,7 @@ class IncrementalState:
             index.apply_devices(None, (), ())
             return
         if first := not index.follows_devices:
-            nodes, pods = stores.nodes.as_additions(), stores.pods.as_additions()
+            nodes, pods = stores.nodes.last_read(), stores.pods.last_read()
         index.apply_devices(stores.device_changes(whole=first), nodes, pods)
 
     def _scope(self, *, whole: bool) -> ClusterScope | None:

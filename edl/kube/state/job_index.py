@@ -1,6 +1,6 @@
 """Training jobs with their Jobs and pods, recomputed only if something has changed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, TypeVar
 
@@ -16,7 +16,7 @@ from edl.kube.provisioning.request_facts import CapacityRequestFacts
 from edl.kube.state.bare_training_jobs import bare_training_job
 from edl.kube.state.pending_demands import PendingDemands
 from edl.kube.state.training_job_inputs import ClusterScope, TrainingJobInputs
-from edl.kube.state.training_jobs import gather
+from edl.kube.state.training_jobs import gather, staying
 from edl.model import Demand, JobKey, Shape, TrainingJob
 
 _Key = TypeVar("_Key")
@@ -70,25 +70,21 @@ class JobIndex:
                 self._demands.add(pod)
 
     def pod(self, change: Delta[PodFacts]) -> None:
-        for found in (change.before, change.after):
-            if found:
-                self._stale |= {key for key in (self._key(found), _named(found)) if key}
         if change.before:
             self._forget(change.key, change.before)
         if change.after:
             self._know(change.key, change.after)
 
-    def _key(self, pod: PodFacts) -> JobKey | None:
-        """The training job to which a pod belongs, or None."""
-        return JobKey(pod.namespace, pod.bare.spec.job) if pod.bare else self._ours.get(pod.job)
-
     def _forget(self, name: ObjectKey, pod: PodFacts) -> None:
         if pod.job:
             _remove(self._pods, pod.job, name)
+            self._touch(pod)
         if key := _named(pod):
             _remove(self._labelled, key, name)
-        if pod.bare:
-            _remove(self._alone, JobKey(pod.namespace, pod.bare.spec.job), name)
+            self._stale.add(key)
+        if key := _alone(pod):
+            _remove(self._alone, key, name)
+            self._stale.add(key)
         if pod.provisional:
             del self._provisional[name]
         if pod.asking:
@@ -97,14 +93,22 @@ class JobIndex:
     def _know(self, name: ObjectKey, pod: PodFacts) -> None:
         if pod.job:
             self._pods.setdefault(pod.job, {})[name] = pod
+            self._touch(pod)
         if key := _named(pod):
             self._labelled.setdefault(key, {})[name] = pod
-        if pod.bare:
-            self._alone.setdefault(JobKey(pod.namespace, pod.bare.spec.job), {})[name] = pod
+            self._stale.add(key)
+        if key := _alone(pod):
+            self._alone.setdefault(key, {})[name] = pod
+            self._stale.add(key)
         if pod.provisional:
             self._provisional[name] = pod
         if pod.asking and pod.job not in self._ours:
             self._demands.add(pod)
+
+    def _touch(self, pod: PodFacts) -> None:
+        """The training job of the pod's Job has to be recomputed, if the Job is labelled."""
+        if key := self._ours.get(pod.job):
+            self._stale.add(key)
 
     def request(self, change: Delta[CapacityRequestFacts]) -> None:
         for found in (change.before, change.after):
@@ -155,16 +159,20 @@ class JobIndex:
             if any(_concerns(shape, changed) for shape in shapes if concerned(shape)):
                 self._stale.add(key)
 
-    def renew(self) -> None:
-        """Recompute the training jobs that have changed."""
-        for key in self._stale:
-            _put(self._made, key, self._gathered(key))
-            _put(self._made_bare, key, self._gathered_bare(key))
+    def renew(self) -> list[Delta[TrainingJob]]:
+        """Recompute the training jobs whose objects have changed; returns those that differ."""
+        changes = []
+        for key in sorted(self._stale):
+            before = self._made.get(key)
+            if self._made.put(key, self._gathered(key)):
+                changes.append(Delta(ObjectKey(*key), before, self._made.get(key)))
+            self._made_bare.put(key, self._gathered_bare(key))
         self._stale.clear()
+        return changes
 
     def _gathered(self, key: JobKey) -> TrainingJob | None:
         """The training job of a key; None if no Job of it remains."""
-        jobs = _staying(sorted(self._jobs.get(key, {}).values(), key=lambda job: job.name))
+        jobs = staying(sorted(self._jobs.get(key, {}).values(), key=lambda job: job.name))
         if not jobs:
             return None
         scope = self._scope
@@ -216,6 +224,10 @@ class JobIndex:
         """Sorted by key; an unchanged job is the same object as before."""
         return self._made.values()
 
+    def pods_of(self, uid: str) -> Iterable[PodFacts]:
+        """The pods of a Job, labelled or not."""
+        return self._pods.get(uid, _NOTHING).values()
+
     def unowned(self) -> Iterator[PodFacts]:
         """Provisional pods that no known Job owns."""
         return (pod for pod in self._provisional.values() if pod.job not in self._ours)
@@ -245,29 +257,20 @@ class JobIndex:
 
 def _named(pod: PodFacts) -> JobKey | None:
     """The training job that the label of a pod of ours names, or None."""
-    if pod.pod is None:
-        return None
-    name = next((text for label, text in pod.labels if label == contract.JOB), "")
-    return JobKey(pod.namespace, name) if name else None
+    for label, text in pod.labels if pod.pod else ():
+        if label == contract.JOB:
+            return JobKey(pod.namespace, text) if text else None
+    return None
+
+
+def _alone(pod: PodFacts) -> JobKey | None:
+    """The training job of a bare pod, or None."""
+    return JobKey(pod.namespace, pod.bare.spec.job) if pod.bare else None
 
 
 def _within(key: JobKey, owned: Mapping[ObjectKey, _Facts]) -> list[_Facts]:
     """The objects in the job's own namespace: objects elsewhere could carry any owner's uid."""
     return [found for name, found in owned.items() if name.namespace == key.namespace]
-
-
-def _staying(jobs: Sequence[JobFacts]) -> list[JobFacts]:
-    """The Jobs without those that are being deleted.
-
-    An ended Job under deletion (a short TTL) is kept while others run, because it tells how the
-    training job ended; not while others are queued, since these were recreated.
-    """
-    staying = [job for job in jobs if not job.leaving]
-    if any(job.role is None or job.role.status.suspended for job in staying):
-        return staying
-    return [
-        job for job in jobs if not job.leaving or (staying and job.role and job.role.status.ending)
-    ]
 
 
 def jobs_of(owned: OwnedObjectRef) -> Iterator[JobKey]:
@@ -291,10 +294,3 @@ def _remove(groups: dict[_Key, dict[ObjectKey, _Facts]], key: _Key, name: Object
     del groups[key][name]
     if not groups[key]:
         del groups[key]
-
-
-def _put(made: SortedMap[JobKey, TrainingJob], key: JobKey, found: TrainingJob | None) -> None:
-    if found is None:
-        made.drop(key)
-    else:
-        made.put(key, found)

@@ -78,12 +78,9 @@ class NodeUsageIndex:
 
     def values(self) -> tuple[Node, ...]:
         """Sorted by name; an unchanged node is the same object as before."""
-        for name in self._stale:
+        for name in sorted(self._stale):
             node = self._nodes.get(name)
-            if node is None:
-                self._made.drop(name)
-            else:
-                self._made.put(name, self._with_devices(self._loaded(node)))
+            self._made.put(name, node and self._with_devices(self._loaded(node)))
         self._stale.clear()
         return self._made.values()
 

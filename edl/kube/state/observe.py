@@ -15,8 +15,8 @@ from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
 from edl.kube.dra.device_index import DeviceChanges, DeviceIndex
 from edl.kube.provisioning.request_facts import CapacityRequestFacts
-from edl.kube.state.affinity_index import AffinityCache, AntiAffinityIndex, with_affinity
-from edl.kube.state.clock_skew import set_right
+from edl.kube.state.affinity_index import AffinityIndex
+from edl.kube.state.clock_skew import OwnTimes
 from edl.kube.state.job_index import JobIndex
 from edl.kube.state.node_usage import NodeUsageIndex
 from edl.kube.state.quota_usage import budgets
@@ -48,8 +48,8 @@ class ClusterIndex:
     def __init__(self) -> None:
         self._nodes = NodeUsageIndex()
         self._jobs = JobIndex()
-        self._repelling = AntiAffinityIndex()
-        self._affinities = AffinityCache()
+        self._times = OwnTimes()
+        self._affinities = AffinityIndex()
         self._usage = TeamUsageIndex()
         self._namespace_teams = NamespaceTeams()
         self._devices: DeviceIndex | None = None
@@ -68,7 +68,7 @@ class ClusterIndex:
         for pod in changes.pods:
             self._nodes.pod(pod)
             self._jobs.pod(pod)
-            self._repelling.pod(pod)
+            self._affinities.pod(pod)
             self._usage.pod(pod)
         for request in changes.requests:
             self._jobs.request(request)
@@ -100,18 +100,24 @@ class ClusterIndex:
         self._nodes.devices(found.inventory)
 
     def state(
-        self, now: datetime, seen: ClusterFacts, pods: Callable[[], Iterable[PodFacts]]
+        self, now: datetime, seen: ClusterFacts, pods: Callable[[], Iterable[Delta[PodFacts]]]
     ) -> ClusterState:
-        """The state. `seen`: facts that are read anew each time. `pods`: all pods, if needed."""
-        self._jobs.renew()
-        jobs = set_right(self._jobs.jobs(), now)
+        """The state. `seen`: facts that are read anew each time.
+
+        `pods`: all pods as additions, if needed.
+        """
         teams = self._namespace_teams.of(seen.teams, seen.namespaces)
+        demands = self._jobs.demands(teams)
+        changes = self._jobs.renew()
+        for change in changes:
+            self._times.job(change)
+        jobs = self._affinities.jobs(changes, self._jobs.jobs, demands)
         view = self._devices.view if self._devices else None
-        state = ClusterState(
+        return ClusterState(
             observed_at=now,
             nodes=self._nodes.values(),
-            jobs=jobs,
-            demands=self._jobs.demands(teams),
+            jobs=self._times.set_right(jobs, now),
+            demands=demands,
             bare_jobs=self._jobs.bare(),
             quotas=budgets(seen.quotas, seen.namespaces, jobs, self._jobs.alone()),
             teams=seen.teams,
@@ -121,8 +127,8 @@ class ClusterIndex:
             takes_requests=seen.requests is not None,
             pooled=seen.pooled,
             orphans=_orphans(self._jobs.unowned(), self._jobs.unowned_requests()),
+            foreign_pods=self._affinities.foreign_pods(pods, self._jobs.pods_of),
         )
-        return with_affinity(state, self._repelling, pods, self._affinities)
 
 
 def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
@@ -149,7 +155,7 @@ def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
         )
     )
     index.apply_devices(objects.devices, nodes, pods)
-    return index.state(now, objects, lambda: objects.pods)
+    return index.state(now, objects, lambda: pods)
 
 
 def _added(found: Iterable[_Named]) -> list[Delta[_Named]]:

@@ -30,6 +30,20 @@ from edl.quantities import SHARED_GPU
 from edl.spec.job_spec import JobSpec
 
 
+def staying(jobs: Sequence[JobFacts]) -> list[JobFacts]:
+    """The Jobs without those that are being deleted.
+
+    An ended Job under deletion (a short TTL) is kept while others run, because it tells how the
+    training job ended; not while others are queued, since these were recreated.
+    """
+    kept = [job for job in jobs if not job.leaving]
+    if any(job.role is None or job.role.status.suspended for job in kept):
+        return kept
+    return [
+        job for job in jobs if not job.leaving or (kept and job.role and job.role.status.ending)
+    ]
+
+
 def gather(key: JobKey, around: TrainingJobInputs) -> TrainingJob:
     specs = [job.spec for job in around.jobs if job.spec]
     first = min(around.jobs, key=lambda job: (job.created_at, job.name))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from edl import contract
 from edl.kube.cache.watched_kinds import Stores
 from edl.writes import Json
 from tests.edl.kube import manifests
@@ -57,6 +58,8 @@ class World:
 
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+AN_HOUR_LATER = "2026-01-01T02:00:00Z"
+"""Than the time of most states: only a wrong clock can have written it."""
 LEAVING = {"deletionTimestamp": manifests.CREATED}
 OURS = {"labels": {"edl.dev/framework": "tensorflow", "edl.dev/job": "mnist"}}
 PLACES: tuple[Json, ...] = (
@@ -75,6 +78,8 @@ def pods() -> Iterator[Json]:
         yield manifests.pod(name, priority=5)
         for place in PLACES:
             yield manifests.pod(name, **place)
+            meta = {**place.get("metadata", {}), "labels": {"app": "web"}}
+            yield manifests.pod(name, **{**place, "metadata": meta})
         for claim, place in itertools.product(("data", "logs"), PLACES):
             yield manifests.pod(name, **{**place, "spec": with_claim(claim)})
         for place, foe in itertools.product(PLACES, ("alone", "web")):
@@ -83,7 +88,7 @@ def pods() -> Iterator[Json]:
             yield manifests.pod(name, **{**place, "metadata": meta, "spec": spec})
     for owner in ("mnist-ps", "mnist-worker", "alone", "stranger"):
         for index, again in itertools.product((0, 1), ("", "-again")):
-            for place, labels in itertools.product(PLACES, ({}, OURS)):
+            for place, labels in itertools.product(PLACES, ({}, OURS, {"labels": {"app": "web"}})):
                 meta = {**place.get("metadata", {}), **labels}
                 fields = {**place, "metadata": meta}
                 body = manifests.job_pod(f"{owner}-{index}", index, f"{owner}{again}", **fields)
@@ -108,6 +113,9 @@ def apart_from(app: str) -> Json:
     return {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": app}}}
 
 
+AVOIDING: Json = {"affinity": {"podAntiAffinity": {REQUIRED: [apart_from("web")]}}}
+
+
 def jobs() -> Iterator[Json]:
     stages: tuple[Json, ...] = (
         {},
@@ -117,6 +125,8 @@ def jobs() -> Iterator[Json]:
         {"pod": {"priorityClassName": "high"}},
         {"pod": {"runtimeClassName": "kata"}},
         {"pod": with_claim("data")},
+        {"pod": AVOIDING},
+        {"notes": {contract.RESIZED_AT: AN_HOUR_LATER}},
     )
     for stage, again in itertools.product(stages, (False, True)):
         yield job("alone", "", again=again, **stage)
@@ -129,7 +139,8 @@ def job(name: str, group: str = "", *, again: bool = False, **fields: Any) -> Js
     labels = {"edl.dev/framework": "tensorflow"}
     if group:
         labels |= {"edl.dev/job": group, "edl.dev/role": name.rpartition("-")[2]}
-    body = manifests.job(name, labels=labels, notes=ALL_ROLES if group else {}, **fields)
+    notes = fields.pop("notes", {}) | (ALL_ROLES if group else {})
+    body = manifests.job(name, labels=labels, notes=notes, **fields)
     body["metadata"]["uid"] = f"uid-{name}{'-again' * again}"
     body["spec"]["template"]["metadata"] = {"labels": {"app": group or name}}
     return body

@@ -15,11 +15,11 @@ def test_values_are_those_that_are_there_in_order(
     found: SortedMap[int, int] = SortedMap()
     expected: dict[int, int] = {}
     for key, value, asked in changes:
+        assert found.put(key, value) == (value != expected.get(key))
+        assert found.get(key) == value
         if value is None:
-            found.drop(key)
             expected.pop(key, None)
         else:
-            found.put(key, value)
             expected[key] = value
         if asked:
             assert found.values() == tuple(expected[one] for one in sorted(expected))

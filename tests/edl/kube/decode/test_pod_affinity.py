@@ -6,11 +6,10 @@ import msgspec
 import pytest
 
 from edl.kube.cache.cluster_facts import ClusterFacts
-from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.decode import job_facts, object_facts
 from edl.kube.decode.pod_affinity import PodIdentity, identity, rules
 from edl.kube.decode.pod_shapes import ShapeInterner
-from edl.kube.state.affinity_index import AntiAffinityIndex
+from edl.kube.state.affinity_index import SelectorCounts
 from edl.kube.state.observe import observe
 from edl.model import (
     ClusterState,
@@ -213,12 +212,10 @@ def test_a_role_selected_by_foreign_anti_affinity_has_constraints() -> None:
     ]
 
 
-def test_an_anti_affinity_rule_is_indexed_until_its_last_pod_is_gone() -> None:
-    first, second = (pod(name, node="n1", **beside("podAntiAffinity")) for name in "ab")
-    known = AntiAffinityIndex()
-    for one in (first, second):
-        known.pod(Delta(ObjectKey("web", one.name), None, one))
-    known.pod(Delta(ObjectKey("web", "a"), first, None))
-    assert known.rules == {first.shape.constraints}
-    known.pod(Delta(ObjectKey("web", "b"), second, None))
-    assert known.rules == frozenset()
+def test_a_selector_counts_until_its_last_constraint_is_gone() -> None:
+    counts = SelectorCounts()
+    for sign in (1, 1, -1):
+        counts.add(MINE, sign)
+        assert counts.distinct == {MINE}
+    counts.add(MINE, -1)
+    assert counts.distinct == frozenset()

@@ -3,10 +3,12 @@
 from datetime import datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
-from edl.kube.state.clock_skew import AHEAD, set_right
+from edl.kube.cluster import Delta, ObjectKey
+from edl.kube.state.clock_skew import AHEAD, OwnTimes
 from edl.lost_pods import LONGEST_BACKOFF
-from edl.model import ClusterState, Node, ScaleDeadline, TrainingJob
+from edl.model import ClusterState, JobKey, Node, ScaleDeadline, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
@@ -19,6 +21,13 @@ TOMORROW = NOW + timedelta(days=1)
 def resized(at: datetime, started: datetime = LONG_AGO) -> TrainingJob:
     worker = role("worker", 1, 4, size=1, resized_at=at, pods=pods("worker", range(1)))
     return training(worker, started_at=started)
+
+
+def set_right(jobs: tuple[TrainingJob, ...], now: datetime) -> tuple[TrainingJob, ...]:
+    times = OwnTimes()
+    for job in jobs:
+        times.job(Delta(ObjectKey(*job.key), None, job))
+    return times.set_right(jobs, now)
 
 
 def grows(job: TrainingJob) -> bool:
@@ -47,7 +56,8 @@ def test_clocks_of_two_leaders_may_differ_a_little() -> None:
 
 def test_the_others_stay_the_very_same() -> None:
     right = resized(LONG_AGO)
-    assert set_right((right, resized(TOMORROW)), NOW)[0] is right
+    wrong = replace(resized(TOMORROW), key=JobKey("lab", "other"))
+    assert set_right((right, wrong), NOW)[0] is right
 
 
 def test_so_does_the_clock_of_a_manual_size() -> None:

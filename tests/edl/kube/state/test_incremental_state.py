@@ -1,7 +1,7 @@
 """An incremental state equals what observing everything anew says, after whatever happened."""
 
 import copy
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from threading import Thread
 from typing import Any, NamedTuple
 
@@ -10,16 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from edl import contract
 from edl.kube.cache.store import Store
 from edl.kube.decode import object_facts
 from edl.kube.decode.pod_shapes import ShapeInterner
+from edl.kube.state.clock_skew import LONG_AGO
 from edl.kube.state.incremental_state import IncrementalState
 from edl.kube.state.observe import observe
 from edl.model import ClusterState, Requirement, Team, Teams
 from edl.quantities import Resources
 from edl.writes import Json
 from tests.edl.kube import manifests
-from tests.edl.kube.world import BODIES, REQUIRED, World, apart_from, job
+from tests.edl.kube.world import AN_HOUR_LATER, BODIES, REQUIRED, World, apart_from, job
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
 
@@ -37,17 +39,18 @@ DEEDS = ("tell", "tell", "tell", "accept", "late", "delete", "relist")
 
 
 class Deed(NamedTuple):
-    """One thing of all that can happen between an API server and us; `state`: and we look."""
+    """One thing of all that can happen between an API server and us; `seen`: when we look."""
 
     what: str
     body: tuple[str, Json]
-    state: bool
+    seen: datetime | None
 
 
 def deeds() -> st.SearchStrategy[list[Deed]]:
     few = [pair for pair in BODIES if pair[0] != "Pod"]
     bodies = st.sampled_from(BODIES) | st.sampled_from(few)
-    return st.lists(st.builds(Deed, st.sampled_from(DEEDS), bodies, st.booleans()), max_size=40)
+    seen = st.sampled_from((None, None, None, NOW, NOW, NOW + timedelta(hours=2)))
+    return st.lists(st.builds(Deed, st.sampled_from(DEEDS), bodies, seen), max_size=40)
 
 
 def do(world: World, deed: Deed, late: list[tuple[str, bytes]]) -> None:
@@ -81,23 +84,25 @@ def test_an_incremental_state_is_what_observing_everything_finds(
     before = ClusterState(NOW, (), ())
     for deed in done:
         do(world, deed, late)
-        if deed.state:
+        if deed.seen:
             configured.append(configured.pop(0))
-            state = incremental.state(NOW)
+            state = incremental.state(deed.seen)
             facts = replace(world.stores.facts(), teams=configured[0])
-            assert state == observe(facts, NOW)
+            assert state == observe(facts, deed.seen)
             assert_kept(before, state)
             before = state
 
 
 def assert_kept(before: ClusterState, after: ClusterState) -> None:
-    """What is as it was is the same object."""
+    """What is as it was is the same object, unless a time of a wrong clock is corrected in it."""
     was = {node.name: node for node in before.nodes}
     for node in after.nodes:
         assert node is was.get(node.name) or node != was.get(node.name)
     known = {one.key: one for one in before.jobs}
+    corrected = after.observed_at - LONG_AGO
     for one in after.jobs:
-        assert one is known.get(one.key) or one != known.get(one.key)
+        if all(role.record.resized_at != corrected for role in one.roles):
+            assert one is known.get(one.key) or one != known.get(one.key)
     if after.nodes == before.nodes:
         assert after.nodes is before.nodes
 
@@ -137,6 +142,22 @@ def world() -> World:
     for role in ("ps", "worker"):
         world.tell("Job", world.write("Job", job(f"mnist-{role}", "mnist")))
     return world
+
+
+def test_a_time_that_a_wrong_clock_wrote_counts_until_it_has_come(world: World) -> None:
+    incremental = IncrementalState(world.stores)
+    for name, notes in (("a", {contract.RESIZED_AT: AN_HOUR_LATER}), ("b", {})):
+        world.tell("Job", world.write("Job", job(name, notes=notes)))
+    hours = [0, 2, 0]
+    for hour in hours:
+        now = NOW + timedelta(hours=hour)
+        state = incremental.state(now)
+        assert state == observe(world.stores.facts(), now)
+        assert state.jobs[0].roles[0].record.resized_at == NOW + timedelta(hours=1 if hour else -24)
+    world.tell("Job", world.write("Job", job("a")))
+    before = incremental.state(NOW)
+    assert before == observe(world.stores.facts(), NOW)
+    assert incremental.state(NOW).jobs is before.jobs
 
 
 def test_a_pod_touches_its_node_and_its_job_alone(world: World) -> None:
