@@ -16,7 +16,7 @@ def sizes_table(explained: Explained) -> Table:
         *map(Column, titles),
         Column("WHY THIS SIZE", shrinks=True),
     )
-    return Table(columns, tuple(_rows(explained)))
+    return Table.of_rows(columns, _rows(explained))
 
 
 def _rows(explained: Explained) -> Iterator[tuple[str, ...]]:

@@ -1,6 +1,7 @@
 """Training jobs for display: the figures of the tables, and the documents of `-o json`."""
 
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -47,7 +48,7 @@ class RoleView(msgspec.Struct, frozen=True):
         return f"{self.role.name}={self.size}/{self.bounds}"
 
 
-class JobView(msgspec.Struct, frozen=True):
+class JobView(msgspec.Struct, frozen=True, dict=True):
     """One training job for display."""
 
     job: TrainingJob
@@ -90,7 +91,7 @@ class JobView(msgspec.Struct, frozen=True):
         pods = (pod for role in self.roles for pod in role.role.status.pods if not pod.ended)
         return tuple(sorted({pod.node for pod in pods if pod.node}))
 
-    @property
+    @cached_property
     def why(self) -> Why:
         return why(self.job)
 

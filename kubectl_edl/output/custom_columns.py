@@ -18,8 +18,8 @@ class Columns(msgspec.Struct, frozen=True):
 
     def table(self, report: Report) -> Table:
         """One row per object; raises TemplateError for a path that cannot be applied."""
-        rows = tuple(tuple(_cell(path, one) for path in self.paths) for one in report.objects)
-        return Table(tuple(Column(title, blank=True) for title in self.titles), rows)
+        rows = [[_cell(path, one) for path in self.paths] for one in report.objects]
+        return Table.of_rows([Column(title, blank=True) for title in self.titles], rows)
 
 
 def of_spec(spec: str) -> Columns:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, Final, Generic, TypeVar
 from unicodedata import category, east_asian_width
 
@@ -45,34 +46,33 @@ class Column(msgspec.Struct, Generic[_Item], frozen=True):
 
 
 class Table(msgspec.Struct, frozen=True):
-    """Columns, and rows with a cell for each column, including wide ones."""
+    """Columns, and an item for each row. A cell is computed only for an output that shows it."""
 
     columns: tuple[Column[Any], ...]
-    rows: tuple[tuple[str, ...], ...]
+    items: tuple[Any, ...]
 
     @classmethod
     def of(cls, columns: Iterable[Column[_Item]], items: Iterable[_Item]) -> "Table":
         """One row per item."""
-        every = tuple(columns)
-        return cls(every, tuple(tuple(one.cell(item) for one in every) for item in items))
+        return cls(tuple(columns), tuple(items))
+
+    @classmethod
+    def of_rows(cls, columns: Iterable[Column[Any]], rows: Iterable[Sequence[str]]) -> "Table":
+        """One row per sequence of cells, with one for each column, including wide ones."""
+        return cls.of([replace(one, cell=itemgetter(n)) for n, one in enumerate(columns)], rows)
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """The cells of each row."""
+        return [[column.cell(item) for column in self.columns] for item in self.items]
 
     def only(self, indexes: Sequence[int]) -> "Table":
         """The same columns with only these rows."""
-        return replace(self, rows=tuple(self.rows[index] for index in indexes))
+        return replace(self, items=tuple(self.items[index] for index in indexes))
 
     def narrow(self) -> "Table":
         """The table without the columns for `-o wide`."""
-        return self._with([n for n, column in enumerate(self.columns) if not column.wide])
-
-    def without(self, left_out: int) -> "Table":
-        """The table without the column of this index."""
-        return self._with([n for n in range(len(self.columns)) if n != left_out])
-
-    def _with(self, shown: Sequence[int]) -> "Table":
-        return Table(
-            tuple(self.columns[index] for index in shown),
-            tuple(tuple(row[index] for index in shown) for row in self.rows),
-        )
+        return replace(self, columns=tuple(one for one in self.columns if not one.wide))
 
 
 class Layout(msgspec.Struct, frozen=True):
@@ -104,15 +104,20 @@ def nothing_in(namespace: str, what: str) -> str:
 
 def render(table: Table, layout: Layout) -> str:
     """The table as lines, each with a newline; empty for a table without rows."""
-    if not table.rows:
+    if not table.items:
         return ""
-    shown = _spared(_shown(table, layout), layout)
-    lines = _lines(shown, layout)
+    every = _shown(table, layout)
+    lines = _lines(every, layout)
+    needed = _needed(lines, layout)
+    shown = _spared(needed, every.columns, layout)
+    columns = [every.columns[n] for n in shown]
     width = None if layout.wide else layout.width
-    sizes = _fitted(_needed(lines, layout), shown.columns, width)
+    sizes = _fitted([needed[n] for n in shown], columns, width)
+    cells = ([line[n] for n in shown] for line in lines)
     plain = replace(layout, coloured=False)
-    header = [_line(lines[0], sizes, shown.columns, plain)] if layout.header else []
-    return "".join((*header, *(_line(line, sizes, shown.columns, layout) for line in lines[1:])))
+    header = _line(next(cells), sizes, columns, plain)
+    rows = (_line(line, sizes, columns, layout) for line in cells)
+    return "".join((header if layout.header else "", *rows))
 
 
 def widths(table: Table, layout: Layout) -> tuple[int, ...]:
@@ -149,18 +154,15 @@ def _filled(cell: str, column: Column[Any], layout: Layout) -> str:
     return text if layout.unicode or text.isascii() else ascii_only(text)
 
 
-def _spared(shown: Table, layout: Layout) -> Table:
-    """Omit spare columns until the table fits the terminal; `-o wide` keeps all."""
+def _spared(needed: Sequence[int], columns: Sequence[Column[Any]], layout: Layout) -> Sequence[int]:
+    """The columns that a terminal has room for: spare ones are omitted; `-o wide` keeps all."""
+    shown = list(range(len(columns)))
     while layout.width is not None and not layout.wide:
-        spare = [(column.spare, n) for n, column in enumerate(shown.columns) if column.spare]
-        needed = _needed(_lines(shown, layout), layout)
-        least = sum(
-            min(size, _NARROWEST) if column.shrinks else size
-            for size, column in zip(needed, shown.columns, strict=True)
-        )
-        if not spare or least + len(_GAP) * (len(needed) - 1) <= layout.width:
+        spare = [(columns[n].spare, n) for n in shown if columns[n].spare]
+        least = sum(min(needed[n], _NARROWEST) if columns[n].shrinks else needed[n] for n in shown)
+        if not spare or least + len(_GAP) * (len(shown) - 1) <= layout.width:
             break
-        shown = shown.without(max(spare)[1])
+        shown.remove(max(spare)[1])
     return shown
 
 

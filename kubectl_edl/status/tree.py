@@ -62,7 +62,7 @@ def tree(forest: Forest, depth: Depth) -> Table:
     """One row per training job, role or pod."""
     length = window([view.job for view in forest.views], forest.now)
     rows = [_job(view, forest, depth, length) for view in forest.views]
-    return Table(
+    return Table.of_rows(
         (
             Column("NAME"),
             Column("STATUS", blank=True, colour=meaning),

@@ -202,3 +202,8 @@ def test_growth_up_to_another_max_is_shown_without_it() -> None:
     fields = {"reason": last.code, "message": message(last), "last": last}
     assert why_alone(role("worker", 1, 30, **fields)).message == "idle capacity: 5 of 30 fit"
     assert why_alone(role("worker", 1, 8, **fields)).message == "idle capacity"
+
+
+def test_two_columns_of_a_table_share_one_computed_reason() -> None:
+    shown = view(preempted())
+    assert shown.why is shown.why

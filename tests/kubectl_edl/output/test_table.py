@@ -12,7 +12,7 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column("REASON", shrinks=True),
     Column("AGE"),
 )
-TABLE = Table(
+TABLE = Table.of_rows(
     COLUMNS,
     (
         ("mnist", "node-1,node-2", "waits for the Jobs of chief", "5m"),
@@ -55,12 +55,21 @@ def test_a_bounded_column_is_not_truncated_with_wide(*, wide: bool) -> None:
     assert (len(line) == 303) is wide
 
 
+def test_cells_of_wide_columns_are_computed_only_for_wide() -> None:
+    nodes_by_name = dict[str, str]()
+    nodes = Column("NODES", nodes_by_name.__getitem__, wide=True)
+    table = Table.of((Column[str]("NAME"), nodes), ["mnist"])
+    assert "mnist" in render(table, Layout())
+    with pytest.raises(KeyError):
+        render(table, Layout(wide=True))
+
+
 def test_a_wide_table_is_not_truncated() -> None:
     assert render(TABLE, Layout(wide=True, width=40)) == render(TABLE, Layout(wide=True))
 
 
 def test_a_table_without_rows_prints_nothing_not_even_a_header() -> None:
-    assert render(Table(COLUMNS, ()), Layout()) == ""
+    assert render(Table.of_rows(COLUMNS, ()), Layout()) == ""
 
 
 def test_lines_that_continue_a_table_keep_its_columns() -> None:
@@ -78,7 +87,7 @@ def test_lines_that_continue_a_table_keep_its_columns() -> None:
 def test_on_a_terminal_no_line_is_longer_than_the_fixed_columns_need(
     rows: list[tuple[str, str, str, str]], width: int
 ) -> None:
-    table = Table(COLUMNS, tuple(rows))
+    table = Table.of_rows(COLUMNS, tuple(rows))
     fixed = sum(
         size for size, name in zip(widths(table, Layout()), "NRA", strict=True) if name != "R"
     )
@@ -87,7 +96,7 @@ def test_on_a_terminal_no_line_is_longer_than_the_fixed_columns_need(
 
 
 def test_wide_letters_take_two_columns_and_combining_marks_none() -> None:
-    table = Table(
+    table = Table.of_rows(
         (Column("NAME"), Column("AGE")), (("学習", "5m"), ("e\u0301a", "6m"), ("abcd", "7m"))
     )
     assert render(table, Layout()).splitlines() == [
@@ -99,7 +108,7 @@ def test_wide_letters_take_two_columns_and_combining_marks_none() -> None:
 
 
 def test_a_cell_of_wide_letters_is_truncated_by_columns() -> None:
-    table = Table((Column("MESSAGE", shrinks=True), Column("AGE")), (("学習" * 9, "5m"),))
+    table = Table.of_rows((Column("MESSAGE", shrinks=True), Column("AGE")), (("学習" * 9, "5m"),))
     line = render(table, Layout(width=20)).splitlines()[1]
     assert line == "学習学習学習…    5m"
     assert display_width(line) == 20 - 1
