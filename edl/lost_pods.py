@@ -107,7 +107,11 @@ def why_missing(job: TrainingJob) -> Reason | None:
 
 def why_any_missing(job: TrainingJob) -> Reason | None:
     """The reason for missing pods, of the minimum or extras; None if no pod was lost."""
-    return why_missing(job) or _why_extras_missing(job)
+    lost = sum(map(missing_pods, job.live))
+    if not lost:
+        return None
+    size, longest = sum(role.status.size for role in job.live), longest_wait(job, extras=True)
+    return why_missing(job) or reasons.missing(lost, size, longest, extras=True)
 
 
 def why_role_lacks(role: Role) -> Reason | None:
@@ -116,12 +120,6 @@ def why_role_lacks(role: Role) -> Reason | None:
     if not lost:
         return None
     return reasons.missing(lost, role.status.size, recreated_within(role), extras=True)
-
-
-def _why_extras_missing(job: TrainingJob) -> Reason | None:
-    lost, size = sum(map(missing_pods, job.live)), sum(role.status.size for role in job.live)
-    longest = longest_wait(job, extras=True)
-    return reasons.missing(lost, size, longest, extras=True) if lost else None
 
 
 def stands_still(job: TrainingJob) -> bool:

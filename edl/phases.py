@@ -32,6 +32,8 @@ def ending(job: TrainingJob) -> JobEnd | None:
     leader that is complete at size 0 does not count: `edl.steps.finish` ended that Job because
     another role failed.
     """
+    if len(job.live) == len(job.roles):
+        return None
     decided = next(
         (role.status.ending for role in job.roles if role.spec.is_leader and role.status.size), None
     )
@@ -147,6 +149,8 @@ def why_unscheduled(job: TrainingJob) -> Reason | None:
     Their template has a scheduling gate of its own, or they replace lost pods.
     """
     pods = [pod for role in job.live for pod in _unbound_minimum(role)]
+    if not pods:
+        return None
     if any(not gate.startswith(contract.PREFIX) for pod in pods for gate in pod.scheduling.gates):
         return reasons.PODS_GATED
     since = job.started_at
@@ -156,6 +160,8 @@ def why_unscheduled(job: TrainingJob) -> Reason | None:
 
 def _unbound_minimum(role: Role) -> list[Pod]:
     """The role's pods without a node, as far as its minimum lacks them."""
+    if all(pod.node for pod in role.status.pods):
+        return []
     least = min(role.spec.min, role.status.size)
     active = [pod for pod in role.replicas if pod.active]
     if role.spec.indexed:

@@ -32,5 +32,9 @@ RECORDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
 def read(annotations: Mapping[str, str]) -> RoleRecord:
     """The record in a Job's annotations; those that are missing or invalid read as empty."""
     return RoleRecord(
-        **{field: read(annotations.get(name, "")) for name, (field, read) in RECORDED.items()}
+        **{
+            field: read(annotations[name])
+            for name, (field, read) in RECORDED.items()
+            if name in annotations
+        }
     )

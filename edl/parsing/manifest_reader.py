@@ -160,10 +160,10 @@ class ManifestReader:
         The bounds are durations as text.
         """
         text = self.annotations.get(name)
-        length = None if text is None else parse_duration(text)
-        low, high = parse_duration(least), parse_duration(most)
-        outside = length and ((low and length < low) or (high and length > high))
-        if text is not None and (not length or outside):
+        if text is None:
+            return None
+        length, low, high = map(parse_duration, (text, least, most))
+        if not length or (low and length < low) or (high and length > high):
             bounds = f"from {least} to {most}, " if least else ""
             allowed = f"a time {bounds}such as {EXAMPLES}"
             self.found(self.annotation_path(name), f'"{text}"', allowed)

@@ -86,7 +86,7 @@ def survey_refused(asked: PrefetchedLists, selector: str, now: datetime) -> Surv
     """
     connection, read = asked.connection, _training(asked)
     at, state = server_time(connection.cluster, now), _observed(read.facts, now)
-    lacks = (why_any_missing(job) or any(lacking_pods(job, at).values()) for job in state.jobs)
+    lacks = (why_any_missing(job) or lacking_pods(job, at) for job in state.jobs)
     if any(job.problem for job in state.jobs) or any(lacks):
         read = _with_quotas(connection, read)
         state = _observed(read.facts, now)

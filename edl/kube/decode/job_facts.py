@@ -146,61 +146,23 @@ def _read(manifest: Json) -> tuple[JobSpec | None, str]:
 
 def _role(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner) -> Role:
     """The role with its spec, the annotations of earlier decisions, and its status."""
-    return _written(manifest, spec, problem, shapes).changed(
-        ending=job_status.ending(manifest),
-        end_condition=job_status.end_condition(manifest),
-        end_unrecorded=job_status.is_end_unrecorded(manifest),
-        remaining=None if spec.indexed else job_status.remaining(manifest),
-        finished_indexes=job_status.finished_indexes(manifest) if spec.indexed else frozenset(),
-        ignores=job_status.ignores(manifest),
-        deadline_passed=job_status.has_passed_its_deadline(manifest),
-        keeps_completions=job_status.keeps_completions(manifest),
-        failures=_failures(manifest),
-        lost=_lost(manifest, spec),
-        suspended_at=job_status.suspended_at(manifest),
-        settled=_settled(manifest),
-    )
-
-
-def _written(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner) -> Role:
-    job_spec, metadata = manifest["spec"], manifest["metadata"]
-    pod_spec, pod_labels = _pod_spec(manifest), _template_labels(manifest)
-    identity = shapes.identity(metadata["namespace"], pod_labels)
-    gates = (gate["name"] for gate in pod_spec.get("schedulingGates") or ())
-    gated = contract.PLACEMENT_GATE in gates
-    shape = shapes.of_json(pod_spec, gpu_sharing.share(pod_labels), identity)
+    metadata, template = manifest["metadata"], _template(manifest, spec, shapes)
     return Role(
         name=spec.role,
         job=spec.name,
         uid=metadata["uid"],
         version=metadata["resourceVersion"],
-        spec=_role_spec(manifest, spec, spec.scheduling.topology if gated else Topology()),
-        status=RoleStatus(
-            size=job_spec.get("parallelism", 1), suspended=bool(job_spec.get("suspend"))
-        ),
-        template=PodTemplate(
-            shape=shape,
-            account=pod_spec.get("serviceAccountName") or "",
-            labels=identity.labels,
-            device_template=_template(spec, shape),
-            gated=gated,
-        ),
-        request=RoleRequest(
-            replicas=spec.scaling.replicas,
-            problem=problem or ("" if gated or not spec.scheduling.topology else _TOO_LATE),
-            removing=frozenset(spec.scaling.removing),
-            duration=spec.scheduling.duration,
-            cooldown=spec.scaling.cooldown,
-            progress=_progress(manifest, spec),
-            scaling=_scaling(spec, _notes(manifest)),
-        ),
+        spec=_role_spec(manifest, spec, gated=template.gated),
+        template=template,
+        status=_status(manifest, spec),
+        request=_request(manifest, spec, problem, gated=template.gated),
         record=role_record.read(_notes(manifest)),
         created_at=datetime.fromisoformat(metadata["creationTimestamp"]),
         reported_at=job_status.reported_at(manifest),
     )
 
 
-def _role_spec(manifest: Json, spec: JobSpec, topology: Topology) -> RoleSpec:
+def _role_spec(manifest: Json, spec: JobSpec, *, gated: bool) -> RoleSpec:
     held = manifest["spec"].get("ttlSecondsAfterFinished") == HELD_TTL
     return RoleSpec(
         min=spec.scaling.min,
@@ -213,12 +175,57 @@ def _role_spec(manifest: Json, spec: JobSpec, topology: Topology) -> RoleSpec:
         port=spec.port,
         backoff_limit=_backoff_limit(manifest),
         retries=_retries(manifest),
-        topology=topology,
+        topology=spec.scheduling.topology if gated else Topology(),
         held_ttl=spec.lifecycle.ttl if held else None,
     )
 
 
-def _template(spec: JobSpec, shape: Shape) -> DeviceTemplate | None:
+def _template(manifest: Json, spec: JobSpec, shapes: ShapeInterner) -> PodTemplate:
+    pod_spec, pod_labels = _pod_spec(manifest), _template_labels(manifest)
+    identity = shapes.identity(manifest["metadata"]["namespace"], pod_labels)
+    shape = shapes.of_json(pod_spec, gpu_sharing.share(pod_labels), identity)
+    gates = (gate["name"] for gate in pod_spec.get("schedulingGates") or ())
+    return PodTemplate(
+        shape=shape,
+        account=pod_spec.get("serviceAccountName") or "",
+        labels=identity.labels,
+        device_template=_device_template(spec, shape),
+        gated=contract.PLACEMENT_GATE in gates,
+    )
+
+
+def _status(manifest: Json, spec: JobSpec) -> RoleStatus:
+    return RoleStatus(
+        size=manifest["spec"].get("parallelism", 1),
+        suspended=bool(manifest["spec"].get("suspend")),
+        ending=job_status.ending(manifest),
+        end_condition=job_status.end_condition(manifest),
+        end_unrecorded=job_status.is_end_unrecorded(manifest),
+        deadline_passed=job_status.has_passed_its_deadline(manifest),
+        keeps_completions=job_status.keeps_completions(manifest),
+        remaining=None if spec.indexed else job_status.remaining(manifest),
+        finished_indexes=job_status.finished_indexes(manifest) if spec.indexed else frozenset(),
+        failures=_failures(manifest),
+        ignores=job_status.ignores(manifest),
+        lost=_lost(manifest, spec),
+        suspended_at=job_status.suspended_at(manifest),
+        settled=_settled(manifest),
+    )
+
+
+def _request(manifest: Json, spec: JobSpec, problem: str, *, gated: bool) -> RoleRequest:
+    return RoleRequest(
+        replicas=spec.scaling.replicas,
+        problem=problem or ("" if gated or not spec.scheduling.topology else _TOO_LATE),
+        removing=frozenset(spec.scaling.removing),
+        duration=spec.scheduling.duration,
+        cooldown=spec.scaling.cooldown,
+        progress=_progress(manifest, spec),
+        scaling=_scaling(spec, _notes(manifest)),
+    )
+
+
+def _device_template(spec: JobSpec, shape: Shape) -> DeviceTemplate | None:
     """The template that kubectl-edl creates, if the pods name it."""
     found = device_templates.template(spec.job, spec.resources.gpu)
     named = {claim.name for claim in shape.claims if claim.template}
@@ -257,10 +264,11 @@ def _failures(manifest: Mapping[str, Any]) -> int:
 
 
 def _lost(manifest: Mapping[str, Any], spec: JobSpec) -> bool:
-    roles = [bounds.role for bounds in spec.all_roles]
-    together = frameworks.resizing(spec.framework, spec.mode, roles) is ResizePolicy.RESTART
     then = whole(_notes(manifest).get(contract.FAILURES_AT_START, ""))
-    return together and then is not None and _failures(manifest) > then
+    if then is None or _failures(manifest) <= then:
+        return False
+    roles = [bounds.role for bounds in spec.all_roles]
+    return frameworks.resizing(spec.framework, spec.mode, roles) is ResizePolicy.RESTART
 
 
 def _backoff_limit(manifest: Mapping[str, Any]) -> int:

@@ -76,7 +76,7 @@ def keeps_completions(manifest: Mapping[str, Any]) -> bool:
 def _intervals(text: str | None) -> Iterator[tuple[int, int]]:
     """The intervals of a text such as `1,3-5`; it stops at one that is invalid or not ascending."""
     least = 0
-    for part in (text or "").split(","):
+    for part in text.split(",") if text else ():
         first, _, last = part.partition("-")
         low, high = whole(first), whole(last or first)
         if low is None or high is None or not least <= low <= high:

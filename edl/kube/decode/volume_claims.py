@@ -34,8 +34,8 @@ def named(namespace: str, volumes: RawJson) -> tuple[ObjectKey, ...]:
 
 def of_template(namespace: str, pod_spec: Json) -> tuple[ObjectKey, ...]:
     """As `named`, for the pod template of a Job."""
-    volumes = msgspec.convert(pod_spec.get("volumes"), list[Volume] | None)
-    return _named(namespace, volumes or ())
+    volumes = pod_spec.get("volumes")
+    return _named(namespace, msgspec.convert(volumes, list[Volume]) if volumes else ())
 
 
 def _named(namespace: str, volumes: Iterable[Volume]) -> tuple[ObjectKey, ...]:

@@ -47,16 +47,22 @@ def with_unmet_quotas(
     for quota in quotas:
         if not quota.takes_back:
             limits[quota.namespace].append(quota)
-    used = _ours(jobs) if limits else {}
+    if not limits:
+        return tuple(jobs)
+    used = _ours(jobs)
     return tuple(_refused(job, limits.get(job.key.namespace, ()), used, now) for job in jobs)
 
 
 def lacking_pods(job: TrainingJob, now: datetime) -> dict[str, int]:
-    """How many pods each started role lacks; those that terminate are yet to be replaced.
+    """How many pods each started role lacks, if any; those that terminate are yet to be replaced.
 
     None of a role that has just changed: a quota counts new pods before they can be listed.
     """
-    return {role.name: _lacking_pods(role) for role in job.live if _is_settled(job, role, now)}
+    return {
+        role.name: lacks
+        for role in job.live
+        if (lacks := _lacking_pods(role)) and _is_settled(job, role, now)
+    }
 
 
 def _is_settled(job: TrainingJob, role: Role, now: datetime) -> bool:
@@ -77,7 +83,7 @@ def _refused(
     job: TrainingJob, quotas: Iterable[Quota], used: Mapping[_Key, int], now: datetime
 ) -> TrainingJob:
     lacking = {} if job.namespace_terminating else lacking_pods(job, now)
-    for quota in quotas if any(lacking.values()) else ():
+    for quota in quotas if lacking else ():
         needed = {role.name: _charge(role, quota) * lacking.get(role.name, 0) for role in job.live}
         needs = sum(needed.values())
         uses = quota.others + used.get((quota.namespace, quota.source, quota.resource), 0)
