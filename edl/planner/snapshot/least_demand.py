@@ -4,7 +4,7 @@ It does not depend on which jobs run, so it stays the same while jobs start and 
 that does not fit into the empty cluster is left out.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from edl import phases
@@ -30,16 +30,17 @@ def _pods_by_shape(
     state: ClusterState, totals: Mapping[str, int], largest: Mapping[str, int]
 ) -> Iterable[tuple[Shape, int]]:
     # By identity: most pods of one shape share the object, and hashing a shape is slow.
-    pods: defaultdict[int, int] = defaultdict(int)
     shapes: dict[int, Shape] = {}
+    alike: Counter[tuple[tuple[int, int], ...]] = Counter()
+    """How many jobs have roles of these (shape, pods)."""
     for job in state.jobs:
-        if job.paused or job.problem or phases.ending(job):
-            continue
-        asked = [(role.template.shape, start_size(role)) for role in job.live]
-        for shape, size in asked if _could_run(asked, largest, totals) else ():
-            shapes[id(shape)] = shape
-            pods[id(shape)] += size
-    yield from ((shapes[key], count) for key, count in pods.items())
+        if not (job.paused or job.problem or phases.ending(job)):
+            shapes |= {id(role.template.shape): role.template.shape for role in job.live}
+            alike[tuple([(id(role.template.shape), start_size(role)) for role in job.live])] += 1
+    for kind, jobs in alike.items():
+        asked = [(shapes[key], pods) for key, pods in kind]
+        if _could_run(asked, largest, totals):
+            yield from ((shape, pods * jobs) for shape, pods in asked)
     yield from ((demand.shape, demand.count) for demand in state.demands)
 
 

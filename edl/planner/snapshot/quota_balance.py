@@ -168,7 +168,12 @@ class QuotaUsage:
         if not (self.teams or (template.charges and self.lines)):
             return NOT_COUNTED
         requests = template.shape.requests if self.teams else None
-        key = (job.key.namespace, template.charges, requests)
+        # Namespaces of one team count alike where they have no quota.
+        key = (
+            job.key.namespace if template.charges else self.state.team_of(job.key.namespace),
+            template.charges,
+            requests,
+        )
         if key not in self._requests:
             self._requests[key] = self.request_of(job, [(role, 1)])
         return self._requests[key]
