@@ -16,17 +16,20 @@ import numpy.typing as npt
 from edl.feasibility.eligibility import Ints
 from edl.planner.policies import Policy
 from edl.planner.snapshot.role_allocation import RoleAllocation
-from edl.planner.teams.team_balance import COVERED, NO_TEAM, TeamBalance, dominant_share
+from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, dominant_share
 
 _Floats: TypeAlias = npt.NDArray[np.float64]
 _Bools: TypeAlias = npt.NDArray[np.bool_]
+
+COVERED: Final = -1.0
+"""In the place of a share, before all shares: a guarantee covers the replica."""
 
 
 class _Turns(NamedTuple):
     """Turns in order, one replica each."""
 
     share: _Floats
-    """Of the team that is compared, at this turn."""
+    """The share of the compared team at this turn, or COVERED."""
     place: Ints
     """Among all turns of all roles, by satisfaction; unique."""
     role: Ints

@@ -11,10 +11,10 @@ from heapq import heapify, heappop, heapreplace
 from itertools import pairwise
 from typing import TypeAlias
 
-from edl.planner.passes.growth_ahead import order_ahead
+from edl.planner.passes.growth_ahead import COVERED, order_ahead
 from edl.planner.policies import Policy
 from edl.planner.snapshot.role_allocation import RoleAllocation
-from edl.planner.teams.team_balance import COVERED, NO_TEAM, TeamBalance
+from edl.planner.teams.team_balance import NO_TEAM, TeamBalance
 
 _Entry: TypeAlias = tuple[float, int, RoleAllocation]
 """(satisfaction, rank, role). Ranks are unique, so roles themselves are never compared."""

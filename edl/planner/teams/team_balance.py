@@ -15,8 +15,6 @@ from edl.planner.teams.kept_capacity import Amounts, KeptCapacity, LendingBound
 from edl.quantities import PODS, Resources
 
 NO_TEAM: Final = -1
-COVERED: Final = -1.0
-"""In the place of a share, before all shares: a guarantee covers the replica."""
 
 Parts: TypeAlias = tuple[tuple[int, int, float], ...]
 """Per resource: its index, the team's guarantee, and the share that one more unit adds."""
