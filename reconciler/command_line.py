@@ -2,7 +2,6 @@
 
 import signal
 import socket
-import sys
 import uuid
 from datetime import UTC, datetime
 from functools import partial
@@ -125,7 +124,7 @@ def main(**given: Any) -> None:  # noqa: ANN401 - click's own
     """Queue, start and resize the training jobs of a cluster."""
     options = ReconcilerOptions(**given)
     own = options.process
-    process_logging.log_to(sys.stderr, own.log_level, own.log_format)
+    process_logging.log_to_stderr(own.log_level, own.log_format)
     disable_created_metrics()  # type: ignore[no-untyped-call]
     # Blocked before any thread starts, so that `sigwait` gets all signals.
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)

@@ -84,7 +84,7 @@ class WebhookOptions:
 @group(WebhookOptions, "options")
 def webhook(options: WebhookOptions) -> None:
     """Complete and check labelled Jobs and pods for the API server."""
-    process_logging.log_to(sys.stderr, options.log_level, options.log_format)
+    process_logging.log_to_stderr(options.log_level, options.log_format)
     disable_created_metrics()  # type: ignore[no-untyped-call]
     metrics, certificate = WebhookMetrics(), ServingCertificate()
     reloader = CertificateReloader(certificate, _source(options), metrics, _now)

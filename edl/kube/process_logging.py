@@ -1,12 +1,16 @@
 """The log format of our processes: one line per message, as JSON or as text with KEY=VALUE."""
 
+import faulthandler
 import logging
+import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
 import msgspec
 
+_STDERR: Final = 2
+"""Its file descriptor."""
 LEVELS: Final = ("debug", "info", "warning", "error")
 
 
@@ -56,3 +60,9 @@ def log_to(stream: TextIO, level: str, form: str = "json") -> None:
     handler.setFormatter(_OneLine(FORMATS[form]))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     logging.getLogger("urllib3").setLevel(logging.ERROR)  # our own errors report its retries
+
+
+def log_to_stderr(level: str, form: str) -> None:
+    """`log_to` stderr; a crash of the interpreter leaves the stack of each thread there, too."""
+    log_to(sys.stderr, level, form)
+    faulthandler.enable(_STDERR)

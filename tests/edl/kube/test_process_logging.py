@@ -3,6 +3,8 @@
 import io
 import json
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -64,3 +66,15 @@ def test_a_traceback_stays_on_its_line(root: logging.Logger) -> None:
     root.error("failed", exc_info=ZeroDivisionError("a bug"))
     assert stream.getvalue().count("\n") == 1
     assert "ZeroDivisionError: a bug" in json.loads(stream.getvalue())["traceback"]
+
+
+def test_a_crash_of_the_interpreter_leaves_the_stacks_of_its_threads() -> None:
+    crash = (
+        "import os, signal; from edl.kube import process_logging as log;"
+        "log.log_to_stderr('info', 'json'); os.kill(os.getpid(), signal.SIGSEGV)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", crash], capture_output=True, text=True, check=False
+    )
+    assert "Segmentation fault" in ended.stderr
+    assert 'File "<string>", line 1' in ended.stderr
