@@ -69,7 +69,9 @@ def test_the_laws_hold_under_a_thousand_faults(tortured: Scene, say: Callable[[s
 
 
 def _story(name: str) -> Path:
-    """Where the ledger of a run lies, for whoever wants to know what happened."""
+    """The file for the ledger of a run; that of the run before it stays beside it."""
     path = places(os.environ).sandboxes.parent / "torture" / f"{name}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        path.replace(path.with_name(f"{name}-before.jsonl"))
     return path
