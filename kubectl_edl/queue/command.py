@@ -16,7 +16,7 @@ from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import time_limit
 from kubectl_edl.cli.options import OutputOptions, all_namespaces_options, output_options
 from kubectl_edl.cli.watch_report import printed
-from kubectl_edl.client.cluster_view import Hints, Survey, survey_cluster, survey_training
+from kubectl_edl.client.cluster_view import Hints, Survey, selected, survey_cluster, survey_training
 from kubectl_edl.client.reconciler_settings import EffectiveSettings, deciding, unattended
 from kubectl_edl.job_views.creation_failures import creation_failures
 from kubectl_edl.job_views.training_job_view import view
@@ -70,15 +70,23 @@ def queue(cli: CliContext, scope: Scope, output: OutputOptions) -> None:
 
 def _report(cli: CliContext, connection: ClusterConnection, selector: str) -> Report:
     now = cli.now()
-    own = survey_training(connection, selector, now)
     try:
-        waiting, hints = _whole_queue(cli, connection, deciding(connection, now))
+        whole, hints = _whole_queue(cli, connection, deciding(connection, now))
+        waiting = _chosen(whole, connection, selector)
     except Forbidden as error:
+        own = survey_training(connection, selector, now)
         waiting, hints = _own_queue(connection, own, now, error)
-    keys = {job.key for job in own.jobs}
-    own_waiting = [one for one in waiting if one.job.key in keys]
-    shown, unlisted = _with_causes(connection, own_waiting, now)
+    shown, unlisted = _with_causes(connection, waiting, now)
     return queue_report(shown, now, connection.namespace).with_hints((*hints, *unlisted))
+
+
+def _chosen(
+    queue: Sequence[WaitingJob], connection: ClusterConnection, selector: str
+) -> Sequence[WaitingJob]:
+    """Those of the namespace that the selector matches."""
+    own = [one for one in queue if connection.namespace in ("", one.job.key.namespace)]
+    keys = {job.key for job in selected([one.job for one in own], connection, selector)}
+    return [one for one in own if one.job.key in keys]
 
 
 def _with_causes(
@@ -98,7 +106,6 @@ def _with_causes(
 def _whole_queue(
     cli: CliContext, connection: ClusterConnection, by: EffectiveSettings
 ) -> tuple[Sequence[WaitingJob], Hints]:
-    from edl.forecast.forecast import forecast
     from edl.planner.decide import decide
     from kubectl_edl.queue.waiting_jobs import in_plan
 
@@ -107,6 +114,10 @@ def _whole_queue(
     waiting = in_plan(state, decide(state, settings.policy_to_apply(), settings.limits), by.stalled)
     if by.stalled:
         return [replace(one, estimate=unattended(by)) for one in waiting], hints
+    if not waiting:
+        return (), hints
+    from edl.forecast.forecast import forecast
+
     found = forecast(state, settings, [one.job.key for one in waiting], time_limit(cli))
     return [replace(one, estimate=found.starts.get(one.job.key)) for one in waiting], hints
 

@@ -293,6 +293,20 @@ def test_without_a_reconciler_startable_jobs_have_no_position(stage: Stage) -> N
     assert one["position"] is None
 
 
+def test_the_queue_of_the_cluster_reads_each_kind_once(stage: Stage) -> None:
+    kinds: list[str] = []
+
+    class Counting(ClusterWrapper):
+        def list(self, selection: ListOptions) -> RawList:
+            kinds.append(selection.kind)
+            return self.cluster.list(selection)
+
+    stage.wrapped = Counting
+    assert "bert" in stage.run("queue").out
+    assert {"Job", "Pod", "PriorityClass"} <= set(kinds)
+    assert len(kinds) == len(set(kinds))
+
+
 def test_an_empty_queue_prints_a_message(stage: Stage) -> None:
     found = stage.run("queue", "-n", "empty")
     assert (found.code, found.out) == (0, "")
