@@ -11,7 +11,6 @@ from edl.errors import Unreachable
 from edl.kube.cluster import Cluster, ListOptions
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.options import OutputOptions
-from kubectl_edl.output.alternate_screen import ENTER, LEAVE, fitted, over
 from kubectl_edl.output.documents import API_VERSION
 from kubectl_edl.output.printer import OutputForm, form
 from kubectl_edl.output.report import JsonDocument, Report
@@ -75,6 +74,8 @@ def layout(cli: CliContext, output: OutputOptions) -> Layout:
 
 def _draw(cli: CliContext, output: OutputOptions, reports: Iterator[Report]) -> None:
     """Redraw on the alternate screen; the last report stays on the normal screen."""
+    from kubectl_edl.output.alternate_screen import ENTER, LEAVE, fitted, over
+
     picture = ""
     try:
         with cli.listening():

@@ -27,13 +27,16 @@ HEAVY = {
 NEVER_FOR_STATUS = {
     "cryptography",
     "edl.convert",
+    "edl.kube.auth.exec_plugin",
     "edl.planner",
     "edl.simulator",
     "edl.steps",
     "flask",
+    "kubectl_edl.output.alternate_screen",
     "kubernetes",
     "numpy",
     "prometheus_client",
+    "subprocess",
     "webhook",
 }
 READERS = {"edl.frameworks", "edl.kube.state.observe", "edl.model", "kubectl_edl.output"}

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 import urllib3
@@ -24,9 +24,11 @@ from edl import contract
 from edl.errors import Unreachable
 from edl.kube.auth import kubeconfig as files
 from edl.kube.auth.connection_pool import connection_pool, proxy
-from edl.kube.auth.exec_plugin import ExecPlugin
 from edl.kube.auth.impersonation import Headers, impersonate
 from edl.kube.auth.kubeconfig import ConfigOverrides, KubeconfigSection, SelectedContext
+
+if TYPE_CHECKING:
+    from edl.kube.auth.exec_plugin import ExecPlugin
 
 _POD: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TOKEN_SECONDS: Final = 60.0
@@ -121,7 +123,9 @@ def _of_file(chosen: SelectedContext, environ: Mapping[str, str]) -> ClientConfi
         _identify(context, certificate, key)
         pool.clear()
 
-    plugin = ExecPlugin(chosen, environ, renew) if _asks_plugin(user) else None
+    plugin: ExecPlugin | None = None
+    if _asks_plugin(user):
+        plugin = import_module("edl.kube.auth.exec_plugin").ExecPlugin(chosen, environ, renew)
     return ClientConfig(
         server=server,
         namespace=chosen.namespace,
@@ -161,7 +165,9 @@ def _asks_plugin(user: KubeconfigSection) -> bool:
     return bool(user.get("exec")) and not any(map(user.get, ("token", "tokenFile", "username")))
 
 
-def _authorization(chosen: SelectedContext, plugin: ExecPlugin | None) -> Callable[[], str | None]:
+def _authorization(
+    chosen: SelectedContext, plugin: "ExecPlugin | None"
+) -> Callable[[], str | None]:
     """The first method that the user's section has, in client-go's order."""
     user = chosen.user
     if token := user.get("token"):
