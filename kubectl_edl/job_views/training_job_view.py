@@ -55,17 +55,17 @@ class JobView(msgspec.Struct, frozen=True, dict=True):
     phase: Phase
     roles: tuple[RoleView, ...]
     scope: Scope = _ANY
-    """The cluster and the job's namespace, for options of suggested commands."""
+    """The cluster, for options of suggested commands."""
 
     @property
     def argument(self) -> str:
         """The job, for `kubectl edl`: `mnist -n team --context prod --system-namespace edl`."""
-        return f"{self.job.key.name}{self.scope.job_flags}"
+        return f"{self.job.key.name}{self.scope.within(self.job.key.namespace).job_flags}"
 
     @property
     def namespace_option(self) -> str:
         """The job's namespace, for kubectl: `-n team --context prod`."""
-        return self.scope.flags.strip()
+        return self.scope.within(self.job.key.namespace).flags.strip()
 
     @property
     def name(self) -> str:
@@ -100,7 +100,7 @@ def view(job: TrainingJob, scope: Scope = _ANY) -> JobView:
     """A training job with its figures."""
     now = phase(job)
     roles = tuple(_role(role, now) for role in job.roles)
-    return JobView(job, now, roles, scope.within(job.key.namespace))
+    return JobView(job, now, roles, scope)
 
 
 def document(shown: JobView, cooldown: "CooldownDocument | None") -> "TrainingJobDocument":
