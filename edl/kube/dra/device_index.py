@@ -159,7 +159,12 @@ def _is_named(claim: ResourceClaimFacts | None) -> bool:
 
 def _may_have_devices(pod: PodFacts) -> bool:
     """Whether the pod names claims, or requests an extended resource that may become a claim."""
-    return bool(pod.shape.claims) or any("/" in name for name, _ in pod.shape.requests.items)
+    if pod.shape.claims:
+        return True
+    for name, _ in pod.shape.requests.items:  # noqa: SIM110 - a generator for each pod is slow
+        if "/" in name:
+            return True
+    return False
 
 
 def _put(found: dict[_Key, _Value], key: _Key, value: _Value | None) -> None:

@@ -132,13 +132,14 @@ class AffinityIndex:
         """None while no constraint of a training job counts other owners' pods."""
 
     def pod(self, change: Delta[PodFacts]) -> None:
-        for pod, sign in change.signed():
-            rules = pod.shape.constraints
-            if rules and rules.anti_affinity and pod.holds_room and not pod.provisional:
-                for term in rules.anti_affinity:
-                    self._counts.add(term.selector, sign)
         if self._foreign:
             self._pods.append(change)
+
+    def constraints(self, pod: PodFacts, sign: int) -> None:
+        """Adds the constraints of a pod that holds room, or subtracts them if `sign` is -1."""
+        rules = pod.shape.constraints
+        for term in rules.anti_affinity if rules and not pod.provisional else ():
+            self._counts.add(term.selector, sign)
 
     def jobs(
         self,

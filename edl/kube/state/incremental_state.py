@@ -3,11 +3,14 @@
 The result equals that of `observe`, but is computed from the changes since the last call.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.cache.watched_kinds import Stores
+from edl.kube.cluster import Delta
+from edl.kube.decode.namespace_quotas import QuotaFacts
+from edl.kube.decode.object_facts import NamespaceFacts
 from edl.kube.state.observe import ClusterChanges, ClusterIndex
 from edl.kube.state.training_job_inputs import ClusterScope
 from edl.model import ClusterState, Teams
@@ -33,8 +36,6 @@ class IncrementalState:
         whole, self._index = self._index is None, None
         self._apply(index, whole=whole)
         seen = ClusterFacts(
-            namespaces=stores.namespaces.values(),
-            quotas=stores.quotas.values(),
             teams=self._teams(),
             autoscaled=stores.autoscaled,
             requests=() if stores.takes_requests else None,
@@ -47,6 +48,8 @@ class IncrementalState:
     def _apply(self, index: ClusterIndex, *, whole: bool) -> None:
         stores = self._stores
         nodes, pods = stores.nodes.changes(whole=whole), stores.pods.changes(whole=whole)
+        namespaces = stores.namespaces.changes(whole=whole)
+        quotas = stores.quotas.changes(whole=whole)
         index.apply(
             ClusterChanges(
                 nodes=nodes,
@@ -60,23 +63,33 @@ class IncrementalState:
                     for store in stores.owned_objects.values()
                     for one in store.changes(whole=whole)
                 ],
-                scope=self._scope(whole=whole),
+                namespaces=namespaces,
+                quotas=quotas,
+                scope=self._scope(namespaces, quotas, whole=whole),
             )
         )
         if not stores.devices_read:
             index.apply_devices(None, (), ())
             return
-        if first := not index.follows_devices:
+        first = not index.follows_devices
+        if first and not whole:
             nodes, pods = stores.nodes.last_read(), stores.pods.last_read()
         index.apply_devices(stores.device_changes(whole=first), nodes, pods)
 
-    def _scope(self, *, whole: bool) -> ClusterScope | None:
-        """The cluster-wide facts; None if they have not changed."""
+    def _scope(
+        self,
+        namespaces: Sequence[Delta[NamespaceFacts]],
+        quotas: Sequence[Delta[QuotaFacts]],
+        *,
+        whole: bool,
+    ) -> ClusterScope | None:
+        """The cluster-wide facts; None if they have not changed, whatever quotas' usage."""
         stores = self._stores
-        few = (stores.namespaces, stores.priorities, stores.quotas, stores.ranges, stores.runtimes)
-        changes = [store.changes(whole=whole) for store in few]
+        few = (stores.priorities, stores.ranges, stores.runtimes)
+        changes = [namespaces, *(store.changes(whole=whole) for store in few)]
         before, self._classes_read = self._classes_read, stores.runtimes.synced
-        if not any(changes) and before == self._classes_read:
+        rules = any(map(_changes_rule, quotas))
+        if not (any(changes) or rules or before != self._classes_read):
             return None
         return ClusterScope.of(
             stores.namespaces.values(),
@@ -85,3 +98,7 @@ class IncrementalState:
             stores.ranges.values(),
             stores.runtimes_read,
         )
+
+
+def _changes_rule(quota: Delta[QuotaFacts]) -> bool:
+    return not (quota.before and quota.after and quota.before.rule == quota.after.rule)

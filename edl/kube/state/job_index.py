@@ -11,13 +11,20 @@ from edl.kube.decode import runtime_classes
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.namespace_quotas import NO_RULES
 from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
-from edl.kube.dra.claim_resolution import DeviceView, concerned
+from edl.kube.dra.claim_resolution import DeviceView
 from edl.kube.provisioning.request_facts import CapacityRequestFacts
 from edl.kube.state.bare_training_jobs import bare_training_job
 from edl.kube.state.pending_demands import PendingDemands
 from edl.kube.state.training_job_inputs import ClusterScope, TrainingJobInputs
-from edl.kube.state.training_jobs import gather, staying
-from edl.model import Demand, JobKey, Shape, TrainingJob
+from edl.kube.state.training_jobs import (
+    ANY_DEVICE,
+    ANY_VOLUME,
+    TemplateInput,
+    gather,
+    staying,
+    template_inputs,
+)
+from edl.model import Demand, JobKey, TrainingJob
 
 _Key = TypeVar("_Key")
 _Facts = TypeVar("_Facts")
@@ -29,6 +36,8 @@ class JobIndex:
 
     def __init__(self) -> None:
         self._scope = ClusterScope.of((), ())
+        self._depending: dict[TemplateInput, dict[ObjectKey, JobFacts]] = {}
+        """Jobs by each input of their pod templates."""
         self._devices: DeviceView | None = None
         self._jobs: dict[JobKey, dict[ObjectKey, JobFacts]] = {}
         self._ours: dict[str, JobKey] = {}
@@ -51,10 +60,14 @@ class JobIndex:
     def job(self, change: Delta[JobFacts]) -> None:
         before, after = change.before, change.after
         if before:
+            for one in template_inputs(before):
+                _remove(self._depending, one, change.key)
             _remove(self._jobs, before.key, change.key)
             del self._ours[before.uid]
             self._stale.add(before.key)
         if after:
+            for one in template_inputs(after):
+                self._depending.setdefault(one, {})[change.key] = after
             self._jobs.setdefault(after.key, {})[change.key] = after
             self._ours[after.uid] = after.key
             self._stale.add(after.key)
@@ -120,12 +133,13 @@ class JobIndex:
             self._requests.setdefault(change.after.job, {})[change.key] = change.after
 
     def claims(self, changes: Sequence[Delta[ObjectKey]], *, read: bool) -> None:
-        touched = {change.key for change in changes}
         everything = self._demands.claims(changes, read=read)
-        for key, jobs in self._jobs.items() if touched or everything else ():
-            named = {claim for job in jobs.values() for claim in job.claims}
-            if named and (everything or not named.isdisjoint(touched)):
-                self._stale.add(key)
+        touched = (("PersistentVolumeClaim", change.key) for change in changes)
+        self._changetemplate_inputs([ANY_VOLUME] if everything else touched)
+
+    def _changetemplate_inputs(self, changed: Iterable[TemplateInput]) -> None:
+        for one in changed:
+            self._stale.update(job.key for job in self._depending.get(one, {}).values())
 
     def owned_object(self, change: Delta[OwnedObjectRef]) -> None:
         before, after = change.before, change.after
@@ -154,10 +168,8 @@ class JobIndex:
         """Set the devices. `changed`: claims and templates with a new meaning; None: any."""
         self._devices = view
         self._demands.devices(view)
-        for key, jobs in self._jobs.items():
-            shapes = [job.role.template.shape for job in jobs.values() if job.role]
-            if any(_concerns(shape, changed) for shape in shapes if concerned(shape)):
-                self._stale.add(key)
+        touched = (("ResourceClaim", key) for key in changed or ())
+        self._changetemplate_inputs([ANY_DEVICE] if changed is None else touched)
 
     def renew(self) -> list[Delta[TrainingJob]]:
         """Recompute the training jobs whose objects have changed; returns those that differ."""
@@ -172,7 +184,9 @@ class JobIndex:
 
     def _gathered(self, key: JobKey) -> TrainingJob | None:
         """The training job of a key; None if no Job of it remains."""
-        jobs = staying(sorted(self._jobs.get(key, {}).values(), key=lambda job: job.name))
+        if key not in self._jobs:
+            return None
+        jobs = staying(sorted(self._jobs[key].values(), key=lambda job: job.name))
         if not jobs:
             return None
         scope = self._scope
@@ -240,10 +254,6 @@ class JobIndex:
     def bare(self) -> tuple[TrainingJob, ...]:
         return self._made_bare.values()
 
-    def alone(self) -> Iterator[PodFacts]:
-        """The bare pods of training jobs."""
-        return chain.from_iterable(pods.values() for pods in self._alone.values())
-
     def demands(self, teams: Mapping[str, str] | None) -> tuple[Demand, ...]:
         """Other owners' pending pods. `teams` by namespace; None if none are configured."""
         self._demands.teams(teams)
@@ -277,12 +287,6 @@ def jobs_of(owned: OwnedObjectRef) -> Iterator[JobKey]:
     """The training jobs to which an object belongs, or whose object names it may occupy."""
     for name in {owned.job, owned.name} - {""}:
         yield JobKey(owned.namespace, name)
-
-
-def _concerns(shape: Shape, changed: set[ObjectKey] | None) -> bool:
-    return changed is None or any(
-        ObjectKey(ref.namespace, ref.name) in changed for ref in shape.claims
-    )
 
 
 def _for_all(scope: ClusterScope) -> tuple[object, ...]:

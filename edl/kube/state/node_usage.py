@@ -1,6 +1,6 @@
 """Nodes with the usage of their pods, updated pod by pod."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -21,8 +21,8 @@ class _Load:
 
     pods: int = 0
     evictable_pods: int = 0
-    used: Counter[str] = field(default_factory=Counter)
-    leaving: Counter[str] = field(default_factory=Counter)
+    used: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+    leaving: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     holds: Counter[tuple[gpu_sharing.GpuAllocation, bool]] = field(default_factory=Counter)
     """Shares of GPUs, each with whether its pod is terminating."""
 
@@ -33,8 +33,8 @@ class _Load:
             self.holds[pod.hold, pod.leaving] += sign
         for name, amount in pod.shape.requests.items:
             self.used[name] += sign * amount
-            if pod.leaving:
-                self.leaving[name] += sign * amount
+        for name, amount in pod.shape.requests.items if pod.leaving else ():
+            self.leaving[name] += sign * amount
 
 
 class NodeUsageIndex:
@@ -62,12 +62,8 @@ class NodeUsageIndex:
         changed = inventory.stale() if inventory else set()
         self._stale |= self._nodes.keys() if changed is None or not known else changed
 
-    def pod(self, change: Delta[PodFacts]) -> None:
-        for pod, sign in change.signed():
-            if pod.holds_room:
-                self._add(pod, sign)
-
-    def _add(self, pod: PodFacts, sign: int) -> None:
+    def pod(self, pod: PodFacts, sign: int) -> None:
+        """Adds a pod that holds room, or subtracts it if `sign` is -1."""
         load = self._loads.get(pod.node)
         if load is None:
             load = self._loads[pod.node] = _Load()

@@ -12,14 +12,15 @@ import msgspec
 from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.decode.job_facts import JobFacts
-from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
+from edl.kube.decode.namespace_quotas import QuotaFacts
+from edl.kube.decode.object_facts import NamespaceFacts, OwnedObjectRef, PodFacts
 from edl.kube.dra.device_index import DeviceChanges, DeviceIndex
 from edl.kube.provisioning.request_facts import CapacityRequestFacts
 from edl.kube.state.affinity_index import AffinityIndex
 from edl.kube.state.clock_skew import OwnTimes
 from edl.kube.state.job_index import JobIndex
 from edl.kube.state.node_usage import NodeUsageIndex
-from edl.kube.state.quota_usage import budgets
+from edl.kube.state.quota_usage import QuotaIndex
 from edl.kube.state.team_usage import NamespaceTeams, TeamUsageIndex
 from edl.kube.state.training_job_inputs import ClusterScope
 from edl.model import ClusterState, Node, ObjectRef
@@ -38,6 +39,8 @@ class ClusterChanges(msgspec.Struct, frozen=True):
     claims_read: bool = False
     """Whether PersistentVolumeClaims have been listed: a missing one is known to be missing."""
     owned_objects: Sequence[Delta[OwnedObjectRef]] = ()
+    namespaces: Sequence[Delta[NamespaceFacts]] = ()
+    quotas: Sequence[Delta[QuotaFacts]] = ()
     scope: ClusterScope | None = None
     """Cluster-wide facts; None if unchanged."""
 
@@ -52,6 +55,7 @@ class ClusterIndex:
         self._affinities = AffinityIndex()
         self._usage = TeamUsageIndex()
         self._namespace_teams = NamespaceTeams()
+        self._quotas = QuotaIndex()
         self._devices: DeviceIndex | None = None
 
     @property
@@ -65,16 +69,33 @@ class ClusterIndex:
             self._nodes.node(node)
         for job in changes.jobs:
             self._jobs.job(job)
-        for pod in changes.pods:
-            self._nodes.pod(pod)
-            self._jobs.pod(pod)
-            self._affinities.pod(pod)
-            self._usage.pod(pod)
+            self._usage.job(job)
+        for namespace in changes.namespaces:
+            self._namespace_teams.namespace(namespace)
+            self._quotas.namespace(namespace)
+        for quota in changes.quotas:
+            self._quotas.quota(quota)
+        for change in changes.pods:
+            self._jobs.pod(change)
+            self._affinities.pod(change)
+            for pod, sign in change.signed():
+                self._count(pod, sign)
         for request in changes.requests:
             self._jobs.request(request)
         self._jobs.claims(changes.claims, read=changes.claims_read)
         for owned in changes.owned_objects:
             self._jobs.owned_object(owned)
+
+    def _count(self, pod: PodFacts, sign: int) -> None:
+        """Adds a pod to the sums of which it is a part, or subtracts it if `sign` is -1."""
+        if pod.bare:
+            self._quotas.bare_pod(pod, sign)
+        if pod.holds_room:
+            self._nodes.pod(pod, sign)
+            if pod.shape.constraints:
+                self._affinities.constraints(pod, sign)
+            if not pod.leaving:
+                self._usage.pod(pod, sign)
 
     def apply_devices(
         self,
@@ -106,11 +127,12 @@ class ClusterIndex:
 
         `pods`: all pods as additions, if needed.
         """
-        teams = self._namespace_teams.of(seen.teams, seen.namespaces)
+        teams = self._namespace_teams.of(seen.teams)
         demands = self._jobs.demands(teams)
         changes = self._jobs.renew()
         for change in changes:
             self._times.job(change)
+            self._quotas.job(change)
         jobs = self._affinities.jobs(changes, self._jobs.jobs, demands)
         view = self._devices.view if self._devices else None
         return ClusterState(
@@ -119,7 +141,7 @@ class ClusterIndex:
             jobs=self._times.set_right(jobs, now),
             demands=demands,
             bare_jobs=self._jobs.bare(),
-            quotas=budgets(seen.quotas, seen.namespaces, jobs, self._jobs.alone()),
+            quotas=self._quotas.values(),
             teams=seen.teams,
             namespace_teams=teams or {},
             team_usage=self._usage.by_team(teams, self._jobs.owners, view),
@@ -145,6 +167,10 @@ def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
             claims=[Delta(one, None, one) for one in objects.claims or ()],
             claims_read=objects.claims is not None,
             owned_objects=_added(objects.owned_objects),
+            namespaces=[Delta(ObjectKey("", one.name), None, one) for one in objects.namespaces],
+            quotas=[
+                Delta(ObjectKey(one.namespace, one.rule.name), None, one) for one in objects.quotas
+            ],
             scope=ClusterScope.of(
                 objects.namespaces,
                 objects.priorities,

@@ -1,39 +1,91 @@
 """The quotas that a plan keeps: ResourceQuotas and GPU budgets, with other pods' usage."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from itertools import chain
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
 from edl import contract, reasons
+from edl.kube.cache.sorted_map import SortedMap
+from edl.kube.cluster import Delta
 from edl.kube.decode.namespace_quotas import QuotaFacts
 from edl.kube.decode.object_facts import NamespaceFacts, PodFacts
 from edl.model import Quota, QuotaCharge, Role, TrainingJob
 from edl.model.quotas import GPUS
 from edl.quantities import SHARED_GPU
 
+if TYPE_CHECKING:
+    from edl.kube.cluster import ObjectKey
+
 _Key = tuple[str, str, str]
 _SETTLED_AFTER: Final = timedelta(seconds=30)
 """By then pods that the last change of a role admitted can be listed."""
 
 
-def budgets(
-    quotas: Sequence[QuotaFacts],
-    namespaces: Iterable[NamespaceFacts],
-    jobs: Iterable[TrainingJob],
-    bare: Iterable[PodFacts] = (),
-) -> tuple[Quota, ...]:
-    """All quotas, sorted. `others` is a ResourceQuota's `used` without the pods of training jobs.
+class QuotaIndex:
+    """Quotas with the usage of others, updated by quota, namespace, training job and bare pod."""
 
-    `bare`: bare pods of training jobs, which count in the namespace's GPU budget.
-    """
-    limited = {found.name: found for found in namespaces if found.policy.gpu_budget is not None}
-    if not (quotas or limited):
-        return ()
-    ours = _ours(jobs) if quotas else {}
-    return tuple(sorted((*_of_quotas(quotas, ours), *_of_gpus(limited.values(), bare)), key=repr))
+    def __init__(self) -> None:
+        self._quotas: defaultdict[str, dict[ObjectKey, QuotaFacts]] = defaultdict(dict)
+        """By namespace."""
+        self._budgets: dict[str, Quota] = {}
+        """The GPU budgets of namespaces, without usage."""
+        self._ours: Counter[_Key] = Counter()
+        """The usage of training jobs' pods in ResourceQuotas."""
+        self._bare: Counter[str] = Counter()
+        """GPUs of training jobs' bare pods by namespace, which count in its GPU budget."""
+        self._stale: set[str] = set()
+        self._made: SortedMap[str, tuple[Quota, ...]] = SortedMap()
+
+    def quota(self, change: Delta[QuotaFacts]) -> None:
+        namespace = change.key.namespace
+        if change.after:
+            self._quotas[namespace][change.key] = change.after
+        else:
+            self._quotas[namespace].pop(change.key, None)
+        self._stale.add(namespace)
+
+    def namespace(self, change: Delta[NamespaceFacts]) -> None:
+        name = change.key.name
+        self._budgets.pop(name, None)
+        if change.after and change.after.policy.gpu_budget is not None:
+            hard = int(change.after.policy.gpu_budget * 1000)
+            self._budgets[name] = Quota(name, contract.GPU_BUDGET, GPUS, hard, takes_back=True)
+        self._stale.add(name)
+
+    def job(self, change: Delta[TrainingJob]) -> None:
+        for job, sign in change.signed():
+            for key, amount in _charges(job):
+                self._ours[key] += sign * amount
+        self._stale.add(change.key.namespace)
+
+    def bare_pod(self, pod: PodFacts, sign: int) -> None:
+        if not pod.ended:
+            requests = pod.shape.requests
+            gpus = requests.get(contract.GPU_RESOURCE) * 1000 + requests.get(SHARED_GPU)
+            self._bare[pod.namespace] += sign * gpus
+            self._stale.add(pod.namespace)
+
+    def values(self) -> tuple[Quota, ...]:
+        """All quotas, sorted. `others` is a ResourceQuota's `used` without training jobs' pods."""
+        for namespace in sorted(self._stale):
+            self._made.put(namespace, tuple(sorted(self._of(namespace), key=repr)) or None)
+        self._stale.clear()
+        return tuple(chain.from_iterable(self._made.values()))
+
+    def _of(self, namespace: str) -> Iterator[Quota]:
+        for quota in self._quotas[namespace].values() if namespace in self._quotas else ():
+            used, source = dict(quota.used), str(quota.rule)
+            for resource, hard in quota.hard:
+                # Pods and quotas are separate watches, which may disagree for a moment.
+                ours = self._ours[namespace, source, resource]
+                others = max(used.get(resource, 0) - ours, 0)
+                yield Quota(namespace, source, resource, hard, others)
+        if budget := self._budgets.get(namespace):
+            yield replace(budget, others=self._bare[namespace])
 
 
 def with_unmet_quotas(
@@ -103,31 +155,26 @@ def _charge(role: Role, quota: Quota) -> int:
     return sum(charge.amount for charge in role.template.charges if charge[:2] == key)
 
 
-def _of_quotas(quotas: Iterable[QuotaFacts], ours: dict[_Key, int]) -> Iterator[Quota]:
-    for found in quotas:
-        used, source = dict(found.used), str(found.rule)
-        for resource, hard in found.hard:
-            mine = ours.get((found.namespace, source, resource), 0)
-            # Pods and quotas are separate watches, which may disagree for a moment.
-            others = max(used.get(resource, 0) - mine, 0)
-            yield Quota(found.namespace, source, resource, hard, others)
+def _ours(jobs: Iterable[TrainingJob]) -> Mapping[_Key, int]:
+    """Quota usage of the training jobs' pods that have not ended."""
+    found: Counter[_Key] = Counter()
+    for key, amount in chain.from_iterable(map(_charges, jobs)):
+        found[key] += amount
+    return found
 
 
-def _ours(jobs: Iterable[TrainingJob]) -> dict[_Key, int]:
-    """Quota usage of the training jobs' pods that have not ended.
+def _charges(job: TrainingJob) -> Iterator[tuple[_Key, int]]:
+    """Quota usage of the job's pods that have not ended.
 
     Provisional pods count where pods of their role would. Their usage of other quotas counts as
     other pods' usage while they exist.
     """
-    found: defaultdict[_Key, int] = defaultdict(int)
-    for job in jobs:
-        for role in job.roles:
-            pods = role.pods_in_quotas
-            for source, resource, amount in role.template.charges if pods else ():
-                found[job.key.namespace, source, resource] += amount * pods
-        for source, resource, amount in provisional_charges(job):
-            found[job.key.namespace, source, resource] += amount
-    return found
+    for role in job.roles:
+        pods = role.pods_in_quotas if role.template.charges else 0
+        for source, resource, amount in role.template.charges if pods else ():
+            yield (job.key.namespace, source, resource), amount * pods
+    for source, resource, amount in provisional_charges(job):
+        yield (job.key.namespace, source, resource), amount
 
 
 def provisional_charges(job: TrainingJob) -> Iterator[QuotaCharge]:
@@ -142,16 +189,3 @@ def provisional_charges(job: TrainingJob) -> Iterator[QuotaCharge]:
         for charge in pod.charges if not pod.gone else ():
             if charge[:2] in counted.get(pod.role, ()):
                 yield charge
-
-
-def _of_gpus(namespaces: Iterable[NamespaceFacts], bare: Iterable[PodFacts]) -> Iterator[Quota]:
-    held: defaultdict[str, int] = defaultdict(int)
-    for pod in bare:
-        if not pod.ended:
-            requests = pod.shape.requests
-            gpus = requests.get(contract.GPU_RESOURCE) * 1000 + requests.get(SHARED_GPU)
-            held[pod.namespace] += gpus
-    for found in namespaces:
-        hard = int((found.policy.gpu_budget or 0) * 1000)
-        others = held.get(found.name, 0)
-        yield Quota(found.name, contract.GPU_BUDGET, GPUS, hard, others, takes_back=True)

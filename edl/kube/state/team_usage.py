@@ -1,9 +1,9 @@
 """The team of each namespace, and the usage of pods that belong to no training job, by team."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from edl.kube.dra.claim_resolution import DeviceView, resolve
 from edl.model import JobKey
@@ -12,8 +12,12 @@ from edl.quantities import Resources
 
 if TYPE_CHECKING:
     from edl.kube.cluster import Delta
+    from edl.kube.decode.job_facts import JobFacts
     from edl.kube.decode.object_facts import NamespaceFacts, PodFacts
-    from edl.model import Shape
+    from edl.model import Labels, Shape
+
+_Owner: TypeAlias = tuple[str, str]
+"""A namespace, and the uid of the Job that owns its pods there; "" without one."""
 
 
 class NamespaceTeams:
@@ -21,23 +25,31 @@ class NamespaceTeams:
 
     def __init__(self) -> None:
         self._teams = Teams()
-        self._known: dict[tuple[str, tuple[tuple[str, str], ...]], str] = {}
+        self._labels: dict[str, Labels] = {}
+        self._stale: set[str] = set()
         self._found: dict[str, str] = {}
 
-    def of(self, teams: Teams, namespaces: Iterable["NamespaceFacts"]) -> Mapping[str, str] | None:
+    def namespace(self, change: "Delta[NamespaceFacts]") -> None:
+        name = change.key.name
+        if change.after:
+            self._labels[name] = change.after.labels
+        else:
+            self._labels.pop(name, None)
+        self._stale.add(name)
+
+    def of(self, teams: Teams) -> Mapping[str, str] | None:
         """Teams by namespace; None if none are configured. Equal results are the same object."""
         if not teams:
             return None
-        known = self._known if teams == self._teams else {}
-        self._teams = teams
-        keys = [(one.name, one.labels) for one in namespaces]
-        self._known = {
-            (name, labels): known.get((name, labels)) or teams.team_of(name, dict(labels))
-            for name, labels in keys
+        stale = self._stale if teams == self._teams else self._labels.keys() | self._found.keys()
+        self._teams, self._stale = teams, set()
+        found = {
+            name: teams.team_of(name, dict(self._labels[name])) if name in self._labels else None
+            for name in stale
         }
-        found = {name: team for (name, _), team in self._known.items()}
-        if found != self._found:
-            self._found = found
+        if any(self._found.get(name) != team for name, team in found.items()):
+            known = (self._found | found).items()
+            self._found = {name: team for name, team in known if team is not None}
         return self._found
 
 
@@ -45,9 +57,8 @@ class NamespaceTeams:
 class _Held:
     """Usage of one owner's pods in one namespace; integers, so that removals are exact."""
 
-    namespace: str
     pods: int = 0
-    amounts: Counter[str] = field(default_factory=Counter)
+    amounts: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     claiming: Counter["Shape"] = field(default_factory=Counter)
     """By shape, the number of pods with ResourceClaims."""
 
@@ -59,34 +70,59 @@ class _Held:
             for name, amount in pod.shape.requests.items:
                 self.amounts[name] += sign * amount
 
-    def into(self, total: dict[str, int], view: DeviceView | None) -> None:
-        for name, amount in self.amounts.items():
-            total[name] += amount
+    def total(self, view: DeviceView | None) -> Mapping[str, int]:
+        total = Counter(self.amounts)
         for shape, pods in self.claiming.items():
             for name, amount in resolve(shape, view, 1).shape.requests.items if pods else ():
                 total[name] += amount * pods
+        return total
+
+
+@dataclass(slots=True)
+class _TeamTotal:
+    owners: int = 0
+    amounts: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+    def add(self, amounts: Mapping[str, int], sign: int) -> None:
+        self.owners += sign
+        for name, amount in amounts.items():
+            self.amounts[name] += sign * amount
 
 
 class TeamUsageIndex:
-    """Usage by owner, updated pod by pod. Terminating pods do not count."""
+    """Usage by owner and by team, updated pod by pod. Terminating pods do not count."""
 
     def __init__(self) -> None:
-        self._held: dict[tuple[str, str], _Held] = {}
-        """By namespace and the uid of the owning Job, "" without one."""
+        self._held: dict[_Owner, _Held] = {}
+        self._claiming: set[_Owner] = set()
+        """Owners whose usage depends on devices."""
+        self._stale: set[_Owner] = set()
+        """Owners whose usage differs from the one that their team's total includes."""
+        self._teams: Mapping[str, str] | None = None
+        self._view: DeviceView | None = None
+        self._counted: dict[_Owner, tuple[str, Mapping[str, int]]] = {}
+        """The team and usage of each owner in the totals."""
+        self._totals: defaultdict[str, _TeamTotal] = defaultdict(_TeamTotal)
+        self._made: dict[str, Resources] = {}
 
-    def pod(self, change: "Delta[PodFacts]") -> None:
-        for pod, sign in change.signed():
-            if pod.holds_room and not pod.leaving:
-                self._add(pod, sign)
+    def job(self, change: "Delta[JobFacts]") -> None:
+        for job in (change.before, change.after):
+            if job:
+                self._stale.add((job.key.namespace, job.uid))
 
-    def _add(self, pod: "PodFacts", sign: int) -> None:
+    def pod(self, pod: "PodFacts", sign: int) -> None:
+        """Adds a pod that holds room and stays, or subtracts it if `sign` is -1."""
         key = (pod.namespace, pod.job)
         held = self._held.get(key)
         if held is None:
-            held = self._held[key] = _Held(pod.namespace)
+            held = self._held[key] = _Held()
         held.add(pod, sign)
+        if pod.shape.claims:
+            self._claiming.add(key)
         if not held.pods:
             del self._held[key]
+            self._claiming.discard(key)
+        self._stale.add(key)
 
     def by_team(
         self, teams: Mapping[str, str] | None, ours: Mapping[str, JobKey], view: DeviceView | None
@@ -95,11 +131,39 @@ class TeamUsageIndex:
 
         An owner counts only in the pod's own namespace, since a pod may carry any owner's uid.
         """
-        if teams is None:
-            return {}
-        found: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
-        for (namespace, uid), held in self._held.items():
-            owner = ours.get(uid)
-            if owner is None or owner.namespace != namespace:
-                held.into(found[teams.get(namespace, DEFAULT_TEAM)], view)
-        return {name: Resources.of(total) for name, total in sorted(found.items())}
+        if teams is not self._teams:
+            self._teams = teams
+            self._counted, self._made = {}, {}
+            self._totals.clear()
+            self._stale = {*self._held}
+        if view is not self._view:
+            self._view = view
+            self._stale |= self._claiming
+        if teams is not None:
+            self._count(teams, ours)
+        self._stale = set()
+        return self._made
+
+    def _count(self, teams: Mapping[str, str], ours: Mapping[str, JobKey]) -> None:
+        touched = set()
+        for key in self._stale:
+            if key in self._counted:
+                team, amounts = self._counted.pop(key)
+                self._totals[team].add(amounts, -1)
+                touched.add(team)
+            namespace, uid = key
+            if key in self._held and not (uid in ours and ours[uid].namespace == namespace):
+                team, amounts = (
+                    teams.get(namespace, DEFAULT_TEAM),
+                    self._held[key].total(self._view),
+                )
+                self._totals[team].add(amounts, 1)
+                self._counted[key] = team, amounts
+                touched.add(team)
+        found = {team: Resources.of(self._totals[team].amounts) for team in touched}
+        if any(
+            self._totals[team].owners == 0 or found[team] != self._made.get(team)
+            for team in touched
+        ):
+            known = sorted((self._made | found).items())
+            self._made = {team: used for team, used in known if self._totals[team].owners}

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
+from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
@@ -28,6 +29,23 @@ from edl.kube.state.training_job_inputs import (
 from edl.model import JobKey, ObjectRef, Pod, ProvisionalPod, Provisioning, Role, Shape, TrainingJob
 from edl.quantities import SHARED_GPU
 from edl.spec.job_spec import JobSpec
+
+TemplateInput: TypeAlias = tuple[str, ObjectKey]
+"""A PersistentVolumeClaim, or a ResourceClaim or its template."""
+ANY_VOLUME: Final = ("PersistentVolumeClaim", ObjectKey("", ""))
+ANY_DEVICE: Final = ("ResourceClaim", ObjectKey("", ""))
+
+
+def template_inputs(job: JobFacts) -> set[TemplateInput]:
+    """The claims that a Job's pod template names, and whether it depends on any."""
+    found: set[TemplateInput] = {("PersistentVolumeClaim", claim) for claim in job.claims}
+    if found:
+        found.add(ANY_VOLUME)
+    if job.role and concerned(job.role.template.shape):
+        claims = job.role.template.shape.claims
+        found |= {("ResourceClaim", ObjectKey(ref.namespace, ref.name)) for ref in claims}
+        found.add(ANY_DEVICE)
+    return found
 
 
 def staying(jobs: Sequence[JobFacts]) -> list[JobFacts]:

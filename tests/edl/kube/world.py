@@ -162,8 +162,9 @@ def others() -> Iterator[tuple[str, Json]]:
         yield "Service", body
         if owner:
             yield "PodDisruptionBudget", copy.deepcopy(body)
-    for hard, used in (("9", "2"), ("9", "5"), ("4", "4")):
-        status = {"hard": {"requests.cpu": hard}, "used": {"requests.cpu": used}}
+    quantities = (("9", "2"), ("9", "5"), ("4", "4"))
+    for (hard, used), name in itertools.product(quantities, ("requests.cpu", "pods")):
+        status = {"hard": {name: hard}, "used": {name: used}}
         meta = manifests.metadata("q", "web")
         yield "ResourceQuota", {"metadata": meta, "spec": status, "status": status}
     for name, phase in itertools.product(("data", "logs"), ("Pending", "Lost")):

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from edl.kube.cache.watched_kinds import DEVICES
 from edl.kube.dra.device_kinds import resource
@@ -20,6 +21,8 @@ from edl.model import (
     DeviceTemplate,
     Node,
     ObjectRef,
+    Team,
+    Teams,
     Toleration,
 )
 from edl.quantities import DEVICE_CLASS
@@ -37,6 +40,9 @@ BIG = 'device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 
 ODD = 'device.attributes["gpu.example.com"].model.matches("a.*")'
 
 
+TEAMS = Teams.of([Team("a", namespaces=("web",))])
+
+
 def of(*selectors: str) -> str:
     """The resource of devices that these select besides the class."""
     return resource(DeviceKind(DRIVER, selectors))
@@ -47,7 +53,7 @@ class Cluster:
 
     def __init__(self, *bodies: Json) -> None:
         self._world = World()
-        self._incremental = IncrementalState(self._world.stores)
+        self._incremental = IncrementalState(self._world.stores, lambda: TEAMS)
         for kind in DEVICES:
             self._world.relist(kind)
         self.tell(devices.device_class(), *bodies)
@@ -73,7 +79,7 @@ class Cluster:
     @property
     def state(self) -> ClusterState:
         state = self._incremental.state(NOW)
-        assert state == observe(self._world.stores.facts(), NOW)
+        assert state == observe(replace(self._world.stores.facts(), teams=TEAMS), NOW)
         return state
 
     def on(self, name: str) -> Node:
@@ -425,6 +431,26 @@ def test_where_devices_are_not_served_claims_mean_nothing() -> None:
 
 
 # -- kept, not rebuilt -----------------------------------------------------------------------------
+
+
+def test_devices_that_are_served_later_count_on_nodes_and_for_pods_that_were_there_before() -> None:
+    world = World()
+    incremental = IncrementalState(world.stores)
+    spec = claiming("gpu")
+    found = manifests.pod("p1", node="n1", phase="Running", spec=spec)
+    for kind, body in (("Node", manifests.node("n1")), ("Pod", found)):
+        world.tell(kind, world.write(kind, body))
+    assert incremental.state(NOW).nodes[0].allocatable.get(GPU) == 0
+    for kind in DEVICES:
+        world.relist(kind)
+    for body in (
+        devices.device_class(),
+        resource_slice("n1", gpus(4)),
+        devices.template("gpu", asking(2)),
+    ):
+        world.tell(body["kind"], world.write(body["kind"], body))
+    (node,) = incremental.state(NOW).nodes
+    assert (node.allocatable.get(GPU), node.used.get(GPU)) == (4, 2)
 
 
 def bodies() -> Iterator[Json]:

@@ -7,13 +7,15 @@ import msgspec
 
 from edl.errors import Forbidden
 from edl.kube.cache.watched_kinds import Stores, read_once
-from edl.kube.cluster import ListOptions, RawList
+from edl.kube.cluster import Delta, ListOptions, ObjectKey, RawList
 from edl.kube.decode.namespace_quotas import QuotaFacts, QuotaRule
+from edl.kube.state.incremental_state import IncrementalState
 from edl.kube.state.observe import observe
-from edl.kube.state.quota_usage import budgets
+from edl.kube.state.quota_usage import QuotaIndex
 from edl.model import ClusterState, ProvisionalPod, Provisioning, Quota, QuotaCharge, TrainingJob
 from edl.writes import Json
 from tests.edl.kube import manifests
+from tests.edl.kube.world import World
 from tests.edl.trainings import role, training
 from tests.fake_cluster.cluster import FakeCluster
 from tests.reasons import problem_of
@@ -91,13 +93,46 @@ def test_the_gpu_budget_of_a_namespace_takes_back() -> None:
     assert only(state).roles[0].template.charges == (QuotaCharge(source, "GPUs", 2000),)
 
 
-def test_bare_pods_of_training_jobs_count_in_the_gpu_budget() -> None:
+def bare_pod(phase: str) -> tuple[str, Json]:
     gpus = {"containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": "2"}}}]}
     labels = {"edl.dev/framework": "pytorch", "edl.dev/job": "ddp"}
     notes = {"edl.dev/rank": "0", "edl.dev/size": "1"}
-    pod = manifests.pod("ddp-0", spec=gpus, metadata={"labels": labels, "annotations": notes})
-    (budget,) = state_of(("Pod", pod), namespace("4")).quotas
+    meta = {"labels": labels, "annotations": notes}
+    return "Pod", manifests.pod("ddp-0", phase=phase, spec=gpus, metadata=meta)
+
+
+def test_bare_pods_of_training_jobs_count_in_the_gpu_budget() -> None:
+    (budget,) = state_of(bare_pod("Running"), namespace("4")).quotas
     assert budget.others == 2000
+
+
+def test_charges_follow_the_resources_of_a_quota_and_no_job_its_usage() -> None:
+    world = World()
+    incremental = IncrementalState(world.stores)
+    world.tell("Job", world.write(*WORKER))
+    for resource, used in (("pods", "1"), ("requests.cpu", "1"), ("requests.cpu", "2")):
+        kind, body = quota({resource: "8"}, {resource: used})
+        world.tell(kind, world.write(kind, body))
+        state = incremental.state(NOW)
+        assert [one.resource for one in only(state).roles[0].template.charges] == [resource]
+        assert state == observe(world.stores.facts(), NOW)
+
+
+def test_gpu_budgets_follow_their_namespace_and_its_bare_pods() -> None:
+    world = World()
+    incremental = IncrementalState(world.stores)
+    expected: list[tuple[tuple[str, Json], tuple[int, int]]] = [
+        (namespace("4"), (4000, 0)),
+        (bare_pod("Running"), (4000, 2000)),
+        (namespace("6"), (6000, 2000)),
+        (bare_pod("Succeeded"), (6000, 0)),
+    ]
+    for (kind, body), found in expected:
+        world.tell(kind, world.write(kind, body))
+        (budget,) = incremental.state(NOW).quotas
+        assert (budget.hard, budget.others) == found
+    world.delete("Namespace", "web")
+    assert incremental.state(NOW).quotas == ()
 
 
 def test_defaults_of_a_limit_range_are_in_the_shape_before_there_are_pods() -> None:
@@ -154,5 +189,8 @@ def test_a_provisional_pod_holds_what_a_pod_of_its_role_would_and_no_other_quota
     quotas = [
         QuotaFacts(queued.key.namespace, rule, (("pods", 8),), (("pods", 3),)) for rule in rules
     ]
-    found = budgets(quotas, (), (queued,))
-    assert {quota.source: quota.others for quota in found} == {other: 3, source: 2}
+    index = QuotaIndex()
+    for found in quotas:
+        index.quota(Delta(ObjectKey(found.namespace, found.rule.name), None, found))
+    index.job(Delta(ObjectKey(*queued.key), None, queued))
+    assert {quota.source: quota.others for quota in index.values()} == {other: 3, source: 2}

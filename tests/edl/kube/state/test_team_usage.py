@@ -8,11 +8,13 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.kube.cache.watched_kinds import Stores
+from edl.kube.state.incremental_state import IncrementalState
 from edl.kube.state.observe import observe
-from edl.model import ClusterState, Team, Teams
+from edl.model import ClusterState, Requirement, Team, Teams
 from edl.quantities import PODS, Resources
 from edl.writes import Json
 from tests.edl.kube import manifests
+from tests.edl.kube.world import World
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
 TEAMS = Teams.of([Team("a", namespaces=("web",)), Team("b", namespaces=("db-*",))])
@@ -123,3 +125,22 @@ def test_pending_pods_ask_for_their_team() -> None:
 def test_without_teams_nothing_is_counted() -> None:
     state = state_of(*namespaces("web"), pod("p1", "web"), teams=Teams())
     assert (state.team_usage, state.namespace_teams, state.team_of("web")) == ({}, {}, "")
+
+
+def test_a_namespace_changes_its_team_with_its_labels_and_leaves_it_when_it_is_gone() -> None:
+    world = World()
+    teams = Teams.of([Team("b", selector=(Requirement("gold", "Exists", ()),))])
+    incremental = IncrementalState(world.stores, lambda: teams)
+    world.tell(*_written(world, pod("p1", "web")))
+    usage = Resources.of({"cpu": 2000, PODS: 1})
+    for labels, team in (({}, "default"), ({"gold": ""}, "b"), ({}, "default")):
+        body = {"metadata": manifests.metadata("web", labels=labels)}
+        world.tell(*_written(world, ("Namespace", body)))
+        state = incremental.state(NOW)
+        assert (state.namespace_teams, state.team_usage) == ({"web": team}, {team: usage})
+    world.delete("Namespace", "web")
+    assert incremental.state(NOW).namespace_teams == {}
+
+
+def _written(world: World, found: tuple[str, Json]) -> tuple[str, bytes]:
+    return found[0], world.write(*found)
