@@ -163,8 +163,8 @@ def _staffed(
     job: JobFacts, role: Role, pods: Sequence[PodFacts], of: RuntimeClassFacts | None
 ) -> Role:
     """The role with its pods, and with the shape of future pods."""
-    role = role.changed(shape=runtime_classes.admitted(role.template.shape, job.runtime, of))
-    return role.changed(pods=_pods(pods), shape=_shape(role, pods))
+    shape = runtime_classes.admitted(role.template.shape, job.runtime, of)
+    return role.changed(pods=_pods(pods), shape=_shape(shape, pods))
 
 
 def _resolved(role: Role, namespace: str, devices: DeviceView | None) -> Role:
@@ -190,15 +190,15 @@ def _ruled(
     return role.changed(shape=shape, charges=admitted.charges, limits=admitted.limits)
 
 
-def _shape(role: Role, pods: Sequence[PodFacts]) -> Shape:
+def _shape(shape: Shape, pods: Sequence[PodFacts]) -> Shape:
     """The template's shape with the requests of the newest pod.
 
     These differ from the template's if a LimitRange or a RuntimeClass adds to them.
     """
     ages = [(facts.pod.created_at, facts.name, facts.shape) for facts in pods if facts.pod]
     if not ages:
-        return role.template.shape
-    shape, requests = role.template.shape, max(ages, key=lambda age: age[:2])[2].requests
+        return shape
+    requests = max(ages, key=lambda age: age[:2])[2].requests
     return shape if requests == shape.requests else replace(shape, requests=requests)
 
 
