@@ -3,7 +3,7 @@
 `ClusterIndex` takes changes one by one; `observe` takes all facts at once.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 
@@ -24,6 +24,7 @@ from edl.kube.state.quota_usage import QuotaIndex
 from edl.kube.state.team_usage import NamespaceTeams, TeamUsageIndex
 from edl.kube.state.training_job_inputs import ClusterScope
 from edl.model import ClusterState, Node, ObjectRef
+from edl.quantities import Resources
 
 _Named = TypeVar("_Named", PodFacts, CapacityRequestFacts, OwnedObjectRef)
 
@@ -53,7 +54,8 @@ class ClusterIndex:
         self._jobs = JobIndex()
         self._times = OwnTimes()
         self._affinities = AffinityIndex()
-        self._usage = TeamUsageIndex()
+        self._usage: TeamUsageIndex | None = None
+        """None while no teams are configured."""
         self._namespace_teams = NamespaceTeams()
         self._quotas = QuotaIndex()
         self._devices: DeviceIndex | None = None
@@ -68,8 +70,7 @@ class ClusterIndex:
         for node in changes.nodes:
             self._nodes.node(node)
         for job in changes.jobs:
-            self._jobs.job(job)
-            self._usage.job(job)
+            self._job(job)
         for namespace in changes.namespaces:
             self._namespace_teams.namespace(namespace)
             self._quotas.namespace(namespace)
@@ -86,6 +87,11 @@ class ClusterIndex:
         for owned in changes.owned_objects:
             self._jobs.owned_object(owned)
 
+    def _job(self, change: Delta[JobFacts]) -> None:
+        self._jobs.job(change)
+        if self._usage:
+            self._usage.job(change)
+
     def _count(self, pod: PodFacts, sign: int) -> None:
         """Adds a pod to the sums of which it is a part, or subtracts it if `sign` is -1."""
         if pod.bare:
@@ -94,7 +100,7 @@ class ClusterIndex:
             self._nodes.pod(pod, sign)
             if pod.shape.constraints:
                 self._affinities.constraints(pod, sign)
-            if not pod.leaving:
+            if self._usage:
                 self._usage.pod(pod, sign)
 
     def apply_devices(
@@ -134,7 +140,6 @@ class ClusterIndex:
             self._times.job(change)
             self._quotas.job(change)
         jobs = self._affinities.jobs(changes, self._jobs.jobs, demands)
-        view = self._devices.view if self._devices else None
         return ClusterState(
             observed_at=now,
             nodes=self._nodes.values(),
@@ -144,13 +149,27 @@ class ClusterIndex:
             quotas=self._quotas.values(),
             teams=seen.teams,
             namespace_teams=teams or {},
-            team_usage=self._usage.by_team(teams, self._jobs.owners, view),
+            team_usage=self._team_usage(teams, pods),
             autoscaled=seen.autoscaled,
             takes_requests=seen.requests is not None,
             pooled=seen.pooled,
             orphans=_orphans(self._jobs.unowned(), self._jobs.unowned_requests()),
             foreign_pods=self._affinities.foreign_pods(pods, self._jobs.pods_of),
         )
+
+    def _team_usage(
+        self, teams: Mapping[str, str] | None, pods: Callable[[], Iterable[Delta[PodFacts]]]
+    ) -> Mapping[str, Resources]:
+        if teams is None:
+            self._usage = None
+            return {}
+        if self._usage is None:
+            self._usage = TeamUsageIndex()
+            for _, _, pod in pods():
+                if pod and pod.holds_room:
+                    self._usage.pod(pod, 1)
+        view = self._devices.view if self._devices else None
+        return self._usage.by_team(teams, self._jobs.owners, view)
 
 
 def observe(objects: ClusterFacts, now: datetime) -> ClusterState:

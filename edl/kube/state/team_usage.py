@@ -111,7 +111,9 @@ class TeamUsageIndex:
                 self._stale.add((job.key.namespace, job.uid))
 
     def pod(self, pod: "PodFacts", sign: int) -> None:
-        """Adds a pod that holds room and stays, or subtracts it if `sign` is -1."""
+        """Adds a pod that holds room, or subtracts it if `sign` is -1."""
+        if pod.leaving:
+            return
         key = (pod.namespace, pod.job)
         held = self._held.get(key)
         if held is None:
@@ -125,7 +127,7 @@ class TeamUsageIndex:
         self._stale.add(key)
 
     def by_team(
-        self, teams: Mapping[str, str] | None, ours: Mapping[str, JobKey], view: DeviceView | None
+        self, teams: Mapping[str, str], ours: Mapping[str, JobKey], view: DeviceView | None
     ) -> Mapping[str, Resources]:
         """Usage by team of pods that no Job of `ours` owns; `teams` by namespace, `ours` by uid.
 
@@ -139,8 +141,7 @@ class TeamUsageIndex:
         if view is not self._view:
             self._view = view
             self._stale |= self._claiming
-        if teams is not None:
-            self._count(teams, ours)
+        self._count(teams, ours)
         self._stale = set()
         return self._made
 

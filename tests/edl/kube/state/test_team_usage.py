@@ -142,5 +142,18 @@ def test_a_namespace_changes_its_team_with_its_labels_and_leaves_it_when_it_is_g
     assert incremental.state(NOW).namespace_teams == {}
 
 
+def test_teams_that_are_configured_later_count_pods_that_were_there_before() -> None:
+    world = World()
+    configured = [Teams()]
+    incremental = IncrementalState(world.stores, lambda: configured[-1])
+    usage = Resources.of({"cpu": 2000, PODS: 1})
+    world.tell(*_written(world, *namespaces("web")))
+    for teams, expected in ((Teams(), {}), (TEAMS, {"a": 2 * usage}), (Teams(), {})):
+        configured.append(teams)
+        for name in ("p1", "p2") if teams else ("p1",):
+            world.tell(*_written(world, pod(name, "web")))
+        assert incremental.state(NOW).team_usage == expected
+
+
 def _written(world: World, found: tuple[str, Json]) -> tuple[str, bytes]:
     return found[0], world.write(*found)
