@@ -18,8 +18,9 @@ from edl.planner.snapshot.colocation import AnchorNodes
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.snapshot.started_domains import PreferredDomains
 
-_MANY: Final = 10_000
-"""Replicas; the order of fewer costs less turn by turn (`team_growth`)."""
+_MANY: Final = range(10_000, 200_000)
+"""Replicas, in whose number the order is computed at once (`team_growth`): that of fewer costs less
+turn by turn, and that of more too much if a quota refuses most of them."""
 
 
 @dataclass(slots=True)
@@ -136,7 +137,7 @@ def _mostly_fit(snapshot: Snapshot, asking: Iterable[RoleAllocation]) -> bool:
         for resource, amount in pod_class.amounts:
             requested[resource] += amount * pods
     idle = snapshot.capacity.total_future_idle
-    return replicas.total() >= _MANY and all(
+    return replicas.total() in _MANY and all(
         amount <= 2 * idle[resource] for resource, amount in requested.items()
     )
 
