@@ -44,18 +44,23 @@ def pending_gated_pods(snapshot: Snapshot) -> Counter[PodClass]:
 
 
 def late_minimum_pods(snapshot: Snapshot) -> Counter[PodClass]:
-    """Pods of minimums on idle capacity that do not come soon, by class.
+    """Pods of minimums with a node that they do not take soon, by class.
 
-    If growth took their nodes, other replicas would be reclaimed for them until their job stops.
+    They stay pending, other pods have yet to leave the node, or the Job controller creates lost
+    ones after its back-off. If growth took the node, replicas would be reclaimed again and again.
     """
     late: Counter[PodClass] = Counter()
     for one in snapshot.unsettled:
-        late[one.pod_class] += sum(
-            found.since is not None
-            and found.position < min(one.min_replicas, one.size)
-            and one.placements[found.position].holds_idle
-            and not _comes_soon(snapshot, one, found)
+        least = min(one.min_replicas, one.size)
+        placed = [
+            (one.placements[found.position], found)
             for found in one.unscheduled
+            if found.position < least
+        ]
+        late[one.pod_class] += sum(
+            placement.node != NO_NODE
+            and not (placement.holds_idle and _comes_soon(snapshot, one, found))
+            for placement, found in placed
         )
     return +late
 

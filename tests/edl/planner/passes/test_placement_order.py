@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl import reasons
+from edl.contract import PLACEMENT_GATE
 from edl.model import Code, Reason, TrainingJob
 from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
@@ -155,10 +156,22 @@ def test_a_start_does_not_wait_until_lost_pods_are_created_again(priority: int) 
     assert held(plan_for(cluster(*nodes, lacks, equal)))["new"].code is Code.INSUFFICIENT_CAPACITY
 
 
-def test_growth_does_not_wait_until_lost_pods_are_created_again() -> None:
+def test_growth_leaves_lost_pods_their_nodes_until_they_are_created_again() -> None:
+    """The nodes have five places for pods of 2 CPU, two of which the lost ones need."""
     mine = worker("mine", 1, 9, on=["b"])
     plan = plan_for(cluster(node("a", 8), node("b", 8), _half_there(failures=8), mine))
-    assert sizes(plan) == {"mine": 7}
+    assert sizes(plan) == {"mine": 1 + 3}
+
+
+def test_growth_leaves_a_minimum_the_node_that_other_pods_have_yet_to_leave() -> None:
+    """Its pods terminate there for long; kube-scheduler may bind new ones beside them."""
+    pods = (pod(0, "a"), pod(1, created_at=at(-2), gates=(PLACEMENT_GATE,)))
+    workers = role("worker", 2, 2, suspended=False, size=2, pods=pods, shape=shape(4))
+    train = job("tf", role("chief", on=["b"]), workers)
+    leaves = (pod(0, "b"), pod(1, "c", terminating=True))
+    mine = worker("mine", 1, 9, size=1, suspended=False, pods=leaves)
+    nodes = (node("a", 4), node("b", 4), node("c", 4))
+    assert sizes(plan_for(cluster(*nodes, train, mine), Limits(load_ceiling=1))) == {}
 
 
 def test_starts_wait_only_a_moment_for_gated_pods_that_are_not_created() -> None:
