@@ -4,17 +4,15 @@ A user who may read only the Jobs and pods of one namespace still gets a survey,
 what is missing.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from edl import contract
 from edl.annotations.last_change import with_name
-from edl.errors import Forbidden, Gone, NotFound
 from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.cluster import Cluster, ListOptions, server_time
 from edl.kube.decode import job_facts, object_facts
@@ -26,16 +24,22 @@ from edl.kube.state.observe import observe
 from edl.kube.state.quota_usage import lacking_pods, with_unmet_quotas
 from edl.lost_pods import why_any_missing
 from edl.messages import message
-from edl.model import ClusterState, JobKey, ObjectRef, Quota, Role, TrainingJob
-from edl.parsing.namespace_policy import NamespacePolicy, allow_kubexec
+from edl.model import ClusterState, JobKey, Quota, Role, TrainingJob
+from edl.parsing.namespace_policy import NamespacePolicy
 from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection
+from kubectl_edl.client.optional_reads import (
+    Hints,
+    namespace_for_launchers,
+    read_if_allowed,
+    readable_namespaces,
+)
 from kubectl_edl.client.prefetched_lists import PrefetchedLists, jobs_of
 
+if TYPE_CHECKING:
+    from edl.errors import Forbidden
+
 _UNKNOWN: Final = {"ConfigMap": "teams and their guarantees are unknown"}
-_Fact = TypeVar("_Fact")
-Hints: TypeAlias = tuple[str, ...]
-"""Lines for stderr, each of which names what could not be read."""
 
 
 class Survey(msgspec.Struct, frozen=True):
@@ -97,8 +101,11 @@ def survey_refused(asked: PrefetchedLists, selector: str, now: datetime) -> Surv
 def _chosen(
     read: _Read, jobs: Sequence[TrainingJob], connection: ClusterConnection, selector: str
 ) -> Survey:
-    hints, unranked = (*read.hints, *read.unranked), frozenset(read.unranked)
-    return Survey(selected(_named(jobs), connection, selector), hints, unranked=unranked)
+    return Survey(
+        selected(_named(jobs), connection, selector),
+        (*read.hints, *read.unranked),
+        unranked=frozenset(read.unranked),
+    )
 
 
 def survey_ruled(connection: ClusterConnection, now: datetime) -> Survey:
@@ -123,9 +130,14 @@ def survey_charged(connection: ClusterConnection, now: datetime) -> Survey:
 
 def _survey(connection: ClusterConnection, given: _Read, now: datetime) -> Survey:
     read = _with_quotas(connection, given)
-    found, hints = _observed(read.facts, now), (*read.unranked, *read.hints)
-    jobs = with_unmet_quotas(found.jobs, found.quotas, server_time(connection.cluster, now))
-    return Survey(jobs, hints, found.bare_jobs, frozenset(read.unranked), found.quotas)
+    found = _observed(read.facts, now)
+    return Survey(
+        with_unmet_quotas(found.jobs, found.quotas, server_time(connection.cluster, now)),
+        (*read.unranked, *read.hints),
+        found.bare_jobs,
+        frozenset(read.unranked),
+        found.quotas,
+    )
 
 
 def survey_created(connection: ClusterConnection, jobs: Sequence[Json], now: datetime) -> Survey:
@@ -140,27 +152,9 @@ def survey_created(connection: ClusterConnection, jobs: Sequence[Json], now: dat
         lambda: list(map(object_facts.priority, connection.cluster.list(classes).items)), ""
     )
     launches = any(job.execs for job in created)
-    namespaces, hints = _namespace(connection) if launches else ((), ())
+    namespaces, hints = namespace_for_launchers(connection) if launches else ((), ())
     found = ClusterFacts(jobs=created, priorities=priorities, namespaces=namespaces)
     return Survey(_observed(_with_quotas(connection, _Read(found)).facts, now).jobs, hints)
-
-
-def _namespace(connection: ClusterConnection) -> tuple[Sequence[NamespaceFacts], Hints]:
-    name = connection.namespace
-    return read_if_allowed(
-        lambda: _namespaces(connection),
-        f"whether namespace {name} lets launchers exec into workers is unknown; in mode kubexec "
-        f"the job waits until it does: {allow_kubexec(name)}{connection.scope.cluster_flags}",
-    )
-
-
-def _namespaces(connection: ClusterConnection) -> list[NamespaceFacts]:
-    """The namespace of the connection, or all. Raises Forbidden, NotFound."""
-    cluster, name = connection.cluster, connection.namespace
-    if not name:
-        return list(map(object_facts.namespace, cluster.list(ListOptions("Namespace")).items))
-    found = cluster.get(ObjectRef("Namespace", "", name))
-    return [object_facts.namespace(msgspec.json.encode(found))]
 
 
 def _training(asked: PrefetchedLists) -> _Read:
@@ -181,7 +175,8 @@ def _training(asked: PrefetchedLists) -> _Read:
 
 
 def _with_quotas(connection: ClusterConnection, read: _Read) -> _Read:
-    listed, namespace = connection.cluster.list, connection.namespace
+    listed = connection.cluster.list
+    namespace = connection.namespace
     quotas, unknown_quotas = read_if_allowed(
         lambda: list(map(quota, listed(ListOptions("ResourceQuota", namespace)).items)),
         "what a ResourceQuota forbids is unknown",
@@ -194,7 +189,7 @@ def _with_quotas(connection: ClusterConnection, read: _Read) -> _Read:
         read.facts,
         quotas=list(filter(None, quotas)),
         ranges=list(filter(None, ranges)),
-        namespaces=read.facts.namespaces or _readable(connection),
+        namespaces=read.facts.namespaces or readable_namespaces(connection),
     )
     return _Read(facts, (*read.hints, *unknown_quotas, *unknown_ranges), read.unranked)
 
@@ -217,18 +212,9 @@ def _missing(kind: str) -> str:
 
 
 def _jobs(connection: ClusterConnection, selector: str = "") -> list[JobFacts]:
-    shapes, listing = ShapeInterner(), connection.cluster.list(jobs_of(connection, selector))
+    shapes = ShapeInterner()
+    listing = connection.cluster.list(jobs_of(connection, selector))
     return [job_facts.job(raw, shapes) for raw in listing.items]
-
-
-def read_if_allowed(
-    read: Callable[[], Sequence[_Fact]], consequence: str
-) -> tuple[Sequence[_Fact], Hints]:
-    """What is read, or nothing and a hint if that is forbidden: the result is useful without it."""
-    try:
-        return read(), ()
-    except (Forbidden, Gone) as error:
-        return (), (f"hint: {consequence}: {error}",)
 
 
 def _observed(found: ClusterFacts, now: datetime) -> ClusterState:
@@ -245,16 +231,6 @@ def _permissive(found: ClusterFacts) -> list[NamespaceFacts]:
     """The jobs' namespaces, as if each let launchers exec into workers."""
     names = sorted({job.key.namespace for job in found.jobs})
     return [NamespaceFacts(name, NamespacePolicy(name, kubexec=True)) for name in names]
-
-
-def _readable(connection: ClusterConnection) -> list[NamespaceFacts]:
-    """The namespaces that the user may read, as if each let launchers exec into workers."""
-    with suppress(Forbidden, NotFound):
-        return [
-            replace(one, policy=replace(one.policy, kubexec=True, gpu_budget=None, findings=()))
-            for one in _namespaces(connection)
-        ]
-    return []
 
 
 def _unranked(jobs: Sequence[JobFacts], pods: Sequence[PodFacts]) -> bool:

@@ -17,10 +17,11 @@ from edl.model import JobKey, Pod, PodPhase, TrainingJob
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Missing, Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection
-from kubectl_edl.client.cluster_view import Hints, read_if_allowed, survey_ruled
+from kubectl_edl.client.cluster_view import survey_ruled
 from kubectl_edl.client.event_reader import events_about
 from kubectl_edl.client.failed_pods import failed_pods
 from kubectl_edl.client.job_lookup import only
+from kubectl_edl.client.optional_reads import Hints, read_if_allowed
 from kubectl_edl.client.pending_pods import pods_of
 from kubectl_edl.client.reconciler_settings import deciding
 from kubectl_edl.dashboard.cluster_reader import DashboardSnapshot

@@ -11,8 +11,9 @@ from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import OutputOptions, namespace_options, print_options
 from kubectl_edl.cli.watch_report import show
 from kubectl_edl.client import reconciler_lease
-from kubectl_edl.client.cluster_view import Hints, read_if_allowed, survey_cluster, survey_ruled
+from kubectl_edl.client.cluster_view import survey_cluster, survey_ruled
 from kubectl_edl.client.job_lookup import named_role, training_job
+from kubectl_edl.client.optional_reads import Hints, read_if_allowed
 from kubectl_edl.client.pending_pods import pods_of
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding, settings_options
 from kubectl_edl.job_views.published_queue import ranked

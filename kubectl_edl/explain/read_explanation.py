@@ -18,8 +18,8 @@ from edl.visibility.team_figures import team_figures
 from edl.writes import Json
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interaction import time_limit
-from kubectl_edl.client.cluster_view import Hints
 from kubectl_edl.client.failed_pods import failed_pods
+from kubectl_edl.client.optional_reads import Hints
 from kubectl_edl.client.pending_pods import waiting_pods
 from kubectl_edl.client.reconciler_settings import EffectiveSettings, unattended
 from kubectl_edl.explain.explained_job import Explained

@@ -10,9 +10,10 @@ from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import OutputOptions, namespace_options, print_options
 from kubectl_edl.cli.watch_report import show
-from kubectl_edl.client.cluster_view import read_if_allowed, survey_training
+from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.event_reader import events_of, jobs_of
 from kubectl_edl.client.job_lookup import training_job
+from kubectl_edl.client.optional_reads import read_if_allowed
 from kubectl_edl.history.view import history_report
 from kubectl_edl.job_views.role_history import past
 from kubectl_edl.output.report import Report

@@ -13,8 +13,8 @@ from edl.messages.blocker_messages import restart_commands
 from edl.model import JobKey
 from edl.model.reason_codes import Usage
 from edl.planner.snapshot.last_resizes import pods_were_not_created
-from kubectl_edl.client.cluster_view import Hints, read_if_allowed
 from kubectl_edl.client.event_reader import events_about, jobs_of, warnings_by_job
+from kubectl_edl.client.optional_reads import Hints, read_if_allowed
 from kubectl_edl.job_views.job_reasons import refused_pods
 from kubectl_edl.job_views.training_job_view import JobView, RoleView
 

@@ -24,7 +24,8 @@ from edl.visibility.namespace_queue import (
     parse,
 )
 from kubectl_edl.cli.context import ClusterConnection
-from kubectl_edl.client.cluster_view import Hints, Survey
+from kubectl_edl.client.cluster_view import Survey
+from kubectl_edl.client.optional_reads import Hints
 from kubectl_edl.client.reconciler_lease import leadership
 from kubectl_edl.job_views.job_reasons import Why
 from kubectl_edl.output.age import duration

@@ -16,7 +16,8 @@ from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import time_limit
 from kubectl_edl.cli.options import OutputOptions, all_namespaces_options, output_options
 from kubectl_edl.cli.watch_report import printed
-from kubectl_edl.client.cluster_view import Hints, Survey, selected, survey_cluster, survey_training
+from kubectl_edl.client.cluster_view import Survey, selected, survey_cluster, survey_training
+from kubectl_edl.client.optional_reads import Hints
 from kubectl_edl.client.reconciler_settings import EffectiveSettings, deciding, unattended
 from kubectl_edl.job_views.creation_failures import creation_failures
 from kubectl_edl.job_views.training_job_view import view

@@ -13,10 +13,11 @@ from edl.model import Node, TrainingJob
 from edl.phases import waits
 from edl.planner.plan import StayingPods
 from kubectl_edl.cli.context import ClusterConnection
-from kubectl_edl.client.cluster_view import Hints, Survey, read_if_allowed, survey_cluster
+from kubectl_edl.client.cluster_view import Survey, survey_cluster
 from kubectl_edl.client.event_reader import jobs_of, last_changes
 from kubectl_edl.client.failed_pods import failed_pods
 from kubectl_edl.client.job_lookup import training_job
+from kubectl_edl.client.optional_reads import Hints, read_if_allowed
 from kubectl_edl.client.pending_pods import pods_of, waiting_pods
 from kubectl_edl.client.reconciler_lease import LeaseView
 from kubectl_edl.client.reconciler_settings import deciding

@@ -17,7 +17,8 @@ from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.cli.suggested_commands import FixCommand, with_flags
 from kubectl_edl.client.certificate_store import served_outside
-from kubectl_edl.client.cluster_view import Hints, Survey, survey_cluster, survey_ruled
+from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_ruled
+from kubectl_edl.client.optional_reads import Hints
 from kubectl_edl.client.reconciler_settings import deciding
 from kubectl_edl.install.installer import other_installer
 

@@ -18,8 +18,8 @@ from edl.phases import ending, phase
 from edl.planner.published_settings import Settings
 from kubectl_edl.cli.completion_candidates import object_name
 from kubectl_edl.cli.suggested_commands import FixCommand
-from kubectl_edl.client.cluster_view import Hints
 from kubectl_edl.client.failed_pods import FailedPod, crashes_by_job
+from kubectl_edl.client.optional_reads import Hints
 from kubectl_edl.doctor.checks import reconciler_health
 from kubectl_edl.doctor.checks.check import (
     AS_ADMINISTRATOR,

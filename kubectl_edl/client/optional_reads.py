@@ -1,0 +1,61 @@
+"""Reads of objects that a user may lack the right to read: the result is useful without them."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TypeAlias, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from edl.errors import Forbidden, Gone, NotFound
+from edl.kube.cluster import ListOptions
+from edl.kube.decode import object_facts
+from edl.kube.decode.object_facts import NamespaceFacts
+from edl.model import ObjectRef
+from edl.parsing.namespace_policy import allow_kubexec
+from kubectl_edl.cli.context import ClusterConnection
+
+_Fact = TypeVar("_Fact")
+Hints: TypeAlias = tuple[str, ...]
+"""Lines for stderr, each of which names what could not be read."""
+
+
+def read_if_allowed(
+    read: Callable[[], Sequence[_Fact]], consequence: str
+) -> tuple[Sequence[_Fact], Hints]:
+    """What is read, or nothing and a hint if that is forbidden."""
+    try:
+        return read(), ()
+    except (Forbidden, Gone) as error:
+        return (), (f"hint: {consequence}: {error}",)
+
+
+def namespace_for_launchers(
+    connection: ClusterConnection,
+) -> tuple[Sequence[NamespaceFacts], Hints]:
+    """The namespace of a new job whose launcher execs into workers."""
+    name = connection.namespace
+    return read_if_allowed(
+        lambda: _namespaces(connection),
+        f"whether namespace {name} lets launchers exec into workers is unknown; in mode kubexec "
+        f"the job waits until it does: {allow_kubexec(name)}{connection.scope.cluster_flags}",
+    )
+
+
+def _namespaces(connection: ClusterConnection) -> list[NamespaceFacts]:
+    """The namespace of the connection, or all. Raises Forbidden, NotFound."""
+    cluster, name = connection.cluster, connection.namespace
+    if not name:
+        return list(map(object_facts.namespace, cluster.list(ListOptions("Namespace")).items))
+    found = cluster.get(ObjectRef("Namespace", "", name))
+    return [object_facts.namespace(msgspec.json.encode(found))]
+
+
+def readable_namespaces(connection: ClusterConnection) -> list[NamespaceFacts]:
+    """The namespaces that the user may read, as if each let launchers exec into workers."""
+    with suppress(Forbidden, NotFound):
+        return [
+            replace(one, policy=replace(one.policy, kubexec=True, gpu_budget=None, findings=()))
+            for one in _namespaces(connection)
+        ]
+    return []
