@@ -1,12 +1,11 @@
 """Growth: idle capacity goes to the least satisfied role, one replica at a time."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from heapq import heapify, heappop, heappush
 from itertools import filterfalse
-from typing import Final
 
 from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
@@ -17,10 +16,6 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import AnchorNodes
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.snapshot.started_domains import PreferredDomains
-
-_MANY: Final = range(10_000, 200_000)
-"""Replicas, in whose number the order is computed at once (`team_growth`): that of fewer costs less
-turn by turn, and that of more too much if a quota refuses most of them."""
 
 
 @dataclass(slots=True)
@@ -121,25 +116,10 @@ def grow(snapshot: Snapshot, ceiling: GrowthCeiling) -> list[RoleAllocation]:
         if allocation.pod_class not in full
     }
     if snapshot.teams:
-        ahead = _mostly_fit(snapshot, rest)
-        order = growth_order(snapshot.teams, snapshot.policy, rest, ahead=ahead)
+        order = growth_order(snapshot.teams, snapshot.policy, rest)
         refused = filterfalse(RoleGrowth.add_replica, map(rest.__getitem__, order))
         return stuck + [growth.allocation for growth in refused]
     return stuck + _grow_least_satisfied(snapshot, rest.values())
-
-
-def _mostly_fit(snapshot: Snapshot, asking: Iterable[RoleAllocation]) -> bool:
-    """Whether many replicas are below their max, and half of them fit by the sums of all nodes."""
-    replicas, requested = Counter[PodClass](), Counter[int]()
-    for allocation in asking:
-        replicas[allocation.pod_class] += allocation.max_replicas - len(allocation.placements)
-    for pod_class, pods in replicas.items():
-        for resource, amount in pod_class.amounts:
-            requested[resource] += amount * pods
-    idle = snapshot.capacity.total_future_idle
-    return replicas.total() in _MANY and all(
-        amount <= 2 * idle[resource] for resource, amount in requested.items()
-    )
 
 
 def _grow_least_satisfied(

@@ -5,13 +5,12 @@ team it goes to the least satisfied role, as without teams.
 """
 
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heapreplace
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from edl.planner.passes.growth_ahead import COVERED, order_ahead
 from edl.planner.policies import Policy
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.team_balance import NO_TEAM, TeamBalance
@@ -20,29 +19,20 @@ _Entry: TypeAlias = tuple[float, int, RoleAllocation]
 """(satisfaction, rank, role). Ranks are unique, so roles themselves are never compared."""
 _Turn: TypeAlias = tuple[float, float, int, RoleAllocation, int]
 """(share, *entry of the role, team whose turn it is); the smallest is first."""
+_COVERED: Final = -1.0
+"""In the place of the share if a guarantee covers the replica: below each share."""
 
 
 def growth_order(
-    balance: TeamBalance,
-    policy: Policy,
-    asking: Iterable[RoleAllocation],
-    *,
-    ahead: bool = False,
+    balance: TeamBalance, policy: Policy, asking: Iterable[RoleAllocation]
 ) -> Iterator[RoleAllocation]:
     """Yields the role that may grow next; a role that did not grow when yielded is dropped.
 
     A replica changes only the shares on the path of its team, so the cost of a turn depends on the
     depth of the tree. All turns are computed anew if `TeamBalance.changes` tells that usage fell.
-
-    `ahead`: the order is computed at once until the first role is dropped. That is the cheaper way
-    to most of many replicas, while usage only grows.
     """
-    left = [*asking]
-    if ahead:
-        dropped = yield from _until_dropped(order_ahead(balance, policy, left))
-        left = [role for role in left if role.size < role.max_replicas and role is not dropped]
     branches = _Branches(balance, policy)
-    tops = branches.add(left)
+    tops = branches.add(asking)
     first, changes = list[_Turn](), -1
     while first or changes < 0:
         changes = balance.changes
@@ -51,18 +41,6 @@ def growth_order(
         while first and changes == balance.changes:
             yield first[0][3]
             _renew_first(first, turns)
-
-
-def _until_dropped(
-    order: Iterable[RoleAllocation],
-) -> Generator[RoleAllocation, None, RoleAllocation | None]:
-    """Yields roles up to the first that did not grow, and returns that one."""
-    for role in order:
-        size = len(role.placements)
-        yield role
-        if len(role.placements) == size:
-            return role
-    return None
 
 
 @dataclass(slots=True, eq=False)
@@ -113,8 +91,8 @@ class _Branches:
                 share = 0.0
             if below and not (own and (share, *own[0]) < below[0]):
                 before, satisfied, rank, role, _ = below[0]
-                if before == COVERED:
-                    share = COVERED
+                if before == _COVERED:
+                    share = _COVERED
                 elif may_cover:
                     share, may_cover = self._covered(team, role, share)
                 yield share, satisfied, rank, role, team
@@ -137,7 +115,7 @@ class _Branches:
         """
         charge = role.quota_request.team
         if charge is not None and charge.is_within(team):
-            return COVERED, True
+            return _COVERED, True
         return share, self.balance.has_left(team)
 
 
