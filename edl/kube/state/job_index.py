@@ -21,6 +21,7 @@ from edl.kube.state.training_jobs import (
     ANY_VOLUME,
     TemplateInput,
     gather,
+    jobs_of,
     staying,
     template_inputs,
 )
@@ -71,8 +72,13 @@ class JobIndex:
             self._jobs.setdefault(after.key, {})[change.key] = after
             self._ours[after.uid] = after.key
             self._stale.add(after.key)
+        moves = not (before and after and before.key == after.key)
         for uid in {found.uid for found in (before, after) if found}:
             self._ask_again(uid)
+            if moves:  # its pods are, or were, previous pods of the training job that they name
+                self._stale.update(
+                    filter(None, map(_named, self._pods.get(uid, _NOTHING).values()))
+                )
 
     def _ask_again(self, uid: str) -> None:
         """Update the demands of a Job's pods: pending pods of labelled Jobs do not count."""
@@ -135,9 +141,9 @@ class JobIndex:
     def claims(self, changes: Sequence[Delta[ObjectKey]], *, read: bool) -> None:
         everything = self._demands.claims(changes, read=read)
         touched = (("PersistentVolumeClaim", change.key) for change in changes)
-        self._changetemplate_inputs([ANY_VOLUME] if everything else touched)
+        self._touch_dependants([ANY_VOLUME] if everything else touched)
 
-    def _changetemplate_inputs(self, changed: Iterable[TemplateInput]) -> None:
+    def _touch_dependants(self, changed: Iterable[TemplateInput]) -> None:
         for one in changed:
             self._stale.update(job.key for job in self._depending.get(one, {}).values())
 
@@ -169,7 +175,7 @@ class JobIndex:
         self._devices = view
         self._demands.devices(view)
         touched = (("ResourceClaim", key) for key in changed or ())
-        self._changetemplate_inputs([ANY_DEVICE] if changed is None else touched)
+        self._touch_dependants([ANY_DEVICE] if changed is None else touched)
 
     def renew(self) -> list[Delta[TrainingJob]]:
         """Recompute the training jobs whose objects have changed; returns those that differ."""
@@ -281,12 +287,6 @@ def _alone(pod: PodFacts) -> JobKey | None:
 def _within(key: JobKey, owned: Mapping[ObjectKey, _Facts]) -> list[_Facts]:
     """The objects in the job's own namespace: objects elsewhere could carry any owner's uid."""
     return [found for name, found in owned.items() if name.namespace == key.namespace]
-
-
-def jobs_of(owned: OwnedObjectRef) -> Iterator[JobKey]:
-    """The training jobs to which an object belongs, or whose object names it may occupy."""
-    for name in {owned.job, owned.name} - {""}:
-        yield JobKey(owned.namespace, name)
 
 
 def _for_all(scope: ClusterScope) -> tuple[object, ...]:

@@ -14,7 +14,7 @@ from edl.kube.cluster import ObjectKey
 from edl.kube.decode import runtime_classes
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.namespace_quotas import NO_RULES, NamespaceConstraints
-from edl.kube.decode.object_facts import PodFacts
+from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
 from edl.kube.decode.runtime_classes import RuntimeClassFacts
 from edl.kube.dra.claim_resolution import DeviceView, concerned
 from edl.kube.state import pod_admission, replaced_pods
@@ -46,6 +46,12 @@ def template_inputs(job: JobFacts) -> set[TemplateInput]:
         found |= {("ResourceClaim", ObjectKey(ref.namespace, ref.name)) for ref in claims}
         found.add(ANY_DEVICE)
     return found
+
+
+def jobs_of(owned: OwnedObjectRef) -> Iterator[JobKey]:
+    """The training jobs to which an object belongs, or whose object names it may occupy."""
+    for name in {owned.job, owned.name} - {""}:
+        yield JobKey(owned.namespace, name)
 
 
 def staying(jobs: Sequence[JobFacts]) -> list[JobFacts]:

@@ -245,3 +245,30 @@ def test_stores_may_be_fed_while_the_incremental_state_reads(world: World) -> No
     for feeder in feeders:
         feeder.join()
     assert incremental.state(NOW) == observe(world.stores.facts(), NOW)
+
+
+def test_pods_of_a_job_that_changed_its_training_job_are_previous_pods_once_it_is_gone(
+    world: World,
+) -> None:
+    """They still carry the label of the training job that they were made for."""
+    labels = {
+        "edl.dev/framework": "tensorflow",
+        "edl.dev/job": "mnist",
+        "edl.dev/role": "worker",
+        "batch.kubernetes.io/job-name": "mnist-worker",
+    }
+    placed = {"node": "n1", "phase": "Running", "metadata": {"labels": labels}}
+    for manifest in (job("mnist-ps", "mnist"), job("mnist-worker", "mnist")):
+        world.tell("Job", world.write("Job", manifest))
+    pod = manifests.job_pod("mnist-worker-0", 0, "mnist-worker", **placed)
+    world.tell("Pod", world.write("Pod", pod))
+    incremental = IncrementalState(world.stores)
+    incremental.state(NOW)
+    moved = job("mnist-worker", "mnist")
+    moved["metadata"]["labels"]["edl.dev/job"] = "other"
+    world.tell("Job", world.write("Job", moved))
+    incremental.state(NOW)
+    world.delete("Job", "mnist-worker")
+    state = incremental.state(NOW)
+    assert state == observe(world.stores.facts(), NOW)
+    assert [one.name for one in state.jobs[0].roles[0].previous_pods] == ["mnist-worker-0"]
