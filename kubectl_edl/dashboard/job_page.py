@@ -193,10 +193,11 @@ def _chart(job: TrainingJob) -> Json:
 
 def _table(table: Table) -> Json:
     narrow = table.narrow()
+    shown = narrow.only(range(min(MOST_ROWS, len(narrow.items))))
     return {
         "columns": [column.title.capitalize() for column in narrow.columns],
-        "rows": [[harmless(cell) for cell in row] for row in narrow.rows[:MOST_ROWS]],
-        "more": max(0, len(narrow.rows) - MOST_ROWS),
+        "rows": [[harmless(cell) for cell in row] for row in shown.rows],
+        "more": len(narrow.items) - len(shown.items),
     }
 
 
