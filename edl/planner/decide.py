@@ -75,14 +75,15 @@ def allocate(snapshot: Snapshot, results: PassResults, ceiling: GrowthCeiling) -
     hold_growth_until_quiet(snapshot, asked=queue.expects_shrinks)
     if vacating:
         vacating.keep_growth_to_needed_nodes()
-    stuck = grow(snapshot, ceiling)
+    order = PlacementOrder(snapshot, results)
+    stuck = order.without_waiting(grow(snapshot, ceiling))
     if snapshot.policy.balances:
         balance = snapshot.teams
         teams = TeamRebalance(snapshot, ceiling, balance) if balance else None
         team = teams.run(stuck) if teams else NO_TEAM
         Rebalance(snapshot, ceiling, team, teams).run(stuck)
     let_moves_go_first(snapshot, results)
-    PlacementOrder(snapshot, results).run()
+    order.run()
 
 
 def _serve_claims(

@@ -21,11 +21,12 @@ from edl.model import JobKey, Reason
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.pass_results import PassResults, PipelinedPods, Start
 from edl.planner.passes.admission.precedence import Precedence, max_displaced
-from edl.planner.passes.quiet_period import changed_within
+from edl.planner.passes.quiet_period import is_on_its_way
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.snapshot.unbound_pods import (
+    growing_ungated,
     late_minimum_pods,
     pending_gated_pods,
     pending_ungated_pods,
@@ -63,8 +64,25 @@ class PlacementOrder:
     )
     """Gated starts by the classes of their pods, in order."""
 
+    def without_waiting(self, stuck: Sequence[RoleAllocation]) -> list[RoleAllocation]:
+        """Roles without those whose growth late pods defer: no donor yields to these."""
+        late = late_minimum_pods(self.snapshot)
+        if not late:
+            return [*stuck]
+        kept = Precedence(self.snapshot, [], pending_gated_pods(self.snapshot) + late, self._cost)
+        jobs = (one for one in self.snapshot.unsettled if one.pod_class in late)
+        self._come_first((one.pod_class, one.job.key) for one in jobs)
+        left: list[RoleAllocation] = []
+        for one in stuck:
+            if one.role.template.gated or not kept.hinders(0, {one.pod_class: 1}, {}):
+                left.append(one)
+            else:
+                one.hold.defer(self._why([one.pod_class]))
+        return left
+
     def run(self) -> None:
-        growing, claims = _growing(self.snapshot), self.results.pipelined
+        growing = growing_ungated(self.snapshot)
+        claims = self.results.pipelined
         starts = self.results.starts
         ungated = [one for one in starts if not one.is_gated]
         if not (growing or ungated or any(claim.clears for claim in claims)):
@@ -76,7 +94,7 @@ class PlacementOrder:
         waiting = (one for one in self.snapshot.unsettled if one.pod_class in coming)
         begun = (one for one in self.snapshot.allocations if one.starts and one.role.template.gated)
         self._come_first((one.pod_class, one.job.key) for one in chain(waiting, begun))
-        under_way = claims if claims and _is_on_its_way(self.snapshot, self.results) else []
+        under_way = claims if claims and is_on_its_way(self.snapshot, self.results) else []
         # Other owners' pods that come too late claim again: only with preemption a job loses work.
         all_claims = claims if self.snapshot.limits.preempt else under_way
         waited_for = [one for one in all_claims if one.key or self.snapshot.limits.preempt]
@@ -269,30 +287,7 @@ class PlacementOrder:
         self.results.queue.sort(key=self.snapshot.queue_ranks.__getitem__)
 
 
-def _growing(snapshot: Snapshot) -> list[RoleAllocation]:
-    """Started, ungated roles for which this plan creates replicas above their minimum."""
-    return [
-        one
-        for one in snapshot.allocations
-        if one.changed
-        and one.growth > 0
-        and not (one.starts or one.role.template.gated)
-        # A role that restarts to resize gets no pods until all of its growth fits.
-        and one.planned_size > one.role.status.size
-    ]
-
-
 def defer_growth(allocation: RoleAllocation, reason: Reason = reasons.PLACEMENT_ORDER) -> None:
     """Turn its growth into pipelined replicas, until jobs with precedence have their nodes."""
     allocation.hold.defer(reason)
     allocation.defer(allocation.growth)
-
-
-def _is_on_its_way(snapshot: Snapshot, results: PassResults) -> bool:
-    """Whether capacity is being freed for claims, by this plan or by a recent resize.
-
-    After `queue_patience` the answer is False again, because some pods never terminate.
-    """
-    if results.suspended or any(one.reason for one in snapshot.allocations):
-        return True
-    return changed_within(snapshot, snapshot.limits.queue_patience)

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from edl import reasons
+from edl.planner.pass_results import PassResults
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.last_resizes import stopped_to_resize
 
@@ -29,3 +30,13 @@ def changed_within(snapshot: Snapshot, period: timedelta) -> bool:
     times += [allocation.role.record.resized_at for allocation in snapshot.allocations]
     last = max(filter(None, times), default=None)
     return last is not None and not snapshot.clock.elapsed_or_recheck(last, period)
+
+
+def is_on_its_way(snapshot: Snapshot, results: PassResults) -> bool:
+    """Whether capacity is being freed for claims, by this plan or by a recent resize.
+
+    After `queue_patience` the answer is False again, because some pods never terminate.
+    """
+    if results.suspended or any(one.reason for one in snapshot.allocations):
+        return True
+    return changed_within(snapshot, snapshot.limits.queue_patience)

@@ -65,6 +65,19 @@ def late_minimum_pods(snapshot: Snapshot) -> Counter[PodClass]:
     return +late
 
 
+def growing_ungated(snapshot: Snapshot) -> list[RoleAllocation]:
+    """Started, ungated roles for which this plan creates replicas above their minimum."""
+    return [
+        one
+        for one in snapshot.allocations
+        if one.changed
+        and one.growth > 0
+        and not (one.starts or one.role.template.gated)
+        # A role that restarts to resize gets no pods until all of its growth fits.
+        and one.planned_size > one.role.status.size
+    ]
+
+
 def _comes_soon(snapshot: Snapshot, allocation: RoleAllocation, replica: Unscheduled) -> bool:
     """Whether a pod has waited for scheduling for less than `pending_limit`.
 

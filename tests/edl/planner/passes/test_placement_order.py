@@ -219,3 +219,17 @@ def test_the_jobs_whose_pods_come_first_are_named() -> None:
         "queued": "waiting for pods ahead of it to be scheduled: ns/coming",
         "running": "waiting for pods ahead of it to be scheduled: ns/coming, ns/queued",
     }
+
+
+def test_a_donor_keeps_its_replica_while_a_lost_pod_keeps_the_recipient_from_growing() -> None:
+    """The recipient may not grow before the Job controller's back-off ends."""
+    workers = role(
+        "worker", 2, 2, suspended=False, size=2, pods=(pod(0, "a"),), shape=shape(4), failures=8
+    )
+    lost = job("tf", role("chief", on=["b"]), workers)
+    donor = worker("donor", 1, 9, shape=shape(1), on=["d"] * 3)
+    recipient = worker("recipient", 1, 5, shape=shape(1), on=["d"])
+    nodes = (node("a", 4), node("b", 1), node("c", 4), node("d", 4))
+    state = cluster(*nodes, lost, donor, recipient)
+    plan = plan_for(state, Limits(load_ceiling=1))
+    assert (sizes(plan), held(plan)["recipient"].code) == ({}, Code.PLACEMENT_ORDER)
