@@ -112,3 +112,16 @@ def test_a_cell_of_wide_letters_is_truncated_by_columns() -> None:
     line = render(table, Layout(width=20)).splitlines()[1]
     assert line == "学習学習学習…    5m"
     assert display_width(line) == 20 - 1
+
+
+def test_later_rows_have_the_columns_of_the_header_before_them() -> None:
+    """A terminal has room for the shorter cells of a later row, but not beside the first ones."""
+    columns = [
+        Column[tuple[str, str]]("NAME", cell=lambda row: row[0]),
+        Column[tuple[str, str]]("NODES", cell=lambda row: row[1], spare=1),
+    ]
+    first = Table.of(columns, [("a-long-name", "a-long-node")])
+    layout = Layout(width=20)
+    assert render(first, layout) == "NAME\na-long-name\n"
+    later = Layout(width=20, header=False, floor=widths(first, layout))
+    assert render(Table.of(columns, [("a", "n")]), later) == "a\n"
