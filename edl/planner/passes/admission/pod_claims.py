@@ -100,6 +100,8 @@ def _claim_for_minimum(
     for one, found in lacking:
         if not _backs_off(one, found):
             positions[one].append(found.position)
+        else:  # meanwhile an extra stands in for it
+            one.min_replicas = min(one.min_replicas + 1, one.size)
     if not positions:
         return
     job, quotas = lacking[0][0].job, sources.snapshot.quotas

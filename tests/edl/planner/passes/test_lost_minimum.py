@@ -11,9 +11,10 @@ from edl.lost_pods import delayed_until
 from edl.messages import message
 from edl.model import Code, JobKey, TrainingJob
 from edl.model.reason_codes import Reason, Restart
+from edl.planner.decision_limits import Limits
 from tests.edl.planner.acting import act, quiet
-from tests.edl.planner.plans import ALL, held, plan_for, started, told
-from tests.edl.planner.states import at, cluster, demand, node, pod, shape, worker
+from tests.edl.planner.plans import ALL, held, plan_for, sizes, started, told
+from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, shape, worker
 from tests.edl.planner.teams import of, team, with_teams
 from tests.reasons import invalid
 
@@ -171,3 +172,23 @@ def test_a_second_pause_prolongs_no_back_off() -> None:
     (again,) = lacking(failures_at_start=5, delayed_until=at(7)).roles
     assert delayed_until(again, at(3)) == at(7)
     assert delayed_until(again.changed(failures=6), at(3)) == at(323)
+
+
+def test_a_gang_takes_no_extra_that_a_lost_pod_needs_once_it_is_created_again() -> None:
+    """Others' recreated pods have its node; only that of its job's own extra is large enough."""
+    workers = role(
+        "worker",
+        2,
+        4,
+        suspended=False,
+        size=3,
+        pods=(pod(0, "a"), pod(2, "d")),
+        shape=shape(4),
+        failures=5,
+    )
+    lost = job("det", role("chief", on=["b"]), workers)
+    sweep = worker("sweep", 1, 60, shape=shape(1), on=["c", "c"])
+    gang = worker("gang", 4, 4, shape=shape(2))
+    nodes = (node("a", 4), node("b", 1), node("c", 4), node("d", 4), node("e", 3))
+    plan = plan_for(cluster(*nodes, lost, sweep, gang), Limits(load_ceiling=1))
+    assert "det" not in sizes(plan)
