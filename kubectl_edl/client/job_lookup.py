@@ -1,5 +1,6 @@
 """Resolves the name that a user typed to a training job, or raises an error with a suggestion."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -36,10 +37,19 @@ def training_job(name: str, survey: Survey, connection: ClusterConnection) -> Tr
         from edl.inject.warnings.unknown_keys import on_stored
 
         raise not_elastic(name, connection, on_stored(plain_job))
+    raise missing(name, sorted({job.key.name for job in survey.jobs}), connection)
+
+
+def missing(name: str, known: Sequence[str], connection: ClusterConnection) -> Missing:
+    """The error for a name that no training job has, with the closest of `known`.
+
+    For a CronJob whose Jobs are training jobs, it names the latest of these.
+    """
     with suppress(Forbidden):
-        if (cron_job := _found("CronJob", name, connection)) is not None:
-            _refuse_cron_job(name, cron_job, connection)
-    raise no_such_job(name, sorted({job.key.name for job in survey.jobs}), connection)
+        cron_job = _found("CronJob", name, connection)
+        if cron_job and (found := _of_cron_job(name, cron_job, connection)):
+            return found
+    return no_such_job(name, known, connection)
 
 
 def named_role(name: str, job: TrainingJob) -> str:
@@ -59,23 +69,24 @@ def _found(kind: str, name: str, connection: ClusterConnection) -> Json | None:
     return find(connection.cluster, ObjectRef(kind, connection.namespace, name))
 
 
-def _refuse_cron_job(name: str, cron_job: Json, connection: ClusterConnection) -> None:
-    """Raise Missing with the latest Jobs of a CronJob whose Jobs are training jobs."""
+def _of_cron_job(name: str, cron_job: Json, connection: ClusterConnection) -> Missing | None:
+    """The error with the latest Jobs of a CronJob; None if its Jobs are no training jobs."""
     from edl.inject.manifest_schema import is_labelled
 
     scope = connection.scope
     if jobs := _jobs_made_by(cron_job, connection):
-        raise Missing(
+        return Missing(
             f'"{name}" is a CronJob, and each of its Jobs is a training job; the latest: '
             f"{', '.join(jobs)}; see kubectl edl explain {jobs[0]}{scope.job_flags}"
         )
     if is_labelled(cron_job["spec"]["jobTemplate"]):
         made = (cron_job.get("status") or {}).get("lastScheduleTime")
-        raise Missing(
+        return Missing(
             f'"{name}" is a CronJob that {"has no Job now" if made else "has made no Job yet"}: '
             f"kubectl get cronjob {name}{scope.flags}; once it has one, "
             f"see kubectl edl explain JOB{scope.job_flags}"
         )
+    return None
 
 
 def _jobs_made_by(cron_job: Json, connection: ClusterConnection) -> list[str]:

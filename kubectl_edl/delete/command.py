@@ -19,7 +19,6 @@ from kubectl_edl.cli.command_errors import (
     Missing,
     Refused,
     TimedOut,
-    no_such_job,
 )
 from kubectl_edl.cli.completion_candidates import plain, training_job_name
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
@@ -34,6 +33,7 @@ from kubectl_edl.cli.job_selection import (
     shown,
 )
 from kubectl_edl.cli.options import DeletionOptions, all_namespaces_options
+from kubectl_edl.client.job_lookup import missing
 from kubectl_edl.client.patcher import REMARKS
 
 
@@ -117,8 +117,7 @@ def _refuse(name: str, listed: _ByName, connection: ClusterConnection, spared: s
     try:
         connection.cluster.get(ObjectRef("Job", connection.namespace, name))
     except NotFound:
-        missing = no_such_job(name, sorted(listed), connection)
-        raise Missing(f"{missing}{spared}") from None
+        raise Missing(f"{missing(name, sorted(listed), connection)}{spared}") from None
     raise Refused(f'Job "{name}" is not elastic: kubectl delete job {name}{flags}{spared}')
 
 

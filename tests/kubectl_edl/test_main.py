@@ -113,7 +113,7 @@ def _cron_job(stage: Stage, **labels: str) -> Json:
     return stage.create({"kind": "CronJob", "metadata": {"name": "nightly"}, "spec": spec})
 
 
-@pytest.mark.parametrize("command", ["status", "explain"])
+@pytest.mark.parametrize("command", ["status", "explain", "delete"])
 def test_the_latest_jobs_of_a_cron_job_are_named(stage: Stage, command: str) -> None:
     uid = _cron_job(stage, framework="none")["metadata"]["uid"]
     for minute in (1, 2, 3, 4):
