@@ -14,6 +14,7 @@ def stall(framework: str, case: str, seconds: float) -> Stall:
 def test_what_a_run_measures_is_printed_and_appended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv(stalls.VARIABLE, raising=False)
     path, properties = tmp_path / "stalls.jsonl", list[tuple[str, object]]()
     Stalls(properties).add("mxnet", "1 → 3", 9.0)
     monkeypatch.setenv(stalls.VARIABLE, str(path))
