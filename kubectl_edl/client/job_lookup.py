@@ -70,7 +70,7 @@ def _found(kind: str, name: str, connection: ClusterConnection) -> Json | None:
 
 
 def _of_cron_job(name: str, cron_job: Json, connection: ClusterConnection) -> Missing | None:
-    """The error with the latest Jobs of a CronJob; None if its Jobs are no training jobs."""
+    """The error with the latest Jobs of a CronJob; None if these are not training jobs."""
     from edl.inject.manifest_schema import is_labelled
 
     scope = connection.scope
