@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from edl.kube.cluster import ObjectKey
 
 _Key = tuple[str, str, str]
+_Kind = TypeVar("_Kind")
 _SETTLED_AFTER: Final = timedelta(seconds=30)
 """By then pods that the last change of a role admitted can be listed."""
 
@@ -42,10 +43,13 @@ class QuotaIndex:
 
     def quota(self, change: Delta[QuotaFacts]) -> None:
         namespace = change.key.namespace
+        found = self._quotas[namespace]
         if change.after:
-            self._quotas[namespace][change.key] = change.after
+            found[change.key] = change.after
         else:
-            self._quotas[namespace].pop(change.key, None)
+            found.pop(change.key, None)
+        if not found:
+            del self._quotas[namespace]
         self._stale.add(namespace)
 
     def namespace(self, change: Delta[NamespaceFacts]) -> None:
@@ -59,14 +63,14 @@ class QuotaIndex:
     def job(self, change: Delta[TrainingJob]) -> None:
         for job, sign in change.signed():
             for key, amount in _charges(job):
-                self._ours[key] += sign * amount
+                _add(self._ours, key, sign * amount)
         self._stale.add(change.key.namespace)
 
     def bare_pod(self, pod: PodFacts, sign: int) -> None:
         if not pod.ended:
             requests = pod.shape.requests
             gpus = requests.get(contract.GPU_RESOURCE) * 1000 + requests.get(SHARED_GPU)
-            self._bare[pod.namespace] += sign * gpus
+            _add(self._bare, pod.namespace, sign * gpus)
             self._stale.add(pod.namespace)
 
     def values(self) -> tuple[Quota, ...]:
@@ -153,6 +157,13 @@ def _charge(role: Role, quota: Quota) -> int:
     """What one pod of the role counts in the quota."""
     key = quota.source, quota.resource
     return sum(charge.amount for charge in role.template.charges if charge[:2] == key)
+
+
+def _add(sums: Counter[_Kind], key: _Kind, amount: int) -> None:
+    """Adds to a sum; sums of 0 are removed, as namespaces come and go."""
+    sums[key] += amount
+    if not sums[key]:
+        del sums[key]
 
 
 def _ours(jobs: Iterable[TrainingJob]) -> Mapping[_Key, int]:
