@@ -13,7 +13,7 @@ from edl.errors import EdlError
 from edl.kube.decode import namespace_quotas
 from edl.kube.decode.admission_inputs import admission_inputs
 from edl.kube.decode.namespace_quotas import NamespaceConstraints
-from edl.kube.state import pod_admission
+from edl.kube.state.jobs import pod_admission
 from edl.model import ObjectRef
 from edl.quantities import pod_requests
 from edl.writes import Json

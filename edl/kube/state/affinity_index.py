@@ -1,110 +1,15 @@
-"""Other owners' pods that constraints of training jobs count, and jobs that constraints select."""
+"""Constraints of pods and training jobs, and which of them select each other."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
-from operator import itemgetter
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
 from edl.kube.cache.sorted_map import SortedMap
 from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.decode.object_facts import PodFacts
-from edl.model import (
-    Demand,
-    ForeignPods,
-    JobKey,
-    PodConstraints,
-    Role,
-    Selector,
-    Selectors,
-    TrainingJob,
-)
-
-_Alike: TypeAlias = tuple[str, int, int]
-"""A pod's namespace, and the identities of its labels and shape, which pods of a template share."""
-_Group: TypeAlias = tuple[str, PodConstraints]
-"""A node, and the part of its pods that constraints count."""
-
-
-class SelectorCounts:
-    """How many constraints have each selector."""
-
-    def __init__(self) -> None:
-        self._counts: Counter[Selector] = Counter()
-        self._distinct: frozenset[Selector] | None = frozenset()
-
-    def add(self, selector: Selector, sign: int) -> None:
-        before = self._counts[selector]
-        self._counts[selector] = after = before + sign
-        if not after:
-            del self._counts[selector]
-        if not (before and after):
-            self._distinct = None
-
-    @property
-    def distinct(self) -> frozenset[Selector]:
-        """The distinct selectors; the same object until one is added or removed."""
-        if self._distinct is None:
-            self._distinct = frozenset(self._counts)
-        return self._distinct
-
-
-class ForeignPodIndex:
-    """Other owners' pods by node and constraints that selectors match, updated pod by pod."""
-
-    def __init__(self, selectors: Selectors, ours: Iterable[str]) -> None:
-        self._selectors = selectors
-        self._ours = {*ours}
-        """The uids of Jobs whose pods do not count."""
-        self._pods: Counter[_Group] = Counter()
-        self._leaving: Counter[_Group] = Counter()
-        self._stale: set[_Group] = set()
-        self._made: SortedMap[tuple[str, str], ForeignPods] = SortedMap()
-
-    def pods(self, additions: Iterable[Delta[PodFacts]]) -> None:
-        """Adds many pods; those of one template are matched once."""
-        alike: dict[_Alike, PodConstraints | None] = {}
-        for _, _, pod in additions:
-            if pod and pod.holds_room and pod.job not in self._ours:
-                key = (pod.namespace, id(pod.labels), id(pod.shape))
-                if key not in alike:
-                    alike[key] = _counted(pod, self._selectors)
-                self._add(pod, alike[key], 1)
-
-    def pod(self, change: Delta[PodFacts]) -> None:
-        for pod, sign in change.signed():
-            if pod.holds_room and pod.job not in self._ours:
-                self._add(pod, _counted(pod, self._selectors), sign)
-
-    def owner(self, uid: str, pods: Iterable[PodFacts], *, ours: bool) -> None:
-        """Sets whether a Job with these pods is ours."""
-        if ours != (uid in self._ours):
-            (self._ours.add if ours else self._ours.discard)(uid)
-            for pod in pods:
-                if pod.holds_room:
-                    self._add(pod, _counted(pod, self._selectors), -1 if ours else 1)
-
-    def _add(self, pod: PodFacts, constraints: PodConstraints | None, sign: int) -> None:
-        if constraints is not None:
-            group = (pod.node, constraints)
-            self._pods[group] += sign
-            self._leaving[group] += sign * pod.leaving
-            self._stale.add(group)
-
-    def values(self) -> tuple[ForeignPods, ...]:
-        for (node, constraints), key in sorted(
-            ((group, (group[0], repr(group[1]))) for group in self._stale), key=itemgetter(1)
-        ):
-            group = (node, constraints)
-            if count := self._pods[group]:
-                self._made.put(key, ForeignPods(node, constraints, count, self._leaving[group]))
-            else:
-                self._made.put(key, None)
-                del self._pods[group], self._leaving[group]
-        self._stale.clear()
-        return self._made.values()
+from edl.kube.state.constraint_selectors import ConstraintSelectors, constraints_of
+from edl.kube.state.foreign_pods import ForeignPodIndex
+from edl.model import Demand, ForeignPods, JobKey, PodConstraints, Role, Selectors, TrainingJob
 
 
 class AffinityIndex:
@@ -114,13 +19,7 @@ class AffinityIndex:
     """
 
     def __init__(self) -> None:
-        self._counts = SelectorCounts()
-        """Selectors of training jobs, and of all pods with required anti-affinity."""
-        self._constrained = 0
-        """How many roles and demands have constraints."""
-        self._demands: tuple[Demand, ...] = ()
-        self._distinct = self._of_demands = frozenset[Selector]()
-        self._selectors = Selectors(())
+        self._rules = ConstraintSelectors()
         self._jobs: SortedMap[JobKey, TrainingJob] = SortedMap()
         self._labelled: set[JobKey] = set()
         """Jobs that have labels as constraints because a selector matches them."""
@@ -137,9 +36,7 @@ class AffinityIndex:
 
     def constraints(self, pod: PodFacts, sign: int) -> None:
         """Adds the constraints of a pod that holds room, or subtracts them if `sign` is -1."""
-        rules = pod.shape.constraints
-        for term in rules.anti_affinity if rules and not pod.provisional else ():
-            self._counts.add(term.selector, sign)
+        self._rules.pod(pod, sign)
 
     def jobs(
         self,
@@ -154,7 +51,7 @@ class AffinityIndex:
         for change in changes:
             self._count(change)
         self._ours.update(role.uid for one in changes if one.after for role in one.after.roles)
-        if self._select(demands):
+        if self._rules.renew(demands):
             self._foreign = None
             changes = [*changes, *(Delta(ObjectKey(*job.key), None, job) for job in jobs())]
         for key, _, job in changes:
@@ -162,32 +59,20 @@ class AffinityIndex:
         return self._jobs.values()
 
     def _count(self, change: Delta[TrainingJob]) -> None:
+        self._rules.job(change)
         for job, sign in change.signed():
-            for constraints in _constraints((job,)):
-                self._constrained += sign
-                for selector in constraints.selectors:
-                    self._counts.add(selector, sign)
-            self._touched.update(role.uid for role in job.roles)
+            uids = [role.uid for role in job.roles]
+            self._touched.update(uids)
             if sign < 0:
-                self._ours.difference_update(role.uid for role in job.roles)
+                self._ours.difference_update(uids)
 
     def _label(self, key: JobKey, job: TrainingJob | None) -> None:
-        found = job and _with_labels(job, self._selectors) if self._selectors else job
-        (self._labelled.discard if found is job else self._labelled.add)(key)
+        found = job and _with_labels(job, self._rules.selectors) if self._rules.selectors else job
+        if found is job:
+            self._labelled.discard(key)
+        else:
+            self._labelled.add(key)
         self._jobs.put(key, found)
-
-    def _select(self, demands: tuple[Demand, ...]) -> bool:
-        """Makes the selectors of all constraints; returns whether they have changed."""
-        if demands is not self._demands:
-            before, self._demands = self._demands, demands
-            self._constrained += len(_constrained(demands)) - len(_constrained(before))
-            own = chain.from_iterable(one.selectors for one in _constrained(demands))
-            self._of_demands = frozenset(own)
-        distinct = self._counts.distinct | self._of_demands
-        if distinct == self._distinct:
-            return False
-        self._distinct, self._selectors = distinct, Selectors(distinct)
-        return True
 
     def foreign_pods(
         self,
@@ -198,10 +83,10 @@ class AffinityIndex:
 
         `pods`: all pods as additions, if needed; `owned`: the pods of a Job by its uid.
         """
-        if not (self._constrained or self._labelled):
+        if not (self._rules.count_other_pods or self._labelled):
             self._foreign = None
         elif self._foreign is None:
-            self._foreign = ForeignPodIndex(self._selectors, self._ours)
+            self._foreign = ForeignPodIndex(self._rules.selectors, self._ours)
             self._foreign.pods(pods())
         else:
             for change in self._pods:
@@ -215,20 +100,9 @@ class AffinityIndex:
 
 def met_by_each_other(jobs: tuple[TrainingJob, ...]) -> tuple[TrainingJob, ...]:
     """The jobs, with constraints (labels) on the shapes that any job's selectors match."""
-    rules = dict.fromkeys(_constraints(jobs))
+    rules = dict.fromkeys(constraints_of(jobs))
     asked = Selectors(found for one in rules for found in one.selectors)
     return tuple(_with_labels(job, asked) for job in jobs) if asked else jobs
-
-
-def _constraints(jobs: Iterable[TrainingJob]) -> Iterator[PodConstraints]:
-    for job in jobs:
-        for role in job.roles:
-            if rules := role.template.shape.constraints:
-                yield rules
-
-
-def _constrained(demands: Iterable[Demand]) -> list[PodConstraints]:
-    return [one.shape.constraints for one in demands if one.shape.constraints]
 
 
 def _with_labels(job: TrainingJob, asked: Selectors) -> TrainingJob:
@@ -243,14 +117,3 @@ def _labelled(namespace: str, role: Role, asked: Selectors) -> Role:
     if shape.constraints or next(asked.matching(namespace, labels), None) is None:
         return role
     return role.changed(shape=replace(shape, constraints=PodConstraints(namespace, labels)))
-
-
-def _counted(pod: PodFacts, asked: Selectors) -> PodConstraints | None:
-    """The part of a pod that constraints can count; None if none counts it."""
-    own = pod.shape.constraints
-    if own and (own.anti_affinity or own.ports):
-        return PodConstraints(
-            pod.namespace, pod.labels, anti_affinity=own.anti_affinity, ports=own.ports
-        )
-    seen = next(asked.matching(pod.namespace, pod.labels), None) is not None
-    return PodConstraints(pod.namespace, pod.labels) if seen else None

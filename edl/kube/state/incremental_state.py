@@ -11,8 +11,8 @@ from edl.kube.cache.watched_kinds import Stores
 from edl.kube.cluster import Delta
 from edl.kube.decode.namespace_quotas import QuotaFacts
 from edl.kube.decode.object_facts import NamespaceFacts
+from edl.kube.state.jobs.training_job_inputs import ClusterScope
 from edl.kube.state.observe import ClusterChanges, ClusterIndex
-from edl.kube.state.training_job_inputs import ClusterScope
 from edl.model import ClusterState, Teams
 
 

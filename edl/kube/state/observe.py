@@ -18,11 +18,11 @@ from edl.kube.dra.device_index import DeviceChanges, DeviceIndex
 from edl.kube.provisioning.request_facts import CapacityRequestFacts
 from edl.kube.state.affinity_index import AffinityIndex
 from edl.kube.state.clock_skew import OwnTimes
-from edl.kube.state.job_index import JobIndex
+from edl.kube.state.jobs.job_index import JobIndex
+from edl.kube.state.jobs.training_job_inputs import ClusterScope
 from edl.kube.state.node_usage import NodeUsageIndex
 from edl.kube.state.quota_usage import QuotaIndex
 from edl.kube.state.team_usage import NamespaceTeams, TeamUsageIndex
-from edl.kube.state.training_job_inputs import ClusterScope
 from edl.model import ClusterState, Node, ObjectRef
 from edl.quantities import Resources
 

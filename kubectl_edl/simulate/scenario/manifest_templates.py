@@ -15,8 +15,8 @@ from edl.kube.decode import job_facts
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.decode.runtime_classes import NO_CLASS
-from edl.kube.state.training_job_inputs import TrainingJobInputs
-from edl.kube.state.training_jobs import gather
+from edl.kube.state.jobs.training_job_inputs import TrainingJobInputs
+from edl.kube.state.jobs.training_jobs import gather
 from edl.messages import message
 from edl.model import JobKey, TrainingJob
 from edl.simulator import Training

@@ -9,7 +9,7 @@ from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.decode import job_facts, object_facts
 from edl.kube.decode.pod_affinity import PodIdentity, identity, rules
 from edl.kube.decode.pod_shapes import ShapeInterner
-from edl.kube.state.affinity_index import SelectorCounts
+from edl.kube.state.constraint_selectors import SelectorCounts
 from edl.kube.state.observe import observe
 from edl.model import (
     ClusterState,

@@ -15,8 +15,8 @@ from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.decode import job_facts, object_facts
 from edl.kube.decode.object_facts import NamespaceFacts, OwnedObjectRef
 from edl.kube.decode.pod_shapes import ShapeInterner
+from edl.kube.state.jobs.training_jobs import jobs_of
 from edl.kube.state.observe import observe
-from edl.kube.state.training_jobs import jobs_of
 from edl.model import (
     Assignment,
     ClusterState,

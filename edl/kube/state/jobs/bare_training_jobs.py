@@ -6,7 +6,7 @@ from typing import Final
 from edl import frameworks
 from edl.kube.decode.namespace_quotas import NO_RULES
 from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
-from edl.kube.state.training_job_inputs import ClusterScope
+from edl.kube.state.jobs.training_job_inputs import ClusterScope
 from edl.model import (
     JobKey,
     Owner,

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from edl.kube.state.replaced_pods import with_replacements
+from edl.kube.state.jobs.replaced_pods import with_replacements
 from edl.model import Code, Pod, Reason, ResizePolicy, Role, TrainingJob
 from tests.edl.trainings import LONG_AGO, NOW, pod, role, seconds, training
 

@@ -17,8 +17,8 @@ from edl.kube.decode.namespace_quotas import NO_RULES, NamespaceConstraints
 from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
 from edl.kube.decode.runtime_classes import RuntimeClassFacts
 from edl.kube.dra.claim_resolution import DeviceView, concerned
-from edl.kube.state import pod_admission, replaced_pods
-from edl.kube.state.training_job_inputs import (
+from edl.kube.state.jobs import pod_admission, replaced_pods
+from edl.kube.state.jobs.training_job_inputs import (
     TrainingJobInputs,
     _waits,
     grouped,

@@ -9,7 +9,7 @@ import pytest
 from edl.kube.decode import namespace_quotas
 from edl.kube.decode.admission_inputs import admission_inputs
 from edl.kube.decode.namespace_quotas import LimitRangeFacts, NamespaceConstraints, QuotaFacts
-from edl.kube.state.pod_admission import AdmittedPod, admit
+from edl.kube.state.jobs.pod_admission import AdmittedPod, admit
 from edl.model import QuotaCharge
 from edl.quantities import SHARED_GPU, Resources
 

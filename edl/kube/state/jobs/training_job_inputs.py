@@ -25,7 +25,7 @@ from edl.kube.decode.object_facts import (
 from edl.kube.decode.runtime_classes import Known, RuntimeClassFacts
 from edl.kube.dra.claim_resolution import DeviceView, ResolvedShape, resolve
 from edl.kube.provisioning.request_facts import CapacityRequestFacts
-from edl.kube.state import pod_admission
+from edl.kube.state.jobs import pod_admission
 from edl.messages.scarcity_messages import listed
 from edl.model import JobKey, Reason, Role
 from edl.parsing import namespace_policy

@@ -1,0 +1,85 @@
+"""The selectors of all constraints that pods and training jobs have."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from edl.kube.cluster import Delta
+from edl.kube.decode.object_facts import PodFacts
+from edl.model import Demand, PodConstraints, Selector, Selectors, TrainingJob
+
+
+class SelectorCounts:
+    """How many constraints have each selector."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[Selector] = Counter()
+        self._distinct: frozenset[Selector] | None = frozenset()
+
+    def add(self, selector: Selector, sign: int) -> None:
+        before = self._counts[selector]
+        self._counts[selector] = after = before + sign
+        if not after:
+            del self._counts[selector]
+        if not (before and after):
+            self._distinct = None
+
+    @property
+    def distinct(self) -> frozenset[Selector]:
+        """The distinct selectors; the same object until one is added or removed."""
+        if self._distinct is None:
+            self._distinct = frozenset(self._counts)
+        return self._distinct
+
+
+class ConstraintSelectors:
+    """Selectors of training jobs, of demands, and of all pods with required anti-affinity."""
+
+    def __init__(self) -> None:
+        self._counts = SelectorCounts()
+        """Those of training jobs and pods."""
+        self._constrained_roles = 0
+        self._demands: tuple[Demand, ...] = ()
+        self._constrained_demands: list[PodConstraints] = []
+        self._distinct = self._of_demands = frozenset[Selector]()
+        self.selectors = Selectors(())
+
+    @property
+    def count_other_pods(self) -> bool:
+        """Whether a role or a demand has constraints, which count other owners' pods."""
+        return bool(self._constrained_roles or self._constrained_demands)
+
+    def pod(self, pod: PodFacts, sign: int) -> None:
+        """Adds the selectors of a pod that holds room, or subtracts them if `sign` is -1."""
+        rules = pod.shape.constraints
+        for term in rules.anti_affinity if rules and not pod.provisional else ():
+            self._counts.add(term.selector, sign)
+
+    def job(self, change: Delta[TrainingJob]) -> None:
+        for job, sign in change.signed():
+            for constraints in constraints_of((job,)):
+                self._constrained_roles += sign
+                for selector in constraints.selectors:
+                    self._counts.add(selector, sign)
+
+    def renew(self, demands: tuple[Demand, ...]) -> bool:
+        """Makes `selectors` of all that was added; returns whether they have changed."""
+        if demands is not self._demands:
+            self._demands = demands
+            self._constrained_demands = [
+                one.shape.constraints for one in demands if one.shape.constraints
+            ]
+            own = chain.from_iterable(one.selectors for one in self._constrained_demands)
+            self._of_demands = frozenset(own)
+        distinct = self._counts.distinct | self._of_demands
+        if distinct == self._distinct:
+            return False
+        self._distinct, self.selectors = distinct, Selectors(distinct)
+        return True
+
+
+def constraints_of(jobs: Iterable[TrainingJob]) -> Iterator[PodConstraints]:
+    for job in jobs:
+        for role in job.roles:
+            if rules := role.template.shape.constraints:
+                yield rules

@@ -1,0 +1,1 @@
+"""Training jobs as their Jobs, pods and settings in the cluster describe them."""
