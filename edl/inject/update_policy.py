@@ -18,6 +18,7 @@ from edl.inject.manifest_parts import (
 )
 from edl.inject.pods import gpus, scheduling_gates
 from edl.inject.pods.pod_failure_policy import has_own_limit
+from edl.model import Code
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.parsing.parser import parse
 from edl.parsing.yaml_values import whole
@@ -30,6 +31,7 @@ WRITTEN_OUT: Final = (contract.JOB, contract.ROLE, contract.MIN, contract.MAX)
 
 
 _SIZES: Final = ("parallelism", "completions")
+_OUTCOME: Final = (contract.REASON, contract.MESSAGE)
 
 
 def manager(manifest: Json) -> str:
@@ -169,7 +171,8 @@ def _in_namespace(job: Json) -> str:
 def held(new: Json, old: Json) -> tuple[Json, tuple[str, ...]]:
     """`new` with all fields restored that users may not change, and a warning for each."""
     written_out = {name: labels(old)[name] for name in WRITTEN_OUT if name in labels(old)}
-    kept = _with_owned_of(with_metadata(new, labels={**written_out, **labels(new)}), old)
+    labelled = with_metadata(new, labels={**written_out, **labels(new)})
+    kept = _with_owned_of(labelled, _without_outcome(new, old))
     pods, before = template(new), template(old)
     if pods:
         pods = gpus.placed_again(_with_owned_of(pods, before), before)
@@ -187,6 +190,16 @@ def held(new: Json, old: Json) -> tuple[Json, tuple[str, ...]]:
         warnings.append(f"spec.suspend stays true: {_why_suspended(old)}")
     suspend = {"suspend": bool(old_spec.get("suspend"))}
     return kept | {"spec": spec | sizes | suspend | _left_out(spec, old)}, tuple(warnings)
+
+
+def _without_outcome(new: Json, old: Json) -> Json:
+    """`old` without the message of a reverted scale-up, if an edit removed it with its request."""
+    given, before = annotations(new), annotations(old)
+    edited = contract.INJECTED_MAX in given and contract.REASON not in given
+    if not edited or before.get(contract.REASON) != Code.SCALE_FAILED:
+        return old
+    kept = {name: text for name, text in before.items() if name not in _OUTCOME}
+    return with_metadata(old, annotations=kept)
 
 
 def _left_out(spec: Json, old: Json) -> Json:

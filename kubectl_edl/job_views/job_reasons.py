@@ -152,15 +152,16 @@ def _why_sized(role: Role) -> Why:
     and none when a manual size is removed, or when fewer work items are left than the role has had
     replicas: the code then is None. Growth up to another max than now is shown without it.
     """
+    superseded = _is_superseded(role)
     if (
-        role.record.reason is Code.MANUAL_SIZE
+        (superseded or role.record.reason is Code.MANUAL_SIZE)
         and role.request.replicas is None
         and not role.status.suspended
     ):
         fixed = role.spec.resizing is ResizePolicy.FIXED  # restarted with a role that has one
         return why_of(reasons.FIXED_SIZE) if fixed else Why(None, "sized automatically")
     if (
-        role.record.reason in _BEFORE_MANUAL
+        (superseded or role.record.reason in _BEFORE_MANUAL)
         and role.request.replicas == role.status.size
         and not role.status.suspended
     ):
@@ -173,6 +174,12 @@ def _why_sized(role: Role) -> Why:
     if last and last.code is role.record.reason and _names_another_max(last, role):
         return why_of(replace(last, about=None))
     return Why(role.record.reason, role.record.message)
+
+
+def _is_superseded(role: Role) -> bool:
+    """Whether a new size request removed the message of a reverted scale-up."""
+    last = role.record.last
+    return role.record.reason is None and last is not None and last.code is Code.SCALE_FAILED
 
 
 def _names_another_max(last: Reason, role: Role) -> bool:

@@ -12,7 +12,7 @@ from edl.frameworks import FRAMEWORKS
 from edl.inject.manifest_parts import annotations
 from edl.kube.option_group import option, option_group
 from edl.messages import message
-from edl.model import ObjectRef, Phase, Pod, Reason, ResizePolicy, Role, TrainingJob
+from edl.model import Code, ObjectRef, Phase, Pod, Reason, ResizePolicy, Role, TrainingJob
 from edl.parsing.yaml_values import whole
 from edl.phases import phase
 from edl.writes import Json, Patch
@@ -124,6 +124,7 @@ def scaling(job: TrainingJob, request: SizeRequest, manifest: Json) -> Scaling:
     limited = bool(request.timeout and request.size is not None and request.size > role.status.size)
     fallback = role.request.scaling.fallback if role.request.scaling else role.request.replicas
     noted = _size_notes(request, held, fallback, limited=limited) | _removal_note(role, removed)
+    noted |= _without_outcome(role) if request.auto or request.size is not None else {}
     body = {"metadata": {"labels": _new_bounds(request), "annotations": noted}}
     target = ObjectRef("Job", job.key.namespace, role.job)
     sentence = _sentence(job, role, request, bounds)
@@ -155,6 +156,12 @@ def _size_notes(
         contract.SCALE_FALLBACK: None if fallback is None else str(fallback),
     }
     return notes | (limit if limited else dict.fromkeys(limit))
+
+
+def _without_outcome(role: Role) -> dict[str, None]:
+    """Removes the message of a reverted scale-up, which a new request supersedes."""
+    reverted = role.record.reason is Code.SCALE_FAILED
+    return dict.fromkeys((contract.REASON, contract.MESSAGE)) if reverted else {}
 
 
 def _removal_note(role: Role, removed: Sequence[Pod]) -> dict[str, str]:

@@ -6,6 +6,7 @@ from edl import contract
 from edl.contract import registry
 from edl.errors import Denied
 from edl.inject.handlers import AdmissionRequest, validate
+from edl.model import Code
 from edl.writes import Json
 from tests.edl.manifests import (
     CONTEXT,
@@ -343,6 +344,19 @@ def test_annotations_of_ours_that_a_user_removed_come_back() -> None:
     new = changed(RUNNING, "metadata annotations edl.dev/injected-max", None)
     verdict = update(new, RUNNING)
     assert annotations(verdict.manifest) == annotations(RUNNING)
+
+
+def test_the_message_of_a_reverted_scale_up_goes_with_the_edit_that_removes_it() -> None:
+    def edited(code: Code) -> dict[str, str]:
+        stored = changed(RUNNING, f"metadata annotations {contract.REASON}", code)
+        stored = changed(stored, f"metadata annotations {contract.MESSAGE}", "reverted to 2")
+        new = changed(stored, f"metadata annotations {contract.REASON}", None)
+        new = changed(new, f"metadata annotations {contract.MESSAGE}", None)
+        return annotations(update(new, stored).manifest)
+
+    names = {contract.REASON, contract.MESSAGE}
+    assert not names & edited(Code.SCALE_FAILED).keys()
+    assert names <= edited(Code.PREEMPTED).keys(), "it explains what the job waits for"
 
 
 def test_the_reconciler_may_do_all_that() -> None:

@@ -15,6 +15,7 @@ from edl.model import (
     TrainingJob,
     WriteRefusal,
 )
+from edl.model.reason_codes import Growth
 from kubectl_edl.job_views.job_reasons import Why, why, why_of_role
 from kubectl_edl.job_views.training_job_view import document, view
 from tests.edl.trainings import LONG_AGO, NOW, pod, role, training
@@ -81,6 +82,16 @@ def test_a_role_of_fixed_size_that_restarted_for_a_manual_size_is_fixed() -> Non
     assert why_alone(role("server", **manual)) == (Code.FIXED_SIZE, "its size is fixed")
     elastic = role("worker", 1, 4, size=2, **manual)
     assert why_alone(elastic) == (None, "sized automatically")
+
+
+def test_a_size_request_after_a_reverted_scale_up_is_shown_without_its_message() -> None:
+    def asked(wanted: int | None) -> Why:
+        return why_alone(role("worker", 1, 4, size=2, replicas=wanted, last=failed))
+
+    failed = reasons.scale_failed(Growth(4, 2, 60, ""))
+    assert asked(None) == (None, "sized automatically")
+    assert asked(2) == (Code.MANUAL_SIZE, "manual size")
+    assert asked(4) == (None, "")
 
 
 def test_a_size_that_a_removal_made_manual_is_shown_as_manual() -> None:

@@ -5,6 +5,7 @@ import pytest
 import yaml
 
 from edl import contract
+from edl.model import Code
 from kubectl_edl.output.yaml_writer import dump
 from tests.kubectl_edl.cluster_wrappers import fenced, overtaken
 from tests.kubectl_edl.stage import Stage, job, mnist, pod
@@ -249,6 +250,23 @@ def test_auto_gives_the_size_back(stage: Stage) -> None:
     found = stage.run("scale", "mnist", "--auto")
     assert found.out == (f"mnist: worker returned to automatic scaling (min 1, max 12); {NEXT}")
     assert held(stage) is None
+
+
+@pytest.mark.parametrize("wish", [["--auto"], ["4"], ["6"]])
+def test_a_new_size_removes_the_message_of_a_reverted_scale_up(
+    stage: Stage, wish: list[str]
+) -> None:
+    reverted = {contract.REASON: Code.SCALE_FAILED, contract.MESSAGE: "reverted to 4: 8 not ready"}
+    stage.patch("mnist-worker", {"metadata": {"annotations": reverted}})
+    stage.run("scale", "mnist", *wish)
+    assert not reverted.keys() & stage.job("mnist-worker")["metadata"]["annotations"].keys()
+
+
+def test_new_bounds_keep_the_message_of_a_reverted_scale_up(stage: Stage) -> None:
+    reverted = {contract.REASON: Code.SCALE_FAILED}
+    stage.patch("mnist-worker", {"metadata": {"annotations": reverted}})
+    stage.run("scale", "mnist", "--max", "8")
+    assert contract.REASON in stage.job("mnist-worker")["metadata"]["annotations"]
 
 
 def test_new_bounds_are_labels_and_keep_a_manual_size(stage: Stage) -> None:
