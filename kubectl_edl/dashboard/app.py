@@ -34,7 +34,7 @@ from kubectl_edl.cli.options import WriteOptions
 from kubectl_edl.dashboard import what_if_job
 from kubectl_edl.dashboard.job_page import MOST_PODS_WITH_EVENTS, JobPages
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast, stream
-from kubectl_edl.dashboard.request_auth import PAGE_HEADER, RequestAuth, RequestOrigin
+from kubectl_edl.dashboard.request_auth import PAGE_HEADER, RequestAuth, token_in_query
 from kubectl_edl.output.safe_text import harmless
 from kubectl_edl.scale import size_validation
 from kubectl_edl.scale.resize import ResizeTask, carry_out
@@ -89,7 +89,6 @@ class DashboardContext:
     about: Json
     """`server`, `namespace` (empty for all) and `version`, for the page header."""
     resize: Callable[[ResizeRequest], str] | None = None
-    cookie: str = "edl-dashboard"
 
 
 def create_app(context: DashboardContext) -> Flask:
@@ -112,31 +111,8 @@ def create_app(context: DashboardContext) -> Flask:
 
 
 def _check(context: DashboardContext) -> AnyResponse | None:
-    asked = RequestOrigin(
-        path=request.path,
-        method=request.method,
-        host=_header("Host"),
-        origin=_header("Origin"),
-        site=_header("Sec-Fetch-Site"),
-        page=_header(PAGE_HEADER),
-        tokens=(
-            _header("Authorization").removeprefix("Bearer "),
-            request.cookies.get(context.cookie, ""),
-            _given(),
-        ),
-        opens_page=request.endpoint in {*_PAGES, "static"},
-    )
-    refusal = context.auth.refusal(asked)
+    refusal = context.auth.refusal(request, opens_page=request.endpoint in {*_PAGES, "static"})
     return _error(refusal.text, refusal.status) if refusal else None
-
-
-def _header(header: str) -> str:
-    return request.headers.get(header, "")
-
-
-def _given() -> str:
-    """The token in the query string, accepted only for `/`, which moves it to a cookie."""
-    return request.args.get("token", "") if request.path == "/" else ""
 
 
 def _harden(response: Response) -> Response:
@@ -146,10 +122,10 @@ def _harden(response: Response) -> Response:
 
 
 def _page(context: DashboardContext) -> AnyResponse:
-    if context.auth.knows(token := _given()):
+    if context.auth.knows(token := token_in_query(request)):
         # Remove the token from the address, which browser histories and bystanders can read.
         answer = redirect("/", HTTPStatus.SEE_OTHER)
-        answer.set_cookie(context.cookie, token, httponly=True, samesite="Strict")
+        answer.set_cookie(context.auth.cookie, token, httponly=True, samesite="Strict")
         return answer
     return _html(
         "page.html",

@@ -14,28 +14,13 @@ from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
+from werkzeug.wrappers import Request
+
 PAGE_HEADER: Final = "X-EDL-Page"
 OPEN: Final = "/static/"
 """Scripts and styles: they contain no cluster data, so they need no token."""
 _SAME: Final = frozenset({"", "same-origin", "none"})
 _READS: Final = frozenset({"GET", "HEAD"})
-
-
-@dataclass(frozen=True, slots=True)
-class RequestOrigin:
-    """The parts of a request that decide. `tokens` are from cookie, header and query string."""
-
-    path: str
-    method: str
-    host: str
-    origin: str = ""
-    site: str = ""
-    """The header `Sec-Fetch-Site`."""
-    page: str = ""
-    """The page's secret, as the request repeats it."""
-    tokens: tuple[str, ...] = ()
-    opens_page: bool = False
-    """Whether it requests a page, or a file of one; other requests are for data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,37 +33,49 @@ class AuthRefusal:
 
 @dataclass(frozen=True, slots=True)
 class RequestAuth:
-    """The rules. `names` are accepted in `Host`; an empty `token` means that none is needed."""
+    """The rules. `names` are accepted in `Host`; an empty `token` means that none is needed.
+
+    The token is in the header `Authorization`, in the `cookie`, or in the query string of `/`.
+    """
 
     page: str
     """The secret that only our own page contains."""
     names: frozenset[str] = frozenset({"localhost"})
     token: str = ""
+    cookie: str = "edl-dashboard"
 
-    def refusal(self, asked: RequestOrigin) -> AuthRefusal | None:
-        """The reason to refuse a request; None if it is allowed."""
-        return self._host(asked) or self._known(asked) or _foreign(asked) or self._writes(asked)
+    def refusal(self, asked: Request, *, opens_page: bool) -> AuthRefusal | None:
+        """The reason to refuse a request; None if it is allowed.
+
+        `opens_page`: it requests a page, or a file of one; other requests are for data.
+        """
+        read = opens_page and asked.method in _READS
+        foreign = None if read else _foreign(asked)
+        return self._host(asked) or self._known(asked) or foreign or self._writes(asked)
 
     def knows(self, token: str) -> bool:
         return bool(self.token) and _same(token, self.token)
 
-    def _host(self, asked: RequestOrigin) -> AuthRefusal | None:
+    def _host(self, asked: Request) -> AuthRefusal | None:
+        host = asked.headers.get("Host", "")
         try:
-            name = urlsplit(f"//{asked.host}").hostname or ""
+            name = urlsplit(f"//{host}").hostname or ""
         except ValueError:
             name = ""
         if name in self.names or _is_address(name):
             return None
         return AuthRefusal(
             HTTPStatus.MISDIRECTED_REQUEST,
-            f'Host "{asked.host}" is not a name of this dashboard; open it by the address that '
+            f'Host "{host}" is not a name of this dashboard; open it by the address that '
             "kubectl edl dashboard printed",
         )
 
-    def _known(self, asked: RequestOrigin) -> AuthRefusal | None:
+    def _known(self, asked: Request) -> AuthRefusal | None:
         if not self.token or asked.path.startswith(OPEN):
             return None
-        if any(self.knows(token) for token in asked.tokens):
+        bearer = asked.headers.get("Authorization", "").removeprefix("Bearer ")
+        tokens = (bearer, asked.cookies.get(self.cookie, ""), token_in_query(asked))
+        if any(map(self.knows, tokens)):
             return None
         return AuthRefusal(
             HTTPStatus.UNAUTHORIZED,
@@ -86,8 +83,8 @@ class RequestAuth:
             "with ?token=…, or send the header Authorization: Bearer TOKEN",
         )
 
-    def _writes(self, asked: RequestOrigin) -> AuthRefusal | None:
-        if asked.method in _READS or _same(asked.page, self.page):
+    def _writes(self, asked: Request) -> AuthRefusal | None:
+        if asked.method in _READS or _same(asked.headers.get(PAGE_HEADER, ""), self.page):
             return None
         return AuthRefusal(
             HTTPStatus.FORBIDDEN,
@@ -96,10 +93,15 @@ class RequestAuth:
         )
 
 
-def _foreign(asked: RequestOrigin) -> AuthRefusal | None:
-    if asked.opens_page and asked.method in _READS:
-        return None
-    if asked.origin in ("", f"http://{asked.host}") and asked.site in _SAME:
+def token_in_query(asked: Request) -> str:
+    """The token in the query string, accepted only for `/`, which moves it to a cookie."""
+    return asked.args.get("token", "") if asked.path == "/" else ""
+
+
+def _foreign(asked: Request) -> AuthRefusal | None:
+    own = ("", f"http://{asked.headers.get('Host', '')}")
+    site = asked.headers.get("Sec-Fetch-Site", "")
+    if asked.headers.get("Origin", "") in own and site in _SAME:
         return None
     return AuthRefusal(HTTPStatus.FORBIDDEN, "another page may not ask for this")
 

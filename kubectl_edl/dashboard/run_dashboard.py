@@ -49,7 +49,12 @@ def started(cli: CliContext, connection: ClusterConnection, asked: DashboardOpti
     token = "" if private else secrets.token_urlsafe(32)
     engine = WhatIfEngine()
     context = DashboardContext(
-        auth=RequestAuth(secrets.token_urlsafe(32), _names(asked, address), token),
+        auth=RequestAuth(
+            page=secrets.token_urlsafe(32),
+            names=_names(asked, address),
+            token=token,
+            cookie=f"edl-dashboard-{address.port}",  # cookies are shared between ports
+        ),
         broadcast=broadcast,
         what_if=lambda request: engine.answer(watcher.snapshot, request),
         jobs=JobPages(cli, connection, lambda: watcher.snapshot),
@@ -59,7 +64,6 @@ def started(cli: CliContext, connection: ClusterConnection, asked: DashboardOpti
             "version": version("kubectl-edl"),
         },
         resize=partial(resize, cli, connection) if asked.allow_scale else None,
-        cookie=f"edl-dashboard-{address.port}",  # cookies are shared between ports
     )
     serving = Serving(create_app(context), listener, address)
     watcher.start()
