@@ -1,69 +1,74 @@
 """Two readers: cluster-wide informers if the user's rights allow it, or else one namespace."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import datetime
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 
 from edl.errors import Forbidden, NotFound
+from edl.forecast.estimate import Estimate
 from edl.forecast.forecast import forecast
 from edl.kube.cache.informer import Informer
+from edl.kube.cache.store import Store
 from edl.kube.cache.team_source import TeamSource
 from edl.kube.cache.watched_kinds import RULES, SURROUNDINGS, Stores
-from edl.kube.cluster import RESOURCES
+from edl.kube.cluster import RESOURCES, Cluster, ListOptions
 from edl.kube.state.incremental_state import IncrementalState
+from edl.model import ClusterState, JobKey, TrainingJob
 from edl.planner.decide import decide
 from edl.visibility import queue_order
-from edl.visibility.team_figures import team_figures
+from edl.visibility.team_figures import TeamFigures, team_figures
+from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.client import reconciler_lease
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.prefetched_lists import jobs_of
-from kubectl_edl.client.reconciler_settings import deciding, unattended
+from kubectl_edl.client.reconciler_settings import EffectiveSettings, deciding, unattended
+from kubectl_edl.queue.view import WaitingJob
 from kubectl_edl.queue.waiting_jobs import by_arrival, in_plan
-from kubectl_edl.top.cluster_costs import ClusterCosts, hours_so_far, node_costs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
-
-    from edl.forecast.estimate import Estimate
-    from edl.kube.cache.store import Store
-    from edl.kube.cluster import Cluster, ListOptions
-    from edl.model import ClusterState, JobKey, TrainingJob
-    from edl.planner.published_settings import Settings
-    from edl.visibility.team_figures import TeamFigures
-    from kubectl_edl.cli.context import CliContext, ClusterConnection
-    from kubectl_edl.client.reconciler_settings import EffectiveSettings
-    from kubectl_edl.queue.view import WaitingJob
-    from kubectl_edl.top.options import CostOptions
-    from kubectl_edl.top.resource_hours import Hours
-
 
 _HINT: Final = (
     "hint: nodes, places in the queue and what-if need the whole cluster, "
     "so this is the namespace alone"
 )
+_PATIENCE: Final = 1.0
+"""Time limit of one forecast in seconds; starts not found by then are unknown."""
+_FRESH: Final = 20.0
+_Value = TypeVar("_Value")
 
 
-def choose_reader(
-    cli: CliContext, connection: ClusterConnection, monotonic: Callable[[], float]
-) -> ClusterReader:
-    """The most complete reader that the user's rights allow. Raises ClusterError if none."""
-    missing = _missing(connection.cluster)
-    needed = {kind: error for kind, error in missing.items() if kind not in RULES}
-    if not needed:
-        hints = [
-            f"hint: what a {kind} adds or forbids is unknown: {missing[kind]}" for kind in missing
-        ]
-        return ClusterWideReader(cli, connection, Estimates(monotonic), sorted(hints))
-    error = needed[min(needed)]
-    # Raises Forbidden if the user may not read the namespace either.
-    survey_training(connection, "", cli.now())
-    return NamespaceReader(cli, connection, f"{_HINT}: {error}")
+class DashboardSnapshot(msgspec.Struct, frozen=True):
+    """`jobs` and `waiting` are those of the shown namespace; `state` is the whole cluster.
+
+    `state` and `deciding` are None without rights to read the cluster; then there is no what-if.
+    """
+
+    at: datetime
+    jobs: tuple[TrainingJob, ...]
+    waiting: tuple[WaitingJob, ...] = ()
+    state: ClusterState | None = None
+    teams: tuple[TeamFigures, ...] = ()
+    """Teams of the whole cluster."""
+    deciding: EffectiveSettings | None = None
+    hints: tuple[str, ...] = ()
+
+
+class Recent(Generic[_Value]):
+    """A value that is kept for `_FRESH` seconds. `monotonic` returns seconds. For one thread."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._kept: tuple[float, object, _Value] | None = None
+
+    def of(self, key: object, compute: Callable[[], _Value]) -> _Value:
+        """The value, computed if none is kept, if it is too old, or if it has another key."""
+        now = self._monotonic()
+        if self._kept is None or self._kept[1] != key or now >= self._kept[0]:
+            self._kept = now + _FRESH, key, compute()
+        return self._kept[2]
 
 
 def _missing(cluster: Cluster) -> dict[str, Forbidden]:
@@ -102,12 +107,13 @@ class ClusterWideReader:
         self,
         cli: CliContext,
         connection: ClusterConnection,
-        estimates: Estimates,
+        monotonic: Callable[[], float],
         hints: Sequence[str],
     ) -> None:
         self._cli = cli
         self._connection = connection
-        self._estimates = estimates
+        self._monotonic = monotonic
+        self._estimates = Recent[Mapping[JobKey, Estimate]](monotonic)
         self._hints = tuple(hints)
         self._informers: list[Informer[Any]] = []
         self._stores = Stores()
@@ -157,7 +163,12 @@ class ClusterWideReader:
     ) -> Mapping[JobKey, Estimate]:
         if by.stalled:
             return dict.fromkeys(keys, unattended(by))
-        return self._estimates.of(state, by.settings, keys)
+
+        def compute() -> Mapping[JobKey, Estimate]:
+            late = self._monotonic() + _PATIENCE
+            return forecast(state, by.settings, keys, lambda: self._monotonic() > late).starts
+
+        return self._estimates.of(keys, compute)
 
     def _synced(self) -> bool:
         """Whether all readable kinds are synced; quota kinds may be unreadable and never sync."""
@@ -201,60 +212,18 @@ class NamespaceReader:
 ClusterReader: TypeAlias = ClusterWideReader | NamespaceReader
 
 
-class DashboardSnapshot(msgspec.Struct, frozen=True):
-    """`jobs` and `waiting` are those of the shown namespace; `state` is the whole cluster.
-
-    `state` and `deciding` are None without rights to read the cluster; then there is no what-if.
-    """
-
-    at: datetime
-    jobs: tuple[TrainingJob, ...]
-    waiting: tuple[WaitingJob, ...] = ()
-    state: ClusterState | None = None
-    teams: tuple[TeamFigures, ...] = ()
-    """Teams of the whole cluster."""
-    deciding: EffectiveSettings | None = None
-    hints: tuple[str, ...] = ()
-
-
-_PATIENCE: Final = 1.0
-"""Time limit of one forecast in seconds; starts not found by then are unknown."""
-_FRESH: Final = 20.0
-
-
-class Estimates:
-    """Cached start estimates. `monotonic` returns seconds. For use by one thread."""
-
-    def __init__(self, monotonic: Callable[[], float]) -> None:
-        self._monotonic = monotonic
-        self._asked: tuple[JobKey, ...] = ()
-        self._until = float("-inf")
-        self._found: Mapping[JobKey, Estimate] = {}
-
-    def of(
-        self, state: ClusterState, settings: Settings, waiting: Sequence[JobKey]
-    ) -> Mapping[JobKey, Estimate]:
-        """Estimates by job, recomputed when other jobs wait or the cached ones are old."""
-        now, asked = self._monotonic(), tuple(waiting)
-        if asked != self._asked or now >= self._until:
-            late = now + _PATIENCE
-            found = forecast(state, settings, asked, lambda: self._monotonic() > late)
-            self._asked, self._found = asked, found.starts
-            self._until = self._monotonic() + _FRESH
-        return self._found
-
-
-class RecentCosts:
-    """Costs of the current nodes, and resource-hours cached for `_FRESH` seconds."""
-
-    def __init__(self, monotonic: Callable[[], float]) -> None:
-        self._monotonic = monotonic
-        self._until = float("-inf")
-        self._hours: tuple[Hours, ...] = ()
-
-    def of(self, state: ClusterState, asked: CostOptions) -> ClusterCosts:
-        now = self._monotonic()
-        if now >= self._until:
-            self._hours = hours_so_far(state, asked)
-            self._until = now + _FRESH
-        return ClusterCosts(node_costs(state, asked.prices), self._hours)
+def choose_reader(
+    cli: CliContext, connection: ClusterConnection, monotonic: Callable[[], float]
+) -> ClusterReader:
+    """The most complete reader that the user's rights allow. Raises ClusterError if none."""
+    missing = _missing(connection.cluster)
+    needed = {kind: error for kind, error in missing.items() if kind not in RULES}
+    if not needed:
+        hints = [
+            f"hint: what a {kind} adds or forbids is unknown: {missing[kind]}" for kind in missing
+        ]
+        return ClusterWideReader(cli, connection, monotonic, sorted(hints))
+    error = needed[min(needed)]
+    # Raises Forbidden if the user may not read the namespace either.
+    survey_training(connection, "", cli.now())
+    return NamespaceReader(cli, connection, f"{_HINT}: {error}")

@@ -1,21 +1,16 @@
 """`kubectl edl dashboard`: a web page of the cluster, live."""
 
-from __future__ import annotations
-
 import os
 from socket import gethostname
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
 from edl.kube.option_group import group
+from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import all_namespaces_options
 from kubectl_edl.dashboard.options import DashboardOptions
 from kubectl_edl.top.options import cost_options
-
-if TYPE_CHECKING:
-    from kubectl_edl.cli.context import CliContext, Scope
-    from kubectl_edl.dashboard.http_server import DashboardAddress
 
 _HELP: Final = """Serve a live web page of the cluster: nodes, jobs, queue, costs, what-if.
 
@@ -59,7 +54,11 @@ def dashboard(cli: CliContext, scope: Scope, asked: DashboardOptions) -> None:
     found = run_dashboard.started(cli, cli.connect(scope), asked)
     cli.say(f"{found.url}   (Ctrl-C ends it)")
     cli.out.flush()
-    _caution(cli, found.address)
+    if not found.address.loopback:
+        cli.warn(
+            f"hint: others open it as http://{gethostname()}:{found.address.port}/ with the same "
+            "token; the token crosses the network in the clear"
+        )
     try:
         if asked.opened and run_dashboard.can_show(os.environ):
             webbrowser.open(found.url)
@@ -69,11 +68,3 @@ def dashboard(cli: CliContext, scope: Scope, asked: DashboardOptions) -> None:
         cli.warn("ended")
     finally:
         found.stop()
-
-
-def _caution(cli: CliContext, address: DashboardAddress) -> None:
-    if not address.loopback:
-        cli.warn(
-            f"hint: others open it as http://{gethostname()}:{address.port}/ with the same token; "
-            "the token crosses the network in the clear"
-        )

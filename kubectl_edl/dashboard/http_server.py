@@ -119,13 +119,11 @@ class Serving:
         fd = listener.fileno()
         self._server = _Server(address.host, address.port, app, handler=_Handler, fd=fd)
         listener.close()
-        self._thread = Thread(target=self._serve, name="http", daemon=True)
+        serve = self._server.serve_forever
+        self._thread = Thread(target=serve, args=(_LOOK,), name="http", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
-
-    def _serve(self) -> None:
-        self._server.serve_forever(_LOOK)
 
     def stop(self) -> None:
         self._server.shutdown()

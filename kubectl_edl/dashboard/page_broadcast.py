@@ -4,7 +4,6 @@ A slow connection skips intermediate states, never the last one, and needs no ex
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from threading import Condition
 from typing import Final
 
@@ -14,20 +13,12 @@ _BEAT: Final = b"event: beat\ndata:\n\n"
 _RETRY: Final = b"retry: 2000\n\n"
 
 
-@dataclass(frozen=True, slots=True)
-class PageVersion:
-    """A page state; `body` is JSON on one line. Numbers start at 1."""
-
-    number: int
-    body: bytes
-
-
 class PageBroadcast:
-    """Holds the newest state. Thread-safe."""
+    """Holds the newest state, JSON on one line; empty before the first one. Thread-safe."""
 
     def __init__(self) -> None:
         self._turned = Condition()
-        self._version: PageVersion | None = None
+        self._body = b""
         self._closed = False
 
     @property
@@ -35,18 +26,15 @@ class PageBroadcast:
         return self._closed
 
     def show(self, body: bytes) -> None:
-        """Publish a new state, unless it equals the last one."""
         with self._turned:
-            last = self._version
-            if last is None or last.body != body:
-                self._version = PageVersion(last.number + 1 if last else 1, body)
-                self._turned.notify_all()
+            self._body = body
+            self._turned.notify_all()
 
-    def after(self, number: int, seconds: float) -> PageVersion | None:
-        """The newest state, once its number exceeds `number`; None after `seconds`."""
+    def after(self, last: bytes, seconds: float) -> bytes:
+        """The newest state, once it differs from `last`; empty after `seconds`."""
         with self._turned:
-            self._turned.wait_for(lambda: self._closed or self._newer(number), seconds)
-            return self._version if self._newer(number) else None
+            self._turned.wait_for(lambda: self._closed or self._body != last, seconds)
+            return b"" if self._body == last else self._body
 
     def close(self) -> None:
         """End all streams."""
@@ -54,18 +42,14 @@ class PageBroadcast:
             self._closed = True
             self._turned.notify_all()
 
-    def _newer(self, number: int) -> bool:
-        return self._version is not None and self._version.number > number
-
 
 def stream(broadcast: PageBroadcast, beat: float = BEAT_SECONDS) -> Iterator[bytes]:
     """Server-sent events: `state` for each new state, starting with the newest, or else `beat`."""
     yield _RETRY
-    number = 0
+    last = b""
     while not broadcast.closed:
-        version = broadcast.after(number, beat)
-        if version is not None:
-            number = version.number
-            yield b"event: state\ndata: " + version.body + b"\n\n"
+        if body := broadcast.after(last, beat):
+            last = body
+            yield b"event: state\ndata: " + body + b"\n\n"
         elif not broadcast.closed:
             yield _BEAT

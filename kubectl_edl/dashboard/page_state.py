@@ -5,14 +5,10 @@ since 1970. All lists are bounded, so that the state of the largest cluster is s
 totals count everything.
 """
 
-from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterable
+from datetime import datetime
 from itertools import pairwise
 from typing import Final
-
-import msgspec
 
 from edl.annotations.job_history import Operation, entries
 from edl.domain_counts import NodeLabels, labels_of, running
@@ -47,39 +43,32 @@ _NO_SIZE: Final = frozenset({Operation.REMOVED})
 """Operations that set no size: a removal of named pods records its size by a resize of its own."""
 
 
-SPACING: Final = timedelta(seconds=10)
-MOST: Final = 360
+SPACING: Final = 10
+"""Seconds between two samples, at least."""
+MOST_SAMPLES: Final = 360
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """`shares`: used percent of allocatable by resource; `running` and `queued` count jobs."""
+def sample(snapshot: DashboardSnapshot) -> Json:
+    """The load now; `shares`: used percent of allocatable by resource."""
+    nodes = snapshot.state.nodes if snapshot.state else ()
+    return {
+        "at": _second(snapshot.at),
+        "shares": {one["title"]: one["share"] for one in node_load.totals(nodes)},
+        "running": _running(snapshot),
+        "queued": len(snapshot.waiting),
+    }
 
-    at: datetime
-    shares: tuple[tuple[str, int], ...]
-    running: int
-    queued: int
 
-
-class Samples:
-    """The latest samples, at least `SPACING` apart; the oldest are dropped."""
-
-    def __init__(self, most: int = MOST) -> None:
-        self._kept: deque[Sample] = deque(maxlen=most)
-
-    def put(self, sample: Sample) -> None:
-        """Add a sample, unless it is within `SPACING` of the last one."""
-        if not self._kept or sample.at - self._kept[-1].at >= SPACING:
-            self._kept.append(sample)
-
-    def values(self) -> tuple[Sample, ...]:
-        """The samples, oldest first."""
-        return tuple(self._kept)
+def recorded(samples: tuple[Json, ...], newest: Json) -> tuple[Json, ...]:
+    """The latest samples with a new one, unless it is within `SPACING` of the last one."""
+    if samples and newest["at"] - samples[-1]["at"] < SPACING:
+        return samples
+    return (*samples, newest)[-MOST_SAMPLES:]
 
 
 def page(
     snapshot: DashboardSnapshot,
-    samples: Sequence[Sample],
+    samples: Iterable[Json],
     asked: CostOptions = NO_PRICES,
     costs: Callable[[ClusterState, CostOptions], ClusterCosts] = cluster_costs,
 ) -> Json:
@@ -116,33 +105,14 @@ def page(
     }
 
 
-def sample(snapshot: DashboardSnapshot) -> Sample:
-    """A sample of the current state."""
-    nodes = snapshot.state.nodes if snapshot.state else ()
-    return Sample(
-        at=snapshot.at,
-        shares=tuple((one["title"], one["share"]) for one in node_load.totals(nodes)),
-        running=_running(snapshot),
-        queued=len(snapshot.waiting),
-    )
-
-
-def _cluster(snapshot: DashboardSnapshot, samples: Sequence[Sample]) -> Json:
+def _cluster(snapshot: DashboardSnapshot, samples: Iterable[Json]) -> Json:
     nodes = snapshot.state.nodes if snapshot.state else ()
     return {
         "loads": node_load.totals(nodes),
         "running": _running(snapshot),
         "queued": len(snapshot.waiting),
         "deciding": snapshot.deciding.text if snapshot.deciding else "",
-        "samples": [
-            {
-                "at": _second(one.at),
-                "shares": dict(one.shares),
-                "running": one.running,
-                "queued": one.queued,
-            }
-            for one in samples
-        ],
+        "samples": list(samples),
     }
 
 
@@ -190,15 +160,13 @@ def _domains(job: TrainingJob, labels: NodeLabels) -> list[Json]:
 
 
 def _team(one: TeamFigures) -> Json:
+    amounts = {name: getattr(one, name) for name in ("guaranteed", "used", "borrowed", "lent")}
     return {
         "name": one.team.name,
         "level": one.level,
-        "guaranteed": team_rows.amounts(one.guaranteed),
-        "used": team_rows.amounts(one.used),
-        "borrowed": team_rows.amounts(one.borrowed),
-        "lent": team_rows.amounts(one.lent),
+        **{name: str(found) if found else "" for name, found in amounts.items()},
         "waiting": one.waiting,
-        "bars": [msgspec.to_builtins(bar) for bar in team_rows.bars(one)],
+        "bars": team_rows.bars(one),
     }
 
 

@@ -8,11 +8,14 @@ from typing import Final
 import msgspec
 
 from edl.errors import EdlError
+from edl.model import ClusterState
 from edl.writes import Json
-from kubectl_edl.dashboard.cluster_reader import ClusterReader, DashboardSnapshot, RecentCosts
+from kubectl_edl.dashboard.cluster_reader import ClusterReader, DashboardSnapshot, Recent
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast
-from kubectl_edl.dashboard.page_state import Samples, page, sample
+from kubectl_edl.dashboard.page_state import page, recorded, sample
+from kubectl_edl.top.cluster_costs import ClusterCosts, hours_so_far, node_costs
 from kubectl_edl.top.options import NO_PRICES, CostOptions
+from kubectl_edl.top.resource_hours import Hours
 
 _log: Final = logging.getLogger(__name__)
 
@@ -25,21 +28,19 @@ _PATIENCE: Final = 5.0
 
 
 class DashboardWatcher:
-    """Reads the cluster's state, and publishes the page."""
-
     def __init__(
         self,
         reader: ClusterReader,
         broadcast: PageBroadcast,
         monotonic: Callable[[], float],
-        costs: CostOptions = NO_PRICES,
+        asked: CostOptions = NO_PRICES,
     ) -> None:
         self._reader = reader
         self._broadcast = broadcast
         self._monotonic = monotonic
-        self._costs = costs
-        self._recent = RecentCosts(monotonic)
-        self._samples = Samples()
+        self._asked = asked
+        self._hours = Recent[tuple[Hours, ...]](monotonic)
+        self._samples: tuple[Json, ...] = ()
         self._changed = Event()
         self._stopped = Event()
         self._snapshot: DashboardSnapshot | None = None
@@ -88,5 +89,10 @@ class DashboardWatcher:
             self._broadcast.show(msgspec.json.encode(self._page | {"trouble": trouble}))
 
     def _drawn(self, found: DashboardSnapshot) -> Json:
-        self._samples.put(sample(found))
-        return page(found, self._samples.values(), self._costs, self._recent.of)
+        self._samples = recorded(self._samples, sample(found))
+        return page(found, self._samples, self._asked, self.costs)
+
+    def costs(self, state: ClusterState, asked: CostOptions) -> ClusterCosts:
+        """Costs of the nodes now, with recent resource-hours."""
+        hours = self._hours.of((), lambda: hours_so_far(state, asked))
+        return ClusterCosts(node_costs(state, asked.prices), hours)

@@ -68,13 +68,21 @@ class WhatIfEngine:
         try:
             runs = [self._as_is(state, by, late), self._run(_WHAT_IF, changed, by, late)]
         except _TooLongError:
-            raise Refused(_too_long(setting, self.patience)) from None
+            raise Refused(
+                f"{HORIZON / 60:g} minutes of this cluster take longer than {self.patience:g} s to "
+                f"simulate; with more patience: kubectl edl simulate --live -A --set {setting}"
+            ) from None
         finally:
             self._lock.release()
         return _answer(jobs, runs, request, by)
 
     def _as_is(self, state: ClusterState, by: EffectiveSettings, late: float) -> Run:
-        if self._known is None or not _alike(self._known[0], state):
+        # The incremental state reuses unchanged objects.
+        if self._known is None or not (
+            self._known[0].jobs is state.jobs
+            and self._known[0].nodes is state.nodes
+            and self._known[0].demands == state.demands
+        ):
             self._known = (state, self._run(_AS_IS, state, by, late))
         return self._known[1]
 
@@ -87,18 +95,6 @@ class WhatIfEngine:
         control_mode = Elastic(by.settings.policy_to_apply(), by.settings.limits)
         result = simulate(scenario, control_mode, HORIZON, Watcher(passed=passed))
         return Run(Variant(name, scenario, control_mode), result)
-
-
-def _alike(one: ClusterState, other: ClusterState) -> bool:
-    """Whether two states share their objects: the incremental state reuses unchanged ones."""
-    return one.jobs is other.jobs and one.nodes is other.nodes and one.demands == other.demands
-
-
-def _too_long(setting: str, patience: float) -> str:
-    return (
-        f"{HORIZON / 60:g} minutes of this cluster take longer than {patience:g} s to simulate; "
-        f"with more patience: kubectl edl simulate --live -A --set {setting}"
-    )
 
 
 def _answer(

@@ -1,22 +1,18 @@
-from datetime import timedelta
-
-from kubectl_edl.dashboard.page_state import SPACING, Sample, Samples
-from tests.kubectl_edl.stage import NOW
+from edl.writes import Json
+from kubectl_edl.dashboard.page_state import MOST_SAMPLES, SPACING, recorded
 
 
-def sample(seconds: float) -> Sample:
-    return Sample(NOW + timedelta(seconds=seconds), (("CPU", 50),), 1, 0)
+def samples(seconds: range) -> list[int]:
+    kept = tuple[Json, ...]()
+    for second in seconds:
+        kept = recorded(kept, {"at": second})
+    return [one["at"] for one in kept]
 
 
 def test_samples_have_a_minimum_spacing() -> None:
-    samples = Samples()
-    for second in range(30):
-        samples.put(sample(second))
-    assert [one.at - NOW for one in samples.values()] == [SPACING * number for number in range(3)]
+    assert samples(range(30)) == [0, SPACING, 2 * SPACING]
 
 
 def test_the_oldest_are_forgotten() -> None:
-    samples = Samples(most=3)
-    for number in range(10):
-        samples.put(sample(number * SPACING.total_seconds()))
-    assert [one.at for one in samples.values()] == [NOW + SPACING * number for number in (7, 8, 9)]
+    found = samples(range(0, (MOST_SAMPLES + 5) * SPACING, SPACING))
+    assert found == [SPACING * number for number in range(5, MOST_SAMPLES + 5)]

@@ -15,12 +15,14 @@ from edl.quantities import PODS, Resources
 from edl.visibility.team_figures import TeamFigures
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.dashboard import node_load
-from kubectl_edl.dashboard.cluster_reader import RecentCosts
-from kubectl_edl.dashboard.page_state import MOST_JOBS, Sample, line, page, sample
+from kubectl_edl.dashboard.page_broadcast import PageBroadcast
+from kubectl_edl.dashboard.page_state import MOST_JOBS, line, page, sample
 from kubectl_edl.dashboard.team_rows import MOST_TEAMS
+from kubectl_edl.dashboard.watcher import DashboardWatcher
 from kubectl_edl.top.cluster_costs import INSTANCE_TYPE, cluster_costs
 from kubectl_edl.top.options import CostOptions
 from tests.kubectl_edl.dashboard.served_page import namespace, read_once, trained
+from tests.kubectl_edl.dashboard.test_watcher import script
 from tests.kubectl_edl.stage import NOW, Stage, job
 
 if TYPE_CHECKING:
@@ -133,11 +135,9 @@ def test_lists_of_the_page_are_bounded_with_totals() -> None:
 
 
 def test_samples_are_in_seconds_and_percent() -> None:
-    found = page(read_once(trained()), [Sample(NOW, (("CPU", 25),), 1, 0)])
-    expected = {"at": SECOND, "shares": {"CPU": 25}, "running": 1, "queued": 0}
-    assert found["cluster"]["samples"] == [expected]
     taken = sample(read_once(trained()))
-    assert (dict(taken.shares), taken.running) == ({"CPU": 25, "Memory": 0}, 1)
+    assert taken == {"at": SECOND, "shares": {"CPU": 25, "Memory": 0}, "running": 1, "queued": 0}
+    assert page(read_once(trained()), [taken])["cluster"]["samples"] == [taken]
 
 
 def test_nodes_are_counted_by_how_full_they_are() -> None:
@@ -278,11 +278,11 @@ def whole(stage: Stage) -> ClusterState:
 
 def test_resource_hours_are_cached() -> None:
     stage, moments = trained(), iter([0.0, 19.0, 21.0])
-    recent = RecentCosts(lambda: next(moments))
-    first = recent.of(whole(stage), CostOptions())
+    watcher = DashboardWatcher(script(), PageBroadcast(), lambda: next(moments))
+    first = watcher.costs(whole(stage), CostOptions())
     stage.patch("node-1", {"metadata": {"labels": {INSTANCE_TYPE: "large"}}}, "Node")
     asked = CostOptions({"large": 8.0}, serial=0.1)
-    second, third = recent.of(whole(stage), asked), recent.of(whole(stage), asked)
+    second, third = watcher.costs(whole(stage), asked), watcher.costs(whole(stage), asked)
     assert second.nodes.hourly is not None
     assert second.hours == first.hours
     assert third == cluster_costs(whole(stage), asked)

@@ -64,7 +64,9 @@ def test_a_missing_or_wrong_token_is_refused_with_the_way_out(headers: dict[str,
 def test_one_right_token_of_several_is_enough() -> None:
     wrong = {"AUTHORIZATION": "Bearer old"}
     assert refusal(LOCKED, "/events", COOKIE="edl-dashboard=token", **wrong) is None
-    assert refusal(LOCKED, "/events", AUTHORIZATION="Bearer token", COOKIE="edl-dashboard=x") is None
+    assert (
+        refusal(LOCKED, "/events", AUTHORIZATION="Bearer token", COOKIE="edl-dashboard=x") is None
+    )
     assert refusal(LOCKED, "/?token=token", **wrong) is None
 
 
