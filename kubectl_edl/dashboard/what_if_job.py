@@ -9,26 +9,21 @@ from typing import Final
 
 from edl.model import ClusterState, TrainingJob
 from edl.model.jobs import queue_order
-from edl.simulator import Elastic, JobResult, Watcher, simulate
+from edl.simulator import Elastic, JobResult, Result, Watcher, simulate
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.client.reconciler_settings import EffectiveSettings
 from kubectl_edl.dashboard.cluster_reader import DashboardSnapshot
 from kubectl_edl.simulate import what_if
-from kubectl_edl.simulate.run_variants import Run, Variant
 
 HORIZON: Final = 600.0
 """Seconds to simulate, as in `kubectl edl simulate --live`."""
 _PATIENCE: Final = 10.0
 _MOST: Final = 50
-_AS_IS: Final = "as-is"
-_WHAT_IF: Final = "what-if"
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIfRequest:
-    """A job, and the max to try."""
-
     namespace: str
     name: str
     max: int
@@ -45,7 +40,7 @@ class WhatIfEngine:
     monotonic: Callable[[], float] = time.monotonic
     patience: float = _PATIENCE
     _lock: Lock = field(default_factory=Lock)
-    _known: tuple[ClusterState, Run] | None = None
+    _known: tuple[ClusterState, Result] | None = None
     """The run without the change, which is the same for each position of the slider."""
 
     def answer(self, snapshot: DashboardSnapshot | None, request: WhatIfRequest) -> Json:
@@ -57,7 +52,7 @@ class WhatIfEngine:
         state, by = snapshot.state, snapshot.deciding
         setting = f"job/{request.namespace}/{request.name}.max={request.max}"
         try:
-            changed = what_if.with_setting(state, setting, request.namespace)
+            changed_state = what_if.with_setting(state, setting, request.namespace)
         except Refused as error:
             raise Refused(re.sub(r"^--set [^:]*: ", "", str(error))) from None
         shown = {job.key for job in snapshot.jobs}
@@ -66,7 +61,7 @@ class WhatIfEngine:
         if not self._lock.acquire(timeout=self.patience):
             raise Refused("another what-if is running; retry in a moment")
         try:
-            runs = [self._as_is(state, by, late), self._run(_WHAT_IF, changed, by, late)]
+            as_is, changed = self._as_is(state, by, late), self._run(changed_state, by, late)
         except _TooLongError:
             raise Refused(
                 f"{HORIZON / 60:g} minutes of this cluster take longer than {self.patience:g} s to "
@@ -74,36 +69,30 @@ class WhatIfEngine:
             ) from None
         finally:
             self._lock.release()
-        return _answer(jobs, runs, request, by)
+        before, after = ({one.key: one for one in run.jobs} for run in (as_is, changed))
+        return _answer([_row(job, before[job.key], after[job.key]) for job in jobs], request, by)
 
-    def _as_is(self, state: ClusterState, by: EffectiveSettings, late: float) -> Run:
+    def _as_is(self, state: ClusterState, by: EffectiveSettings, late: float) -> Result:
         # The incremental state reuses unchanged objects.
         if self._known is None or not (
             self._known[0].jobs is state.jobs
             and self._known[0].nodes is state.nodes
             and self._known[0].demands == state.demands
         ):
-            self._known = (state, self._run(_AS_IS, state, by, late))
+            self._known = (state, self._run(state, by, late))
         return self._known[1]
 
-    def _run(self, name: str, state: ClusterState, by: EffectiveSettings, late: float) -> Run:
+    def _run(self, state: ClusterState, by: EffectiveSettings, late: float) -> Result:
         def passed(_now: float) -> None:
             if self.monotonic() > late:
                 raise _TooLongError
 
-        scenario = what_if.scenario_of(state)
         control_mode = Elastic(by.settings.policy_to_apply(), by.settings.limits)
-        result = simulate(scenario, control_mode, HORIZON, Watcher(passed=passed))
-        return Run(Variant(name, scenario, control_mode), result)
+        return simulate(what_if.scenario_of(state), control_mode, HORIZON, Watcher(passed=passed))
 
 
-def _answer(
-    jobs: list[TrainingJob], runs: list[Run], request: WhatIfRequest, by: EffectiveSettings
-) -> Json:
+def _answer(found: list[Json], request: WhatIfRequest, by: EffectiveSettings) -> Json:
     """The row of the job itself, then those of other jobs that the change affects."""
-    results = {run.variant.name: {one.key: one for one in run.result.jobs} for run in runs}
-    as_is, changed = results[_AS_IS], results[_WHAT_IF]
-    found = [_row(job, as_is[job.key], changed[job.key]) for job in jobs]
     asked = (request.namespace, request.name)
     own = [row for row in found if (row["namespace"], row["name"]) == asked]
     others = [row for row in found if row not in own and _differs(row)]

@@ -67,9 +67,9 @@ def drawn(runs: Sequence[Run]) -> Any:  # noqa: ANN401 - an extra's class
         layout="constrained",
     )
     for run, column in zip(runs, axes.T, strict=True):
-        scale, unit = _unit(run.result)
+        scale, unit = (_HOUR, "hours") if run.result.until >= 2 * _HOUR else (_MINUTE, "minutes")
         panel = _Panels(run.result, scale)
-        column[0].set_title(f"{run.variant.name}: {summary(run.result)}", loc="left")
+        column[0].set_title(f"{run.name}: {summary(run.result)}", loc="left")
         panel.sizes(column[0])
         panel.queue(column[1])
         panel.utilisation(column[2])
@@ -88,10 +88,6 @@ def _pyplot() -> Any:  # noqa: ANN401 - an extra's module
     except ImportError as error:
         raise Refused(_MISSING) from error
     return plt
-
-
-def _unit(result: Result) -> tuple[float, str]:
-    return (_HOUR, "hours") if result.until >= 2 * _HOUR else (_MINUTE, "minutes")
 
 
 def summary(result: Result) -> str:

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from math import inf
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 import click
 
@@ -12,8 +11,7 @@ from edl.simulator import ControlMode, Result, Scenario, Watcher, simulate
 from kubectl_edl.cli.command_errors import Refused
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
+class Variant(NamedTuple):
     """One run: the scenario, the control mode, and its name in the report."""
 
     name: str
@@ -21,11 +19,8 @@ class Variant:
     control_mode: ControlMode
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A variant and its result."""
-
-    variant: Variant
+class Run(NamedTuple):
+    name: str
     result: Result
 
 
@@ -36,17 +31,15 @@ def run(variants: Sequence[Variant], until: float, err: TextIO) -> list[Run]:
     """
     runs = []
     for variant in variants:
-        with _bar(err, variant.name, until) as passed:
-            runs.append(Run(variant, _result(variant, until, Watcher(passed=passed))))
+        name, scenario, control_mode = variant
+        with _bar(err, name, until) as passed:
+            try:
+                result = simulate(scenario, control_mode, until, Watcher(passed=passed))
+            except OverflowError as error:
+                what = f"{name}: exceeds the maximum date (year 9999)"
+                raise Refused(f"{what}; set --until") from error
+        runs.append(Run(name, result))
     return runs
-
-
-def _result(variant: Variant, until: float, watcher: Watcher) -> Result:
-    try:
-        return simulate(variant.scenario, variant.control_mode, until, watcher)
-    except OverflowError as error:
-        what = f"{variant.name}: exceeds the maximum date (year 9999)"
-        raise Refused(f"{what}; set --until") from error
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from edl.model import ClusterState, TrainingJob
+from edl.model import ClusterState
 from edl.model.jobs import queue_order
 from edl.planner.decision_limits import GrowthMode, Limits
 from edl.planner.policies import POLICIES
@@ -75,7 +75,7 @@ def _grown(limits: Limits, modes: Sequence[str]) -> Iterator[tuple[Sequence[str]
 def _never_started(runs: Sequence[Run], until: float, *, wide: bool) -> Iterator[str]:
     """A hint for each run with jobs that never start, which distort its mean wait."""
     for one in runs:
-        never, name = one.result.never, one.variant.name
+        never, name = one.result.never, one.name
         if never:
             whose = f"{name}: " if len(runs) > 1 else ""
             verbs = ("starts", "does not start") if never == 1 else ("start", "do not start")
@@ -95,27 +95,22 @@ def live(cli: CliContext, scope: Scope, asked: SimulateOptions) -> None:
     own = deciding(connection, now)
     control_mode = Elastic(own.settings.policy_to_apply(), own.settings.limits)
     changed = _changed(state, asked, connection)
+    after, limits = what_if.scenario_of(changed), own.settings.limits
     variants = [Variant("as-is", what_if.scenario_of(state), control_mode)]
     if changed is not state and not asked.policy:
-        variants.append(Variant("what-if", what_if.scenario_of(changed), control_mode))
-    for name in asked.policy:
-        control_mode = Elastic(POLICIES[name], own.settings.limits)
-        variants.append(Variant(name, what_if.scenario_of(changed), control_mode))
-    variants += [Variant(_PLAIN, what_if.scenario_of(changed), Plain())] if asked.plain else []
+        variants.append(Variant("what-if", after, control_mode))
+    variants += [Variant(name, after, Elastic(POLICIES[name], limits)) for name in asked.policy]
+    variants += [Variant(_PLAIN, after, Plain())] if asked.plain else []
     until = asked.until.total_seconds() if asked.until else _LIVE_SECONDS
     runs = run(variants, until, cli.err)
-    shown = _shown(state, connection)
-    report = what_if_report(shown, runs, connection.namespace)
+    namespace = connection.namespace
+    live_jobs = [job for job in sorted(state.jobs, key=queue_order) if job.live]
+    shown = [job for job in live_jobs if namespace in ("", job.key.namespace)]
+    report = what_if_report(shown, runs, namespace)
     hints = what_if.hints(state, asked.like)
-    if not shown and any(job.live for job in state.jobs):
+    if live_jobs and not shown:
         hints.append("hint: all training jobs are in other namespaces: -A shows them")
     _answer(cli, asked, runs, report.with_hints((*own.hints, *hints)))
-
-
-def _shown(state: ClusterState, connection: ClusterConnection) -> list[TrainingJob]:
-    namespace = connection.namespace
-    jobs = (job for job in state.jobs if job.live and namespace in ("", job.key.namespace))
-    return sorted(jobs, key=queue_order)
 
 
 def _changed(

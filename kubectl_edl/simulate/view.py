@@ -37,7 +37,7 @@ def runs_report(runs: Sequence[Run], *, wide: bool) -> Report:
     return Report(
         sections=(table, jobs, domains) if wide else (table,),
         objects=documents("Simulation", map(run_document, runs)),
-        names=tuple(run.variant.name for run in runs),
+        names=tuple(run.name for run in runs),
         list_kind="SimulationList",
     )
 
@@ -71,7 +71,7 @@ def _run_columns(runs: Sequence[Run]) -> tuple[Column[Run], ...]:
         Column("COST", lambda run: f"{run.result.cost:.2f}"),
     )
     return (
-        Column("POLICY", lambda run: run.variant.name),
+        Column("POLICY", lambda run: run.name),
         Column("JOBS", lambda run: str(len(run.result.jobs))),
         Column("ENDED", lambda run: str(run.result.ended)),
         Column("WAIT-MEAN", lambda run: _wait(run.result, "mean")),
@@ -123,7 +123,7 @@ def time_cell(seconds: float | None) -> str:
 
 
 _JOBS: Final[tuple[Column[_RunJob], ...]] = (
-    Column("POLICY", lambda one: one.run.variant.name),
+    Column("POLICY", lambda one: one.run.name),
     Column("NAME", lambda one: one.job.key.name),
     Column("ARRIVED", lambda one: time_cell(one.job.track.arrived)),
     Column(
@@ -137,7 +137,7 @@ _JOBS: Final[tuple[Column[_RunJob], ...]] = (
     Column("MESSAGE", lambda one: one.job.track.reason if _goes_on(one.job) else "", shrinks=True),
 )
 _DOMAINS: Final[tuple[Column[_RunDomains], ...]] = (
-    Column("POLICY", lambda one: one.run.variant.name),
+    Column("POLICY", lambda one: one.run.name),
     Column("NAME", lambda one: one.job.key.name),
     *topology_view.columns(lambda one: one.counts),
 )
@@ -165,10 +165,9 @@ def _mean_size(job: JobResult) -> float:
 
 
 def run_document(run: Run) -> SimulationDocument:
-    """The document of a run for `-o json`."""
     result = run.result
     return {
-        "metadata": {"name": run.variant.name},
+        "metadata": {"name": run.name},
         "durationSeconds": result.until,
         "completedJobs": result.ended,
         "neverStartedJobs": result.never,

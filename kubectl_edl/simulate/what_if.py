@@ -170,39 +170,26 @@ def _check(job: TrainingJob, setting: str) -> None:
             raise Refused(f"--set {setting}: {what}; 1 ≤ min ≤ max")
 
 
-def _bounds(job: TrainingJob, bounded: Callable[[Role], Role]) -> TrainingJob:
-    """Set the bounds of each role with min < max, or else of the leader roles."""
-    names = [role.name for role in job.roles]
-    how = resizing(job.framework, job.mode, names) or ResizePolicy.FIXED
+def _resized(job: TrainingJob, change: Callable[[Role], Role]) -> TrainingJob:
+    """Change the roles with min < max, or else the leader roles."""
+    how = resizing(job.framework, job.mode, [role.name for role in job.roles])
+    elastic = {role.name for role in job.roles if role.spec.min < role.spec.max}
+    chosen = elastic or {role.name for role in job.roles if role.spec.is_leader}
 
     def changed(role: Role) -> Role:
-        found = bounded(role)
+        found = change(role)
         elastic = found.spec.min < found.spec.max
-        return found.changed(resizing=how if elastic else found.spec.resizing)
+        return found.changed(resizing=how or ResizePolicy.FIXED) if elastic else found
 
-    chosen = _elastic(job)
-    return replace(
-        job, roles=tuple(changed(role) if role.name in chosen else role for role in job.roles)
-    )
-
-
-def _elastic(job: TrainingJob) -> frozenset[str]:
-    """The roles to which a bound applies: those with min < max, or else the leader roles."""
-    found = frozenset(role.name for role in job.roles if role.spec.min < role.spec.max)
-    return found or frozenset(role.name for role in job.roles if role.spec.is_leader)
-
-
-def _wanted(job: TrainingJob, size: int) -> TrainingJob:
-    chosen = _elastic(job)
-    roles = (one.changed(replicas=size) if one.name in chosen else one for one in job.roles)
-    return replace(job, roles=tuple(roles))
+    roles = tuple(changed(role) if role.name in chosen else role for role in job.roles)
+    return replace(job, roles=roles)
 
 
 _FIELDS: Final[Mapping[str, Callable[[TrainingJob, int], TrainingJob]]] = {
-    "max": lambda job, value: _bounds(job, lambda role: role.changed(max=value)),
-    "min": lambda job, value: _bounds(job, lambda role: role.changed(min=value)),
+    "max": lambda job, value: _resized(job, lambda role: role.changed(max=value)),
+    "min": lambda job, value: _resized(job, lambda role: role.changed(min=value)),
     "priority": lambda job, value: replace(job, priority=value),
-    "replicas": _wanted,
+    "replicas": lambda job, value: _resized(job, lambda role: role.changed(replicas=value)),
 }
 
 

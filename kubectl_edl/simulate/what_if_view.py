@@ -30,7 +30,7 @@ class _Row(NamedTuple):
 
 def what_if_report(jobs: Sequence[TrainingJob], runs: Sequence[Run], namespace: str) -> Report:
     """One row per role: its size now, and for each run its final size and its job's start."""
-    found = [(run.variant.name, {one.key: one for one in run.result.jobs}) for run in runs]
+    found = [(run.name, {one.key: one for one in run.result.jobs}) for run in runs]
     rows = [_Row(job, role) for job in jobs for role in job.live]
     return Report(
         sections=(Table.of(_columns(found, namespace), rows),),

@@ -29,11 +29,7 @@ def drawn(value: object, pick: Pick) -> object:
 
 def at_random(random: Random) -> Pick:
     """Draws a choice, a uniform value between two numbers or times, or an exponential time."""
-
-    def pick(way: str, argument: object) -> object:
-        return _WAYS[way](random, argument)
-
-    return pick
+    return lambda way, argument: _WAYS[way](random, argument)
 
 
 def each(number: int) -> Pick:

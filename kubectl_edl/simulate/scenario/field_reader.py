@@ -178,20 +178,18 @@ class Field(msgspec.Struct, frozen=True, gc=False):
 
     def seconds(self, default: float) -> float:
         """A time in seconds, or a duration in the format of annotations."""
-        found = self._seconds(default)
+        is_number = isinstance(self.value, int | float) and not isinstance(self.value, bool)
+        if is_number or not self:
+            found = self.number(default)
+        elif isinstance(self.value, str) and (length := parse_duration(self.value)) is not None:
+            found = length.total_seconds()
+        else:
+            self._misread(TIME)
+            return default
         if found > LONGEST and self:
             self.found(f"{self.value} is {TOO_LONG}", TIME)
             return default
         return found
-
-    def _seconds(self, default: float) -> float:
-        if not self or (isinstance(self.value, int | float) and not isinstance(self.value, bool)):
-            return self.number(default)
-        text = self.value if isinstance(self.value, str) else ""
-        if (length := parse_duration(text)) is None:
-            self._misread(TIME)
-            return default
-        return length.total_seconds()
 
     def resources(self, names: Mapping[str, str]) -> Resources:
         """Quantities; `names` maps fields to resources."""

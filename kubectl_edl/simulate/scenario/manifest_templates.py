@@ -122,7 +122,6 @@ def _hints(fresh: Sequence[str]) -> tuple[str, ...]:
     if not fresh:
         return ()
     called = ", ".join(fresh[:_SHOWN]) + ", …" * (len(fresh) > _SHOWN)
-    if len(fresh) == 1:
-        return (f"hint: 1 job of a trace has a name that is in use: renamed to {called}",)
-    many = f"{len(fresh)} jobs of traces have names that are in use"
-    return (f"hint: {many}: renamed to {called}",)
+    many = f"{len(fresh)} jobs of traces have names that are"
+    what = "1 job of a trace has a name that is" if len(fresh) == 1 else many
+    return (f"hint: {what} in use: renamed to {called}",)

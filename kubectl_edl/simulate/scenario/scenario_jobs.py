@@ -45,17 +45,8 @@ _TOPOLOGY: Final = {
 }
 _ARRIVAL: Final = ("at", "count", "every", "poisson")
 JOB: Final = (
-    "name",
-    "manifest",
-    "framework",
-    "mode",
-    "namespace",
-    "priority",
-    *_TOPOLOGY,
-    "roles",
-    *_SEAT,
-    *_WORK,
-    *_ARRIVAL,
+    *("name", "manifest", "framework", "mode", "namespace", "priority"),
+    *(*_TOPOLOGY, "roles", *_SEAT, *_WORK, *_ARRIVAL),
 )
 _OPERATORS: Final = ("Equal", "Exists")
 _EFFECTS: Final = ("", "NoSchedule", "NoExecute", "PreferNoSchedule")

@@ -81,13 +81,10 @@ def _change(field: Field) -> Change | None:
 def _known(field: Field, known: Mapping[str, Node]) -> Node | None:
     name = field.text()
     if name not in known:
-        field.found(f'"{name}" is not a node', _example(known))
+        nodes = list(known)
+        example = f"{nodes[0]} … {nodes[-1]}" if nodes else "nodes of this scenario"
+        field.found(f'"{name}" is not a node', example)
     return known.get(name)
-
-
-def _example(known: Mapping[str, Node]) -> str:
-    names = list(known)
-    return f"{names[0]} … {names[-1]}" if names else "nodes of this scenario"
 
 
 def _nodes(field: Field, count: int | None = None) -> Iterator[Node]:

@@ -30,20 +30,8 @@ from kubectl_edl.simulate.scenario.manifest_templates import with_unique_names
 from kubectl_edl.simulate.scenario.scenario_jobs import POD, shape, trainings
 
 _SCENARIO: Final = (
-    "apiVersion",
-    "kind",
-    "horizon",
-    "seed",
-    "policies",
-    "limits",
-    "settings",
-    "nodes",
-    "nodePools",
-    "jobs",
-    "trace",
-    "services",
-    "events",
-    "teams",
+    *("apiVersion", "kind", "horizon", "seed", "policies", "limits", "settings"),
+    *("nodes", "nodePools", "jobs", "trace", "services", "events", "teams"),
 )
 _SHOWN: Final = 200
 """The most characters of a path in a message."""
