@@ -1,22 +1,15 @@
 """Reads stored and trusted certificates, and renews them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Final
 
-from certs.bundle import CertificateError
+from certs.bundle import CertificateError, each_certificate
 from certs.secrets import Installed, rotate, usual
 from certs.secrets import renew as renewed
 from edl.errors import Forbidden, NotFound
 from edl.model import ObjectRef
-from kubectl_edl.certificates.view import (
-    CertificateRow,
-    certs_report,
-    of_authority,
-    of_configurations,
-    of_pair,
-    place,
-)
+from kubectl_edl.certificates.view import CertificateRow, certs_report, place, row
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.certificate_store import (
@@ -41,12 +34,24 @@ def listed(connection: ClusterConnection, now: datetime) -> Report:
     """All certificates of the installation; certificates that cannot be read become hints."""
     cluster, flags = connection.cluster, connection.scope.edl_flags
     secrets = usual(namespace=cluster.system_namespace)
-    believed = list(of_configurations(list(trusted(cluster))))
+    bundles = dict.fromkeys((one.target, one.certificates) for one in trusted(cluster))
+    believed = [
+        row("trusted", where, one)
+        for where, certificates in bundles
+        for one in each_certificate(certificates)
+    ]
     issuing, no_issuing = _read(
-        connection, secrets.authority, lambda where: of_authority(authorities(cluster), where)
+        connection,
+        secrets.authority,
+        lambda where: [
+            row("predecessor" if number else "authority", where, one)
+            for number, one in enumerate(authorities(cluster))
+        ],
     )
     serving, no_serving = _read(
-        connection, secrets.serving, lambda where: of_pair(served(cluster), where)
+        connection,
+        secrets.serving,
+        lambda where: [row("serving", where, served(cluster).certificate)],
     )
     report = certs_report([*issuing, *serving, *believed], now, flags)
     return report.with_hints((*no_issuing, *no_serving) if believed else ())
@@ -55,11 +60,11 @@ def listed(connection: ClusterConnection, now: datetime) -> Report:
 def _read(
     connection: ClusterConnection,
     secret: ObjectRef,
-    shown: Callable[[ObjectRef], Iterator[CertificateRow]],
+    shown: Callable[[ObjectRef], list[CertificateRow]],
 ) -> tuple[list[CertificateRow], tuple[str, ...]]:
     where = place(secret)
     try:
-        return list(shown(secret)), ()
+        return shown(secret), ()
     except Forbidden as error:
         return [], (f"hint: what is in {where} is not shown: {error}",)
     except (CertificateError, NotFound) as error:

@@ -1,15 +1,15 @@
 """The output of `kubectl edl certs show`."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from certs.bundle import CertificateError, KeyPair, each_certificate
+from certs.bundle import CertificateError
 from certs.secrets import Installed
 from certs.verify import CertificateInfo, facts_of, is_signed_by
 from edl.model import ObjectRef
-from kubectl_edl.client.certificate_store import Trusted, days_left
+from kubectl_edl.client.certificate_store import days_left
 from kubectl_edl.job_views.training_job_view import time_text
 from kubectl_edl.output.documents.cluster_documents import CertificateDocument
 from kubectl_edl.output.report import Report, documents
@@ -30,25 +30,6 @@ class CertificateRow:
     problem: str = ""
 
 
-def of_authority(authorities: Sequence[bytes], where: ObjectRef) -> Iterator[CertificateRow]:
-    """The authority, and earlier authorities that are still trusted."""
-    for place, one in enumerate(authorities):
-        yield _row("predecessor" if place else "authority", where, one)
-
-
-def of_pair(pair: KeyPair, where: ObjectRef) -> Iterator[CertificateRow]:
-    """The serving certificate."""
-    yield _row("serving", where, pair.certificate)
-
-
-def of_configurations(found: Sequence[Trusted]) -> Iterator[CertificateRow]:
-    """Certificates that the API server trusts; identical ones in one configuration appear once."""
-    seen = dict.fromkeys((one.target, one.certificates) for one in found)
-    for where, certificates in seen:
-        for one in each_certificate(certificates):
-            yield _row("trusted", where, one)
-
-
 def certs_report(certificates: Sequence[CertificateRow], now: datetime, flags: str) -> Report:
     """One row per certificate; `flags` are appended to the command suggested if there is none."""
     return Report(
@@ -61,7 +42,6 @@ def certs_report(certificates: Sequence[CertificateRow], now: datetime, flags: s
 
 
 def renewal_message(installed: Installed, now: datetime, *, authority: bool) -> str:
-    """The sentence that reports a renewal."""
     if (
         authority
         or installed.pair is None
@@ -81,7 +61,7 @@ def place(where: ObjectRef) -> str:
     return f"{where.kind} {name}"
 
 
-def _row(what: str, where: ObjectRef, certificate: bytes) -> CertificateRow:
+def row(what: str, where: ObjectRef, certificate: bytes) -> CertificateRow:
     try:
         return CertificateRow(what, where, facts_of(certificate))
     except CertificateError as error:
@@ -99,12 +79,10 @@ def _columns(now: datetime) -> tuple[Column[CertificateRow], ...]:
         Column("LEFT", of_facts(lambda facts: days_left(facts, now))),
         Column("UNTIL", of_facts(lambda facts: f"{facts.ends:%Y-%m-%d}"), wide=True),
         Column("KEPT-IN", lambda one: place(one.where), shrinks=True),
-        Column("NAMES", of_facts(_names), wide=True),
+        Column(
+            "NAMES", of_facts(lambda facts: ",".join(facts.names.dns + facts.names.ips)), wide=True
+        ),
     )
-
-
-def _names(facts: CertificateInfo) -> str:
-    return ",".join((*facts.names.dns, *facts.names.ips))
 
 
 def _document(one: CertificateRow) -> CertificateDocument:

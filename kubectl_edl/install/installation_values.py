@@ -29,8 +29,6 @@ _DOT: Final = re.compile(r"(?<!\\)\.")
 
 @option_group
 class InstallationChoice:
-    """Values from the command line."""
-
     image: str = option(type=Image(), help="Image of kubectl-edl that the cluster can pull.")
     settings: tuple[str, ...] = option(
         "--set",

@@ -90,7 +90,10 @@ def give_back(cluster: Cluster, job: Json, sleep: Callable[[float], None]) -> tu
             if seen["metadata"]["uid"] != job["metadata"]["uid"]:
                 return seen, ""
             for field, value in asked_fields(seen).items():
-                seen = cluster.patch(target, _patch(seen, field, value))
+                metadata: Json = {"resourceVersion": seen["metadata"]["resourceVersion"]}
+                if field == ttl_after_finished.FIELD:
+                    metadata["annotations"] = {contract.TTL: None}
+                seen = cluster.patch(target, {"metadata": metadata, "spec": {field: value}})
         except NotFound:
             return seen, ""
         except Conflict:
@@ -101,10 +104,3 @@ def give_back(cluster: Cluster, job: Json, sleep: Callable[[float], None]) -> tu
             return seen, ""
         sleep(_PAUSE * 2**attempt)
     return seen, "it changed each time while it was being written"
-
-
-def _patch(job: Json, field: str, value: object) -> Json:
-    metadata: Json = {"resourceVersion": job["metadata"]["resourceVersion"]}
-    if field == ttl_after_finished.FIELD:
-        metadata["annotations"] = {contract.TTL: None}
-    return {"metadata": metadata, "spec": {field: value}}

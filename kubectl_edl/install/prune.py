@@ -21,26 +21,11 @@ from kubectl_edl.install.rollout import PART_OF
 _NAMESPACE: Final = "Namespace"
 KINDS: Final = (
     *WEBHOOK_KINDS,
-    "ServiceMonitor",
-    "PrometheusRule",
-    "Certificate",
-    "Issuer",
-    "Deployment",
-    "PodDisruptionBudget",
-    "NetworkPolicy",
-    "Service",
-    "RoleBinding",
-    "Role",
-    "ClusterRoleBinding",
-    "ClusterRole",
-    "ValidatingAdmissionPolicyBinding",
-    "ValidatingAdmissionPolicy",
-    "ServiceAccount",
-    "Secret",
-    "ConfigMap",
-    "ResourceQuota",
-    "PriorityClass",
-    _NAMESPACE,
+    *("ServiceMonitor", "PrometheusRule", "Certificate", "Issuer"),
+    *("Deployment", "PodDisruptionBudget", "NetworkPolicy", "Service"),
+    *("RoleBinding", "Role", "ClusterRoleBinding", "ClusterRole"),
+    *("ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"),
+    *("ServiceAccount", "Secret", "ConfigMap", "ResourceQuota", "PriorityClass", _NAMESPACE),
 )
 """Kinds that any version of ours installs, in the order of deletion: webhooks first.
 

@@ -66,18 +66,15 @@ def _permanent_failures(cluster: PluginCluster, scope: Scope) -> Iterator[str]:
             waiting = (status.get("state") or {}).get("waiting") or {}
             name = pod["metadata"]["name"]
             if waiting.get("reason") in NO_IMAGE:
-                yield _no_image(status["image"], waiting, scope.edl_flags)
+                reason = " ".join(str(waiting.get("message", waiting["reason"])).split())
+                remedy = image_remedy("upgrade", scope.edl_flags)
+                yield f"no node gets the image {status['image']} ({reason}); {remedy}"
             if status.get("restartCount", 0) >= _CRASHES and waiting:
                 yield (
                     f"pod {name} crashes again and again: "
                     f"kubectl logs -n {cluster.system_namespace} {name} --previous"
                     f"{scope.cluster_flags}"
                 )
-
-
-def _no_image(image: str, waiting: Json, flags: str) -> str:
-    reason = " ".join(str(waiting.get("message", waiting["reason"])).split())
-    return f"no node gets the image {image} ({reason}); {image_remedy('upgrade', flags)}"
 
 
 def image_remedy(verb: str, flags: str) -> str:
@@ -102,14 +99,10 @@ def _pending(cluster: PluginCluster) -> Iterator[str]:
 def _pods(cluster: PluginCluster) -> list[Json]:
     """Pods of the current templates; older pods are about to be deleted."""
     selection = ListOptions("Pod", cluster.system_namespace, PART_OF)
-    wanted = [_runs(template) for template in _templates(cluster)]
+    targets = (ObjectRef("Deployment", cluster.system_namespace, name) for name in DEPLOYMENTS)
+    deployed = (find(cluster, target) for target in targets)
+    wanted = [_runs(one["spec"]["template"]) for one in deployed if one]
     return [pod for pod in cluster.list(selection).manifests() if _runs(pod) in wanted]
-
-
-def _templates(cluster: PluginCluster) -> Iterator[Json]:
-    for name in DEPLOYMENTS:
-        if deployment := find(cluster, ObjectRef("Deployment", cluster.system_namespace, name)):
-            yield deployment["spec"]["template"]
 
 
 def _runs(pod: Json) -> list[tuple[str, list[str]]]:

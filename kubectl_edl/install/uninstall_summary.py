@@ -1,6 +1,6 @@
 """What happens to training jobs after kubectl-edl is uninstalled."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -22,56 +22,33 @@ _UNLESS: Final = "unless the API server lets their templates change, "
 _FIELDS: Final = {ttl_after_finished.FIELD: contract.TTL, "template": "its scheduling gates"}
 
 
-def sentences(cluster: PluginCluster, flags: str) -> list[str]:
+def sentences(cluster: PluginCluster, flags: str) -> Iterator[str]:
     """Sentences for the user, before the confirmation; `flags` are for suggested commands."""
     elastic = elastic_jobs(cluster)
     jobs = [job for job in elastic if not has_ended(job)]
     queued = [job for job in jobs if job["spec"].get("suspend")]
-    running = len(jobs) - len(queued)
-    held = _held(elastic)
     if not jobs:
-        return ["No elastic Job is queued or running.", *held]
-    return [*_running(running), *_queued(queued, flags), *_gated(jobs, flags), *held]
-
-
-def _running(count: int) -> list[str]:
-    if not count:
-        return []
-    jobs = "1 elastic Job keeps" if count == 1 else f"{count} elastic Jobs keep"
-    return [f"{jobs} running at the current size, no longer resized or ended."]
-
-
-def _queued(jobs: Sequence[Json], flags: str) -> list[str]:
-    if not jobs:
-        return []
-    each = ", each with a size of its own" if len(jobs) > 1 else ""
-    start = _patch(jobs[0], _spec(job_restore.start_fields(jobs[0])), flags)
-    what = f"{len(jobs)} suspended ({_names(jobs)}): no longer started"
-    return [f"{what}. By hand{each}: {start}"]
-
-
-def _gated(jobs: Sequence[Json], flags: str) -> list[str]:
-    """Jobs that have run: their new pods would wait forever for the gates' removal."""
+        yield "No elastic Job is queued or running."
+    if running := len(jobs) - len(queued):
+        keep = "1 elastic Job keeps" if running == 1 else f"{running} elastic Jobs keep"
+        yield f"{keep} running at the current size, no longer resized or ended."
+    if queued:
+        each = ", each with a size of its own" if len(queued) > 1 else ""
+        start = _patch(queued[0], _spec(job_restore.start_fields(queued[0])), flags)
+        what = f"{len(queued)} suspended ({_names(queued)}): no longer started"
+        yield f"{what}. By hand{each}: {start}"
+    # New pods of Jobs that have run would wait forever for the gates' removal.
     gated = list(job_restore.with_gates(jobs))
     stopped = [job for job in gated if job["spec"].get("suspend")]
-    running = [job for job in gated if job not in stopped]
-    return [*_behind(running, "", "", flags), *_behind(stopped, "suspended ", _UNLESS, flags)]
-
-
-def _behind(gated: Sequence[Json], state: str, unless: str, flags: str) -> list[str]:
-    if not gated:
-        return []
-    what = f"{len(gated)} {state}with scheduling gates ({_names(gated)})"
-    return [f"{what}: {unless}{_BEHIND}: {REMOVE_GATES}{flags}"]
-
-
-def _held(elastic: Sequence[Json]) -> list[str]:
-    """Jobs whose time to live starts only when all Jobs of the training job have ended."""
-    held = list(job_restore.with_held_ttl(elastic))
-    if not held:
-        return []
-    what = f"{len(held)} with {contract.TTL} ({_names(held)})"
-    return [f"{what}: each is deleted that long after its own end."]
+    going = [job for job in gated if job not in stopped]
+    for state, unless, found in (("", "", going), ("suspended ", _UNLESS, stopped)):
+        if found:
+            what = f"{len(found)} {state}with scheduling gates ({_names(found)})"
+            yield f"{what}: {unless}{_BEHIND}: {REMOVE_GATES}{flags}"
+    # Their time to live starts only when all Jobs of the training job have ended.
+    if held := list(job_restore.with_held_ttl(elastic)):
+        what = f"{len(held)} with {contract.TTL} ({_names(held)})"
+        yield f"{what}: each is deleted that long after its own end."
 
 
 def kept(job: Json, why: str, flags: str) -> str:
