@@ -92,7 +92,6 @@ class DashboardContext:
 
 
 def create_app(context: DashboardContext) -> Flask:
-    """The dashboard as a WSGI app."""
     app = Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = _LIMIT
     app.config["SEND_FILE_MAX_AGE_DEFAULT"] = 0

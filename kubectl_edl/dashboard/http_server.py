@@ -95,7 +95,6 @@ def listening(host: str, port: int) -> tuple[socket.socket, DashboardAddress]:
 
 
 def listen_error(host: str, port: int, error: OSError) -> str:
-    """The reason why listening fails, and a remedy."""
     if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
         why = f"is not an address of this machine ({error.strerror}); such as 127.0.0.1"
         return f"--address {host} {why}"
@@ -110,8 +109,6 @@ def listen_error(host: str, port: int, error: OSError) -> str:
 
 
 class Serving:
-    """Serves an app from a thread until `stop`."""
-
     def __init__(
         self, app: WSGIApplication, listener: socket.socket, address: DashboardAddress
     ) -> None:

@@ -5,7 +5,7 @@ since 1970. All lists are bounded, so that the state of the largest cluster is s
 totals count everything.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from itertools import pairwise
 from typing import Final
@@ -14,10 +14,11 @@ from edl.annotations.job_history import Operation, entries
 from edl.domain_counts import NodeLabels, labels_of, running
 from edl.model import ClusterState, Phase, Role, TrainingJob
 from edl.phases import ENDED, phase, unready
+from edl.quantities import amount_text
 from edl.simulator import ENDLESS, Training
 from edl.visibility.team_figures import TeamFigures
 from edl.writes import Json
-from kubectl_edl.dashboard import node_load, team_rows
+from kubectl_edl.dashboard import node_load
 from kubectl_edl.dashboard.cluster_reader import DashboardSnapshot
 from kubectl_edl.job_views import topology_view
 from kubectl_edl.job_views.start_estimates import when
@@ -35,6 +36,9 @@ from kubectl_edl.top.options import NO_PRICES, CostOptions
 
 MOST_JOBS: Final = 200
 MOST_WAITING: Final = 100
+MOST_TEAMS: Final = 100
+"""The most teams that are shown, from the top of the tree."""
+_MOST_RESOURCES: Final = 4
 _RESTS: Final = frozenset({Phase.QUEUED, Phase.INCOMPLETE, Phase.PAUSED})
 _STOPS: Final = frozenset({Operation.SUSPENDED, Operation.ENDED})
 _UNPRICED: Final = "To see what they cost, start the dashboard with --price TYPE=AMOUNT."
@@ -98,7 +102,7 @@ def page(
         },
         "teams": {
             "all": len(snapshot.teams),
-            "rows": [_team(one) for one in team_rows.shown(snapshot.teams)],
+            "rows": [_team(one) for one in _first_teams(snapshot.teams)],
         },
         "costs": state and _costs(state, costs(state, asked), asked),
         "hints": [hint.removeprefix("hint: ") for hint in hints],
@@ -166,8 +170,47 @@ def _team(one: TeamFigures) -> Json:
         "level": one.level,
         **{name: str(found) if found else "" for name, found in amounts.items()},
         "waiting": one.waiting,
-        "bars": team_rows.bars(one),
+        "bars": _bars(one),
     }
+
+
+def _first_teams(teams: Sequence[TeamFigures]) -> tuple[TeamFigures, ...]:
+    """The topmost `MOST_TEAMS` teams, in their order."""
+    first = sorted(range(len(teams)), key=lambda place: (teams[place].level, place))
+    kept = set(first[:MOST_TEAMS])
+    return tuple(one for place, one in enumerate(teams) if place in kept)
+
+
+def _bars(one: TeamFigures) -> list[Json]:
+    """Bars of the resources that the team is guaranteed, then of others that it uses."""
+    owed = [name for name, _ in one.guaranteed]
+    others = [name for name, _ in one.used if name not in owed]
+    return [_bar(one, name) for name in (*owed, *others)[:_MOST_RESOURCES]]
+
+
+def _bar(one: TeamFigures, name: str) -> Json:
+    """One resource; parts are percent of the larger of its guarantee and its usage.
+
+    The parts are drawn in this order: used within the guarantee, borrowed, lent. The rest up to 100
+    is idle and not lent. The text is `40 of 32 nvidia.com/gpu, 8 borrowed`.
+    """
+    owed, used = one.guaranteed.get(name), one.used.get(name)
+    borrowed, lent = one.borrowed.get(name), one.lent.get(name)
+    whole = max(owed, used, 1)
+    parts = [f"{_figure(name, used)} of {amount_text(name, owed)}"]
+    parts += [f"{_figure(name, borrowed)} borrowed"] * bool(borrowed)
+    parts += [f"{_figure(name, lent)} lent"] * bool(lent)
+    shares = {"within": used - borrowed, "borrowed": borrowed, "lent": lent}
+    return {
+        "resource": name,
+        "text": ", ".join(parts),
+        **{part: round(100 * amount / whole, 1) for part, amount in shares.items()},
+    }
+
+
+def _figure(name: str, amount: int) -> str:
+    """An amount without the resource's name, which follows the guarantee."""
+    return amount_text(name, amount).partition(" ")[0]
 
 
 def _costs(state: ClusterState, found: ClusterCosts, asked: CostOptions) -> Json:

@@ -16,8 +16,7 @@ from edl.visibility.team_figures import TeamFigures
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.dashboard import node_load
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast
-from kubectl_edl.dashboard.page_state import MOST_JOBS, line, page, sample
-from kubectl_edl.dashboard.team_rows import MOST_TEAMS
+from kubectl_edl.dashboard.page_state import MOST_JOBS, MOST_TEAMS, line, page, sample
 from kubectl_edl.dashboard.watcher import DashboardWatcher
 from kubectl_edl.top.cluster_costs import INSTANCE_TYPE, cluster_costs
 from kubectl_edl.top.options import CostOptions
