@@ -1,5 +1,4 @@
-"""`kubectl edl top`."""
-
+from functools import partial
 from typing import Final
 
 import click
@@ -15,7 +14,7 @@ from kubectl_edl.cli.options import (
     output_options,
     watch_options,
 )
-from kubectl_edl.cli.watch_report import Read, printed
+from kubectl_edl.cli.watch_report import printed
 from kubectl_edl.client.cluster_view import survey_cluster, survey_training
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.prefetched_lists import jobs_of
@@ -115,7 +114,8 @@ def jobs(
 ) -> None:
     not_both(job, output)
     connection = cli.connect(scope)
-    _print(cli, connection, output, lambda: _jobs(cli, connection, job, output, costs))
+    read = partial(_jobs, cli, connection, job, output, costs)
+    printed(cli, output, read, connection.cluster, jobs_of(connection))
 
 
 @click.command(
@@ -127,7 +127,8 @@ def jobs(
 @click.pass_obj
 def nodes(cli: CliContext, node: str | None, scope: Scope, output: OutputOptions) -> None:
     connection = cli.connect(scope)
-    _print(cli, connection, output, lambda: _nodes(cli, connection, node))
+    read = partial(_nodes, cli, connection, node)
+    printed(cli, output, read, connection.cluster, jobs_of(connection))
 
 
 @click.command("cluster", short_help="Show totals of the whole cluster.", help=_CLUSTER_HELP)
@@ -137,7 +138,8 @@ def nodes(cli: CliContext, node: str | None, scope: Scope, output: OutputOptions
 @click.pass_obj
 def cluster(cli: CliContext, scope: Scope, output: OutputOptions, costs: CostOptions) -> None:
     connection = cli.connect(scope)
-    _print(cli, connection, output, lambda: _cluster(cli, connection, costs))
+    read = partial(_cluster, cli, connection, costs)
+    printed(cli, output, read, connection.cluster, jobs_of(connection))
 
 
 def _order(args: list[str]) -> list[str]:
@@ -155,13 +157,6 @@ top: Final = Listed(
 )
 
 
-def _print(
-    cli: CliContext, connection: ClusterConnection, output: OutputOptions, read: Read
-) -> None:
-    selection = jobs_of(connection)
-    printed(cli, output, read, connection.cluster, selection)
-
-
 def _jobs(
     cli: CliContext,
     connection: ClusterConnection,
@@ -169,27 +164,27 @@ def _jobs(
     output: OutputOptions,
     costs: CostOptions,
 ) -> Report:
-    from kubectl_edl.client.metrics_server import used_by_pods
     from kubectl_edl.top.resource_hours import hours
-    from kubectl_edl.top.usage import job_usage
+    from kubectl_edl.top.usage import job_usage, read_usage
     from kubectl_edl.top.view import job_report, jobs_report
 
     now = cli.now()
     survey = survey_training(connection, "" if job else output.selector, now)
     found = [training_job(job, survey, connection)] if job else list(survey.jobs)
-    used, hints = used_by_pods(connection.cluster, connection.namespace) if found else (None, ())
+    used, hints = (
+        read_usage(connection.cluster, "PodMetrics", connection.namespace) if found else (None, ())
+    )
     rows = [job_usage(view(one), used, hours(one, now, costs.serial)) for one in found]
     report = job_report(rows[0], now) if job else jobs_report(rows, now, connection.namespace)
     return report.with_hints((*survey.hints, *hints))
 
 
 def _nodes(cli: CliContext, connection: ClusterConnection, name: str | None) -> Report:
-    from kubectl_edl.client.metrics_server import used_by_nodes
-    from kubectl_edl.top.usage import node_usage
+    from kubectl_edl.top.usage import node_usage, read_usage
     from kubectl_edl.top.view import nodes_report
 
     state, hints = survey_cluster(connection.cluster, cli.now())
-    used, unknown = used_by_nodes(connection.cluster)
+    used, unknown = read_usage(connection.cluster, "NodeMetrics")
     found = node_usage(state, used)
     if name is not None:
         found = tuple(one for one in found if one.node.name == name.removeprefix("node/"))
@@ -200,13 +195,12 @@ def _nodes(cli: CliContext, connection: ClusterConnection, name: str | None) -> 
 
 
 def _cluster(cli: CliContext, connection: ClusterConnection, asked: CostOptions) -> Report:
-    from kubectl_edl.client.metrics_server import used_by_nodes
     from kubectl_edl.top.cluster_costs import cluster_costs, unpriced
-    from kubectl_edl.top.usage import ClusterUsage, cluster_usage, node_usage, phases
+    from kubectl_edl.top.usage import ClusterUsage, cluster_usage, node_usage, phases, read_usage
     from kubectl_edl.top.view import cluster_report
 
     state, hints = survey_cluster(connection.cluster, cli.now())
-    used, unknown = used_by_nodes(connection.cluster)
+    used, unknown = read_usage(connection.cluster, "NodeMetrics")
     found = node_usage(state, used)
     costs = cluster_costs(state, asked)
     usage = ClusterUsage(cluster_usage(state, found), found, phases(state), costs)

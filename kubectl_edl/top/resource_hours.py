@@ -20,8 +20,6 @@ _THOUSAND: Final = 1000
 
 
 class Unit(StrEnum):
-    """What hours are counted of."""
-
     GPU = "GPU"
     CPU = "CPU"
 

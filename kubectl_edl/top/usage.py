@@ -5,16 +5,42 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from edl.errors import Forbidden, NotFound, Unreachable
+from edl.kube.cluster import Cluster, ListOptions
 from edl.model import ClusterState, Node, Pod, PodPhase, Role
 from edl.phases import phase, waits
 from edl.quantities import CPU, MEMORY, PODS, Resources
-from kubectl_edl.client.metrics_server import Used
+from edl.writes import Json
+from kubectl_edl.client.optional_reads import Hints
 from kubectl_edl.job_views.training_job_view import JobView
 from kubectl_edl.output.cell_quantities import gpus, offered_gpus
 from kubectl_edl.top.cluster_costs import ClusterCosts
 from kubectl_edl.top.resource_hours import Hours
 
+_UNKNOWN: Final = "hint: usage is unknown"
 _AmountOf = Callable[[Resources], int]
+Used = Mapping[tuple[str, str], Resources]
+"""Usage by (namespace, name); nodes have no namespace."""
+
+
+def read_usage(cluster: Cluster, kind: str, namespace: str = "") -> tuple[Used | None, Hints]:
+    """Usage from metrics-server, of `PodMetrics` or `NodeMetrics`; None and a hint without it."""
+    try:
+        found = cluster.list(ListOptions(kind, namespace)).manifests()
+    except NotFound:
+        return None, (f"{_UNKNOWN}: the cluster has no metrics-server (metrics.k8s.io)",)
+    except (Forbidden, Unreachable) as error:
+        return None, (f"{_UNKNOWN}: {error}",)
+    return {
+        (one["metadata"].get("namespace") or "", one["metadata"]["name"]): _usage(one)
+        for one in found
+    }, ()
+
+
+def _usage(one: Json) -> Resources:
+    """A node's usage, or the sum of a pod's containers."""
+    parts = [container.get("usage") for container in one.get("containers") or ()]
+    return _sum(map(Resources.parse, parts or [one.get("usage")]))
 
 
 @dataclass(frozen=True, slots=True)
