@@ -55,7 +55,8 @@ class LabelOptions:
 def labelled(manifest: Json, labels: LabelOptions) -> Json:
     """A labelled Job, CronJob or bare pod; raises Denied with every finding."""
     changed: Json = deepcopy(manifest)
-    target = _labelled_part(changed)
+    # A CronJob's Jobs inherit from its jobTemplate.
+    target = changed["spec"]["jobTemplate"] if changed.get("kind") == "CronJob" else changed
     metadata = target.setdefault("metadata", {}) or {}
     target["metadata"] = metadata
     if target is not changed:
@@ -64,14 +65,6 @@ def labelled(manifest: Json, labels: LabelOptions) -> Json:
     _put(metadata, "annotations", _chosen(_ANNOTATIONS, labels))
     _check(target, changed)
     return changed
-
-
-def _labelled_part(manifest: Json) -> Json:
-    """The part that gets the labels: of a CronJob its jobTemplate, from which its Jobs inherit."""
-    if manifest.get("kind") != "CronJob":
-        return manifest
-    part: Json = manifest["spec"]["jobTemplate"]
-    return part
 
 
 def _move_down(above: Json, below: Json) -> None:

@@ -1,10 +1,10 @@
 """Adds labels to the Jobs, CronJobs and pods in manifest files, or removes what is ours there."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from edl import contract
-from edl.errors import Denied, refuse
+from edl.errors import Denied, Finding, refuse
 from edl.writes import Json
 from kubectl_edl.adopt.job_labels import LabelOptions, labelled
 from kubectl_edl.adopt.release_job import unlabelled, without_labels
@@ -17,9 +17,6 @@ from kubectl_edl.resources.manifest_items import JOB_KINDS, misshapen, name_of, 
 from kubectl_edl.resources.manifest_sources import Named, sources
 from kubectl_edl.resources.source_manifest import as_written
 from kubectl_edl.resources.yaml_rewriter import Rewritten, hints, rewrite
-
-if TYPE_CHECKING:
-    from edl.errors import Finding
 
 
 def adopt_files(stdin: TextIO, named: Named, labels: LabelOptions) -> list[Rewritten]:
@@ -79,7 +76,7 @@ class _Editor:
         self.where = where
         self._edit = edit
         self.names: list[str] = []
-        self.findings: list[Finding] = []
+        self.findings = list[Finding]()
         self.changed = False
 
     def change(self, manifest: Json, where: str) -> Json | None:

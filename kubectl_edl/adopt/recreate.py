@@ -66,7 +66,9 @@ def adopt_job(
     try:
         replacement = _plan(connection, target, labels)
     except NotFound:
-        raise _unknown(target.name, connection) from None
+        listed = connection.cluster.list(ListOptions("Job", target.namespace)).manifests()
+        known = [object_name(one) for one in listed]
+        raise no_such_plain_job(target.name, known, connection) from None
     if not how.recreate:
         flags = f"{labels.flags}{connection.scope.job_flags}".strip()
         raise Refused(
@@ -79,7 +81,9 @@ def adopt_job(
         cli.out.write(dump(replacement.fresh))
         return
     _check_accepted(connection, replacement)
-    if how.yes or confirmed(cli, _question(replacement)):
+    active = (replacement.found.get("status") or {}).get("active") or 0
+    question = f'Job "{target.name}" has {active} active pods: delete it and create it again?'
+    if how.yes or confirmed(cli, question):
         fresh = _recreate(cli, connection, target, labels, how.timeout)
         for hint in _hints(cli, connection, fresh):
             cli.warn(hint)
@@ -168,13 +172,6 @@ def _recreate(
         ) from error
 
 
-def _question(replacement: Replacement) -> str:
-    active = (replacement.found.get("status") or {}).get("active") or 0
-    return (
-        f'Job "{replacement.target.name}" has {active} active pods: delete it and create it again?'
-    )
-
-
 def _wait_until_gone(
     cli: CliContext, connection: ClusterConnection, replacement: Replacement, timeout: timedelta
 ) -> None:
@@ -192,8 +189,3 @@ def _wait_until_gone(
     if waited(cli, there, timeout):
         after = duration_text(timeout)
         raise Refused(f"it is still there after {after} (a finalizer?); --timeout waits longer")
-
-
-def _unknown(name: str, connection: ClusterConnection) -> Exception:
-    listing = connection.cluster.list(ListOptions("Job", connection.namespace))
-    return no_such_plain_job(name, [object_name(one) for one in listing.manifests()], connection)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -33,15 +32,6 @@ from kubectl_edl.resources.source_manifest import has_ended
 
 _PLACES: Final = ("labels", "annotations")
 _START: Final = "kubectl patch job {name}{flags} -p '{body}'"
-
-
-@dataclass(frozen=True, slots=True)
-class _Done:
-    """The changed Jobs, a sentence that reports the change, and hints for the user."""
-
-    sentence: str
-    manifests: tuple[Json, ...]
-    hints: tuple[str, ...] = ()
 
 
 def unlabelled(manifest: Json) -> Json:
@@ -93,9 +83,12 @@ def release_job(
         each(cli, jobs, lambda job: pairs.append(_released(job, cli, patcher)))
     finally:
         if pairs:
-            done = _done(pairs, connection.scope.flags, patcher.remark)
-            print_changed(cli, writing.output, done.sentence, done.manifests)
-            for hint in (*done.hints, *_delete_budgets(connection, done, writing)):
+            before, released = [job for job, _ in pairs], [job for _, job in pairs]
+            flags = connection.scope.flags
+            sentence = "\n".join(f"{_outcome(job, flags)}{patcher.remark}" for job in before)
+            print_changed(cli, writing.output, sentence, released)
+            budgets = _delete_budgets(connection, released, writing)
+            for hint in (*_hints(before, flags), *budgets):
                 cli.warn(hint)
 
 
@@ -138,13 +131,6 @@ def _released(job: Json, cli: CliContext, patcher: Patcher) -> tuple[Json, Json]
         return found, patcher.patch(Patch(ObjectRef.of("Job", job), version, _removal(found)))
 
     return with_fresh_state(change, cli.sleep)
-
-
-def _done(pairs: Sequence[tuple[Json, Json]], flags: str, remark: str) -> _Done:
-    jobs = [before for before, _ in pairs]
-    lines = [f"{_outcome(job, flags)}{remark}" for job in jobs]
-    manifests = tuple(after for _, after in pairs)
-    return _Done("\n".join(lines), manifests, tuple(_hints(jobs, flags)))
 
 
 def _removal(job: Json) -> Json:
@@ -190,13 +176,13 @@ def _hints(jobs: list[Json], flags: str) -> Iterator[str]:
 
 
 def _delete_budgets(
-    connection: ClusterConnection, done: _Done, writing: WriteOptions
+    connection: ClusterConnection, released: Sequence[Json], writing: WriteOptions
 ) -> Iterator[str]:
     """Delete our PodDisruptionBudgets, which would block drains forever; other objects are kept."""
     if writing.dry_run != "none":
         return
-    jobs = {one["metadata"]["name"] for one in done.manifests}
-    namespace = done.manifests[0]["metadata"]["namespace"]
+    jobs = {one["metadata"]["name"] for one in released}
+    namespace = released[0]["metadata"]["namespace"]
     managed = f"app.kubernetes.io/managed-by={contract.MANAGED_BY}"
     cluster = connection.cluster
     try:

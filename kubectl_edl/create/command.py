@@ -13,7 +13,7 @@ from edl.model import ResizePolicy
 from edl.parsing.parser import parse
 from edl.spec.job_spec import RoleBounds
 from edl.writes import Json
-from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
+from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import print_changed
 from kubectl_edl.cli.lazy_group import Listed
 from kubectl_edl.cli.options import WriteOptions, namespace_options, write_options
@@ -76,17 +76,7 @@ def _mode(framework: Framework) -> Decorator:
     text = "Mode; defaults to the one that fits the roles."
     if any(mode.execs for mode in framework.modes):
         text = _LAUNCH_MODES
-    return click.option(
-        "--mode",
-        type=click.Choice(tuple(known)),
-        help=text,
-    )
-
-
-def _settings(framework: Framework) -> Decorator:
-    known = ", ".join(settings_of(framework))
-    text = f"Set one of: {known}."
-    return click.option("--set", multiple=True, metavar="NAME=VALUE", help=text)
+    return click.option("--mode", type=click.Choice(tuple(known)), help=text)
 
 
 def _completions(framework: Framework) -> tuple[Decorator, ...]:
@@ -130,7 +120,9 @@ def _foreign_roles(framework: Framework) -> list[RoleKind]:
 def _command(framework: Framework) -> click.Command:
     kinds = [*framework.roles, *_foreign_roles(framework)]
     sizes = [_size(kind, hidden=kind.name not in framework.kinds) for kind in kinds]
-    pods = group(RolePodOptions, "pods", _settings(framework))
+    text = f"Set one of: {', '.join(settings_of(framework))}."
+    settings = click.option("--set", multiple=True, metavar="NAME=VALUE", help=text)
+    pods = group(RolePodOptions, "pods", settings)
     options = group(CreateOptions, "options", _mode(framework), *_completions(framework))
     known = {_parameter(kind.name): kind.name for kind in kinds}
 
@@ -154,23 +146,15 @@ def _command(framework: Framework) -> click.Command:
 
 
 def _framework_help(framework: Framework) -> str:
-    roles = [*_sample(framework)]
-    sizes = ((framework.kinds[role], text) for role, text in roles)
-    example = " ".join(
-        flags(kind)[0] if kind.single else f"{flags(kind)[0]} {text}" for kind, text in sizes
-    )
-    return _FRAMEWORK_HELP.format(name=framework.name, example=example)
-
-
-def _sample(framework: Framework) -> list[tuple[str, str]]:
-    """Roles and sizes for an example: those that the default mode needs, and workers."""
+    """The help, whose example has the roles that the default mode needs, and workers."""
     mode = next(mode for mode in framework.modes if not mode.opt_in)
-    wanted = {*mode.needed, mode.role, framework.worker} - {""}
-    return [
-        (kind.name, "1..4" if kind.resizable else "2")
+    wanted = {*mode.needed, mode.role, framework.worker}
+    example = " ".join(
+        flags(kind)[0] + ("" if kind.single else " 1..4" if kind.resizable else " 2")
         for kind in framework.roles
         if kind.name in wanted
-    ]
+    )
+    return _FRAMEWORK_HELP.format(name=framework.name, example=example)
 
 
 def _create(cli: CliContext, scope: Scope, writing: WriteOptions, request: CreateRequest) -> None:
@@ -178,7 +162,12 @@ def _create(cli: CliContext, scope: Scope, writing: WriteOptions, request: Creat
     if writing.dry_run == "server":
         made = rehearse(cli.connect(scope), made)
     elif writing.dry_run == "none":
-        made = _stored(cli, cli.connect(scope), made)
+        connection = cli.connect(scope)
+        made = create_all(cli, connection, made)
+        now = cli.now()
+        needed = hints(connection, made, now, "add --cpu and --memory")
+        for hint in (*unattended(connection, now), *needed, *_by_itself(made)):
+            cli.warn(hint)
     remark = REMARKS[writing.dry_run]
     lines = (f"job.batch/{one['metadata']['name']} created{remark}: {_range(one)}" for one in made)
     print_changed(cli, writing.output, "\n".join(lines), made)
@@ -200,16 +189,6 @@ def _by_itself(made: list[Json]) -> Iterator[str]:
         if mode and spec.role in mode.single and not asked:
             limit = in_options(framework, framework.only_one(spec.role, mode))
             yield f"hint: {spec.role} by itself: {limit}"
-
-
-def _stored(cli: CliContext, connection: ClusterConnection, made: list[Json]) -> list[Json]:
-    """Create the Jobs, and print hints on what they need."""
-    stored = create_all(cli, connection, made)
-    now = cli.now()
-    needed = hints(connection, stored, now, "add --cpu and --memory")
-    for hint in (*unattended(connection, now), *needed, *_by_itself(made)):
-        cli.warn(hint)
-    return stored
 
 
 def _roles(framework: Framework) -> str:

@@ -68,8 +68,6 @@ class CreateRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A parsed request."""
-
     request: CreateRequest
     framework: Framework
     requested: RequestedRoles
@@ -218,7 +216,6 @@ def _pod(draft: _Draft, bounds: RoleBounds, command: tuple[str, ...]) -> Json:
 
 
 def _without_empty(members: Mapping[str, object]) -> Json:
-    """The members without empty values."""
     return {name: value for name, value in members.items() if value}
 
 

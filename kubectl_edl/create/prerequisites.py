@@ -7,7 +7,7 @@ from typing import Final
 from edl.errors import ClusterError, NotFound
 from edl.inject.warnings import request_warnings
 from edl.messages import message
-from edl.model import ObjectRef, TrainingJob
+from edl.model import ObjectRef
 from edl.quantities import MEMORY
 from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection
@@ -38,15 +38,11 @@ def hints(
             return
         for role in request_warnings.roles(job):
             yield f"hint: {request_warnings.no_requests(role.name, role.spec.max)}; {remedy}"
-        yield from _tiny_memory(job)
-
-
-def _tiny_memory(job: TrainingJob) -> Iterator[str]:
-    """A quantity without a unit is bytes: `--memory 4`."""
-    for role in job.live:
-        amount = role.template.shape.requests.get(MEMORY)
-        if 0 < amount < _LEAST_MEMORY:
-            yield f"hint: pods of {role.name} request {amount} bytes of memory: is a unit missing?"
+        for role in job.live:
+            amount = role.template.shape.requests.get(MEMORY)
+            if 0 < amount < _LEAST_MEMORY:  # a quantity without a unit is bytes: `--memory 4`
+                pods = f"pods of {role.name} request {amount} bytes of memory"
+                yield f"hint: {pods}: is a unit missing?"
 
 
 def _claims(connection: ClusterConnection, stored: Sequence[Json]) -> Iterator[str]:

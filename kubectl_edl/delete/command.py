@@ -1,5 +1,3 @@
-"""`kubectl edl delete`."""
-
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
@@ -64,10 +62,9 @@ def _found(connection: ClusterConnection, choice: JobSelection, how: DeleteOptio
         return {key: jobs for key, jobs in listed.items() if key in chosen}
     there = {key.name: jobs for key, jobs in listed.items()}
     names = _whole(dict.fromkeys(map(plain, choice.names)), there)
+    own = {job["metadata"]["name"] for jobs in there.values() for job in jobs}
     unknown = [
-        name
-        for name in names
-        if name not in there and not (how.ignore_not_found and not _is_known(name, there))
+        name for name in names if name not in there and (name in own or not how.ignore_not_found)
     ]
     if unknown:
         _refuse(unknown[0], there, connection, "; nothing was deleted" if len(names) > 1 else "")
@@ -96,10 +93,6 @@ def _list(connection: ClusterConnection, labels: str) -> list[tuple[JobKey, Json
     ]
 
 
-def _is_known(name: str, listed: _ByName) -> bool:
-    return any(name == job["metadata"]["name"] for jobs in listed.values() for job in jobs)
-
-
 def _refuse(name: str, listed: _ByName, connection: ClusterConnection, spared: str) -> None:
     """Raise Refused or Missing for a name other than a training job's, such as one of its Jobs'.
 
@@ -119,13 +112,6 @@ def _refuse(name: str, listed: _ByName, connection: ClusterConnection, spared: s
     except NotFound:
         raise Missing(f"{missing(name, sorted(listed), connection)}{spared}") from None
     raise Refused(f'Job "{name}" is not elastic: kubectl delete job {name}{flags}{spared}')
-
-
-def _agreed(cli: CliContext, scope: Scope, found: _Jobs, how: DeleteOptions) -> bool:
-    if how.yes or how.dry_run != "none":
-        return True
-    pods = {key: sum(map(_active, jobs)) for key, jobs in found.items()}
-    return agreed(cli, scope, "Delete", pods, sum(map(len, found.values())))
 
 
 def _delete(
@@ -150,7 +136,12 @@ def _delete(
 
 def _ending_pods(jobs: Sequence[Json]) -> str:
     """`; its 4 pods end within 30s`: they run on for their grace period; empty without pods."""
-    there = [(_active(job) + _terminating(job), job["spec"]["template"]["spec"]) for job in jobs]
+    # Those of a job that was paused just now still end.
+    terminating = ((job.get("status") or {}).get("terminating") or 0 for job in jobs)
+    there = [
+        (_active(job) + more, job["spec"]["template"]["spec"])
+        for job, more in zip(jobs, terminating, strict=True)
+    ]
     pods = sum(count for count, _ in there)
     if not pods:
         return ""
@@ -161,11 +152,6 @@ def _ending_pods(jobs: Sequence[Json]) -> str:
 
 def _active(job: Json) -> int:
     return (job.get("status") or {}).get("active") or 0
-
-
-def _terminating(job: Json) -> int:
-    """Pods that still end, as those of a job that was paused just now."""
-    return (job.get("status") or {}).get("terminating") or 0
 
 
 def _delete_one(cluster: PluginCluster, job: Json, dry_run: str) -> None:
@@ -229,7 +215,11 @@ def delete(cli: CliContext, choice: JobSelection, how: DeleteOptions, scope: Sco
     check(choice, scope)
     connection = cli.connect(scope)
     found = _found(connection, choice, how)
-    if none_found(cli, connection.namespace, found) or not _agreed(cli, scope, found, how):
+    if none_found(cli, connection.namespace, found):
+        return
+    pods = {key: sum(map(_active, jobs)) for key, jobs in found.items()}
+    confirms = not how.yes and how.dry_run == "none"
+    if confirms and not agreed(cli, scope, "Delete", pods, sum(map(len, found.values()))):
         return
     each(cli, found.items(), partial(_delete, cli, connection, how))
     if how.wait and how.dry_run == "none":

@@ -1,5 +1,3 @@
-"""`kubectl edl events`."""
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -24,7 +24,7 @@ def events_report(found: Sequence[EventFacts], now: datetime, namespace: str, wh
 
 def events_table(found: Sequence[EventFacts], now: datetime, namespace: str) -> Table:
     columns: tuple[Column[EventFacts], ...] = (
-        *in_namespaces(namespace, _namespace),
+        *in_namespaces(namespace, lambda one: one.body["metadata"].get("namespace", "")),
         Column("LAST SEEN", lambda one: _seen(one, now)),
         Column("TYPE", lambda one: str(one.body.get("type") or ""), colour=meaning),
         Column("REASON", lambda one: one.reason),
@@ -34,10 +34,6 @@ def events_table(found: Sequence[EventFacts], now: datetime, namespace: str) -> 
         Column("MESSAGE", lambda one: one.message, shrinks=True),
     )
     return Table.of(columns, found)
-
-
-def _namespace(one: EventFacts) -> str:
-    return str(one.body["metadata"].get("namespace") or "")
 
 
 def _seen(one: EventFacts, now: datetime) -> str:

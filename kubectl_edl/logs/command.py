@@ -1,6 +1,4 @@
-"""`kubectl edl logs`."""
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -19,8 +17,7 @@ from kubectl_edl.client.job_lookup import named_role, only, training_job
 from kubectl_edl.client.prefetched_lists import jobs_of
 from kubectl_edl.job_views.job_reasons import why
 from kubectl_edl.logs.follow_logs import FollowedPods, Follower, Output
-from kubectl_edl.logs.log_targets import LogTarget
-from kubectl_edl.logs.options import LogOptions
+from kubectl_edl.logs.log_targets import LogOptions, LogTarget
 from kubectl_edl.logs.read_logs import (
     LogPrinter,
     colours,
@@ -66,7 +63,8 @@ def logs(cli: CliContext, job: str, asked: LogOptions, scope: Scope) -> None:
         # The name of one Job of the training job selects that Job's role.
         asked = replace(asked, role=(named,))
     if asked.follow:
-        watching = _watching(cli, connection, found.key.namespace)
+        selections = [jobs_of(connection), elastic_pods(found.key.namespace)]
+        watching = replace(connection, cluster=cli.watched(connection.cluster, selections))
         current = partial(_current_pods, cli, watching, found.key, asked, connection)
         _follow(watching, current, printer)
         return
@@ -74,12 +72,6 @@ def logs(cli: CliContext, job: str, asked: LogOptions, scope: Scope) -> None:
     if not sources:
         raise Refused(no_pods(found, asked))
     read(connection, sources, printer)
-
-
-def _watching(cli: CliContext, connection: ClusterConnection, namespace: str) -> ClusterConnection:
-    """The same connection, with lists of Jobs and pods served from watches."""
-    selections = [jobs_of(connection), elastic_pods(namespace)]
-    return replace(connection, cluster=cli.watched(connection.cluster, selections))
 
 
 def _current_pods(
@@ -98,12 +90,8 @@ def _current_pods(
     sources = find(connection, job, asked)
     if not sources:
         return FollowedPods((), f"{no_pods(job, asked)}; waiting for them")
-    return FollowedPods(sources, _not_begun(sources))
-
-
-def _not_begun(sources: Sequence[LogTarget]) -> str:
     first = next((source for source in sources if source.waiting), sources[0])
-    return f"{first.label} has no log yet: {first.waiting}; waiting for it"
+    return FollowedPods(sources, f"{first.label} has no log yet: {first.waiting}; waiting for it")
 
 
 def _follow(

@@ -67,15 +67,11 @@ _Message: TypeAlias = _Line | _End | _Wake
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where log lines and messages are written."""
-
     line: Callable[[str, LogTarget], None]
     message: Callable[[str], None]
 
 
 class Reader:
-    """A thread that reads one log."""
-
     def __init__(self, cluster: PluginCluster, wanted: LogRequest) -> None:
         self._cluster = cluster
         self._wanted = wanted

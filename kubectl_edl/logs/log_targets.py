@@ -2,15 +2,20 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
+import click
+
 from edl import contract
+from edl.kube.option_group import option, option_group
 from edl.model import ObjectRef, Role, TrainingJob
 from edl.parsing.yaml_values import whole
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
+from kubectl_edl.cli.completion_candidates import role_names
+from kubectl_edl.cli.param_types import Duration
 from kubectl_edl.client.pending_pods import owning_jobs
-from kubectl_edl.logs.options import LogOptions
 
 _DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
@@ -19,6 +24,29 @@ SIMULATED: Final = (
     "simulated pods write no log: nothing runs on kwok's nodes; kubectl edl events JOB shows what "
     "happened to them"
 )
+
+
+@option_group
+class LogOptions:
+    """The logs to read, the part of them, and the output format; empty or None if not given."""
+
+    follow: bool = option("-f", help="Follow the logs until the training job has ended.")
+    role: tuple[str, ...] = option(
+        shell_complete=role_names, help="Only print logs of this role; may be repeated."
+    )
+    index: int | None = option(
+        type=click.IntRange(min=0), metavar="N", help="Only print logs of pods with this index."
+    )
+    container: str = option("-c", help="Container; defaults to the one that kubectl logs selects.")
+    tail: int | None = option(
+        type=click.IntRange(min=0), metavar="N", help="Number of recent lines of each log to print."
+    )
+    since: timedelta | None = option(
+        type=Duration(above_zero=True), help="Only print lines newer than 90s, 10m or 1h."
+    )
+    previous: bool = option("-p", help="Print the logs of the previous instance of each container.")
+    timestamps: bool = option(help="Include timestamps.")
+    prefix: bool = option(default=True, help="Prefix each line with its role and index.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ from edl.phases import phase
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.job_views.job_reasons import why
-from kubectl_edl.logs.log_targets import SIMULATED, LogTarget, sources
-from kubectl_edl.logs.options import LogOptions
+from kubectl_edl.logs.log_targets import SIMULATED, LogOptions, LogTarget, sources
 
 _COLOURS: Final = (36, 32, 35, 33, 34)
 """ANSI: cyan, green, magenta, yellow, blue."""

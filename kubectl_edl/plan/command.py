@@ -1,5 +1,3 @@
-"""`kubectl edl plan`."""
-
 from typing import Final
 
 import click

@@ -9,7 +9,7 @@ from edl.domain_counts import DomainCounts, NodeLabels, counted, labels_of
 from edl.messages import message, messages
 from edl.model import ClusterState, Code, JobKey, Reason, Topology, TrainingJob
 from edl.model.reason_codes import Minimum, Other, PendingPods
-from edl.planner.plan import Admission, Drain, Plan, Resize, Suspension
+from edl.planner.plan import Admission, Plan, Resize, Suspension
 from kubectl_edl.job_views.role_history import ReplicasChange
 from kubectl_edl.job_views.training_job_view import job_names
 
@@ -17,8 +17,6 @@ _PREEMPTED: Final = frozenset({Code.PREEMPTED, Code.GUARANTEE_RECLAIMED})
 
 
 class PlannedAction(StrEnum):
-    """A plan's action on a training job."""
-
     START = "Start"
     SCALE_UP = "ScaleUp"
     SCALE_DOWN = "ScaleDown"
@@ -79,7 +77,12 @@ def moves(state: ClusterState, plan: Plan) -> tuple[PlannedChange, ...]:
         *(_suspension(jobs[one.job], one) for one in plan.suspensions),
         *(_resize(one, jobs[one.job].topology, labels) for one in plan.resizes),
         *(_admission(one, jobs[one.job].topology, labels) for one in plan.admissions),
-        *map(_eviction, plan.drains),
+        *(
+            PlannedChange(
+                one.job, PlannedAction.EVICT, (), one.reason, message(one.reason), one.pods
+            )
+            for one in plan.drains
+        ),
     )
     return tuple(replace(one, job_names=job_names(jobs[one.job])) for one in found)
 
@@ -91,12 +94,6 @@ def victims(changes: Iterable[PlannedChange]) -> Mapping[JobKey, Sequence[JobKey
         if one.preempted and one.yields_to:
             found.setdefault(one.yields_to, []).append(one.job)
     return found
-
-
-def _eviction(one: Drain) -> PlannedChange:
-    return PlannedChange(
-        one.job, PlannedAction.EVICT, (), one.reason, message(one.reason), one.pods
-    )
 
 
 def _suspension(job: TrainingJob, one: Suspension) -> PlannedChange:

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, TypeAlias
 
+from edl.domain_counts import DomainCounts
 from edl.messages import message
 from edl.model import JobKey
 from edl.planner.plan import Held, StayingPods
@@ -24,8 +25,7 @@ from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in
 from kubectl_edl.plan.plan_changes import PlannedChange
 
-if TYPE_CHECKING:
-    from edl.domain_counts import DomainCounts
+_PlacedChange: TypeAlias = tuple[PlannedChange, DomainCounts]
 
 
 class _ChangedRole(NamedTuple):
@@ -103,7 +103,7 @@ def _diff(planned: Planned) -> Table:
 
 def _domains(planned: Planned) -> Table:
     """Topology domains of the pods that get nodes in this plan."""
-    columns: tuple[Column[tuple[PlannedChange, DomainCounts]], ...] = (
+    columns: tuple[Column[_PlacedChange], ...] = (
         *in_namespaces(planned.namespace, lambda pair: pair[0].job.namespace),
         Column("NAME", lambda pair: pair[0].job.name),
         *topology_view.columns(lambda pair: pair[1]),

@@ -13,21 +13,12 @@ from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 
 _SERVER_METADATA: Final = (
-    "uid",
-    "resourceVersion",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "generation",
-    "managedFields",
-    "selfLink",
-    "finalizers",
+    *("uid", "resourceVersion", "generation", "managedFields", "selfLink", "finalizers"),
+    *("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"),
 )
 _CONTROLLER_LABELS: Final = (
-    "controller-uid",
-    "job-name",
-    "batch.kubernetes.io/controller-uid",
-    "batch.kubernetes.io/job-name",
+    *("controller-uid", "batch.kubernetes.io/controller-uid"),
+    *("job-name", "batch.kubernetes.io/job-name"),
 )
 _CONTROLLER_ANNOTATIONS: Final = ("batch.kubernetes.io/job-tracking",)
 _SETTINGS: Final = frozenset(

@@ -36,7 +36,7 @@ def change_teams(
 
     def once() -> str:
         found = find(cluster, _document(cluster))
-        text = _text(found)
+        text = str(((found or {}).get("data") or {}).get(contract.TEAMS_KEY, ""))
         before, new = parse_teams(text), edit(text)
         after = parse_teams(new)
         teams_of({contract.TEAMS_KEY: new})
@@ -67,11 +67,6 @@ def _agreed(
 
 def _document(cluster: PluginCluster) -> ObjectRef:
     return ObjectRef("ConfigMap", cluster.system_namespace, contract.TEAMS_CONFIG_MAP)
-
-
-def _text(found: Json | None) -> str:
-    data = (found or {}).get("data") or {}
-    return str(data.get(contract.TEAMS_KEY, ""))
 
 
 def _write(
