@@ -183,6 +183,7 @@ def _kubectl(arguments: Sequence[str], text: str) -> int:
 def this_process() -> CliContext:
     """The context of this process: its own streams, clock and cluster."""
     out, stdin, attention = printing(sys.stdout), reading(sys.stdin), Attention()
+    drawn = draws(out, os.environ)
     return CliContext(
         out=out,
         err=printing(sys.stderr),
@@ -193,17 +194,12 @@ def this_process() -> CliContext:
         changes=partial(_changes, attention),
         watched=partial(_watched, attention),
         listening=partial(listening, attention, stdin),
-        width=get_terminal_size().columns if draws(out, os.environ) else None,
-        size=get_terminal_size if draws(out, os.environ) else None,
-        coloured=out.isatty() and not _colourless(os.environ),
+        width=get_terminal_size().columns if drawn else None,
+        size=get_terminal_size if drawn else None,
+        coloured=drawn and not os.environ.get("NO_COLOR"),  # https://no-color.org
         unicode=knows_unicode(os.environ),
         kubectl=_kubectl,
     )
-
-
-def _colourless(environ: Mapping[str, str]) -> bool:
-    """Whether colours are disabled (https://no-color.org) or the terminal has none."""
-    return bool(environ.get("NO_COLOR")) or environ.get("TERM") == "dumb"
 
 
 def _silence_stdout() -> None:

@@ -22,8 +22,6 @@ from kubectl_edl.cli.context import ClusterConnection
 
 
 class Exit(IntEnum):
-    """The exit codes."""
-
     DONE = 0
     REFUSED = 1
     USAGE = 2
@@ -98,7 +96,6 @@ _CODES: Final[Mapping[type[EdlError], Exit]] = {
 
 
 def exit_code(error: EdlError) -> Exit:
-    """The exit code for an error."""
     return next((code for kind, code in _CODES.items() if isinstance(error, kind)), Exit.REFUSED)
 
 

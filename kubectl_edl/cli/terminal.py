@@ -56,11 +56,9 @@ class Attention:
         self._at_once = False
 
     def wake(self) -> None:
-        """Report a possible change."""
         self._woken.set()
 
     def redraw(self) -> None:
-        """Request an immediate redraw."""
         self._at_once = True
         self._woken.set()
 

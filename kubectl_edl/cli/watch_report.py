@@ -20,7 +20,6 @@ Read = Callable[[], Report]
 
 
 def show(cli: CliContext, output: OutputOptions, read: Read) -> None:
-    """Print the report once."""
     report, chosen = read(), form(output.format)
     _print_hints(cli, chosen, report)
     if report.objects or not chosen.people:

@@ -158,7 +158,6 @@ def survey_created(connection: ClusterConnection, jobs: Sequence[Json], now: dat
 
 
 def _training(asked: PrefetchedLists) -> _Read:
-    """The Jobs and their pods."""
     shapes = ShapeInterner()
     listed = asked.answers()
     jobs = [job_facts.job(raw, shapes) for raw in listed.jobs()]
@@ -204,11 +203,9 @@ def survey_cluster(cluster: Cluster, now: datetime) -> tuple[ClusterState, Hints
     missed: dict[str, Forbidden] = {}
     facts = read_once(cluster, missed.__setitem__)
     state = observe(facts, server_time(cluster, now))
-    return state, tuple(f"hint: {_missing(kind)}: {missed[kind]}" for kind in sorted(missed))
-
-
-def _missing(kind: str) -> str:
-    return _UNKNOWN.get(kind, f"what a {kind} adds or forbids is unknown")
+    usual = {kind: f"what a {kind} adds or forbids is unknown" for kind in missed}
+    unknown = usual | _UNKNOWN
+    return state, tuple(f"hint: {unknown[kind]}: {missed[kind]}" for kind in sorted(missed))
 
 
 def _jobs(connection: ClusterConnection, selector: str = "") -> list[JobFacts]:

@@ -107,17 +107,11 @@ def _published(lead: LeaseView) -> EffectiveSettings:
         settings = read(lead.settings)
     except ValueError as error:
         return _assumed(f"hint: assumed settings: {lead.where}, {contract.SETTINGS}: {error}")
-    return EffectiveSettings(settings, "reconciler", _unknown(settings))
+    names = ", ".join(settings.unknown)
+    unknown = f"hint: the reconciler has settings that this plugin does not know ({names})"
+    hints = (f"{unknown}: update it",) if names else ()
+    return EffectiveSettings(settings, "reconciler", hints)
 
 
 def _assumed(*hints: str) -> EffectiveSettings:
     return EffectiveSettings(Settings(limits=Limits()), "default", hints)
-
-
-def _unknown(settings: Settings) -> tuple[str, ...]:
-    if not settings.unknown:
-        return ()
-    names = ", ".join(settings.unknown)
-    return (
-        f"hint: the reconciler has settings that this plugin does not know ({names}): update it",
-    )

@@ -1,1 +1,0 @@
-"""`kubectl edl completion`."""

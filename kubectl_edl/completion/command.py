@@ -1,5 +1,3 @@
-"""`kubectl edl completion`."""
-
 from typing import Final
 
 import click

@@ -171,7 +171,8 @@ def _why_sized(role: Role) -> Why:
         left = "1 work item is" if remaining == 1 else f"{remaining} work items are"
         return Why(None, f"{left} left, with one pod each")
     last = role.record.last
-    if last and last.code is role.record.reason and _names_another_max(last, role):
+    current = last and last.code is role.record.reason
+    if last and current and isinstance(last.about, Size) and last.about.max != role.spec.max:
         return why_of(replace(last, about=None))
     return Why(role.record.reason, role.record.message)
 
@@ -180,10 +181,6 @@ def _is_superseded(role: Role) -> bool:
     """Whether a new size request removed the message of a reverted scale-up."""
     last = role.record.last
     return role.record.reason is None and last is not None and last.code is Code.SCALE_FAILED
-
-
-def _names_another_max(last: Reason, role: Role) -> bool:
-    return isinstance(last.about, Size) and last.about.max != role.spec.max
 
 
 def why_of(reason: Reason) -> Why:

@@ -1,6 +1,7 @@
 """The queue of a namespace as published by the reconciler for users without cluster-wide rights."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
@@ -81,7 +82,9 @@ def read_published(
         return None, ()
     except (Forbidden, ValueError) as error:
         return None, (f"hint: {where} is not read: {harmless(str(error))}",)
-    as_of = max(queue.changed_at, _confirmed(connection, now) or queue.changed_at)
+    as_of = queue.changed_at
+    with suppress(ClusterError):  # the Lease has the time at which all of it was last confirmed
+        as_of = max(as_of, leadership(connection, now).queue_as_of or as_of)
     ago = server_time(connection.cluster, now) - as_of
     return PublishedView(target.namespace, queue, as_of, max(ago, timedelta())), ()
 
@@ -112,14 +115,6 @@ def _harmless(value: object) -> object:
         fields = {name: _harmless(getattr(value, name)) for name in value.__struct_fields__}
         return structs.replace(value, **fields)
     return value
-
-
-def _confirmed(connection: ClusterConnection, now: datetime) -> datetime | None:
-    """The time at which the Lease last confirmed everything published."""
-    try:
-        return leadership(connection, now).queue_as_of
-    except ClusterError:
-        return None
 
 
 def why_of_published(job: PublishedJob) -> Why:

@@ -72,7 +72,6 @@ def text(found: Pace | None) -> str:
 
 
 def document(found: Pace | None) -> CooldownDocument | None:
-    """The document for `-o json`."""
     if found is None:
         return None
     return {"periodSeconds": found.least.total_seconds(), "source": found.source}

@@ -66,8 +66,6 @@ class _RoleEntry(NamedTuple):
 
 
 class ReplicasChange(NamedTuple):
-    """A role's replicas before and after a change."""
-
     role: str
     before: int
     after: int

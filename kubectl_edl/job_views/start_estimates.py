@@ -44,7 +44,6 @@ def short(estimate: Estimate, now: datetime) -> str:
 
 
 def document(estimate: Estimate) -> EstimateDocument:
-    """The document for `-o json`."""
     return {
         "certainty": estimate.certainty.value,
         "time": time_text(estimate.at),

@@ -49,8 +49,6 @@ class RoleView(msgspec.Struct, frozen=True):
 
 
 class JobView(msgspec.Struct, frozen=True, dict=True):
-    """One training job for display."""
-
     job: TrainingJob
     phase: Phase
     roles: tuple[RoleView, ...]
@@ -97,14 +95,12 @@ class JobView(msgspec.Struct, frozen=True, dict=True):
 
 
 def view(job: TrainingJob, scope: Scope = _ANY) -> JobView:
-    """A training job with its figures."""
     now = phase(job)
     roles = tuple(_role(role, now) for role in job.roles)
     return JobView(job, now, roles, scope)
 
 
 def document(shown: JobView, cooldown: "CooldownDocument | None") -> "TrainingJobDocument":
-    """The document of one training job for `-o json`."""
     job = shown.job
     return {
         "metadata": {

@@ -38,7 +38,8 @@ def duration(length: timedelta) -> str:
     for limit, (unit, letter), rest in _STEPS:
         if seconds < limit:
             whole, left = divmod(seconds, unit)
-            return f"{whole}{letter}{_rest(left, rest)}"
+            more = f"{left // rest[0]}{rest[1]}" if rest and left >= rest[0] else ""
+            return f"{whole}{letter}{more}"
     return f"{seconds // _YEAR}y"
 
 
@@ -48,9 +49,3 @@ def ago(since: datetime, now: datetime) -> str:
     if duration(passed) == _INVALID:
         return f"{duration(-passed)} ahead of this clock"
     return f"{duration(passed)} ago"
-
-
-def _rest(left: int, rest: tuple[int, str] | None) -> str:
-    if rest is None or left < rest[0]:
-        return ""
-    return f"{left // rest[0]}{rest[1]}"

@@ -1,28 +1,18 @@
 """`-o custom-columns=NAME:.metadata.name,SIZE:.roles[0].size`, as kubectl prints them."""
 
-from collections.abc import Sequence
-
-import msgspec
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from kubectl_edl.output import jsonpath
 from kubectl_edl.output.jsonpath.jsonpath_steps import Path
 from kubectl_edl.output.report import Report
 from kubectl_edl.output.table import Column, Table
 
-
-class Columns(msgspec.Struct, frozen=True):
-    """Column titles, and the path of the field in each column."""
-
-    titles: tuple[str, ...]
-    paths: tuple[Path, ...]
-
-    def table(self, report: Report) -> Table:
-        """One row per object; raises TemplateError for a path that cannot be applied."""
-        rows = [[_cell(path, one) for path in self.paths] for one in report.objects]
-        return Table.of_rows([Column(title, blank=True) for title in self.titles], rows)
+ReadTable: TypeAlias = Callable[[Report], Table]
+"""One row per object; raises TemplateError for a path that cannot be applied."""
 
 
-def of_spec(spec: str) -> Columns:
+def of_spec(spec: str) -> ReadTable:
     """Parse `TITLE:FIELD,…`. Raises TemplateError."""
     pairs = [part.partition(":") for part in spec.split(",")]
     for title, colon, field in pairs:
@@ -33,7 +23,7 @@ def of_spec(spec: str) -> Columns:
     return _columns([title for title, _, _ in pairs], [field for _, _, field in pairs])
 
 
-def of_file(text: str) -> Columns:
+def of_file(text: str) -> ReadTable:
     """Parse a line of titles and a line of fields, separated by blanks. Raises TemplateError."""
     titles, fields = ([*text.splitlines(), "", ""][number].split() for number in (0, 1))
     if not titles or len(titles) != len(fields):
@@ -44,8 +34,12 @@ def of_file(text: str) -> Columns:
     return _columns(titles, fields)
 
 
-def _columns(titles: Sequence[str], fields: Sequence[str]) -> Columns:
-    return Columns(tuple(titles), tuple(jsonpath.relaxed(field) for field in fields))
+def _columns(titles: Sequence[str], fields: Sequence[str]) -> ReadTable:
+    paths = [jsonpath.relaxed(field) for field in fields]
+    columns = [Column[Sequence[str]](title, blank=True) for title in titles]
+    return lambda report: Table.of_rows(
+        columns, [[_cell(path, one) for path in paths] for one in report.objects]
+    )
 
 
 def _cell(path: Path, document: object) -> str:

@@ -75,7 +75,7 @@ def _made(name: str, text: str) -> OutputForm:
         from kubectl_edl.output import custom_columns
 
         read = custom_columns.of_file if name.endswith("-file") else custom_columns.of_spec
-        return _in_columns(read(content).table)
+        return _in_columns(read(content))
     return _in_template(content, as_json=name == "jsonpath-as-json")
 
 
@@ -133,10 +133,6 @@ _EXAMPLES: Final[Mapping[str, str]] = {
 }
 
 
-def _watched_yaml(document: JsonDocument) -> str:
-    return f"---\n{yaml_text(document)}"
-
-
 _PLAIN: Final[Mapping[str, OutputForm]] = {
     "table": OutputForm(print_report, _list_table, people=True),
     "wide": OutputForm(
@@ -145,6 +141,9 @@ _PLAIN: Final[Mapping[str, OutputForm]] = {
         people=True,
     ),
     "json": OutputForm(lambda report, _: json_text(report.document), one=json_text),
-    "yaml": OutputForm(lambda report, _: yaml_text(report.document), one=_watched_yaml),
+    "yaml": OutputForm(
+        lambda report, _: yaml_text(report.document),
+        one=lambda document: f"---\n{yaml_text(document)}",
+    ),
     "name": OutputForm(lambda report, _: "".join(f"{name}\n" for name in report.names)),
 }

@@ -66,7 +66,6 @@ class Report:
 
     @property
     def document(self) -> JsonDocument:
-        """The document of `-o json`."""
         if not self.list_kind:
             return self.objects[0]
         return {

@@ -63,7 +63,6 @@ class Table(msgspec.Struct, frozen=True):
 
     @property
     def rows(self) -> list[list[str]]:
-        """The cells of each row."""
         return [[column.cell(item) for column in self.columns] for item in self.items]
 
     def only(self, indexes: Sequence[int]) -> "Table":

@@ -1,5 +1,3 @@
-"""`kubectl edl pause` and `resume`."""
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime

@@ -1,5 +1,3 @@
-"""`kubectl edl status`."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final

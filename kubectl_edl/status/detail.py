@@ -12,6 +12,7 @@ from edl.kube.decode.object_facts import node
 from edl.model import Node, TrainingJob
 from edl.phases import waits
 from edl.planner.plan import StayingPods
+from edl.visibility.namespace_queue import PublishedJob
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.cluster_view import Survey, survey_cluster
 from kubectl_edl.client.event_reader import jobs_of, last_changes
@@ -23,12 +24,7 @@ from kubectl_edl.client.reconciler_lease import LeaseView
 from kubectl_edl.client.reconciler_settings import deciding
 from kubectl_edl.job_views.creation_failures import JobBlocker
 from kubectl_edl.job_views.node_blockers import node_blockers
-from kubectl_edl.job_views.published_queue import (
-    PublishedView,
-    estimate_of,
-    place_text,
-    read_published,
-)
+from kubectl_edl.job_views.published_queue import estimate_of, place_text, read_published
 from kubectl_edl.job_views.resize_limits import pace, published
 from kubectl_edl.job_views.start_estimates import starts
 from kubectl_edl.job_views.training_job_view import JobView, view
@@ -61,14 +57,16 @@ def job_detail(
     shown = view(found, connection.scope)
     # Only a job that waits is published.
     queue = read_published(connection, now, found.key.namespace)[0] if waits(found) else None
+    published_job = queue.job(found.key) if queue else None
     nodes, no_nodes = _nodes(shown, connection)
     staying, no_plan = _staying(shown, nodes, connection, now)
     stuck = (
-        *_explained(job_blockers(shown, pods, changes, lead, now), found, queue),
+        *_explained(job_blockers(shown, pods, changes, lead, now), published_job),
         *failure_blockers(shown, failed, now),
         *node_blockers(shown, nodes, staying),
     )
     why = {pod.name: pod.why for pod in pods} | {pod.name: pod.why for pod in failed}
+    place = _place(published_job, now) if published_job else ""
     detail = Detail(
         shown,
         changes,
@@ -76,18 +74,15 @@ def job_detail(
         why,
         pace(found, published(lead.settings)),
         _domains(found, nodes),
-        _place(found, queue, now),
+        f"{place} (as of {duration(queue.ago)} ago)" if queue and place else "",
         queue.queue.team if queue else "",
     )
     return shown, detail_report(detail, now).with_hints((*no_changes, *no_nodes, *no_plan))
 
 
-def _explained(
-    found: Iterable[JobBlocker], job: TrainingJob, view: PublishedView | None
-) -> Iterator[JobBlocker]:
+def _explained(found: Iterable[JobBlocker], job: PublishedJob | None) -> Iterator[JobBlocker]:
     """The blockers; one whose remedy is `explain` has what that says, if it is one short remedy."""
-    published_job = view.job(job.key) if view else None
-    start = published_job.start if published_job else None
+    start = job.start if job else None
     helps = [one.remediation for one in start.blockers] if start and start.complete else []
     for one in found:
         if one.explained and len(helps) == 1 and 0 < len(helps[0]) <= _SHORT:
@@ -96,15 +91,11 @@ def _explained(
             yield one
 
 
-def _place(job: TrainingJob, view: PublishedView | None, now: datetime) -> str:
-    """The published queue position and start; empty if nothing is published."""
-    published_job = view.job(job.key) if view else None
-    if view is None or published_job is None:
-        return ""
-    estimate = estimate_of(published_job)
+def _place(job: PublishedJob, now: datetime) -> str:
+    """The published queue position and start; empty if neither is published."""
+    estimate = estimate_of(job)
     begins = starts(estimate, now) if estimate else ""
-    known = "; ".join(filter(None, (place_text(published_job), begins)))
-    return f"{known} (as of {duration(view.ago)} ago)" if known else ""
+    return "; ".join(filter(None, (place_text(job), begins)))
 
 
 def _nodes(shown: JobView, connection: ClusterConnection) -> tuple[Sequence[Node], Hints]:

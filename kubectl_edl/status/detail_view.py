@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from math import inf
 from typing import Final, TypeAlias
 
@@ -101,7 +100,11 @@ def fleet(views: Sequence[JobView], now: datetime, namespace: str, layout: Layou
         ((one, view) for view in forest.views for one in past(view.job)),
         key=lambda pair: pair[0].at,
     )[-_DECISIONS_SHOWN:]
-    decisions = Table.of(_decisions(now, Column("NAME", partial(_name, forest))), operations)
+    everywhere = forest.everywhere
+    name: Column[_JobOperation] = Column(
+        "NAME", lambda one: str(one[1].job.key) if everywhere else one[1].job.key.name
+    )
+    decisions = Table.of(_decisions(now, name), operations)
     return _picture((_summary(forest),), forest, (decisions,))(layout)
 
 
@@ -119,11 +122,6 @@ def _summary(forest: Forest) -> str:
     phases = Counter(view.phase.value for view in forest.views)
     jobs = counted(len(forest.views), "training job")
     return f"{jobs}: {', '.join(f'{many} {phase}' for phase, many in phases.items())}\n"
-
-
-def _name(forest: Forest, found: _JobOperation) -> str:
-    key = found[1].job.key
-    return str(key) if forest.everywhere else key.name
 
 
 def _decisions(now: datetime, *named: Column[_JobOperation]) -> tuple[Column[_JobOperation], ...]:

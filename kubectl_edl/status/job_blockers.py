@@ -106,14 +106,12 @@ def _queued(view: JobView, now: datetime) -> Iterator[JobBlocker]:
         yield JobBlocker(why.message, f"kubectl edl explain {view.argument}", explained=True)
 
 
-def _paused(view: JobView, now: datetime) -> Iterator[JobBlocker]:
-    del now
+def _paused(view: JobView, _: datetime) -> Iterator[JobBlocker]:
     yield JobBlocker("it is paused", f"kubectl edl resume {view.argument}")
     yield from incomplete(view)
 
 
-def _failed(view: JobView, now: datetime) -> Iterator[JobBlocker]:
-    del now
+def _failed(view: JobView, _: datetime) -> Iterator[JobBlocker]:
     failure = view.job.failure
     if failure and failure.reason == _DEADLINE_EXCEEDED:
         remedy = "delete its Jobs and apply them with a longer activeDeadlineSeconds"

@@ -18,8 +18,6 @@ _ALSO: Final[Mapping[Phase, frozenset[Phase]]] = {
 
 
 class Wait:
-    """Checks each report until the wait is over."""
-
     def __init__(self, wanted: AwaitedPhase, cli: CliContext, scope: Scope) -> None:
         self._wanted = wanted
         self._cli = cli

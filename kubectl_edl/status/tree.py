@@ -1,7 +1,7 @@
 """Training jobs as a tree: training job → roles → pods, with sizes as bars and over time."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import IntEnum
 from math import ceil
@@ -51,30 +51,28 @@ class _Row:
     job: str = ""
     below: "tuple[_Row, ...]" = ()
 
-    def cells(self, branch: str) -> tuple[str, ...]:
-        return (
-            *(branch + self.name, self.status, self.size, self.trend),
-            *(self.job, self.node, self.age, self.reason),
-        )
-
 
 def tree(forest: Forest, depth: Depth) -> Table:
     """One row per training job, role or pod."""
     length = window([view.job for view in forest.views], forest.now)
     rows = [_job(view, forest, depth, length) for view in forest.views]
-    return Table.of_rows(
-        (
-            Column("NAME"),
-            Column("STATUS", blank=True, colour=meaning),
-            Column("SIZE", blank=True),
-            Column(f"LAST {duration(length)}", spare=2, blank=True, colour=lambda _: FAINT),
-            Column("JOB", wide=True, blank=True),
-            Column("NODE", blank=True, spare=3),
-            Column("AGE", blank=True, spare=4),
-            Column("MESSAGE", shrinks=True, blank=True, spare=1),
+    columns: tuple[Column[_Row], ...] = (
+        Column("NAME", lambda row: row.name),
+        Column("STATUS", lambda row: row.status, blank=True, colour=meaning),
+        Column("SIZE", lambda row: row.size, blank=True),
+        Column(
+            f"LAST {duration(length)}",
+            lambda row: row.trend,
+            spare=2,
+            blank=True,
+            colour=lambda _: FAINT,
         ),
-        tuple(cells for row in rows for cells in _lines(row, "", "")),
+        Column("JOB", lambda row: row.job, wide=True, blank=True),
+        Column("NODE", lambda row: row.node, blank=True, spare=3),
+        Column("AGE", lambda row: row.age, blank=True, spare=4),
+        Column("MESSAGE", lambda row: row.reason, shrinks=True, blank=True, spare=1),
     )
+    return Table.of(columns, [line for row in rows for line in _lines(row, "", "")])
 
 
 def lines(forest: Forest, depth: Depth) -> int:
@@ -85,8 +83,8 @@ def lines(forest: Forest, depth: Depth) -> int:
     return len(forest.views) + len(roles) + missing + pods
 
 
-def _lines(row: _Row, own: str, under: str) -> Iterator[tuple[str, ...]]:
-    yield row.cells(own)
+def _lines(row: _Row, own: str, under: str) -> Iterator[_Row]:
+    yield replace(row, name=own + row.name)
     for number, one in enumerate(row.below, 1):
         last = number == len(row.below)
         yield from _lines(

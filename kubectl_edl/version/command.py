@@ -1,5 +1,3 @@
-"""`kubectl edl version`."""
-
 from __future__ import annotations
 
 import platform
