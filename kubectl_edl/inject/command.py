@@ -5,6 +5,7 @@ from typing import Final
 
 import click
 
+from edl.errors import refuse
 from edl.kube.option_group import group, option, option_group, shared_option
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.options import FILENAMES
@@ -14,8 +15,10 @@ _HELP: Final = """Preview what the webhook changes in Jobs and pods of some mani
 
 No cluster is read. Manifests with edl.dev/framework are completed by the webhook's own function;
 everything else, including comments, is unchanged. A directory stands for all .yaml, .yml and .json
-files in it and below it. If a manifest is refused, only the errors of all documents are printed. A
-completed manifest can be applied: the webhook then changes nothing.
+files in it and below it. A completed manifest can be applied: the webhook then changes nothing.
+
+Refused manifests are left out, with all their errors on stderr and exit code 1, as kubectl does.
+Nothing is printed if a file is not YAML or JSON.
 
 \b
 Examples:
@@ -93,7 +96,7 @@ def inject(cli: CliContext, asked: InjectOptions) -> None:
 
     setting = injector.InjectionContext(asked.namespace, asked.image)
     stream = injector.inject(found, setting, warn)
-    if not (stream.injections or warned):
+    if not (stream.injections or warned or stream.findings):
         cli.warn(_NOTHING)
     for hint in hints(stream.documents) if asked.form == _YAML else ():
         cli.warn(hint)
@@ -103,3 +106,4 @@ def inject(cli: CliContext, asked: InjectOptions) -> None:
             "--explain shows how"
         )
     cli.out.write(view.FORMS[asked.form](stream, Layout(width=cli.width)))
+    refuse(stream.findings)

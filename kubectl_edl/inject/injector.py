@@ -4,10 +4,11 @@ A namespace's defaults and limits apply if its Namespace is among the manifests.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from edl.errors import Denied, findings_of, refuse
+from edl.errors import Denied, findings_of
 from edl.inject.handlers import AdmissionRequest, Context, advise, mutate, validate
 from edl.inject.manifest_parts import labels, template, with_metadata, with_spec
 from edl.inject.manifest_schema import is_labelled
@@ -65,12 +66,13 @@ class InjectedStream:
     """All documents of some files, in order.
 
     `injections` are the documents and List items that changed, and the Jobs of `cron_jobs`; a
-    CronJob itself does not change.
+    CronJob itself does not change. Manifests with `findings` are in none of them.
     """
 
     documents: tuple[Rewritten, ...]
     injections: tuple[Injection, ...]
     cron_jobs: tuple[str, ...]
+    findings: tuple["Finding", ...] = ()
 
     @property
     def values(self) -> tuple[Json, ...]:
@@ -88,18 +90,21 @@ def inject(
     setting: InjectionContext,
     warn: Callable[[str], None] = lambda _: None,
 ) -> InjectedStream:
-    """Apply the webhook's function; `warn` receives its warnings, even if a document is refused.
+    """Apply the webhook's function; `warn` receives its warnings, also on refused manifests.
 
-    Raises Denied with the findings of all documents, Unreadable for a file that does not contain
-    manifests.
+    Raises Unreadable for a file that does not contain manifests.
     """
     found = [document for source in sources for document in documents(source)]
     injector = _Injector(setting, _policies(found))
-    documented = tuple(injector.document(document) for document in found)
+    documented = tuple(one for document in found if (one := injector.document(document)))
     for warning in injector.warnings:
         warn(warning)
-    refuse(injector.findings)
-    return InjectedStream(documented, tuple(injector.injections), tuple(injector.cron_jobs))
+    return InjectedStream(
+        documented,
+        tuple(injector.injections),
+        tuple(injector.cron_jobs),
+        tuple(injector.findings),
+    )
 
 
 def refused_jobs(cron_job: Json, at: str, policy: NamespacePolicy) -> Sequence["Finding"]:
@@ -121,13 +126,25 @@ class _Injector:
         self.cron_jobs: list[str] = []
         self.findings: list[Finding] = []
         self.warnings: list[str] = []
+        self._refused: set[int] = set()
+        """Manifests with findings, by id()."""
 
-    def document(self, document: Document) -> Rewritten:
-        """The document, rewritten only if a manifest in it changes."""
-        return rewritten(document, changed(document, self._manifest))
+    def document(self, document: Document) -> Rewritten | None:
+        """The document without refused manifests, rewritten only if it changes; None if empty."""
+        new = changed(document, self._manifest)
+        whole = document.value if new is None else new
+        kept = _without(self._refused, whole)
+        return None if kept is None else rewritten(document, new if kept is whole else kept)
 
     def _manifest(self, manifest: Json, where: str) -> Json | None:
-        """The changed manifest; None if it stays unchanged."""
+        """The changed manifest; None if it stays unchanged, or is refused."""
+        before = len(self.findings)
+        after = self._injected(manifest, where)
+        if len(self.findings) > before:
+            self._refused.add(id(manifest))
+        return after
+
+    def _injected(self, manifest: Json, where: str) -> Json | None:
         kind = manifest.get("kind")
         if kind == "CronJob":
             self._cron_job(manifest, where)
@@ -183,6 +200,20 @@ class _Injector:
     def _creation(self, manifest: Json) -> AdmissionRequest:
         policy = self._policies.get(manifest["metadata"]["namespace"], namespace_policy.SILENT)
         return AdmissionRequest("CREATE", manifest, None, _USER, policy)
+
+
+def _without(refused: AbstractSet[int], manifest: Json) -> Json | None:
+    """The manifest, a List without its refused items; None if nothing is left."""
+    items = manifest.get("items")
+    if id(manifest) in refused:
+        return None
+    if manifest.get("kind") != "List" or not isinstance(items, list):
+        return manifest
+    kept = [_without(refused, one) if isinstance(one, dict) else one for one in items]
+    left = [one for one in kept if one is not None]
+    if all(new is old for new, old in zip(kept, items, strict=True)):
+        return manifest
+    return manifest | {"items": left} if left else None
 
 
 def _policies(found: Iterable[Document]) -> Mapping[str, NamespacePolicy]:

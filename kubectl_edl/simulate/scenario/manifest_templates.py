@@ -11,6 +11,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from edl import contract
+from edl.errors import refuse
 from edl.kube.decode import job_facts
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.pod_shapes import ShapeInterner
@@ -35,6 +36,7 @@ def template(path: str) -> TrainingJob:
     Raises Denied, Unreadable or Refused for errors in it, ValueError unless there is exactly one.
     """
     stream = inject(sources([path], StringIO()), _SETTING)
+    refuse(stream.findings)
     shapes = ShapeInterner()
     facts = [job_facts.job(_stored(found), shapes) for found in _jobs(stream.values)]
     keys = {found.key for found in facts}

@@ -169,7 +169,7 @@ def nightly(**labels: str) -> Json:
 def test_errors_of_a_cron_job_name_its_template(tmp_path: Path) -> None:
     file = written(tmp_path, nightly(framework="none", min="5", max="3", maxx="4"))
     found = inject("-f", file)
-    assert (found.code, found.out) == (1, "")
+    assert (found.code, found.out) == (1, SERVICE)
     place = f"{file}: document 2: cronjob.batch/n: spec.jobTemplate."
     assert f"error: {place}metadata.labels[edl.dev/min]: min 5 is above max 3" in found.err
     slip = inject("-f", written(tmp_path, nightly(framwork="none")))
@@ -232,9 +232,10 @@ def test_pod_labels_are_defaults_of_a_job_without_labels(tmp_path: Path) -> None
 
 
 def test_warnings_are_printed_with_errors(tmp_path: Path) -> None:
-    file = written(tmp_path, job("plain", framwork="none"), job("bad", framework="caffe"))
+    plain = job("plain", framwork="none")
+    file = written(tmp_path, plain, job("bad", framework="caffe"))
     found = inject("-f", file)
-    assert (found.code, found.out) == (1, "")
+    assert (found.code, found.out) == (1, Path(written(tmp_path, plain)).read_text())
     said = [line.split(": metadata.")[0] for line in found.err.splitlines()]
     slip = "edl.dev/framwork is unknown, and does nothing: did you mean edl.dev/framework?"
     assert said == [
@@ -272,7 +273,7 @@ def test_findings_of_all_documents_are_reported_with_their_place(tmp_path: Path)
     bad = job("one", framework="caffe")
     worse = job("two", framework="none", min="x", gpu="-1")
     found = inject("-f", written(tmp_path, bad, job("good", framework="none"), worse))
-    assert (found.code, found.out) == (1, "")
+    assert found.code == 1
     places = [line.split(": metadata.")[0] for line in found.err.splitlines()]
     file = tmp_path / "job.yaml"
     assert places == [
@@ -280,6 +281,31 @@ def test_findings_of_all_documents_are_reported_with_their_place(tmp_path: Path)
         f"error: {file}: document 4: job.batch/two",
         f"error: {file}: document 4: job.batch/two",
     ]
+
+
+@pytest.mark.parametrize("form", [(), ("-o", "json"), ("--diff",), ("--explain",)])
+def test_manifests_beside_a_refused_one_are_printed_as_without_it(
+    tmp_path: Path, form: tuple[str, ...]
+) -> None:
+    good, other = (job(name, framework="none") for name in ("good", "other"))
+    alone = inject("-f", written(tmp_path, good), *form)
+    bad = job("bad", framework="caffe")
+    found = inject("-f", written(tmp_path, good, bad), *form)
+    assert (found.code, found.out) == (1, alone.out)
+    assert "document 3: job.batch/bad: " in found.err
+    assert "good" not in inject("-f", written(tmp_path, other, bad), *form).out
+
+
+def test_refused_items_are_left_out_of_a_list(tmp_path: Path) -> None:
+    def listed(*items: Json) -> Run:
+        return inject("-f", written(tmp_path, {"kind": "List", "items": [*items]}))
+
+    good, bad = job("good", framework="none"), job("bad", framework="caffe")
+    plain = yaml.safe_load(SERVICE)
+    found = listed(plain, bad, good)
+    assert documents(found.out) == documents(listed(plain, good).out)
+    assert "document 2, item 2: job.batch/bad: " in found.err
+    assert listed(bad).out == SERVICE
 
 
 def test_the_api_servers_defaults_are_judged_and_not_printed(tmp_path: Path) -> None:
@@ -298,7 +324,7 @@ def test_a_missing_restart_policy_is_defaulted_and_refused(
     short = job("short", framework="none")
     del short["spec"]["template"]["spec"]["restartPolicy"]
     refused = inject("-f", written(tmp_path, short))
-    assert (refused.code, refused.out) == (1, "")
+    assert (refused.code, refused.out) == (1, SERVICE)
     assert (
         'spec.template.spec.restartPolicy: it is absent or "Always"; write OnFailure or Never'
     ) in refused.err
