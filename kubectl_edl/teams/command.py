@@ -41,7 +41,8 @@ _SET_HELP: Final = """Create a team, or change its fields; fields that are not n
 
 An empty value removes a field: --limit "" removes the limit. The result is validated before it is
 written, and concurrent changes are not overwritten. You are asked for confirmation if something is
-taken away. Comments in the document are kept, except those inside the changed team.
+taken away. Comments in the document are kept, except those inside the changed team. --dry-run prints
+the changed lines.
 
 \b
 Examples:
@@ -90,7 +91,7 @@ def delete_team(cli: CliContext, name: str, writing: ConfirmOptions, scope: Scop
     from kubectl_edl.teams.team_changes import change_teams
 
     done = change_teams(cli, scope, writing, lambda text: without_team(text, name))
-    cli.say(f"team {name} {'deleted' if done.startswith('written') else done}")
+    cli.say(f"team {name} {done.replace('written', 'deleted')}")
 
 
 @click.option(

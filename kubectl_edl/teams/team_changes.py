@@ -1,6 +1,7 @@
 """Changes the teams' ConfigMap: validates the result before writing it, and retries conflicts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from difflib import unified_diff
 from typing import Final
 
 from edl import contract
@@ -28,7 +29,7 @@ def change_teams(
 ) -> str:
     """Change the document; returns the end of the message, "unchanged" if nothing changes.
 
-    `edit` returns the new document for the old one. Raises Denied, and Refused without a terminal
+    A dry run prints the difference. `edit` returns the new document for the old one. Raises Denied, and Refused without a terminal
     to confirm.
     """
     cluster = cli.connect(scope).cluster
@@ -41,14 +42,17 @@ def change_teams(
         after = parse_teams(new)
         teams_of({contract.TEAMS_KEY: new})
         if before == after:
-            return "unchanged"
+            return f"unchanged{REMARKS[how.dry_run]}"
         lost = taken_away(before, after)
         if not _agreed(cli, how, lost, agreed):
             return "not changed"
         if comments := lost_comments(text, new):
             count = "1 comment goes" if len(comments) == 1 else f"{len(comments)} comments go"
             cli.warn(f"hint: {count} with what is changed: {comments[0]}")
-        return _write(cluster, how, found, new, scope.edl_flags)
+        done = _write(cluster, how, found, new, scope.edl_flags)
+        for line in _difference(text, new) if how.dry_run != "none" else ():
+            cli.say(line)
+        return done
 
     return with_fresh_state(once, cli.sleep)
 
@@ -63,6 +67,12 @@ def _agreed(
         return False
     agreed.append(lost)
     return True
+
+
+def _difference(before: str, after: str) -> Iterator[str]:
+    name = f"configmap/{contract.TEAMS_CONFIG_MAP}"
+    lines = before.splitlines(), after.splitlines()
+    return unified_diff(*lines, f"stored {name}", f"new {name}", lineterm="")
 
 
 def _document(cluster: PluginCluster) -> ObjectRef:

@@ -246,6 +246,29 @@ def test_a_dry_run_writes_nothing(stage: Stage, how: str, text: str) -> None:
     assert document(stage) == text
 
 
+@pytest.mark.parametrize(("how", "remark"), [("client", "dry run"), ("server", "server dry run")])
+def test_a_dry_run_prints_what_would_be_written(stage: Stage, how: str, remark: str) -> None:
+    put(stage)
+    heavier = stage.run("teams", "set", "vision", "--weight", "2", "--dry-run", how)
+    assert [line for line in heavier.out.splitlines() if line[0] in "+-t"] == [
+        "--- stored configmap/edl-teams",
+        "+++ new configmap/edl-teams",
+        "+  weight: '2'",
+        f"team vision written ({remark})",
+    ]
+    gone = stage.run("teams", "delete", "vision", "--dry-run", how).out.splitlines()
+    assert [line for line in gone if line[0] == "-"][1:] == [
+        f"-{line}" for line in TEXT.splitlines()[4:]
+    ]
+    assert gone[-1] == f"team vision deleted ({remark})"
+
+
+def test_a_dry_run_of_no_change_says_so(stage: Stage) -> None:
+    put(stage)
+    found = stage.run("teams", "set", "vision", "--guaranteed", "cpu=8", "--dry-run", "client")
+    assert found.out == "team vision unchanged (dry run)\n"
+
+
 def test_a_change_of_others_meanwhile_is_not_lost(stage: Stage) -> None:
     put(stage)
     stage.wrapped = overtaken(2)
