@@ -79,9 +79,9 @@ class Scope:
         return self.cluster_flags + (f" --system-namespace {quote(there)}" if there else "")
 
     @property
-    def administrator_flags(self) -> str:
-        """Options for a command of another user on the same cluster: without `--user`, `--as`."""
-        return replace(self, user="", as_user="", as_uid="", as_groups=()).cluster_flags
+    def of_another_user(self) -> Scope:
+        """The scope for a command of another user on the same cluster."""
+        return replace(self, user="", as_user="", as_uid="", as_groups=())
 
     @property
     def flags(self) -> str:

@@ -16,10 +16,25 @@ class FixCommand(str):
     __slots__ = ()
 
 
+class AdministratorCommand(FixCommand):
+    """The same for a cluster administrator, without the options that select this user."""
+
+    __slots__ = ()
+
+
+def by_administrator(
+    command: str, administrator: str = "a cluster administrator"
+) -> AdministratorCommand:
+    """The advice for users without the rights that the command needs."""
+    return AdministratorCommand(f"ask {administrator} to run: {command}")
+
+
 def with_flags(text: str, scope: Scope) -> str:
     """The text with the scope's options after each kubectl and Helm command of a FixCommand."""
     if not isinstance(text, FixCommand):
         return text
+    if isinstance(text, AdministratorCommand):
+        scope = scope.of_another_user
     flags = {
         "kubectl edl": scope.edl_flags,
         "kubectl": scope.cluster_flags,

@@ -41,8 +41,8 @@ _SET_HELP: Final = """Create a team, or change its fields; fields that are not n
 
 An empty value removes a field: --limit "" removes the limit. The result is validated before it is
 written, and concurrent changes are not overwritten. You are asked for confirmation if something is
-taken away. Comments in the document are kept, except those inside the changed team. --dry-run prints
-the changed lines.
+taken away. Comments in the document are kept, except those inside the changed team. A dry run
+prints the changed lines.
 
 \b
 Examples:

@@ -29,8 +29,8 @@ def change_teams(
 ) -> str:
     """Change the document; returns the end of the message, "unchanged" if nothing changes.
 
-    A dry run prints the difference. `edit` returns the new document for the old one. Raises Denied, and Refused without a terminal
-    to confirm.
+    A dry run prints the difference. `edit` returns the new document for the old one. Raises Denied,
+    and Refused without a terminal to confirm.
     """
     cluster = cli.connect(scope).cluster
     agreed: list[tuple[str, ...]] = []

@@ -38,6 +38,18 @@ def fenced(*kinds: str) -> Callable[[PluginCluster], PluginCluster]:
     return lambda cluster: cast("PluginCluster", Fence(cluster))
 
 
+def one_namespace() -> Callable[[PluginCluster], PluginCluster]:
+    """The user may list nothing outside of a namespace."""
+
+    class Inside(ClusterWrapper):
+        def list(self, selection: ListOptions) -> RawList:
+            if not selection.namespace:
+                raise Forbidden(f'"ann" may not list {selection.kind} (kubectl auth can-i …)', 403)
+            return self.cluster.list(selection)
+
+    return lambda cluster: cast("PluginCluster", Inside(cluster))
+
+
 def recorded(lists: list[ListOptions]) -> Callable[[PluginCluster], PluginCluster]:
     """Appends the selection of each list."""
 

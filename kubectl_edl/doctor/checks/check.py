@@ -15,7 +15,12 @@ from edl.planner.plan import Plan
 from edl.planner.published_settings import Settings
 from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection, Scope
-from kubectl_edl.cli.suggested_commands import FixCommand, with_flags
+from kubectl_edl.cli.suggested_commands import (
+    AdministratorCommand,
+    FixCommand,
+    by_administrator,
+    with_flags,
+)
 from kubectl_edl.client.certificate_store import served_outside
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_ruled
 from kubectl_edl.client.optional_reads import Hints
@@ -34,8 +39,10 @@ class Verdict(StrEnum):
 _ANY_SCOPE: Final = Scope()
 
 
-AS_ADMINISTRATOR: Final = "run kubectl edl doctor as an administrator"
-IN_A_NAMESPACE: Final = f"name a namespace that you may read (-n NAMESPACE), or {AS_ADMINISTRATOR}"
+AS_ADMINISTRATOR: Final = by_administrator("kubectl edl doctor")
+IN_A_NAMESPACE: Final = AdministratorCommand(
+    f"name a namespace that you may read (-n NAMESPACE), or {AS_ADMINISTRATOR}"
+)
 
 
 class NamespaceUnreadable(Forbidden):
@@ -99,19 +106,33 @@ class CheckContext:
         except Forbidden as error:
             return error
 
-    @cached_property
+    @property
     def survey(self) -> Survey:
         """Jobs of all namespaces, of the named one, or of the only readable one; read once."""
-        scope = self.connection.scope
-        if not isinstance(self._cluster, Forbidden):
-            return _surveyed(*self._cluster, scope.namespace)
+        return self._readable[0]
+
+    @property
+    def where(self) -> str:
+        """The option of kubectl for the namespaces that the user may read: `-A`, `-n team`."""
         try:
-            return survey_ruled(replace(self.connection, namespace=scope.namespace), self.now)
+            namespace = self._readable[1]
         except Forbidden:
-            if scope.namespace:
+            namespace = self.connection.namespace
+        return f"-n {namespace}" if namespace else "-A"
+
+    @cached_property
+    def _readable(self) -> tuple[Survey, str]:
+        """The survey and its namespace, which is empty for all."""
+        named = self.connection.scope.namespace
+        if not isinstance(self._cluster, Forbidden):
+            return _surveyed(*self._cluster, named), named
+        try:
+            return survey_ruled(replace(self.connection, namespace=named), self.now), named
+        except Forbidden:
+            if named:
                 raise
         try:
-            return survey_ruled(self.connection, self.now)
+            return survey_ruled(self.connection, self.now), self.connection.namespace
         except Forbidden as error:
             raise NamespaceUnreadable(str(error), error.status) from error
 
@@ -147,7 +168,7 @@ class CheckContext:
         try:
             other = other_installer(self.connection.cluster)
         except Forbidden:
-            return FixCommand(unknown)
+            return by_administrator(unknown)
         return other.again if other else FixCommand("kubectl edl upgrade")
 
     def find(self, target: ObjectRef) -> Json | None:

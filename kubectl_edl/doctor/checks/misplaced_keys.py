@@ -26,7 +26,6 @@ from kubectl_edl.resources.manifest_items import job_template
 from kubectl_edl.resources.source_manifest import controller_of, has_ended
 
 _NAMESPACES: Final = ListOptions("Namespace")
-_CRON_JOBS: Final = FixCommand("kubectl get cronjobs -A")
 _MOST_CRON_JOBS: Final = 500
 """CronJobs whose Jobs are completed for a check, which takes milliseconds each."""
 _PODS: Final = f"!{contract.JOB_NAME_LABEL}"
@@ -35,12 +34,9 @@ _PODS: Final = f"!{contract.JOB_NAME_LABEL}"
 
 def unheeded(context: CheckContext) -> CheckResults:
     """Keys on Jobs and bare pods: the webhook's warnings reach only users who apply by hand."""
-    yield from first(
-        list(_misplaced(context, "Job", "")), FixCommand("kubectl get jobs -A --show-labels")
-    )
-    yield from first(
-        list(_misplaced(context, "Pod", _PODS)), FixCommand("kubectl get pods -A --show-labels")
-    )
+    for kind, plural, labels in (("Job", "jobs", ""), ("Pod", "pods", _PODS)):
+        others = FixCommand(f"kubectl get {plural} {context.where} --show-labels")
+        yield from first(list(_misplaced(context, kind, labels)), others)
 
 
 def cron_jobs(context: CheckContext) -> CheckResults:
@@ -49,8 +45,9 @@ def cron_jobs(context: CheckContext) -> CheckResults:
     Only Events say that the webhook refuses the Jobs of a CronJob.
     """
     found = _listed(context, "CronJob")
-    yield from first([one for each in found for one in _on_cron_job(each)], _CRON_JOBS)
-    yield from first(list(_refused(context, list(filter(_is_ours, found)))), _CRON_JOBS)
+    others = FixCommand(f"kubectl get cronjobs {context.where}")
+    yield from first([one for each in found for one in _on_cron_job(each)], others)
+    yield from first(list(_refused(context, list(filter(_is_ours, found)))), others)
 
 
 def namespaces(context: CheckContext) -> CheckResults:
@@ -128,7 +125,10 @@ def _refused(context: CheckContext, cron_jobs: Sequence[Json]) -> Iterator[Check
     if len(cron_jobs) > _MOST_CRON_JOBS:
         yield warning(
             f"the Jobs of {len(cron_jobs) - _MOST_CRON_JOBS} further CronJobs are not checked",
-            FixCommand("kubectl get cronjobs -A -o yaml | kubectl edl inject -f - > /dev/null"),
+            FixCommand(
+                f"kubectl get cronjobs {context.where} -o yaml "
+                "| kubectl edl inject -f - > /dev/null"
+            ),
         )
 
 

@@ -31,10 +31,7 @@ _PODS: Final = f"{contract.FRAMEWORK},{_RUN}"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 _OWNERS: Final = frozenset({"Job", "Pod"})
 """Kinds that own dependents of ours; an owner of another kind is assumed to exist."""
-_ALL: Final = FixCommand(
-    f"kubectl get {','.join(RESOURCES[kind].plural for kind in _KINDS)} -A -l '{_OURS}'"
-)
-_ALL_PODS: Final = FixCommand(f"kubectl get pods -A -l '{_PODS}'")
+_PLURALS: Final = ",".join(RESOURCES[kind].plural for kind in _KINDS)
 _SWEPT: Final = timedelta(minutes=2)
 """The age from which orphans are reported: the garbage collector deletes with a delay."""
 
@@ -62,8 +59,9 @@ def orphans(context: CheckContext) -> CheckResults:
         )
     )
     none = "" if objects or pods else "there are no orphaned objects of deleted Jobs"
-    yield from first(objects, _ALL, none)
-    yield from first(pods, _ALL_PODS)
+    where = f"-n {namespace}" if namespace else "-A"
+    yield from first(objects, FixCommand(f"kubectl get {_PLURALS} {where} -l '{_OURS}'"), none)
+    yield from first(pods, FixCommand(f"kubectl get pods {where} -l '{_PODS}'"))
 
 
 def _orphan(kind: str, metadata: Json) -> CheckResult:

@@ -17,6 +17,7 @@ from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
 from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.writes import Json
+from kubectl_edl.cli.suggested_commands import by_administrator
 from kubectl_edl.client.certificate_store import CertificateStore, certificate_owner
 from kubectl_edl.doctor.checks.check import CheckContext, CheckResults, failure, ok, warning
 from manifests import installation, values
@@ -174,7 +175,7 @@ def yours(context: CheckContext) -> CheckResults:
         where = " in the whole cluster" if need.cluster_wide else ""
         yield warning(
             f"you may not {listed(missing)}: {need.commands} need it{where}",
-            _grant(need, me, namespace or "default", context.connection.scope.administrator_flags),
+            _grant(need, me, namespace or "default"),
         )
     if not without:
         yield ok("you have all rights that the plugin needs")
@@ -191,13 +192,17 @@ def _within(
     return AccessRight(right.verb, right.resource, right.group, namespace, right.name)
 
 
-def _grant(need: NeededRight, me: str, namespace: str, flags: str) -> str:
-    """The administrator's command; the binding is named after the user, which makes it unique."""
+def _grant(need: NeededRight, me: str, namespace: str) -> str:
+    """The administrator's command; the binding is named after the user, which makes it unique.
+
+    The API server grants no right that the granting user lacks.
+    """
     binding = f'"{need.role}-{me.translate(_NOT_IN_NAMES)}"'
     to = f'--clusterrole={need.role} --user="{me}"'
     if need.cluster_wide:
-        return f"kubectl create clusterrolebinding {binding} {to}{flags}"
-    return f"kubectl create rolebinding {binding} -n {namespace} {to}{flags}"
+        return by_administrator(f"kubectl create clusterrolebinding {binding} {to}")
+    command = f"kubectl create rolebinding {binding} -n {namespace} {to}"
+    return by_administrator(command, f"an administrator of namespace {namespace}")
 
 
 def _subject(namespace: str, account: str) -> Json:

@@ -4,9 +4,10 @@ from datetime import timedelta
 from typing import Final
 
 from edl.errors import Forbidden, NotFound
+from edl.kube.auth.access_review import AccessRight, is_granted
 from edl.kube.cluster import ListOptions
 from edl.planner.decision_limits import Provisioner
-from kubectl_edl.cli.suggested_commands import FixCommand
+from kubectl_edl.cli.suggested_commands import FixCommand, by_administrator
 from kubectl_edl.client.reconciler_lease import Lead, leadership
 from kubectl_edl.client.reconciler_settings import deciding
 from kubectl_edl.doctor.checks.check import (
@@ -26,14 +27,17 @@ def reconciler_remedy(
 ) -> str:
     """Where to look or what to do; `outside` applies if no Deployment runs the reconciler."""
     namespace = context.system_namespace
-    inside = inside or FixCommand(_LOGS.format(namespace=namespace))
+    log = FixCommand(_LOGS.format(namespace=namespace))
     try:
         if context.deployment("edl-reconciler"):
-            return inside
+            return inside or log
         if not context.outside_webhook:
             return context.reinstall
     except Forbidden:
-        return inside
+        right = AccessRight("get", "pods/log", namespace=namespace)
+        if inside or is_granted(context.connection.cluster, right):
+            return inside or log
+        return by_administrator(log)
     return (
         f"no Deployment edl-reconciler in namespace {namespace}: the reconciler "
         f"runs outside this cluster; {outside} on its host"

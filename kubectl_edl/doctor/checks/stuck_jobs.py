@@ -8,6 +8,7 @@ from typing import Final
 
 from edl import contract, frameworks
 from edl.errors import Forbidden
+from edl.kube.auth.access_review import AccessRight, is_granted
 from edl.kube.cluster import ListOptions
 from edl.kube.decode.object_facts import NamespaceFacts, namespace, node
 from edl.messages import message
@@ -17,7 +18,7 @@ from edl.parsing import namespace_policy
 from edl.phases import ending, phase
 from edl.planner.published_settings import Settings
 from kubectl_edl.cli.completion_candidates import object_name
-from kubectl_edl.cli.suggested_commands import FixCommand
+from kubectl_edl.cli.suggested_commands import FixCommand, by_administrator
 from kubectl_edl.client.failed_pods import FailedPod, crashes_by_job
 from kubectl_edl.client.optional_reads import Hints
 from kubectl_edl.doctor.checks import reconciler_health
@@ -40,7 +41,6 @@ from kubectl_edl.job_views.creation_failures import creation_failures
 from kubectl_edl.job_views.node_blockers import staying_text
 from kubectl_edl.job_views.training_job_view import view
 
-_ALL: Final = FixCommand("kubectl edl status -A")
 _PENDING: Final = FixCommand("kubectl get pods -A --field-selector status.phase=Pending")
 _CLASSES: Final = FixCommand("kubectl get priorityclasses")
 _SIMILAR: Final = 0.9
@@ -59,7 +59,11 @@ def stuck(context: CheckContext) -> CheckResults:
     bad = [found for found in map(first_found, jobs) if found]
     yield from (warning(hint.removeprefix("hint: "), AS_ADMINISTRATOR) for hint in hints)
     none = f"no training job is stuck ({len(jobs)} checked)" if jobs else "there are none yet"
-    yield from first(bad, _ALL, none)
+    yield from first(bad, _all(context), none)
+
+
+def _all(context: CheckContext) -> FixCommand:
+    return FixCommand(f"kubectl edl status {context.where}")
 
 
 def _pod_failures(context: CheckContext, jobs: Sequence[TrainingJob]) -> tuple[PodFailures, Hints]:
@@ -105,7 +109,7 @@ def unrequested(context: CheckContext) -> CheckResults:
         for job, role in found
         if not job.problem and (role.status.pods or not survey.hints)
     ]
-    yield from first(results, _ALL)
+    yield from first(results, _all(context))
     if jobs and not found:
         yield ok("the pods of all elastic roles have resource requests")
 
@@ -134,7 +138,7 @@ def never(context: CheckContext) -> CheckResults:
     each = "the queued job" if len(queued) == 1 else f"each of the {len(queued)} queued jobs"
     enough = f"the present nodes and quotas suffice for {each}"
     none = enough if queued else "no training job waits for capacity"
-    yield from first(unstartable, _ALL, none)
+    yield from first(unstartable, _all(context), none)
     yield from first(list(_unplaceable(state, settings, named)), _PENDING)
 
 
@@ -177,7 +181,7 @@ def topologies(context: CheckContext) -> CheckResults:
         for label in job.topology.labels
         if label not in known
     ]
-    yield from first(results, _ALL, "nodes have each label of the jobs' topologies")
+    yield from first(results, _all(context), "nodes have each label of the jobs' topologies")
 
 
 def drains(context: CheckContext) -> CheckResults:
@@ -197,7 +201,7 @@ def drains(context: CheckContext) -> CheckResults:
         if one.blocks_drain
     ]
     none = "kubectl drain evicts each pod that stays on a cordoned node" if staying else ""
-    yield from first(results, _ALL, none)
+    yield from first(results, _all(context), none)
 
 
 def _unlabelled(job: TrainingJob, label: str, known: Collection[str]) -> CheckResult:
@@ -225,11 +229,12 @@ def consent(context: CheckContext) -> CheckResults:
             waiting[job.key.namespace].append(job.key.name)
     lacking = [name for name in sorted(waiting) if not _consents(context, name)]
     for name in lacking:
-        names = waiting[name]
+        names, allow = waiting[name], namespace_policy.allow_kubexec(name)
+        may = is_granted(context.connection.cluster, AccessRight("patch", "namespaces", name=name))
         yield warning(
             f"namespace {name} does not let launchers exec into workers: "
             f"{listed(names)} cannot start without",
-            FixCommand(namespace_policy.allow_kubexec(name)),
+            FixCommand(allow) if may else by_administrator(allow),
         )
     if waiting and not lacking:
         yield ok("launchers may exec into their workers where they have to")

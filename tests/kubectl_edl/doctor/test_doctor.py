@@ -19,7 +19,13 @@ from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.doctor.checks import SECTIONS
 from kubectl_edl.install.installation_values import KEPT
 from kubectl_edl.main import run
-from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced, hidden, recorded
+from tests.kubectl_edl.cluster_wrappers import (
+    ClusterWrapper,
+    fenced,
+    hidden,
+    one_namespace,
+    recorded,
+)
 from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed, target
 from tests.kubectl_edl.stage import (
     NOW,
@@ -35,6 +41,7 @@ from tests.kubectl_edl.stage import (
     role_manifests,
 )
 
+ASK = "ask a cluster administrator to run: "
 WEBHOOKS = "MutatingWebhookConfiguration"
 VALUES = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, KEPT)
 HELM = {"meta.helm.sh/release-name": "edl", "meta.helm.sh/release-namespace": "ops"}
@@ -297,7 +304,7 @@ def test_the_fix_for_a_deleted_webhook_configuration_is_of_what_installed_it(
 
 def test_without_the_right_to_read_deployments_a_missing_installation_is_installed() -> None:
     stage = replace(Stage(), wrapped=lambda cluster: hidden("Deployment")(FakeApi()(cluster)))
-    assert only(stage, "installed")[2] == "kubectl edl install --image IMAGE"
+    assert only(stage, "installed")[2] == f"{ASK}kubectl edl install --image IMAGE"
 
 
 def test_a_changed_entry_of_a_webhook_outside_is_not_mended_by_upgrade(server: FakeApi) -> None:
@@ -314,16 +321,20 @@ def test_without_the_right_to_read_the_values_the_fix_is_to_upgrade(
     server.denied = frozenset({("edl-reconciler", "patch", "jobs")})
     inner = stage.wrapped
     stage.wrapped = lambda cluster: hidden("ConfigMap")(inner(cluster))
-    assert fix_of_a_right(stage) == "kubectl edl upgrade --context prod"
+    assert fix_of_a_right(stage) == f"{ASK}kubectl edl upgrade --context prod"
 
 
-def test_without_the_right_to_read_the_deployment_the_fix_is_its_log(stage: Stage) -> None:
+def test_without_the_right_to_read_the_deployment_the_fix_is_its_log(
+    stage: Stage, server: FakeApi
+) -> None:
     stage.now = [NOW + timedelta(minutes=10)]
     log = only(stage, "leader")[2]
     assert log.startswith("kubectl logs -n edl-system -l app.kubernetes.io/name=edl-reconciler")
     inner = stage.wrapped
     stage.wrapped = lambda cluster: hidden("Deployment")(inner(cluster))
     assert only(stage, "leader")[2] == log
+    server.denied = frozenset({("", "get", "pods/log")})
+    assert only(stage, "leader")[2] == f"{ASK}{log}"
 
 
 @pytest.mark.parametrize(
@@ -562,7 +573,7 @@ def test_a_missing_right_to_review_access_is_named(stage: Stage, server: FakeApi
     verdict, message, fix = only(stage, "rights")
     assert verdict == "warning"
     assert "may not create subjectaccessreviews" in message
-    assert fix == "run kubectl edl doctor as an administrator"
+    assert fix == f"{ASK}kubectl edl doctor"
 
 
 def test_missing_user_rights_name_commands_and_the_fix(stage: Stage, server: FakeApi) -> None:
@@ -572,12 +583,14 @@ def test_missing_user_rights_name_commands_and_the_fix(stage: Stage, server: Fak
         "you may not patch jobs.batch in namespace default: scale, pause, resume need it"
     )
     assert change["remediation"] == (
+        "ask an administrator of namespace default to run: "
         'kubectl create rolebinding "edl-editor-ann" -n default --clusterrole=edl-editor '
         '--user="ann"'
     )
     assert plan["message"].startswith("you may not list nodes: plan, explain")
     assert plan["remediation"] == (
-        'kubectl create clusterrolebinding "edl-viewer-ann" --clusterrole=edl-viewer --user="ann"'
+        f'{ASK}kubectl create clusterrolebinding "edl-viewer-ann" --clusterrole=edl-viewer '
+        '--user="ann"'
     )
     assert stage.run("doctor").code == 0
 
@@ -609,13 +622,29 @@ def test_a_running_job_whose_chief_was_deleted_is_stuck(stage: Stage, created: s
     )
 
 
+def test_a_user_of_one_namespace_gets_commands_that_stay_in_it(
+    stage: Stage, server: FakeApi
+) -> None:
+    for number in range(11):
+        stage.put(role_manifests(f"mnist-{number}")[0])
+        stage.put(job(f"slip-{number}", framwork="none"))
+    assert checked(stage)["stuck"][-1]["remediation"] == "kubectl edl status -A"
+    inside = one_namespace()
+    stage.wrapped = lambda cluster: inside(server(cluster))
+    found = checked(stage)
+    assert found["stuck"][-1]["remediation"] == "kubectl edl status -n default"
+    assert found["keys"][-1]["remediation"] == "kubectl get jobs -n default --show-labels"
+
+
 def ring(stage: Stage, name: str, **spec: object) -> None:
     for manifest in role_manifests(name, "launcher=1,worker=2"):
         manifest["metadata"]["labels"]["edl.dev/framework"] = "horovod"
         stage.put(manifest, **spec)
 
 
-def test_namespaces_that_keep_launchers_from_their_workers_are_warned_of(stage: Stage) -> None:
+def test_namespaces_that_keep_launchers_from_their_workers_are_warned_of(
+    stage: Stage, server: FakeApi
+) -> None:
     here = ObjectRef("Namespace", "", "default")
     stage.cluster.create(here, {"metadata": {"name": "default"}})
     mnist(stage)
@@ -630,6 +659,8 @@ def test_namespaces_that_keep_launchers_from_their_workers_are_warned_of(stage: 
         ),
         "kubectl label namespace default edl.dev/kubexec=enabled",
     )
+    server.denied = frozenset({("", "patch", "namespaces")})
+    assert only(stage, "kubexec")[2].startswith(f"{ASK}kubectl label namespace default ")
     stage.cluster.patch(here, {"metadata": {"labels": {"edl.dev/kubexec": "enabled"}}})
     assert only(stage, "kubexec")[0] == "ok"
 
@@ -1733,7 +1764,7 @@ def test_a_user_of_another_namespace_is_told_to_name_it(stage: Stage, server: Fa
     """The namespace may not be readable if it was named."""
     fence = fenced("Job")
     stage.wrapped = lambda cluster: server(fence(cluster))
-    own = "run kubectl edl doctor as an administrator"
+    own = f"{ASK}kubectl edl doctor"
     other = f"name a namespace that you may read (-n NAMESPACE), or {own}"
     assert checked(stage)["stuck"][0]["remediation"] == other
     assert checked(stage, "-n", "default")["stuck"][0]["remediation"] == own
