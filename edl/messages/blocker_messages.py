@@ -161,9 +161,10 @@ def _most(found: InsufficientResources) -> str:
 def _free_capacity(found: InsufficientResources) -> str:
     if found.needs_nodes:
         return _new_nodes(found)
+    fewer = f"fewer {found.role} replicas ({found.fitting} fit now), or " if found.fitting else ""
     if found.pods == 1:
-        return f"{found.missing} more free on {found.node}"
-    more = f"room for {found.pods} more pods of {found.requests}"
+        return f"{fewer}{found.missing} more free on {found.node}"
+    more = f"{fewer}room for {found.pods} more pods of {found.requests}"
     if is_one_node(found.domains, found.node):
         return f"{more} on {found.node}"
     return f"{more}, on nodes like {found.node}{kept_to(found.domains)}"

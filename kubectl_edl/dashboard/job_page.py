@@ -30,7 +30,7 @@ from kubectl_edl.events.view import events_table
 from kubectl_edl.explain.explained_job import BlockerList, Explained, other_blockers, stop_lists
 from kubectl_edl.explain.read_explanation import ExplanationInput, published_view, read_explanation
 from kubectl_edl.explain.role_sizes import sizes_table
-from kubectl_edl.explain.view import domains_table, explanation_facts
+from kubectl_edl.explain.view import administrator_facts, domains_table, explanation_facts
 from kubectl_edl.history.view import operations_table
 from kubectl_edl.job_views.published_queue import PublishedView, ranked
 from kubectl_edl.job_views.role_history import past
@@ -166,6 +166,7 @@ def _page(found: _JobFacts) -> Json:
     explained, now = found.explained, found.now
     job = explained.view.job
     facts = {"Framework": job.framework} | explanation_facts(explained, now)
+    facts |= administrator_facts(explained)
     return {
         "namespace": job.key.namespace,
         "name": job.key.name,

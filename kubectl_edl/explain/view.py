@@ -58,6 +58,7 @@ def explain_report(explained: Explained, now: datetime) -> Report:
             domains_table(explained),
             *(one.text for one in stop_lists(explained)),
             blockers_section(other_blockers(explained)),
+            labelled(administrator_facts(explained), _LABEL),
             Table.of(_pods(now), explained.waiting_pods),
             Table.of(_past(now), explained.past),
         ),
@@ -69,7 +70,6 @@ def explain_report(explained: Explained, now: datetime) -> Report:
 def explanation_facts(explained: Explained, now: datetime) -> dict[str, str]:
     """The facts about the job by label; an unknown one is empty."""
     job, found = explained.view.job, explained.explanation
-    preempts = _PREEMPTS.format(explained.view.scope.edl_flags)
     return {
         "Name": job.key.name,
         "Namespace": job.key.namespace,
@@ -78,8 +78,6 @@ def explanation_facts(explained: Explained, now: datetime) -> dict[str, str]:
         "Team": explained.team_text,
         "Guaranteed": guaranteed_text(explained.capacity),
         "Borrowed": borrowed_text(explained.capacity),
-        "Reclaims": _reclaims(explained),
-        "Preempts": preempts if found and found.preempts else "",
         "Queue": explained.place,
         "Nearest": topology_view.nearest(_waits_for(explained)),
         **_when(explained, now),
@@ -88,6 +86,16 @@ def explanation_facts(explained: Explained, now: datetime) -> dict[str, str]:
         "Requests": _unrequested(explained),
         "Devices": "; ".join(f"{role}: {caveat(one)}" for role, one in _caveats(explained)),
         "Decided by": explained.deciding.text if found else "",
+    }
+
+
+def administrator_facts(explained: Explained) -> dict[str, str]:
+    """Settings of the cluster that would help, by label; they follow what users can do."""
+    found, flags = explained.explanation, explained.view.scope.edl_flags
+    preempts = found is not None and found.preempts
+    return {
+        "Reclaims": _reclaims(explained),
+        "Preempts": _PREEMPTS.format(flags) if preempts else "",
     }
 
 

@@ -54,7 +54,7 @@ def test_explain_names_what_a_queued_job_lacks(stage: Stage) -> None:
     assert tail == (
         "  1. Insufficient cpu for 1 of 3 worker (2 CPU each): beside the 2 that fit, no CPU free "
         "on the 2 nodes that it may use\n"
-        "     would help: 2 CPU more free on node-1\n"
+        "     would help: fewer worker replicas (2 fit now), or 2 CPU more free on node-1\n"
         "  2. and then, the plan would be: 8 pods wait for others to terminate: default/small\n"
     )
 
@@ -146,7 +146,8 @@ def test_documents_have_the_figures(stage: Stage) -> None:
     assert cause["type"] == "InsufficientResources"
     assert (cause["role"], cause["pods"], cause["schedulablePods"]) == ("worker", 3, 2)
     assert (cause["nodeName"], cause["missing"]) == ("node-1", {"cpu": "2000m"})
-    assert cause["remediation"] == "2 CPU more free on node-1"
+    helps = "fewer worker replicas (2 fit now), or 2 CPU more free on node-1"
+    assert cause["remediation"] == helps
 
 
 def test_a_declared_duration_gives_an_estimate(stage: Stage) -> None:
@@ -392,11 +393,13 @@ def test_explain_names_the_preemption_that_would_help() -> None:
     high = job("high", framework="none", min="4", max="4")
     high["spec"]["template"]["spec"]["priorityClassName"] = "high"
     stage.put(high)
-    assert (
+    found = stage.run("explain", "high", "--context", "prod").out
+    asks = (
         "Preempts:    only replicas above other jobs' minimum; whole jobs of lower priority too, "
         "which makes room for it, with: kubectl edl upgrade --context prod --set "
         "reconciler.planning.preempt=true\n"
-    ) in stage.run("explain", "high", "--context", "prod").out
+    )
+    assert 0 < found.index("fewer worker replicas (1 fit now)") < found.index(asks)
 
 
 def test_a_job_that_has_ended_has_nothing_in_its_way() -> None:

@@ -167,7 +167,9 @@ def test_what_others_get_beside_a_head_of_the_queue_that_fits_is_not_in_its_way(
     assert _fitting(found) == (2, 2)
     assert found.start_blockers is not None
     short, then = found.start_blockers.blockers
-    assert messages.remedy(short) == "room for 2 more pods of 4 CPU, on nodes like a"
+    assert messages.remedy(short) == (
+        "fewer worker replicas (2 fit now), or room for 2 more pods of 4 CPU, on nodes like a"
+    )
     more = situation(
         *nodes, node("f", 4), node("g", 4), *jobs, *queue, limits=Limits()
     ).run_passes()
@@ -182,7 +184,7 @@ def test_a_job_that_preempts_needs_no_room_for_pods_that_its_victim_makes_room_f
     blockers = explained("big", *things, limits=limits).start_blockers
     assert blockers is not None
     short, then = blockers.blockers
-    assert messages.remedy(short) == "1 CPU more free on a"
+    assert messages.remedy(short) == "fewer worker replicas (2 fit now), or 1 CPU more free on a"
     more = situation(node("c", 1), *things, limits=limits).run_passes()
     assert then == InProgress(more.results.held[JobKey("ns", "big")])
 
