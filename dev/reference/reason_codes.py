@@ -121,7 +121,8 @@ _PHASES: Final[Mapping[StrEnum, str]] = {
     OperationPhase.RUNNING: "It was started.",
     OperationPhase.SCALING: "Pods are being created or removed for the new size.",
     OperationPhase.SCALE_SUCCEEDED: "The new size was reached.",
-    OperationPhase.SCALE_FAILED: "The new size was not reached in time and was reverted.",
+    OperationPhase.SCALE_FAILED: "The new size was not reached in time, or its pods never ran: "
+    "it was reverted.",
     OperationPhase.SUSPENDED: "It was suspended.",
     OperationPhase.SUCCEEDED: "The training job is done.",
     OperationPhase.FAILED: "The training job has failed.",

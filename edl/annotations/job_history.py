@@ -34,7 +34,7 @@ class Operation(StrEnum):
     REMOVED = "PodsRemoved"
     """Pods were removed by name."""
     FAILED = "ScaleFailed"
-    """A scale-up that was not ready in time and was reverted."""
+    """A scale-up that was not ready in time and was reverted, or whose pods never ran."""
     SUSPENDED = "Suspended"
     ENDED = "Ended"
 

@@ -31,7 +31,8 @@ PHASE is the outcome:
   Starting        being started
   Scaling         being resized
   ScaleSucceeded  the new size was reached
-  ScaleFailed     not ready in time, or its pods were unschedulable: reverted
+  ScaleFailed     its pods were not ready in time, unschedulable, or given up before
+                  they ran: reverted
   Suspended       paused, or queued again
   Succeeded, Failed
 

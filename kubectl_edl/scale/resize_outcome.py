@@ -10,7 +10,7 @@ from edl.annotations.job_history import HistoryEntry, Operation, entries
 from edl.durations import duration_text
 from edl.errors import ClusterError
 from edl.kube.cluster import ListOptions
-from edl.model import JobKey, Role, TrainingJob
+from edl.model import Code, JobKey, Role, TrainingJob
 from edl.phases import ending
 from kubectl_edl.cli.command_errors import Missing, Refused, Reverted, TimedOut
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
@@ -24,6 +24,9 @@ _GRACE: Final = timedelta(seconds=15)
 
 It is long enough to replace a reconciler that has died.
 """
+
+_REVERTS: Final = (Code.SCALE_FAILED, Code.UNSCHEDULABLE, None)
+"""Reasons of a revert; replicas that a scale-down gives to others stay requested."""
 
 
 def wait(
@@ -82,7 +85,9 @@ def _failed(role: Role, resize: Scaling) -> HistoryEntry | None:
     back = (
         entry
         for entry in new
-        if entry.operation is Operation.FAILED and entry.before == resize.size
+        if entry.operation is Operation.FAILED
+        and entry.before == resize.size
+        and entry.code in _REVERTS
     )
     return next(back, None)
 

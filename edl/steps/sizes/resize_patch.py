@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from edl import contract, messages, reasons
+from edl import contract, lost_pods, messages, reasons
 from edl.annotations import cleared_nodes, job_history, write_refusals
 from edl.annotations.job_history import HistoryEntry, Operation
 from edl.annotations.json_text import json_text
-from edl.model import Code, Reason, RefusedSize, Role, TrainingJob
+from edl.model import Code, PodPhase, Reason, RefusedSize, Role, TrainingJob
 from edl.planner.plan import Resize
 from edl.planner.snapshot import last_resizes
 from edl.steps import pod_removal
@@ -146,15 +146,25 @@ def _operation(role: Role, resize: Resize | None, now: datetime) -> _Done | None
         )
         return _Done(Operation.REMOVED, role.status.size, after, why)
     if resize:
-        return _Done(_of_resize(resize), role.status.size, after, resize.reason)
+        return _Done(_of_resize(role, resize), role.status.size, after, resize.reason)
     return None
 
 
-def _of_resize(resize: Resize) -> Operation:
+def _of_resize(role: Role, resize: Resize) -> Operation:
     if resize.after > resize.before:
         return Operation.SCALED_UP
-    failed = resize.reason.code is Code.UNSCHEDULABLE
+    failed = resize.reason.code is Code.UNSCHEDULABLE or _never_ran(role, resize.after)
     return Operation.FAILED if failed else Operation.SCALED_DOWN
+
+
+def _never_ran(role: Role, after: int) -> bool:
+    """Whether a scale-down undoes the last scale-up before any of its pods ran."""
+    grown, since = job_history.entries(role.record.history)[-1:], role.record.resized_at
+    if not grown or since is None or lost_pods.missing_pods(role):
+        return False
+    undone = grown[0].operation is Operation.SCALED_UP and after <= grown[0].before
+    new = (pod for pod in role.status.pods if pod.created_at >= since)
+    return undone and all(pod.phase is PodPhase.PENDING for pod in new)
 
 
 def _size_event(job: TrainingJob, role: Role, resize: Resize | None) -> Iterator[JobEvent]:

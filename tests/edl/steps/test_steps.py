@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from edl import contract, reasons
 from edl.annotations.json_text import json_text
-from edl.model import ClusterState, Code, JobEnd, JobKey, Reason, TrainingJob
+from edl.model import ClusterState, Code, JobEnd, JobKey, PodPhase, Reason, TrainingJob
 from edl.model.reason_codes import Other
 from edl.model.scarcity import Lack, ResourceNeed, Scarce, Shortage
 from edl.planner.plan import Admission, Drain, Held, Plan, Resize, Suspension
@@ -279,6 +279,31 @@ def test_extras_that_found_no_node_were_a_growth_that_failed() -> None:
         " ScaleFailed 2 1 Unschedulable pods above its minimum" in written(patch)[contract.HISTORY]
     )
     assert [event.action for event in step.events] == ["ScaledDown"]
+
+
+@pytest.mark.parametrize(
+    ("phase", "before", "failures", "operation"),
+    [
+        (PodPhase.PENDING, 2, 0, "ScaleFailed"),
+        (PodPhase.RUNNING, 2, 0, "ScaledDown"),
+        (PodPhase.PENDING, 1, 0, "ScaledDown"),
+        (None, 2, 0, "ScaleFailed"),
+        (None, 2, 1, "ScaledDown"),
+    ],
+)
+def test_a_scale_up_that_is_undone_before_its_pods_ran_has_failed(
+    phase: PodPhase | None, before: int, failures: int, operation: str
+) -> None:
+    """`phase` None: its pod is not created yet, or was lost and counted as a failure."""
+    line = f"2026-01-01T11:59:58.000Z ScaledUp {before} 3 IdleCapacity idle capacity"
+    fields = {"history": line, "resized_at": NOW - seconds(2), "failures": failures}
+    new = [pod("worker", 2, phase=phase, created_at=NOW - seconds(2), ready=False)] if phase else []
+    grown = role("worker", 1, 4, size=3, pods=(*pods("worker", [0, 1]), *new), **fields)
+    shrink = Resize(KEY, "worker", 3, 2, because("to make room", Code.RECLAIMED))
+    (step,) = steps(Plan(resizes=(shrink,)), state(training(grown, framework="none"))).steps
+    last = written(patches(step)[-1])[contract.HISTORY].splitlines()[-1]
+    # A part of a scale-up from 1 to 3 stays.
+    assert last.split(" ")[1:5] == [operation, "3", "2", "Reclaimed"]
 
 
 @pytest.mark.parametrize("indexed", [True, False])

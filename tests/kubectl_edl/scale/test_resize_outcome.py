@@ -182,6 +182,15 @@ def test_a_growth_that_was_taken_back_is_exit_code_4(stage: Stage) -> None:
     assert found.err == "error: mnist: worker: reverted to 4: 6 not ready within 60 s\n"
 
 
+def test_replicas_that_another_job_takes_before_they_ran_are_still_waited_for(
+    stage: Stage,
+) -> None:
+    line = "2026-11-21T12:01:00Z ScaleFailed 6 4 Reclaimed to make room for default/other"
+    stage.between = [noted(stage, "mnist-worker", replicas="6", history=line)]
+    found = stage.run("scale", "mnist", "6", "--wait", "--timeout", "60s")
+    assert found.code == 5
+
+
 def test_an_earlier_manual_size_that_outlives_a_reverted_growth_is_named(stage: Stage) -> None:
     """The revert requests it again, and the job grows to it once there is room."""
     stage.run("scale", "mnist", "8")
