@@ -7,12 +7,15 @@ from typing import Final
 
 from edl import contract
 from edl.frameworks import FRAMEWORKS
-from edl.frameworks.base import Cooldown
+from edl.frameworks.base import NO_STALL, Cooldown
 from edl.model import Restart, Role, TrainingJob
 
 LEAST: Final = "10s"
 """The smallest `edl.dev/cooldown` that a job may set; the largest is `MOST`."""
 MOST: Final = "1d"
+_AFTER_GROWTH: Final = 0.3
+"""In cooldowns: capacity often becomes idle bit by bit. A role that grows again moves no replica
+back, and until the end of its cooldown it donates none (`edl.planner.snapshot.growth_gates`)."""
 
 
 def cooldown(job: TrainingJob, usual: timedelta) -> Cooldown:
@@ -20,7 +23,14 @@ def cooldown(job: TrainingJob, usual: timedelta) -> Cooldown:
     if job.cooldown:
         return Cooldown(job.cooldown, contract.COOLDOWN)
     default = _default(job.framework, job.mode, tuple(role.name for role in job.roles))
+    if default == NO_STALL:
+        return Cooldown(usual, after_growth=after_growth(usual))
     return default if default and default.least > usual else Cooldown(usual)
+
+
+def after_growth(usual: timedelta) -> timedelta:
+    """The least time between two scale-ups of a role whose scale-ups stall no replica."""
+    return usual * _AFTER_GROWTH
 
 
 @lru_cache(maxsize=1024)

@@ -6,6 +6,7 @@ A framework module describes; it never touches a manifest.
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import cached_property
+from typing import Final
 
 import msgspec
 
@@ -93,6 +94,15 @@ class Cooldown(msgspec.Struct, frozen=True):
 
     least: timedelta
     source: str = ""
+    after_growth: timedelta | None = None
+    """The least time from one scale-up to the next, if that is shorter."""
+
+
+NO_STALL: Final = Cooldown(timedelta())
+"""New replicas join while the others train, so a scale-up may soon follow another.
+
+docs/performance.md: TensorFlow makes no step for at most 1.6 s, Horovod for up to 6 s.
+"""
 
 
 class Mode(msgspec.Struct, frozen=True):
@@ -125,7 +135,7 @@ class Mode(msgspec.Struct, frozen=True):
     port: int = 0
     """The mode's default port; 0 for the framework's."""
     cooldown: Cooldown | None = None
-    """None if the reconciler's own cooldown is long enough."""
+    """None if the reconciler's own cooldown is long enough; see also `NO_STALL`."""
 
 
 class FrameworkOption(msgspec.Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from edl.frameworks.base import Framework, Mode, Needs, RoleKind
+from edl.frameworks.base import NO_STALL, Framework, Mode, Needs, RoleKind
 from edl.model import ResizePolicy
 from edl.spec.job_spec import JobSpec
 
@@ -16,7 +16,7 @@ FRAMEWORK: Final = Framework(
     roles=(RoleKind("worker", resizable=True),),
     worker="worker",
     completion_roles=("worker",),
-    modes=(Mode("items", ResizePolicy.ITEMS),),
+    modes=(Mode("items", ResizePolicy.ITEMS, cooldown=NO_STALL),),
     describe=describe,
     ranked=False,
 )

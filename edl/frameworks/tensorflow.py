@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from edl import contract
-from edl.frameworks.base import Env, Framework, Mode, Needs, RoleKind
+from edl.frameworks.base import NO_STALL, Env, Framework, Mode, Needs, RoleKind
 from edl.model import ResizePolicy
 from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
@@ -87,9 +87,9 @@ FRAMEWORK: Final = Framework(
     worker=_WORKER,
     completion_roles=(_CHIEF, _WORKER),
     modes=(
-        Mode("ps", ResizePolicy.LIVE, role=_PS),
+        Mode("ps", ResizePolicy.LIVE, role=_PS, cooldown=NO_STALL),
         Mode("collective", ResizePolicy.RESTART),
-        Mode("sparse", ResizePolicy.LIVE, role=_PS, opt_in=True),
+        Mode("sparse", ResizePolicy.LIVE, role=_PS, opt_in=True, cooldown=NO_STALL),
     ),
     describe=describe,
     port=2222,

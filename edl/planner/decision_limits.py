@@ -84,7 +84,8 @@ class Limits(msgspec.Struct, frozen=True):
     load_ceiling: float = 0.97
     growth_cooldown: timedelta = timedelta(seconds=10)
     """How long after its start or last resize a role neither grows nor donates a replica to
-    rebalancing. Scale-downs that free capacity for claims do not wait."""
+    rebalancing. Scale-downs that free capacity for claims do not wait; growth after growth waits
+    less where a scale-up stalls no replica (`edl.cooldowns.after_growth`)."""
     restart_cooldown: timedelta = timedelta(minutes=5)
     """The same for roles that restart to resize: each restart costs them work."""
     loss_patience: timedelta = timedelta(seconds=30)

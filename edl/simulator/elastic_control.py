@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from edl import messages
 from edl.annotations import unneeded_nodes
+from edl.cooldowns import after_growth
 from edl.model import ClusterState, ObjectRef, Role, TrainingJob
 from edl.planner.decision_limits import Limits, ProvisionerSettings
 from edl.planner.plan import Plan
@@ -77,7 +78,7 @@ class ElasticControl:
         """
         if not (plan.admissions or plan.resizes or plan.suspensions or plan.drains):
             return recheck
-        cooled = self._limits.growth_cooldown
+        cooled = after_growth(self._limits.growth_cooldown)
         return cooled if recheck is None else min(recheck, cooled)
 
     def _concerned(self, plan: Plan) -> tuple[TrainingJob, ...]:

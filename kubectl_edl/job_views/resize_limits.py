@@ -57,7 +57,7 @@ def pace(job: TrainingJob, usual: ReconcilerCooldowns) -> Pace | None:
     if not ways or (not found.source and seconds is None):
         return None
     first = None if seconds is None else min(found.least, timedelta(seconds=seconds))
-    return Pace(found.least, found.source or _RECONCILER, first)
+    return Pace(found.least, found.source or _RECONCILER, found.after_growth, first)
 
 
 def text(found: Pace | None) -> str:
@@ -68,7 +68,8 @@ def text(found: Pace | None) -> str:
     whose = source if own else f"{'the ' * (source == _RECONCILER)}{source}'s default"
     first = found.after_start or found.least
     sooner = f", first {duration(first)} after a start" if first < found.least else ""
-    return f"resizes at most every {duration(found.least)} ({whose}){sooner}"
+    again = f", scale-ups {duration(found.after_growth)}" if found.after_growth else ""
+    return f"resizes at most every {duration(found.least)}{again} ({whose}){sooner}"
 
 
 def document(found: Pace | None) -> CooldownDocument | None:

@@ -131,9 +131,10 @@ def _set_cooldown(snapshot: Snapshot, allocation: RoleAllocation, changed: datet
         snapshot.clock.rechecks.append(left)
         # A user's longer cooldown reserves capacity for no longer than the flags' cooldown.
         allocation.hold.reserves_capacity = left <= usual_cooldown(snapshot, allocation)
+        left = _left_to_grow(snapshot, allocation, left)
         # A role restarted smaller for a claim would retake the capacity before the claim starts.
         at_once = allocation.manual and not last_resizes.was_reclaimed(role)
-        reason = None if at_once else reasons.COOLDOWN
+        reason = None if at_once or left <= timedelta() else reasons.COOLDOWN
         _cool_down(snapshot, allocation, reason, snapshot.clock.now + left)
     elif _still_gives(snapshot, allocation, changed):
         _cool_down(snapshot, allocation)
@@ -198,6 +199,21 @@ def cool_down_after_restart(snapshot: Snapshot, allocation: RoleAllocation) -> N
         most = with_work(role, role.spec.max)
         allocation.max_replicas = max(allocation.max_replicas, most)
         _cool_down(snapshot, allocation)
+
+
+def _left_to_grow(snapshot: Snapshot, allocation: RoleAllocation, left: timedelta) -> timedelta:
+    """The part of the remaining cooldown that holds growth; not above zero if it may grow now.
+
+    Capacity often becomes idle bit by bit, and the first bit would keep the others idle.
+    """
+    job, role = allocation.job, allocation.role
+    found = cooldown(job, usual_cooldown(snapshot, allocation))
+    if found.after_growth is None or resized_at(job, role) is None or not last_resizes.grew(role):
+        return left
+    left -= found.least - found.after_growth
+    if left > timedelta():
+        snapshot.clock.rechecks.append(left)
+    return left
 
 
 def _left(snapshot: Snapshot, allocation: RoleAllocation, changed: datetime) -> timedelta:

@@ -26,6 +26,11 @@ def _about(role: Role) -> About | None:
     return role.record.last.about if role.record.last else None
 
 
+def grew(role: Role) -> bool:
+    """Whether the last change was growth into idle capacity, or a start with extras."""
+    return _code(role) is Code.IDLE_CAPACITY
+
+
 def removed_pending_extras(role: Role) -> bool:
     """Whether the last change removed pending extras: it asked for no pod, not even by a move."""
     return was_unschedulable(role) and role.record.reason in (None, Code.UNSCHEDULABLE)
@@ -107,7 +112,7 @@ def given_to(role: Role) -> JobReference | None:
 
 def stopped_to_grow(role: Role) -> bool:
     """Whether the role is stopped to restart with more replicas on idle capacity."""
-    return stopped_to_resize(role) and _code(role) is Code.IDLE_CAPACITY
+    return stopped_to_resize(role) and grew(role)
 
 
 def gave_replica(gives: Code, role: Role) -> bool:

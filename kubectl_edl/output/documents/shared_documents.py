@@ -48,7 +48,10 @@ class OperationDocument(TypedDict):
 
 
 class CooldownDocument(TypedDict):
-    periodSeconds: Annotated[float, "The training job is resized at most once in this time."]
+    periodSeconds: Annotated[
+        float,
+        "The training job is resized at most once in this time, but scale-ups may follow sooner.",
+    ]
     source: Annotated[str, "What sets it: edl.dev/cooldown, reconciler, or a program's default."]
 
 

@@ -41,6 +41,47 @@ def test_a_framework_that_stalls_at_each_resize_is_resized_less_often() -> None:
     assert sizes(plan_for(cluster(ROOM, begun, seconds=10))) == {"bert": 4}
 
 
+def grown(**fields: Any) -> TrainingJob:  # noqa: ANN401
+    """TensorFlow with parameter servers that grew into idle capacity at 0 s."""
+    started = {"started_at": fields.pop("started_at", at(-60))}
+    given = {"on": ["a"] * 3, "resized_at": at(0), "last": reasons.grown(3, 9)} | fields
+    return job("mnist", role("ps", on=["a"]), role("worker", 1, 9, **given), mode="ps", **started)
+
+
+def grows(mine: TrainingJob, seconds: float) -> bool:
+    return bool(sizes(plan_for(cluster(ROOM, mine, seconds=seconds))))
+
+
+def test_growth_that_stalls_no_replica_soon_follows_growth() -> None:
+    """Else the first GPU that becomes idle keeps those after it idle for a whole cooldown."""
+    plan = plan_for(cluster(ROOM, grown(), seconds=2))
+    assert (held(plan), plan.recheck_after) == ({"mnist": reasons.COOLDOWN}, timedelta(seconds=1))
+    assert (grows(grown(), 2), grows(grown(), 3)) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "seconds"),
+    [
+        ({"last": reasons.room_for_job(JobKey("ns", "other"))}, 10),
+        ({"last": reasons.gave(Code.FAIR_SHARING, JobKey("ns", "other"))}, 10),
+        ({"started_at": at(0)}, 10),
+        ({"cooldown": timedelta(seconds=20)}, 20),
+    ],
+)
+def test_after_any_other_change_growth_waits_for_the_whole_cooldown(
+    fields: dict[str, Any], seconds: float
+) -> None:
+    mine = grown(**fields)
+    assert (grows(mine, seconds - 1), grows(mine, seconds)) == (False, True)
+
+
+def test_a_role_that_has_just_grown_donates_nothing_for_the_whole_cooldown() -> None:
+    rich, poor = grown(on=["a"] * 5), worker("poor", 1, 9, on=["a"])
+    full = (node("a", 7), rich, poor)
+    assert sizes(plan_for(cluster(*full, seconds=9))) == {}
+    assert sizes(plan_for(cluster(*full, seconds=10))) == {"mnist": 3}
+
+
 def test_what_the_job_says_counts_more() -> None:
     assert sizes(plan_for(cluster(ROOM, torch(cooldown=TEN), seconds=9))) == {"bert": 4}
     slow = worker("mnist", 1, 4, on=["a"], resized_at=at(-1), cooldown=LONG)
@@ -101,7 +142,8 @@ def test_the_longest_of_its_jobs_is_the_training_jobs() -> None:
     ("framework", "mode", "roles", "found"),
     [
         ("pytorch", "elastic", ("worker",), Cooldown(timedelta(seconds=60), "torchrun")),
-        ("tensorflow", "ps", ("ps", "worker"), Cooldown(TEN)),
+        ("tensorflow", "ps", ("ps", "worker"), Cooldown(TEN, after_growth=timedelta(seconds=3))),
+        ("tensorflow", "collective", ("worker",), Cooldown(TEN)),
         ("horovod", "kubexec", ("launcher", "worker"), Cooldown(TEN)),
         ("nothing", "", ("worker",), Cooldown(TEN)),
     ],
