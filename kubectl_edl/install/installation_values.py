@@ -16,14 +16,13 @@ from edl.patches.merge_patch import merged
 from edl.writes import Json
 from kubectl_edl.cli.param_types import Image
 from kubectl_edl.resources.manifest_sources import TOO_DEEP, ManifestSource, Unreadable, sources
+from kubectl_edl.resources.yaml_reader import BoundedLoader
 from manifests import installation, values
 from manifests.documents import Documents
 
 KEPT: Final = "edl-values"
 """The ConfigMap of the chosen values, from which an upgrade starts."""
 _FILE: Final = "values.yaml"
-_DEEPEST: Final = 100
-"""The deepest nesting in a values file."""
 _DOT: Final = re.compile(r"(?<!\\)\.")
 
 
@@ -91,26 +90,15 @@ def _kept(given: Json, namespace: str) -> Json:
 
 def _read(source: ManifestSource) -> Json:
     try:
-        if _is_too_deep(source.text):
-            raise Unreadable(f"{source.name}: {TOO_DEEP}")
-        found = yaml.safe_load(source.text)
+        found = yaml.load(source.text, BoundedLoader)  # noqa: S506 - a SafeLoader
         if found is not None and not isinstance(found, dict):
             raise Unreadable(f"{source.name}: no map of values")
         return _named(found or {})
+    except RecursionError as error:
+        raise Unreadable(f"{source.name}: {TOO_DEEP}") from error
     except (yaml.YAMLError, ValueError) as error:
         problem = " ".join(str(error).split())
         raise Unreadable(f"{source.name}: not YAML: {problem}") from error
-
-
-def _is_too_deep(text: str) -> bool:
-    """Whether the nesting is too deep, by parser events: building the tree could overflow."""
-    depth = 0
-    for event in yaml.parse(text):
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > _DEEPEST:
-            return True
-    return False
 
 
 def _named(found: Json) -> Json:

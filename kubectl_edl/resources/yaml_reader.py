@@ -62,23 +62,27 @@ def documents(source: ManifestSource) -> Iterator[Document]:
 # -- YAML --------------------------------------------------------------------------------------
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML as kubectl reads it: times, keys and 1:30 are strings, 1e3 is a number."""
+class BoundedLoader(yaml.SafeLoader):
+    """Raises RecursionError below _DEEPEST levels.
 
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - PyYAML's
+    At Python's own limit of a thousand levels, PyYAML's scanner takes seconds.
+    """
+
     _depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Raises RecursionError below _DEEPEST levels.
-
-        At Python's own limit of a thousand levels, PyYAML's scanner takes seconds.
-        """
         if self._depth > _DEEPEST:
             raise RecursionError
         self._depth += 1
         node: yaml.Node | None = super().compose_node(parent, index)
         self._depth -= 1
         return node
+
+
+class _Loader(BoundedLoader):
+    """YAML as kubectl reads it: times, keys and 1:30 are strings, 1e3 is a number."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - PyYAML's
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - PyYAML's
         """Reject duplicate keys, because one of the values would be lost."""
