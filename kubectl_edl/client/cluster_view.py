@@ -25,12 +25,12 @@ from edl.kube.state.quota_usage import lacking_pods, with_unmet_quotas
 from edl.lost_pods import why_any_missing
 from edl.messages import message
 from edl.model import ClusterState, JobKey, Quota, Role, TrainingJob
-from edl.parsing.namespace_policy import NamespacePolicy
+from edl.parsing.namespace_policy import NamespacePolicy, allow_kubexec
 from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.optional_reads import (
     Hints,
-    namespace_for_launchers,
+    namespaces,
     read_if_allowed,
     readable_namespaces,
 )
@@ -151,9 +151,14 @@ def survey_created(connection: ClusterConnection, jobs: Sequence[Json], now: dat
     priorities, _ = read_if_allowed(
         lambda: list(map(object_facts.priority, connection.cluster.list(classes).items)), ""
     )
+    name = connection.namespace
     launches = any(job.execs for job in created)
-    namespaces, hints = namespace_for_launchers(connection) if launches else ((), ())
-    found = ClusterFacts(jobs=created, priorities=priorities, namespaces=namespaces)
+    known, hints = read_if_allowed(
+        lambda: namespaces(connection) if launches else (),
+        f"whether namespace {name} lets launchers exec into workers is unknown; in mode kubexec "
+        f"the job waits until it does: {allow_kubexec(name)}{connection.scope.cluster_flags}",
+    )
+    found = ClusterFacts(jobs=created, priorities=priorities, namespaces=known)
     return Survey(_observed(_with_quotas(connection, _Read(found)).facts, now).jobs, hints)
 
 

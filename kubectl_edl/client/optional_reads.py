@@ -12,7 +12,6 @@ from edl.kube.cluster import ListOptions
 from edl.kube.decode import object_facts
 from edl.kube.decode.object_facts import NamespaceFacts
 from edl.model import ObjectRef
-from edl.parsing.namespace_policy import allow_kubexec
 from kubectl_edl.cli.context import ClusterConnection
 
 _Fact = TypeVar("_Fact")
@@ -30,19 +29,7 @@ def read_if_allowed(
         return (), (f"hint: {consequence}: {error}",)
 
 
-def namespace_for_launchers(
-    connection: ClusterConnection,
-) -> tuple[Sequence[NamespaceFacts], Hints]:
-    """The namespace of a new job whose launcher execs into workers."""
-    name = connection.namespace
-    return read_if_allowed(
-        lambda: _namespaces(connection),
-        f"whether namespace {name} lets launchers exec into workers is unknown; in mode kubexec "
-        f"the job waits until it does: {allow_kubexec(name)}{connection.scope.cluster_flags}",
-    )
-
-
-def _namespaces(connection: ClusterConnection) -> list[NamespaceFacts]:
+def namespaces(connection: ClusterConnection) -> list[NamespaceFacts]:
     """The namespace of the connection, or all. Raises Forbidden, NotFound."""
     cluster, name = connection.cluster, connection.namespace
     if not name:
@@ -56,6 +43,6 @@ def readable_namespaces(connection: ClusterConnection) -> list[NamespaceFacts]:
     with suppress(Forbidden, NotFound):
         return [
             replace(one, policy=replace(one.policy, kubexec=True, gpu_budget=None, findings=()))
-            for one in _namespaces(connection)
+            for one in namespaces(connection)
         ]
     return []

@@ -182,7 +182,11 @@ class Follower:
         begun = [source for source in pods.sources if not source.waiting]
         self._unbegun = len(begun) < len(pods.sources)
         tracks = [self._track(source) for source in begun]
-        self._unread = deque(track for track in tracks if _is_unread(track))
+        self._unread = deque(
+            track
+            for track in tracks
+            if not (track.reader or (track.complete and track.source.ended))
+        )
         if pods.over:
             self._over, self._verdict = True, pods.standing
             self._unread = deque(track for track in self._unread if not track.source.stays)
@@ -197,7 +201,7 @@ class Follower:
             )
         elif not begun and not pods.over:
             self._print_message(pods.standing)
-        self._first = _all_lines
+        self._first = lambda source: LogRequest(source.pod, source.container)  # all lines
 
     def _track(self, source: LogTarget) -> _Track:
         track = self._tracks.get(source.run)
@@ -256,14 +260,6 @@ class Follower:
         if text and text != self._last_message:
             self._output.message(text)
         self._last_message = text
-
-
-def _is_unread(track: _Track) -> bool:
-    return not (track.reader or (track.complete and track.source.ended))
-
-
-def _all_lines(source: LogTarget) -> LogRequest:
-    return LogRequest(source.pod, source.container)
 
 
 def _request(track: _Track) -> LogRequest:

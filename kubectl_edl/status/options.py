@@ -45,9 +45,6 @@ class _OneGoal(click.ParamType["Phase | Code"]):
             what, every = "a reason code", "all of them: docs/reference/reason-codes.md"
         return self.fail(f"{name} is not {what}; {_meant(name, spelled)}{every}", param, ctx)
 
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002
-        return self.name
-
     def shell_complete(
         self,
         ctx: click.Context,  # noqa: ARG002 (click's signature)
@@ -92,6 +89,7 @@ class AwaitedPhase:
     goals: tuple[Phase | Code, ...] = option(
         "--for",
         type=_OneGoal(),
+        metavar=_OneGoal.name,
         help="Wait for a phase such as Running, or for reason=CODE; may be repeated.",
     )
     timeout: timedelta | None = option(type=Duration(), help="How long to wait, with --for or -w.")
