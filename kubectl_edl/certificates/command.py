@@ -104,12 +104,11 @@ def verify(ctx: click.Context, scope: Scope, output: OutputOptions) -> None:
 @cluster_options
 @click.pass_obj
 def renew(cli: CliContext, scope: Scope, *, authority: bool) -> None:
-    from kubectl_edl.certificates.renewal import renew as renewed
-    from kubectl_edl.certificates.view import renewal_message
+    from kubectl_edl.certificates import renewal
 
     now = cli.now()
-    installed = renewed(cli.connect(scope), now, authority=authority)
-    cli.say(renewal_message(installed, now, authority=authority))
+    installed = renewal.renew(cli.connect(scope), now, authority=authority)
+    cli.say(renewal.message(installed, now, authority=authority))
 
 
 certs: Final = Listed(

@@ -49,6 +49,11 @@ def bounds_text(low: int, high: int) -> str:
     return str(high) if low == high else f"{low}..{high}"
 
 
+def thousandths(amount: int) -> str:
+    """`2`, `0.5`, of GPUs."""
+    return decimal(amount / _CORE)
+
+
 def percent(part: int, whole: int) -> str:
     """`75%`; empty if the whole is 0."""
     return f"{part / whole:.0%}" if whole else ""

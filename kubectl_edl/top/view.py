@@ -1,15 +1,32 @@
 """The output of `kubectl edl top`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
 from edl.model import Node
 from edl.quantities import CPU, MEMORY, PODS
+from kubectl_edl.job_views.training_job_view import time_text
 from kubectl_edl.output.age import UNKNOWN, age
-from kubectl_edl.output.cell_quantities import cores, decimal, gpus, memory, offered_gpus, percent
+from kubectl_edl.output.cell_quantities import (
+    cores,
+    decimal,
+    gpus,
+    memory,
+    offered_gpus,
+    percent,
+    quantities,
+    quantity,
+    thousandths,
+)
 from kubectl_edl.output.color import meaning
+from kubectl_edl.output.documents import cluster_documents as of_cluster
+from kubectl_edl.output.documents.shared_documents import (
+    ResourceHoursCostDocument,
+    ResourceHoursDocument,
+)
+from kubectl_edl.output.documents.training_job_documents import TrainingJobUsageDocument
 from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in
 from kubectl_edl.top.cluster_costs import (
@@ -20,13 +37,8 @@ from kubectl_edl.top.cluster_costs import (
     hours_lines,
     hours_text,
 )
+from kubectl_edl.top.resource_hours import Hours
 from kubectl_edl.top.usage import ClusterUsage, JobUsage, NodeUsage, UsageLine
-from kubectl_edl.top.usage_documents import (
-    cluster_document,
-    job_document,
-    node_document,
-    thousandths,
-)
 
 # -- training jobs -----------------------------------------------------------------------------
 
@@ -40,7 +52,7 @@ def jobs_report(found: Sequence[JobUsage], now: datetime, namespace: str) -> Rep
     """One row per training job; an empty `namespace` shows all, with a column NAMESPACE."""
     return Report(
         sections=(Table.of(_job_columns(found, now, namespace), found),),
-        objects=documents("TrainingJobUsage", map(job_document, found)),
+        objects=documents("TrainingJobUsage", map(_job_document, found)),
         names=tuple(one.view.name for one in found),
         list_kind="TrainingJobUsageList",
         nothing=nothing_in(namespace, "training jobs found"),
@@ -84,7 +96,7 @@ def nodes_report(found: Sequence[NodeUsage]) -> Report:
     """One row per node."""
     return Report(
         sections=(Table.of(_NODES, found),),
-        objects=documents("NodeUsage", map(node_document, found)),
+        objects=documents("NodeUsage", map(_node_document, found)),
         names=tuple(f"node/{one.node.name}" for one in found),
         list_kind="NodeUsageList",
         nothing="No nodes found.",
@@ -143,7 +155,7 @@ def cluster_report(found: ClusterUsage) -> Report:
     shown = [one for one in found.lines if one.offered or one.requested]
     return Report(
         sections=(Table.of(_CLUSTER, shown), _footer(found)),
-        objects=documents("ClusterUsage", [cluster_document(found)]),
+        objects=documents("ClusterUsage", [_cluster_document(found)]),
         names=(),
     )
 
@@ -167,11 +179,7 @@ def _text(one: UsageLine, amount: int) -> str:
     return _TEXTS.get(one.name, str)(amount)
 
 
-_TEXTS: Final[Mapping[str, Callable[[int], str]]] = {
-    CPU: cores,
-    MEMORY: memory,
-    "gpu": thousandths,
-}
+_TEXTS: Final = {CPU: cores, MEMORY: memory, "gpu": thousandths}
 
 
 def _footer(found: ClusterUsage) -> str:
@@ -196,10 +204,96 @@ def _shares(costs: NodeCosts) -> list[str]:
 
 
 def _shared(found: NodeShares) -> str:
-    parts = (
-        f"{decimal(found.minimums)} by minimums",
-        f"{decimal(found.extras)} by extras",
-        f"{decimal(found.others)} by others",
-        f"{decimal(found.idle)} idle",
+    return (
+        f"{decimal(found.total)} ({decimal(found.minimums)} by minimums, "
+        f"{decimal(found.extras)} by extras, {decimal(found.others)} by others, "
+        f"{decimal(found.idle)} idle)"
     )
-    return f"{decimal(found.total)} ({', '.join(parts)})"
+
+
+# -- documents ---------------------------------------------------------------------------------
+
+
+def _job_document(one: JobUsage) -> TrainingJobUsageDocument:
+    job = one.view.job
+    return {
+        "metadata": {"name": job.key.name, "namespace": job.key.namespace},
+        "phase": one.view.phase.value,
+        "pods": one.pods,
+        "runningPods": one.running,
+        "measuredPods": one.measured,
+        "requests": quantities(one.requested),
+        "usage": None if one.used is None else quantities(one.used),
+        "resourceHours": _hours_document(one.hours),
+        "startTime": time_text(job.started_at),
+    }
+
+
+def _hours_document(hours: Hours) -> ResourceHoursDocument:
+    return {
+        "unit": hours.unit.value,
+        "used": round(hours.held, 3),
+        "atMaxReplicas": round(hours.at_max, 3),
+        "complete": hours.whole,
+    }
+
+
+def _hours_cost_document(hours: Hours, costs: NodeCosts) -> ResourceHoursCostDocument:
+    price = costs.unit_prices.get(hours.unit)
+    return {
+        **_hours_document(hours),
+        "cost": None if price is None else round(hours.held * price, 3),
+        "costAtMaxReplicas": None if price is None else round(hours.at_max * price, 3),
+    }
+
+
+def _node_document(one: NodeUsage) -> of_cluster.NodeUsageDocument:
+    node = one.node
+    return {
+        "metadata": {"name": node.name},
+        "schedulable": node.schedulable,
+        "trainingPods": one.training,
+        "allocatable": quantities(node.allocatable),
+        "requests": quantities(node.used),
+        "idle": quantities(one.idle),
+        "usage": None if one.used is None else quantities(one.used),
+    }
+
+
+def _cluster_document(found: ClusterUsage) -> of_cluster.ClusterUsageDocument:
+    costs = found.costs.nodes
+    return {
+        "nodes": len(found.nodes),
+        "unschedulableNodes": sum(not one.node.schedulable for one in found.nodes),
+        "trainingJobs": dict(found.phases),
+        "resources": {one.name: _line_document(one) for one in found.lines},
+        "resourceHours": [_hours_cost_document(hours, costs) for hours in found.costs.hours],
+        "nodeShares": _shares_document(costs.nodes),
+        "hourlyCost": _shares_document(costs.hourly) if costs.hourly else None,
+        "unpricedNodes": costs.unpriced,
+    }
+
+
+def _shares_document(found: NodeShares) -> of_cluster.NodeSharesDocument:
+    return {
+        "minimums": round(found.minimums, 3),
+        "extras": round(found.extras, 3),
+        "others": round(found.others, 3),
+        "idle": round(found.idle, 3),
+    }
+
+
+def _line_document(one: UsageLine) -> of_cluster.ResourceUsageDocument:
+    return {
+        "allocatable": _quantity(one.name, one.offered),
+        "requests": _quantity(one.name, one.requested),
+        "trainingRequests": _quantity(one.name, one.training),
+        "queuedRequests": _quantity(one.name, one.queued),
+        "idle": _quantity(one.name, one.idle),
+        "usage": None if one.used is None else _quantity(one.name, one.used),
+    }
+
+
+def _quantity(name: str, amount: int) -> str:
+    """A quantity; GPU amounts are in thousandths."""
+    return thousandths(amount) if name == "gpu" else quantity(name, amount)
