@@ -12,21 +12,26 @@ F = TypeVar("F")
 class ObjectGroups(Generic[K, F]):
     """A mapping of groups to their objects' facts by name; a group without objects is removed."""
 
-    def __init__(self, groups_of: Callable[[F], Iterable[K]]) -> None:
+    def __init__(self, groups_of: Callable[[F], tuple[K, ...]]) -> None:
         """`groups_of` returns the groups to which an object belongs."""
         self._groups_of = groups_of
         self._groups: dict[K, dict[ObjectKey, F]] = {}
 
-    def apply(self, change: Delta[F]) -> None:
-        if change.before is not None:
-            for key in self._groups_of(change.before):
-                group = self._groups[key]
-                del group[change.key]
-                if not group:
-                    del self._groups[key]
-        if change.after is not None:
-            for key in self._groups_of(change.after):
-                self._groups.setdefault(key, {})[change.key] = change.after
+    def apply(self, change: Delta[F]) -> tuple[K, ...]:
+        """Returns the groups that the object leaves, stays in or joins, some of them twice."""
+        name, before, after = change
+        left = () if before is None else self._groups_of(before)
+        for key in left:
+            group = self._groups[key]
+            del group[name]
+            if not group:
+                del self._groups[key]
+        if after is None:
+            return left
+        joined = self._groups_of(after)
+        for key in joined:
+            self._groups.setdefault(key, {})[name] = after
+        return left + joined if left else joined
 
     def of(self, key: K) -> Mapping[ObjectKey, F]:
         """The objects of a group; empty if there is none."""

@@ -14,7 +14,7 @@ from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
 from edl.kube.dra.claim_resolution import DeviceView
 from edl.kube.provisioning.request_facts import CapacityRequestFacts
 from edl.kube.state.jobs.bare_training_jobs import bare_training_job
-from edl.kube.state.jobs.job_pods import JobPods, training_jobs_named_by
+from edl.kube.state.jobs.job_pods import JobPods
 from edl.kube.state.jobs.pending_demands import PendingDemands
 from edl.kube.state.jobs.training_job_inputs import ClusterScope, TrainingJobInputs
 from edl.kube.state.jobs.training_jobs import (
@@ -66,7 +66,7 @@ class JobIndex:
         for uid in {facts.uid for facts in (before, after) if facts}:
             self._ask_again(uid)
             if moves:  # its pods are, or were, previous pods of the training job that they name
-                self._stale |= training_jobs_named_by(self.pods_of(uid))
+                self._stale |= self._pods.named_by(uid)
 
     def _ask_again(self, uid: str) -> None:
         """Update the demands of a Job's pods: pending pods of labelled Jobs do not count."""
@@ -77,11 +77,11 @@ class JobIndex:
                 self._demands.add(pod)
 
     def pod(self, change: Delta[PodFacts]) -> None:
-        self._pods.apply(change)
+        self._stale.update(self._pods.apply(change))
         before, after = change.before, change.after
-        pods = [pod for pod in (before, after) if pod]
-        self._stale |= training_jobs_named_by(pods)
-        self._stale.update(self._ours[pod.job] for pod in pods if pod.job in self._ours)
+        for pod in (before, after):
+            if pod and pod.job in self._ours:
+                self._stale.add(self._ours[pod.job])
         if before and before.asking:
             self._demands.drop(before)
         if after and after.asking and after.job not in self._ours:

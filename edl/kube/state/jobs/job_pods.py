@@ -1,6 +1,6 @@
 """Pods of training jobs: by the Job that owns them, and by the training job that they name."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from edl import contract
 from edl.kube.cache.object_groups import ObjectGroups
@@ -18,15 +18,27 @@ class JobPods:
         """By the uid of their Job, labelled or not."""
         self.bare: ObjectGroups[JobKey, PodFacts] = ObjectGroups(_bare_job)
         """Labelled pods without a Job."""
-        self.provisional: ObjectGroups[str, PodFacts] = ObjectGroups(
-            lambda pod: (pod.job,) if pod.provisional else ()
-        )
+        self.provisional: ObjectGroups[str, PodFacts] = ObjectGroups(_provisional_owner)
         self._labelled: ObjectGroups[JobKey, PodFacts] = ObjectGroups(_named_job)
         """By the training job that their label names, whatever owns them."""
 
-    def apply(self, change: Delta[PodFacts]) -> None:
-        for groups in (self.owned, self.bare, self.provisional, self._labelled):
-            groups.apply(change)
+    def apply(self, change: Delta[PodFacts]) -> tuple[JobKey, ...]:
+        """Returns the training jobs to which labels assign the pod, whatever owns it."""
+        self.owned.apply(change)
+        named = self._labelled.apply(change)
+        _, before, after = change
+        if _is_rare(before) or _is_rare(after):
+            self.provisional.apply(change)
+            return named + self.bare.apply(change)
+        return named
+
+    def named_by(self, uid: str) -> set[JobKey]:
+        """The training jobs to which labels assign the pods of a Job."""
+        return {
+            key
+            for pod in self.owned.of(uid).values()
+            for key in (*_named_job(pod), *_bare_job(pod))
+        }
 
     def previous(
         self, key: JobKey, jobs: Sequence[JobFacts], known: Mapping[str, JobKey]
@@ -47,13 +59,17 @@ class JobPods:
                 yield pod
 
 
-def training_jobs_named_by(pods: Iterable[PodFacts]) -> set[JobKey]:
-    """The training jobs to which labels assign these pods, whatever owns them."""
-    return {key for pod in pods for key in (*_named_job(pod), *_bare_job(pod))}
+def _is_rare(pod: PodFacts | None) -> bool:
+    """Whether a pod is provisional or bare, as hardly any is."""
+    return pod is not None and bool(pod.provisional or pod.bare)
 
 
 def _owner(pod: PodFacts) -> tuple[str, ...]:
     return (pod.job,) if pod.job else ()
+
+
+def _provisional_owner(pod: PodFacts) -> tuple[str, ...]:
+    return (pod.job,) if pod.provisional else ()
 
 
 def _named_job(pod: PodFacts) -> tuple[JobKey, ...]:

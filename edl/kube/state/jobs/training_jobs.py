@@ -36,7 +36,7 @@ ANY_VOLUME: Final = ("PersistentVolumeClaim", ObjectKey("", ""))
 ANY_DEVICE: Final = ("ResourceClaim", ObjectKey("", ""))
 
 
-def template_inputs(job: JobFacts) -> set[TemplateInput]:
+def template_inputs(job: JobFacts) -> tuple[TemplateInput, ...]:
     """The claims that a Job's pod template names, and whether it depends on any."""
     found: set[TemplateInput] = {("PersistentVolumeClaim", claim) for claim in job.claims}
     if found:
@@ -45,7 +45,7 @@ def template_inputs(job: JobFacts) -> set[TemplateInput]:
         claims = job.role.template.shape.claims
         found |= {("ResourceClaim", ObjectKey(ref.namespace, ref.name)) for ref in claims}
         found.add(ANY_DEVICE)
-    return found
+    return tuple(found)
 
 
 def jobs_of(owned: OwnedObjectRef) -> Iterator[JobKey]:

@@ -9,7 +9,7 @@ B = ObjectKey("default", "b")
 
 def letters() -> ObjectGroups[str, str]:
     """Words by the letters that they consist of."""
-    return ObjectGroups(lambda word: sorted(set(word)))
+    return ObjectGroups(tuple)
 
 
 def test_an_object_is_in_each_of_its_groups() -> None:
