@@ -9,7 +9,6 @@ nothing.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from math import inf
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from edl.feasibility.horizon import FUTURE_IDLE
@@ -21,6 +20,7 @@ from edl.planner.passes.rebalancing.donors import (
     replace_last,
     reservation_of_one,
 )
+from edl.planner.passes.rebalancing.team_donors import TeamDonors
 from edl.planner.passes.team_growth import growth_order
 from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -28,8 +28,7 @@ from edl.planner.snapshot.extras.minimum_nodes import any_may_leave
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
 from edl.planner.snapshot.extras.yield_order import ReclaimOrder
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
-from edl.planner.teams.kept_capacity import Amounts
-from edl.planner.teams.reclaim_priority import ALL_IN_REACH, ALL_RECLAIMABLE, Reach, TeamRight
+from edl.planner.teams.reclaim_priority import ALL_IN_REACH, ALL_RECLAIMABLE, TeamRight
 from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, TeamCharge
 
 if TYPE_CHECKING:
@@ -37,10 +36,10 @@ if TYPE_CHECKING:
 
 _ByTeam: TypeAlias = defaultdict[int, defaultdict[TeamCharge, list[RoleAllocation]]]
 """Roles by their team, and by what one replica counts in it."""
-_NOTHING: Final = -1.0
-"""Below each share."""
 _TRIES: Final = 4
-"""Searches per plan; the next plan continues."""
+"""Searches per plan that only even out shares; the next plan continues."""
+_LOOKS: Final = 32_768
+"""Donors and teams that one plan may examine for guarantees; the next plan continues."""
 
 
 @dataclass(slots=True)
@@ -77,8 +76,8 @@ class TeamRebalance:
             self.balance, self.snapshot.policy, (one for one in stuck if one.resizable)
         )
         hopeless: set[tuple[int, PodClass]] = set()
-        tries = _TRIES
-        while tries > 0 and (recipient := next(order, None)):
+        tries, searches = _TRIES, _LOOKS // self._looks_per_search()
+        while tries > 0 and searches > 0 and (recipient := next(order, None)):
             kind = (recipient.team, recipient.pod_class)
             if kind in hopeless or _lacks_quota(recipient):
                 continue
@@ -88,7 +87,10 @@ class TeamRebalance:
                 continue
             if recipient.hold.reason or not any(map(teams.have_more, self._teams)):
                 break
-            tries -= 1
+            if self._is_guaranteed(recipient):
+                searches -= 1
+            else:
+                tries -= 1
             if not self._serve(recipient, teams):
                 hopeless.add(kind)
         self._let_recipients_go_first()
@@ -100,13 +102,24 @@ class TeamRebalance:
         first = next(growth_order(self.balance, self.snapshot.policy, left), None)
         return first.team if first else NO_TEAM
 
-    def _donors_for(self, recipient: RoleAllocation) -> "TeamDonors":
+    def _looks_per_search(self) -> int:
+        """How many donors and teams a search examines, at least a few for its other work."""
+        donors = (roles for charges in self._donors.values() for roles in charges.values())
+        return len(self._teams) + sum(map(len, donors)) + 32
+
+    def _is_guaranteed(self, recipient: RoleAllocation) -> bool:
+        """Whether the guarantee of its team, or of one above it, covers one replica more."""
+        charge = recipient.quota_request.team
+        path = self.balance.paths[recipient.team]
+        return charge is not None and any(map(charge.is_within, path))
+
+    def _donors_for(self, recipient: RoleAllocation) -> TeamDonors:
         requests = [PodSetRequest(recipient.pod_class, 1)]
         charge = recipient.quota_request.team
         scope = self.snapshot.reclaim_scope(ALL_RECLAIMABLE, charge, requests)
         return TeamDonors(scope.right or TeamRight(self.balance, recipient.team, NO_TEAM))
 
-    def _may_have_quota(self, recipient: RoleAllocation, teams: "TeamDonors") -> bool:
+    def _may_have_quota(self, recipient: RoleAllocation, teams: TeamDonors) -> bool:
         """Whether teams' limits allow one replica more, or will after a donation below them.
 
         Not while teams use and keep more than the nodes have: a donated replica's capacity would
@@ -154,7 +167,7 @@ class TeamRebalance:
         reservation.discard(reclaimable)
         return evicts
 
-    def _serve(self, recipient: RoleAllocation, teams: "TeamDonors") -> bool:
+    def _serve(self, recipient: RoleAllocation, teams: TeamDonors) -> bool:
         reservation = self._reservation(recipient, teams)
         donors = [*self._giving(self._donors, teams)]
         first = None if reservation.all_placed() else self._first(donors, recipient.pod_class)
@@ -168,13 +181,13 @@ class TeamRebalance:
         record_donations(self.snapshot, recipient, reservation.evicted, teams.right)
         return True
 
-    def _reservation(self, recipient: RoleAllocation, teams: "TeamDonors") -> Reservation:
+    def _reservation(self, recipient: RoleAllocation, teams: TeamDonors) -> Reservation:
         """A reservation for one replica more, which is charged to its team."""
         charge = recipient.quota_request.team
         teams.reserved = charge.amounts if charge else ()
         return reservation_of_one(self.ceiling, recipient)
 
-    def _reclaimable(self, teams: "TeamDonors", donors: list[RoleAllocation]) -> Reclaimable:
+    def _reclaimable(self, teams: TeamDonors, donors: list[RoleAllocation]) -> Reclaimable:
         order = ReclaimOrder(teams.min_replicas, reclaim_order(self.snapshot).key)
         return Reclaimable(self.snapshot, donors, order)
 
@@ -196,7 +209,7 @@ class TeamRebalance:
         return min(first, key=lambda one: (key(one, 0), -one.rank), default=None)
 
     @staticmethod
-    def _giving(roles: _ByTeam, teams: "TeamDonors") -> Iterator[RoleAllocation]:
+    def _giving(roles: _ByTeam, teams: TeamDonors) -> Iterator[RoleAllocation]:
         """Roles of these whose teams may donate a replica."""
         for team, charges in roles.items():
             if teams.have_more(team):
@@ -218,83 +231,3 @@ def _lacks_quota(recipient: RoleAllocation) -> bool:
     """Whether the quota of its namespace is used up, which no other team can change."""
     quota = recipient.quota_request.exceeded(FUTURE_IDLE)
     return quota is not None and not quota.spec.spans_namespaces
-
-
-@dataclass(slots=True)
-class TeamDonors:
-    """Which teams may donate one replica to one team, by the current balance.
-
-    All teams on the donor's path below the common ancestor must borrow. A team donates all that it
-    borrows where a guarantee covers the replica, else as long as its share stays larger. It keeps
-    replicas that a guarantee of its own covers: they would be the first to come back.
-
-    Thousands of roles are checked, but few charges: results are cached until the balance changes.
-    """
-
-    right: TeamRight
-    reserved: Amounts = ()
-    """The charge of the replica, once it is reserved: shares are compared without it."""
-    _changes: int = -1
-    """The length of `TeamBalance.charged` for which the answers below hold."""
-    _least: dict[int, float] = field(default_factory=dict)
-    """By donor team just below the common ancestor, the share above which it must stay."""
-    _paths: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    """By donor team, its path below the common ancestor; () if it has nothing to donate."""
-    _stays: dict[tuple[int, Amounts], bool] = field(default_factory=dict)
-    """Whether the share of such a team stays above that one without this charge."""
-    _gives: dict[TeamCharge, bool] = field(default_factory=dict)
-    """Whether a team may donate such a replica."""
-
-    def have_more(self, other: int) -> bool:
-        """Whether another team has anything to donate."""
-        if self._changes != len(self.right.balance.charged):
-            self._forget()
-        if other not in self._paths:
-            theirs = self.right.balance.below_common(self.right.team, other)
-            if theirs and theirs[-1] not in self._least:
-                self._least[theirs[-1]] = self._stays_above(theirs[-1])
-            keeps_all = not theirs or self._least[theirs[-1]] == inf
-            keeps_all = keeps_all or self.right.reach(other) is Reach.NONE
-            self._paths[other] = () if keeps_all else theirs
-        return bool(self._paths[other])
-
-    def _forget(self) -> None:
-        for answers in (self._least, self._paths, self._stays, self._gives):
-            answers.clear()
-        self._changes = len(self.right.balance.charged)
-
-    def min_replicas(self, donor: RoleAllocation) -> int:
-        """The size down to which a donor yields: its current size if its team may not donate."""
-        charge = donor.quota_request.team
-        return donor.min_replicas if charge and self.give(charge) else donor.size
-
-    def give(self, charge: TeamCharge) -> bool:
-        """Whether another team may donate a replica with this charge."""
-        if self._changes != len(self.right.balance.charged):
-            self._forget()
-        gives = self._gives.get(charge)
-        return self.have_more(charge.team) and self.may_donate(charge) if gives is None else gives
-
-    def may_donate(self, charge: TeamCharge) -> bool:
-        """`give` for a team that has just been found to have more."""
-        if charge not in self._gives:
-            theirs, balance = self._paths[charge.team], self.right.balance
-            donation = theirs[-1], charge.amounts
-            if donation not in self._stays:
-                self._stays[donation] = balance.share_with(*donation, -1) > self._least[theirs[-1]]
-            within = (one for one in theirs if balance.owed[one] and charge.is_within(one, 0))
-            self._gives[charge] = self._stays[donation] and next(within, None) is None
-        return self._gives[charge]
-
-    def _stays_above(self, other: int) -> float:
-        """The share above which a team just below the common ancestor must stay.
-
-        inf if it has no larger one: neither it nor a team below it may donate anything.
-        """
-        balance, team = self.right.balance, self.right.team
-        mine = balance.below_common(other, team)
-        if not mine:
-            return inf
-        owns = self.right.owns(other)
-        least = _NOTHING if owns else balance.share_with(mine[-1], self.reserved, -1)
-        return least if balance.share(other) > least else inf

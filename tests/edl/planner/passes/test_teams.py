@@ -243,6 +243,16 @@ def test_growth_within_a_guarantee_takes_borrowed_replicas_back() -> None:
     assert sizes(plan_for(state)) == {"b1": 4}
 
 
+def test_all_that_a_guarantee_covers_returns_to_growth_within_one_decision() -> None:
+    jobs = [
+        *of("b", running("b1", 2, 20, ["n1"] * 10 + ["n2"] * 9)),
+        *of("a", running("a1", 1, 20, ["n2"])),
+    ]
+    state = cluster(node("n1", 10), node("n2", 10), *jobs)
+    plan = plan_for(with_teams(state, team("a", 12), team("b", 8)))
+    assert sizes(plan) == {"b1": 8}
+
+
 def test_a_replica_that_another_team_gives_has_the_guarantee_or_the_share_as_its_reason() -> None:
     jobs = [*of("a", running("a1", 1, 4, ["n1"])), *of("b", running("b1", 1, 7, ["n1"] * 7))]
     state = cluster(node("n1", 8), *jobs)
