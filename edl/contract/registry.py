@@ -114,8 +114,8 @@ _TABLE: Final = f"""
 {keys.STARTED_AT} | RFC 3339 time | when the training job was last started
 {keys.FAILURES_AT_START} | whole number | failed pods at the last start or scale-up: more mean \
     a lost pod
-{keys.DELAYED_UNTIL} | RFC 3339 time | pods had been lost when it stopped: until then at the \
-    latest the Job controller creates none
+{keys.DELAYED_UNTIL} | RFC 3339 time | pods were missing when it was stopped or scaled \
+    down: until then at the latest the Job controller creates none
 {keys.RESIZED_AT} | RFC 3339 time | when the size last changed
 {keys.RESUMED_AT} | RFC 3339 time | when its last pause had ended: since then it waits for its start
 {keys.REASON} | a code of docs/reference/reason-codes.md | why the size is what it is, or why the \

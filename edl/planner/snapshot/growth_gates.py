@@ -117,6 +117,21 @@ def _cool(snapshot: Snapshot, allocation: RoleAllocation) -> None:
         lost = any(map(is_lost, held_back))
         missing = why_any_missing(job) or reasons.PODS_MISSING
         allocation.hold.deny(missing if lost else reasons.PODS_GATED)
+    elif _gets_no_pods(snapshot, role, changed) and not allocation.manual:
+        allocation.hold.deny(reasons.BACK_OFF_RECREATION, role.record.delayed_until)
+
+
+def _gets_no_pods(snapshot: Snapshot, role: Role, changed: datetime) -> bool:
+    """Whether the Job controller's back-off lasts, although the last resize left no pod missing.
+
+    A pod that was created after that resize shows that it is over.
+    """
+    until = role.record.delayed_until
+    return (
+        until is not None
+        and not any(pod.created_at > changed for pod in role.status.pods)
+        and not snapshot.clock.elapsed_or_recheck(until, timedelta())
+    )
 
 
 def _set_cooldown(snapshot: Snapshot, allocation: RoleAllocation, changed: datetime) -> None:

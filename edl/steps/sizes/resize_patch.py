@@ -17,6 +17,7 @@ from edl.planner.snapshot import last_resizes
 from edl.steps import pod_removal
 from edl.steps.preconditioned_patches import (
     assigned_nodes_annotation,
+    backoff_annotation,
     failure_baseline_annotations,
     job_event,
     job_patch,
@@ -85,6 +86,8 @@ def resize_annotations(
         annotations |= assigned_nodes_annotation(role, first, resize.nodes)
     if resize and resize.after > resize.before:
         annotations |= failure_baseline_annotations(role)
+    elif resize and lost_pods.missing_pods(role):
+        annotations |= backoff_annotation(role, now)
     if resize and role.record.refusals is not None:
         annotations[contract.WRITE_REFUSED] = _still_refused(job, role, resize)
     if resize or role.request.removing:

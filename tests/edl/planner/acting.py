@@ -150,6 +150,8 @@ def _resized(part: Role, one: Resize, now: datetime) -> Role:
     changed = part.changed(size=one.after, resized_at=now, last=one.reason)
     if one.after > one.before and not missing_pods(part):
         changed = changed.changed(failures_at_start=part.status.failures, delayed_until=None)
+    if one.after < one.before and missing_pods(part):
+        changed = changed.changed(delayed_until=delayed_until(part, now))
     return changed.changed(assigned=Assignment(one.before, one.nodes)) if one.nodes else changed
 
 

@@ -76,3 +76,15 @@ def test_a_restart_for_a_lost_pod_records_until_when_pods_may_be_missing() -> No
     worker, scheduler = (written(patch) for patch in patches(step))
     assert worker[contract.DELAYED_UNTIL] == "2026-01-01T12:00:10Z"
     assert contract.DELAYED_UNTIL not in scheduler
+
+
+def test_a_scale_down_of_missing_pods_records_until_when_none_may_be_created() -> None:
+    lacking = role("worker", 1, 4, size=3, failures=8, pods=pods("worker", range(2)))
+    down = Resize(KEY, "worker", 3, 2, because("makes room"))
+    (step,), _ = upkeep(training(lacking), [down], NOW)
+    (patch,) = patches(step)
+    assert written(patch)[contract.DELAYED_UNTIL] == "2026-01-01T12:10:00Z"
+    whole = lacking.changed(pods=pods("worker", range(3)))
+    (step,), _ = upkeep(training(whole), [down], NOW)
+    (patch,) = patches(step)
+    assert contract.DELAYED_UNTIL not in written(patch)

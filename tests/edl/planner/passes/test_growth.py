@@ -46,6 +46,20 @@ def test_a_role_with_lost_pods_does_not_grow_before_they_are_recreated() -> None
     assert sizes(plan_for(cluster(node("a", 16), held_to))) == {"mnist": 4}
 
 
+def test_a_role_that_gave_its_lost_pods_does_not_grow_before_the_back_off_is_over() -> None:
+    """No pod is missing any more, but the Job controller would create none for a larger size."""
+    fields = {"failures": 8, "resized_at": at(-20), "delayed_until": at(580)}
+    mine = worker("mnist", 1, 9, on=["a"] * 2, **fields)
+    state = cluster(node("a", 16), mine)
+    plan = plan_for(state)
+    assert plan.resizes == ()
+    assert held(plan)["mnist"] == reasons.BACK_OFF_RECREATION
+    assert sizes(plan_for(replace(state, observed_at=at(581)))) == {"mnist": 9}
+    created = tuple(replace(one, created_at=at(-5)) for one in mine.roles[0].status.pods)
+    again = replace(mine, roles=(mine.roles[0].changed(pods=created),))
+    assert sizes(plan_for(cluster(node("a", 16), again))) == {"mnist": 9}
+
+
 def test_a_role_whose_pods_wait_behind_another_gate_does_not_grow() -> None:
     mine = worker(
         "mnist", 1, 9, size=1, suspended=False, pods=(pod(0, gates=("mine",), created_at=at(0)),)
