@@ -9,7 +9,6 @@ from edl.messages.scarcity_messages import (
     kept_to,
     listed,
     node_rule,
-    quota_figures,
     resource,
 )
 from edl.model.blockers import (
@@ -67,8 +66,9 @@ def cause(found: Blocker) -> str:
         case LoadCeiling():
             return _above_ceiling(found)
         case QuotaExceeded(quota):
-            figures = quota_figures(quota, found.used, found.left)
-            return f"{quota}: needs {quota.text(found.needed)}; {figures}"
+            asked, used = quota.assigned(found.needed), quota.assigned(found.used)
+            limit = quota.assigned(quota.hard)
+            return f"exceeded {quota.place}, requested: {asked}, used: {used}, limited: {limit}"
 
 
 def remedy(found: Blocker, job: str = "") -> str:
@@ -107,7 +107,7 @@ def remedy(found: Blocker, job: str = "") -> str:
             more = amount_text(name, found.needed + found.kept - found.idle)
             return f"a load ceiling of {found.enough * 100:g} %, or {more} more idle in the cluster"
         case QuotaExceeded(quota):
-            return f"{quota.place} raised to {quota.text(quota.hard + found.lacks)} {quota.unit}"
+            return f"{quota.place} raised to {quota.assigned(quota.hard + found.lacks)}"
     return ""  # the text of a problem includes its fix
 
 

@@ -28,7 +28,6 @@ from edl.messages.scarcity_messages import (
     listed,
     needs,
     node_rule,
-    quota_figures,
     required,
     resource,
 )
@@ -209,10 +208,9 @@ def _about_capacity(
         case Load():
             limit = f"{about.share * 100:g} % of the cluster's {resource(about.resource)}"
             return f"load ceiling: growth stops at {limit}"
-        case Usage(budget):
+        case Usage():
             refused = f"{START_REFUSED}: " if code is Code.START_REFUSED else ""
-            every = ", and ".join(map(_excess, (about, *about.more)))
-            return f"{refused}{budget.place} allows {every}"
+            return f"{refused}{_exceeded((about, *about.more))}"
         case OverQuota():
             return f"above its budget: {about.budget}"
         case Shortage():
@@ -242,15 +240,14 @@ def _names(reason: Reason) -> str:
     return ""
 
 
-def _excess(one: Excess) -> str:
-    """`4 CPU: needs 2`."""
-    budget, never = one.budget, ", which is never allowed" if one.needs > one.budget.hard else ""
-    return f"{budget.text(budget.hard)} {budget.unit}: needs {budget.text(one.needs)}{never}"
-
-
-def _used(one: Excess, *, unit: bool) -> str:
-    left = None if one.needs > one.budget.hard else max(one.budget.hard - one.used, 0)
-    return quota_figures(one.budget, one.used, left, f" {one.budget.unit}" if unit else "")
+def _exceeded(every: Sequence[Excess]) -> str:
+    """The API server's own sentence, without the usage: resources of one quota."""
+    requested = ",".join(one.budget.assigned(one.needs) for one in every)
+    limited = ",".join(one.budget.assigned(one.budget.hard) for one in every)
+    never = any(one.needs > one.budget.hard for one in every)
+    place = every[0].budget.place
+    text = f"exceeded {place}, requested: {requested}, limited: {limited}"
+    return f"{text}, which is never allowed" if never else text
 
 
 def _figures(reason: Reason) -> str:
@@ -260,7 +257,7 @@ def _figures(reason: Reason) -> str:
     match reason.about:
         case Usage() as about:
             every = (about, *about.more)
-            return ", and ".join(_used(one, unit=len(every) > 1) for one in every)
+            return f"used: {','.join(one.budget.assigned(one.used) for one in every)}"
         case Shortage() as about:
             fit = "would fit" if reason.code is Code.NEVER_FITS else "fit"
             pods = sum(need.pods for need in about.needs)

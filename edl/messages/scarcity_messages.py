@@ -5,7 +5,6 @@ from typing import Final
 
 from edl import contract
 from edl.model.nodes import Domain
-from edl.model.quotas import Quota
 from edl.model.scarcity import Lack, NodeRule, NoEligibleNode, ResourceNeed, Scarce
 from edl.quantities import CPU, DEVICE_CLASS, devices_text, shown_amounts
 
@@ -24,12 +23,6 @@ def listed(names: Sequence[object], separator: str = ", ", most: int = NAMED) ->
     """`a, b, c and 2 more`."""
     rest = f" and {len(names) - most} more" if len(names) > most else ""
     return separator.join(map(str, names[:most])) + rest
-
-
-def quota_figures(quota: Quota, used: int, left: int | None, unit: str = "") -> str:
-    """`2.5 used, 0 left`; without `left` where it cannot help."""
-    rest = "" if left is None else f", {quota.text(left)} left"
-    return f"{quota.text(used)}{unit} used{rest}"
 
 
 def resource(name: str) -> str:

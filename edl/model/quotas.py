@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from edl.quantities import CPU, SHARED_GPU, Amount, amount_text
+from edl.quantities import SHARED_GPU, Amount, amount_text
 
 GPUS: Final = "GPUs"
 """Whole GPUs and shares of them together, in thousandths."""
@@ -49,10 +49,9 @@ class Quota(msgspec.Struct, frozen=True):
         name = self.resource.removeprefix("requests.").removeprefix("limits.")
         return amount_text(SHARED_GPU if name == GPUS else name, amount).partition(" ")[0]
 
-    @property
-    def unit(self) -> str:
-        """The resource in messages: as the source spells it, and `CPU` for a team's `cpu`."""
-        return "CPU" if self.resource == CPU else self.resource
+    def assigned(self, amount: int) -> str:
+        """`requests.cpu=2.5`, as in the quota messages of the API server."""
+        return f"{self.resource}={self.text(amount)}"
 
     @property
     def place(self) -> str:
@@ -60,7 +59,7 @@ class Quota(msgspec.Struct, frozen=True):
         return f"{self.source} of namespace {self.namespace}" if self.namespace else self.source
 
     def __str__(self) -> str:
-        return f"{self.place} allows {self.text(self.hard)} {self.unit}"
+        return f"{self.place}, limited: {self.assigned(self.hard)}"
 
 
 class Excess(msgspec.Struct, frozen=True):

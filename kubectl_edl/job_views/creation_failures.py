@@ -104,7 +104,7 @@ def uncreated_pods(
 def _more_quota(view: JobView, usage: Usage) -> str:
     """Raise the quota, or scale down a job with extras."""
     quota = usage.budget
-    enough = f"raise {quota.place} to {quota.text(usage.used + usage.needs)} {quota.unit}"
+    enough = f"raise {quota.place} to {quota.assigned(usage.used + usage.needs)}"
     elastic = any(shown.size > shown.role.spec.min for shown in view.roles)
     return f"{enough}, or: kubectl edl scale {view.argument} SIZE" if elastic else enough
 

@@ -66,7 +66,8 @@ def test_a_gang_that_a_quota_forbids_waits_until_the_quota_is_raised(installed: 
     installed.apply(sized("mnist", 3, 3))
     installed.until(lambda: "ResourceQuota" in installed.message("mnist"), "it says why it waits")
     assert installed.message("mnist").startswith(
-        f'ResourceQuota "team" of namespace {installed.namespace} allows 2 pods: needs 3'
+        f'exceeded ResourceQuota "team" of namespace {installed.namespace}, requested: pods=3, '
+        "limited: pods=2"
     )
     assert installed.job("mnist")["spec"]["suspend"]
     assert not installed.pods("mnist")
@@ -208,7 +209,7 @@ def test_scale_does_not_wait_for_pods_that_a_quota_never_admits(installed: Stage
     done = Shell(installed.cluster, installed.namespace).edl("scale", "mnist", "5", "--wait")
     limit = f'ResourceQuota "team" of namespace {installed.namespace}'
     assert done.returncode == 1
-    assert f"{limit} allows 3 pods: needs 2; 3 used, 0 left" in done.stderr
-    assert f"for which only this makes room: {limit} raised to 5 pods" in done.stderr
+    assert f"exceeded {limit}, requested: pods=2, used: pods=3, limited: pods=3" in done.stderr
+    assert f"for which only this makes room: {limit} raised to pods=5" in done.stderr
     raise_quota(installed, pods="5")
     installed.until_runs("mnist", 5)

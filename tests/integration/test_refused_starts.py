@@ -96,7 +96,8 @@ def test_a_quota_that_refuses_one_start_delays_no_other_job_and_is_the_reason(
     fill(installed)
     forbid_services(other)
     other.apply(*tensorflow("refused", "1..3", cpu="2"))
-    limit = f'ResourceQuota "q" of namespace {other.namespace} allows 0 services: needs 1'
+    quota = f'exceeded ResourceQuota "q" of namespace {other.namespace}'
+    limit = f"{quota}, requested: services=1, limited: services=0"
     other.until(lambda: limit in other.message("refused-chief"), "it says why it waits")
     installed.apply(*tensorflow("next", "2", cpu="3"))
     for role in ("chief", "ps"):

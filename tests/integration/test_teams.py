@@ -217,7 +217,7 @@ def test_a_job_above_its_teams_limit_waits_until_a_document_that_is_right_raises
         lambda: note(borrower, "late", contract.REASON) == Code.QUOTA_EXCEEDED, "it says why"
     )
     said = borrower.message("late")
-    assert said.startswith("limit of team guest allows 6 CPU: needs 4")
+    assert said.startswith("exceeded limit of team guest, requested: cpu=4, limited: cpu=6")
     with pytest.raises(SandboxError) as refused:
         put(team_document(owner, borrower, limit="-8"))
     assert 'data[teams.yaml]: teams[1].limit[cpu]: "-8"' in str(refused.value)

@@ -10,7 +10,7 @@ from tests.edl.kube import manifests
 from tests.reconciler.rounds import NAMESPACE, Rounds
 
 CEILING = "load ceiling: growth stops at 60 % of the cluster's CPU"
-QUOTA = 'ResourceQuota "team" of namespace web allows 6 pods: needs 1'
+QUOTA = 'exceeded ResourceQuota "team" of namespace web, requested: pods=1, limited: pods=6'
 
 
 def started(rounds: Rounds, framework: str, lead: str) -> None:

@@ -112,7 +112,7 @@ def test_figures_of_memory_and_storage_have_the_unit_that_kubectl_prints(
     figures = f"requested: {resource}=10Gi, used: {resource}=5Gi, limited: {resource}={limit}"
     found = exceeded_quota(f"pods is forbidden: exceeded quota: team, {figures}", "lab")
     assert found is not None
-    assert str(found.budget).endswith(f"allows {limit} {resource}")
+    assert str(found.budget).endswith(f"limited: {resource}={limit}")
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,8 @@ def test_the_reason_of_a_start_that_a_quota_refused_is_the_quota_with_its_figure
     found = steps_of(job)
     (patch,) = [patch for step in found.steps for patch in patches(step)]
     assert recorded(patch) == (refusal,)
-    what = 'ResourceQuota "team" of namespace lab allows 2 services: needs 1; 2 used, 0 left'
+    quota = 'exceeded ResourceQuota "team" of namespace lab'
+    what = f"{quota}, requested: services=1, limited: services=2; used: services=2"
     text = f"the API server refuses its start: {what}"
     assert written(patch)[contract.MESSAGE] == text
     why = phases.blocked(job)
@@ -87,9 +88,10 @@ def test_a_start_that_a_quota_refuses_in_several_resources_names_them_all() -> N
     (patch,) = [one for step in steps_of(refused(refusal)).steps for one in patches(step)]
     assert recorded(patch) == (refusal,)
     assert written(patch)[contract.MESSAGE] == (
-        'the API server refuses its start: ResourceQuota "team" of namespace lab allows 2 '
-        "services: needs 1, and 3 persistentvolumeclaims: needs 4, which is never allowed; "
-        "2 services used, 0 left, and 1 persistentvolumeclaims used"
+        'the API server refuses its start: exceeded ResourceQuota "team" of namespace lab, '
+        "requested: services=1,persistentvolumeclaims=4, limited: services=2,"
+        "persistentvolumeclaims=3, which is never allowed; "
+        "used: services=2,persistentvolumeclaims=1"
     )
 
 

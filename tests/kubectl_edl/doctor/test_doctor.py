@@ -966,8 +966,11 @@ def test_a_lowered_quota_that_refuses_lost_pods_comes_before_their_back_off(stag
     compute = 'ResourceQuota "compute" of namespace default'
     assert only(stage, "stuck") == (
         "warning",
-        f"default/half: {compute} allows 1 requests.cpu: needs 4, which is never allowed; 2 used",
-        f"raise {compute} to 6 requests.cpu, or: kubectl edl scale half -n default SIZE",
+        (
+            f"default/half: exceeded {compute}, requested: requests.cpu=4, limited: "
+            "requests.cpu=1, which is never allowed; used: requests.cpu=2"
+        ),
+        f"raise {compute} to requests.cpu=6, or: kubectl edl scale half -n default SIZE",
     )
 
 

@@ -49,9 +49,9 @@ def test_a_size_beyond_the_quota_names_it(stage: Stage) -> None:
     found = stage.run("scale", "mnist", "8")
     assert (found.code, held(stage)) == (0, "8")
     assert found.err == (
-        'hint: worker cannot have 8: ResourceQuota "team" of namespace default allows 9 pods: '
-        'needs 4; 7 used, 2 left; would help: ResourceQuota "team" of namespace default raised '
-        "to 11 pods\n"
+        'hint: worker cannot have 8: exceeded ResourceQuota "team" of namespace default, '
+        "requested: pods=4, used: pods=7, limited: pods=9; would help: ResourceQuota "
+        '"team" of namespace default raised to pods=11\n'
     )
     assert stage.run("scale", "mnist", "6").err == ""
     assert stage.run("scale", "mnist", "3").err == ""
@@ -64,10 +64,10 @@ def test_without_a_timeout_a_size_that_no_other_pods_keep_from_the_quota_is_not_
     found = stage.run("scale", "mnist", "8", "--wait")
     assert (found.code, held(stage)) == (1, "8")
     hint, error = found.err.splitlines()
-    assert "allows 10 pods: needs 4; 7 used, 3 left" in hint
+    assert "requested: pods=4, used: pods=7, limited: pods=10" in hint
     assert error == (
         "error: mnist: not waiting for worker, for which only this makes room: ResourceQuota "
-        '"team" of namespace default raised to 11 pods; with --timeout the command waits for that'
+        '"team" of namespace default raised to pods=11; with --timeout the command waits for that'
     )
     assert stage.run("scale", "mnist", "8", "--wait", "--timeout", "5s").code == 5
 
@@ -75,15 +75,15 @@ def test_without_a_timeout_a_size_that_no_other_pods_keep_from_the_quota_is_not_
 def test_a_size_is_waited_for_if_other_pods_keep_it_from_the_quota(stage: Stage) -> None:
     quota(stage, pods=11, used=8)
     found = stage.run("scale", "mnist", "8", "--wait")
-    assert "needs 4; 8 used, 3 left" in found.err
+    assert "requested: pods=4, used: pods=8, limited: pods=11" in found.err
     assert "not waiting" not in found.err
 
 
 def test_a_manual_size_with_which_a_queued_job_never_starts_names_the_quota(stage: Stage) -> None:
     quota(stage, pods=9, used=7)
     found = stage.run("scale", "resnet", "3")
-    assert found.err.startswith("hint: worker cannot have 3: ResourceQuota")
-    assert "needs 3; 7 used, 2 left" in found.err
+    assert found.err.startswith("hint: worker cannot have 3: exceeded ResourceQuota")
+    assert "requested: pods=3, used: pods=7, limited: pods=9" in found.err
     assert stage.run("scale", "resnet", "2").err == ""
 
 
@@ -104,8 +104,8 @@ def test_without_a_size_the_minimum_of_a_queued_job_is_compared(
     stage.put(job("vit", framework="none", min="2", max="6"))
     quota(stage, pods=8, used=7)
     found = stage.run("scale", "vit", *wish)
-    assert found.err.startswith("hint: worker cannot have 2: ResourceQuota")
-    assert "needs 2; 7 used, 1 left" in found.err
+    assert found.err.startswith("hint: worker cannot have 2: exceeded ResourceQuota")
+    assert "requested: pods=2, used: pods=7, limited: pods=8" in found.err
 
 
 def test_completed_work_items_need_no_pods(stage: Stage) -> None:
@@ -117,7 +117,9 @@ def test_completed_work_items_need_no_pods(stage: Stage) -> None:
     quota(stage, pods=10, used=9)
     assert stage.run("scale", "sweep", "8").err == ""
     stage.patch("sweep", {"status": {"succeeded": 5}})
-    assert "needs 2; 9 used, 1 left" in stage.run("scale", "sweep", "8").err
+    assert (
+        "requested: pods=2, used: pods=9, limited: pods=10" in stage.run("scale", "sweep", "8").err
+    )
 
 
 def test_completed_indexes_need_no_pods(stage: Stage) -> None:
@@ -125,7 +127,9 @@ def test_completed_indexes_need_no_pods(stage: Stage) -> None:
     stage.patch("mnist-worker", {"status": {"completedIndexes": "0"}})
     quota(stage, pods=7, used=6)
     assert stage.run("scale", "mnist", "5").err == ""
-    assert "needs 2; 6 used, 1 left" in stage.run("scale", "mnist", "6").err
+    assert (
+        "requested: pods=2, used: pods=6, limited: pods=7" in stage.run("scale", "mnist", "6").err
+    )
 
 
 def test_a_terminating_pod_leaves_its_room_to_its_replacement(stage: Stage) -> None:
@@ -133,7 +137,9 @@ def test_a_terminating_pod_leaves_its_room_to_its_replacement(stage: Stage) -> N
     stage.patch("mnist-worker-1-x1", leaving, "Pod")
     quota(stage, pods=8, used=7)
     assert stage.run("scale", "mnist", "5").err == ""
-    assert "needs 2; 7 used, 1 left" in stage.run("scale", "mnist", "6").err
+    assert (
+        "requested: pods=2, used: pods=7, limited: pods=8" in stage.run("scale", "mnist", "6").err
+    )
 
 
 def provisional_pod(stage: Stage, name: str) -> None:
@@ -155,8 +161,12 @@ def test_pods_of_a_job_take_over_what_its_provisional_pods_use(stage: Stage) -> 
     provisional_pod(stage, "resnet-b")
     quota(stage, pods=10, used=9)
     assert stage.run("scale", "resnet", "3").err == ""
-    assert "needs 4; 7 used, 3 left" in stage.run("scale", "resnet", "4").err
-    assert "needs 2; 9 used, 1 left" in stage.run("scale", "mnist", "6").err
+    assert (
+        "requested: pods=4, used: pods=7, limited: pods=10" in stage.run("scale", "resnet", "4").err
+    )
+    assert (
+        "requested: pods=2, used: pods=9, limited: pods=10" in stage.run("scale", "mnist", "6").err
+    )
 
 
 def test_pods_that_a_limit_range_refuses_are_named(stage: Stage) -> None:

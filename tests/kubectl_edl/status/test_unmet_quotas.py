@@ -12,7 +12,10 @@ from tests.kubectl_edl.stage import NOW, Stage, event, job, pod, quota
 if TYPE_CHECKING:
     from edl.kube.cluster import ListOptions
 
-REASON = 'ResourceQuota "compute" of namespace default allows 2 pods: needs 1; 3 used, 0 left'
+REASON = (
+    'exceeded ResourceQuota "compute" of namespace default, requested: pods=1, limited: pods=2; '
+    "used: pods=3"
+)
 
 
 @pytest.fixture
@@ -46,7 +49,7 @@ def test_a_quota_that_was_lowered_under_a_running_job_is_the_reason_before_any_b
     explained = json.loads(stage.run("explain", "mine", "-o", "json").out)
     for found in (listed, listed["roles"][0], shown, explained):
         assert (found["reason"], found["message"]) == ("QuotaExceeded", REASON)
-    raised = 'raise ResourceQuota "compute" of namespace default to 4 pods'
+    raised = 'raise ResourceQuota "compute" of namespace default to pods=4'
     fix = f"{raised}, or: kubectl edl scale mine -n default SIZE"
     assert shown["blockers"] == [{"message": REASON, "remediation": fix}]
     assert f"{REASON}\n     fix: {fix}\n" in stage.run("explain", "mine").out
@@ -84,7 +87,7 @@ def test_pods_that_are_being_created_and_counted_already_lack_no_quota(
     found = quota("pods")
     found["status"] = {"hard": {"pods": "4"}, "used": {"pods": "4"}}
     stage.create(found)
-    refused = "allows 4 pods"
+    refused = "limited: pods=4"
     stage.now = [NOW + timedelta(seconds=29)]
     assert refused in stage.run(*command).out
     stage.patch("mine", {"metadata": change})

@@ -538,8 +538,8 @@ def test_each_limit_of_a_quota_is_told_by_itself() -> None:
     assert found is not None
     assert found.start_blockers is not None
     assert [messages.remedy(blocker) for blocker in found.start_blockers.blockers] == [
-        f"{QUOTA} of namespace ns raised to 8 limits.cpu",
-        f"{QUOTA} of namespace ns raised to 8 requests.cpu",
+        f"{QUOTA} of namespace ns raised to limits.cpu=8",
+        f"{QUOTA} of namespace ns raised to requests.cpu=8",
     ]
     assert found.start_blockers.complete
 
@@ -555,8 +555,8 @@ def test_extras_that_yield_count_for_each_limit_of_a_quota_alike() -> None:
     assert found is not None
     assert found.start_blockers is not None
     assert [messages.remedy(blocker) for blocker in found.start_blockers.blockers[:2]] == [
-        f"{QUOTA} of namespace ns raised to 10 pods",
-        f"{QUOTA} of namespace ns raised to 10 requests.cpu",
+        f"{QUOTA} of namespace ns raised to pods=10",
+        f"{QUOTA} of namespace ns raised to requests.cpu=10",
     ]
 
 
@@ -647,9 +647,10 @@ def test_a_budget_says_how_much_is_left_and_needed() -> None:
     (blocker,) = found.roles[0].blockers.blockers
     assert isinstance(blocker, QuotaExceeded)
     assert messages.cause(blocker) == (
-        'ResourceQuota "team" of namespace ns allows 4 requests.cpu: needs 1; 4 used, 0 left'
+        'exceeded ResourceQuota "team" of namespace ns, requested: requests.cpu=1, used: '
+        "requests.cpu=4, limited: requests.cpu=4"
     )
-    assert messages.remedy(blocker) == f"{QUOTA} of namespace ns raised to 5 requests.cpu"
+    assert messages.remedy(blocker) == f"{QUOTA} of namespace ns raised to requests.cpu=5"
 
 
 def test_a_quota_of_pods_lacks_one_where_one_more_is_needed() -> None:

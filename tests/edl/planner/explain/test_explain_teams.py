@@ -55,7 +55,7 @@ def test_a_limit_is_raised_by_what_the_gang_lacks_beside_the_extras(
 ) -> None:
     jobs = (runs(low), worker("pz", pods, pods))
     found = blocker(limited(*jobs))
-    assert messages.remedy(found) == f"limit of team lab raised to {raised} CPU"
+    assert messages.remedy(found) == f"limit of team lab raised to cpu={raised}"
     assert not gets_room(limited(*jobs, limit=raised - 1))
     assert gets_room(limited(*jobs, limit=raised))
 

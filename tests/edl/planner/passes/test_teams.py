@@ -195,7 +195,8 @@ def test_a_limit_holds_a_start_and_growth_and_says_so() -> None:
     assert sizes(plan) == {"a1": 3}
     reason = held(plan)["a2"]
     assert reason.code is Code.QUOTA_EXCEEDED
-    assert message(reason) == "limit of team a allows 3 CPU: needs 3; 1 used, 2 left"
+    text = "exceeded limit of team a, requested: cpu=3, limited: cpu=3; used: cpu=1"
+    assert message(reason) == text
 
 
 def test_a_limit_counts_the_teams_below() -> None:
@@ -670,7 +671,7 @@ def test_extras_above_a_guarantee_that_is_not_lent_yield_down_to_it() -> None:
     plan = plan_for(refused)
     assert (sizes(plan), started(plan)) == ({}, {})
     assert message(plan.held[0].reason) == (
-        "capacity beside what team k keeps allows 8 CPU: needs 5; 8 used, 0 left"
+        "exceeded capacity beside what team k keeps, requested: cpu=5, limited: cpu=8; used: cpu=8"
     )
 
 
@@ -680,7 +681,7 @@ def test_idle_capacity_that_is_not_lent_keeps_a_borrower_waiting() -> None:
     plan = plan_for(state)
     assert (sizes(plan), started(plan)) == ({}, {})
     assert message(plan.held[0].reason) == (
-        "capacity beside what team k keeps allows 5 CPU: needs 4; 2 used, 3 left"
+        "exceeded capacity beside what team k keeps, requested: cpu=4, limited: cpu=5; used: cpu=2"
     )
 
 

@@ -46,7 +46,8 @@ def started(state: ClusterState) -> set[str]:
 def test_a_gang_that_a_quota_forbids_waits_and_is_told_which_one() -> None:
     state = limited(node("a", 64), worker("mnist", 3, 3, charges=PODS), by=quota(4, others=2))
     assert told(plan_for(state)) == {
-        "mnist": 'ResourceQuota "team" of namespace ns allows 4 pods: needs 3; 2 used, 2 left'
+        "mnist": 'exceeded ResourceQuota "team" of namespace ns, requested: pods=3, limited: '
+        "pods=4; used: pods=2"
     }
 
 
@@ -67,8 +68,9 @@ def test_a_gang_larger_than_its_quota_gets_that_reason_and_stops_no_other_job() 
     plan = plan_for(limited(node("a", 64), large, small, by=quota(4, others=1)))
     assert {one.job.name for one in plan.admissions} == {"small"}
     assert told(plan)["large"] == (
-        'ResourceQuota "team" of namespace ns allows 4 pods: needs 9, which is never allowed; '
-        "1 used"
+        'exceeded ResourceQuota "team" of namespace ns, requested: pods=9, limited: pods=4, '
+        "which is never allowed; "
+        "used: pods=1"
     )
 
 
@@ -78,7 +80,8 @@ def test_growth_stops_at_the_quota() -> None:
     assert sizes(plan_for(state)) == {"mnist": 3}
     after = act(state, plan_for(state), after=timedelta(minutes=1))
     assert told(plan_for(replace(after, quotas=state.quotas))) == {
-        "mnist": 'ResourceQuota "team" of namespace ns allows 5 pods: needs 1; 5 used, 0 left'
+        "mnist": 'exceeded ResourceQuota "team" of namespace ns, requested: pods=1, limited: '
+        "pods=5; used: pods=5"
     }
 
 
@@ -144,7 +147,8 @@ def test_extras_of_other_namespaces_would_not_help_and_stay() -> None:
     plan = plan_for(limited(node("a", 13), mine, foreign, new, by=gpu_budget(4)))
     assert not plan.resizes
     assert told(plan)["new"] == (
-        "edl.dev/gpu-budget of namespace ns allows 4 GPUs: needs 1; 4 used, 0 left"
+        "exceeded edl.dev/gpu-budget of namespace ns, requested: GPUs=1, limited: GPUs=4; "
+        "used: GPUs=4"
     )
 
 
@@ -190,7 +194,7 @@ def test_a_gang_that_one_of_its_quotas_never_allows_is_told_so_and_holds_back_no
     assert [one.job.name for one in plan.admissions] == ["small"]
     (found,) = (one for one in plan.held if one.job == never.key)
     assert (found.never, found.position) == (True, 0)
-    assert "needs 7" in message(found.reason)
+    assert "requested: requests.cpu=7" in message(found.reason)
     assert "never allowed" in message(found.reason)
 
 
@@ -218,7 +222,7 @@ def test_a_lowered_gpu_budget_takes_extras_and_leaves_minimums() -> None:
     plan = plan_for(limited(node("a", 64), rich, firm, by=gpu_budget(5)))
     assert sizes(plan) == {"rich": 2}
     assert message(plan.resizes[0].reason) == (
-        "above its budget: edl.dev/gpu-budget of namespace ns allows 5 GPUs"
+        "above its budget: edl.dev/gpu-budget of namespace ns, limited: GPUs=5"
     )
     assert sizes(plan_for(limited(node("a", 64), rich, firm, by=gpu_budget(1)))) == {"rich": 1}
 
