@@ -8,6 +8,8 @@ from heapq import merge
 from operator import attrgetter
 from typing import Final, NamedTuple
 
+from msgspec import structs
+
 from edl import reasons
 from edl.annotations.job_history import HistoryEntry, Operation, OperationPhase, entries
 from edl.messages import message
@@ -106,9 +108,17 @@ def past(job: TrainingJob) -> tuple[PastOperation, ...]:
 
 def _role_entries(role: Role) -> Iterator[_RoleEntry]:
     found = known(role.record.history)
-    for entry, later in zip(found, (*found[1:], None), strict=False):
+    for before, entry, later in zip((None, *found), found, (*found[1:], None), strict=False):
         if entry.operation is not Operation.ENDED:
-            yield _RoleEntry(entry, _phase(entry, later), role.name, role.created_at)
+            phase, reached = _phase(entry, later), _from_reached(entry, before)
+            yield _RoleEntry(reached, phase, role.name, role.created_at)
+
+
+def _from_reached(entry: HistoryEntry, before: HistoryEntry | None) -> HistoryEntry:
+    """A revert from the size that the role had; it is recorded from the requested size."""
+    if entry.operation is not Operation.FAILED or before is None:
+        return entry
+    return structs.replace(entry, before=before.after)
 
 
 def _together(found: Iterable[_RoleEntry]) -> list[list[_RoleEntry]]:

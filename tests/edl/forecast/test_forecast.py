@@ -247,7 +247,8 @@ def test_growth_stopped_by_a_quota_names_the_quota_and_no_foreign_namespace(
     state = replace(cluster(node("a", 9), mine, far), quotas=(limit,))
     found = forecast(state, Settings(), [mine.key]).grows[mine.key]
     assert found.certainty is Certainty.UNKNOWN
-    assert found.reason == f"{limit}: needs 1"
+    where = f"{QUOTA} of namespace ns"
+    assert found.reason == f"exceeded {where}, requested: pods=1, limited: pods={2 + others}"
 
 
 @pytest.mark.slow

@@ -51,6 +51,14 @@ def test_a_history_is_a_line_an_operation(stage: Stage) -> None:
     ]
 
 
+def test_a_requested_size_that_the_role_never_had_is_not_among_its_sizes(stage: Stage) -> None:
+    up, down = WORKER.splitlines()[1], "reverted to 4: 12 not ready within 3 s"
+    told(stage, "mnist-worker", f"{up}\n2026-11-21T11:21:00Z ScaleFailed 12 4 {down}")
+    *_, last = json.loads(stage.run("history", "mnist", "-o", "json").out)["operations"]
+    assert last["roles"] == [{"name": "worker", "oldReplicas": 4, "newReplicas": 4}]
+    assert last["message"] == down
+
+
 def test_entries_of_roles_that_started_within_30_seconds_are_merged(stage: Stage) -> None:
     told(stage, "mnist-ps", STARTED.format(2).replace("11:00:00", "11:00:07"))
     found = json.loads(stage.run("history", "mnist", "-o", "json").out)
