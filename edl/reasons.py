@@ -37,7 +37,7 @@ from edl.model.reason_codes import (
     Size,
     Usage,
 )
-from edl.model.scarcity import Lack, NodeRule, NoEligibleNode, NoRoom, Shortage
+from edl.model.scarcity import Lack, NodePoolLimit, NodeRule, NoEligibleNode, NoRoom, Shortage
 from edl.quantities import Resources
 
 PAUSED: Final = Reason(Code.PAUSED)
@@ -200,12 +200,8 @@ def no_room(requests: Resources, lack: Lack, domains: tuple[Domain, ...] = ()) -
     return Reason(Code.INSUFFICIENT_CAPACITY, NoRoom(requests, lack, domains))
 
 
-def gang(missing: Shortage) -> Reason:
-    return Reason(Code.INSUFFICIENT_CAPACITY, missing)
-
-
-def never(missing: Shortage) -> Reason:
-    return Reason(Code.NEVER_FITS, missing)
+def gang(missing: Shortage, *, never: bool = False) -> Reason:
+    return Reason(Code.NEVER_FITS if never else Code.INSUFFICIENT_CAPACITY, missing)
 
 
 def no_node(found: NoEligibleNode) -> Reason:
@@ -233,6 +229,10 @@ def waits_for_nodes(pods: int, message: str) -> Reason:
 def not_provisioned(message: str) -> Reason:
     """Nodes that an autoscaler was asked for did not arrive in time."""
     return Reason(Code.NODES_NOT_PROVISIONED, NodesAsked(0, message))
+
+
+def above_pool_limits(limit: NodePoolLimit) -> Reason:
+    return Reason(Code.NODES_NOT_PROVISIONED, limit)
 
 
 def fixed(role: Role) -> Reason:

@@ -43,7 +43,10 @@ _REASONS: Final[Mapping[StrEnum, str]] = {
     Code.START_REFUSED: "The API server rejects its start; it is retried with back-off.",
     Code.NAMESPACE_TERMINATING: "Its namespace is being deleted: it does not start or scale up.",
     Code.WAITING_FOR_NODES: "It has requested nodes from an autoscaler.",
-    Code.NODES_NOT_PROVISIONED: "Requested nodes did not arrive in time; retried with back-off.",
+    Code.NODES_NOT_PROVISIONED: (
+        "Requested nodes did not arrive in time (retried with back-off), or the limits of"
+        " Karpenter's NodePools do not allow them."
+    ),
     Code.INSUFFICIENT_CAPACITY: "Its pods do not fit now.",
     Code.NEVER_FITS: "Its pods would not fit even if no training job ran.",
     Code.NO_ELIGIBLE_NODE: "Its node selector, affinity or tolerations allow no schedulable node.",

@@ -58,7 +58,8 @@ from edl.model.reason_codes import (
     Size,
     Usage,
 )
-from edl.model.scarcity import NoEligibleNode, NoRoom, Shortage
+from edl.model.scarcity import NodePoolLimit, NoEligibleNode, NoRoom, Shortage
+from edl.quantities import number_text
 
 
 def message(reason: Reason, until: datetime | None = None) -> str:
@@ -202,7 +203,15 @@ def _lost_pods(about: LostPods, code: Code) -> str:
 
 
 def _about_capacity(
-    about: Load | Usage | OverQuota | Shortage | NoRoom | NoEligibleNode | NodesAsked, code: Code
+    about: Load
+    | Usage
+    | OverQuota
+    | Shortage
+    | NoRoom
+    | NoEligibleNode
+    | NodePoolLimit
+    | NodesAsked,
+    code: Code,
 ) -> str:
     match about:
         case Load():
@@ -223,6 +232,8 @@ def _about_capacity(
         case NoEligibleNode():
             wanted = f": needs {needs(about.needs)}" if about.needs else ""
             return f"{node_rule(about)}{wanted}"
+        case NodePoolLimit(name):
+            return f"the limits of NodePools allow too little {resource(name)}"
         case NodesAsked():
             quoted = f"; the autoscaler: {about.message}" if about.message else ""
             if code is Code.NODES_NOT_PROVISIONED:
@@ -264,6 +275,9 @@ def _figures(reason: Reason) -> str:
             if about.fitting == pods:  # by capacity; rules exclude some of them
                 return best(about.domains).strip()
             return f"{about.fitting} of {pods} pods {fit}{best(about.domains)}"
+        case NodePoolLimit(name, amount, add):
+            more = f"{number_text(name, add)} more {resource(name)}"
+            return f"NodePools may add {more}: needs {number_text(name, amount)}"
         case NodesAsked(pods) if reason.code is not Code.NODES_NOT_PROVISIONED:
             return f"{_waiting(pods)} for them"
     return ""

@@ -7,7 +7,16 @@ from edl.model.cluster_state import ClusterState, Demand
 from edl.model.devices import Caveat, CaveatCode, ClaimRef, Device, DeviceTemplate, GpuUsage, Share
 from edl.model.failures import FailedAttempt, RefusedSize, RequestedSize, WriteRefusal
 from edl.model.jobs import Phase, TrainingJob
-from edl.model.nodes import Assignment, Domain, Node, Shape, Taint, Toleration, Topology
+from edl.model.nodes import (
+    Assignment,
+    Domain,
+    Node,
+    NodePoolHeadroom,
+    Shape,
+    Taint,
+    Toleration,
+    Topology,
+)
 from edl.model.object_refs import JobKey, ObjectRef, Owner
 from edl.model.pod_constraints import (
     ForeignPods,
@@ -67,6 +76,7 @@ __all__ = [
     "Labels",
     "Leaving",
     "Node",
+    "NodePoolHeadroom",
     "ObjectRef",
     "Owner",
     "Phase",

@@ -6,7 +6,7 @@ from datetime import datetime
 import msgspec
 
 from edl.model.jobs import TrainingJob
-from edl.model.nodes import Node, Shape
+from edl.model.nodes import Node, NodePoolHeadroom, Shape
 from edl.model.object_refs import ObjectRef
 from edl.model.pod_constraints import ForeignPods
 from edl.model.quotas import Quota
@@ -45,8 +45,8 @@ class ClusterState(msgspec.Struct, frozen=True):
     """Whether the API server serves the resources of a node autoscaler."""
     takes_requests: bool = False
     """Whether the API server serves ProvisioningRequests."""
-    pooled: bool = False
-    """Whether NodePools exist: Karpenter then removes only nodes that belong to one."""
+    node_pools: tuple[NodePoolHeadroom, ...] = ()
+    """Karpenter's NodePools, sorted; if there are any, it removes only nodes that belong to one."""
     unneeded_since: tuple[tuple[str, datetime], ...] = ()
     """(node, time since which each plan has listed it in `Plan.unneeded`), where that is known."""
     orphans: tuple[tuple[ObjectRef, str], ...] = ()

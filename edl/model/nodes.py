@@ -8,7 +8,7 @@ import msgspec
 from edl.model.devices import ClaimRef, Device, Share
 from edl.model.pod_constraints import PodConstraints
 from edl.model.selectors import Requirement, compares
-from edl.quantities import Resources
+from edl.quantities import Amount, Resources
 
 _KEEPING_AWAY: Final = ("NoSchedule", "NoExecute")
 
@@ -113,6 +113,13 @@ class Node(msgspec.Struct, frozen=True):
     kept: bool = False
     """Its annotations tell node autoscalers not to remove it."""
     uid: str = ""
+
+
+class NodePoolHeadroom(msgspec.Struct, frozen=True, order=True):
+    """What Karpenter may add to one NodePool: its limits less the capacity of its nodes."""
+
+    limited: tuple[tuple[str, Amount], ...] = ()
+    """(resource, amount) sorted by name; zeros are kept, as an absent resource has no limit."""
 
 
 # Topology: domains of nodes.

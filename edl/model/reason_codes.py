@@ -7,7 +7,7 @@ import msgspec
 
 from edl.model.object_refs import JobKey
 from edl.model.quotas import Excess, Quota
-from edl.model.scarcity import NoEligibleNode, NoRoom, Shortage
+from edl.model.scarcity import NodePoolLimit, NoEligibleNode, NoRoom, Shortage
 
 
 class Code(StrEnum):
@@ -270,6 +270,7 @@ About: TypeAlias = (
     | Shortage
     | NoRoom
     | NoEligibleNode
+    | NodePoolLimit
     | Attempt
     | NodesAsked
     | QuotedText

@@ -58,6 +58,14 @@ class NoRoom(msgspec.Struct, frozen=True, tag=True):
     """With a required topology: the domains to which the pod is limited."""
 
 
+class NodePoolLimit(msgspec.Struct, frozen=True, tag=True):
+    """A gang needs more of a resource on new nodes than all NodePools may `add`."""
+
+    resource: str
+    needs: Amount
+    add: Amount
+
+
 class NodeRule(StrEnum):
     """The constraint that excludes every node for pods of one shape."""
 

@@ -90,7 +90,7 @@ class Simulation:
 
     def state(self) -> ClusterState:
         """The cluster as the reconciler would observe it now."""
-        around, pooled = self.env.scenario.around, bool(self.env.scenario.pools)
+        around, pools = self.env.scenario.around, self._autoscaler.headroom()
         demands = (found for service in self._services for found in service.demand())
         others = (found for service in self._services for found in service.neighbours())
         return replace(
@@ -103,8 +103,8 @@ class Simulation:
             orphans=(),
             foreign_pods=(*around.foreign_pods, *others),
             team_usage=self._team_usage(),
-            autoscaled=around.autoscaled or pooled,
-            pooled=around.pooled or pooled,
+            autoscaled=around.autoscaled or bool(pools),
+            node_pools=(*around.node_pools, *pools),
         )
 
     def _team_usage(self) -> Mapping[str, Resources]:

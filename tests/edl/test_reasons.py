@@ -68,6 +68,7 @@ STORED = {
     "Shortage": ("needs", "fitting", "lack", "domains"),
     "NoRoom": ("requests", "lack", "domains"),
     "NoEligibleNode": ("rule", "selector", "needs", "taints", "large_nodes", "names"),
+    "NodePoolLimit": ("resource", "needs", "add"),
     "Attempt": ("what", "scheduler", "refusal"),
     "NodesAsked": ("pods", "message"),
     "QuotedText": ("text",),

@@ -1,5 +1,6 @@
 """Queued gangs get their nodes from a real Karpenter, whole or not at all."""
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -60,6 +61,11 @@ def provisional(at: Stage) -> list[Json]:
     return [one for one in at.all("Pod") if contract.PROVISIONAL in one["metadata"]["labels"]]
 
 
+def limit(at: Stage, cpu: str) -> None:
+    patch = json.dumps({"spec": {"limits": {"cpu": cpu}}})
+    at.kubectl("patch", "nodepool", POOL.name, "--type=merge", "-p", patch)
+
+
 def reason(at: Stage, job: str) -> Any:  # noqa: ANN401 - JSON
     return at.job(job)["metadata"].get("annotations", {}).get(contract.REASON)
 
@@ -102,7 +108,7 @@ def test_extras_fill_what_is_left_of_the_nodes_that_came(at: Stage) -> None:
 
 
 def test_a_gang_that_cannot_be_provisioned_leaves_nothing_and_others_pass(at: Stage) -> None:
-    at.apply(gang("giant", 2, cpu="900"))
+    at.apply(gang("giant", 2, cpu="200"))
     at.until(lambda: reason(at, "giant") == Code.WAITING_FOR_NODES, "it waits for nodes")
     at.apply(gang("small", 4))
     at.until_runs("small", 4)
@@ -110,6 +116,21 @@ def test_a_gang_that_cannot_be_provisioned_leaves_nothing_and_others_pass(at: St
     at.until(lambda: not provisional(at), "its provisional pods are gone")
     assert "autoscaler" in at.message("giant")
     assert at.size("giant") == 0
+
+
+def test_a_gang_beyond_the_limits_of_the_pool_requests_no_nodes_until_they_are_raised(
+    at: Stage,
+) -> None:
+    limit(at, "16")
+    at.apply(gang("gang", 8))
+    at.until(lambda: reason(at, "gang") == Code.NODES_NOT_PROVISIONED, "its nodes cannot come")
+    assert "NodePools" in at.message("gang")
+    at.apply(gang("small", 4))
+    at.until_runs("small", 4)
+    assert not provisional(at)
+    limit(at, POOL.cpu_limit)
+    at.until_runs("gang", 8)
+    assert len(nodes(at)) == 3
 
 
 def test_a_reconciler_that_dies_in_the_middle_leaves_no_second_request(

@@ -177,7 +177,7 @@ def test_a_burst_of_gangs_makes_no_more_nodes_than_they_need(scene: Scene) -> No
 
 
 def test_a_gang_that_cannot_be_provisioned_leaves_nothing_and_others_pass(scene: Scene) -> None:
-    scene.at.apply(gang("giant", 2, cpu="900"), gang("small", 4))
+    scene.at.apply(gang("giant", 2, cpu="200"), gang("small", 4))
     refused = lambda: reason(scene.at, "giant") == Code.NODES_NOT_PROVISIONED  # noqa: E731
     scene.until(lambda: scene.at.running("small") == 4, "the small one runs", RECONCILER, NAME)
     scene.until(refused, "the giant's nodes do not come", RECONCILER, NAME)

@@ -16,7 +16,7 @@ from edl.kube.decode.object_facts import (
 from edl.kube.decode.runtime_classes import RuntimeClassFacts
 from edl.kube.dra.device_index import DeviceChanges
 from edl.kube.provisioning.request_facts import CapacityRequestFacts
-from edl.model import Node, Teams
+from edl.model import Node, NodePoolHeadroom, Teams
 
 
 class ClusterFacts(msgspec.Struct, frozen=True):
@@ -41,8 +41,8 @@ class ClusterFacts(msgspec.Struct, frozen=True):
     requests: Sequence[CapacityRequestFacts] | None = None
     """ProvisioningRequests; None if the API server does not serve them, or if they may not be
     read."""
-    pooled: bool = False
-    """Whether there are NodePools: Karpenter then removes the nodes of these, and no others."""
+    node_pools: Sequence[NodePoolHeadroom] = ()
+    """Karpenter's NodePools: it removes the nodes of these, and no others."""
     owned_objects: Sequence[OwnedObjectRef] = ()
     """Every Service, and our other objects around training jobs."""
     teams: Teams = Teams()

@@ -26,7 +26,7 @@ from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.decode.runtime_classes import RuntimeClassFacts
 from edl.kube.dra import dra_facts as dra
 from edl.kube.dra.device_index import DeviceChanges
-from edl.kube.provisioning import request_facts
+from edl.kube.provisioning import node_pool_limits, request_facts
 from edl.writes import Json
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class Stores:
         self.classes = self._of("DeviceClass", dra.device_class)
         self.resource_claims = self._of("ResourceClaim", dra.resource_claim)
         self.templates = self._of("ResourceClaimTemplate", dra.template)
-        self.pools = self._of("NodePool", partial(object_facts.owned_object, "NodePool"))
+        self.pools = self._of("NodePool", node_pool_limits.headroom)
         self.requests = self._of("ProvisioningRequest", request_facts.capacity_request)
         services = self._of("Service", partial(object_facts.owned_object, "Service"))
         self.owned_objects = {"Service": services}
@@ -104,17 +104,12 @@ class Stores:
         return all(store.synced and store.served for store in self._devices)
 
     @property
-    def pooled(self) -> bool:
-        """Whether Karpenter has NodePools; its CRD may be served without any."""
-        return len(self.pools) > 0
-
-    @property
     def autoscaled(self) -> bool:
         """Whether the API server serves kinds of a node autoscaler.
 
         For Karpenter there must be a NodePool: without any it creates no nodes.
         """
-        return self.pooled or self.takes_requests
+        return len(self.pools) > 0 or self.takes_requests
 
     @property
     def takes_requests(self) -> bool:
@@ -155,7 +150,7 @@ class Stores:
             else None,
             autoscaled=self.autoscaled,
             requests=self.requests.values() if self.takes_requests else None,
-            pooled=self.pooled,
+            node_pools=self.pools.values(),
             owned_objects=[one for store in self.owned_objects.values() for one in store.values()],
         )
 

@@ -39,7 +39,7 @@ class IncrementalState:
             teams=self._teams(),
             autoscaled=stores.autoscaled,
             requests=() if stores.takes_requests else None,
-            pooled=stores.pooled,
+            node_pools=stores.pools.values(),
         )
         found = index.state(now, seen, stores.pods.last_read)
         self._index = index  # an error leaves None: the next call rebuilds the index

@@ -152,7 +152,7 @@ class ClusterIndex:
             team_usage=self._team_usage(teams, pods),
             autoscaled=seen.autoscaled,
             takes_requests=seen.requests is not None,
-            pooled=seen.pooled,
+            node_pools=tuple(sorted(seen.node_pools)),
             orphans=_orphans(self._jobs.unowned(), self._jobs.unowned_requests()),
             foreign_pods=self._affinities.foreign_pods(pods, self._jobs.pods_of),
         )

@@ -44,7 +44,7 @@ def gang_fit_error(
     missing = Shortage(
         needs, fitting, scarcest(snapshot, room, kept.requests, horizon), kept.domains
     )
-    return reasons.never(missing) if never else reasons.gang(missing)
+    return reasons.gang(missing, never=never)
 
 
 def one_pod_error(snapshot: Snapshot, pod_class: PodClass) -> Reason:

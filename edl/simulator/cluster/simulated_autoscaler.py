@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from edl.contract import NODE_POOL
 from edl.feasibility.eligibility import Eligibility, Ints
-from edl.model import Node, Shape
+from edl.model import Node, NodePoolHeadroom, Shape
 from edl.simulator.cluster.consolidation import GOING, Consolidation
 from edl.simulator.environment import Environment
 from edl.simulator.scenario import SimulatedNodePool
@@ -83,6 +83,15 @@ class SimulatedAutoscaler:
         found.update(one.pool.name for one in self._coming)
         found[GIVEN] = len(self.env.sim_nodes.columns) - len(self._pool_of)
         return {name: count for name, count in sorted(found.items()) if count}
+
+    def headroom(self) -> tuple[NodePoolHeadroom, ...]:
+        """What it may add to each pool, as Karpenter's limits would say."""
+        counts = self.counts() if self.pools else {}
+        pools = ((one.node.allocatable, one.limit - counts.get(one.name, 0)) for one in self.pools)
+        return tuple(
+            NodePoolHeadroom(tuple((name, amount * left) for name, amount in of_one))
+            for of_one, left in pools
+        )
 
     def lose(self, name: str) -> None:
         """Forget a node."""

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from edl.contract import Provision
-from edl.model import ClusterState, Node, Provisioning
+from edl.model import ClusterState, Node, NodePoolHeadroom, Provisioning
 from edl.planner.decide import decide
 from edl.planner.plan import Plan
 from edl.planner.published_settings import Settings
@@ -142,7 +142,8 @@ def test_a_cluster_as_it_stands_is_decided_about_as_by_the_reconciler(
     pooled: bool,  # noqa: FBT001
 ) -> None:
     """But for nodes to come; pods of others that wait may find a node before."""
-    given = replace(state, demands=(), autoscaled=autoscaled, pooled=pooled)
+    pools = (NodePoolHeadroom(),) if pooled else ()
+    given = replace(state, demands=(), autoscaled=autoscaled, node_pools=pools)
     decided: list[Plan] = []
     watcher = Watcher(decided=lambda _now, _state, plan: decided.append(plan))
     Simulation(from_state(given), _FAIR, watcher).run(0)

@@ -70,13 +70,20 @@ def test_nodes_come_as_late_where_a_provisioning_request_asks_for_them() -> None
     assert request is not None
 
 
-def test_a_gang_beyond_the_limit_says_so_and_others_pass() -> None:
-    giant, small = training("giant", 17, 17, 100), training("small", 3, 3, 100, at=5)
+@pytest.mark.parametrize(
+    ("pods", "cpu", "reason"),
+    [(17, 1, "NodePools may add 16 more CPU: needs 17"), (2, 5, "not provisioned in time")],
+)
+def test_a_gang_that_gets_no_nodes_says_so_and_others_pass(
+    pods: int, cpu: int, reason: str
+) -> None:
+    giant = training("giant", pods, pods, 100, cpu=cpu)
+    small = training("small", 3, 3, 100, at=5)
     found = simulate(world(giant, small, pools=(POOL,)), FAIR)
     tracks = {job.key: job.track for job in found.jobs}
     waits, passes = tracks[JobKey("default", "giant")], tracks[JobKey("default", "small")]
     assert waits.running is None
-    assert "not provisioned in time" in waits.reason
+    assert reason in waits.reason
     assert max(count for _, count in counts(found)) <= POOL.limit
     assert passes.ended is not None
 

@@ -6,7 +6,7 @@ holds the capacity meanwhile: by provisional pods, or by a ProvisioningRequest.
 Replacements of minimum pods on cordoned nodes are requested too, always by provisional pods.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -15,10 +15,12 @@ from edl.annotations.failed_attempts import NODES
 from edl.contract import Provision
 from edl.feasibility.horizon import IDLE
 from edl.model import Reason, Role, Shape, TrainingJob
+from edl.model.scarcity import NodePoolLimit
 from edl.planner.decision_limits import Provisioner
 from edl.planner.gangs.gang import Gang
 from edl.planner.gangs.topology_placement import AttainedCapacity
 from edl.planner.pass_results import PassResults
+from edl.planner.passes.admission import pool_headroom
 from edl.planner.passes.admission.provisional_room import (
     MOST_PODS,
     ProvisionalRoom,
@@ -41,12 +43,16 @@ class NodeRequests:
     """How many more gangs may request nodes (`Limits.provisioning_parallelism`)."""
     provisioner: ProvisionalRoom = field(init=False)
     _requesting: list[Gang] = field(default_factory=list)
+    _headroom: Mapping[str, int] = field(init=False)
+    _above_limits: dict[Hashable, NodePoolLimit] = field(default_factory=dict)
+    """Gangs that exceed the limits of NodePools, by what they need and why they do not fit."""
 
     def __post_init__(self) -> None:
         limits = self.snapshot.limits
         self._left = limits.provisioning_parallelism
         by_request = limits.provisioning.provisioner is Provisioner.REQUEST
         self.provisioner = (RequestedRoom if by_request else ProvisionalRoom)(self.snapshot)
+        self._headroom = pool_headroom.total(self.snapshot.state.node_pools)
 
     def hold(self, gang: Gang) -> None:
         """Keep a gang's existing request, unless a later step replaces it, and its capacity."""
@@ -88,6 +94,8 @@ class NodeRequests:
         if self._is_late(gang):
             self.results.unprovisioned.append(job.key)
             return reasons.not_provisioned(job.provisioning.message), None
+        if limit := self._pool_limit(gang, reason, attained):
+            return reasons.above_pool_limits(limit), None
         if not self._takes_turn(job):
             return reason, None
         pods = self.provisioner.wanted(gang, attained)
@@ -100,6 +108,25 @@ class NodeRequests:
         waiting = sum(asked.values()) - len(job.provisioning.held)
         until = self.provisioner.deadline(gang)
         return reasons.waits_for_nodes(waiting, job.provisioning.message), until
+
+    def _pool_limit(
+        self, gang: Gang, reason: Reason, attained: Callable[[], AttainedCapacity]
+    ) -> NodePoolLimit | None:
+        """The limit of NodePools that a gang's first request would exceed, if it has a turn.
+
+        Not of a later one: nodes that were created for the gang count in the usage of their pools.
+        """
+        if gang.job.provisioning.has_requests or self._left <= 0:
+            return None
+        if not pool_headroom.exceeded(self._headroom, gang.requests):
+            return None  # fast path: it would fit even if it got no capacity of existing nodes
+        key = (gang.signature, reason)
+        limit = self._above_limits.get(key)
+        if limit is None:
+            needed = pool_headroom.needed(gang, attained().room)
+            if limit := pool_headroom.exceeded(self._headroom, needed):
+                self._above_limits[key] = limit
+        return limit
 
     def reserve(self) -> None:
         """Keep growth off idle capacity to which kube-scheduler may bind provisional pods."""

@@ -75,7 +75,7 @@ def _unneeded_for(snapshot: Snapshot, wait: timedelta) -> Mask:
 def _removable(snapshot: Snapshot) -> Mask:
     """Nodes that an autoscaler may remove: those of Karpenter's pools if it has any, else all."""
     nodes = snapshot.state.nodes
-    pooled = snapshot.state.pooled or any(_is_pooled(node) for node in nodes)
+    pooled = bool(snapshot.state.node_pools) or any(_is_pooled(node) for node in nodes)
     names = {node.name for node in nodes if not node.kept and (_is_pooled(node) or not pooled)}
     return _mask(snapshot, names)
 

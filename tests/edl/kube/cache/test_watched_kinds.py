@@ -98,5 +98,5 @@ def test_what_autoscalers_bring_along_is_not_waited_for_where_it_may_not_be_read
 
 def test_pools_are_known_before_karpenter_has_made_a_node() -> None:
     cluster = cluster_of(("NodePool", {"metadata": {"name": "default"}}))
-    assert observe(read_once(cluster), NOW).pooled
-    assert not observe(read_once(cluster_of()), NOW).pooled
+    assert observe(read_once(cluster), NOW).node_pools
+    assert not observe(read_once(cluster_of()), NOW).node_pools

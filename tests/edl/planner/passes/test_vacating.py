@@ -12,6 +12,7 @@ from edl.model import (
     ClusterState,
     Code,
     Node,
+    NodePoolHeadroom,
     ProvisionalPod,
     Provisioning,
     ResizePolicy,
@@ -261,7 +262,7 @@ def test_a_pod_that_leaves_keeps_no_node() -> None:
 
 def test_static_nodes_beside_node_pools_belong_to_no_pool() -> None:
     state = cluster(node("a", 2), node("b", 2), elastic("a", "a", "b", "b"))
-    found = plan(replace(state, pooled=True), "b")
+    found = plan(replace(state, node_pools=(NodePoolHeadroom(),)), "b")
     assert found.resizes == ()
     assert found.unneeded == ()
 
