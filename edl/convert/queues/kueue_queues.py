@@ -1,6 +1,7 @@
 """Kueue's ClusterQueue, Cohort, LocalQueue and ResourceFlavor.
 
-Fields: sigs.k8s.io/kueue apis/kueue, v1beta1 and v1beta2 (`cohort` became `cohortName`).
+Fields: sigs.k8s.io/kueue apis/kueue, v1beta1 and v1beta2 (`cohort` became `cohortName`), and a
+Cohort's v1alpha1.
 """
 
 from typing import Any, Final

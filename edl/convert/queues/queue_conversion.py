@@ -43,7 +43,11 @@ _READ: Final[Mapping[tuple[str, str], Callable[[Fields], QueueFacts | NamespaceC
     (_KUEUE, FLAVOR): kueue_queues.read_flavor,
     (_KAI, QUEUE): kai_queues.read_queue,
 }
-_VERSIONS: Final[Mapping[str, tuple[str, ...]]] = {_KUEUE: _KUEUE_VERSIONS, _KAI: ("v2",)}
+_VERSIONS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    **dict.fromkeys(_READ, _KUEUE_VERSIONS),
+    (_KUEUE, COHORT): ("v1alpha1", *_KUEUE_VERSIONS),
+    (_KAI, QUEUE): ("v2",),
+}
 
 
 class ConvertedQueues(msgspec.Struct, frozen=True):
@@ -56,15 +60,15 @@ class ConvertedQueues(msgspec.Struct, frozen=True):
 def is_queue(document: Json) -> bool:
     """Whether this module converts the document."""
     api, version = _api(document)
-    return api in _READ and version in _VERSIONS[api[0]]
+    return version in _VERSIONS.get(api, ())
 
 
 def unread_version(document: Json) -> Remark | None:
     """The remark on a queue of an unknown API version; None for other documents."""
-    (group, kind), version = _api(document)
-    if (group, kind) not in _READ or version in _VERSIONS[group]:
+    api, version = _api(document)
+    if api not in _VERSIONS or version in _VERSIONS[api]:
         return None
-    known = ", ".join(f"{group}/{one}" for one in _VERSIONS[group])
+    known = ", ".join(f"{api[0]}/{one}" for one in _VERSIONS[api])
     what = f"unknown version {version[:63]}: left as it is"
     return Remark(("apiVersion",), what, f"known: {known}")
 

@@ -40,7 +40,7 @@ def namespaces_of(
         (CLUSTER_QUEUE, name): TeamNamespaces(names) for name, names in _by_queue(claimed).items()
     }
     found |= _selected([one for one in queues if one.key not in found], set(claimed))
-    _report_unnamed(queues, names)
+    _report_unnamed([one for one in queues if one.key not in found], names)
     return found
 
 
@@ -92,12 +92,20 @@ def _names(selector: tuple[Requirement, ...]) -> tuple[str, ...]:
     return selector[0].values
 
 
-def _report_unnamed(queues: Sequence[QueueFacts], names: Mapping[QueueKey, str]) -> None:
-    """Note on KAI's queues: their pods name the queue, so no object lists its namespaces."""
+def _report_unnamed(queues: Iterable[QueueFacts], names: Mapping[QueueKey, str]) -> None:
+    """Note on queues whose team gets no namespaces, so that its guarantee serves no job.
+
+    KAI's pods name their queue, so no object lists its namespaces.
+    """
+    queues = list(queues)
     parents = {queue.parent for queue in queues if queue.kind == QUEUE}
     for queue in queues:
         if queue.kind == QUEUE and queue.name not in parents:
-            what = "no namespace belongs to the team: KAI's pods name their queue"
-            queue.fields.note(
-                "metadata", what, f"run {_SET.replace('NAME ', f'{names[queue.key]} ', 1)}"
-            )
+            why = "KAI's pods name their queue"
+        elif queue.selector is None and queue.capacity.guaranteed and queue.kind == CLUSTER_QUEUE:
+            why = "no LocalQueue and no namespaceSelector names one"
+        else:
+            continue
+        what = f"no namespace belongs to the team: {why}"
+        command = _SET.replace("NAME ", f"{names[queue.key]} ", 1)
+        queue.fields.note("metadata", what, f"run {command}")

@@ -101,7 +101,7 @@ def test_a_cluster_queue_without_a_cohort_neither_borrows_nor_lends() -> None:
     queue = cluster_queue("alone", "", quota(GPU, 4), quota("cpu", 0))
     found = team("alone", queue)
     assert (found.limit, found.lend) == ((("cpu", 0), (GPU, 4)), False)
-    assert notes(converted(queue)) == [
+    assert notes(converted(queue, local_queue("ml", "alone"))) == [
         (
             "spec: without a cohort it neither borrows nor lends: limit and lend say so; "
             "remove them where the team may share"
@@ -298,14 +298,32 @@ def test_cohorts_beside_each_other_are_named() -> None:
     assert [len(report.notes) for report in found.reports] == [1, 1, 0]
 
 
+def test_a_cohort_of_an_older_kueue_is_read() -> None:
+    older = kueue("Cohort", "a", "v1alpha1", parent="b", resourceGroups=[group(quota(GPU, 8))])
+    found = teams(older, cluster_queue("q", "a"))
+    assert (found["a"].parent, found["a"].guaranteed) == ("b", amounts(gpu=8))
+
+
+def test_a_guarantee_without_namespaces_is_noted() -> None:
+    queue = cluster_queue("q", "all", quota(GPU, 4))
+    assert notes(converted(queue)) == [
+        (
+            "metadata: no namespace belongs to the team: no LocalQueue and no namespaceSelector "
+            "names one; run kubectl edl teams set q --namespace NAMESPACE"
+        )
+    ]
+    assert notes(converted(queue, local_queue("ml", "q"))) == []
+    assert notes(converted(cluster_queue("q", "all", quota(GPU, 4), namespaceSelector={}))) == []
+
+
 def test_an_unknown_version_is_left_and_named() -> None:
-    document = kueue("Cohort", "a", "v1alpha1", parent="b")
+    document = kueue("Cohort", "a", "v1alpha7", parent="b")
     found = convert(document)
     assert found is not None
     assert found.manifests == (document,)
     assert str(found.dropped[0]) == (
-        "apiVersion: unknown version v1alpha1: left as it is; "
-        "known: kueue.x-k8s.io/v1beta1, kueue.x-k8s.io/v1beta2"
+        "apiVersion: unknown version v1alpha7: left as it is; known: "
+        "kueue.x-k8s.io/v1alpha1, kueue.x-k8s.io/v1beta1, kueue.x-k8s.io/v1beta2"
     )
 
 
