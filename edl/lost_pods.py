@@ -58,6 +58,18 @@ def delayed_until(role: Role, now: datetime) -> datetime | None:
     return latest if recorded is None or _has_new_failures(role) else min(recorded, latest)
 
 
+def recorded_delay(role: Role, now: datetime) -> datetime | None:
+    """Until when at the latest a recorded back-off lasts, whether or not a pod is missing.
+
+    None if it is over: a pod that was created since the last start or resize shows that, too.
+    """
+    until, changed = role.record.delayed_until, role.record.resized_at
+    if until is None or until <= now:
+        return None
+    created = changed and any(pod.created_at > changed for pod in role.status.pods)
+    return None if created else until
+
+
 def pods_delayed_until(job: TrainingJob, now: datetime) -> datetime | None:
     """Until when at the latest the Job controller creates no pod of some role; None: at once.
 

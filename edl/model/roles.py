@@ -197,7 +197,8 @@ class RoleRecord(msgspec.Struct, frozen=True):
     failures_at_start: int = 0
     """`RoleStatus.failures` at the last start or scale-up."""
     delayed_until: datetime | None = None
-    """The latest end of the Job controller's back-off that its last start did not wait for."""
+    """The latest end of the Job controller's back-off, if pods were missing at its last stop or
+    scale-down."""
     consumed: str = ""
     """The ProvisioningRequest that its template consumes, set by a start on its nodes."""
 

@@ -71,16 +71,24 @@ def assigned_nodes_annotation(
 
 
 def backoff_annotation(role: Role, now: datetime) -> dict[str, str | None]:
-    """The annotation that keeps the Job controller's back-off across a stop; {} if unchanged."""
-    until = lost_pods.delayed_until(role, now)
-    if until is None and role.record.delayed_until is None:
+    """The annotation that keeps the Job controller's back-off; {} if unchanged.
+
+    For a stop and a scale-down, after which no pod is missing.
+    """
+    until = lost_pods.delayed_until(role, now) or lost_pods.recorded_delay(role, now)
+    if until == role.record.delayed_until:
         return {}
     return {contract.DELAYED_UNTIL: timestamp(until) if until else None}
 
 
-def failure_baseline_annotations(role: Role) -> dict[str, str | None]:
-    """The annotations by which pods that a scale-up adds do not count as lost; {} if unchanged."""
-    if lost_pods.missing_pods(role) or not lost_pods.has_lost_any(role):
+def failure_baseline_annotations(role: Role, now: datetime) -> dict[str, str | None]:
+    """The annotations by which pods that a scale-up adds do not count as lost; {} if unchanged.
+
+    They do count while the Job controller's back-off lasts: it creates them as late.
+    """
+    if lost_pods.missing_pods(role) or lost_pods.recorded_delay(role, now):
+        return {}
+    if not lost_pods.has_lost_any(role):
         return {}
     failures: dict[str, str | None] = {contract.FAILURES_AT_START: str(role.status.failures)}
     return failures | ({contract.DELAYED_UNTIL: None} if role.record.delayed_until else {})

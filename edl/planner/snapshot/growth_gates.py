@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from edl import phases, reasons
 from edl.cooldowns import cooldown, resized_at
-from edl.lost_pods import why_any_missing
+from edl.lost_pods import recorded_delay, why_any_missing
 from edl.model import PodPhase, Reason, Role, TrainingJob
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -117,21 +117,10 @@ def _cool(snapshot: Snapshot, allocation: RoleAllocation) -> None:
         lost = any(map(is_lost, held_back))
         missing = why_any_missing(job) or reasons.PODS_MISSING
         allocation.hold.deny(missing if lost else reasons.PODS_GATED)
-    elif _gets_no_pods(snapshot, role, changed) and not allocation.manual:
-        allocation.hold.deny(reasons.BACK_OFF_RECREATION, role.record.delayed_until)
-
-
-def _gets_no_pods(snapshot: Snapshot, role: Role, changed: datetime) -> bool:
-    """Whether the Job controller's back-off lasts, although the last resize left no pod missing.
-
-    A pod that was created after that resize shows that it is over.
-    """
-    until = role.record.delayed_until
-    return (
-        until is not None
-        and not any(pod.created_at > changed for pod in role.status.pods)
-        and not snapshot.clock.elapsed_or_recheck(until, timedelta())
-    )
+    elif not allocation.manual and (until := recorded_delay(role, snapshot.clock.now)):
+        # Nor if the last resize left no pod missing.
+        snapshot.clock.rechecks.append(until - snapshot.clock.now)
+        allocation.hold.deny(reasons.BACK_OFF_RECREATION, until)
 
 
 def _set_cooldown(snapshot: Snapshot, allocation: RoleAllocation, changed: datetime) -> None:

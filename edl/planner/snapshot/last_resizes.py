@@ -27,8 +27,9 @@ def _about(role: Role) -> About | None:
 
 
 def grew(role: Role) -> bool:
-    """Whether the last change was growth into idle capacity, or a start with extras."""
-    return _code(role) is Code.IDLE_CAPACITY
+    """Whether the last change was growth into idle capacity, or a start with extras; no move."""
+    code = Code.IDLE_CAPACITY
+    return _code(role) is code and role.record.reason in (None, code)
 
 
 def removed_pending_extras(role: Role) -> bool:

@@ -85,8 +85,8 @@ def resize_annotations(
         first = 0 if resize.restart else resize.before
         annotations |= assigned_nodes_annotation(role, first, resize.nodes)
     if resize and resize.after > resize.before:
-        annotations |= failure_baseline_annotations(role)
-    elif resize and lost_pods.missing_pods(role):
+        annotations |= failure_baseline_annotations(role, now)
+    elif resize:
         annotations |= backoff_annotation(role, now)
     if resize and role.record.refusals is not None:
         annotations[contract.WRITE_REFUSED] = _still_refused(job, role, resize)

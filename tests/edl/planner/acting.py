@@ -16,7 +16,7 @@ from edl import reasons
 from edl.annotations import cleared_nodes, unneeded_nodes
 from edl.contract import PLACEMENT_GATE
 from edl.feasibility.eligibility import Eligibility
-from edl.lost_pods import delayed_until, has_lost_any, missing_pods
+from edl.lost_pods import delayed_until, has_lost_any, missing_pods, recorded_delay
 from edl.model import (
     Assignment,
     ClusterState,
@@ -116,7 +116,7 @@ def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> Trai
             changed = part.changed(
                 size=size, suspended=True, suspended_at=now, resized_at=now, last=why
             )
-            changed = changed.changed(delayed_until=delayed_until(part, now))
+            changed = changed.changed(delayed_until=_delay(part, now))
             if part.name in resizes and resizes[part.name].nodes:
                 changed = changed.changed(assigned=Assignment(0, resizes[part.name].nodes))
         elif stopped:
@@ -124,7 +124,7 @@ def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> Trai
             at = now if timed else part.record.resized_at
             changed = part.changed(suspended=True, suspended_at=now)
             changed = changed.changed(resized_at=at, last=stopped[0].reason)
-            changed = changed.changed(delayed_until=delayed_until(part, now))
+            changed = changed.changed(delayed_until=_delay(part, now))
         elif start and part.name in sizes:
             delay = part.record.delayed_until
             changed = part.changed(size=sizes[part.name], suspended=False, resized_at=now)
@@ -148,11 +148,15 @@ def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> Trai
 def _resized(part: Role, one: Resize, now: datetime) -> Role:
     assert one.before == part.status.size
     changed = part.changed(size=one.after, resized_at=now, last=one.reason)
-    if one.after > one.before and not missing_pods(part):
+    if one.after < one.before:
+        changed = changed.changed(delayed_until=_delay(part, now))
+    elif not (missing_pods(part) or recorded_delay(part, now)):
         changed = changed.changed(failures_at_start=part.status.failures, delayed_until=None)
-    if one.after < one.before and missing_pods(part):
-        changed = changed.changed(delayed_until=delayed_until(part, now))
     return changed.changed(assigned=Assignment(one.before, one.nodes)) if one.nodes else changed
+
+
+def _delay(part: Role, now: datetime) -> datetime | None:
+    return delayed_until(part, now) or recorded_delay(part, now)
 
 
 def _placed(part: Role, given: NodeAssignment, now: datetime) -> Role:

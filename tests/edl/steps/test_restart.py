@@ -1,8 +1,10 @@
+from datetime import timedelta
+
 from msgspec.structs import replace
 
 from edl import contract
 from edl.lost_pods import missing_pods
-from edl.model import Assignment, ResizePolicy
+from edl.model import Assignment, ResizePolicy, Role
 from edl.planner.plan import Resize
 from edl.simulator.cluster.apply_patches import patched_role
 from edl.steps.running_jobs import upkeep
@@ -78,13 +80,41 @@ def test_a_restart_for_a_lost_pod_records_until_when_pods_may_be_missing() -> No
     assert contract.DELAYED_UNTIL not in scheduler
 
 
+LACKING = role("worker", 1, 4, size=3, failures=8, pods=pods("worker", range(2)))
+"""A pod is missing, and the Job controller may create none for ten minutes."""
+
+
+def scaled(before: Role, size: int) -> Role:
+    change = Resize(KEY, "worker", before.status.size, size, because("makes room"))
+    (step,), _ = upkeep(training(before), [change], NOW)
+    (patch,) = patches(step)
+    return patched_role(before, patch)
+
+
 def test_a_scale_down_of_missing_pods_records_until_when_none_may_be_created() -> None:
-    lacking = role("worker", 1, 4, size=3, failures=8, pods=pods("worker", range(2)))
-    down = Resize(KEY, "worker", 3, 2, because("makes room"))
-    (step,), _ = upkeep(training(lacking), [down], NOW)
-    (patch,) = patches(step)
-    assert written(patch)[contract.DELAYED_UNTIL] == "2026-01-01T12:10:00Z"
-    whole = lacking.changed(pods=pods("worker", range(3)))
-    (step,), _ = upkeep(training(whole), [down], NOW)
-    (patch,) = patches(step)
-    assert contract.DELAYED_UNTIL not in written(patch)
+    held = scaled(LACKING, 2)
+    assert held.record.delayed_until == NOW + timedelta(minutes=10)
+    assert scaled(LACKING.changed(pods=pods("worker", range(3))), 2).record.delayed_until is None
+
+
+def test_the_record_lasts_until_its_time_or_until_a_pod_was_created() -> None:
+    held = scaled(LACKING, 2).changed(resized_at=NOW - timedelta(seconds=20))
+    until = held.record.delayed_until
+    assert scaled(held, 1).record.delayed_until == until
+    created = held.status.pods[0]
+    recent = replace(created, created_at=NOW - timedelta(seconds=5))
+    again = held.changed(pods=(recent, *held.status.pods[1:]))
+    assert scaled(again, 1).record.delayed_until is None
+
+
+def test_replicas_that_a_manual_size_adds_in_the_back_off_are_missing() -> None:
+    larger = scaled(scaled(LACKING, 2), 4)
+    assert larger.record.delayed_until == NOW + timedelta(minutes=10)
+    assert missing_pods(larger) == 2
+
+
+def test_a_stop_keeps_the_recorded_back_off() -> None:
+    held = scaled(LACKING, 2)
+    (step,), _ = upkeep(training(SCHEDULER, held, framework="mxnet"), [RESIZE], NOW)
+    worker = next(one for one in patches(step) if one.target.name == "mnist-worker")
+    assert contract.DELAYED_UNTIL not in written(worker)

@@ -87,7 +87,7 @@ class TeamRebalance:
                 continue
             if recipient.hold.reason or not any(map(teams.have_more, self._teams)):
                 break
-            if self._is_guaranteed(recipient):
+            if any(map(teams.right.owns, self._donors)):
                 searches -= 1
             else:
                 tries -= 1
@@ -106,12 +106,6 @@ class TeamRebalance:
         """How many donors and teams a search examines, at least a few for its other work."""
         donors = (roles for charges in self._donors.values() for roles in charges.values())
         return len(self._teams) + sum(map(len, donors)) + 32
-
-    def _is_guaranteed(self, recipient: RoleAllocation) -> bool:
-        """Whether the guarantee of its team, or of one above it, covers one replica more."""
-        charge = recipient.quota_request.team
-        path = self.balance.paths[recipient.team]
-        return charge is not None and any(map(charge.is_within, path))
 
     def _donors_for(self, recipient: RoleAllocation) -> TeamDonors:
         requests = [PodSetRequest(recipient.pod_class, 1)]

@@ -254,6 +254,22 @@ def test_all_that_a_guarantee_covers_returns_to_growth_within_one_decision() -> 
     assert sizes(plan) == {"b1": 8}
 
 
+@pytest.mark.parametrize(("above", "own"), [(None, None), (80, None), (None, 20)])
+def test_only_four_replicas_even_out_shares_per_decision(
+    above: float | None, own: float | None
+) -> None:
+    """Neither a guarantee that siblings share nor one that does not name the GPUs changes that."""
+    gpu = shape(1, gpu=1)
+    jobs = [
+        *of("a", running("a1", 1, 60, ["n1"], shape=gpu)),
+        *of("b", running("b1", 1, 60, ["n1"] * 39, shape=gpu)),
+    ]
+    state = cluster(node("n1", 400, gpu=40), *jobs)
+    tree = (team("top", above), team("a", own, "top"), team("b", None, "top"), gpus("c", 1))
+    plan = plan_for(with_teams(state, *tree))
+    assert sizes(plan) == {"b1": 35}
+
+
 def test_a_replica_that_another_team_gives_has_the_guarantee_or_the_share_as_its_reason() -> None:
     jobs = [*of("a", running("a1", 1, 4, ["n1"])), *of("b", running("b1", 1, 7, ["n1"] * 7))]
     state = cluster(node("n1", 8), *jobs)

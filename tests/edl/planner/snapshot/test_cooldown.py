@@ -65,6 +65,7 @@ def test_growth_that_stalls_no_replica_soon_follows_growth() -> None:
         ({"last": reasons.room_for_job(JobKey("ns", "other"))}, 10),
         ({"last": reasons.gave(Code.FAIR_SHARING, JobKey("ns", "other"))}, 10),
         ({"started_at": at(0)}, 10),
+        ({"reason": Code.NODE_TERMINATING}, 10),
         ({"cooldown": timedelta(seconds=20)}, 20),
     ],
 )
