@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Final, TypeAlias
 
 from edl.errors import Forbidden
+from edl.kube.auth.access_review import AccessRight, is_granted
 from edl.kube.cluster import find
 from edl.kube.state.quota_usage import with_unmet_quotas
 from edl.model import ClusterState, ObjectRef, TrainingJob
@@ -170,6 +171,13 @@ class CheckContext:
         except Forbidden:
             return by_administrator(unknown)
         return other.again if other else FixCommand("kubectl edl upgrade")
+
+    def may(self, right: AccessRight) -> bool:
+        """Whether the user has the right; False if the API server does not answer that."""
+        try:
+            return is_granted(self.connection.cluster, right)
+        except Forbidden:
+            return False
 
     def find(self, target: ObjectRef) -> Json | None:
         """The object, or None if it does not exist. Raises other errors of the API server."""

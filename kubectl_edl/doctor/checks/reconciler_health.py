@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Final
 
 from edl.errors import Forbidden, NotFound
-from edl.kube.auth.access_review import AccessRight, is_granted
+from edl.kube.auth.access_review import AccessRight
 from edl.kube.cluster import ListOptions
 from edl.planner.decision_limits import Provisioner
 from kubectl_edl.cli.suggested_commands import FixCommand, by_administrator
@@ -35,7 +35,7 @@ def reconciler_remedy(
             return context.reinstall
     except Forbidden:
         right = AccessRight("get", "pods/log", namespace=namespace)
-        if inside or is_granted(context.connection.cluster, right):
+        if inside or context.may(right):
             return inside or log
         return by_administrator(log)
     return (

@@ -8,7 +8,7 @@ from typing import Final
 
 from edl import contract, frameworks
 from edl.errors import Forbidden
-from edl.kube.auth.access_review import AccessRight, is_granted
+from edl.kube.auth.access_review import AccessRight
 from edl.kube.cluster import ListOptions
 from edl.kube.decode.object_facts import NamespaceFacts, namespace, node
 from edl.messages import message
@@ -230,7 +230,7 @@ def consent(context: CheckContext) -> CheckResults:
     lacking = [name for name in sorted(waiting) if not _consents(context, name)]
     for name in lacking:
         names, allow = waiting[name], namespace_policy.allow_kubexec(name)
-        may = is_granted(context.connection.cluster, AccessRight("patch", "namespaces", name=name))
+        may = context.may(AccessRight("patch", "namespaces", name=name))
         yield warning(
             f"namespace {name} does not let launchers exec into workers: "
             f"{listed(names)} cannot start without",

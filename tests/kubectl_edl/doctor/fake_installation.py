@@ -34,6 +34,7 @@ class FakeApi:
     denied: frozenset[tuple[str, str, str]] = frozenset()
     """(user, verb, resource) that access reviews refuse; the user is empty for one's own."""
     may_review_others: bool = True
+    may_review_own: bool = True
     asks: bool = True
     """Whether it calls the webhook for labelled Jobs."""
     refusal: ClusterError | None = None
@@ -49,6 +50,8 @@ class FakeApi:
         spec = body["spec"]
         if kind == "SubjectAccessReview" and not self.may_review_others:
             raise Forbidden('"ann" may not create subjectaccessreviews.authorization.k8s.io', 403)
+        if kind == "SelfSubjectAccessReview" and not self.may_review_own:
+            raise Forbidden('"ann" may not create selfsubjectaccessreviews.authorization.k8s.io', 403)
         asked, user = spec["resourceAttributes"], spec.get("user", "").rpartition(":")[2]
         resource = "/".join(filter(None, (asked["resource"], asked.get("subresource"))))
         return {"status": {"allowed": (user, asked["verb"], resource) not in self.denied}}

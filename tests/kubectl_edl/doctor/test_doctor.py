@@ -335,6 +335,10 @@ def test_without_the_right_to_read_the_deployment_the_fix_is_its_log(
     assert only(stage, "leader")[2] == log
     server.denied = frozenset({("", "get", "pods/log")})
     assert only(stage, "leader")[2] == f"{ASK}{log}"
+    server.may_review_own = False
+    verdict, message, fix = only(stage, "leader")
+    assert message.startswith("no reconciler leads, ")
+    assert (verdict, fix) == ("failure", f"{ASK}{log}")
 
 
 @pytest.mark.parametrize(
@@ -661,6 +665,9 @@ def test_namespaces_that_keep_launchers_from_their_workers_are_warned_of(
     )
     server.denied = frozenset({("", "patch", "namespaces")})
     assert only(stage, "kubexec")[2].startswith(f"{ASK}kubectl label namespace default ")
+    server.may_review_own = False
+    assert only(stage, "kubexec")[2].startswith(f"{ASK}kubectl label namespace default ")
+    server.may_review_own = True
     stage.cluster.patch(here, {"metadata": {"labels": {"edl.dev/kubexec": "enabled"}}})
     assert only(stage, "kubexec")[0] == "ok"
 
