@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from edl import contract
 from edl.messages.reason_messages import message, precedence
 from edl.messages.scarcity_messages import (
     insufficient,
@@ -28,6 +29,7 @@ from edl.model.blockers import (
     TooLarge,
 )
 from edl.model.nodes import is_one_node
+from edl.model.quotas import Quota
 from edl.model.reason_codes import Attempt, Attempted, Reason, Roles
 from edl.model.scarcity import NodeRule, Scarce
 from edl.quantities import Resources, amount_text, shown_amounts
@@ -107,8 +109,13 @@ def remedy(found: Blocker, job: str = "") -> str:
             more = amount_text(name, found.needed + found.kept - found.idle)
             return f"a load ceiling of {found.enough * 100:g} %, or {more} more idle in the cluster"
         case QuotaExceeded(quota):
-            return f"{quota.place} raised to {quota.assigned(quota.hard + found.lacks)}"
+            return f"{quota.place} raised to {_raised(quota, quota.hard + found.lacks)}"
     return ""  # the text of a problem includes its fix
+
+
+def _raised(quota: Quota, amount: int) -> str:
+    """As the limit is set: the value of an annotation, or the resource with its amount."""
+    return quota.text(amount) if quota.source == contract.GPU_BUDGET else quota.assigned(amount)
 
 
 def _outranking(found: Outranked) -> list[str]:

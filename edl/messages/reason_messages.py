@@ -252,13 +252,13 @@ def _names(reason: Reason) -> str:
 
 
 def _exceeded(every: Sequence[Excess]) -> str:
-    """The API server's own sentence, without the usage: resources of one quota."""
+    """As the API server's message, without the usage: resources of one quota."""
     requested = ",".join(one.budget.assigned(one.needs) for one in every)
     limited = ",".join(one.budget.assigned(one.budget.hard) for one in every)
-    never = any(one.needs > one.budget.hard for one in every)
+    never = ",".join(one.budget.assigned(one.needs) for one in every if one.needs > one.budget.hard)
     place = every[0].budget.place
     text = f"exceeded {place}, requested: {requested}, limited: {limited}"
-    return f"{text}, which is never allowed" if never else text
+    return f"{text}, never allowed: {never}" if never else text
 
 
 def _figures(reason: Reason) -> str:

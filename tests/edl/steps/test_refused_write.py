@@ -90,7 +90,7 @@ def test_a_start_that_a_quota_refuses_in_several_resources_names_them_all() -> N
     assert written(patch)[contract.MESSAGE] == (
         'the API server refuses its start: exceeded ResourceQuota "team" of namespace lab, '
         "requested: services=1,persistentvolumeclaims=4, limited: services=2,"
-        "persistentvolumeclaims=3, which is never allowed; "
+        "persistentvolumeclaims=3, never allowed: persistentvolumeclaims=4; "
         "used: services=2,persistentvolumeclaims=1"
     )
 

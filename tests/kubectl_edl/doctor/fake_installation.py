@@ -51,7 +51,9 @@ class FakeApi:
         if kind == "SubjectAccessReview" and not self.may_review_others:
             raise Forbidden('"ann" may not create subjectaccessreviews.authorization.k8s.io', 403)
         if kind == "SelfSubjectAccessReview" and not self.may_review_own:
-            raise Forbidden('"ann" may not create selfsubjectaccessreviews.authorization.k8s.io', 403)
+            raise Forbidden(
+                '"ann" may not create selfsubjectaccessreviews.authorization.k8s.io', 403
+            )
         asked, user = spec["resourceAttributes"], spec.get("user", "").rpartition(":")[2]
         resource = "/".join(filter(None, (asked["resource"], asked.get("subresource"))))
         return {"status": {"allowed": (user, asked["verb"], resource) not in self.denied}}

@@ -975,7 +975,7 @@ def test_a_lowered_quota_that_refuses_lost_pods_comes_before_their_back_off(stag
         "warning",
         (
             f"default/half: exceeded {compute}, requested: requests.cpu=4, limited: "
-            "requests.cpu=1, which is never allowed; used: requests.cpu=2"
+            "requests.cpu=1, never allowed: requests.cpu=4; used: requests.cpu=2"
         ),
         f"raise {compute} to requests.cpu=6, or: kubectl edl scale half -n default SIZE",
     )

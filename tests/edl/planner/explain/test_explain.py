@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from edl import messages, reasons
+from edl import contract, messages, reasons
 from edl.feasibility.eligibility import NAME_FIELD
 from edl.messages import message
 from edl.model import (
@@ -784,3 +784,9 @@ def test_explain_and_the_queue_name_what_is_scarce_on_nodes_that_could_hold_a_po
         "Insufficient cpu for 2 worker (2 CPU, 2 nvidia.com/gpu each): at most 1 CPU free on one "
         "of the 2 nodes that it may use"
     )
+
+
+def test_a_gpu_budget_is_raised_to_the_value_of_its_annotation() -> None:
+    budget = Quota("team-a", contract.GPU_BUDGET, "GPUs", 4000)
+    found = QuotaExceeded(budget, needed=1000, used=4000, left=0, lacks=1000)
+    assert messages.remedy(found) == "edl.dev/gpu-budget of namespace team-a raised to 5"

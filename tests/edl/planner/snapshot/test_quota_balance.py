@@ -69,7 +69,7 @@ def test_a_gang_larger_than_its_quota_gets_that_reason_and_stops_no_other_job() 
     assert {one.job.name for one in plan.admissions} == {"small"}
     assert told(plan)["large"] == (
         'exceeded ResourceQuota "team" of namespace ns, requested: pods=9, limited: pods=4, '
-        "which is never allowed; "
+        "never allowed: pods=9; "
         "used: pods=1"
     )
 
