@@ -115,8 +115,9 @@ def _role_entries(role: Role) -> Iterator[_RoleEntry]:
 
 
 def _from_reached(entry: HistoryEntry, before: HistoryEntry | None) -> HistoryEntry:
-    """A revert from the size that the role had; it is recorded from the requested size."""
-    if entry.operation is not Operation.FAILED or before is None:
+    """A revert at the deadline, from the size that the role had, not from the requested one."""
+    reverted = entry.operation is Operation.FAILED and entry.code in (Code.SCALE_FAILED, None)
+    if before is None or not reverted:
         return entry
     return structs.replace(entry, before=before.after)
 

@@ -59,6 +59,13 @@ def test_a_requested_size_that_the_role_never_had_is_not_among_its_sizes(stage: 
     assert last["message"] == down
 
 
+def test_other_failed_entries_keep_their_recorded_size(stage: Stage) -> None:
+    up, down = WORKER.splitlines()[1], "pods stayed Pending"
+    told(stage, "mnist-worker", f"{up}\n2026-11-21T11:21:00Z ScaleFailed 6 3 Unschedulable {down}")
+    *_, last = json.loads(stage.run("history", "mnist", "-o", "json").out)["operations"]
+    assert last["roles"] == [{"name": "worker", "oldReplicas": 6, "newReplicas": 3}]
+
+
 def test_entries_of_roles_that_started_within_30_seconds_are_merged(stage: Stage) -> None:
     told(stage, "mnist-ps", STARTED.format(2).replace("11:00:00", "11:00:07"))
     found = json.loads(stage.run("history", "mnist", "-o", "json").out)
