@@ -132,9 +132,11 @@ class _Injector:
     def document(self, document: Document) -> Rewritten | None:
         """The document without refused manifests, rewritten only if it changes; None if empty."""
         new = changed(document, self._manifest)
-        whole = document.value if new is None else new
-        kept = _without(self._refused, whole)
-        return None if kept is None else rewritten(document, new if kept is whole else kept)
+        kept = _without(self._refused, document.value)
+        if kept is None:
+            return None
+        # In two steps: items without names are matched by position if none is left out.
+        return rewritten(document, kept, new and _without(self._refused, new))
 
     def _manifest(self, manifest: Json, where: str) -> Json | None:
         """The changed manifest; None if it stays unchanged, or is refused."""

@@ -34,25 +34,27 @@ def rewrite(
     ]
 
 
-def rewritten(document: Document, new: Json | None) -> Rewritten:
-    """The document with the changes; rewritten whole if it is JSON or aliases prevent edits."""
-    text = document.origin.text
-    if new is None:
-        return Rewritten(text, document.value)
-    edited_text = _edited(document, new)
-    if not (lost := lost_comments(text, edited_text)):
-        return Rewritten(edited_text, new)
+def rewritten(document: Document, *changes: Json | None) -> Rewritten:
+    """The document after some changes in turn, each the whole content, or None for no change.
+
+    It is rewritten whole if it is JSON or aliases prevent edits.
+    """
+    text, value = document.origin.text, document.value
+    for new in changes:
+        if new is not None and new is not value:
+            text, value = _edited(text, value, new), new
+    if value is document.value or not (lost := lost_comments(document.origin.text, text)):
+        return Rewritten(text, value)
     hint = f"hint: {document.origin} has lost {len(lost)} of its comments: {lost[0]}"
-    return Rewritten(edited_text, new, hint)
+    return Rewritten(text, value, hint)
 
 
-def _edited(document: Document, new: Json) -> str:
+def _edited(text: str, old: Json, new: Json) -> str:
     """A text that parses as `new`."""
-    text = document.origin.text
     if text.lstrip().startswith("{"):
         return dump(new)
     with suppress(*EditError, Unreadable):
-        text = edited(text, document.value, new)
+        text = edited(text, old, new)
         if [one.value for one in documents(ManifestSource("", text))] == [new]:
             return text
     return dump(new)

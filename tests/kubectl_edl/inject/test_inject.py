@@ -308,6 +308,39 @@ def test_refused_items_are_left_out_of_a_list(tmp_path: Path) -> None:
     assert listed(bad).out == SERVICE
 
 
+LISTED = """\
+# A list of the team
+kind: List
+apiVersion: "v1"
+items:
+  - apiVersion: v1   # a Service
+    kind: Service
+    metadata: {name: "mnist"}
+%s  - apiVersion: batch/v1
+    kind: Job   # a sweep
+    metadata: {name: "sweep", labels: {edl.dev/framework: "none"}}
+    spec:
+      template:
+        spec:
+          restartPolicy: "Never"
+          containers: [{name: main, image: "train:1"}]   # our image
+"""
+REFUSED = """\
+  - apiVersion: batch/v1
+    kind: Job
+    metadata: {name: "bad", labels: {edl.dev/framework: "caffe"}}
+    spec: {template: {spec: {containers: []}}}
+"""
+
+
+def test_items_beside_a_refused_one_keep_their_comments_and_style() -> None:
+    alone = inject("-f", "-", stdin=LISTED % "")
+    found = inject("-f", "-", stdin=LISTED % REFUSED)
+    assert (alone.code, found.code) == (0, 1)
+    assert found.out == alone.out
+    assert alone.out.count("#") == LISTED.count("#")
+
+
 def test_the_api_servers_defaults_are_judged_and_not_printed(tmp_path: Path) -> None:
     short = job("short", framework="none")
     del short["spec"]["parallelism"]
