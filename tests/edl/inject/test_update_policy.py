@@ -347,16 +347,19 @@ def test_annotations_of_ours_that_a_user_removed_come_back() -> None:
 
 
 def test_the_message_of_a_reverted_scale_up_goes_with_the_edit_that_removes_it() -> None:
-    def edited(code: Code) -> dict[str, str]:
+    def edited(code: Code, *others: str) -> dict[str, str]:
         stored = changed(RUNNING, f"metadata annotations {contract.REASON}", code)
         stored = changed(stored, f"metadata annotations {contract.MESSAGE}", "reverted to 2")
-        new = changed(stored, f"metadata annotations {contract.REASON}", None)
-        new = changed(new, f"metadata annotations {contract.MESSAGE}", None)
+        new = stored
+        for name in (contract.REASON, contract.MESSAGE, *others):
+            new = changed(new, f"metadata annotations {name}", None)
         return annotations(update(new, stored).manifest)
 
     names = {contract.REASON, contract.MESSAGE}
     assert not names & edited(Code.SCALE_FAILED).keys()
     assert names <= edited(Code.PREEMPTED).keys(), "it explains what the job waits for"
+    replaced = edited(Code.SCALE_FAILED, contract.INJECTED_MAX)
+    assert names <= replaced.keys(), "a file without our annotations does not mean the revert"
 
 
 def test_the_reconciler_may_do_all_that() -> None:

@@ -74,6 +74,14 @@ def test_clients_that_could_use_our_rights_need_a_token(asked: dict[str, object]
     found.stop()
 
 
+def test_dashboards_on_two_ports_of_a_host_have_cookies_of_their_own() -> None:
+    found = serving(allow_scale=True)
+    _, _, asked = found.url.partition("/?")
+    cookie = get(found, f"/?{asked}").headers["Set-Cookie"]
+    assert cookie.startswith(f"edl-dashboard-{found.address.port}=")
+    found.stop()
+
+
 def test_a_stream_ends_with_the_dashboard() -> None:
     found = serving()
     with closing(client(found)) as asking:

@@ -12,7 +12,12 @@ from msgspec.structs import replace
 
 from edl.errors import Forbidden, Unreachable
 from edl.kube.cache.watched_kinds import DEVICES
-from kubectl_edl.dashboard.cluster_reader import ClusterWideReader, NamespaceReader, choose_reader
+from kubectl_edl.dashboard.cluster_reader import (
+    ClusterWideReader,
+    NamespaceReader,
+    Recent,
+    choose_reader,
+)
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast
 from kubectl_edl.dashboard.watcher import DashboardWatcher
 from tests.kubectl_edl.dashboard.served_page import connected, read_once, trained, watched
@@ -172,3 +177,10 @@ def test_a_page_that_cannot_be_drawn_does_not_end_the_watcher_either() -> None:
     assert shown["jobs"]["all"] == 1  # type: ignore[index]
     live.turn()
     assert newest(board)["trouble"] == ""
+
+
+def test_a_recent_value_is_of_its_key_alone() -> None:
+    kept = Recent[str](lambda: 0.0)
+    assert kept.of("one job", lambda: "first") == "first"
+    assert kept.of("one job", lambda: "computed again") == "first"
+    assert kept.of("two jobs", lambda: "second") == "second"
