@@ -17,7 +17,7 @@ No cluster is read. Manifests with edl.dev/framework are completed by the webhoo
 everything else, including comments, is unchanged. A directory stands for all .yaml, .yml and .json
 files in it and below it. A completed manifest can be applied: the webhook then changes nothing.
 
-Refused manifests are left out, with all their errors on stderr and exit code 1, as kubectl does.
+A refused manifest is left out; its errors are printed on stderr, and the exit code is 1.
 Nothing is printed if a file is not YAML or JSON.
 
 \b
