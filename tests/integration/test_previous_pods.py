@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 LATER = timedelta(minutes=6)
+SECOND = timedelta(seconds=1)
 
 
 def gang(name: str, pods: int) -> Json:
@@ -69,8 +70,11 @@ def test_a_job_whose_pod_never_terminates_reserves_nothing_and_starts_when_it_is
         rounds.until(lambda: len(installed.all("Pod")) == 1, "the other one is gone")
         (kept,) = pod_names(installed)
         installed.annotate("stuck", paused=None)
-        installed.apply(gang("next", 4))
         rounds.until(lambda: installed.reason("stuck") == Code.PODS_TERMINATING, "it waits")
+        # A creation is dated in whole seconds: within the same one, the new job would come first.
+        queued = datetime.now(UTC)
+        installed.until(lambda: datetime.now(UTC) - queued > SECOND, "another second")
+        installed.apply(gang("next", 4))
         rounds.until(lambda: installed.reason("next"), "the other job has a reason")
         assert installed.size("next") == 0
 
