@@ -34,6 +34,7 @@ from edl.messages.scarcity_messages import (
 from edl.model.quotas import Excess
 from edl.model.reason_codes import (
     About,
+    AboutCapacity,
     Attempt,
     Awaiting,
     Code,
@@ -202,17 +203,7 @@ def _lost_pods(about: LostPods, code: Code) -> str:
     return f"{missing}: the Job controller creates {them} again after its back-off, {up_to}"
 
 
-def _about_capacity(
-    about: Load
-    | Usage
-    | OverQuota
-    | Shortage
-    | NoRoom
-    | NoEligibleNode
-    | NodePoolLimit
-    | NodesAsked,
-    code: Code,
-) -> str:
+def _about_capacity(about: AboutCapacity, code: Code) -> str:
     match about:
         case Load():
             limit = f"{about.share * 100:g} % of the cluster's {resource(about.resource)}"

@@ -248,8 +248,13 @@ class QuotedText(msgspec.Struct, frozen=True, tag=True):
     text: str
 
 
+AboutCapacity: TypeAlias = (
+    Load | Usage | OverQuota | Shortage | NoRoom | NoEligibleNode | NodePoolLimit | NodesAsked
+)
+"""What is short: a resource, a quota or nodes."""
 About: TypeAlias = (
-    Other
+    AboutCapacity
+    | Other
     | Minimum
     | ForeignJob
     | PendingPods
@@ -263,16 +268,8 @@ About: TypeAlias = (
     | FixedSize
     | Growth
     | OffNodes
-    | Load
     | Period
-    | Usage
-    | OverQuota
-    | Shortage
-    | NoRoom
-    | NoEligibleNode
-    | NodePoolLimit
     | Attempt
-    | NodesAsked
     | QuotedText
 )
 

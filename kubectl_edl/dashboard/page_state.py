@@ -14,7 +14,7 @@ from edl.annotations.job_history import Operation, entries
 from edl.domain_counts import NodeLabels, labels_of, running
 from edl.model import ClusterState, Phase, Role, TrainingJob
 from edl.phases import ENDED, phase, unready
-from edl.quantities import amount_text
+from edl.quantities import Resources, amount_text
 from edl.simulator import ENDLESS, Training
 from edl.visibility.team_figures import TeamFigures
 from edl.writes import Json
@@ -164,14 +164,20 @@ def _domains(job: TrainingJob, labels: NodeLabels) -> list[Json]:
 
 
 def _team(one: TeamFigures) -> Json:
-    amounts = {name: getattr(one, name) for name in ("guaranteed", "used", "borrowed", "lent")}
     return {
         "name": one.team.name,
         "level": one.level,
-        **{name: str(found) if found else "" for name, found in amounts.items()},
+        "guaranteed": _amounts(one.guaranteed),
+        "used": _amounts(one.used),
+        "borrowed": _amounts(one.borrowed),
+        "lent": _amounts(one.lent),
         "waiting": one.waiting,
         "bars": _bars(one),
     }
+
+
+def _amounts(found: Resources) -> str:
+    return str(found) if found else ""
 
 
 def _first_teams(teams: Sequence[TeamFigures]) -> tuple[TeamFigures, ...]:

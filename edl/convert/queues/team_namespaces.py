@@ -92,12 +92,11 @@ def _names(selector: tuple[Requirement, ...]) -> tuple[str, ...]:
     return selector[0].values
 
 
-def _report_unnamed(queues: Iterable[QueueFacts], names: Mapping[QueueKey, str]) -> None:
+def _report_unnamed(queues: Sequence[QueueFacts], names: Mapping[QueueKey, str]) -> None:
     """Note on queues whose team gets no namespaces, so that its guarantee serves no job.
 
     KAI's pods name their queue, so no object lists its namespaces.
     """
-    queues = list(queues)
     parents = {queue.parent for queue in queues if queue.kind == QUEUE}
     for queue in queues:
         if queue.kind == QUEUE and queue.name not in parents:

@@ -254,6 +254,17 @@ def test_all_that_a_guarantee_covers_returns_to_growth_within_one_decision() -> 
     assert sizes(plan) == {"b1": 8}
 
 
+def test_a_decision_moves_a_bounded_number_of_replicas_and_the_next_one_continues() -> None:
+    first, *others = on = [f"n{at // 100}" for at in range(2000)]
+    jobs = [
+        *of("b", running("b1", 2, 2000, others)),
+        *of("a", running("a1", 1, 2000, [first])),
+    ]
+    state = cluster(*(node(name, 100) for name in dict.fromkeys(on)), *jobs)
+    plan = plan_for(with_teams(state, team("a", 1800), team("b")))
+    assert 500 < 1999 - sizes(plan)["b1"] < 1000
+
+
 @pytest.mark.parametrize(("above", "own"), [(None, None), (80, None), (None, 20)])
 def test_only_four_replicas_even_out_shares_per_decision(
     above: float | None, own: float | None
