@@ -110,7 +110,8 @@ def finish_interrupted_deletions(job: TrainingJob) -> tuple[Delete, ...]:
 
     They would run on, whether or not this plan removes them, and their Job would not count their
     success. KubeShare's pods are not tracked before they are bound, and some of them have
-    no share that plans count: pods without a node stay.
+    no share that plans count: pods without a node stay. The Job controller releases the indexes
+    above a smaller size, too, and deletes them itself.
     """
     return tuple(
         Delete(ObjectRef("Pod", job.key.namespace, pod.name))
@@ -118,6 +119,7 @@ def finish_interrupted_deletions(job: TrainingJob) -> tuple[Delete, ...]:
         if role.template.shape.share is None
         for pod in role.status.pods
         if pod.untracked and pod.active and pod.node and pod not in pods_to_remove(role)
+        if pod.index < role.status.size or not role.spec.indexed
     )
 
 

@@ -349,6 +349,13 @@ def test_a_removal_that_failed_half_way_is_completed_whatever_the_next_plan_remo
     assert upkeep(training(shared, framework="none"), [], NOW).steps[0].writes == ()
 
 
+def test_a_pod_that_the_job_controller_releases_at_a_scale_down_is_left_to_it() -> None:
+    """A second deletion of each pod would be a needless request."""
+    stays, leaves = pod("worker", 0), pod("worker", 1, finalizers=())
+    smaller = role("worker", 1, 12, size=1, pods=(stays, leaves))
+    assert upkeep(training(smaller), [], NOW).steps[0].writes == ()
+
+
 def test_a_released_pod_that_is_still_named_for_removal_is_deleted_once() -> None:
     released = pod("worker", 1, finalizers=())
     (step,), _ = upkeep(training(workers(released, size=2)), [], NOW)
