@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from queue import Full, Queue
 from threading import Event, Thread
-from typing import Final
+from typing import Final, NamedTuple
 
 from edl import contract
-from edl.errors import AlreadyExists
+from edl.errors import AlreadyExists, Conflict, NotFound
 from edl.kube.cluster import RESOURCES, Cluster
 from edl.kube.writer.executor import StepExecutor, StepReport, never
 from edl.model import ObjectRef
@@ -23,6 +23,8 @@ _SHARE: Final = 0.25
 """The largest fraction of time spent on Events: the writes that they report come first."""
 PATIENCE: Final = 1.0
 """Seconds that an Event waits for other writes; after that it is written."""
+_REMEMBERED: Final = 4096
+"""Events that a repetition finds without reading them, as many as client-go remembers."""
 _LONGEST_MESSAGE: Final = 1024
 _LONGEST_NAME: Final = 200
 
@@ -49,6 +51,7 @@ class EventRecorder:
         self._free = Event()
         self._free.set()
         self._waiting: Queue[tuple[JobEvent, datetime] | None] = Queue(_MOST_WAITING)
+        self._written: dict[ObjectRef, WrittenEvent] = {}
         self._thread = Thread(target=self._run, name="event-recorder", daemon=True)
         self._thread.start()
 
@@ -79,7 +82,7 @@ class EventRecorder:
             self._free.wait(self._patience)
             begun = self._monotonic()
             try:
-                write_event(self._cluster, *entry)
+                write_event(self._cluster, *entry, self._written)
             except Exception as error:  # noqa: BLE001 - the thread must outlive every Event
                 _log.debug(
                     "cannot write event %s about %s: %s", entry[0].reason, entry[0].target, error
@@ -100,21 +103,54 @@ class EventYieldingExecutor:
             return self._executor.act(steps, enough)
 
 
-def write_event(cluster: Cluster, event: JobEvent, now: datetime) -> None:
+class WrittenEvent(NamedTuple):
+    """What is known of an Event that this process has written."""
+
+    version: str
+    times: int
+
+
+def write_event(
+    cluster: Cluster,
+    event: JobEvent,
+    now: datetime,
+    written: dict[ObjectRef, WrittenEvent] | None = None,
+) -> None:
     """Creates the Event, or increments its count.
 
-    The same text about the same object is one Event.
+    The same text about the same object is one Event. `written`, which is updated, has the last ones
+    that the caller wrote: repeating one of these is one request instead of three.
     """
     fresh = event_manifest(event, now)
     target = ObjectRef("Event", fresh["metadata"]["namespace"], fresh["metadata"]["name"])
+    written = {} if written is None else written
+    found = None
+    if known := written.pop(target, None):
+        with contextlib.suppress(Conflict, NotFound):  # another process wrote it, or it expired
+            found = _repeat(cluster, target, known, fresh)
+    written[target] = found or _create_or_repeat(cluster, target, fresh)
+    if len(written) > _REMEMBERED:
+        del written[next(iter(written))]
+
+
+def _create_or_repeat(cluster: Cluster, target: ObjectRef, fresh: Json) -> WrittenEvent:
     try:
-        cluster.create(target, fresh)
+        return _written(cluster.create(target, fresh))
     except AlreadyExists:
-        known = cluster.get(target)
-        count = known.get("count", 1) + 1
-        metadata = {"resourceVersion": known["metadata"]["resourceVersion"]}
-        last = fresh["lastTimestamp"]
-        cluster.patch(target, {"metadata": metadata, "count": count, "lastTimestamp": last})
+        return _repeat(cluster, target, _written(cluster.get(target)), fresh)
+
+
+def _repeat(cluster: Cluster, target: ObjectRef, known: WrittenEvent, fresh: Json) -> WrittenEvent:
+    body = {
+        "metadata": {"resourceVersion": known.version},
+        "count": known.times + 1,
+        "lastTimestamp": fresh["lastTimestamp"],
+    }
+    return _written(cluster.patch(target, body))
+
+
+def _written(found: Json) -> WrittenEvent:
+    return WrittenEvent(found["metadata"]["resourceVersion"], found.get("count", 1))
 
 
 def event_manifest(event: JobEvent, now: datetime) -> Json:

@@ -14,6 +14,7 @@ from edl.kube.cluster import ListOptions
 from edl.kube.writer.event_recorder import (
     EventRecorder,
     EventYieldingExecutor,
+    WrittenEvent,
     event_manifest,
     write_event,
 )
@@ -23,6 +24,7 @@ from edl.model import Code, JobKey, ObjectRef
 from edl.writes import Action, Create, CreateKeys, Delete, JobEvent, Json, Patch, Step
 from tests.edl.kube.faults import FaultyCluster
 from tests.fake_cluster.cluster import FakeCluster
+from tests.waiting import until
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = JobKey("web", "train")
@@ -178,6 +180,37 @@ def test_the_same_words_are_one_event_that_is_counted(fake: FakeCluster) -> None
         "name": "train",
         "uid": "uid-1",
     }
+
+
+def counted(fake: FakeCluster) -> int:
+    name = event_manifest(NOTE, NOW)["metadata"]["name"]
+    return int(fake.get(ObjectRef("Event", "web", name))["count"])
+
+
+def test_repeating_a_remembered_event_takes_no_second_creation(
+    fake: FakeCluster, cluster: FaultyCluster
+) -> None:
+    recorder = EventRecorder(cluster, lambda: NOW)
+    recorder.record(NOTE)
+    until(lambda: fake.list(ListOptions("Event")).items)
+    cluster.fails["create"] = [Forbidden("no", 403)] * 2
+    recorder.record(NOTE)
+    recorder.record(NOTE)
+    recorder.close(10)
+    assert counted(fake) == 3
+
+
+def test_an_event_that_was_changed_or_deleted_since_is_read_or_created_again(
+    fake: FakeCluster,
+) -> None:
+    written = dict[ObjectRef, WrittenEvent]()
+    write_event(fake, NOTE, NOW, written)
+    write_event(fake, NOTE, NOW)
+    write_event(fake, NOTE, NOW, written)
+    assert counted(fake) == 3
+    fake.delete(next(iter(written)))
+    write_event(fake, NOTE, NOW, written)
+    assert counted(fake) == 1
 
 
 def test_other_words_are_another_event(fake: FakeCluster) -> None:
