@@ -74,6 +74,17 @@ def test_a_queued_job_says_why_it_does_not_start_and_what_would_help() -> None:
     explained(stage, page, "large")
 
 
+def test_a_job_that_preemption_would_help_names_the_setting_of_the_reconciler() -> None:
+    stage = trained()
+    stage.create({"kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000})
+    high = job("high", framework="none", min="22", max="22")
+    high["spec"]["template"]["spec"]["priorityClassName"] = "high"
+    stage.put(high)
+    page = state(ServedPage(stage), "/jobs/default/high")
+    assert dict(page["facts"])["Preempts"].endswith("--set reconciler.planning.preempt=true")
+    explained(stage, page, "high")
+
+
 def test_an_ended_job_has_its_end_and_its_history() -> None:
     stage = trained()
     stage.put(job("done", framework="none", min="1", max="2"), suspend=False)

@@ -640,6 +640,19 @@ def test_a_user_of_one_namespace_gets_commands_that_stay_in_it(
     assert found["keys"][-1]["remediation"] == "kubectl get jobs -n default --show-labels"
 
 
+def test_commands_stay_in_a_namespace_whose_training_jobs_may_not_be_read(
+    stage: Stage, server: FakeApi
+) -> None:
+    for number in range(11):
+        metadata = {"name": f"nightly-{number}", "labels": {contract.FRAMEWORK: "none"}}
+        stage.create({"kind": "CronJob", "metadata": metadata, "spec": {}})
+    inside, fence = one_namespace(), fenced("Job")
+    stage.wrapped = lambda cluster: inside(fence(server(cluster)))
+    found = checked(stage)
+    assert found["stuck"][0]["message"].startswith("not checked: ")
+    assert found["cronjobs"][-1]["remediation"] == "kubectl get cronjobs -n default"
+
+
 def ring(stage: Stage, name: str, **spec: object) -> None:
     for manifest in role_manifests(name, "launcher=1,worker=2"):
         manifest["metadata"]["labels"]["edl.dev/framework"] = "horovod"
@@ -837,6 +850,29 @@ def test_a_cron_job_whose_jobs_are_refused_is_named_with_the_errors(
             "above max 6; 1 ≤ min ≤ max: each of its Jobs is refused"
         ),
         "kubectl edit cronjob nightly -n default",
+    )
+
+
+def test_cron_jobs_of_all_namespaces_are_checked_by_those_who_may_list_them(
+    stage: Stage, server: FakeApi
+) -> None:
+    """Others have those of their own namespace checked, and get commands for it."""
+    labels = {contract.FRAMEWORK: "none"}
+    for number in range(11):
+        for namespace in ("default", "team"):
+            metadata = {"name": f"nightly-{number}", "namespace": namespace, "labels": labels}
+            stage.create({"kind": "CronJob", "metadata": metadata, "spec": {}})
+    *_, last = checked(stage)["cronjobs"]
+    assert (last["message"], last["remediation"]) == (
+        "and 12 more like them",
+        "kubectl get cronjobs -A",
+    )
+    inside = one_namespace()
+    stage.wrapped = lambda cluster: inside(server(cluster))
+    *_, last = checked(stage)["cronjobs"]
+    assert (last["message"], last["remediation"]) == (
+        "and 1 more like them",
+        "kubectl get cronjobs -n default",
     )
 
 
@@ -1198,6 +1234,11 @@ def test_leftovers_are_counted_beyond_the_first_ten_and_owners_of_other_kinds_ex
         f"Service default/gone-0{n} is orphaned: its Job no longer exists" for n in (0, 1)
     ]
     assert said[10:] == ["and 2 more like them"]
+    kinds = "services,poddisruptionbudgets,serviceaccounts,rolebindings"
+    selector = "edl.dev/job,app.kubernetes.io/managed-by=kubectl-edl"
+    for args, where in (((), "-A"), (("-n", "default"), "-n default")):
+        rest = checked(stage, *args)["leftovers"][-1]["remediation"]
+        assert rest == f"kubectl get {kinds} {where} -l '{selector}'"
 
 
 def test_orphans_of_deleted_jobs_are_named(stage: Stage) -> None:

@@ -515,6 +515,7 @@ def test_several_files_of_values_are_merged_in_their_order(tmp_path: Path) -> No
         (b"0\n", "values.yaml: no map of values\n"),
         (b"{", "values.yaml: not YAML: while parsing a flow node"),
         (b"a: " + b"[" * 500, "values.yaml: nested too deeply\n"),
+        (b"a: " + b"[" * 110 + b"]" * 110, "values.yaml: nested too deeply\n"),
     ],
 )
 def test_a_values_file_without_a_map_is_refused_in_one_line(

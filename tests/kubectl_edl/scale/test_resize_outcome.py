@@ -182,6 +182,13 @@ def test_a_growth_that_was_taken_back_is_exit_code_4(stage: Stage) -> None:
     assert found.err == "error: mnist: worker: reverted to 4: 6 not ready within 60 s\n"
 
 
+def test_a_growth_whose_pods_are_unschedulable_is_reported_as_reverted(stage: Stage) -> None:
+    line = "2026-11-21T12:01:00Z ScaleFailed 6 4 Unschedulable pods stayed pending"
+    stage.between = [noted(stage, "mnist-worker", history=line)]
+    found = stage.run("scale", "mnist", "6", "--wait", "--timeout", "60s")
+    assert (found.code, found.err) == (4, "error: mnist: worker: pods stayed pending\n")
+
+
 def test_replicas_that_another_job_takes_before_they_ran_are_still_waited_for(
     stage: Stage,
 ) -> None:
