@@ -26,6 +26,12 @@ _FILE: Final = "values.yaml"
 _DOT: Final = re.compile(r"(?<!\\)\.")
 
 
+class _ValuesLoader(BoundedLoader):
+    """Values are few: each is merged, validated and stored, with its aliases expanded."""
+
+    most_values = 10_000
+
+
 @option_group
 class InstallationChoice:
     image: str = option(type=Image(), help="Image of kubectl-edl that the cluster can pull.")
@@ -90,7 +96,7 @@ def _kept(given: Json, namespace: str) -> Json:
 
 def _read(source: ManifestSource) -> Json:
     try:
-        found = yaml.load(source.text, BoundedLoader)  # noqa: S506 - a SafeLoader
+        found = yaml.load(source.text, _ValuesLoader)  # noqa: S506 - a SafeLoader
         if found is not None and not isinstance(found, dict):
             raise Unreadable(f"{source.name}: no map of values")
         return _named(found or {})
@@ -114,8 +120,8 @@ def _set(found: Json, setting: str) -> Json:
     if not (path and equals):
         raise click.UsageError(f'--set "{setting}": write NAME=VALUE, or NAME= for its default.')
     try:
-        value = yaml.safe_load(text) if text else None
-    except yaml.YAMLError:
+        value = yaml.load(text, _ValuesLoader) if text else None  # noqa: S506 - a SafeLoader
+    except (yaml.YAMLError, ValueError, RecursionError):
         raise click.UsageError(f'--set "{setting}": the value is not YAML.') from None
     names: Sequence[str] = [name.replace("\\.", ".") for name in _DOT.split(path)]
     if unknown := values.unknown(names):

@@ -63,11 +63,13 @@ def documents(source: ManifestSource) -> Iterator[Document]:
 
 
 class BoundedLoader(yaml.SafeLoader):
-    """Raises RecursionError below _DEEPEST levels.
+    """Bounds the depth and the values of a document before it is constructed.
 
-    At Python's own limit of a thousand levels, PyYAML's scanner takes seconds.
+    Raises RecursionError below _DEEPEST levels: at Python's own limit of a thousand levels,
+    PyYAML's scanner takes seconds. Raises ValueError for more than `most_values`.
     """
 
+    most_values = _MOST
     _depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
@@ -77,6 +79,11 @@ class BoundedLoader(yaml.SafeLoader):
         node: yaml.Node | None = super().compose_node(parent, index)
         self._depth -= 1
         return node
+
+    def construct_document(self, node: yaml.Node) -> Any:  # noqa: ANN401 - PyYAML's
+        if _values(node, {}) > self.most_values:
+            raise ValueError(f"more than {self.most_values} values with its aliases expanded")
+        return super().construct_document(node)
 
 
 class _Loader(BoundedLoader):
@@ -121,8 +128,6 @@ def _yaml_documents(text: str, where: str) -> Iterator[Document]:
     try:
         loader = _Loader(text)
         for node, own_text in _composed(loader, text):
-            if _values(node, {}) > _MOST:
-                raise ValueError(f"its aliases stand for more than {_MOST} values")  # noqa: TRY301
             value = loader.construct_document(node)
             json.dumps(value)  # YAML allows an alias inside its own anchor, JSON does not
             if value is not None:

@@ -507,6 +507,12 @@ def test_several_files_of_values_are_merged_in_their_order(tmp_path: Path) -> No
     assert arguments(on)[-4:] == words
 
 
+def laughs(twice: str) -> bytes:
+    """Values that alias the value before them twice; the last one is expanded to 2**14."""
+    levels = (f"v{n}: &v{n} {twice.format(f'*v{n - 1}')}" for n in range(1, 15))
+    return "\n".join(("v0: &v0 {x: lol}", *levels, "")).encode()
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -516,6 +522,9 @@ def test_several_files_of_values_are_merged_in_their_order(tmp_path: Path) -> No
         (b"{", "values.yaml: not YAML: while parsing a flow node"),
         (b"a: " + b"[" * 500, "values.yaml: nested too deeply\n"),
         (b"a: " + b"[" * 110 + b"]" * 110, "values.yaml: nested too deeply\n"),
+        (laughs("{{x: {0}, y: {0}}}"), "values.yaml: not YAML: more than 10000 values with its"),
+        (laughs("[{0}, {0}]"), "values.yaml: not YAML: more than 10000 values with its"),
+        (laughs("{{<<: [{0}, {0}]}}"), "values.yaml: not YAML: more than 10000 values with its"),
     ],
 )
 def test_a_values_file_without_a_map_is_refused_in_one_line(
@@ -556,6 +565,8 @@ def test_a_dot_in_a_name_is_escaped_as_in_helm() -> None:
             "; reconciler.planning.polcy: one of policy, ",
         ),
         (("--set", "image={"), 2, '--set "image={": the value is not YAML'),
+        (("--set", "image=2026-13-45"), 2, '--set "image=2026-13-45": the value is not YAML'),
+        (("--set", f"image={'[' * 200}{']' * 200}"), 2, ']]]]": the value is not YAML'),
         (("--values", "nobody.yaml"), 1, "nobody.yaml cannot be read: No such file or directory"),
         (("-f", "."), 2, "File '.' is a directory."),
         (
