@@ -1,11 +1,11 @@
 """The output of `kubectl edl inject`: manifests, differences, or findings."""
 
-import difflib
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from edl.inject.explain_changes import FieldChange, changes
 from kubectl_edl.inject.injector import InjectedStream, Injection
+from kubectl_edl.output.line_diff import line_diff
 from kubectl_edl.output.serialize import json_stream
 from kubectl_edl.output.table import Column, Layout, Table, render
 from kubectl_edl.output.yaml_writer import dump, joined
@@ -29,9 +29,10 @@ FORMS: Final[Mapping[str, Callable[[InjectedStream, Layout], str]]] = {
 
 
 def _difference(injection: Injection) -> str:
-    before, after = (dump(one).splitlines() for one in (injection.before, injection.after))
     title = f"{injection.name} ({injection.where})"
-    lines = difflib.unified_diff(before, after, f"given {title}", f"stored {title}", lineterm="")
+    titles = (f"given {title}", f"stored {title}")
+    before, after = (dump(one).splitlines() for one in (injection.before, injection.after))
+    lines = line_diff(before, after, titles)
     return "".join(f"{line}\n" for line in lines)
 
 

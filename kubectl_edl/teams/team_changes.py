@@ -1,7 +1,6 @@
 """Changes the teams' ConfigMap: validates the result before writing it, and retries conflicts."""
 
 from collections.abc import Callable, Iterator
-from difflib import unified_diff
 from typing import Final
 
 from edl import contract
@@ -19,6 +18,7 @@ from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import confirmed
 from kubectl_edl.cli.options import ConfirmOptions
 from kubectl_edl.client.patcher import REMARKS, Patcher, with_fresh_state
+from kubectl_edl.output.line_diff import line_diff
 from kubectl_edl.resources.source_manifest import as_applied
 
 _MOST: Final = 5
@@ -71,8 +71,7 @@ def _agreed(
 
 def _difference(before: str, after: str) -> Iterator[str]:
     name = f"configmap/{contract.TEAMS_CONFIG_MAP}"
-    lines = before.splitlines(), after.splitlines()
-    return unified_diff(*lines, f"stored {name}", f"new {name}", lineterm="")
+    return line_diff(before.splitlines(), after.splitlines(), (f"stored {name}", f"new {name}"))
 
 
 def _document(cluster: PluginCluster) -> ObjectRef:
