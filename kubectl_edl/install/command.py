@@ -153,7 +153,8 @@ def _put(
     if how.dry_run == "client":
         _print(cli, how.output or "yaml", documents)
         return
-    check_rights(cluster, documents)
+    if unchecked := check_rights(cluster, documents):
+        cli.warn(unchecked)
     rehearsal = Apply(cluster, dry_run=True, force=how.force_conflicts)
     apply = replace(rehearsal, dry_run=how.dry_run == "server")
     if not apply.dry_run:  # a server dry run first, so that an error occurs before any write

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from edl.errors import Conflict, Invalid, KindNotServed, NotFound
+from edl.errors import Conflict, Forbidden, Invalid, KindNotServed, NotFound
 from edl.kube.auth.access_review import AccessRight, is_granted, lacking
 from edl.kube.cluster import RESOURCES, Cluster, PluginCluster, find
 from edl.model import ObjectRef
@@ -81,7 +81,7 @@ class Apply:
                 f"the API server does not serve {kind} ({version}): install {what} first{leave}"
             ) from error
         right = _binding(document)
-        if right and not is_granted(self.cluster, right):
+        if right and self._is_denied(right):
             raise Refused(
                 f"{name_of(target_of(document))}: you may not {right}; ask a cluster-admin to do "
                 "it, or choose other credentials with --context"
@@ -89,6 +89,13 @@ class Apply:
         if not self.dry_run:
             raise Refused(f"{name_of(target_of(document))}: {error}") from error
         return document
+
+    def _is_denied(self, right: AccessRight) -> bool:
+        """Whether the user lacks the right; False if the user may not ask."""
+        try:
+            return not is_granted(self.cluster, right)
+        except Forbidden:
+            return False
 
 
 def target_of(document: Json) -> ObjectRef:
@@ -142,16 +149,25 @@ def _short(value: object) -> str:
 _APPLY: Final = ("get", "create", "patch")
 
 
-def check_rights(cluster: Cluster, documents: Sequence[Json]) -> None:
-    """Raise Refused with every missing right."""
-    if is_granted(cluster, AccessRight("*", "*", "*")):
-        return
-    needed = sorted({right for document in documents for right in _rights(document)})
-    if missing := list(map(str, lacking(cluster, needed))):
+def check_rights(cluster: Cluster, documents: Sequence[Json]) -> str:
+    """Raise Refused with every missing right; returns a hint if the user may not ask for them."""
+    try:
+        missing = _missing_rights(cluster, documents)
+    except Forbidden as error:
+        return f"hint: your rights are checked only by the dry run of each object: {error}"
+    if missing:
         raise Refused(
-            f"you may not {', '.join(missing)}; nothing was changed: ask a cluster-admin to "
-            "do it, or choose other credentials with --context"
+            f"you may not {', '.join(map(str, missing))}; nothing was changed: ask a cluster-admin "
+            "to do it, or choose other credentials with --context"
         )
+    return ""
+
+
+def _missing_rights(cluster: Cluster, documents: Sequence[Json]) -> list[AccessRight]:
+    """Raises Forbidden if the user may not ask."""
+    if is_granted(cluster, AccessRight("*", "*", "*")):
+        return []
+    return lacking(cluster, sorted({right for one in documents for right in _rights(one)}))
 
 
 def _binding(document: Json) -> AccessRight | None:

@@ -10,7 +10,7 @@ import yaml
 
 from certs.secrets import WEBHOOK_KINDS
 from edl import contract
-from edl.errors import Conflict, Invalid, KindNotServed, NotFound
+from edl.errors import Conflict, Forbidden, Invalid, KindNotServed, NotFound
 from edl.inject import ttl_after_finished
 from edl.kube.cluster import RESOURCES, ListOptions, PluginCluster, find
 from edl.model import ObjectRef
@@ -152,6 +152,40 @@ def test_an_installation_that_was_cut_off_is_completed() -> None:
     assert run.code == 0
     assert "deployment.apps/edl-webhook created" in run.out
     assert "namespace/edl-system unchanged" in run.out
+
+
+class Silent(Judging):
+    """The user may not ask which rights they have."""
+
+    def create(self, target: ObjectRef, manifest: Json, *, dry_run: bool = False) -> Json:
+        if target.kind == "SelfSubjectAccessReview":
+            raise Forbidden('"ann" may not create selfsubjectaccessreviews', 403)
+        return super().create(target, manifest, dry_run=dry_run)
+
+
+def test_without_access_reviews_the_dry_run_checks_the_rights_and_a_hint_says_so() -> None:
+    on = stage()
+    on.wrapped = Silent
+    run = install(on)
+    hint = "hint: your rights are checked only by the dry run of each object: "
+    assert (run.code, run.err) == (0, f'{hint}"ann" may not create selfsubjectaccessreviews\n')
+    assert image(on) == IMAGE
+
+
+def test_without_access_reviews_a_missing_role_does_not_fail_a_dry_run() -> None:
+    on = stage()
+
+    class Unbound(Silent):
+        def apply(self, target: ObjectRef, manifest: Json, **how: bool) -> Json:
+            if target.kind == "ClusterRoleBinding":
+                raise NotFound('clusterroles.rbac.authorization.k8s.io "edl" not found', 404)
+            return super().apply(target, manifest, **how)
+
+    on.wrapped = Unbound
+    run = install(on)
+    assert run.code == 1
+    assert 'clusterroles.rbac.authorization.k8s.io "edl" not found' in run.err
+    assert install(on, "--dry-run", "server").code == 0
 
 
 def test_every_missing_right_is_named_before_anything_is_done() -> None:
