@@ -110,7 +110,8 @@ def _misused(error: click.UsageError, cli: CliContext) -> int:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         cli.out.write(f"{error.format_message()}\n")
         return Exit.DONE
-    cli.warn(f"error: {error.format_message()}\nSee '{path} --help' for usage.")
+    cli.warn(f"error: {error.format_message()}")
+    cli.warn(f"See '{path} --help' for usage.")
     return Exit.USAGE
 
 

@@ -85,8 +85,8 @@ def release_job(
         if pairs:
             before, released = [job for job, _ in pairs], [job for _, job in pairs]
             flags = connection.scope.flags
-            sentence = "\n".join(f"{_outcome(job, flags)}{patcher.remark}" for job in before)
-            print_changed(cli, writing.output, sentence, released)
+            sentences = [f"{_outcome(job, flags)}{patcher.remark}" for job in before]
+            print_changed(cli, writing.output, sentences, released)
             budgets = _delete_budgets(connection, released, writing)
             for hint in (*_hints(before, flags), *budgets):
                 cli.warn(hint)

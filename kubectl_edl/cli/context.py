@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 def _harmless(text: str) -> str:
     if text.isprintable():
         return text
-    from kubectl_edl.output.safe_text import harmless_lines
+    from kubectl_edl.output.safe_text import harmless_line
 
-    return harmless_lines(text)
+    return harmless_line(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ class CliContext:
     """Whether the terminal supports more than ASCII."""
 
     def say(self, text: str) -> None:
-        """Write one line to stdout, with control characters escaped."""
+        """Write one line to stdout, also for a text with line breaks or control characters."""
         self.out.write(f"{_harmless(text)}\n")
 
     def warn(self, text: str) -> None:

@@ -1,13 +1,13 @@
 """Confirmation prompts, waiting with a time limit, and the report of a change."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import Final, TypeVar
 
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext
-from kubectl_edl.output.safe_text import harmless_lines
+from kubectl_edl.output.safe_text import harmless
 from kubectl_edl.output.serialize import STREAMS
 
 _PAUSE: Final = timedelta(seconds=0.2)
@@ -19,7 +19,7 @@ def confirmed(cli: CliContext, question: str) -> bool:
     """Ask the user. Raises Refused if stdin is not a terminal."""
     if not cli.stdin.isatty():
         raise Refused(f"{question} No terminal can answer: add --yes")
-    cli.err.write(f"{harmless_lines(question)} [y/N] ")
+    cli.err.write(f"{harmless(question)} [y/N] ")
     cli.err.flush()
     return cli.stdin.readline().strip().lower() in ("y", "yes")
 
@@ -62,15 +62,16 @@ def time_limit(cli: CliContext) -> Callable[[], bool]:
 def print_changed(
     cli: CliContext,
     output: str,
-    sentence: str,
+    sentences: Iterable[str],
     manifests: Sequence[Json],
     hints: Sequence[str] = (),
 ) -> None:
-    """Print the sentence, or with `-o` the changed objects; hints go to stderr."""
+    """Print the sentences, or with `-o` the changed objects; hints go to stderr."""
     for hint in hints:
         cli.warn(hint)
     if not output:
-        cli.say(sentence)
+        for sentence in sentences:
+            cli.say(sentence)
     elif output == "name":
         for manifest in manifests:
             cli.say(f"job.batch/{manifest['metadata']['name']}")

@@ -170,7 +170,7 @@ def _create(cli: CliContext, scope: Scope, writing: WriteOptions, request: Creat
             cli.warn(hint)
     remark = REMARKS[writing.dry_run]
     lines = (f"job.batch/{one['metadata']['name']} created{remark}: {_range(one)}" for one in made)
-    print_changed(cli, writing.output, "\n".join(lines), made)
+    print_changed(cli, writing.output, lines, made)
 
 
 def _range(stored: Json) -> str:

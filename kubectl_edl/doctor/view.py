@@ -39,7 +39,8 @@ def print_results(cli: CliContext, output: OutputOptions, results: Iterable[Sect
         cli.out.write(("\n" if sections else "") + section_text(section, how))
         cli.out.flush()
         sections.append(section)
-    cli.say(f"\n{summary(sections)}")
+    cli.say("")
+    cli.say(summary(sections))
     return worst(sections) is Verdict.FAILURE
 
 

@@ -34,10 +34,14 @@ def labelled(lines: Mapping[str, str], width: int) -> str:
     )
 
 
+def harmless_line(text: str) -> str:
+    """The same with tabs kept."""
+    return "\t".join(map(harmless, text.split("\t")))
+
+
 def harmless_lines(text: str) -> str:
-    """The same for each line of a text; tabs are kept."""
-    parts = re.split("([\n\t])", text)
-    return "".join(part if part in "\n\t" else harmless(part) for part in parts)
+    """The same for each line of a text."""
+    return "\n".join(map(harmless_line, text.split("\n")))
 
 
 def harmless_json(text: str) -> str:

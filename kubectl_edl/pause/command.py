@@ -81,7 +81,7 @@ def flip(
         each(cli, chosen, lambda job: done.append(_flip(job, switch, patcher, scope)))
     finally:
         if done:
-            sentences = "\n".join(sentence for sentence, _ in done)
+            sentences = [sentence for sentence, _ in done]
             manifests = [manifest for _, found in done for manifest in found]
             print_changed(cli, writing.output, sentences, manifests, (*hints, *warnings))
 

@@ -154,7 +154,7 @@ def _write(task: ResizeTask) -> _Decided:
     command = "resume" if decided.job.paused and not decided.job.problem else "status"
     where = f"kubectl edl {command} {decided.job.key.name}{task.request.scope.job_flags}"
     sentence = f"{decided.scaling.sentence}; {then}: {where}{patcher.remark}"
-    print_changed(task.cli, task.writing.output, sentence, [manifest], hints)
+    print_changed(task.cli, task.writing.output, [sentence], [manifest], hints)
     return decided
 
 

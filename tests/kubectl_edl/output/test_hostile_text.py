@@ -6,6 +6,8 @@ import re
 import pytest
 
 from edl import contract
+from edl.errors import Invalid
+from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
 from tests.kubectl_edl.stage import Stage, job, node, pod
 
 STEERS = "\x1b]0;title\x07\x9b31m\u202e\u2028"
@@ -75,3 +77,19 @@ def test_no_text_of_the_cluster_forges_lines_of_a_screen(command: str) -> None:
     found = stage.run(*command.split()).out
     assert not re.search(r"^ *fix: kubectl delete", found, re.MULTILINE)
     assert "waits Blockers:" in found
+
+
+@pytest.mark.parametrize("command", ["logs forged", "scale forged 2", "pause forged"])
+def test_no_text_of_the_cluster_forges_lines_on_stderr(command: str) -> None:
+    class Refusing(ClusterWrapper):
+        def patch(self, *_: object, **__: object) -> None:
+            raise Invalid(f"a webhook denied it: {FORGED}", 422)
+
+    stage = Stage()
+    stage.put(job("forged", framework="none", min="1", max="3"))
+    said = {contract.REASON: "InsufficientCapacity", contract.MESSAGE: FORGED}
+    stage.patch("forged", {"metadata": {"annotations": said}})
+    stage.wrapped = Refusing
+    found = stage.run(*command.split())
+    assert (found.code, found.err.count("\n")) == (1, 1)
+    assert "waits Blockers:" in found.err
