@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TypeAlias, TypeVar
+from dataclasses import replace as with_fields
+from http import HTTPStatus
+from typing import TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec.structs import replace
 
 from edl.errors import Forbidden, Gone, NotFound
-from edl.kube.cluster import ListOptions
+from edl.kube.cluster import ListOptions, PluginCluster, RawList
 from edl.kube.decode import object_facts
 from edl.kube.decode.object_facts import NamespaceFacts
 from edl.model import ObjectRef
@@ -27,6 +29,37 @@ def read_if_allowed(
         return read(), ()
     except (Forbidden, Gone) as error:
         return (), (f"hint: {consequence}: {error}",)
+
+
+class _RefusedLists:
+    """A cluster that is not asked again for a list that it has refused.
+
+    The right to list a kind depends on the namespace, not on the selector.
+    """
+
+    def __init__(self, cluster: PluginCluster) -> None:
+        self._cluster = cluster
+        self._refused: dict[tuple[str, str, str], Forbidden] = {}
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._cluster, name)
+
+    def list(self, selection: ListOptions) -> RawList:
+        right = (selection.kind, selection.namespace, selection.name)
+        if known := self._refused.get(right):
+            raise Forbidden(str(known), known.status)
+        try:
+            return self._cluster.list(selection)
+        except Forbidden as error:
+            if error.status != HTTPStatus.UNAUTHORIZED:
+                self._refused[right] = error
+            raise
+
+
+def asking_once(connection: ClusterConnection) -> ClusterConnection:
+    """The connection for many reads in a row, of which several may need the same list."""
+    cluster = cast("PluginCluster", _RefusedLists(connection.cluster))
+    return with_fields(connection, cluster=cluster)
 
 
 def namespaces(connection: ClusterConnection) -> list[NamespaceFacts]:

@@ -7,6 +7,7 @@ from typing import Final
 from edl.errors import EdlError, Forbidden, Unreachable
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.cli.suggested_commands import FixCommand
+from kubectl_edl.client.optional_reads import asking_once
 from kubectl_edl.doctor.checks import (
     api_version,
     configured_teams,
@@ -98,7 +99,7 @@ CERTIFICATES: Final = Section(
 def run_checks(connect: Callable[[], ClusterConnection], now: datetime) -> Iterator[SectionResult]:
     """Run the sections in order, up to the first in which a vital check fails."""
     try:
-        context = CheckContext(connect(), now)
+        context = CheckContext(asking_once(connect()), now)
     except EdlError as error:
         yield SectionResult(
             SECTIONS[0].title, (_of_error(error).named(SECTIONS[0].checks[0].name),), cut_short=True
