@@ -73,7 +73,7 @@ Examples:
 @print_options
 @click.pass_obj
 def show(cli: CliContext, scope: Scope, output: OutputOptions) -> None:
-    from kubectl_edl.certificates.renewal import listed
+    from kubectl_edl.certificates.view import listed
     from kubectl_edl.cli.watch_report import show as print_once
 
     connection = cli.connect(scope)
