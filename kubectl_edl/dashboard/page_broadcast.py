@@ -1,6 +1,6 @@
 """The newest page state for all connected browsers, encoded once, without a queue per connection.
 
-A slow connection skips intermediate states, never the last one, and needs no extra memory.
+A slow connection holds the state that it is sending, and continues with the newest one.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ class PageBroadcast:
             self._turned.notify_all()
 
     def after(self, last: bytes, seconds: float) -> bytes:
-        """The newest state, once it differs from `last`; empty after `seconds`."""
+        """The newest state, once it differs from `last`; empty after `seconds`, or at the end."""
         with self._turned:
             self._turned.wait_for(lambda: self._closed or self._body != last, seconds)
             return b"" if self._body == last else self._body
@@ -44,7 +44,7 @@ class PageBroadcast:
 
 
 def stream(broadcast: PageBroadcast, beat: float = BEAT_SECONDS) -> Iterator[bytes]:
-    """Server-sent events: `state` for each new state, starting with the newest, or else `beat`."""
+    """Server-sent events until the end: `state` with the newest state, or else `beat`."""
     yield _RETRY
     last = b""
     while not broadcast.closed:
