@@ -45,7 +45,7 @@ def print_results(cli: CliContext, output: OutputOptions, results: Iterable[Sect
 
 
 def section_text(results: SectionResult, how: Layout) -> str:
-    """The title, and a line per finding; a fix has a line of its own, to be copied."""
+    """The title, and a line per finding; a fix has a line of its own."""
     lines = [results.title, *(line for one in _distinct(results) for line in _lines(one, how))]
     if results.cut_short:
         lines += ["", CUT_SHORT]

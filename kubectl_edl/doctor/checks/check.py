@@ -52,7 +52,11 @@ class NamespaceUnreadable(Forbidden):
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One finding, in one sentence; `fix` is a command to copy, empty if none is needed."""
+    """One finding, in one sentence.
+
+    `fix` says in words, commands or both how to fix it or to find its cause; empty if nothing is to
+    do.
+    """
 
     verdict: Verdict
     message: str

@@ -55,7 +55,9 @@ class CheckDocument(TypedDict):
     name: Annotated[str, "Stable name of the check."]
     result: Annotated[str, "ok, warning or failure."]
     message: Annotated[str, "What was found."]
-    remediation: Annotated[str, "How to fix it; empty if there is nothing to do."]
+    remediation: Annotated[
+        str, "How to fix it, or find its cause: words, commands or both; empty if nothing is to do."
+    ]
 
 
 class CheckReportDocument(TypedDict):
