@@ -77,16 +77,22 @@ def read_explanation(
 def published_view(
     connection: ClusterConnection, job: TrainingJob, now: datetime
 ) -> tuple[PublishedView | None, Hints]:
-    """The reconciler's published queue of the namespace, if the job waits."""
-    if not waits(job):
-        return None, ()
+    """The reconciler's published queue of the namespace.
+
+    A job that does not wait takes only its team from there, which needs no hints.
+    """
     found, hints = read_published(connection, now, job.key.namespace)
+    if not waits(job):
+        return found, ()
     return found, (found.hint,) if found else hints
 
 
 def _as_published(explained: Explained, published: PublishedView) -> Explained:
-    """Add what the reconciler published about the job."""
-    explained = replace(explained, as_of=published.as_of, team=published.queue.team)
+    """Add what the reconciler published about the job; if it does not wait, only its team."""
+    explained = replace(explained, team=published.queue.team)
+    if not waits(explained.view.job):
+        return explained
+    explained = replace(explained, as_of=published.as_of)
     found = published.job(explained.view.job.key)
     return replace(explained, published=found, estimate=estimate_of(found)) if found else explained
 

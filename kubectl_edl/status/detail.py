@@ -55,9 +55,9 @@ def job_detail(
     pods = waiting_pods(connection.cluster, found.key.namespace, listed)
     failed = failed_pods(listed)
     shown = view(found, connection.scope)
-    # Only a job that waits is published.
-    queue = read_published(connection, now, found.key.namespace)[0] if waits(found) else None
-    published_job = queue.job(found.key) if queue else None
+    queue, _ = read_published(connection, now, found.key.namespace)
+    # Only a job that waits is published, and the document may be older than its start.
+    published_job = queue.job(found.key) if queue and waits(found) else None
     nodes, no_nodes = _nodes(shown, connection)
     staying, no_plan = _staying(shown, nodes, connection, now)
     stuck = (

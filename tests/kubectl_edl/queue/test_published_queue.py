@@ -191,6 +191,19 @@ def test_a_job_that_does_not_fit_an_empty_cluster_never_starts(stage: Stage) -> 
     ) in stage.run("status", "bert").out
 
 
+def test_a_running_job_has_the_published_team_and_nothing_else_of_the_queue(stage: Stage) -> None:
+    publish(stage, "mnist", position=3, team="vision")
+    stage.wrapped = fenced("Node")
+    status, explained = stage.run("status", "mnist"), stage.run("explain", "mnist")
+    assert "Team:       vision\n" in status.out
+    assert "Team:        vision\n" in explained.out
+    for found in (status, explained):
+        assert "Queue:" not in found.out
+        assert "published" not in found.err
+    document = json.loads(stage.run("explain", "mnist", "-o", "json").out)
+    assert (document["team"], document["observedTime"]) == ("vision", None)
+
+
 def test_status_and_explain_show_the_published_queue(stage: Stage) -> None:
     publish(stage, "bert", position=3, ahead=(TeamCount(2, "vision"),), team="vision")
     stage.wrapped = fenced("Node")
