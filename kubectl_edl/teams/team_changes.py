@@ -1,27 +1,34 @@
 """Changes the teams' ConfigMap: validates the result before writing it, and retries conflicts."""
 
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from typing import Final
 
 from edl import contract
 from edl.errors import NotFound
-from edl.kube.cluster import PluginCluster, find
+from edl.kube.cluster import ListOptions, PluginCluster, find
+from edl.kube.decode.object_facts import node
 from edl.messages.scarcity_messages import listed
-from edl.model import ObjectRef
+from edl.model import ObjectRef, Teams
 from edl.parsing.team_config_map import teams_of
 from edl.parsing.team_document import parse_teams
 from edl.parsing.team_edits import taken_away
+from edl.parsing.team_fields import resource_name
 from edl.parsing.yaml_edits import lost_comments
+from edl.quantities import DEVICE_CLASS, SHARED_GPU
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import confirmed
 from kubectl_edl.cli.options import ConfirmOptions
+from kubectl_edl.client.optional_reads import read_if_allowed
 from kubectl_edl.client.patcher import REMARKS, Patcher, with_fresh_state
 from kubectl_edl.output.line_diff import line_diff
 from kubectl_edl.resources.source_manifest import as_applied
 
 _MOST: Final = 5
+_SIMILAR: Final = 0.8
+"""The least similarity (difflib) of a misspelt resource."""
 
 
 def change_teams(
@@ -43,6 +50,8 @@ def change_teams(
         teams_of({contract.TEAMS_KEY: new})
         if before == after:
             return f"unchanged{REMARKS[how.dry_run]}"
+        for warning in _unknown_resources(cluster, before, after):
+            cli.warn(warning)
         lost = taken_away(before, after)
         if not _agreed(cli, how, lost, agreed):
             return "not changed"
@@ -55,6 +64,32 @@ def change_teams(
         return done
 
     return with_fresh_state(once, cli.sleep)
+
+
+def _unknown_resources(cluster: PluginCluster, before: Teams, after: Teams) -> Iterator[str]:
+    """Warnings about resources that teams name only now, and that no node has.
+
+    They are allowed, as nodes come and go. None without the right to list nodes.
+    """
+    named = _resources(before)
+    new = sorted(
+        one for one in _resources(after) - named if one != SHARED_GPU and DEVICE_CLASS not in one
+    )
+    if not new:
+        return
+    nodes, _ = read_if_allowed(
+        lambda: [node(raw) for raw in cluster.list(ListOptions("Node")).items], ""
+    )
+    there = {resource for one in nodes for resource, _ in one.allocatable}
+    for name in new if nodes else ():
+        if name not in there:
+            close = get_close_matches(name, sorted(there | named), 1, _SIMILAR)
+            meant = f": did you mean {resource_name(close[0])}?" if close else ""
+            yield f"warning: no node has {name}, and no other team names it{meant}"
+
+
+def _resources(teams: Teams) -> set[str]:
+    return {name for team in teams for name, _ in (*team.guaranteed, *team.limit)}
 
 
 def _agreed(

@@ -213,6 +213,37 @@ def test_amounts_of_a_repeated_option_are_all_set(stage: Stage, option: str) -> 
     assert (twice.code, "cpu is given more than once" in twice.err) == (2, True)
 
 
+@pytest.mark.parametrize("option", ["--guaranteed", "--limit"])
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("nvidia.com/gpus", ": did you mean nvidia.com/gpu?"),
+        ("nvidia/gpu", ": did you mean nvidia.com/gpu?"),
+        ("example.com/fpga", ""),
+    ],
+)
+def test_a_resource_that_no_node_has_and_no_other_team_names_is_warned_of(
+    stage: Stage, option: str, name: str, meant: str
+) -> None:
+    put(stage)
+    gpus = node("gpus")
+    gpus["status"]["allocatable"]["nvidia.com/gpu"] = "8"
+    stage.create(gpus)
+    change = ("teams", "set", "vision", option, f"cpu=9,{name}=8", "--yes")
+    found = stage.run(*change)
+    warning = f"warning: no node has {name}, and no other team names it{meant}\n"
+    assert (found.code, found.err) == (0, warning)
+    assert stage.run(*change, "--weight", "3").err == "", "it is known now"
+    assert stage.run("teams", "set", "new", option, "cpu=1,nvidia.com/gpu=4").err == ""
+
+
+def test_without_the_right_to_list_nodes_resources_are_not_warned_of(stage: Stage) -> None:
+    put(stage)
+    stage.wrapped = fenced("Node")
+    change = ("teams", "set", "vision", "--limit", "cpu=99,example.com/fpga=8", "--yes")
+    assert stage.run(*change).err == ""
+
+
 def test_reductions_need_confirmation(stage: Stage) -> None:
     put(stage)
     less = ("teams", "set", "vision", "--guaranteed", "cpu=4")
