@@ -17,6 +17,7 @@ from edl.writes import Json
 from kubectl_edl.output.age import duration
 
 _INJECTED: Final = "cert-manager.io/inject-ca-from"
+_NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 
 
 class CertificateStore(Enum):
@@ -100,10 +101,29 @@ def served_outside(cluster: Cluster) -> str:
     return next((url.rpartition("/")[0] for url in urls if url), "")
 
 
-def served_in(cluster: Cluster) -> str:
-    """The namespace of the webhook's Service; empty if the API server calls a URL."""
-    services = (one["clientConfig"].get("service") or {} for _, one in _entries(cluster))
-    return next((str(one["namespace"]) for one in services if one), "")
+def served_for(cluster: Cluster) -> str:
+    """The namespace of the installation; empty if no webhook configuration names it.
+
+    A webhook behind a URL has no Service, but reviews the teams of its namespace.
+    """
+    names = (name for _, entry in _entries(cluster) for name in _homes(entry))
+    return next(names, "")
+
+
+def _homes(entry: Json) -> list[str]:
+    service = entry["clientConfig"].get("service")
+    return [str(service["namespace"])] if service else namespaces_named(entry, "In")
+
+
+def namespaces_named(entry: Json, operator: str) -> list[str]:
+    """The namespaces that a webhook entry's selector names with this operator."""
+    rules = (entry.get("namespaceSelector") or {}).get("matchExpressions") or ()
+    return [
+        str(name)
+        for rule in rules
+        if (rule["key"], rule["operator"]) == (_NAMESPACE_NAME, operator)
+        for name in rule.get("values") or ()
+    ]
 
 
 def _entries(cluster: Cluster) -> Iterator[tuple[ObjectRef, Json]]:

@@ -15,11 +15,16 @@ from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP, Misused, Refus
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import TIME_LIMIT, TIMEOUT, WriteOptions, cluster_options
 from kubectl_edl.cli.suggested_commands import with_flags
-from kubectl_edl.client.certificate_store import served_in, served_outside
+from kubectl_edl.client.certificate_store import served_outside
 from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.install import installation_values, prune, rollout
 from kubectl_edl.install.installation_values import InstallationChoice
-from kubectl_edl.install.installer import other_installer, webhook_deployment
+from kubectl_edl.install.installer import (
+    elsewhere,
+    other_installer,
+    refuse_elsewhere,
+    webhook_deployment,
+)
 from kubectl_edl.install.server_side_apply import Applied, Apply, check_rights, name_of, target_of
 from kubectl_edl.output.serialize import STREAMS
 
@@ -97,13 +102,14 @@ def install(cli: CliContext, asked: InstallationChoice, how: InstallOptions, sco
             "kubectl-edl is installed already; another image or other values: "
             f"kubectl edl upgrade{scope.edl_flags}"
         )
-    _refuse_a_second(cluster, scope)
     if outside := served_outside(cluster):
+        there = replace(scope, system_namespace=elsewhere(cluster) or scope.system_namespace)
         raise Refused(
             f"kubectl-edl is installed already: the webhook is served from {outside}, by no "
             "Deployment of this cluster; to run it in the cluster, first: "
-            f"kubectl edl uninstall{scope.edl_flags}"
+            f"kubectl edl uninstall{there.edl_flags}"
         )
+    refuse_elsewhere(cluster, scope, "upgrade")
     _check_image(given, "install", scope)
     _put(cli, scope, cluster, given, how)
 
@@ -122,7 +128,7 @@ def _check_image(given: Json, verb: str, scope: Scope) -> None:
 def upgrade(cli: CliContext, asked: InstallationChoice, how: InstallOptions, scope: Scope) -> None:
     """Upgrade to this plugin's version; values that are not given keep their previous setting."""
     cluster = cli.connect(scope).cluster
-    _refuse_a_second(cluster, scope)
+    refuse_elsewhere(cluster, scope, "upgrade")
     other = other_installer(cluster)
     if other is not None and not (other.takeover and how.take_ownership):
         leave = "; to leave it to the plugin, with all values that are not the default: "
@@ -133,17 +139,6 @@ def upgrade(cli: CliContext, asked: InstallationChoice, how: InstallOptions, sco
     if before is None:
         _check_image(given, "upgrade --take-ownership", scope)
     _put(cli, scope, cluster, given, how)
-
-
-def _refuse_a_second(cluster: PluginCluster, scope: Scope) -> None:
-    """Refuse a second installation: the cluster-wide webhook configurations serve only one."""
-    where = served_in(cluster)
-    if where not in ("", cluster.system_namespace):
-        raise Refused(
-            f"kubectl-edl is installed in namespace {where}: "
-            f"export {contract.SYSTEM_NAMESPACE_ENV}={where}, then "
-            f"kubectl edl upgrade{scope.edl_flags}"
-        )
 
 
 def _put(

@@ -1,18 +1,23 @@
-"""How kubectl-edl was installed in a cluster, and so what upgrades and repairs it."""
+"""How and where kubectl-edl was installed, and so what upgrades and repairs it."""
 
 from dataclasses import dataclass
 from typing import Final
 
 from certs.secrets import CONFIGURATION, WEBHOOK_KINDS
-from edl.kube.cluster import Cluster, find
+from edl import contract
+from edl.kube.cluster import Cluster, ListOptions, find
 from edl.model import ObjectRef
+from kubectl_edl.cli.command_errors import Refused
+from kubectl_edl.cli.context import Scope
 from kubectl_edl.cli.suggested_commands import FixCommand
-from kubectl_edl.client.certificate_store import served_in, served_outside
+from kubectl_edl.client.certificate_store import served_for, served_outside
 from kubectl_edl.install.installation_values import KEPT
+from kubectl_edl.install.rollout import PART_OF
 
 INSTALL: Final = "kubectl edl install --image IMAGE"
 _HELM: Final = "meta.helm.sh/release-name"
 _HELM_NAMESPACE: Final = "meta.helm.sh/release-namespace"
+_ACCOUNT: Final = "edl-reconciler"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +54,7 @@ def other_installer(cluster: Cluster) -> OtherInstaller | None:
             ),
         )
     values = find(cluster, ObjectRef("ConfigMap", cluster.system_namespace, KEPT))
-    if values is None and (deployed or served_in(cluster)):
+    if values is None and (deployed or served_for(cluster)):
         return OtherInstaller(
             "kubectl-edl was installed here by manifests",
             "apply the manifests of the plugin's version (kubectl apply, kustomize)",
@@ -58,6 +63,33 @@ def other_installer(cluster: Cluster) -> OtherInstaller | None:
     if deployed:
         return None
     return OtherInstaller("kubectl-edl is not installed in this cluster", FixCommand(INSTALL))
+
+
+def elsewhere(cluster: Cluster) -> str:
+    """The namespace of an installation, or of its rest, if that is another one; or empty.
+
+    Without webhook configurations, the reconciler's ServiceAccounts tell: they are deleted after
+    all cluster-wide objects. Raises ClusterError.
+    """
+    if there := served_for(cluster):
+        homes = [there]
+    else:
+        accounts = cluster.list(ListOptions("ServiceAccount", "", PART_OF, _ACCOUNT)).manifests()
+        homes = [str(one["metadata"]["namespace"]) for one in accounts]
+    return "" if cluster.system_namespace in homes else next(iter(homes), "")
+
+
+def refuse_elsewhere(cluster: Cluster, scope: Scope, verb: str) -> None:
+    """Raise Refused for an installation in another namespace: half of it is cluster-wide.
+
+    `verb` is the command that applies there.
+    """
+    if where := elsewhere(cluster):
+        raise Refused(
+            f"kubectl-edl is installed in namespace {where}: "
+            f"export {contract.SYSTEM_NAMESPACE_ENV}={where}, then "
+            f"kubectl edl {verb}{scope.cluster_flags}"
+        )
 
 
 def helm_release(cluster: Cluster) -> ObjectRef | None:

@@ -16,7 +16,7 @@ from kubectl_edl.cli.options import DeletionOptions, cluster_options
 from kubectl_edl.cli.suggested_commands import FixCommand, with_flags
 from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.install import job_restore, prune, uninstall_summary
-from kubectl_edl.install.installer import helm_release
+from kubectl_edl.install.installer import helm_release, refuse_elsewhere
 from kubectl_edl.install.prune import created
 from kubectl_edl.install.server_side_apply import name_of
 
@@ -51,6 +51,7 @@ def uninstall(cli: CliContext, how: DeletionOptions, scope: Scope) -> None:
     if helm := helm_release(cluster):
         again = FixCommand(f"helm uninstall {helm.name} -n {helm.namespace}")
         raise Refused(f"Helm installed kubectl-edl here: {with_flags(again, scope)}")
+    refuse_elsewhere(cluster, scope, "uninstall")
     installed, theirs = prune.installed(cluster), tuple(prune.of_others(cluster))
     stays = [target for target in installed if target.kind == "Namespace" and theirs]
     installed = tuple(target for target in installed if target not in stays)

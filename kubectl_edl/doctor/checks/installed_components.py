@@ -1,15 +1,14 @@
 """Checks that kubectl-edl is installed: its webhook configurations, Deployments and release."""
 
-from collections.abc import Iterable
+from contextlib import suppress
 from importlib.metadata import version as installed
-from typing import Final
 
 from certs.secrets import CONFIGURATION, WEBHOOK_KINDS
 from edl import contract
+from edl.errors import Forbidden
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.suggested_commands import FixCommand
-from kubectl_edl.client.certificate_store import served_in
 from kubectl_edl.doctor.checks.check import (
     CheckContext,
     CheckResults,
@@ -17,25 +16,24 @@ from kubectl_edl.doctor.checks.check import (
     ok,
     warning,
 )
-from kubectl_edl.install.installer import INSTALL
+from kubectl_edl.install.installer import INSTALL, elsewhere
 from kubectl_edl.install.rollout import DEPLOYMENTS
-
-_NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 
 
 def configurations(context: CheckContext) -> CheckResults:
     there = {kind: context.find(ObjectRef(kind, "", CONFIGURATION)) for kind in WEBHOOK_KINDS}
     missing = [kind for kind, one in there.items() if one is None]
+    here = context.system_namespace
+    with suppress(Forbidden):  # without the configurations, it lists ServiceAccounts
+        if home := elsewhere(context.connection.cluster):
+            fix = f"export {contract.SYSTEM_NAMESPACE_ENV}={home}"
+            yield failure(f"kubectl-edl is installed in namespace {home}, not in {here}", fix)
+            return
     if missing:
         whole = len(missing) == len(WEBHOOK_KINDS)
         what = "kubectl-edl is not installed here" if whole else "kubectl-edl is installed in part"
         fix = context.reinstall_or(INSTALL) if whole else context.reinstall
         yield failure(f"{what}: there is no {' and no '.join(missing)} {CONFIGURATION}", fix)
-        return
-    home, here = _nodes_of(there.values()), context.system_namespace
-    if home not in ("", here):
-        fix = f"export {contract.SYSTEM_NAMESPACE_ENV}={home}"
-        yield failure(f"kubectl-edl is installed in namespace {home}, not in {here}", fix)
         return
     yield ok("kubectl-edl is installed: both webhook configurations are there")
 
@@ -48,7 +46,7 @@ def deployments(context: CheckContext) -> CheckResults:
         if deployment is not None:
             yield from _replicas(name, deployment, here)
         elif not outside:
-            yield failure(f"there is no Deployment {name} in namespace {here}", _fix(context))
+            yield failure(f"there is no Deployment {name} in namespace {here}", context.reinstall)
     if outside:
         yield ok(f"the webhook is served from {outside}, by no Deployment of this cluster")
 
@@ -67,31 +65,6 @@ def release(context: CheckContext) -> CheckResults:
         yield warning(f"{name} runs {tag}, and this plugin is {mine}", context.reinstall)
     if tags and not others:
         yield ok(f"the cluster runs the plugin's own release, {mine}")
-
-
-def _nodes_of(configurations: Iterable[Json | None]) -> str:
-    """The namespace whose teams the webhook reviews; empty if no entry names one."""
-    entries = (entry for one in configurations for entry in (one or {}).get("webhooks") or ())
-    return next((name for entry in entries for name in namespaces_named(entry, "In")), "")
-
-
-def namespaces_named(entry: Json, operator: str) -> list[str]:
-    """The namespaces that a webhook entry's selector names with this operator."""
-    rules = (entry.get("namespaceSelector") or {}).get("matchExpressions") or ()
-    return [
-        str(name)
-        for rule in rules
-        if (rule["key"], rule["operator"]) == (_NAMESPACE_NAME, operator)
-        for name in rule.get("values") or ()
-    ]
-
-
-def _fix(context: CheckContext) -> str:
-    """The command that selects the namespace of the webhook's Service, or else reinstalls."""
-    where = served_in(context.connection.cluster)
-    if where in ("", context.system_namespace):
-        return context.reinstall
-    return f"export {contract.SYSTEM_NAMESPACE_ENV}={where}  # the API server calls it there"
 
 
 def _replicas(name: str, deployment: Json, namespace: str) -> CheckResults:

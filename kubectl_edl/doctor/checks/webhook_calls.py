@@ -11,6 +11,7 @@ from edl.errors import Invalid, Unreachable
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.suggested_commands import FixCommand
+from kubectl_edl.client.certificate_store import namespaces_named
 from kubectl_edl.doctor.checks.check import (
     CheckContext,
     CheckResults,
@@ -18,7 +19,6 @@ from kubectl_edl.doctor.checks.check import (
     ok,
     warning,
 )
-from kubectl_edl.doctor.checks.installed_components import namespaces_named
 from manifests import installation
 
 _OF_OTHERS: Final[Mapping[str, str]] = {

@@ -339,6 +339,19 @@ def test_install_is_refused_if_the_webhook_runs_outside_the_cluster() -> None:
     assert find(on.cluster, ObjectRef("ConfigMap", "edl-system", "edl-values")) is None
 
 
+def test_what_runs_outside_the_cluster_is_uninstalled_from_its_own_namespace() -> None:
+    on = served_from_outside()
+    teams = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["team-x"]}
+    reviewed = {
+        "name": "teams.edl.dev",
+        "clientConfig": {"url": "https://127.0.0.1:8443/validate"},
+        "namespaceSelector": {"matchExpressions": [teams]},
+    }
+    on.cluster.create(ObjectRef(WEBHOOK_KINDS[1], "", "edl"), {"webhooks": [reviewed]})
+    run = install(on, "--system-namespace", SYSTEM)
+    assert run.err.endswith("first: kubectl edl uninstall --system-namespace team-x\n")
+
+
 def test_upgrade_is_refused_if_the_webhook_runs_outside_the_cluster() -> None:
     run = served_from_outside().run("upgrade")
     assert run.code == 1
@@ -496,16 +509,49 @@ def test_objects_that_the_reconciler_creates_are_deleted_or_owned() -> None:
     assert made == ours | with_jobs | {"Event"}
 
 
-@pytest.mark.parametrize("verb", ["install", "upgrade"])
-def test_one_cluster_has_one_installation(verb: str) -> None:
+def installed_in(namespace: str) -> Stage:
+    """A stage whose user names the default namespace instead."""
     on = stage()
-    on.cluster.system_namespace = "team-x"
-    install(on, "--image", IMAGE)
+    on.cluster.system_namespace = namespace
+    install(on)
     on.cluster.system_namespace = SYSTEM
-    assert on.run(verb, "--no-wait").err == (
+    return on
+
+
+@pytest.mark.parametrize(
+    ("words", "then"),
+    [
+        (("install", "--no-wait"), "upgrade"),
+        (("upgrade", "--no-wait", "--system-namespace", SYSTEM), "upgrade"),
+        (("uninstall", "--yes"), "uninstall"),
+        (("uninstall", "--dry-run", "client"), "uninstall"),
+        (("uninstall", "--yes", "--context", "prod"), "uninstall --context prod"),
+    ],
+)
+def test_one_cluster_has_one_installation(words: tuple[str, ...], then: str) -> None:
+    run = installed_in("team-x").run(*words)
+    assert (run.code, run.out) == (1, "")
+    assert run.err == (
         "error: kubectl-edl is installed in namespace team-x: "
-        "export EDL_SYSTEM_NAMESPACE=team-x, then kubectl edl upgrade\n"
+        f"export EDL_SYSTEM_NAMESPACE=team-x, then kubectl edl {then}\n"
     )
+
+
+def test_the_rest_of_an_installation_is_uninstalled_from_its_own_namespace() -> None:
+    """All that is cluster-wide was deleted, for example by hand."""
+    on = installed_in("team-x")
+    for one in installation.documents():
+        target = ObjectRef(one["kind"], "", one["metadata"]["name"])
+        if not RESOURCES[target.kind].namespaced and target.kind != "Namespace":
+            on.cluster.delete(target)
+    refused = on.run("uninstall", "--yes")
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.endswith("EDL_SYSTEM_NAMESPACE=team-x, then kubectl edl uninstall\n")
+    doctor = on.run("doctor")
+    assert "kubectl-edl is installed in namespace team-x, not in edl-system" in doctor.out
+    on.cluster.system_namespace = "team-x"
+    assert "deployment.apps/edl-webhook deleted" in on.run("uninstall", "--yes").out
+    assert left(on) == []
 
 
 def test_an_installation_by_helm_is_refused() -> None:
